@@ -1,0 +1,104 @@
+// Package vectors runs recorded inputs and outputs of Kopf for Python as tests.
+//
+// The recordings are in testdata/vectors of the module. The environment variable
+// VECTORS names another folder of the same format to run instead.
+package vectors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	sigsjson "sigs.k8s.io/json"
+)
+
+// maxReported limits how many disagreements of one file are printed.
+const maxReported = 20
+
+// difference is a disagreement that is meant.
+type difference string
+
+func (d difference) Error() string { return string(d) }
+
+// Differs marks a disagreement as deliberate. The reason belongs in the table of
+// docs/decisions/vectors.md too.
+func Differs(reason string) error { return difference(reason) }
+
+// Dir returns the folder of the recordings.
+func Dir() string {
+	if dir := os.Getenv("VECTORS"); dir != "" {
+		return dir
+	}
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "testdata", "vectors")
+}
+
+// Run decodes each recording of a file into a V and checks it. A nil error is an
+// agreement; Differs is a deliberate disagreement; anything else fails the test. A
+// file that is absent from a folder named by VECTORS is skipped.
+func Run[V any](t *testing.T, file string, check func(t *testing.T, v *V) error) {
+	t.Helper()
+	path := filepath.Join(Dir(), file)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) && os.Getenv("VECTORS") != "" {
+		t.Skipf("%s is not in the folder named by VECTORS", file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Vectors []json.RawMessage `json:"vectors"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if len(doc.Vectors) == 0 {
+		t.Fatalf("%s has no vectors", path)
+	}
+	agree, differ, failed := 0, 0, 0
+	for i, raw := range doc.Vectors {
+		var head struct {
+			ID string `json:"id"`
+		}
+		_ = json.Unmarshal(raw, &head) // an entry may have no id: its position stands in for it
+		if head.ID == "" {
+			head.ID = fmt.Sprintf("#%d", i)
+		}
+		v := new(V)
+		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(raw, v); err != nil {
+			t.Fatalf("%s %s: %v", file, head.ID, err)
+		}
+		err := check(t, v)
+		var meant difference
+		switch {
+		case err == nil:
+			agree++
+		case errors.As(err, &meant):
+			differ++
+		default:
+			failed++
+			if failed <= maxReported {
+				t.Errorf("%s %s: %v\n\t%s", file, head.ID, err, clip(raw, 600))
+			}
+		}
+	}
+	line := fmt.Sprintf("vectors: %s %d of %d agree", file, agree, len(doc.Vectors))
+	if differ > 0 {
+		line += fmt.Sprintf(", %d differ deliberately", differ)
+	}
+	if failed > 0 {
+		line += fmt.Sprintf(", %d FAILED", failed)
+	}
+	t.Log(line)
+}
+
+func clip(b []byte, n int) string {
+	if len(b) <= n {
+		return string(b)
+	}
+	return string(b[:n]) + "…"
+}
