@@ -1,0 +1,76 @@
+package words
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Ago is how long something is past, in at most four cells: "now", "41s", "12m", "26h",
+// "3d". A unit lasts until the next one says it with as much precision as one needs.
+func Ago(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < 100*time.Second:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < 120*time.Minute:
+		return strconv.Itoa(int(d/time.Minute)) + "m"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d/time.Hour)) + "h"
+	}
+	return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+}
+
+// Back is [Ago] in a sentence: "41s ago".
+func Back(d time.Duration) string {
+	if d < time.Second {
+		return "just now"
+	}
+	return Ago(d) + " ago"
+}
+
+// In is how far ahead something is: "in 12s", "now". It rounds up, so that a countdown
+// ends with "in 1s" and not with a second of "now".
+func In(d time.Duration) string {
+	if d <= 0 {
+		return "now"
+	}
+	return "in " + Ago((d + time.Second - 1).Truncate(time.Second))
+}
+
+// Took is how long something lasted, with two or three digits: "24ms", "1.3s", "2m05s".
+func Took(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d < time.Millisecond:
+		return "<1ms"
+	case d < time.Second:
+		return strconv.Itoa(int(d/time.Millisecond)) + "ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+	case d < 100*time.Second:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d/time.Minute), int(d/time.Second)%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d/time.Hour), int(d/time.Minute)%60)
+}
+
+// Count is a number with its noun: "1 error", "3 errors".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Thousands(n) + " " + noun + "s"
+}
+
+// Thousands is a number with separators: "10,000".
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
