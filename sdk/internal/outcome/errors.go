@@ -1,0 +1,140 @@
+package outcome
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Permanent is an error after which trying again is useless, whatever the errors mode.
+// The public package's permanent error and admission error implement it.
+type Permanent interface {
+	error
+	KopfPermanent()
+}
+
+// Temporary is an error after which the handler is to be tried again, whatever the
+// errors mode. The public package's temporary error implements it.
+type Temporary interface {
+	error
+
+	// KopfDelay is the time to the next attempt. A delay that is not given is
+	// [DefaultBackoff]; a negative one is none at all.
+	KopfDelay() (delay time.Duration, given bool)
+}
+
+// The limits of attempts, as found in the errors of handlers that have met them.
+var (
+	// ErrTimeout is in the error of a handler that took, or would take, too long.
+	ErrTimeout = errors.New("handler timeout")
+	// ErrRetries is in the error of a handler that was tried too often.
+	ErrRetries = errors.New("handler retries exhausted")
+)
+
+// ChildrenRetry is the error of a handler whose sub-handlers are not all done. It is no
+// failure: the handler is called again after the delay.
+type ChildrenRetry struct {
+	Delay *time.Duration // until the first of the sub-handlers is due; nil is none
+}
+
+// Error implements the error interface.
+func (*ChildrenRetry) Error() string { return "some sub-handlers are not done yet" }
+
+// Panic is the error of a handler that has panicked: an arbitrary error.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// Error implements the error interface. The stack is left to the log.
+func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+// Unwrap gives the error that the handler panicked with, if it was one: not to be
+// taken for an error that the handler returned on purpose, it is hidden from the
+// decision, yet shown to errors.Is and errors.As.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// limitError is the error of a handler that has met one of its limits.
+type limitError struct {
+	message string
+	limit   error // ErrTimeout or ErrRetries
+	cause   error // of the last attempt; nil if it was not made
+}
+
+func (e *limitError) Error() string { return e.message }
+
+func (e *limitError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.limit}
+	}
+	return []error{e.limit, e.cause}
+}
+
+// KopfPermanent implements [Permanent], for handlers that return another's error.
+func (*limitError) KopfPermanent() {}
+
+// Kind is a class of errors, in the words of the inspector.
+type Kind string
+
+// The kinds of errors.
+const (
+	KindTemporary Kind = "temporary"
+	KindPermanent Kind = "permanent"
+	KindArbitrary Kind = "arbitrary"
+	KindTimeout   Kind = "timeout"
+	KindRetries   Kind = "retries"
+	KindPanic     Kind = "panic"
+	KindChildren  Kind = "children"
+)
+
+// KindOf tells what kind of error a handler has ended with; empty for nil.
+func KindOf(err error) Kind {
+	switch e := classify(err).(type) {
+	case nil:
+		if err == nil {
+			return ""
+		}
+		return KindArbitrary
+	case *ChildrenRetry:
+		return KindChildren
+	case *Panic:
+		return KindPanic
+	case *limitError:
+		if errors.Is(e.limit, ErrTimeout) {
+			return KindTimeout
+		}
+		return KindRetries
+	case Temporary:
+		return KindTemporary
+	default:
+		return KindPermanent
+	}
+}
+
+// classify finds the outermost error of a kind known here: a handler that wraps a
+// temporary error into a permanent one means the latter. It returns nil if there is none.
+func classify(err error) error {
+	for err != nil {
+		switch err.(type) {
+		case *ChildrenRetry, *Panic, Temporary, Permanent:
+			return err
+		}
+		switch wrapper := err.(type) {
+		case interface{ Unwrap() error }:
+			err = wrapper.Unwrap()
+		case interface{ Unwrap() []error }:
+			for _, inner := range wrapper.Unwrap() {
+				if found := classify(inner); found != nil {
+					return found
+				}
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+	return nil
+}
