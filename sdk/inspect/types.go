@@ -260,6 +260,10 @@ type LogLine struct {
 type Message struct {
 	Revision uint64 `json:"revision"`
 
+	// More tells that the next message belongs to the same moment: the state is
+	// consistent only after the last of them.
+	More bool `json:"more,omitempty"`
+
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
 	Operator *Operator `json:"operator,omitempty"`
 	Handlers []Handler `json:"handlers,omitempty"` // all of them

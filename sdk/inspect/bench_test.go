@@ -1,0 +1,72 @@
+package inspect
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+const benchObjects = 10_000
+
+func fullHub() *Hub {
+	h := NewHub(HubOptions{Interval: time.Nanosecond})
+	for n := range benchObjects {
+		h.PutObject(object(n, "1"))
+	}
+	return h
+}
+
+// BenchmarkPut is what a change costs the operator, with readers that lag behind.
+func BenchmarkPut(b *testing.B) {
+	for _, readers := range []int{0, 1, 10} {
+		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
+			h := fullHub()
+			for range readers {
+				s := h.Subscribe()
+				defer s.Close()
+				s.Pending()
+			}
+			o := object(1, "2")
+			b.ReportAllocs()
+			for b.Loop() {
+				h.PutObject(o)
+			}
+		})
+	}
+}
+
+// BenchmarkBatch is what 20 changes among 10,000 objects cost a reader.
+func BenchmarkBatch(b *testing.B) {
+	h := fullHub()
+	s := h.Subscribe()
+	defer s.Close()
+	var replica Replica
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for range 20 {
+			h.PutObject(object(n%benchObjects, "2"))
+			n++
+		}
+		for _, m := range s.Pending() {
+			replica.Apply(m)
+		}
+		if got := replica.Snapshot(); len(got.Objects) != benchObjects {
+			b.Fatal(len(got.Objects))
+		}
+	}
+}
+
+// BenchmarkSnapshot is how long the operator is held up by a new reader of 10,000.
+func BenchmarkSnapshot(b *testing.B) {
+	h := fullHub()
+	b.ReportAllocs()
+	for b.Loop() {
+		h.mu.Lock()
+		c := h.cutAll()
+		h.mu.Unlock()
+		if len(c.objects) != benchObjects {
+			b.Fatal(len(c.objects))
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+)
+
+// Run is one attempt of a handler, as it is counted in its [Stats].
+type Run struct {
+	At      time.Time // of its end
+	Took    time.Duration
+	Outcome RunOutcome
+	Error   string // the message, unless it succeeded
+}
+
+// RunOutcome is how an attempt has ended.
+type RunOutcome int
+
+const (
+	RunSucceeded RunOutcome = iota
+	RunRetried              // failed, and will be tried again
+	RunFailed               // for good
+)
+
+// tallyWindow is the number of the newest attempts from which quantiles are taken: the
+// 99th percentile of fewer than 100 is the maximum, and more would hide what is new.
+const tallyWindow = 128
+
+// tally counts the attempts of one handler.
+type tally struct {
+	counts Stats
+	took   []time.Duration // the newest, as a ring
+}
+
+func (t *tally) count(run Run) {
+	if len(t.took) < tallyWindow {
+		t.took = append(t.took, run.Took)
+	} else {
+		t.took[t.counts.Runs%tallyWindow] = run.Took
+	}
+	t.counts.Runs++
+	switch run.Outcome {
+	case RunSucceeded:
+		t.counts.Succeeded++
+		return
+	case RunRetried:
+		t.counts.Retried++
+	case RunFailed:
+		t.counts.Failed++
+	}
+	t.counts.LastError, t.counts.LastAt = run.Error, run.At
+}
+
+// stats returns the counts with the quantiles, by the nearest-rank method.
+func (t *tally) stats() Stats {
+	s := t.counts
+	if len(t.took) == 0 {
+		return s
+	}
+	sorted := slices.Clone(t.took)
+	slices.Sort(sorted)
+	rank := func(percent int) time.Duration {
+		return sorted[(percent*len(sorted)+99)/100-1]
+	}
+	s.P50, s.P99 = rank(50), rank(99)
+	return s
+}

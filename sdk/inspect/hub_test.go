@@ -1,0 +1,321 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func object(n int, version string) Object {
+	return Object{
+		Ref:             Ref{Resource: "things.v1.kopf.dev", Namespace: "default", Name: fmt.Sprintf("thing-%d", n), UID: fmt.Sprintf("uid-%d", n)},
+		Kind:            "Thing",
+		ResourceVersion: version,
+		State:           StateSettled,
+	}
+}
+
+// next returns the reader's next batch, which must be there.
+func next(t *testing.T, s *Subscription) []Message {
+	t.Helper()
+	messages, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return messages
+}
+
+func subscribe(t *testing.T, h *Hub) *Subscription {
+	t.Helper()
+	s := h.Subscribe()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestAReaderGetsFirstASnapshotAndThenWhatChanges(t *testing.T) {
+	h := NewHub(HubOptions{})
+	h.UpdateOperator(func(o *Operator) { o.Identity = "me" })
+	h.PutObject(object(1, "1"))
+	h.Log(LogLine{Level: "info", Message: "hello"})
+	s := subscribe(t, h)
+
+	first := next(t, s)
+	if len(first) != 1 || first[0].Snapshot == nil {
+		t.Fatalf("the first batch is %+v", first)
+	}
+	snapshot := first[0].Snapshot
+	if snapshot.Version != Version || snapshot.Operator.Identity != "me" || len(snapshot.Objects) != 1 || len(snapshot.Log) != 1 {
+		t.Errorf("the snapshot is %+v", snapshot)
+	}
+
+	h.PutObject(object(2, "2"))
+	second := next(t, s)
+	if len(second) != 1 || len(second[0].Objects) != 1 || second[0].Objects[0].Name != "thing-2" {
+		t.Errorf("the second batch is %+v", second)
+	}
+	if second[0].Revision <= first[0].Revision {
+		t.Errorf("revision %d does not follow %d", second[0].Revision, first[0].Revision)
+	}
+}
+
+func TestAnObjectThatChangesOftenIsSentOnceInItsLastState(t *testing.T) {
+	h := NewHub(HubOptions{})
+	s := subscribe(t, h)
+	next(t, s)
+	for n := range 1000 {
+		h.PutObject(object(1, fmt.Sprint(n)))
+	}
+	messages := next(t, s)
+	if len(messages) != 1 || len(messages[0].Objects) != 1 || messages[0].Objects[0].ResourceVersion != "999" {
+		t.Errorf("got %+v", messages)
+	}
+	if again := s.Pending(); again != nil {
+		t.Errorf("and then %+v", again)
+	}
+}
+
+func TestAnObjectThatIsGoneIsToldByItsReference(t *testing.T) {
+	h := NewHub(HubOptions{})
+	h.PutObject(object(1, "1"))
+	s := subscribe(t, h)
+	next(t, s)
+	h.DropObject(object(1, "").Ref)
+	h.DropObject(object(7, "").Ref) // never seen
+	messages := next(t, s)
+	if want := []Message{{Revision: messages[0].Revision, Gone: []Ref{object(1, "").Ref}}}; !cmp.Equal(want, messages) {
+		t.Error(cmp.Diff(want, messages))
+	}
+}
+
+func TestAReaderThatLagsBehindManyDeletionsStartsAnew(t *testing.T) {
+	h := NewHub(HubOptions{})
+	s := subscribe(t, h)
+	next(t, s)
+	for n := range 20 * minGraves {
+		h.PutObject(object(n, "1"))
+		h.DropObject(object(n, "1").Ref)
+	}
+	h.PutObject(object(-1, "1"))
+	if len(h.objects) > minGraves+1 {
+		t.Errorf("the hub remembers %d objects, and one lives", len(h.objects))
+	}
+	messages := next(t, s)
+	if messages[0].Snapshot == nil || len(messages[0].Snapshot.Objects) != 1 {
+		t.Errorf("got %+v", messages[0])
+	}
+}
+
+func TestAReaderIsToldHowManyLogLinesItHasLost(t *testing.T) {
+	h := NewHub(HubOptions{LogLines: 10})
+	s := subscribe(t, h)
+	next(t, s)
+	for n := range 25 {
+		h.Log(LogLine{Level: "info", Message: fmt.Sprint(n)})
+	}
+	m := next(t, s)[0]
+	if m.Dropped != 15 || len(m.Log) != 10 || m.Log[0].Message != "15" || m.Log[9].Message != "24" {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestManyObjectsComeInSeveralMessagesOfOneRevision(t *testing.T) {
+	h := NewHub(HubOptions{})
+	s := subscribe(t, h)
+	next(t, s)
+	for n := range 2*chunk + 1 {
+		h.PutObject(object(n, "1"))
+	}
+	messages := next(t, s)
+	if len(messages) != 3 {
+		t.Fatalf("%d messages", len(messages))
+	}
+	for i, m := range messages {
+		if m.Revision != messages[0].Revision || m.More != (i < 2) {
+			t.Errorf("message %d: revision %d, more %t", i, m.Revision, m.More)
+		}
+	}
+}
+
+func TestTheOperatorIsToldBehindItsObjects(t *testing.T) {
+	h := NewHub(HubOptions{})
+	s := subscribe(t, h)
+	next(t, s)
+	h.UpdateOperator(func(o *Operator) { o.Settled = true })
+	h.PutObject(object(1, "1"))
+	messages := next(t, s)
+	if len(messages) != 2 || messages[1].Operator == nil {
+		t.Errorf("got %+v", messages)
+	}
+}
+
+func TestBatchesKeepTheirDistance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub(HubOptions{})
+		s := h.Subscribe()
+		defer s.Close()
+		next(t, s)
+		started, batches := time.Now(), 0
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		defer stop()
+		var writer sync.WaitGroup
+		defer writer.Wait()
+		writer.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				h.PutObject(object(n%7, fmt.Sprint(n)))
+				time.Sleep(time.Millisecond)
+			}
+		})
+		for {
+			if _, err := s.Next(ctx); err != nil {
+				break
+			}
+			batches++
+		}
+		if took := time.Since(started); took != 2*time.Second || batches < 38 || batches > 40 {
+			t.Errorf("%d batches in %s", batches, took)
+		}
+	})
+}
+
+func TestTheFirstChangeAfterASilenceIsSentAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub(HubOptions{})
+		s := h.Subscribe()
+		defer s.Close()
+		next(t, s)
+		time.Sleep(time.Second)
+		h.PutObject(object(1, "1"))
+		before := time.Now()
+		next(t, s)
+		if took := time.Since(before); took != 0 {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestNothingIsSentAfterTheBye(t *testing.T) {
+	h := NewHub(HubOptions{})
+	s := subscribe(t, h)
+	next(t, s)
+	h.PutObject(object(1, "1"))
+	h.Bye("signal")
+	h.Bye("again")
+	messages := next(t, s)
+	if len(messages) != 2 || len(messages[0].Objects) != 1 || messages[1].Bye == nil || *messages[1].Bye != "signal" {
+		t.Errorf("got %+v", messages)
+	}
+	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("then %v", err)
+	}
+}
+
+func TestTheLogLevelIsTheReadersWish(t *testing.T) {
+	h := NewHub(HubOptions{})
+	if h.LogEnabled("debug") || !h.LogEnabled("info") {
+		t.Error("at first, the level is not info")
+	}
+	if reply := h.Do(Intent{Kind: IntentLogLevel, Value: "debug"}); !reply.OK {
+		t.Error(reply.Error)
+	}
+	h.Log(LogLine{Level: "debug", Message: "detail"})
+	if lines := h.Snapshot().Log; len(lines) != 1 {
+		t.Errorf("the log has %v", lines)
+	}
+	if reply := h.Do(Intent{Kind: IntentLogLevel, Value: "loud"}); reply.OK || !strings.Contains(reply.Error, "loud") {
+		t.Errorf("the answer is %+v", reply)
+	}
+}
+
+func TestAHubThatIsOffDoesNothing(t *testing.T) {
+	var h *Hub
+	h.UpdateOperator(func(*Operator) { t.Error("it asks for the operator") })
+	h.SetHandlers([]Handler{{}})
+	h.HandlerRan(0, Run{})
+	h.SetServed(Served{})
+	h.PutObject(object(1, "1"))
+	h.DropObject(Ref{})
+	h.Log(LogLine{})
+	h.Bye("")
+	if h.LogEnabled("error") {
+		t.Error("it wants log lines")
+	}
+}
+
+func TestAttemptsAreCountedWithTheirQuantiles(t *testing.T) {
+	h := NewHub(HubOptions{})
+	h.SetHandlers([]Handler{{ID: "a"}, {ID: "b"}})
+	for n := range 200 {
+		h.HandlerRan(1, Run{Took: time.Duration(n+1) * time.Millisecond})
+	}
+	at := time.Unix(100, 0)
+	h.HandlerRan(0, Run{Took: time.Second, Outcome: RunRetried, Error: "once", At: at.Add(-1)})
+	h.HandlerRan(0, Run{Took: time.Minute, Outcome: RunFailed, Error: "for good", At: at})
+	h.HandlerRan(2, Run{}) // no such handler: a stale run after the handlers were replaced
+	handlers := h.Snapshot().Handlers
+	if want := (Stats{Runs: 2, Retried: 1, Failed: 1, P50: time.Second, P99: time.Minute, LastError: "for good", LastAt: at}); handlers[0].Stats != want {
+		t.Error(cmp.Diff(want, handlers[0].Stats))
+	}
+	// The newest 128 are 73…200 ms; the 64th and the 127th of them are taken.
+	if want := (Stats{Runs: 200, Succeeded: 200, P50: 136 * time.Millisecond, P99: 199 * time.Millisecond}); handlers[1].Stats != want {
+		t.Error(cmp.Diff(want, handlers[1].Stats))
+	}
+}
+
+// sorted makes snapshots comparable: objects have no order.
+func sorted(s *Snapshot) *Snapshot {
+	c := *s
+	c.Objects = slices.Clone(s.Objects)
+	slices.SortFunc(c.Objects, func(a, b Object) int { return strings.Compare(a.UID, b.UID) })
+	return &c
+}
+
+func TestAReplicaIsAlwaysEqualToTheHub(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	h := NewHub(HubOptions{LogLines: 50, Interval: time.Nanosecond})
+	s := subscribe(t, h)
+	var replica Replica
+	var given []*Snapshot // with deep copies, to see that they stay what they were
+	var copies []*Snapshot
+	for n := range 5000 {
+		switch id := random.IntN(60); random.IntN(6) {
+		case 0, 1:
+			h.PutObject(object(id, fmt.Sprint(n)))
+		case 2:
+			h.DropObject(object(id, "").Ref)
+		case 3:
+			h.Log(LogLine{Level: "info", Message: fmt.Sprint(n)})
+		case 4:
+			h.UpdateOperator(func(o *Operator) { o.PID = n })
+		case 5:
+			h.SetHandlers([]Handler{{ID: fmt.Sprint(n)}})
+			h.SetServed(Served{Resources: []Resource{{Key: fmt.Sprint(n)}}})
+		}
+		if random.IntN(20) != 0 {
+			continue
+		}
+		for _, m := range s.Pending() {
+			replica.Apply(m)
+		}
+		got, want := replica.Snapshot(), h.Snapshot()
+		got.Log = got.Log[max(0, len(got.Log)-len(want.Log)):] // it reaches further back
+		if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+			t.Fatalf("after %d changes: %s", n, diff)
+		}
+		c := *got
+		c.Objects, c.Log = slices.Clone(got.Objects), slices.Clone(got.Log)
+		given, copies = append(given, got), append(copies, &c)
+	}
+	if diff := cmp.Diff(copies, given); diff != "" {
+		t.Errorf("snapshots have changed after they were given away: %s", diff)
+	}
+}

@@ -1,0 +1,152 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// versionHeader is in every response, so that a reader of another version is told
+	// so instead of "not found".
+	versionHeader = "Kopf-Inspector"
+
+	snapshotPath = "/v1/snapshot"
+	streamPath   = "/v1/stream"
+	intentsPath  = "/v1/intents"
+
+	maxIntent = 64 << 10 // bytes
+
+	// farewell is how long the readers may take to receive the last batch at the end.
+	farewell = 500 * time.Millisecond
+)
+
+// Serve serves the hub at the address, "unix:PATH" or "tcp:127.0.0.1:PORT", until the
+// context ends. Then the readers are sent what they have not seen yet.
+func Serve(ctx context.Context, address string, hub *Hub) error {
+	listener, err := listen(ctx, address)
+	if err != nil {
+		return err
+	}
+	return ServeListener(ctx, listener, hub)
+}
+
+// ServeListener is [Serve] for an open listener, which it closes.
+func ServeListener(ctx context.Context, listener net.Listener, hub *Hub) error {
+	streams, stopStreams := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopStreams()
+	server := &http.Server{
+		Handler:           Handle(hub),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return streams },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+
+	select {
+	case err := <-ended:
+		return fmt.Errorf("inspector: %w", err)
+	case <-ctx.Done():
+	}
+	stopStreams()
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	err := server.Shutdown(wait)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // a reader that does not read cannot hold the operator
+	}
+	<-ended
+	if err != nil {
+		return fmt.Errorf("inspector: %w", err)
+	}
+	return nil
+}
+
+// Handle returns the handler of the protocol's requests.
+func Handle(hub *Hub) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+snapshotPath, func(w http.ResponseWriter, _ *http.Request) {
+		respond(w, http.StatusOK, hub.Snapshot())
+	})
+	mux.HandleFunc("GET "+streamPath, func(w http.ResponseWriter, r *http.Request) {
+		stream(w, r, hub)
+	})
+	mux.HandleFunc("POST "+intentsPath, func(w http.ResponseWriter, r *http.Request) {
+		var in Intent
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIntent)).Decode(&in); err != nil {
+			respond(w, http.StatusBadRequest, Reply{Error: "not an intent: " + err.Error()})
+			return
+		}
+		respond(w, http.StatusOK, hub.Do(in))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(versionHeader, strconv.Itoa(Version))
+		if reason := refused(r); reason != "" {
+			http.Error(w, reason, http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// refused keeps web pages out: a page in the developer's browser can reach loopback
+// ports, but neither without an Origin nor with a Host of ours.
+func refused(r *http.Request) string {
+	if r.Header.Get("Origin") != "" {
+		return "the inspector does not talk to web pages"
+	}
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	if !isLoopback(host) {
+		return "the inspector is for this machine only"
+	}
+	return ""
+}
+
+// respond writes a JSON answer. An error is that of a reader which has gone away: there
+// is nobody left to tell.
+func respond(w http.ResponseWriter, status int, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// stream writes messages until the reader or the operator goes away.
+func stream(w http.ResponseWriter, r *http.Request, hub *Hub) {
+	w.Header().Set("Content-Type", "application/jsonl")
+	control := http.NewResponseController(w)
+	encoder := json.NewEncoder(w)
+	send := func(messages []Message) error {
+		for i := range messages {
+			if err := encoder.Encode(&messages[i]); err != nil {
+				return err
+			}
+		}
+		return control.Flush()
+	}
+
+	subscription := hub.Subscribe()
+	defer subscription.Close()
+	for {
+		messages, err := subscription.Next(r.Context())
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			// The server ends, or the reader has gone; for the former, the last news.
+			_ = send(subscription.Pending())
+			return
+		}
+		if send(messages) != nil {
+			return
+		}
+	}
+}
