@@ -1,0 +1,106 @@
+package logging
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// nameWidth is that of the column of names in the full format.
+const nameWidth = 20
+
+func (e *Entry) text(opts Options) []byte {
+	var b bytes.Buffer
+	if opts.Format != Plain {
+		name := e.Name
+		if name == "" {
+			name = "kopf"
+			if e.Object != nil {
+				name = "kopf.objects"
+			}
+		}
+		fmt.Fprintf(&b, "[%s] %-*.*s [%-8s] ",
+			e.Time.Format("2006-01-02 15:04:05,000"), nameWidth, nameWidth, name, levelName(e.Level))
+	}
+	if e.Object != nil && opts.Prefix {
+		fmt.Fprintf(&b, "[%s] ", e.Object)
+	}
+	b.WriteString(e.Text())
+	line := b.String()
+	if color := colors[levelName(e.Level)]; opts.Color && color != "" {
+		line = color + line + "\x1b[0m"
+	}
+	return append([]byte(strings.TrimRight(line, "\n")), '\n')
+}
+
+// colors are those of messages that somebody should notice.
+var colors = map[string]string{"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "DEBUG": "\x1b[2m"}
+
+// levelName returns the names that Kopf's users filter their logs by.
+func levelName(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "DEBUG"
+	case level < slog.LevelWarn:
+		return "INFO"
+	case level < slog.LevelError:
+		return "WARNING"
+	default:
+		return "ERROR"
+	}
+}
+
+func severity(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "debug"
+	case level < slog.LevelWarn:
+		return "info"
+	case level < slog.LevelError:
+		return "warn"
+	default:
+		return "error"
+	}
+}
+
+func (e *Entry) json(opts Options) ([]byte, error) {
+	message := e.Message
+	if e.Object != nil && opts.Prefix {
+		message = "[" + e.Object.String() + "] " + message
+	}
+	fields := make(map[string]any, len(e.Attrs)+5)
+	for _, a := range e.Attrs {
+		fields[a.Key] = plain(a.Value)
+	}
+	fields["message"] = message
+	fields["severity"] = severity(e.Level)
+	fields["timestamp"] = e.Time.UTC().Format("2006-01-02T15:04:05.000000")
+	if e.Name != "" {
+		fields[NameKey] = e.Name
+	}
+	if e.Object != nil {
+		fields[opts.RefKey] = e.Object
+	}
+	line, err := json.Marshal(fields)
+	return append(line, '\n'), err
+}
+
+// plain returns what JSON can write of a value; errors have no fields to show.
+func plain(v slog.Value) any {
+	switch v.Kind() {
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			return err.Error()
+		}
+		if _, err := json.Marshal(v.Any()); err != nil {
+			return v.String()
+		}
+		return v.Any()
+	case slog.KindDuration:
+		return v.Duration().Seconds()
+	default:
+		return v.Any()
+	}
+}
