@@ -1,0 +1,165 @@
+// Package diff computes what has changed between two states of an object.
+package diff
+
+import (
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// Op is the kind of a change.
+type Op string
+
+// The kinds of changes.
+const (
+	Add    Op = "add"    // the field was absent or null
+	Change Op = "change" // the field had another value
+	Remove Op = "remove" // the field is absent or null now
+)
+
+// Item is one changed field.
+type Item struct {
+	Op   Op             // what happened to the field
+	Path fieldpath.Path // where it is; nil is the whole value that was compared
+	Old  any            // its value before; nil if added
+	New  any            // its value now; nil if removed
+}
+
+// Diff is all changed fields between two states. Lists are compared as a whole.
+type Diff []Item
+
+// Scope limits the fields that are compared. The zero value compares all.
+type Scope int
+
+// The scopes.
+const (
+	Full  Scope = iota // fields of both sides
+	Left               // only fields that the old side has
+	Right              // only fields that the new side has
+)
+
+// Compute compares two trees. At each level, the additions come first, then the
+// removals, then the changes beneath the fields that both have, each in the order of
+// their names. Null and absence are the same.
+func Compute(old, new any) Diff {
+	return ComputeScoped(old, new, Full)
+}
+
+// ComputeScoped is [Compute] limited to the fields of one side.
+func ComputeScoped(old, new any, scope Scope) Diff {
+	var d Diff
+	d.collect(nil, old, new, scope)
+	return d
+}
+
+// Reduce returns the changes of one field, with paths relative to it.
+func (d Diff) Reduce(p fieldpath.Path) Diff {
+	if len(p) == 0 {
+		return d
+	}
+	var out Diff
+	for _, item := range d {
+		switch {
+		case item.Path.HasPrefix(p):
+			item.Path = tail(item.Path, len(p))
+			out = append(out, item)
+		case p.HasPrefix(item.Path):
+			rest := p[len(item.Path):]
+			old, _ := fieldpath.Lookup(item.Old, rest)
+			new, _ := fieldpath.Lookup(item.New, rest)
+			out.collect(nil, old, new, Full)
+		}
+	}
+	return out
+}
+
+// collect appends the changes. The path is reused by the caller: it is copied only
+// when there is something to report, since most comparisons find nothing.
+func (d *Diff) collect(p fieldpath.Path, old, new any, scope Scope) {
+	switch {
+	case old == nil && new == nil:
+		return
+	case old == nil:
+		*d = append(*d, Item{Op: Add, Path: slices.Clone(p), New: new})
+		return
+	case new == nil:
+		*d = append(*d, Item{Op: Remove, Path: slices.Clone(p), Old: old})
+		return
+	}
+	oldMap, oldIsMap := old.(map[string]any)
+	newMap, newIsMap := new.(map[string]any)
+	if oldIsMap && newIsMap {
+		d.collectMaps(p, oldMap, newMap, scope)
+		return
+	}
+	if !tree.Equal(old, new) {
+		*d = append(*d, Item{Op: Change, Path: slices.Clone(p), Old: old, New: new})
+	}
+}
+
+func (d *Diff) collectMaps(p fieldpath.Path, old, new map[string]any, scope Scope) {
+	added, removed, common := split(old, new, scope)
+	for _, key := range added {
+		d.collect(append(p, key), nil, new[key], scope)
+	}
+	for _, key := range removed {
+		d.collect(append(p, key), old[key], nil, scope)
+	}
+	for _, key := range common {
+		d.collect(append(p, key), old[key], new[key], scope)
+	}
+}
+
+// split finds the keys that are worth a closer look: of the common ones, those that
+// are equal already are left out, so that only what has changed is sorted.
+func split(old, new map[string]any, scope Scope) (added, removed, common []string) {
+	found := 0
+	for key, value := range old {
+		other, ok := new[key]
+		if ok {
+			found++
+			if !same(value, other) {
+				common = append(common, key)
+			}
+		} else if scope != Right && value != nil {
+			removed = append(removed, key)
+		}
+	}
+	if scope != Left && found < len(new) {
+		for key, value := range new {
+			if _, ok := old[key]; !ok && value != nil {
+				added = append(added, key)
+			}
+		}
+	}
+	slices.Sort(added)
+	slices.Sort(removed)
+	slices.Sort(common)
+	return added, removed, common
+}
+
+// same is a cheap check that spares sorting. A false answer decides nothing.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case string:
+		b, ok := b.(string)
+		return ok && a == b
+	case int64:
+		b, ok := b.(int64)
+		return ok && a == b
+	case bool:
+		b, ok := b.(bool)
+		return ok && a == b
+	case map[string]any, []any:
+		return tree.Equal(a, b)
+	}
+	return a == nil && b == nil
+}
+
+func tail(p fieldpath.Path, n int) fieldpath.Path {
+	if len(p) == n {
+		return nil
+	}
+	return p[n:]
+}
