@@ -78,11 +78,11 @@ func decideTemporary(e Temporary, err error, limits Limits, retries int, runtime
 	if !given {
 		delay = DefaultBackoff
 	}
-	switch limits.ahead(retries, runtime, max(delay, 0)) {
-	case ErrTimeout:
+	switch timeout, exceeded := limits.ahead(retries, runtime, max(delay, 0)); {
+	case timeout:
 		return exhausted(ErrTimeout, err, fmt.Sprintf("%s failed temporarily but will time out after %s seconds: %s",
 			subject, seconds(*limits.Timeout), text(err)))
-	case ErrRetries:
+	case exceeded:
 		return exhausted(ErrRetries, err, fmt.Sprintf("%s failed temporarily but will exceed %d retries: %s",
 			subject, *limits.Retries, text(err)))
 	}
@@ -105,11 +105,11 @@ func decideArbitrary(err error, limits Limits, retries int, runtime time.Duratio
 	if limits.Backoff != nil {
 		backoff = *limits.Backoff
 	}
-	switch limits.ahead(retries, runtime, backoff) {
-	case ErrTimeout:
+	switch timeout, exceeded := limits.ahead(retries, runtime, backoff); {
+	case timeout:
 		return exhausted(ErrTimeout, err, fmt.Sprintf("%sstop now (it would time out in %s seconds on the next attempt): %s",
 			failed, seconds(*limits.Timeout), text(err)))
-	case ErrRetries:
+	case exceeded:
 		return exhausted(ErrRetries, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
 			failed, *limits.Retries, text(err)))
 	}
@@ -117,16 +117,11 @@ func decideArbitrary(err error, limits Limits, retries int, runtime time.Duratio
 		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds: " + text(err)}
 }
 
-// ahead tells which limit the next attempt would meet. To know it now saves the wait for
+// ahead tells which limits the next attempt would meet. To know it now saves the wait for
 // an attempt that would not be made.
-func (l Limits) ahead(retries int, runtime, delay time.Duration) error {
-	if l.Timeout != nil && runtime+delay >= *l.Timeout {
-		return ErrTimeout
-	}
-	if l.Retries != nil && retries+1 >= *l.Retries {
-		return ErrRetries
-	}
-	return nil
+func (l Limits) ahead(retries int, runtime, delay time.Duration) (timeout, exceeded bool) {
+	return l.Timeout != nil && runtime+delay >= *l.Timeout,
+		l.Retries != nil && retries+1 >= *l.Retries
 }
 
 func exhausted(limit, cause error, message string) (Outcome, LogLine) {
