@@ -42,14 +42,14 @@ const (
 // Compute compares two trees. At each level, the additions come first, then the
 // removals, then the changes beneath the fields that both have, each in the order of
 // their names. Null and absence are the same.
-func Compute(old, new any) Diff {
-	return ComputeScoped(old, new, Full)
+func Compute(before, after any) Diff {
+	return ComputeScoped(before, after, Full)
 }
 
 // ComputeScoped is [Compute] limited to the fields of one side.
-func ComputeScoped(old, new any, scope Scope) Diff {
+func ComputeScoped(before, after any, scope Scope) Diff {
 	var d Diff
-	d.collect(nil, old, new, scope)
+	d.collect(nil, before, after, scope)
 	return d
 }
 
@@ -66,9 +66,9 @@ func (d Diff) Reduce(p fieldpath.Path) Diff {
 			out = append(out, item)
 		case p.HasPrefix(item.Path):
 			rest := p[len(item.Path):]
-			old, _ := fieldpath.Lookup(item.Old, rest)
-			new, _ := fieldpath.Lookup(item.New, rest)
-			out.collect(nil, old, new, Full)
+			before, _ := fieldpath.Lookup(item.Old, rest)
+			after, _ := fieldpath.Lookup(item.New, rest)
+			out.collect(nil, before, after, Full)
 		}
 	}
 	return out
@@ -76,47 +76,47 @@ func (d Diff) Reduce(p fieldpath.Path) Diff {
 
 // collect appends the changes. The path is reused by the caller: it is copied only
 // when there is something to report, since most comparisons find nothing.
-func (d *Diff) collect(p fieldpath.Path, old, new any, scope Scope) {
+func (d *Diff) collect(p fieldpath.Path, before, after any, scope Scope) {
 	switch {
-	case old == nil && new == nil:
+	case before == nil && after == nil:
 		return
-	case old == nil:
-		*d = append(*d, Item{Op: Add, Path: slices.Clone(p), New: new})
+	case before == nil:
+		*d = append(*d, Item{Op: Add, Path: slices.Clone(p), New: after})
 		return
-	case new == nil:
-		*d = append(*d, Item{Op: Remove, Path: slices.Clone(p), Old: old})
+	case after == nil:
+		*d = append(*d, Item{Op: Remove, Path: slices.Clone(p), Old: before})
 		return
 	}
-	oldMap, oldIsMap := old.(map[string]any)
-	newMap, newIsMap := new.(map[string]any)
+	oldMap, oldIsMap := before.(map[string]any)
+	newMap, newIsMap := after.(map[string]any)
 	if oldIsMap && newIsMap {
 		d.collectMaps(p, oldMap, newMap, scope)
 		return
 	}
-	if !tree.Equal(old, new) {
-		*d = append(*d, Item{Op: Change, Path: slices.Clone(p), Old: old, New: new})
+	if !tree.Equal(before, after) {
+		*d = append(*d, Item{Op: Change, Path: slices.Clone(p), Old: before, New: after})
 	}
 }
 
-func (d *Diff) collectMaps(p fieldpath.Path, old, new map[string]any, scope Scope) {
-	added, removed, common := split(old, new, scope)
+func (d *Diff) collectMaps(p fieldpath.Path, before, after map[string]any, scope Scope) {
+	added, removed, common := split(before, after, scope)
 	for _, key := range added {
-		d.collect(append(p, key), nil, new[key], scope)
+		d.collect(append(p, key), nil, after[key], scope)
 	}
 	for _, key := range removed {
-		d.collect(append(p, key), old[key], nil, scope)
+		d.collect(append(p, key), before[key], nil, scope)
 	}
 	for _, key := range common {
-		d.collect(append(p, key), old[key], new[key], scope)
+		d.collect(append(p, key), before[key], after[key], scope)
 	}
 }
 
 // split finds the keys that are worth a closer look: of the common ones, those that
 // are equal already are left out, so that only what has changed is sorted.
-func split(old, new map[string]any, scope Scope) (added, removed, common []string) {
+func split(before, after map[string]any, scope Scope) (added, removed, common []string) {
 	found := 0
-	for key, value := range old {
-		other, ok := new[key]
+	for key, value := range before {
+		other, ok := after[key]
 		if ok {
 			found++
 			if !same(value, other) {
@@ -126,9 +126,9 @@ func split(old, new map[string]any, scope Scope) (added, removed, common []strin
 			removed = append(removed, key)
 		}
 	}
-	if scope != Left && found < len(new) {
-		for key, value := range new {
-			if _, ok := old[key]; !ok && value != nil {
+	if scope != Left && found < len(after) {
+		for key, value := range after {
+			if _, ok := before[key]; !ok && value != nil {
 				added = append(added, key)
 			}
 		}

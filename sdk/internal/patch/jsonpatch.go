@@ -1,0 +1,203 @@
+package patch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// The operations of JSON patches that are used here.
+const (
+	OpAdd     = "add"
+	OpRemove  = "remove"
+	OpReplace = "replace"
+	OpTest    = "test"
+)
+
+// Op is one operation of a JSON patch.
+type Op struct {
+	Op    string // what to do
+	Path  string // where, as a JSON pointer
+	Value any    // what to put there or to compare with; unused when removing
+}
+
+// MarshalJSON implements [json.Marshaler]. A value is written even when it is null,
+// except for removals, which have none.
+func (o Op) MarshalJSON() ([]byte, error) {
+	if o.Op == OpRemove {
+		return json.Marshal(struct {
+			Op   string `json:"op"`
+			Path string `json:"path"`
+		}{o.Op, o.Path})
+	}
+	return json.Marshal(struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}{o.Op, o.Path, o.Value})
+}
+
+// JSONPatch expresses the whole patch, the merge patch and the functions, as the
+// operations that turn the object into the wanted one. The object stays as it is.
+//
+// Other than in a merge patch that the server applies, a map cannot take the place of
+// a scalar (that is a [fieldpath.NotMapError]), an empty map creates nothing, and
+// parents that are emptied by a removal vanish.
+func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return transform(object, p.merge, p.fns)
+}
+
+func transform(object, merge map[string]any, fns []Fn) ([]Op, error) {
+	wanted := tree.CloneMap(object)
+	if wanted == nil {
+		wanted = map[string]any{}
+	}
+	if err := apply(wanted, nil, merge); err != nil {
+		return nil, err
+	}
+	for _, fn := range fns {
+		if err := fn(wanted); err != nil {
+			return nil, fmt.Errorf("a transformation of the patch has failed: %w", err)
+		}
+	}
+	normal, err := tree.Normalize(wanted)
+	if err != nil {
+		return nil, fmt.Errorf("the patched object is not fit for JSON: %w", err)
+	}
+	var ops opList
+	ops.compare("", asMap(object), normal)
+	return ops, nil
+}
+
+func apply(object map[string]any, path fieldpath.Path, merge map[string]any) error {
+	for _, key := range tree.SortedKeys(merge) {
+		var err error
+		child := path.Child(key)
+		switch value := merge[key].(type) {
+		case nil:
+			err = fieldpath.Remove(object, child)
+		case map[string]any:
+			err = apply(object, child, value)
+		default:
+			err = fieldpath.Ensure(object, child, tree.Clone(value))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func asMap(m map[string]any) any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+type opList []Op
+
+func (l *opList) compare(path string, before, after any) {
+	switch before := before.(type) {
+	case map[string]any:
+		if after, ok := after.(map[string]any); ok {
+			l.compareMaps(path, before, after)
+			return
+		}
+	case []any:
+		if after, ok := after.([]any); ok {
+			l.compareLists(path, before, after)
+			return
+		}
+	}
+	if !identical(before, after) {
+		*l = append(*l, Op{Op: OpReplace, Path: path, Value: after})
+	}
+}
+
+func (l *opList) compareMaps(path string, before, after map[string]any) {
+	for _, key := range tree.SortedKeys(before) {
+		if _, ok := after[key]; !ok {
+			*l = append(*l, Op{Op: OpRemove, Path: path + "/" + escape(key)})
+		}
+	}
+	for _, key := range tree.SortedKeys(after) {
+		here := path + "/" + escape(key)
+		old, ok := before[key]
+		if !ok {
+			*l = append(*l, Op{Op: OpAdd, Path: here, Value: after[key]})
+			continue
+		}
+		l.compare(here, old, after[key])
+	}
+}
+
+// compareLists leaves the items alone that both lists begin and end with, so that an
+// item added or removed is one operation wherever it is.
+func (l *opList) compareLists(path string, before, after []any) {
+	start := 0
+	for start < len(before) && start < len(after) && identical(before[start], after[start]) {
+		start++
+	}
+	endB, endA := len(before), len(after)
+	for endB > start && endA > start && identical(before[endB-1], after[endA-1]) {
+		endB--
+		endA--
+	}
+	both := min(endB, endA)
+	for i := start; i < both; i++ {
+		l.compare(path+"/"+strconv.Itoa(i), before[i], after[i])
+	}
+	for range endB - both {
+		*l = append(*l, Op{Op: OpRemove, Path: path + "/" + strconv.Itoa(both)})
+	}
+	for i := both; i < endA; i++ {
+		*l = append(*l, Op{Op: OpAdd, Path: path + "/" + strconv.Itoa(i), Value: after[i]})
+	}
+}
+
+// identical is stricter than [tree.Equal]: 1, 1.0 and true are different JSON.
+func identical(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for key, x := range a {
+			if y, ok := b[key]; !ok || !identical(x, y) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !identical(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		switch b.(type) {
+		case map[string]any, []any:
+			return false // not comparable by ==
+		}
+		return a == b
+	}
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func escape(key string) string {
+	return pointerEscapes.Replace(key)
+}

@@ -1,0 +1,157 @@
+// Package patch collects what is to be changed on an object and plans the requests
+// that change it.
+package patch
+
+import (
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// Fn transforms a copy of an object in place. It may run again on a newer state of
+// the object, so it has to look at what it is given rather than at what it remembers.
+type Fn func(object map[string]any) error
+
+// Patch is a change of an object in the making: a merge patch (RFC 7386), and
+// functions for what a merge patch cannot express, such as adding to a list. The
+// functions run on the freshest known state of the object; what they change is sent
+// as a JSON patch (RFC 6902) that applies to that very version of it or not at all.
+//
+// A patch can be used by several goroutines.
+type Patch struct {
+	mu    sync.Mutex
+	merge map[string]any
+	fns   []Fn
+}
+
+// NewPatch returns an empty patch.
+func NewPatch() *Patch {
+	return &Patch{merge: map[string]any{}}
+}
+
+// Set assigns a field. A nil value deletes the field from the object. Whatever the
+// patch has in the way of the field and is no map is replaced by one. The root cannot
+// be set: see [Patch.Merge].
+func (p *Patch) Set(path fieldpath.Path, value any) {
+	p.Edit(func(merge map[string]any) {
+		place(merge, path, value)
+	})
+}
+
+// Remove deletes a field from the object.
+func (p *Patch) Remove(path fieldpath.Path) {
+	p.Set(path, nil)
+}
+
+// Discard forgets what the patch does to a field, with the parents that hold nothing
+// else. The field of the object remains as it is.
+func (p *Patch) Discard(path fieldpath.Path) {
+	p.Edit(func(merge map[string]any) {
+		discard(merge, path)
+	})
+}
+
+// Merge adds another merge patch. The maps of both are united, recursively; all else
+// is overwritten.
+func (p *Patch) Merge(other map[string]any) {
+	p.Edit(func(merge map[string]any) {
+		unite(merge, other)
+	})
+}
+
+// Edit gives access to the merge patch itself. The map must not be kept.
+func (p *Patch) Edit(edit func(merge map[string]any)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	edit(p.merge)
+}
+
+// Lookup returns what the merge patch does to a field; nil and true if it deletes it.
+func (p *Patch) Lookup(path fieldpath.Path) (any, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fieldpath.Lookup(p.merge, path)
+}
+
+// AddFn adds a transformation. They run in the order in which they were added.
+func (p *Patch) AddFn(fn Fn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fns = append(p.fns, fn)
+}
+
+// Fns returns the transformations.
+func (p *Patch) Fns() []Fn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Fn(nil), p.fns...)
+}
+
+// Empty tells if there is nothing in the patch.
+func (p *Patch) Empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.merge) == 0 && len(p.fns) == 0
+}
+
+// Tree returns a copy of the merge patch.
+func (p *Patch) Tree() map[string]any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return tree.CloneMap(p.merge)
+}
+
+// Append adds all of another patch to this one.
+func (p *Patch) Append(other *Patch) {
+	merge, fns := other.Tree(), other.Fns()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	unite(p.merge, merge)
+	p.fns = append(p.fns, fns...)
+}
+
+func place(merge map[string]any, path fieldpath.Path, value any) {
+	if len(path) == 0 {
+		return
+	}
+	for _, key := range path[:len(path)-1] {
+		next, ok := merge[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			merge[key] = next
+		}
+		merge = next
+	}
+	merge[path[len(path)-1]] = value
+}
+
+func discard(merge map[string]any, path fieldpath.Path) {
+	if len(path) == 0 {
+		return
+	}
+	if len(path) == 1 {
+		delete(merge, path[0])
+		return
+	}
+	next, ok := merge[path[0]].(map[string]any)
+	if !ok {
+		return
+	}
+	discard(next, path[1:])
+	if len(next) == 0 {
+		delete(merge, path[0])
+	}
+}
+
+func unite(merge, other map[string]any) {
+	for key, value := range other {
+		mine, isMap := merge[key].(map[string]any)
+		theirs, areMaps := value.(map[string]any)
+		if isMap && areMaps {
+			unite(mine, theirs)
+			continue
+		}
+		merge[key] = tree.Clone(value)
+	}
+}
