@@ -1,0 +1,120 @@
+package binary
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+	"golang.org/x/mod/modfile"
+)
+
+// builder compiles the program from its source.
+type builder struct {
+	source source
+	report func(Progress)
+}
+
+func (b builder) build(ctx context.Context, out string) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return &fault.Error{
+			Kind:    fault.ErrNoToolchain,
+			Message: "the embedded control plane has to be built once, and there is no go command in the PATH",
+			Next:    "install Go from https://go.dev/dl, or set " + EnvVar + " to a built one",
+		}
+	}
+	dir := b.source.dir
+	if dir == "" {
+		var err error
+		if dir, err = b.download(ctx); err != nil {
+			return err
+		}
+	}
+	flags, err := buildFlags(dir)
+	if err != nil {
+		return err
+	}
+	plan, err := b.plan(ctx, dir, flags)
+	if err != nil {
+		return err
+	}
+	return b.compile(ctx, dir, flags, out, plan)
+}
+
+// buildFlags are constant for a source: with others, everything would be compiled again.
+func buildFlags(dir string) ([]string, error) {
+	path := filepath.Join(dir, "go.mod")
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the source of the control plane: %w", err)
+	}
+	mod, err := modfile.ParseLax(path, body, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the source of the control plane: %w", err)
+	}
+	ldflags := "-s -w"
+	for _, r := range mod.Require {
+		if r.Mod.Path == "k8s.io/kubernetes" {
+			// Otherwise the API server would report a version of nonsense.
+			ldflags += " -X k8s.io/component-base/version.gitVersion=" + r.Mod.Version
+		}
+	}
+	// Whatever GOFLAGS says about modules is meant for other ones.
+	return []string{"-mod=readonly", "-buildvcs=false", "-ldflags=" + ldflags}, nil
+}
+
+// download fetches the released source into the module cache, from where it can be built with the go.sum
+// that it was released with.
+func (b builder) download(ctx context.Context) (dir string, err error) {
+	name := sourceModule + "@" + b.source.version
+	b.report(Progress{Step: StepDownload, Message: "downloading " + name})
+	var answer struct{ Dir, Error string }
+	stdout, err := b.goCommand(ctx, "", nil, "mod", "download", "-json", name)
+	if jsonErr := json.Unmarshal(stdout, &answer); jsonErr == nil && answer.Error != "" {
+		err = errors.New(answer.Error)
+	} else if err == nil {
+		err = jsonErr
+	}
+	if err != nil {
+		return "", buildError(ctx, "the source of the control plane cannot be downloaded", err)
+	}
+	return answer.Dir, nil
+}
+
+func (b builder) compile(ctx context.Context, dir string, flags []string, out string, p plan) error {
+	done := p.cached
+	b.report(Progress{Step: StepCompile, Done: done, Total: p.total, Message: "compiling the control plane"})
+	args := append([]string{"build", "-v", "-o", out}, flags...)
+	_, err := b.goCommand(ctx, dir, func(line string) bool {
+		if !p.pending[line] {
+			return false
+		}
+		delete(p.pending, line)
+		// -v names a package when its compilation starts.
+		b.report(Progress{Step: StepCompile, Done: done, Total: p.total, Message: "compiling " + line})
+		done++
+		if line == p.main {
+			b.report(Progress{Step: StepLink, Done: p.total, Total: p.total, Message: "linking the control plane"})
+		}
+		return true
+	}, append(args, ".")...)
+	if err != nil {
+		return buildError(ctx, "the control plane does not build", err)
+	}
+	return nil
+}
+
+// buildError keeps a cancellation apart from a failure.
+func buildError(ctx context.Context, message string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("building the control plane: %w", context.Cause(ctx))
+	}
+	return &fault.Error{
+		Kind: fault.ErrBuild, Message: message, Cause: err,
+		Next: "mend that, or set " + EnvVar + " to a program that is built already",
+	}
+}

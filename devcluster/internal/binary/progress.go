@@ -1,0 +1,17 @@
+package binary
+
+// The steps of a build, in their order.
+const (
+	StepWait     = "wait"
+	StepDownload = "download"
+	StepCompile  = "compile"
+	StepLink     = "link"
+)
+
+// Progress is one step of a build.
+type Progress struct {
+	Step string
+	// Done and Total count modules or packages. Total is 0 where it is not known.
+	Done, Total int
+	Message     string
+}

@@ -1,0 +1,144 @@
+package instance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+)
+
+// Config says how to start a control plane.
+type Config struct {
+	Binary string
+	Dir    string
+	// Context is the name of the context in the kubeconfig that is written.
+	Context string
+	// Detached processes outlive this one; others end with it.
+	Detached  bool
+	Ephemeral bool
+}
+
+// Process is a control plane that this process has started.
+type Process struct {
+	Ready Ready
+
+	cmd    *exec.Cmd
+	guard  io.Closer
+	exited chan struct{}
+	err    error // of the process; set before exited is closed
+}
+
+// Start runs the program and waits until the cluster is usable. Cancelling the context
+// while it waits ends the process; afterwards it has no effect.
+func Start(ctx context.Context, c Config) (*Process, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating the data directory: %w", err)
+	}
+	output, err := os.OpenFile(filepath.Join(c.Dir, outputFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("creating the output file: %w", err)
+	}
+	defer func() { _ = output.Close() }() // the child has its own
+
+	p := &Process{exited: make(chan struct{})}
+	p.cmd = exec.Command(c.Binary, c.args()...)
+	p.cmd.Stderr = output
+	// Ctrl-C in the terminal must not reach the cluster before the operator is done
+	// with it: hence a process group, for detached ones even a session.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.Detached, Setsid: c.Detached}
+	if !c.Detached {
+		if p.guard, err = p.cmd.StdinPipe(); err != nil {
+			return nil, fmt.Errorf("creating the guard: %w", err)
+		}
+	}
+	stdout, stdoutW, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("creating a pipe: %w", err)
+	}
+	defer func() { _ = stdout.Close() }() // one line is all that ever comes
+	p.cmd.Stdout = stdoutW
+	err = errors.Join(p.cmd.Start(), stdoutW.Close())
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.ErrStart, Message: "the control plane " + c.Binary + " cannot be run", Cause: err}
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+
+	line := make(chan string, 1)
+	go func() {
+		s, _ := bufio.NewReader(stdout).ReadString('\n') // no line is an empty one
+		line <- s
+	}()
+	select {
+	case s := <-line:
+		if err := p.read(s); err != nil {
+			return nil, c.explain(err, p.kill())
+		}
+		return p, nil
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), p.kill())
+	}
+}
+
+func (c Config) args() []string {
+	args := []string{"--data-dir", c.Dir, "--context", c.Context}
+	if !c.Detached {
+		args = append(args, "--guard")
+	}
+	if c.Ephemeral {
+		args = append(args, "--ephemeral")
+	}
+	return args
+}
+
+// read takes the line that the program prints when it is usable, or has failed.
+func (p *Process) read(line string) error {
+	if line == "" {
+		return errors.New("it ended without a word")
+	}
+	var answer struct {
+		Ready
+		Failure
+	}
+	if err := json.Unmarshal([]byte(line), &answer); err != nil {
+		return fmt.Errorf("it said %q: %w", strings.TrimSpace(line), err)
+	}
+	if answer.Message != "" {
+		return failureError(answer.Failure)
+	}
+	p.Ready = answer.Ready
+	return nil
+}
+
+// failureError keeps the kinds apart that the caller can do something about.
+func failureError(f Failure) error {
+	if f.Reason == "in-use" {
+		return fmt.Errorf("%w: %s", fault.ErrInUse, f.Message)
+	}
+	return errors.New(f.Message)
+}
+
+// explain wraps the reason why a start failed, and says where to read more.
+func (c Config) explain(err, killErr error) error {
+	kind := fault.ErrStart
+	if errors.Is(err, fault.ErrInUse) {
+		kind = fault.ErrInUse
+	}
+	return &fault.Error{
+		Kind:    kind,
+		Message: "the control plane in " + c.Dir + " does not start",
+		Cause:   errors.Join(err, killErr),
+		Next:    fmt.Sprintf("see %s and %s there", outputFile, logFile),
+	}
+}

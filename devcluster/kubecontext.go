@@ -1,0 +1,126 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// connectTimeout bounds the first request to an existing cluster. A server that
+// needs longer is as good as dead for somebody who waits for it.
+const connectTimeout = 5 * time.Second
+
+// kubecontext is the provider of existing clusters. It only ever reads kubeconfigs.
+type kubecontext struct{}
+
+func (kubecontext) name() string { return Context }
+
+func (kubecontext) open(ctx context.Context, o Options, c choice) (*Cluster, error) {
+	config := clientConfig(o.Kubeconfig, o.Context)
+	raw, err := config.RawConfig()
+	if err != nil {
+		return nil, kubeconfigError(o.Kubeconfig, err)
+	}
+	name, server, err := target(raw, o)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Yes && !looksLikeDevelopment(name, server) {
+		return nil, &fault.Error{
+			Kind:    ErrNotDevelopment,
+			Message: fmt.Sprintf("the context %q at %s does not look like a development cluster", name, server),
+			Next:    "confirm with --yes, or choose another with --context or --cluster=embedded",
+		}
+	}
+	cfg, err := config.ClientConfig()
+	if err != nil {
+		return nil, kubeconfigError(o.Kubeconfig, err)
+	}
+	namespace, _, err := config.Namespace()
+	if err != nil {
+		return nil, kubeconfigError(o.Kubeconfig, err)
+	}
+	o.report(Progress{Phase: PhaseConnect, Message: fmt.Sprintf("connecting to %s at %s", name, server)})
+	v, err := serverVersion(ctx, cfg, connectTimeout)
+	if err != nil {
+		return nil, &fault.Error{
+			Kind:    ErrUnreachable,
+			Message: fmt.Sprintf("the context %q at %s does not answer", name, server),
+			Cause:   err,
+			Next:    "start that cluster, or choose another with --context or --cluster=embedded",
+		}
+	}
+	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s is Kubernetes %s", name, v)})
+	return &Cluster{
+		Provider: Context, Name: name, Reason: c.reason, Version: v, Server: server,
+		KubeconfigPath: o.Kubeconfig, Context: name, Namespace: namespace,
+	}, nil
+}
+
+// target finds the context that is meant, and its server.
+func target(raw clientcmdapi.Config, o Options) (name, server string, err error) {
+	name = o.Context
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	where := o.Kubeconfig
+	if where == "" {
+		where = strings.Join(clientcmd.NewDefaultClientConfigLoadingRules().GetLoadingPrecedence(), ", ")
+	}
+	if len(raw.Contexts) == 0 {
+		return "", "", &fault.Error{
+			Kind: ErrKubeconfig, Message: "there is no context in " + where,
+			Next: "name another file with --kubeconfig, or use --cluster=embedded",
+		}
+	}
+	if name == "" {
+		return "", "", &fault.Error{
+			Kind: ErrKubeconfig, Message: "no context is the current one in " + where,
+			Next: "name one with --context: " + names(raw.Contexts),
+		}
+	}
+	c := raw.Contexts[name]
+	if c == nil {
+		return "", "", &fault.Error{
+			Kind: ErrNotFound, Message: fmt.Sprintf("there is no context %q in %s", name, where),
+			Next: "name one of: " + names(raw.Contexts),
+		}
+	}
+	cluster := raw.Clusters[c.Cluster]
+	if cluster == nil || cluster.Server == "" {
+		return "", "", &fault.Error{
+			Kind: ErrKubeconfig, Message: fmt.Sprintf("the context %q names the cluster %q, which has no server in %s", name, c.Cluster, where),
+			Next: "mend the file, or name another context with --context",
+		}
+	}
+	return name, cluster.Server, nil
+}
+
+func kubeconfigError(path string, err error) error {
+	e := &fault.Error{
+		Kind: ErrKubeconfig, Message: "the kubeconfig cannot be used", Cause: err,
+		Next: "mend it, or name another with --kubeconfig",
+	}
+	if path != "" {
+		e.Message = fmt.Sprintf("the kubeconfig %s cannot be used", path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Cause = fs.ErrNotExist
+		e.Next = "name another with --kubeconfig, or use --cluster=embedded"
+	}
+	return e
+}
+
+// names lists the contexts for a message.
+func names(contexts map[string]*clientcmdapi.Context) string {
+	return strings.Join(slices.Sorted(maps.Keys(contexts)), ", ")
+}
