@@ -1,0 +1,88 @@
+package apiclient
+
+import (
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// DefaultRequestTimeout is how long one attempt of a request may take.
+const DefaultRequestTimeout = 5 * time.Minute
+
+// DefaultBackoffs are the delays between attempts: about a minute in total.
+var DefaultBackoffs = slices.Values([]time.Duration{
+	1 * time.Second, 1 * time.Second, 2 * time.Second, 3 * time.Second,
+	5 * time.Second, 8 * time.Second, 13 * time.Second, 21 * time.Second,
+})
+
+// Options of a client. The zero value of each means its default.
+type Options struct {
+	// RequestTimeout limits one attempt, except of streams, where it limits the time until
+	// the stream begins. Default: 5 minutes. Negative: no limit.
+	RequestTimeout time.Duration
+
+	// Backoffs are the delays between attempts; there is one attempt more than delays.
+	// Default: [DefaultBackoffs].
+	Backoffs iter.Seq[time.Duration]
+
+	// EnforceRetryAfter takes the delay that the server asks for even if it is shorter than
+	// the backoff. Otherwise the longer one of the two is taken.
+	EnforceRetryAfter bool
+
+	// UserAgent names the client to the server. Default: the program's name and "kopf".
+	UserAgent string
+
+	// Observe is called after every attempt, from the goroutine of the request, and should
+	// return at once.
+	Observe func(Call)
+
+	// Logger gets warnings of the server (once each) and retries. Default: discard.
+	Logger *slog.Logger
+}
+
+// Call is one attempt of a request, for metrics and for the curious.
+type Call struct {
+	Method   string
+	Path     string // with the query
+	Template string // with {namespace} and {name} in place of names; equal to Path if it is none of an object
+	Status   int    // zero if there was no response
+	Err      error
+	Duration time.Duration // until the response was read, or until a stream began
+}
+
+// Client sends requests. There is no limit of requests per second: objects are handled
+// as fast as the server lets.
+type Client struct {
+	source   Source
+	options  Options
+	warnings *warnings
+}
+
+// New makes a client.
+func New(source Source, options Options) *Client {
+	if options.RequestTimeout == 0 {
+		options.RequestTimeout = DefaultRequestTimeout
+	}
+	if options.Backoffs == nil {
+		options.Backoffs = DefaultBackoffs
+	}
+	if options.UserAgent == "" {
+		options.UserAgent = filepath.Base(os.Args[0]) + " kopf (" + runtime.GOOS + "/" + runtime.GOARCH + ")"
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Client{source: source, options: options, warnings: new(warnings)}
+}
+
+// WithoutRetries returns a client of the same credentials that makes one attempt for
+// each request: for those who do not want to wait, or have retries of their own.
+func (c *Client) WithoutRetries() *Client {
+	out := *c
+	out.options.Backoffs = func(func(time.Duration) bool) {}
+	return &out
+}

@@ -1,0 +1,201 @@
+package apiclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+)
+
+// parallelScans bounds the requests that are sent together where one is needed for each
+// version of each group.
+const parallelScans = 10
+
+// Discovery is what a cluster has.
+type Discovery struct {
+	Resources []resource.Resource // sorted by group, version, name
+
+	// Failed are the groups, or versions of groups, that could not be looked into, mostly
+	// since the extension server behind them is down. The rest is complete.
+	Failed map[string]error
+}
+
+// Discover finds the resources of a cluster. If groups are given, only those are looked
+// into, which is cheaper ("" is the core group); groups that do not exist are not an
+// error: they may appear later.
+func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, error) {
+	s := &scan{client: c, failed: make(map[string]error), slots: make(chan struct{}, parallelScans)}
+	var tasks []func(context.Context) error
+	switch {
+	case len(groups) == 0:
+		tasks = append(tasks, s.everyGroup, s.core)
+	default:
+		for _, group := range slices.Compact(slices.Sorted(slices.Values(groups))) {
+			if group == "" {
+				tasks = append(tasks, s.core)
+				continue
+			}
+			tasks = append(tasks, func(ctx context.Context) error { return s.oneGroup(ctx, group) })
+		}
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(tasks))
+	for i, task := range tasks {
+		wg.Go(func() { errs[i] = task(ctx) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return Discovery{}, fmt.Errorf("scan the cluster: %w", err)
+	}
+	slices.SortFunc(s.found, func(a, b resource.Resource) int {
+		return strings.Compare(a.Group+" "+a.Version+" "+a.Plural, b.Group+" "+b.Version+" "+b.Plural)
+	})
+	return Discovery{Resources: s.found, Failed: s.failed}, nil
+}
+
+// scan gathers resources from several requests at once.
+type scan struct {
+	client *Client
+	slots  chan struct{}
+
+	mu     sync.Mutex
+	found  []resource.Resource
+	failed map[string]error
+}
+
+func (s *scan) add(found ...resource.Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found = append(s.found, found...)
+}
+
+func (s *scan) fail(what string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[what] = err
+}
+
+// document fetches one document of the discovery, and tells its content type.
+func (s *scan) document(ctx context.Context, path, accept string, into any) (contentType string, err error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	body, header, err := s.client.do(ctx, Request{
+		Method: http.MethodGet, Path: path, Accept: accept, template: path,
+		// If the server of one group is down, the other groups must not wait for it.
+		anyAnswer: strings.Count(path, "/") > 1,
+	})
+	if err != nil {
+		return "", err
+	}
+	contentType = header.Get("Content-Type")
+	if into, ok := into.(map[string]any); ok {
+		// The caller chooses the shape by the content type.
+		for key, target := range into {
+			if strings.Contains(contentType, key) {
+				return key, decode(path, body, target)
+			}
+		}
+		return "", decode(path, body, into[""])
+	}
+	return contentType, decode(path, body, into)
+}
+
+func decode(path string, body []byte, into any) error {
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("GET %s: response: %w", path, err)
+	}
+	return nil
+}
+
+// everyGroup looks into all groups but the core one.
+func (s *scan) everyGroup(ctx context.Context) error {
+	var all aggregated
+	var names groupList
+	shape, err := s.document(ctx, "/apis", acceptAggregated, map[string]any{aggregatedKind: &all, "": &names})
+	if err != nil {
+		return err
+	}
+	if shape == aggregatedKind {
+		s.addAggregated(all)
+		return nil
+	}
+	var wg sync.WaitGroup
+	for _, group := range names.Groups {
+		wg.Go(func() { s.versions(ctx, group) })
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// core looks into the core group.
+func (s *scan) core(ctx context.Context) error {
+	var all aggregated
+	var names struct{ Versions []string }
+	shape, err := s.document(ctx, "/api", acceptAggregated, map[string]any{aggregatedKind: &all, "": &names})
+	if err != nil {
+		return err
+	}
+	if shape == aggregatedKind {
+		s.addAggregated(all)
+		return nil
+	}
+	for i, version := range names.Versions {
+		if err := s.version(ctx, "", version, i == 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneGroup looks into a group by its own documents, which are small.
+func (s *scan) oneGroup(ctx context.Context, name string) error {
+	var group groupVersions
+	_, err := s.document(ctx, "/apis/"+name, "", &group)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil && Status(err) == 0:
+		return err // there is no cluster to speak of
+	case err != nil:
+		s.fail(name, err)
+		return nil
+	}
+	s.versions(ctx, group)
+	return ctx.Err()
+}
+
+// versions looks into all versions of a group.
+func (s *scan) versions(ctx context.Context, group groupVersions) {
+	for _, v := range group.Versions {
+		preferred := v.Version == group.PreferredVersion.Version
+		if err := s.version(ctx, group.Name, v.Version, preferred); err != nil && !apierrors.IsNotFound(err) {
+			s.fail(group.Name+"/"+v.Version, err)
+		}
+	}
+}
+
+// version looks into one version of a group.
+func (s *scan) version(ctx context.Context, group, version string, preferred bool) error {
+	path := "/apis/" + group + "/" + version
+	if group == "" {
+		path = "/api/" + version
+	}
+	var list resourceList
+	if _, err := s.document(ctx, path, "", &list); err != nil {
+		return err
+	}
+	s.add(list.resources(group, version, preferred)...)
+	return nil
+}

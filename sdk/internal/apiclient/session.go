@@ -1,0 +1,72 @@
+package apiclient
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// Session is a way into a cluster with one set of credentials: the connections and who
+// uses them. It is safe for concurrent use.
+type Session struct {
+	server string
+	client *http.Client
+}
+
+// NewSession prepares connections as a configuration tells. Nothing is connected yet. A
+// connectTimeout that is not positive means no limit of its own.
+func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = 0 // each request has its own deadline, and streams have none
+	if connectTimeout > 0 && config.Dial == nil {
+		config.Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("server address: %w", err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connection settings: %w", err)
+	}
+	base.RawQuery, base.Fragment = "", ""
+	return &Session{server: strings.TrimRight(base.String(), "/"), client: client}, nil
+}
+
+// Server is the address of the cluster.
+func (s *Session) Server() string { return s.server }
+
+// Close closes the connections that nobody uses at the moment.
+func (s *Session) Close() { utilnet.CloseIdleConnectionsFor(s.client.Transport) }
+
+// Source provides sessions. It is how credentials are renewed while requests go on.
+type Source interface {
+	// Current returns a session which is not known to be invalid. It blocks while one is
+	// being obtained.
+	Current(ctx context.Context) (*Session, error)
+
+	// Invalidate says that the cluster rejected the credentials of a session. A later
+	// Current returns another session, or the same one if there cannot be another.
+	Invalidate(session *Session, cause error)
+}
+
+// Static is a source of one session for ever.
+type Static struct{ session *Session }
+
+// NewStatic prepares a session which is never renewed.
+func NewStatic(config *rest.Config, connectTimeout time.Duration) (Static, error) {
+	session, err := NewSession(config, connectTimeout)
+	return Static{session}, err
+}
+
+// Current returns the only session.
+func (s Static) Current(context.Context) (*Session, error) { return s.session, nil }
+
+// Invalidate does nothing: there is no other session.
+func (Static) Invalidate(*Session, error) {}

@@ -1,0 +1,88 @@
+package apiclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// Content types of patches.
+const (
+	MergePatch = "application/merge-patch+json"
+	JSONPatch  = "application/json-patch+json"
+)
+
+// about makes a request for objects of a resource.
+func about(method string, res *resource.Resource, namespace, name, subresource string, query url.Values) (Request, error) {
+	path, err := res.Path(namespace, name, subresource, query)
+	if err != nil {
+		return Request{}, fmt.Errorf("%s %s: %w", method, res, err)
+	}
+	return Request{Method: method, Path: path, Resource: res, name: name, subresource: subresource}, nil
+}
+
+// pathTemplate is the path with placeholders for names: there are few of those, so they
+// can be labels of metrics.
+func (r *Request) pathTemplate() string {
+	if r.template != "" || r.Resource == nil {
+		return r.template
+	}
+	namespace, name := "", ""
+	if r.Resource.Namespaced {
+		namespace = "{namespace}"
+	}
+	if r.name != "" {
+		name = "{name}"
+	}
+	path, err := r.Resource.Path(namespace, name, r.subresource, nil)
+	if err != nil {
+		return r.Path
+	}
+	return path
+}
+
+// Get fetches one object.
+func (c *Client) Get(ctx context.Context, res *resource.Resource, namespace, name string) (*wire.Object, error) {
+	r, err := about(http.MethodGet, res, namespace, name, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.object(ctx, r)
+}
+
+// Post creates an object from its JSON.
+func (c *Client) Post(ctx context.Context, res *resource.Resource, namespace string, body []byte) (*wire.Object, error) {
+	r, err := about(http.MethodPost, res, namespace, "", "", nil)
+	if err != nil {
+		return nil, err
+	}
+	r.ContentType, r.Body = "application/json", body
+	return c.object(ctx, r)
+}
+
+// Patch changes an object, or a subresource of it such as "status", with a patch of one
+// of the content types above. It returns the object as it is then.
+func (c *Client) Patch(ctx context.Context, res *resource.Resource, namespace, name, subresource, contentType string, body []byte) (*wire.Object, error) {
+	r, err := about(http.MethodPatch, res, namespace, name, subresource, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.ContentType, r.Body = contentType, body
+	return c.object(ctx, r)
+}
+
+func (c *Client) object(ctx context.Context, r Request) (*wire.Object, error) {
+	body, err := c.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	object, err := wire.Parse(body, wire.Options{APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind})
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: response: %w", r.Method, r.Path, err)
+	}
+	return object, nil
+}
