@@ -137,3 +137,6 @@ func clip(body []byte) string {
 	}
 	return string(body)
 }
+
+// FromStatus makes an error of a status that came in a stream.
+func FromStatus(status *metav1.Status) error { return &apierrors.StatusError{ErrStatus: *status} }
