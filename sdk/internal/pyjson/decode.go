@@ -139,7 +139,7 @@ func (d *decoder) quotedText() (string, error) {
 
 func (d *decoder) escapedText(start int) (string, error) {
 	raw := d.string()
-	if d.pos == len(d.text) && (len(raw) < 2 || d.text[d.pos-1] != '"') {
+	if raw == nil {
 		d.pos = start
 		return "", d.problem("a string is not closed")
 	}

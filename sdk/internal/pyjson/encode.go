@@ -23,7 +23,7 @@ import (
 //
 // The order is a JSON text of the same structure, or nil: it tells the order of the
 // keys, and the digits of integers that a float could not keep. Keys that it does not
-// have come last, sorted.
+// have come last, sorted. It must not repeat a key within an object.
 func Marshal(v any, order []byte) ([]byte, error) {
 	return Append(make([]byte, 0, len(order)/2+64), v, order)
 }
@@ -63,7 +63,7 @@ func appendMap(dst []byte, m map[string]any, order []byte) ([]byte, error) {
 	var err error
 	for key, hint := range Members(order) {
 		if written == len(m) {
-			break // also where the order repeats a key
+			break
 		}
 		v, ok := m[key]
 		if !ok {
@@ -192,13 +192,11 @@ func loneSurrogate(s string) (rune, bool) {
 // appendNumber writes a float, or the integer that it was made of if the order has
 // one: 64-bit decoders turn integers that are too big for them into floats.
 func appendNumber(dst []byte, f float64, order []byte) []byte {
-	literal := strings.TrimSpace(string(order))
-	if literal == "-0" {
-		return append(dst, '0')
-	}
-	if isInteger(literal) {
-		if exact, err := strconv.ParseFloat(literal, 64); err == nil && exact == f {
-			return append(dst, literal...)
+	if len(order) >= len("9223372036854775808") && isInteger(string(order)) {
+		exact, errFloat := strconv.ParseFloat(string(order), 64)
+		_, errInt := strconv.ParseInt(string(order), 10, 64)
+		if errFloat == nil && errInt != nil && exact == f {
+			return append(dst, order...)
 		}
 	}
 	return AppendFloat(dst, f)

@@ -74,7 +74,7 @@ func (s *scanner) key() (string, bool) {
 		return "", false
 	}
 	raw := s.string()
-	if s.peek() != ':' {
+	if raw == nil || s.peek() != ':' {
 		return "", false
 	}
 	s.pos++
@@ -137,7 +137,7 @@ func (s *scanner) nested() []byte {
 	return s.text[start:s.pos]
 }
 
-// string returns the text of a string with its quotes.
+// string returns the text of a string with its quotes, or nil if it is not closed.
 func (s *scanner) string() []byte {
 	start := s.pos
 	s.pos++
@@ -152,7 +152,7 @@ func (s *scanner) string() []byte {
 		}
 	}
 	s.pos = len(s.text)
-	return []byte(`""`)
+	return nil
 }
 
 // escaped tells if what follows the text is escaped by a backslash at its end.
