@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/apiserver"
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/controllers"
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/datadir"
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/etcd"
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/layer"
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/node"
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
+)
+
+// componentGrace is what each layer gets to stop. A layer that takes longer is left
+// behind: the process ends anyway, and all that is acknowledged is written.
+const componentGrace = 3 * time.Second
+
+// cluster is the running components, in three layers: etcd, the API server, the controllers.
+type cluster struct {
+	server string
+	failed chan error // the first component that ends by itself
+
+	etcd        *etcd.Server
+	api         *layer.Layer
+	controllers *layer.Layer
+}
+
+// startCluster returns when the cluster is usable. What it has started it stops when it fails.
+func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster, err error) {
+	last, err := lastServer(dir)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(o.port, last)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{server: "https://" + listener.Addr().String(), failed: make(chan error, 1)}
+	certs, err := c.startStorage(ctx, dir)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.stop())
+		}
+	}()
+	admin, err := certs.AdminCredentials()
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	kubeconfig, err := admin.Kubeconfig(c.server, o.context)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	if err := dir.WriteFile("kubeconfig", kubeconfig); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	c.startAPI(listener, certs)
+	if err := c.startControllers(ctx, o, dir, certs, admin); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// lastServer is the URL of the last start, or nothing.
+func lastServer(dir *datadir.Dir) (string, error) {
+	body, err := os.ReadFile(dir.Path(readyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the last state: %w", err)
+	}
+	var last ready
+	if err := json.Unmarshal(body, &last); err != nil {
+		return "", fmt.Errorf("reading %s: %w", readyFile, err)
+	}
+	return last.Server, nil
+}
+
+// startStorage makes the certificates while etcd starts.
+func (c *cluster) startStorage(ctx context.Context, dir *datadir.Dir) (certs pki.Store, err error) {
+	var certsErr, etcdErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { certs, certsErr = pki.Ensure(dir.Path("pki"), time.Now()) })
+	c.etcd, etcdErr = etcd.Start(ctx, dir.Path())
+	wg.Wait()
+	if err := errors.Join(certsErr, etcdErr); err != nil {
+		if c.etcd != nil {
+			c.etcd.Stop()
+		}
+		return certs, err
+	}
+	go func() {
+		if err, ok := <-c.etcd.Failed(); ok {
+			c.fail(fmt.Errorf("etcd: %w", err))
+		}
+	}()
+	return certs, nil
+}
+
+func (c *cluster) startAPI(l net.Listener, certs pki.Store) {
+	c.api = layer.New(c.fail)
+	c.api.Run("the API server", func(ctx context.Context) error {
+		return apiserver.Run(ctx, l, c.etcd.Endpoint(), certs)
+	})
+}
+
+// startControllers waits for the API server.
+func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.Dir, certs pki.Store, admin pki.Credentials) error {
+	prober, err := apiserver.NewProber(admin.RESTConfig(c.server, "controlplane/prober"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watched := make(chan struct{})
+	go func() {
+		select {
+		case err := <-c.failed:
+			cancel(err)
+		case <-watched:
+		}
+	}()
+	err = prober.Usable(ctx)
+	close(watched)
+	if err != nil {
+		prober.Close()
+		return fmt.Errorf("waiting for the API server: %w", err)
+	}
+	c.controllers = layer.New(c.fail)
+	c.controllers.Run("the shortcut for CRDs", func(ctx context.Context) error {
+		return controllers.RunEstablishedShortcut(ctx, admin.RESTConfig(c.server, "controlplane/established"))
+	})
+	c.controllers.Run("the garbage collector", func(ctx context.Context) error {
+		return controllers.RunGarbageCollector(ctx, admin.RESTConfig(c.server, "controlplane/garbage-collector"))
+	})
+	if o.node {
+		c.controllers.Run("the simulated node", func(ctx context.Context) error {
+			return node.Run(ctx, admin.RESTConfig(c.server, "controlplane/node"), version.Get().GitVersion)
+		})
+	}
+	c.controllers.Run("the controller manager", func(ctx context.Context) error {
+		defer prober.Close()
+		// It polls for a healthy server once a second, which takes longer than to wait here.
+		if err := prober.Ready(ctx); err != nil {
+			return err
+		}
+		return controllers.RunManager(ctx, dir.Path("kubeconfig"), certs, o.node)
+	})
+	return nil
+}
+
+// fail keeps the first error, which is usually the reason for the others.
+func (c *cluster) fail(err error) {
+	klog.ErrorS(err, "A component ended")
+	select {
+	case c.failed <- err:
+	default:
+	}
+}
+
+// stop ends the layers from the top, so that nobody misses the layer beneath.
+func (c *cluster) stop() error {
+	var err error
+	if c.controllers != nil {
+		err = c.controllers.Stop(componentGrace)
+	}
+	if c.api != nil {
+		err = errors.Join(err, c.api.Stop(componentGrace))
+	}
+	c.etcd.Stop()
+	return err
+}

@@ -1,0 +1,110 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	probeInterval = 10 * time.Millisecond
+	probeTimeout  = 2 * time.Second
+)
+
+// slowHooks poll for the first time after a second. An administrator needs neither the
+// roles nor the priority classes that they create.
+var slowHooks = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
+
+// Prober watches a server that is starting.
+type Prober struct {
+	client *http.Client
+	server string
+}
+
+// NewProber makes a prober with the credentials of an administrator.
+func NewProber(cfg *rest.Config) (*Prober, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = probeTimeout
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the probe: %w", err)
+	}
+	return &Prober{client: client, server: cfg.Host}, nil
+}
+
+// Close ends the connections.
+func (p *Prober) Close() { p.client.CloseIdleConnections() }
+
+// Usable waits until an administrator can work: everything serves, though the roles may be
+// missing for another second, and the default namespace is there.
+func (p *Prober) Usable(ctx context.Context) error {
+	return p.until(ctx, func() bool {
+		_, body, err := p.get(ctx, "/readyz?verbose")
+		if err != nil || !usable(body) {
+			return false
+		}
+		status, _, err := p.get(ctx, "/api/v1/namespaces/default")
+		return err == nil && status == http.StatusOK
+	})
+}
+
+// Ready waits until the server is ready in every respect.
+func (p *Prober) Ready(ctx context.Context) error {
+	return p.until(ctx, func() bool {
+		status, _, err := p.get(ctx, "/readyz")
+		return err == nil && status == http.StatusOK
+	})
+}
+
+// until polls: a server that starts does not tell anybody when it listens.
+func (p *Prober) until(ctx context.Context, ok func() bool) error {
+	tick := time.NewTicker(probeInterval)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+func (p *Prober) get(ctx context.Context, path string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.server+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b), errors.Join(err, resp.Body.Close())
+}
+
+// usable reads the verbose answer of /readyz: a line "[+]name ok" or "[-]name failed: …" for each check.
+func usable(readyz string) bool {
+	checks := 0
+	for line := range strings.Lines(readyz) {
+		if strings.HasPrefix(line, "[+]") {
+			checks++
+		}
+		failed, ok := strings.CutPrefix(line, "[-]")
+		if !ok {
+			continue
+		}
+		name, _, _ := strings.Cut(failed, " ")
+		if !slices.Contains(slowHooks, name) {
+			return false
+		}
+	}
+	return checks > 0
+}
