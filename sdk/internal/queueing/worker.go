@@ -1,0 +1,126 @@
+package queueing
+
+import "time"
+
+// worker is a goroutine that works on one object after another.
+type worker struct {
+	prev, next *worker // among those that count
+	counts     bool
+	began      time.Time // with the current object
+}
+
+// enqueue puts an object into the row.
+func (q *Queue) enqueue(e *entry) {
+	e.state = ready
+	q.ready.push(e)
+	q.dispatch()
+}
+
+// dispatch starts workers for those in the row, as far as allowed.
+func (q *Queue) dispatch() {
+	for q.ready.len > 0 && q.mayStart() {
+		w := new(worker)
+		q.begin(w)
+		q.workers.Go(func() { q.work(w) })
+	}
+	q.attend()
+}
+
+// attend makes sure that somebody looks after a row that no worker will come for.
+func (q *Queue) attend() {
+	limited := q.options.WorkerLimit > 0 && q.elastic.running >= q.options.WorkerLimit
+	if q.ready.len > q.elastic.starting && !limited && !q.stopped {
+		q.elastic.watch(q.tick)
+	}
+}
+
+func (q *Queue) mayStart() bool {
+	if q.options.WorkerLimit > 0 && q.elastic.running >= q.options.WorkerLimit {
+		return false
+	}
+	// Each worker that was started for the row takes one from it.
+	return q.elastic.counted < elasticBase && q.elastic.starting < q.ready.len
+}
+
+// begin accounts for a worker that is about to take an object.
+func (q *Queue) begin(w *worker) {
+	q.elastic.running++
+	q.elastic.starting++
+	q.elastic.add(w, time.Now())
+}
+
+// work takes objects from the row until there are none, or enough other workers.
+func (q *Queue) work(w *worker) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		q.elastic.starting--
+		if e := q.ready.pop(); e != nil {
+			q.process(w, e)
+		}
+		q.elastic.finished(w)
+		if q.ready.len == 0 || q.stopped || !q.mayStart() {
+			q.attend()
+			return
+		}
+		q.begin(w)
+	}
+}
+
+// process works on an object, with the lock released meanwhile.
+func (q *Queue) process(w *worker, e *entry) {
+	events, due := e.events, e.due
+	batch := &Batch{Key: e.key, Events: events, Listed: e.listed, Folded: e.folded, queue: q, entry: e, worker: w}
+	e.clear()
+	e.due, e.state, e.pressure, e.pressed = nil, running, nil, false
+
+	var later *Later
+	switch {
+	case len(events) > 0:
+		batch.Newest = events[len(events)-1]
+		q.mu.Unlock()
+		later = q.options.Process(q.ctx, batch)
+		q.mu.Lock()
+	case due != nil:
+		q.mu.Unlock()
+		due.Do(q.ctx)
+		q.mu.Lock()
+	}
+	e.pressure = nil
+	switch {
+	case q.stopped:
+		delete(q.entries, e.key)
+	case len(e.events) > 0:
+		// To the end of the row, and without another worker: this one goes on with the row.
+		e.state = ready
+		q.ready.push(e)
+	case later != nil:
+		q.schedule(e, later)
+	default:
+		e.state = idle
+		delete(q.entries, e.key)
+	}
+}
+
+// schedule arms the timer of an object.
+func (q *Queue) schedule(e *entry, later *Later) {
+	e.state, e.later = waiting, later
+	q.waiting++
+	e.timer = time.AfterFunc(max(0, later.After), func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		// An event may have come first, and even something else be scheduled since.
+		if e.state != waiting || e.later != later {
+			return
+		}
+		q.unschedule(e)
+		e.due = later
+		q.enqueue(e)
+	})
+}
+
+func (q *Queue) unschedule(e *entry) {
+	e.timer.Stop()
+	e.timer, e.later, e.state = nil, nil, idle
+	q.waiting--
+}
