@@ -1,0 +1,67 @@
+// Package delivery puts what handlers return onto the status of their objects.
+package delivery
+
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// ResultError says that the result of a handler cannot be stored.
+type ResultError struct {
+	ID  string // the handler
+	Err error  // why its result cannot be stored
+}
+
+// Error implements error.
+func (e *ResultError) Error() string {
+	return fmt.Sprintf("the result of handler %q cannot be stored: %v", e.ID, e.Err)
+}
+
+// Unwrap returns why the result cannot be stored.
+func (e *ResultError) Unwrap() error { return e.Err }
+
+// Deliver puts the results of all handlers that have not failed into the patch, each
+// under status.<id>. The members of a map join those that the patch has there already;
+// any other result takes their place. A nil result is none.
+//
+// All results that can be stored are stored, whatever is wrong with the others.
+func Deliver(outcomes map[string]outcome.Outcome, p *patch.Patch) error {
+	var failure error
+	for _, id := range tree.SortedKeys(outcomes) {
+		o := outcomes[id]
+		if o.Err != nil || o.Result == nil {
+			continue
+		}
+		if err := deliver(id, o.Result, p); err != nil && failure == nil {
+			failure = err
+		}
+	}
+	return failure
+}
+
+func deliver(id string, result any, p *patch.Patch) error {
+	value, err := tree.Normalize(result)
+	if err != nil {
+		return &ResultError{ID: id, Err: err}
+	}
+	path := fieldpath.Path{"status", id}
+	fields, isMap := value.(map[string]any)
+	switch {
+	case value == nil: // such as a typed nil pointer
+	case isMap:
+		before, _ := p.Lookup(path)
+		if _, joins := before.(map[string]any); !joins {
+			p.Set(path, map[string]any{})
+		}
+		for _, key := range tree.SortedKeys(fields) {
+			p.Set(path.Child(key), tree.Clone(fields[key]))
+		}
+	default:
+		p.Set(path, tree.Clone(value))
+	}
+	return nil
+}
