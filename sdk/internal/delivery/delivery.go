@@ -24,12 +24,12 @@ func (e *ResultError) Error() string {
 // Unwrap returns why the result cannot be stored.
 func (e *ResultError) Unwrap() error { return e.Err }
 
-// Deliver puts the results of all handlers that have not failed into the patch, each
+// Results puts the results of all handlers that have not failed into the patch, each
 // under status.<id>. The members of a map join those that the patch has there already;
 // any other result takes their place. A nil result is none.
 //
 // All results that can be stored are stored, whatever is wrong with the others.
-func Deliver(outcomes map[string]outcome.Outcome, p *patch.Patch) error {
+func Results(outcomes map[string]outcome.Outcome, p *patch.Patch) error {
 	var failure error
 	for _, id := range tree.SortedKeys(outcomes) {
 		o := outcomes[id]

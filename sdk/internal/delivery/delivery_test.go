@@ -29,8 +29,8 @@ func TestVectorsOfResultDelivery(t *testing.T) {
 		if before, ok := before.(map[string]any); ok {
 			p.Merge(before)
 		}
-		errDeliver := Deliver(map[string]outcome.Outcome{v.ID: {Final: true, Result: result}}, p)
-		if err := errors.Join(errResult, errBefore, errWant, errDeliver); err != nil {
+		errResults := Results(map[string]outcome.Outcome{v.ID: {Final: true, Result: result}}, p)
+		if err := errors.Join(errResult, errBefore, errWant, errResults); err != nil {
 			return err
 		}
 		if diff := cmp.Diff(want, any(p.Tree())); diff != "" {
@@ -46,7 +46,7 @@ func TestResultsOfGoTypesAreStoredAsTheirJSON(t *testing.T) {
 		Tags []string `json:"tags,omitempty"`
 	}
 	p := patch.NewPatch()
-	err := Deliver(map[string]outcome.Outcome{
+	err := Results(map[string]outcome.Outcome{
 		"struct":  {Final: true, Result: &volume{Name: "x", Tags: []string{"a"}}},
 		"map":     {Final: true, Result: map[string]string{"k": "v"}},
 		"int":     {Final: true, Result: 5},
@@ -64,14 +64,14 @@ func TestResultsOfGoTypesAreStoredAsTheirJSON(t *testing.T) {
 
 func TestAFailedHandlerDeliversNothing(t *testing.T) {
 	p := patch.NewPatch()
-	if err := Deliver(map[string]outcome.Outcome{"fn": {Result: 1, Err: errors.New("no")}}, p); err != nil || !p.Empty() {
+	if err := Results(map[string]outcome.Outcome{"fn": {Result: 1, Err: errors.New("no")}}, p); err != nil || !p.Empty() {
 		t.Error(err, p.Tree())
 	}
 }
 
 func TestAResultThatIsNoJSONIsNamedAndTheOthersAreStored(t *testing.T) {
 	p := patch.NewPatch()
-	err := Deliver(map[string]outcome.Outcome{"bad": {Result: make(chan int)}, "good": {Result: 1}}, p)
+	err := Results(map[string]outcome.Outcome{"bad": {Result: make(chan int)}, "good": {Result: 1}}, p)
 	if refused, ok := errors.AsType[*ResultError](err); !ok || refused.ID != "bad" {
 		t.Error(err)
 	}
@@ -86,7 +86,7 @@ func TestAResultThatIsNoJSONIsNamedAndTheOthersAreStored(t *testing.T) {
 func TestWhatAHandlerReturnedIsNotSharedWithThePatch(t *testing.T) {
 	result := map[string]any{"list": []any{"a"}}
 	p := patch.NewPatch()
-	if err := Deliver(map[string]outcome.Outcome{"fn": {Result: result}}, p); err != nil {
+	if err := Results(map[string]outcome.Outcome{"fn": {Result: result}}, p); err != nil {
 		t.Fatal(err)
 	}
 	result["list"].([]any)[0] = "changed"

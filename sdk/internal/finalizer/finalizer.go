@@ -19,8 +19,8 @@ func Deleting(object map[string]any) bool {
 	return tree.Metadata(object)["deletionTimestamp"] != nil
 }
 
-// Has tells if the finalizer is on the object, so that its deletion has to wait.
-func Has(object map[string]any, name string) bool {
+// Blocked tells if the finalizer is on the object, so that its deletion has to wait.
+func Blocked(object map[string]any, name string) bool {
 	return slices.Contains(finalizers(object), any(name))
 }
 
@@ -30,19 +30,19 @@ func Others(object map[string]any, name string) bool {
 	return slices.ContainsFunc(finalizers(object), func(item any) bool { return item != any(name) })
 }
 
-// Add puts the finalizer on the object, unless it is there. It is a transformation,
+// Block puts the finalizer on the object, unless it is there. It is a transformation,
 // since a merge patch would overwrite what others add at the same time.
-func Add(p *patch.Patch, name string) {
+func Block(p *patch.Patch, name string) {
 	p.AddFn(func(object map[string]any) error {
-		if Has(object, name) {
+		if Blocked(object, name) {
 			return nil
 		}
 		return fieldpath.Ensure(object, field, append(slices.Clone(finalizers(object)), name))
 	})
 }
 
-// Remove takes the finalizer off the object. The list goes with its last item.
-func Remove(p *patch.Patch, name string) {
+// Allow takes the finalizer off the object. The list goes with its last item.
+func Allow(p *patch.Patch, name string) {
 	p.AddFn(func(object map[string]any) error {
 		rest := slices.DeleteFunc(slices.Clone(finalizers(object)), func(item any) bool { return item == any(name) })
 		if len(rest) == 0 {

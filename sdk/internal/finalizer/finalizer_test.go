@@ -33,15 +33,15 @@ func TestVectorsOfFinalizers(t *testing.T) {
 		IsBlocked bool           `json:"is_blocked"`
 	}
 	vectors.Run(t, "finalizers.json", func(_ *testing.T, v *vector) error {
-		blocked, errAdd := transformed(v.Body, Add)
-		allowed, errRemove := transformed(v.Body, Remove)
-		if err := errors.Join(errAdd, errRemove); err != nil {
+		blocked, errBlock := transformed(v.Body, Block)
+		allowed, errAllow := transformed(v.Body, Allow)
+		if err := errors.Join(errBlock, errAllow); err != nil {
 			return err
 		}
 		if diff := cmp.Diff(v.Blocked, blocked) + cmp.Diff(v.Allowed, allowed); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)
 		}
-		if Has(v.Body, Default) != v.IsBlocked {
+		if Blocked(v.Body, Default) != v.IsBlocked {
 			return errors.New("it is not known whether deletion is blocked")
 		}
 		return nil
@@ -74,7 +74,7 @@ func TestTheObjectItselfIsNotChanged(t *testing.T) {
 	list := append(make([]any, 0, 4), "other", Default, "third")
 	object := map[string]any{"metadata": map[string]any{"finalizers": list}}
 	before := tree.CloneMap(object)
-	for _, prepare := range []func(*patch.Patch, string){Add, Remove} {
+	for _, prepare := range []func(*patch.Patch, string){Block, Allow} {
 		p := patch.NewPatch()
 		prepare(p, Default)
 		if _, err := p.JSONPatch(object); err != nil {
