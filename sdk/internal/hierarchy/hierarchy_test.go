@@ -1,0 +1,182 @@
+package hierarchy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
+	"github.com/kopf-dev/kopf/sdk/internal/vectors"
+)
+
+type object = map[string]any
+
+func owner() object {
+	return object{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": object{
+		"name": "own", "namespace": "ns1", "uid": "uid-1", "labels": object{"l1": "v1"},
+	}}
+}
+
+func TestAChildIsOwnedNamedPlacedAndLabelledAfterItsOwner(t *testing.T) {
+	job := object{"kind": "Job", "spec": object{"template": object{}}}
+	options := Options{Strict: true, Nested: []fieldpath.Path{{"spec", "template"}, {"spec", "absent"}}}
+	if err := Adopt(job, owner(), options); err != nil {
+		t.Fatal(err)
+	}
+	want := object{
+		"kind": "Job",
+		"metadata": object{
+			"ownerReferences": []any{OwnerReference(owner(), new(true), new(true))},
+			"name":            "own", "namespace": "ns1", "labels": object{"l1": "v1"},
+		},
+		"spec": object{"template": object{"metadata": object{"labels": object{"l1": "v1"}}}},
+	}
+	if diff := cmp.Diff(want, job); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestChildrenDoNotShareWhatTheyGet(t *testing.T) {
+	first, second := object{}, object{}
+	if err := Adopt([]any{first, []any{second}}, owner(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	first["metadata"].(object)["labels"].(object)["l1"] = "other"
+	first["metadata"].(object)["ownerReferences"].([]any)[0].(object)["name"] = "other"
+	if diff := cmp.Diff([]any{OwnerReference(owner(), new(true), new(true))}, second["metadata"].(object)["ownerReferences"]); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := second["metadata"].(object)["labels"].(object)["l1"]; got != "v1" {
+		t.Errorf("got label %v", got)
+	}
+}
+
+func TestWhatIsNoObjectIsRefused(t *testing.T) {
+	for name, objs := range map[string]any{
+		"text": "x", "in a list": []any{1}, "metadata": object{"metadata": "x"},
+		"owners": object{"metadata": object{"ownerReferences": "x"}},
+	} {
+		var unsupported *UnsupportedError
+		if err := Adopt(objs, owner(), Options{}); !errors.As(err, &unsupported) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	var unsupported *UnsupportedError
+	labels := object{"metadata": object{"labels": "x"}}
+	if err := AddLabels(labels, object{"a": "b"}, Options{}); !errors.As(err, &unsupported) {
+		t.Errorf("labels: got %v", err)
+	}
+	if err := AdjustNamespace(object{"metadata": 1}, nil, Options{}); !errors.As(err, &unsupported) {
+		t.Errorf("namespace: got %v", err)
+	}
+	if err := RemoveOwnerReference(object{"metadata": 1}, nil); !errors.As(err, &unsupported) {
+		t.Errorf("owners: got %v", err)
+	}
+}
+
+func TestNullMetadataAreAsGoodAsNone(t *testing.T) {
+	obj := object{"metadata": nil}
+	if err := HarmonizeNaming(obj, new("x"), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(object{"metadata": object{"generateName": "x-"}}, obj); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+type operation struct {
+	Op         string  `json:"op"`
+	Objs       any     `json:"objs"`
+	Owner      object  `json:"owner"`
+	Body       object  `json:"body"`
+	Name       *string `json:"name"`
+	Namespace  *string `json:"namespace"`
+	Labels     object  `json:"labels"`
+	Controller *bool   `json:"controller"`
+	Block      *bool   `json:"block_owner_deletion"`
+	Forced     bool    `json:"forced"`
+	Strict     bool    `json:"strict"`
+	Nested     any     `json:"nested"`
+
+	Result any     `json:"result"`
+	After  any     `json:"result_after_error"`
+	Error  *string `json:"error"`
+}
+
+func (v *operation) options() (Options, error) {
+	options := Options{Forced: v.Forced, Strict: v.Strict}
+	nested, ok := v.Nested.([]any)
+	if !ok && v.Nested != nil {
+		nested = []any{v.Nested}
+	}
+	for _, field := range nested {
+		var path fieldpath.Path
+		switch field := field.(type) {
+		case string:
+			parsed, err := fieldpath.Parse(field)
+			if err != nil {
+				return options, err
+			}
+			path = parsed
+		case []any:
+			for _, key := range field {
+				path = append(path, fmt.Sprint(key))
+			}
+		}
+		options.Nested = append(options.Nested, path)
+	}
+	return options, nil
+}
+
+// run does what was recorded, and returns what comes of it.
+func (v *operation) run() (any, error) {
+	options, err := v.options()
+	if err != nil {
+		return nil, err
+	}
+	switch v.Op {
+	case "adopt":
+		return v.Objs, Adopt(v.Objs, v.Owner, options)
+	case "append_owner_reference":
+		return v.Objs, AppendOwnerReference(v.Objs, OwnerReference(v.Owner, v.Controller, v.Block))
+	case "remove_owner_reference":
+		return v.Objs, RemoveOwnerReference(v.Objs, OwnerReference(v.Owner, new(true), new(true)))
+	case "harmonize_naming":
+		return v.Objs, HarmonizeNaming(v.Objs, v.Name, options)
+	case "adjust_namespace":
+		return v.Objs, AdjustNamespace(v.Objs, v.Namespace, options)
+	case "label":
+		return v.Objs, AddLabels(v.Objs, v.Labels, options)
+	case "build_owner_reference":
+		return OwnerReference(v.Body, new(true), new(true)), nil
+	case "build_object_reference":
+		text, err := json.Marshal(k8sevent.RefOf(v.Body))
+		if err != nil {
+			return nil, err
+		}
+		var ref any
+		return ref, json.Unmarshal(text, &ref)
+	}
+	return nil, fmt.Errorf("unknown operation %q", v.Op)
+}
+
+func TestVectorsHierarchies(t *testing.T) {
+	vectors.Run(t, "hierarchies.json", func(_ *testing.T, v *operation) error {
+		got, err := v.run()
+		if (err != nil) != (v.Error != nil) {
+			return fmt.Errorf("got %w", err)
+		}
+		want := v.Result
+		if err != nil {
+			want = v.After
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
+}
