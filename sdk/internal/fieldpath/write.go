@@ -100,54 +100,35 @@ func With(m map[string]any, p Path, v any) map[string]any {
 // Without returns the tree without a field and without the parents that are empty
 // then. The original stays as it is; where nothing changes, it is returned itself.
 func Without(m map[string]any, p Path) map[string]any {
+	out, _ := without(m, p)
+	return out
+}
+
+func without(m map[string]any, p Path) (out map[string]any, changed bool) {
 	if len(p) == 0 {
-		return m
+		return m, false
 	}
 	key := mapKey(p[0])
 	child, ok := m[key]
 	if !ok {
-		return m
+		return m, false
 	}
-	drop := len(p) == 1
-	if !drop {
+	if len(p) > 1 {
 		next, isMap := child.(map[string]any)
 		if !isMap {
-			return m
+			return m, false
 		}
-		reduced := Without(next, p[1:])
-		drop = len(reduced) == 0
-		if !drop && len(reduced) == len(next) && !changed(next, p[1:]) {
-			return m
+		rest, changed := without(next, p[1:])
+		switch {
+		case len(rest) > 0 && !changed:
+			return m, false
+		case len(rest) > 0:
+			out = maps.Clone(m)
+			out[key] = rest
+			return out, true
 		}
-		child = reduced
 	}
-	out := maps.Clone(m)
-	if drop {
-		delete(out, key)
-	} else {
-		out[key] = child
-	}
-	return out
-}
-
-// changed tells if removing the field changes anything in the map.
-func changed(m map[string]any, p Path) bool {
-	for i, key := range p {
-		child, ok := m[mapKey(key)]
-		if !ok {
-			return false
-		}
-		if i == len(p)-1 {
-			return true
-		}
-		next, isMap := child.(map[string]any)
-		if !isMap {
-			return false
-		}
-		if len(next) == 0 {
-			return true // an empty parent is removed too
-		}
-		m = next
-	}
-	return false
+	out = maps.Clone(m)
+	delete(out, key)
+	return out, true
 }
