@@ -1,0 +1,109 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// buildFlags are the flags of every build of an operator. They never change: other
+// flags would be other keys of Go's build cache, and would compile everything anew.
+//
+//   - Without symbols and DWARF, linking takes half the time; stack traces stay as they
+//     are, they do not use either.
+//   - Asking version control for a stamp takes longer than the compiler in a large
+//     repository, and fails in one that belongs to somebody else.
+var buildFlags = []string{"-ldflags=-s -w", "-buildvcs=false"}
+
+// Builder builds programs again and again, into a folder of its own. It is used by one
+// goroutine at a time.
+type Builder struct {
+	work   *workDir
+	builds int
+}
+
+// NewBuilder prepares to build. The Builder must be closed.
+func NewBuilder() (*Builder, error) {
+	work, err := newWorkDir()
+	if err != nil {
+		return nil, err
+	}
+	return &Builder{work: work}, nil
+}
+
+// writeOverlay writes the files that the compiler is to see in the user's tree, and
+// returns the file that tells where. It is empty if there are none.
+func (b *Builder) writeOverlay(p *Program) (string, error) {
+	if len(p.overlay) == 0 {
+		return "", nil
+	}
+	replace := make(map[string]string)
+	for path, text := range p.overlay {
+		file := filepath.Join(b.work.path, fmt.Sprintf("%d.go", len(replace)))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return "", fmt.Errorf("writing the operator's main program: %w", err)
+		}
+		replace[path] = file
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", fmt.Errorf("writing the operator's main program: %w", err)
+	}
+	overlay := filepath.Join(b.work.path, "overlay.json")
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		return "", fmt.Errorf("writing the operator's main program: %w", err)
+	}
+	return overlay, nil
+}
+
+// Build builds the program and returns the path of the executable, which stays until
+// it is removed or the Builder is closed. What the compiler does not like is a
+// [*BuildFailure].
+func (b *Builder) Build(ctx context.Context, p *Program) (string, error) {
+	overlay, err := b.writeOverlay(p)
+	if err != nil {
+		return "", err
+	}
+	b.builds++
+	output := filepath.Join(b.work.path, fmt.Sprintf("operator-%d", b.builds))
+	arguments := append([]string{"build", "-o", output}, buildFlags...)
+	if overlay != "" {
+		arguments = append(arguments, "-overlay="+overlay)
+	}
+	_, stderr, err := p.tool.run(ctx, p.Dir, append(arguments, "--", p.target)...)
+	if err == nil {
+		return output, nil
+	}
+	text := strings.TrimSpace(string(stderr))
+	if text == "" {
+		return "", fmt.Errorf("building the operator: %w", err)
+	}
+	list := b.translate(parseBuildErrors(text), p)
+	addSource(list, p.Dir)
+	return "", &BuildFailure{Errors: list}
+}
+
+// translate makes the compiler's list that of the user's files: the synthesised main is
+// none of them, and its errors are about Register.
+func (b *Builder) translate(list []BuildError, p *Program) []BuildError {
+	for i := range list {
+		e := &list[i]
+		path := e.File
+		if path != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(p.Dir, path)
+		}
+		if filepath.Base(path) == mainFile || strings.HasPrefix(path, b.work.path) {
+			e.File, e.Line, e.Column = "", 0, 0
+			if strings.Contains(e.Message, "Register") {
+				e.Message = "Register must be func(*kopf.Registry), with kopf from \"" + sdkPackage + "\": " + e.Message
+			}
+		}
+	}
+	return list
+}
+
+// Close removes all that was built.
+func (b *Builder) Close() error { return b.work.remove() }

@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// position matches "file.go:12:3: message", with or without a column.
+var position = regexp.MustCompile(`^((?:[A-Za-z]:)?[^:\s][^:]*\.[A-Za-z]+):(\d+)(?::(\d+))?: (.*)$`)
+
+// parseBuildErrors takes the list of the go command apart: lines with a position begin
+// an error, indented lines continue it, "# package" are headings.
+func parseBuildErrors(text string) []BuildError {
+	var list []BuildError
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "# "):
+			continue
+		case line[0] == '\t' || line[0] == ' ':
+			if len(list) > 0 {
+				list[len(list)-1].Message += "\n" + line
+				continue
+			}
+		}
+		e := BuildError{Message: strings.TrimSpace(line)}
+		if m := position.FindStringSubmatch(strings.TrimPrefix(line, "go: ")); m != nil {
+			e.File, e.Message = filepath.Clean(m[1]), m[4]
+			// The expression admits nothing but digits, and a number too large is none.
+			e.Line, _ = strconv.Atoi(m[2])
+			e.Column, _ = strconv.Atoi(m[3])
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// sourceContext is the number of lines shown before and after an error.
+const sourceContext = 2
+
+// addSource reads the lines around the errors, of files relative to the folder. Errors
+// in files that cannot be read stay without.
+func addSource(list []BuildError, dir string) {
+	files := make(map[string][]string)
+	for i := range list {
+		e := &list[i]
+		if e.File == "" || e.Line == 0 {
+			continue
+		}
+		path := e.File
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		lines, ok := files[path]
+		if !ok {
+			if text, err := os.ReadFile(path); err == nil {
+				lines = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+			}
+			files[path] = lines
+		}
+		if e.Line > len(lines) {
+			continue
+		}
+		from := max(e.Line-sourceContext, 1)
+		e.SourceAt = from
+		e.Source = lines[from-1 : min(e.Line+sourceContext, len(lines))]
+	}
+}

@@ -1,0 +1,98 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+)
+
+// sdkPackage is the import path of the package that operators are written with.
+const sdkPackage = "github.com/kopf-dev/kopf/sdk/kopf"
+
+// ToolchainError tells that the Go toolchain is missing, or does not work.
+type ToolchainError struct{ Err error }
+
+func (e *ToolchainError) Error() string {
+	return fmt.Sprintf("operators are built with Go, and the command \"go\" cannot be run: %v\n"+
+		"install Go from https://go.dev/dl, or put its bin folder on the PATH", e.Err)
+}
+
+func (e *ToolchainError) Unwrap() error { return e.Err }
+
+// PackageError tells that a pattern does not lead to Go packages.
+type PackageError struct {
+	Pattern string
+	Reason  string // what the go command says, or the file system
+}
+
+func (e *PackageError) Error() string { return e.Pattern + ": " + e.Reason }
+
+// NoRegisterError tells that no package has a function Register.
+type NoRegisterError struct {
+	Patterns []string
+	Found    []string // what looks like an attempt at it, with file and line
+}
+
+func (e *NoRegisterError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: no func Register(*kopf.Registry)", strings.Join(e.Patterns, " "))
+	if len(e.Found) > 0 {
+		fmt.Fprintf(&b, "; there is %s", strings.Join(e.Found, ", "))
+	}
+	b.WriteString("\nwrite this, and register your handlers in it:\n" + registerTemplate)
+	return b.String()
+}
+
+const registerTemplate = `
+	import "` + sdkPackage + `"
+
+	func Register(r *kopf.Registry) {
+		kopf.OnCreate(r, kopf.Resource("example.com/v1", "things"), create)
+	}
+`
+
+// SignatureError tells that a function Register is not as it must be.
+type SignatureError struct {
+	File string // as a person would write it
+	Line int
+	Got  string // "func(r kopf.Registry) error"
+}
+
+func (e *SignatureError) Error() string {
+	return fmt.Sprintf("%s:%d: Register is a %s; it must be func(*kopf.Registry), with kopf from %q",
+		e.File, e.Line, e.Got, sdkPackage)
+}
+
+// CombinationError tells that packages cannot be one operator together.
+type CombinationError struct {
+	Packages []string
+	Reason   string
+}
+
+func (e *CombinationError) Error() string {
+	return fmt.Sprintf("%s cannot be one operator: %s", strings.Join(e.Packages, " and "), e.Reason)
+}
+
+// BuildFailure is what the compiler, the linker or the go command has to say. Its text
+// is their list, and nothing else.
+type BuildFailure struct{ Errors []BuildError }
+
+func (e *BuildFailure) Error() string {
+	lines := make([]string, len(e.Errors))
+	for i, line := range e.Errors {
+		lines[i] = line.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// String writes the error as the compiler does.
+func (e BuildError) String() string {
+	switch {
+	case e.File == "":
+		return e.Message
+	case e.Line == 0:
+		return fmt.Sprintf("%s: %s", e.File, e.Message)
+	case e.Column == 0:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}

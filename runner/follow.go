@@ -1,0 +1,66 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// connectEvery is how often a new operator's inspector is tried. It is there some ten
+// milliseconds after the start of the process.
+const connectEvery = 10 * time.Millisecond
+
+// socketDir is a folder for the sockets of inspectors. Its path is short: the paths of
+// sockets must be.
+type socketDir struct {
+	path  string
+	count int
+}
+
+func newSocketDir() (*socketDir, error) {
+	path, err := os.MkdirTemp("", "kopf-")
+	if err != nil {
+		return nil, fmt.Errorf("no folder for the inspector's socket: %w", err)
+	}
+	return &socketDir{path: path}, nil
+}
+
+// next returns the address of a socket that was not used before.
+func (d *socketDir) next() string {
+	d.count++
+	return "unix:" + filepath.Join(d.path, fmt.Sprintf("%d.sock", d.count))
+}
+
+func (d *socketDir) remove() error { return os.RemoveAll(d.path) }
+
+// follow reads the stream of an operator that has just been started, as soon as there
+// is one. It returns nil at the operator's good bye.
+func follow(ctx context.Context, client *inspect.Client, message func(inspect.Message)) error {
+	ticker := time.NewTicker(connectEvery)
+	defer ticker.Stop()
+	for connected := false; ; {
+		var failed error
+		for m, err := range client.Messages(ctx) {
+			if failed = err; err == nil {
+				connected = true
+				message(m)
+			}
+		}
+		if failed == nil || connected || ctx.Err() != nil {
+			return failed
+		}
+		if _, ok := errors.AsType[*inspect.VersionError](failed); ok {
+			return failed
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}

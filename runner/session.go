@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Options are what a [Session] works with.
+type Options struct {
+	// Dir is the current folder, and Patterns the packages as seen from there.
+	Dir      string
+	Patterns []string
+
+	// Args are the flags of the operator, but for those of the cluster and the
+	// inspector, which are the session's matter.
+	Args []string
+
+	// OpenCluster provides the cluster. It reports what it does, and returns when the
+	// cluster is usable. Closing it, if need be, is the caller's matter, after Run.
+	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
+
+	// Apply applies manifests: files and folders. It is only called when the cluster
+	// is ready.
+	Apply func(ctx context.Context, paths []string) ([]Applied, error)
+
+	// Manifests are applied at the start.
+	Manifests []string
+
+	// Grace is how long an operator may take to stop: 10 seconds if not set.
+	Grace time.Duration
+
+	// Once makes everything that cannot mend itself the end of the session: there is
+	// nobody who would edit and save.
+	Once bool
+}
+
+// Session is the development of an operator: it keeps an operator running that is
+// built from what was saved last, and publishes all that happens.
+type Session struct {
+	opts     Options
+	store    *store
+	requests chan request
+	ended    chan struct{} // closed at the end of Run
+
+	mu       sync.Mutex
+	child    *child          // the running operator; nil if there is none
+	client   *inspect.Client // of the child
+	applied  []Applied
+	settling *Settling
+	settled  chan Settlement // the newest one
+}
+
+// request is an intent that the loop fulfils.
+type request struct {
+	intent Intent
+	reply  chan error
+}
+
+// NewSession prepares a session. [Session.Run] starts it.
+func NewSession(opts Options) *Session {
+	if opts.Grace <= 0 {
+		opts.Grace = defaultGrace
+	}
+	s := &Session{
+		opts:     opts,
+		store:    newStore(),
+		requests: make(chan request),
+		ended:    make(chan struct{}),
+		settled:  make(chan Settlement, 1),
+	}
+	s.store.update(func(state *State) {
+		state.Packages = opts.Patterns
+		state.Manifests = opts.Manifests
+	})
+	return s
+}
+
+// State returns the present state. It is never nil and never changed.
+func (s *Session) State() *State { return s.store.get() }
+
+// Changes delivers a value soon after the state has changed; changes in quick
+// succession share one. It is closed when the session has ended. It is one channel: a
+// value goes to one of its readers.
+func (s *Session) Changes() <-chan struct{} { return s.store.changes }
+
+// Settled waits until everything that was applied has been handled; where nothing was
+// applied, until the operator has nothing to do. The error is a [*SettleError] if a
+// handler has failed for good, or the time has run out.
+func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
+	return awaitSettled(ctx, timeout, s.settled)
+}
+
+// Do fulfils a wish. The error is for a person to read.
+func (s *Session) Do(ctx context.Context, intent Intent) error {
+	switch intent.Kind {
+	case IntentRebuild, IntentRestart, IntentApply:
+		return s.request(ctx, intent)
+	case IntentRetry, IntentPause, IntentResume, IntentLogLevel:
+		return s.ask(ctx, intent)
+	}
+	return fmt.Errorf("no such intent: %q", intent.Kind)
+}
+
+// errEnded is the answer to wishes that come too late.
+var errEnded = errors.New("the session has ended")
+
+// Kill ends the operator at once, where a graceful stop takes too long.
+func (s *Session) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.child != nil {
+		s.child.kill()
+	}
+}
+
+// request has an intent fulfilled by the loop.
+func (s *Session) request(ctx context.Context, intent Intent) error {
+	r := request{intent: intent, reply: make(chan error, 1)}
+	select {
+	case s.requests <- r:
+	case <-s.ended:
+		return errEnded
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-r.reply:
+		return err
+	case <-s.ended:
+		return errEnded
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ask has an intent fulfilled by the operator.
+func (s *Session) ask(ctx context.Context, intent Intent) error {
+	s.mu.Lock()
+	client := s.client
+	s.mu.Unlock()
+	if client == nil {
+		return s.notRunning()
+	}
+	err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Value: intent.Value})
+	if refused, ok := errors.AsType[*inspect.RefusedError](err); ok {
+		return refused
+	}
+	if err != nil {
+		return fmt.Errorf("the operator does not answer: %w", err)
+	}
+	return nil
+}
+
+// notRunning says why nothing can be asked of the operator.
+func (s *Session) notRunning() error {
+	switch state := s.State(); {
+	case state.Process.Phase == ProcessCrashed:
+		return errors.New("the operator has crashed")
+	case state.Process.Phase != ProcessNone:
+		return fmt.Errorf("the operator is %s", state.Process.Phase)
+	case state.Build.Phase == BuildFailed:
+		return errors.New("the operator does not run: its build failed")
+	case state.Cluster.Phase != ClusterReady:
+		return errors.New("the operator does not run: the cluster is not ready")
+	}
+	return errors.New("the operator does not run yet")
+}
+
+// awaitSettled waits for a settlement that is over.
+func awaitSettled(ctx context.Context, timeout time.Duration, news <-chan Settlement) error {
+	var late <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	last := Settlement{Pending: []Unsettled{{What: "the operator did not start"}}}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending}
+		case last = <-news:
+		}
+		if last.Over() && len(last.Failed) > 0 {
+			return &SettleError{Failed: last.Failed}
+		}
+		if last.Over() {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// loop is the only goroutine that decides. Whatever takes time runs beside it and
+// reports back; after each report, the loop compares what is with what should be.
+type loop struct {
+	*Session
+	ctx     context.Context
+	watcher *watcher
+	sockets *socketDir
+	tasks   sync.WaitGroup
+
+	// The build.
+	program *Program
+	builder *Builder
+	built   chan buildResult
+	build   *buildTask // the running one, if any
+	binary  string     // the newest that was built
+	digest  string     // of the binary
+	reload  time.Time  // the At of the reload that the next operator belongs to
+
+	// The cluster.
+	opened    chan clusterResult
+	cluster   *Cluster // once it is ready
+	appliedAt chan applyResult
+	prepared  bool // the manifests of the start are applied
+
+	// The operator.
+	wanted    int // grows whenever another process is wanted than the running one
+	operator  *operator
+	events    chan operatorEvent
+	crashes   int
+	notBefore time.Time   // of the next start after a crash
+	restart   *time.Timer // fires at notBefore
+
+	fatal error
+}
+
+type clusterResult struct {
+	cluster Cluster
+	err     error
+}
+
+type applyResult struct {
+	applied []Applied
+	err     error
+	reply   chan error // nil for those of the start
+}
+
+// Run runs the session until the context ends, or something happens that nobody can
+// mend. It returns when everything it has started has ended.
+func (s *Session) Run(ctx context.Context) (err error) {
+	defer s.store.close()
+	defer close(s.ended)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l := &loop{
+		Session:   s,
+		ctx:       ctx,
+		built:     make(chan buildResult),
+		opened:    make(chan clusterResult),
+		appliedAt: make(chan applyResult),
+		events:    make(chan operatorEvent),
+		restart:   time.NewTimer(time.Hour),
+	}
+	l.restart.Stop()
+	if l.sockets, err = newSocketDir(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.sockets.remove()) }()
+	if l.watcher, err = newWatcher(); err != nil {
+		return err
+	}
+	if l.builder, err = NewBuilder(); err != nil {
+		return err
+	}
+	l.tasks.Go(func() { l.watcher.run(ctx) })
+	defer func() {
+		l.end(cancel)
+		err = errors.Join(err, l.builder.Close())
+	}()
+
+	l.openCluster()
+	l.startBuild(cause{at: time.Now(), first: true})
+	for l.fatal == nil {
+		l.reconcile()
+		if !l.step() {
+			return nil
+		}
+	}
+	return l.fatal
+}
+
+// step takes in one report. It returns false when the session is to end.
+func (l *loop) step() bool {
+	select {
+	case <-l.ctx.Done():
+		return false
+	case c := <-l.watcher.changed:
+		l.startBuild(cause{at: c.at, files: l.relative(c.files)})
+	case err := <-l.watcher.failed:
+		l.store.say("warn", fmt.Sprintf("changes in some files will not be noticed: %v", err))
+	case result := <-l.built:
+		l.takeBuild(result)
+	case result := <-l.opened:
+		l.takeCluster(result)
+	case result := <-l.appliedAt:
+		l.takeApplied(result)
+	case event := <-l.events:
+		l.takeEvent(event)
+	case <-l.restart.C:
+	case r := <-l.requests:
+		l.fulfil(r)
+	}
+	return true
+}
+
+// reconcile brings the operator to what should be: one process of the newest binary.
+func (l *loop) reconcile() {
+	if l.operator != nil {
+		if l.operator.serial != l.wanted {
+			l.stopOperator()
+		}
+		return
+	}
+	if l.binary == "" || l.cluster == nil || !l.prepared || time.Now().Before(l.notBefore) {
+		return
+	}
+	l.startOperator()
+}
+
+// fulfil does what a request asks for. Restarts and rebuilds are answered when they
+// begin: what comes of them is in the state.
+func (l *loop) fulfil(r request) {
+	switch r.intent.Kind {
+	case IntentRebuild:
+		l.startBuild(cause{at: time.Now(), forced: true})
+		r.reply <- nil
+	case IntentRestart:
+		if l.binary == "" {
+			r.reply <- l.notRunning()
+			return
+		}
+		l.remember(Reload{At: time.Now(), Built: true})
+		l.wantOperator()
+		r.reply <- nil
+	case IntentApply:
+		paths := l.State().Manifests
+		if r.intent.Value != "" {
+			paths = []string{r.intent.Value}
+		}
+		switch {
+		case len(paths) == 0:
+			r.reply <- errors.New("there are no manifests beside the code; give some with --apply")
+		case l.cluster == nil:
+			r.reply <- errors.New("the cluster is not ready")
+		default:
+			l.apply(paths, r.reply)
+		}
+	}
+}
+
+// wantOperator makes the loop start a new process, at once.
+func (l *loop) wantOperator() {
+	l.wanted++
+	l.crashes, l.notBefore = 0, time.Time{}
+}
+
+func (l *loop) openCluster() {
+	l.store.update(func(s *State) { s.Cluster.Phase = ClusterStarting })
+	l.tasks.Go(func() {
+		cluster, err := l.opts.OpenCluster(l.ctx, func(c Cluster) {
+			l.store.update(func(s *State) { s.Cluster = c })
+		})
+		post(l.ctx, l.opened, clusterResult{cluster, err})
+	})
+}
+
+func (l *loop) takeCluster(r clusterResult) {
+	if r.err != nil {
+		l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, r.err.Error() })
+		if l.opts.Once {
+			l.fatal = r.err
+		}
+		return
+	}
+	r.cluster.Phase = ClusterReady
+	l.cluster = &r.cluster
+	l.store.update(func(s *State) { s.Cluster = r.cluster })
+	if len(l.opts.Manifests) == 0 {
+		l.prepared = true
+		return
+	}
+	l.apply(l.opts.Manifests, nil)
+}
+
+func (l *loop) apply(paths []string, reply chan error) {
+	l.tasks.Go(func() {
+		applied, err := l.opts.Apply(l.ctx, paths)
+		post(l.ctx, l.appliedAt, applyResult{applied, err, reply})
+	})
+}
+
+func (l *loop) takeApplied(r applyResult) {
+	if r.reply != nil {
+		r.reply <- r.err
+	}
+	l.prepared = true
+	if r.err != nil {
+		l.store.say("error", "applying the manifests: "+r.err.Error())
+		if l.opts.Once {
+			l.fatal = r.err
+		}
+		return
+	}
+	l.store.say("info", fmt.Sprintf("applied %d objects", len(r.applied)))
+	l.want(r.applied)
+}
+
+// want adds to the objects that are to settle.
+func (s *Session) want(applied []Applied) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range applied {
+		s.applied = slices.DeleteFunc(s.applied, func(old Applied) bool { return old.Ref == a.Ref })
+		s.applied = append(s.applied, a)
+	}
+	s.settling = NewSettling(slices.Clone(s.applied))
+}
+
+// relative makes the paths of changed files short.
+func (l *loop) relative(files []string) []string {
+	display := displayFrom(l.opts.Dir)
+	if l.program != nil {
+		display = displayFrom(l.program.Dir)
+	}
+	short := make([]string, len(files))
+	for i, file := range files {
+		short[i] = filepath.ToSlash(display(file))
+	}
+	return short
+}
+
+// end stops everything and waits for it.
+func (l *loop) end(cancel context.CancelFunc) {
+	l.restart.Stop()
+	if l.operator != nil {
+		l.stopOperator()
+		for l.operator != nil {
+			l.takeEvent(<-l.events)
+		}
+	}
+	cancel()
+	l.tasks.Wait()
+}
+
+// post sends a report unless the session has ended.
+func post[T any](ctx context.Context, to chan<- T, report T) {
+	select {
+	case to <- report:
+	case <-ctx.Done():
+	}
+}
