@@ -83,33 +83,40 @@ func (s *scan) fail(what string, err error) {
 	s.failed[what] = err
 }
 
-// document fetches one document of the discovery, and tells its content type.
-func (s *scan) document(ctx context.Context, path, accept string, into any) (contentType string, err error) {
+// document fetches one document of the discovery.
+func (s *scan) document(ctx context.Context, path string, into any) error {
+	body, _, err := s.fetch(ctx, path, "")
+	if err != nil {
+		return err
+	}
+	return decode(path, body, into)
+}
+
+// root fetches a root document: that of everything below, or else that of the names.
+func (s *scan) root(ctx context.Context, path string, names any) (all *aggregated, err error) {
+	body, header, err := s.fetch(ctx, path, acceptAggregated)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(header.Get("Content-Type"), aggregatedKind) {
+		all = new(aggregated)
+		return all, decode(path, body, all)
+	}
+	return nil, decode(path, body, names)
+}
+
+func (s *scan) fetch(ctx context.Context, path, accept string) (body []byte, header http.Header, err error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
-	body, header, err := s.client.do(ctx, Request{
+	return s.client.do(ctx, Request{
 		Method: http.MethodGet, Path: path, Accept: accept, template: path,
 		// If the server of one group is down, the other groups must not wait for it.
 		anyAnswer: strings.Count(path, "/") > 1,
 	})
-	if err != nil {
-		return "", err
-	}
-	contentType = header.Get("Content-Type")
-	if into, ok := into.(map[string]any); ok {
-		// The caller chooses the shape by the content type.
-		for key, target := range into {
-			if strings.Contains(contentType, key) {
-				return key, decode(path, body, target)
-			}
-		}
-		return "", decode(path, body, into[""])
-	}
-	return contentType, decode(path, body, into)
 }
 
 func decode(path string, body []byte, into any) error {
@@ -121,13 +128,12 @@ func decode(path string, body []byte, into any) error {
 
 // everyGroup looks into all groups but the core one.
 func (s *scan) everyGroup(ctx context.Context) error {
-	var all aggregated
 	var names groupList
-	shape, err := s.document(ctx, "/apis", acceptAggregated, map[string]any{aggregatedKind: &all, "": &names})
+	all, err := s.root(ctx, "/apis", &names)
 	if err != nil {
 		return err
 	}
-	if shape == aggregatedKind {
+	if all != nil {
 		s.addAggregated(all)
 		return nil
 	}
@@ -141,13 +147,12 @@ func (s *scan) everyGroup(ctx context.Context) error {
 
 // core looks into the core group.
 func (s *scan) core(ctx context.Context) error {
-	var all aggregated
 	var names struct{ Versions []string }
-	shape, err := s.document(ctx, "/api", acceptAggregated, map[string]any{aggregatedKind: &all, "": &names})
+	all, err := s.root(ctx, "/api", &names)
 	if err != nil {
 		return err
 	}
-	if shape == aggregatedKind {
+	if all != nil {
 		s.addAggregated(all)
 		return nil
 	}
@@ -162,7 +167,7 @@ func (s *scan) core(ctx context.Context) error {
 // oneGroup looks into a group by its own documents, which are small.
 func (s *scan) oneGroup(ctx context.Context, name string) error {
 	var group groupVersions
-	_, err := s.document(ctx, "/apis/"+name, "", &group)
+	err := s.document(ctx, "/apis/"+name, &group)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -193,7 +198,7 @@ func (s *scan) version(ctx context.Context, group, version string, preferred boo
 		path = "/api/" + version
 	}
 	var list resourceList
-	if _, err := s.document(ctx, path, "", &list); err != nil {
+	if err := s.document(ctx, path, &list); err != nil {
 		return err
 	}
 	s.add(list.resources(group, version, preferred)...)

@@ -42,7 +42,7 @@ type aggregated struct {
 	}
 }
 
-func (s *scan) addAggregated(all aggregated) {
+func (s *scan) addAggregated(all *aggregated) {
 	for _, group := range all.Items {
 		for i, version := range group.Versions {
 			if version.Freshness == "Stale" {

@@ -154,7 +154,7 @@ func TestPressureInterruptsWaitingOnlyWhenSomethingNewerArrives(t *testing.T) {
 		begin := time.Now()
 		select {
 		case <-b.Pressure():
-			log.add("pressed after "+time.Since(begin).String())
+			log.add("pressed after " + time.Since(begin).String())
 		case <-time.After(time.Minute):
 			log.add("undisturbed")
 		}
@@ -193,10 +193,10 @@ func TestPressureIsThereEvenIfItIsAskedForLate(t *testing.T) {
 func TestLaterIsDoneUnlessAnEventComesFirst(t *testing.T) {
 	var log journal
 	later := func(what string) *Later {
-		return &Later{After: time.Minute, Do: func(context.Context) { log.add("later "+what) }}
+		return &Later{After: time.Minute, Do: func(context.Context) { log.add("later " + what) }}
 	}
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
-		log.add("batch "+b.Newest.Object.ResourceVersion)
+		log.add("batch " + b.Newest.Object.ResourceVersion)
 		return later(b.Newest.Object.ResourceVersion)
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "a", "1"))
