@@ -94,6 +94,15 @@ func (l *Line) CellRight(token theme.Token, s string, w int) *Line {
 	return l.Skip(w-Width(s)).Put(token, s)
 }
 
+// Append puts what is on another line so far.
+func (l *Line) Append(other *Line) *Line {
+	if other.width <= l.Rest() {
+		l.buf = append(l.buf, other.buf...)
+		l.width += other.width
+	}
+	return l
+}
+
 // Right puts a text at the end of the line, with a cell of margin, or not at all if it
 // does not fit with two cells before it.
 func (l *Line) Right(token theme.Token, s string) *Line {

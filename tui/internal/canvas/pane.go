@@ -107,6 +107,9 @@ func Over(frame, block []string, x, y int) {
 		all, n := ansi.StringWidth(under), ansi.StringWidth(s)
 		left, right := ansi.Truncate(under, x, ""), ansi.TruncateLeft(under, x+n, "")
 		// Half of a wide rune cannot be shown: a blank stands for it.
+		if ansi.StringWidth(right) > all-x-n {
+			right = ansi.TruncateLeft(under, x+n+1, "")
+		}
 		left += theme.Reset + Spaces(x-ansi.StringWidth(left))
 		right = Spaces(all-x-n-ansi.StringWidth(right)) + right
 		frame[y+i] = left + s + theme.Reset + right

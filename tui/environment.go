@@ -1,0 +1,33 @@
+package tui
+
+import "strings"
+
+// environment is what the variables of the process say about the terminal and its user.
+type environment struct {
+	utf8   bool   // the locale can show our glyphs
+	editor string // the user's; empty if none is named
+}
+
+func environmentOf(variables []string) environment {
+	values := map[string]string{}
+	for _, v := range variables {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			values[name] = value
+		}
+	}
+	first := func(names ...string) string {
+		for _, n := range names {
+			if values[n] != "" {
+				return values[n]
+			}
+		}
+		return ""
+	}
+	// The order of precedence is that of POSIX. Where nothing is said, as on systems
+	// that have no such variables, UTF-8 is the rule.
+	locale := strings.ToUpper(first("LC_ALL", "LC_CTYPE", "LANG"))
+	return environment{
+		utf8:   locale == "" || strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8"),
+		editor: first("VISUAL", "EDITOR"),
+	}
+}

@@ -1,0 +1,182 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/internal/canvas"
+	"github.com/kopf-dev/kopf/tui/internal/theme"
+	"github.com/kopf-dev/kopf/tui/internal/words"
+)
+
+// levels of the log, from the least. What a program prints by itself is always shown.
+var levels = []string{"debug", "info", "warn", "error"}
+
+func rank(level string) int {
+	for i, l := range levels {
+		if l == level {
+			return i
+		}
+	}
+	return len(levels)
+}
+
+// logPane is a window on the log. It follows the end; as soon as one moves up it holds
+// still, whatever comes, until one is at the end again.
+type logPane struct {
+	common *common
+	wanted func(*inspect.LogLine) bool // nil wants all
+	filter filter
+	level  int // the least that is shown
+
+	lines []*inspect.LogLine // that match
+	held  bool
+	end   int // while held: the number of lines above the lower edge
+	newer int // while held: the number of lines that came since
+	seen  *world
+	key   string // the filter and level of lines
+	rows  int    // of the window, as drawn last
+}
+
+func newLogPane(c *common, wanted func(*inspect.LogLine) bool) *logPane {
+	v := &logPane{common: c, wanted: wanted, level: rank("info")}
+	v.changed()
+	return v
+}
+
+// changed collects the lines anew. While it is held, the lines are those of the moment
+// when it was held: the log may lose its oldest lines meanwhile, but not here.
+func (v *logPane) changed() {
+	key := fmt.Sprint(v.level, v.filter.text)
+	if v.seen == v.common.world && v.key == key {
+		return
+	}
+	same := v.key == key
+	v.seen, v.key = v.common.world, key
+	if v.held && same {
+		v.newer = v.countNewer()
+		return
+	}
+	v.lines = v.collect()
+	v.end, v.newer = min(v.end, len(v.lines)), 0
+	if !v.held {
+		v.end = len(v.lines)
+	}
+}
+
+func (v *logPane) collect() []*inspect.LogLine {
+	all := v.common.world.state.Log
+	words := v.filter.words()
+	var lines []*inspect.LogLine
+	for i := range all {
+		if l := &all[i]; v.shows(l, words) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func (v *logPane) shows(l *inspect.LogLine, words []string) bool {
+	if rank(l.Level) < v.level || v.wanted != nil && !v.wanted(l) {
+		return false
+	}
+	if len(words) == 0 {
+		return true
+	}
+	object := ""
+	if l.Object != nil {
+		object = qualified(*l.Object)
+	}
+	return matches(words, strings.ToLower(l.Message), object, l.Handler, l.Level)
+}
+
+func (v *logPane) countNewer() int {
+	if len(v.lines) == 0 {
+		return 0
+	}
+	last := v.lines[len(v.lines)-1].At
+	words := v.filter.words()
+	n := 0
+	all := v.common.world.state.Log
+	for i := len(all) - 1; i >= 0 && all[i].At.After(last); i-- {
+		if v.shows(&all[i], words) {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *logPane) following() bool { return !v.held }
+
+func (v *logPane) follow(on bool) {
+	v.held = !on
+	if on {
+		v.key = "" // collect anew
+		v.changed()
+	}
+}
+
+func (v *logPane) nextLevel() {
+	v.level = (v.level + 1) % len(levels)
+	v.changed()
+}
+
+func (v *logPane) move(d int) {
+	switch {
+	case d < 0:
+		v.held = true
+		v.end = max(min(v.rows, len(v.lines)), v.end+d)
+	case v.held:
+		if v.end += d; v.end >= len(v.lines) {
+			v.end = len(v.lines)
+			v.follow(true)
+		}
+	}
+}
+
+func (v *logPane) draw(p *canvas.Pane, empty string) {
+	v.rows = p.Left()
+	if len(v.lines) == 0 {
+		p.Blank()
+		if v.filter.text != "" {
+			empty = "nothing matches; esc shows all"
+		}
+		p.Text(theme.Dim, "  "+empty)
+		return
+	}
+	end := max(v.end, min(v.rows, len(v.lines)))
+	for _, l := range v.lines[max(0, end-v.rows):end] {
+		p.End(putLogLine(p.Line(), l, v.wanted != nil))
+	}
+}
+
+// putLogLine puts one line of the log. Where all are of one object, its name is left out.
+func putLogLine(l *canvas.Line, line *inspect.LogLine, ofObject bool) *canvas.Line {
+	l.Skip(1).Put(theme.Dim, line.At.Local().Format("15:04:05")).Skip(2)
+	l.Cell(words.Level(line.Level), line.Level, 5).Skip(2)
+	if line.Level == runner.LevelPrint {
+		return l.Put(theme.Text, line.Message)
+	}
+	wide := l.Rest() > 70
+	if !ofObject && l.Rest() > 45 {
+		width := 16
+		if wide {
+			width = 24
+		}
+		name := ""
+		if line.Object != nil {
+			name = canvas.CutMiddle(canvas.Clean(qualified(*line.Object)), width)
+		}
+		l.Cell(theme.Text, name, width).Skip(2)
+	}
+	if l.Rest() > 30 {
+		l.Cell(theme.Dim, line.Handler, 10).Skip(1)
+	}
+	token := theme.Text
+	if line.Level == "error" || line.Level == "warn" || line.Level == "debug" {
+		token = words.Level(line.Level)
+	}
+	return l.Put(token, line.Message)
+}

@@ -1,0 +1,131 @@
+package tui
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/internal/canvas"
+	"github.com/kopf-dev/kopf/tui/internal/theme"
+	"github.com/kopf-dev/kopf/tui/internal/words"
+)
+
+// start is what stands in the place of the objects while there are none: how far the
+// start is, or what to do next.
+func (c *common) start(w, h int) []string {
+	p := c.pane(w, h)
+	for range min(3, h/6) {
+		p.Blank()
+	}
+	s := c.world.state
+	if s.Snapshot == nil || !s.Live {
+		c.drawSteps(p)
+		return p.Fill()
+	}
+	p.End(p.Line().Skip(3).Put(theme.Title, "Your operator runs and waits for objects."))
+	p.Blank()
+	c.drawWatched(p)
+	p.Blank()
+	key := func(key, what, more string) {
+		p.End(p.Line().Skip(3).Cell(theme.Title, key, 4).Put(theme.Text, what).Put(theme.Dim, more))
+	}
+	if len(s.Manifests) > 0 {
+		key("a", "apply ", manifests(s))
+	}
+	key("9", "the kubeconfig, ", "to use kubectl as ever")
+	key("2", "see "+words.Count(len(s.Snapshot.Handlers), "handler"), " that were registered")
+	return p.Fill()
+}
+
+// drawWatched says what the operator would see.
+func (c *common) drawWatched(p *canvas.Pane) {
+	s := c.world.state.Snapshot
+	where := "in all namespaces; there are none yet."
+	if len(s.Operator.Namespaces) > 0 {
+		where = "in " + joined(s.Operator.Namespaces) + "; there are none yet."
+	}
+	for i, r := range s.Served {
+		what := "         and "
+		if i == 0 {
+			what = "It watches   "
+		}
+		p.End(p.Line().Skip(3).Put(theme.Dim, what).Put(theme.Accent, r.Key))
+	}
+	if len(s.Served) > 0 {
+		p.End(p.Line().Skip(16).Put(theme.Dim, where))
+	} else {
+		p.End(p.Line().Skip(3).Put(theme.Dim, "It watches nothing yet."))
+	}
+	for _, u := range s.Unserved {
+		p.End(p.Line().Skip(3).Put(theme.Warn, "! ").Put(theme.Text, u.Selector).Put(theme.Warn, " "+unservedReason(u.Reason)))
+	}
+}
+
+// drawSteps is the way from nothing to a running operator.
+func (c *common) drawSteps(p *canvas.Pane) {
+	s := c.world.state
+	step := func(name string, word words.Word, what string) {
+		token := theme.Text
+		if !word.Quiet() {
+			token = word.Token
+		}
+		p.End(p.Line().Skip(3).Cell(theme.Dim, name, 10).Put(word.Token, word.Glyph).Skip(1).Cell(token, word.Text, 13).Put(theme.Dim, what))
+	}
+	cluster := s.Cluster.Error
+	if cluster == "" {
+		cluster = progress(s.Cluster)
+	}
+	if s.Cluster.Phase == runner.ClusterReady {
+		cluster = fmt.Sprintf("%s %s  %s", s.Cluster.Provider, s.Cluster.Version, s.Cluster.Server)
+	}
+	step("cluster", words.Cluster(s.Cluster.Phase), cluster)
+	if s.Cluster.Phase == runner.ClusterBuilding && s.Cluster.Total > 0 {
+		c.drawBar(p, s.Cluster.Done, s.Cluster.Total)
+	}
+
+	build := ""
+	switch s.Build.Phase {
+	case runner.BuildBuilding:
+		build = words.Ago(c.since(s.Build.Started))
+	case runner.BuildBuilt:
+		build = "in " + words.Took(s.Build.Took)
+	case runner.BuildFailed:
+		build = words.Count(len(s.Build.Errors), "error") + ", 8 shows them at their places"
+	}
+	step("build", words.Build(s.Build.Phase), build)
+	step("operator", words.Operator(s), firstLine(s.Process.Error))
+
+	if s.Build.Phase == runner.BuildFailed {
+		p.Blank()
+		for _, e := range s.Build.Errors {
+			p.End(p.Line().Skip(3).Put(theme.Err, "✗ ").Put(theme.Title, position(e)).Skip(1).Put(theme.Text, firstLine(e.Message)))
+		}
+	}
+}
+
+// drawBar is progress that can be seen from afar.
+func (c *common) drawBar(p *canvas.Pane, done, total int) {
+	const width = 40
+	full := min(width, width*done/total)
+	l := p.Line().Skip(15)
+	for i := range width {
+		if i < full {
+			l.Put(theme.Run, "━")
+		} else {
+			l.Put(theme.Faint, "─")
+		}
+	}
+	p.End(l)
+}
+
+// manifests names what will be applied.
+func manifests(s *runner.State) string {
+	var names []string
+	for _, m := range s.Manifests {
+		if rel, err := filepath.Rel(s.Dir, m); err == nil && filepath.IsLocal(rel) {
+			m = rel
+		}
+		names = append(names, canvas.CutStart(m, 40))
+	}
+	return joined(names)
+}
