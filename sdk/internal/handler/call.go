@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -29,24 +28,13 @@ type Call struct {
 	Old, New any
 	Diff     diff.Diff
 
-	// Subs takes the sub-handlers that the handler adds while it runs; nil where there
+	// Sub takes the sub-handlers that the handler adds while it runs; nil where there
 	// can be none.
-	Subs SubHandlers
+	Sub *Subregistry
 
 	// Extra is what only some families have: it belongs to those who call and who are
 	// called.
 	Extra any
-}
-
-// SubHandlers is what a running handler can do about its sub-handlers.
-type SubHandlers interface {
-	// Add adds a sub-handler whose id is unique within the handler: see
-	// [Subregistry.Add].
-	Add(h *Handler) error
-
-	// Execute calls those that are due, which otherwise happens after the handler. Its
-	// error is a [outcome.ChildrenRetry] if not all of them are done then.
-	Execute(ctx context.Context) error
 }
 
 // Widen sets the old and new states to those of the whole object.
