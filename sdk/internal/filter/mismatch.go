@@ -17,15 +17,15 @@ type Kind string
 
 // The kinds of conditions, in the order in which they are checked.
 const (
-	KindReason     Kind = "reason"     // the handler is for another cause: Wants is its family
-	KindDeleted    Kind = "deleted"    // the object is being deleted
-	KindLabel      Kind = "label"      //
-	KindAnnotation Kind = "annotation" //
-	KindField      Kind = "field"      // the field is absent, or has not changed
-	KindValue      Kind = "value"      // of the field
-	KindOld        Kind = "old"        // value of the field
-	KindNew        Kind = "new"        // value of the field
-	KindWhen       Kind = "when"       // a function of the whole object
+	KindReason     Kind = "reason"  // the handler is for another cause: Wants is its family
+	KindDeleted    Kind = "deleted" // the object is being deleted
+	KindLabel      Kind = "label"
+	KindAnnotation Kind = "annotation"
+	KindField      Kind = "field" // the field is absent, or has not changed
+	KindValue      Kind = "value" // the field's value, in any of its states
+	KindOld        Kind = "old"   // the field's value before
+	KindNew        Kind = "new"   // the field's value now
+	KindWhen       Kind = "when"  // a function of the whole object
 )
 
 // What conditions want that is not a value.
