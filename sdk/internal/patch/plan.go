@@ -109,7 +109,10 @@ func mergeCalls(merge map[string]any, statusIsSubresource bool) []Call {
 	if len(merge) > 0 {
 		calls = append(calls, Call{ContentType: MergeType, Payload: merge})
 	}
-	if statusIsSubresource && hasStatus && status != nil {
+	if emptyMap, isMap := status.(map[string]any); isMap && len(emptyMap) == 0 {
+		hasStatus = false
+	}
+	if statusIsSubresource && hasStatus {
 		payload := map[string]any{"status": status}
 		calls = append(calls, Call{Subresource: "status", ContentType: MergeType, Payload: payload})
 	}

@@ -1,0 +1,131 @@
+package patch
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// fakeServer applies patches as an API server does, with a new resource version for
+// each of them.
+type fakeServer struct {
+	object map[string]any
+	fail   func(call Call) int // the status to fail with, or 0
+	before func(call Call)     // something that happens right before a request
+	calls  []Call
+	states []map[string]any // the object before each of the calls
+}
+
+// state makes the trees of the server's answers.
+type state map[string]any
+
+func (s state) Tree() (map[string]any, error) { return s, nil }
+
+func (f *fakeServer) do(call Call) (Object, int, error) {
+	f.calls = append(f.calls, call)
+	f.states = append(f.states, f.object)
+	if f.before != nil {
+		f.before(call)
+	}
+	if f.fail != nil {
+		if status := f.fail(call); status != 0 {
+			return nil, status, fmt.Errorf("HTTP %d", status)
+		}
+	}
+	next := tree.CloneMap(f.object)
+	switch payload := call.Payload.(type) {
+	case map[string]any:
+		mergeInto(next, payload)
+	case []Op:
+		changed, err := run(next, payload)
+		if err != nil {
+			return nil, 422, err
+		}
+		next = changed.(map[string]any)
+	}
+	version, err := strconv.Atoi(tree.Metadata(f.object)["resourceVersion"].(string))
+	if err != nil {
+		return nil, 500, err
+	}
+	next["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(version + 1)
+	f.object = next
+	return state(tree.CloneMap(next)), 200, nil
+}
+
+// mergeInto follows RFC 7386.
+func mergeInto(object, merge map[string]any) {
+	for key, value := range merge {
+		switch value := value.(type) {
+		case nil:
+			delete(object, key)
+		case map[string]any:
+			child, ok := object[key].(map[string]any)
+			if !ok {
+				child = map[string]any{}
+			}
+			mergeInto(child, value)
+			object[key] = child
+		default:
+			object[key] = tree.Clone(value)
+		}
+	}
+}
+
+// run follows RFC 6902, as far as it is used.
+func run(object any, ops []Op) (any, error) {
+	var err error
+	for _, op := range ops {
+		keys := strings.Split(op.Path, "/")[1:]
+		for i, key := range keys {
+			keys[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		}
+		if object, err = apply1(object, keys, op); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", op.Op, op.Path, err)
+		}
+	}
+	return object, nil
+}
+
+func apply1(node any, keys []string, op Op) (any, error) {
+	key, last := keys[0], len(keys) == 1
+	switch node := node.(type) {
+	case map[string]any:
+		child, exists := node[key]
+		switch {
+		case !exists && (!last || op.Op != OpAdd):
+			return nil, fmt.Errorf("no %q", key)
+		case !last:
+			changed, err := apply1(child, keys[1:], op)
+			node[key] = changed
+			return node, err
+		case op.Op == OpRemove:
+			delete(node, key)
+		case op.Op == OpTest:
+			if child != op.Value {
+				return nil, fmt.Errorf("%v is not %v", child, op.Value)
+			}
+		default:
+			node[key] = tree.Clone(op.Value)
+		}
+		return node, nil
+	case []any:
+		i, err := strconv.Atoi(key)
+		switch {
+		case err != nil || i > len(node) || i == len(node) && (!last || op.Op != OpAdd):
+			return nil, fmt.Errorf("no item %q", key)
+		case !last:
+			node[i], err = apply1(node[i], keys[1:], op)
+			return node, err
+		case op.Op == OpRemove:
+			return slices.Delete(node, i, i+1), nil
+		case op.Op == OpAdd:
+			return slices.Insert(node, i, tree.Clone(op.Value)), nil
+		}
+		node[i] = tree.Clone(op.Value)
+		return node, nil
+	}
+	return nil, fmt.Errorf("%T has no %q", node, key)
+}
