@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 )
@@ -31,7 +32,20 @@ func logTo(path string, verbosity int) (*os.File, error) {
 		}
 	}
 	klog.SetOutput(f)
+	// Some libraries write to standard error by themselves, and so does a panic.
+	if err := unix.Dup2(int(f.Fd()), int(os.Stderr.Fd())); err != nil {
+		return nil, errors.Join(fmt.Errorf("redirecting standard error: %w", err), f.Close())
+	}
 	// Warnings about deprecated APIs are for those who chose them.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	return f, nil
+}
+
+// duplicate opens the same file once more, to survive a redirection.
+func duplicate(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("duplicating %s: %w", f.Name(), err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }

@@ -46,12 +46,19 @@ func realMain() int {
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 
+	// The log takes standard error over; the last word is for whoever has started us.
+	terminal, err := duplicate(os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "controlplane:", err)
+		return exitFailed
+	}
 	err = run(ctx, o, start)
 	klog.Flush()
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "controlplane:", err)
+	// Nobody may be listening, and there is nobody else to tell.
+	_, _ = fmt.Fprintln(terminal, "controlplane:", err)
 	return fail(err)
 }
 

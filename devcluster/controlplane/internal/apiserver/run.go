@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
 )
+
+// connectionGrace is what open connections get when the server stops.
+const connectionGrace = 200 * time.Millisecond
 
 // Run serves on the listener until the context ends.
 func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs pki.Store) error {
@@ -25,7 +29,8 @@ func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs 
 	if err := all.Parse(flags(etcdEndpoint, certs)); err != nil {
 		return fmt.Errorf("configuring the API server: %w", err)
 	}
-	o.SecureServing.Listener = listener
+	conns := track(listener)
+	o.SecureServing.Listener = conns
 	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
 	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return fmt.Errorf("configuring the API server: %w", err)
@@ -37,6 +42,9 @@ func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs 
 	if errs := completed.Validate(); len(errs) > 0 {
 		return fmt.Errorf("configuring the API server: %w", utilerrors.NewAggregate(errs))
 	}
+	// What was asked just before the end is still answered.
+	stopping := context.AfterFunc(ctx, func() { time.AfterFunc(connectionGrace, conns.closeAll) })
+	defer stopping()
 	if err := app.Run(ctx, completed); err != nil {
 		return fmt.Errorf("running the API server: %w", err)
 	}

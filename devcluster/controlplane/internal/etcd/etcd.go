@@ -20,7 +20,7 @@ const (
 	startTimeout = 30 * time.Second
 	// stopGrace is what open streams get. After it the process may end as well: every
 	// write that was acknowledged is in the log.
-	stopGrace = time.Second
+	stopGrace = 200 * time.Millisecond
 	// socketName is relative to the working directory, because the paths of sockets
 	// are limited to about 100 characters, and those of data directories are not.
 	socketName = "etcd.sock"
