@@ -32,8 +32,9 @@ const (
 	inLog
 	inBuild
 	inCluster
+	inStart // the list of objects, while there are none
 
-	everywhere = inResources | inObject | inHandlers | inDecisions | inLog | inBuild | inCluster
+	everywhere = inResources | inObject | inHandlers | inDecisions | inLog | inBuild | inCluster | inStart
 	onObject   = inResources | inObject // where an object is selected
 )
 
@@ -65,6 +66,9 @@ func (r *root) place() place {
 		return inBuild
 	case viewCluster:
 		return inCluster
+	}
+	if len(r.common.world.objects) == 0 {
+		return inStart
 	}
 	return inResources
 }

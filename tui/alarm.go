@@ -32,7 +32,7 @@ func (w *world) alarm(now time.Time) alarm {
 		return buildFailed(s)
 	}
 	if reason, paused := w.paused(); paused {
-		return alarm{theme.Warn, "‖ paused " + reason, "· changes are seen, nothing is handled · p resumes"}
+		return alarm{theme.Warn, "‖ paused " + reason, "changes are seen, nothing is handled · p resumes"}
 	}
 	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" {
 		return alarm{theme.Warn, "! operator ended", s.Process.Exit + " · R starts it again"}
@@ -45,17 +45,20 @@ func crashed(s *runner.State, now time.Time) alarm {
 	switch p := s.Process.Panic; {
 	case p != nil && p.File != "":
 		a.fact = fmt.Sprintf("✗ panic: %s", p.Message)
-		a.rest = fmt.Sprintf("· %s:%d", p.File, p.Line)
+		a.rest = fmt.Sprintf("%s:%d", p.File, p.Line)
 	case p != nil:
 		a.fact, a.rest = "✗ panic: "+p.Message, ""
 	case s.Process.Error != "":
 		a.rest = firstLine(s.Process.Error)
 	}
+	then := "save, or R, starts it again"
 	if at := s.Process.RestartAt; !at.IsZero() {
-		a.rest = strings.TrimSpace(a.rest + " · R restarts, else " + words.In(at.Sub(now)))
-	} else {
-		a.rest = strings.TrimSpace(a.rest + " · save or R restarts")
+		then = "again " + words.In(at.Sub(now)) + ", R now"
 	}
+	if a.rest != "" {
+		a.rest += " · "
+	}
+	a.rest += then
 	return a
 }
 
@@ -66,7 +69,7 @@ func buildFailed(s *runner.State) alarm {
 		a.fact = strings.TrimSpace("✗ " + position(e) + " " + firstLine(e.Message))
 	}
 	if s.Process.Phase == runner.ProcessRunning {
-		a.rest = "· the old code goes on"
+		a.rest = "the old code goes on"
 	}
 	return a
 }
@@ -79,7 +82,7 @@ func (w *world) unserved() alarm {
 	u := s.Unserved[0]
 	a := alarm{token: theme.Warn, fact: "! " + u.Selector + " " + unservedReason(u.Reason)}
 	if len(u.Handlers) > 0 {
-		a.rest = "· kept waiting: " + strings.Join(u.Handlers, ", ")
+		a.rest = "kept waiting: " + strings.Join(u.Handlers, ", ")
 	}
 	if more := len(s.Unserved) - 1; more > 0 {
 		a.rest += fmt.Sprintf(" · and %d more", more)

@@ -61,7 +61,7 @@ func (v *buildView) answer(l *canvas.Line, short bool) {
 	b := v.common.world.state.Build
 	word := words.Build(b.Phase)
 	l.Put(word.Token, word.String())
-	part := func(s string) { l.Put(theme.Faint, " · ").Put(theme.Dim, s) }
+	part := func(s string) { l.Also(theme.Dim, s) }
 	switch b.Phase {
 	case runner.BuildFailed:
 		part(words.Count(len(b.Errors), "error"))

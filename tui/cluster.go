@@ -39,9 +39,7 @@ func (v *clusterView) answer(l *canvas.Line, short bool) {
 	word := v.state()
 	l.Put(word.Token, word.String())
 	for _, s := range []string{strings.TrimSpace(c.Provider + " " + c.Name), c.Version, progress(c)} {
-		if s != "" {
-			l.Put(theme.Faint, " · ").Put(theme.Dim, s)
-		}
+		l.Also(theme.Dim, s)
 		if short {
 			return
 		}

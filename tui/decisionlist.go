@@ -100,7 +100,7 @@ func (v *decisionList) answer(l *canvas.Line) {
 	}
 	for _, phase := range []inspect.HandlerPhase{inspect.PhaseFailed, inspect.PhaseRetrying, inspect.PhaseRunning, inspect.PhaseDone, inspect.PhaseFiltered} {
 		if w := words.Handler(phase); counts[w] > 0 {
-			l.Put(theme.Faint, " · ").Put(w.Token, w.Glyph+" "+words.Thousands(counts[w])+" "+w.Text)
+			l.Skip(3).Put(w.Token, w.Glyph+" "+words.Thousands(counts[w])+" "+w.Text)
 		}
 	}
 	if v.filter.used() {
@@ -126,8 +126,8 @@ func (v *decisionList) body(w, h int) []string {
 			{Title: "NAMESPACE", Width: 9, Drop: 2},
 			{Title: "NAME", Width: 14, Grow: 1, Max: 44, Cut: canvas.CutMiddle},
 			{Title: "TRY", Width: 4, Drop: 3, Right: true},
-			{Title: "NEXT", Width: 7, Drop: 1, Right: true},
-			{Title: "BECAUSE", Width: 12, Grow: 2, Drop: 1},
+			{Title: "NEXT", Width: 7, Right: true},
+			{Title: "BECAUSE", Width: 24, Grow: 2, Drop: 1},
 		},
 		Rows: len(v.rows),
 		Cell: func(row, column int) canvas.Cell {

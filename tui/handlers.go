@@ -129,7 +129,7 @@ func (v *handlersView) answer(l *canvas.Line, short bool) {
 		if n == 0 {
 			token = theme.Faint
 		}
-		l.Put(theme.Faint, " · ").Put(token, text)
+		l.Also(token, text)
 	}
 	l.Put(theme.Text, words.Count(len(s.Handlers), "handler"))
 	part(theme.Err, failed, "✗ "+words.Count(failed, "failure"))
@@ -144,8 +144,8 @@ func (v *handlersView) answer(l *canvas.Line, short bool) {
 	part(theme.Dim, never, fmt.Sprintf("%d never ran", never))
 	if v.filter.used() {
 		v.filter.draw(l.Skip(3))
-	} else if l.Rest() > 24 {
-		l.Put(theme.Faint, " · ").Put(theme.Dim, "since the start, "+words.Back(v.common.since(s.Operator.Started)))
+	} else {
+		l.Also(theme.Dim, "since the start "+words.Back(v.common.since(s.Operator.Started)))
 	}
 }
 

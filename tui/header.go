@@ -150,8 +150,8 @@ func (r *root) drawAlarm(p *canvas.Pane) {
 		return
 	}
 	l.Put(a.token, "── "+canvas.CutEnd(canvas.Clean(a.fact), p.W-6)+" ")
-	if room := l.Rest() - 3; a.rest != "" && room > 8 {
-		l.Put(theme.Text, canvas.CutEnd(canvas.Clean(a.rest), room)+" ")
+	if room := l.Rest() - 5; a.rest != "" && room > 8 {
+		l.Put(theme.Dim, "· ").Put(theme.Text, canvas.CutEnd(canvas.Clean(a.rest), room)+" ")
 	}
 	p.End(l.Put(a.token, strings.Repeat("─", max(0, l.Rest()))))
 }

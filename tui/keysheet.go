@@ -79,12 +79,16 @@ func oneColumn(p *canvas.Pane, columns [groups][]action) {
 }
 
 func threeColumns(p *canvas.Pane, columns [groups][]action) {
-	at := [groups]int{1, p.W * 33 / 100, p.W * 68 / 100}
+	at := [groups]int{1, p.W * 32 / 100, p.W * 74 / 100}
 	l := p.Line()
 	rows := 0
+	var keys [groups]int
 	for g, actions := range columns {
 		l.To(at[g]).Put(theme.Accent, groupNames[g])
 		rows = max(rows, len(actions))
+		for _, a := range actions {
+			keys[g] = max(keys[g], canvas.Width(a.key)+2)
+		}
 	}
 	p.End(l)
 	for i := range rows {
@@ -97,7 +101,7 @@ func threeColumns(p *canvas.Pane, columns [groups][]action) {
 			if g+1 < len(at) {
 				end = at[g+1] - 1
 			}
-			l.To(at[g]).Put(theme.Title, actions[i].key).To(at[g] + 10)
+			l.To(at[g]).Put(theme.Title, actions[i].key).To(at[g] + keys[g])
 			text := actions[i].name
 			if canvas.Width(text) > end-l.Used() && actions[i].short != "" {
 				text = actions[i].short

@@ -40,9 +40,9 @@ func (v *logView) answer(l *canvas.Line, short bool) {
 	if short {
 		return
 	}
-	l.Put(theme.Faint, " · ").Put(theme.Dim, words.Count(len(v.pane.lines), "line"))
+	l.Also(theme.Dim, words.Count(len(v.pane.lines), "line"))
 	if n := v.common.world.state.LogDropped; n > 0 {
-		l.Put(theme.Faint, " · ").Put(theme.Dim, words.Thousands(n)+" older dropped")
+		l.Also(theme.Dim, words.Thousands(n)+" dropped")
 	}
 	if v.pane.filter.used() {
 		v.pane.filter.draw(l.Skip(3))

@@ -168,7 +168,7 @@ func (c *common) handlerTable(handlers []*inspect.HandlerState) *canvas.Table {
 			{Title: "TRY", Width: 4, Drop: 1, Right: true},
 			{Title: "NEXT", Width: 7, Right: true},
 			{Title: "TOOK", Width: 6, Drop: 4, Right: true},
-			{Title: "BECAUSE", Width: 12, Grow: 3, Drop: 2},
+			{Title: "BECAUSE", Width: 24, Grow: 3, Drop: 2},
 		},
 		Rows: len(handlers),
 		Cell: func(row, column int) canvas.Cell { return c.handlerCell(handlers[row], column) },

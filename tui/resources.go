@@ -164,7 +164,7 @@ func (v *resourcesView) answer(l *canvas.Line, short bool) {
 	w := v.common.world
 	all := len(w.objects)
 	if all == 0 {
-		l.Put(theme.Dim, "no objects yet")
+		v.common.answerStart(l)
 		return
 	}
 	drawSlots(l, w.counts, len(words.Thousands(all)), short)
@@ -225,16 +225,22 @@ func (v *resourcesView) body(w, h int) []string {
 }
 
 func (v *resourcesView) table(w int) *canvas.Table {
-	name := 18
+	name := 17
 	if w < tinyWidth {
 		name = 12
 	}
+	kind := 4
+	if s := v.common.world.state.Snapshot; s != nil {
+		for _, r := range s.Served {
+			kind = min(max(kind, len(r.Short)), 10)
+		}
+	}
 	columns := []canvas.Column{
 		{Title: "STATE", Width: 10, State: true},
-		{Title: "KIND", Width: 5, Drop: 5},
+		{Title: "KIND", Width: kind, Drop: 5},
 		{Title: "NAMESPACE", Width: 9, Drop: 3},
-		{Title: "NAME", Width: name, Grow: 1, Max: 44, Cut: canvas.CutMiddle},
-		{Title: "HANDLER", Width: 8, Drop: 2},
+		{Title: "NAME", Width: name, Grow: 2, Max: 44, Cut: canvas.CutMiddle},
+		{Title: "HANDLER", Width: 8, Grow: 1, Max: 24, Drop: 2},
 		{Title: "TRY", Width: 4, Drop: 4, Right: true},
 		{Title: "NEXT", Width: 7, Drop: 1, Right: true},
 		{Title: "AGE", Width: 4, Drop: 6, Right: true},

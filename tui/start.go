@@ -37,6 +37,26 @@ func (c *common) start(w, h int) []string {
 	return p.Fill()
 }
 
+// answerStart is the answer line while there are no objects.
+func (c *common) answerStart(l *canvas.Line) {
+	s := c.world.state
+	word := words.Operator(s)
+	switch {
+	case s.Snapshot != nil && s.Live:
+		l.Put(theme.Dim, "no objects yet")
+		return
+	case s.Build.Phase == runner.BuildFailed:
+		word = words.Build(s.Build.Phase)
+	case s.Cluster.Phase != runner.ClusterReady:
+		word = words.Cluster(s.Cluster.Phase)
+		l.Put(word.Token, word.String()).Put(theme.Dim, "  "+progress(s.Cluster))
+		return
+	case s.Build.Phase != runner.BuildBuilt:
+		word = words.Build(s.Build.Phase)
+	}
+	l.Put(word.Token, word.String())
+}
+
 // drawWatched says what the operator would see.
 func (c *common) drawWatched(p *canvas.Pane) {
 	s := c.world.state.Snapshot

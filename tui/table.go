@@ -19,9 +19,11 @@ func init() {
 		{key: "shift+tab", name: "previous tab", place: inObject, group: goes, do: turnTab(-1)},
 		{key: "esc", name: "back", short: "back", place: inObject | inDecisions, group: goes, do: escape},
 
-		{key: "h", name: "handlers of this object", place: onObject, group: looks, whyNot: noObject, do: openTab(tabHandlers)},
-		{key: "w", name: "why did, or did not, the handlers run", short: "why", place: onObject, group: looks, whyNot: noObject, do: openTab(tabWhy)},
-		{key: "l", name: "log of this object", short: "log", place: onObject, group: looks, whyNot: noObject, do: openTab(tabLog)},
+		{key: "h", name: "handlers of the object", place: onObject, group: looks, whyNot: noObject, do: openTab(tabHandlers)},
+		{key: "w", name: "why did, or did not, handlers run", short: "why", place: inResources, group: looks, whyNot: noObject, do: openTab(tabWhy)},
+		{key: "w", name: "why did, or did not, handlers run", place: inObject, group: looks, do: openTab(tabWhy)},
+		{key: "l", name: "log of the object", short: "log", place: inResources, group: looks, whyNot: noObject, do: openTab(tabLog)},
+		{key: "l", name: "log of the object", place: inObject, group: looks, do: openTab(tabLog)},
 		{key: "r", name: "retry now", short: "retry now", place: onObject, group: acts, whyNot: noRetry, do: retry},
 		{key: "c", name: "copy the name", place: onObject, group: looks, whyNot: noObject, do: copyName},
 		{key: "n", name: "next object that needs you", short: "next problem", place: inResources, group: goes, whyNot: noProblem, do: nextProblem},
@@ -30,11 +32,11 @@ func init() {
 		{key: "u", name: "group by kind, or not", place: inResources, group: looks, whyNot: oneKind, do: groupByKind},
 
 		{key: "o", name: "open $EDITOR at the error", short: "open at line", place: inBuild, group: acts, whyNot: noEditor, do: openEditor},
-		{key: "c", name: "copy the kubeconfig's path", short: "copy kubeconfig", place: inCluster, group: looks, whyNot: noKubeconfig, do: copyKubeconfig},
+		{key: "c", name: "copy the path of the kubeconfig", short: "copy kubeconfig", place: inCluster, group: looks, whyNot: noKubeconfig, do: copyKubeconfig},
 		{key: "f", name: "follow the log, or hold it", short: "follow", place: inLog, group: looks, do: followLog},
 		{key: "v", name: "level of the log", short: "level", place: inLog, group: looks, do: changeLevel},
 
-		{key: "/", name: "filter", short: "filter", place: everywhere, group: goes, whyNot: noFilter, do: typeFilter},
+		{key: "/", name: "filter", short: "filter", place: inResources | inHandlers | inDecisions | inLog | inObject, group: goes, whyNot: noFilter, do: typeFilter},
 		{key: "1", name: "view: Resources", place: everywhere, group: goes, do: openView(viewResources)},
 		{key: "2", name: "view: Handlers", place: everywhere, group: goes, do: openView(viewHandlers)},
 		{key: "7", name: "view: Log", place: everywhere, group: goes, do: openView(viewLog)},

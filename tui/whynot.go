@@ -64,7 +64,7 @@ func noDecision(r *root) string {
 
 func noFilter(r *root) string {
 	if r.view().search() == nil {
-		return "there is nothing to filter here"
+		return "only the log of an object can be filtered"
 	}
 	return ""
 }

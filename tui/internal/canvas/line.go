@@ -94,6 +94,14 @@ func (l *Line) CellRight(token theme.Token, s string, w int) *Line {
 	return l.Skip(w-Width(s)).Put(token, s)
 }
 
+// Also puts one more fact of several, or nothing if it does not fit whole.
+func (l *Line) Also(token theme.Token, s string) *Line {
+	if s == "" || Width(Clean(s))+3 > l.Rest() {
+		return l
+	}
+	return l.Put(theme.Faint, " · ").Put(token, s)
+}
+
 // Append puts what is on another line so far.
 func (l *Line) Append(other *Line) *Line {
 	if other.width <= l.Rest() {
