@@ -18,7 +18,7 @@ func parseBuildErrors(text string) []BuildError {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		switch {
-		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "# "):
+		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "# ") || isProgress(line):
 			continue
 		case line[0] == '\t' || line[0] == ' ':
 			if len(list) > 0 {
@@ -36,6 +36,16 @@ func parseBuildErrors(text string) []BuildError {
 		list = append(list, e)
 	}
 	return list
+}
+
+// isProgress tells what the go command says while it is still hopeful.
+func isProgress(line string) bool {
+	for _, prefix := range []string{"go: downloading ", "go: finding ", "go: found "} {
+		if strings.HasPrefix(line, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // sourceContext is the number of lines shown before and after an error.

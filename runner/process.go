@@ -50,6 +50,7 @@ type childSpec struct {
 // reaches only this process, which decides what it means for the operator.
 func start(spec childSpec) (*child, error) {
 	cmd := exec.Command(spec.path, spec.args...)
+	cmd.Args[0] = "operator" // as it calls itself in its errors
 	cmd.Dir = spec.dir
 	cmd.Env = append(os.Environ(), append(spec.env, stdinGuard)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

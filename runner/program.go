@@ -45,7 +45,7 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 	}
 	packages, err := tool.list(ctx, at, append([]string{"--"}, arguments...)...)
 	if err != nil {
-		return nil, []string{at}, err
+		return nil, []string{at}, listError(err, patterns)
 	}
 	if len(packages) == 0 {
 		return nil, []string{at}, &PackageError{Pattern: strings.Join(patterns, " "), Reason: "matches no packages"}
@@ -109,10 +109,21 @@ func isFolder(pattern string) bool {
 		strings.HasPrefix(pattern, "../") || filepath.IsAbs(pattern)
 }
 
+const noModule = "is in no Go module; create one there: go mod init example.com/operator"
+
+// listError puts the commonest words of the go command into a context.
+func listError(err error, patterns []string) error {
+	if isBuildFailure(err) && strings.Contains(err.Error(), "go.mod file not found") {
+		return &PackageError{Pattern: strings.Join(patterns, " "), Reason: noModule}
+	}
+	return err
+}
+
 // listingError turns what go list says of a package into an error, if it means that
 // there is no package to look into. Everything else is the compiler's to report.
 func listingError(p listed, patterns []string) error {
-	if p.Error == nil || len(p.GoFiles)+len(p.CgoFiles) > 0 {
+	const mixed = "found packages " // of several names in one folder
+	if p.Error == nil || len(p.GoFiles)+len(p.CgoFiles) > 0 && !strings.HasPrefix(p.Error.Err, mixed) {
 		return nil
 	}
 	reason := strings.TrimPrefix(p.Error.Err, "go: ")
@@ -121,8 +132,6 @@ func listingError(p listed, patterns []string) error {
 		pattern = p.Match[0]
 	}
 	switch {
-	case strings.Contains(reason, "go.mod file not found"), strings.Contains(reason, "cannot find main module"):
-		reason = "is in no Go module; create one there: go mod init example.com/operator"
 	case strings.Contains(reason, "outside main module"), strings.Contains(reason, "not contained in"), strings.Contains(reason, "is in the workspace"):
 		reason = "is in another module than the first package, and one operator is built from one module (or from those of a go.work): " + reason
 	}
@@ -173,7 +182,7 @@ func combine(packages []listed, patterns []string, display func(string) string) 
 	for _, p := range chosen {
 		program.Packages = append(program.Packages, p.ImportPath)
 		if p.Module == nil {
-			return nil, &PackageError{Pattern: p.ImportPath, Reason: "is in no Go module; create one there: go mod init example.com/operator"}
+			return nil, &PackageError{Pattern: p.ImportPath, Reason: noModule}
 		}
 		if first := chosen[0].Module; p.Module.Path != first.Path {
 			return nil, &CombinationError{Packages: []string{chosen[0].ImportPath, p.ImportPath},

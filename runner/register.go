@@ -108,5 +108,8 @@ func imports(file *ast.File, x ast.Expr) string {
 
 // signature writes the type of a function without its name.
 func signature(fn *ast.FuncDecl) string {
+	if fn.Type.TypeParams != nil {
+		return "generic " + types.ExprString(fn.Type)
+	}
 	return types.ExprString(fn.Type)
 }

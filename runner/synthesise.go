@@ -48,6 +48,6 @@ func mainText(packages []string, own string) string {
 		fmt.Fprintf(&imports, "\tkopf_operator_%d %q\n", i, pkg)
 		fmt.Fprintf(&calls, "\t\tkopf_operator_%d.Register(r)\n", i)
 	}
-	return fmt.Sprintf("package main\n\nimport (\n\toperator %q\n%s)\n\nfunc main() {\n\toperator.Main(func(r *operator.Registry) {\n%s\t})\n}\n",
+	return fmt.Sprintf("package main\n\nimport (\n\tkopf_operator %q\n%s)\n\nfunc main() {\n\tkopf_operator.Main(func(r *kopf_operator.Registry) {\n%s\t})\n}\n",
 		sdkPackage, &imports, &calls)
 }

@@ -1,0 +1,108 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// standInSDK is the folder of a module with the path of the SDK, with the real
+// inspector and the package kopf of testdata. It needs nothing but the standard
+// library, so that operators are built quickly and without a network.
+var standInSDK string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "kopf-runner-test-")
+	if err == nil {
+		standInSDK = dir
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = copySDK(dir)
+	}
+	for name, value := range map[string]string{"GOWORK": "off", "GOFLAGS": "-mod=mod", "GOPROXY": "off"} {
+		if err == nil {
+			err = os.Setenv(name, value)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+func copySDK(dir string) error {
+	if err := os.CopyFS(dir, os.DirFS("testdata/sdk")); err != nil {
+		return err
+	}
+	files, err := filepath.Glob("../sdk/inspect/*.go")
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(dir, "inspect"), 0o700); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "inspect", filepath.Base(file)), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tree makes a folder with the files, and with a go.mod at its top unless they have it.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := files["go.mod"]; !ok {
+		write(t, dir, "go.mod", module("example.com/op"))
+	}
+	for name, text := range files {
+		if text != "" {
+			write(t, dir, name, text)
+		}
+	}
+	return dir
+}
+
+func module(path string) string {
+	return fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n\nreplace github.com/kopf-dev/kopf/sdk => %s\n", path, standInSDK)
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// handlers is a file with a Register of the body.
+func handlers(pkg, body string) string {
+	return fmt.Sprintf("package %s\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\nfunc Register(r *kopf.Registry) {\n\t%s\n}\n", pkg, body)
+}

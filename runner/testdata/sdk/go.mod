@@ -1,0 +1,3 @@
+module github.com/kopf-dev/kopf/sdk
+
+go 1.26.0

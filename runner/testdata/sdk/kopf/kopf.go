@@ -1,0 +1,113 @@
+// Package kopf is a stand-in for the real one in tests of the runner: it keeps the
+// contract between the runner and an operator's program, and handles nothing.
+package kopf
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Registry is told by a test's package what the operator shall do.
+type Registry struct {
+	objects []inspect.Object
+	prints  []string
+	crash   func()
+	fail    string
+	deaf    bool
+}
+
+// Publish makes the operator publish an object in the state.
+func (r *Registry) Publish(name, state string) {
+	r.objects = append(r.objects, inspect.Object{
+		Ref:             inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: name, UID: name},
+		ResourceVersion: "5",
+		State:           inspect.ObjectState(state),
+	})
+}
+
+// Print makes the operator print a line by itself.
+func (r *Registry) Print(line string) { r.prints = append(r.prints, line) }
+
+// Crash makes the operator call the function when it runs.
+func (r *Registry) Crash(f func()) { r.crash = f }
+
+// Fail makes the operator refuse to start.
+func (r *Registry) Fail(message string) { r.fail = message }
+
+// Deaf makes the operator ignore signals.
+func (r *Registry) Deaf() { r.deaf = true }
+
+// Main is the program.
+func Main(register func(*Registry)) {
+	var r Registry
+	register(&r)
+	address := flag.String("inspect", "", "")
+	for _, name := range []string{"kubeconfig", "context", "log-format", "namespace"} {
+		flag.String(name, "", "")
+	}
+	flag.Parse()
+	if r.fail != "" {
+		fmt.Fprintln(os.Stderr, r.fail)
+		os.Exit(1)
+	}
+	fmt.Println("arguments: " + strings.Join(os.Args[1:], " "))
+	for _, line := range r.prints {
+		fmt.Println(line)
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	if r.deaf {
+		stop()
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+		ctx, stop = context.WithCancel(context.Background())
+	}
+	defer stop()
+	if os.Getenv("KOPF_STDIN_GUARD") == "1" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
+	}
+
+	hub := inspect.NewHub(inspect.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
+		if in.Kind == inspect.IntentPause {
+			return inspect.Reply{OK: true}
+		}
+		return inspect.Reply{Error: "nothing to " + string(in.Kind)}
+	}})
+	hub.SetServed(inspect.Served{Resources: []inspect.Resource{{Key: "things.v1.example.com", Listed: true}}})
+	for _, o := range r.objects {
+		hub.PutObject(o)
+	}
+	hub.Log(inspect.LogLine{At: time.Now(), Level: "info", Message: "started"})
+	hub.UpdateOperator(func(o *inspect.Operator) {
+		o.PID, o.State, o.Settled = os.Getpid(), inspect.OperatorRunning, true
+	})
+	if r.crash != nil {
+		go r.crash()
+	}
+	if *address != "" {
+		serving, end := context.WithCancel(context.Background())
+		served := make(chan error, 1)
+		go func() { served <- inspect.Serve(serving, *address, hub) }()
+		<-ctx.Done()
+		hub.Log(inspect.LogLine{At: time.Now(), Level: "info", Message: "stopped"})
+		hub.Bye("signal")
+		end()
+		if err := <-served; err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	<-ctx.Done()
+}
