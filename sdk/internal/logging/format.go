@@ -52,7 +52,8 @@ func levelName(level slog.Level) string {
 	}
 }
 
-func severity(level slog.Level) string {
+// Severity names a level in JSON.
+func Severity(level slog.Level) string {
 	switch {
 	case level < slog.LevelInfo:
 		return "debug"
@@ -75,7 +76,7 @@ func (e *Entry) json(opts Options) ([]byte, error) {
 		fields[a.Key] = plain(a.Value)
 	}
 	fields["message"] = message
-	fields["severity"] = severity(e.Level)
+	fields["severity"] = Severity(e.Level)
 	fields["timestamp"] = e.Time.UTC().Format("2006-01-02T15:04:05.000000")
 	if e.Name != "" {
 		fields[NameKey] = e.Name

@@ -28,6 +28,8 @@ type ObjectRef struct {
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Namespace  string `json:"namespace,omitempty"`
+
+	Resource string `json:"-"` // the key of its kind, for the inspector
 }
 
 // String names the object as the prefix of messages does.

@@ -1,0 +1,138 @@
+package reactor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/pyjson"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// longestSleep keeps the objects that wait for long alive: their workers wake up
+// and touch them now and then, which also proves that they still can.
+const longestSleep = 10 * time.Minute
+
+// patchTimeout limits the last patches of an operator that is being stopped.
+const patchTimeout = 5 * time.Second
+
+// apply sends what the cycle has collected. If there was nothing to send, it returns what
+// to do when the first of the delays is over: to touch the object. It is one or the
+// other: a patch makes a new event, and the next cycle takes care of the delays.
+func (c *cycle) apply(ctx context.Context, delays []time.Duration) (*queueing.Later, error) {
+	delay, delayed := shortest(delays)
+	patched := !c.patch.Empty()
+	if patched {
+		if err := c.settings.Progress.Touch(c.tree, "", c.patch); err != nil {
+			return nil, err
+		}
+		if err := c.send(ctx, c.patch); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !delayed:
+		if !patched && c.changing {
+			c.logger.Debug("Handling cycle is finished, waiting for new changes.")
+		}
+		return nil, nil
+	case patched:
+		if delay > 0 {
+			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()))
+		}
+		return nil, nil
+	case delay > longestSleep:
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), longestSleep.Seconds()))
+		delay = longestSleep
+	case delay > 0:
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()))
+	}
+	c.memory.asleep = c.now().Add(delay)
+	return &queueing.Later{After: delay, Do: func(ctx context.Context) {
+		c.memory.asleep = time.Time{}
+		if err := c.touch(ctx); err != nil {
+			c.logger.Error("The object cannot be touched, so that its delayed handlers wait for its next change.", "error", err)
+		}
+	}}, nil
+}
+
+// touch makes a change that means nothing, so that there is an event and a new cycle.
+func (c *cycle) touch(ctx context.Context) error {
+	touch := patch.NewPatch()
+	if err := c.settings.Progress.Touch(c.tree, pyjson.FormatTime(c.now()), touch); err != nil {
+		return err
+	}
+	return c.send(ctx, touch)
+}
+
+// send applies a patch and remembers the version it makes, so that no decision is
+// made on an older one.
+func (c *cycle) send(ctx context.Context, p *patch.Patch) error {
+	// What the handlers have done must be recorded even if the operator stops now.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.settings.RequestTimeout, patchTimeout))
+	defer cancel()
+
+	res, object := c.resource, c.object
+	result, err := p.Send(object, res.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
+		c.logPatch(call)
+		body, err := json.Marshal(call.Payload)
+		if err != nil {
+			return nil, 0, err
+		}
+		patched, err := c.client.Patch(ctx, res, object.Namespace, object.Name, call.Subresource, call.ContentType, body)
+		if err != nil {
+			return nil, apiclient.Status(err), err
+		}
+		return patched, http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("patching %s: %w", c.object, err)
+	}
+	switch {
+	case result.Gone:
+		c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+		return nil
+	case result.Remaining != nil:
+		c.logger.Debug("Patching was postponed: the object has changed meanwhile.")
+	}
+	made, ok := result.Object.(*wire.Object)
+	if !ok || made == nil {
+		return nil
+	}
+	if err := c.checkPruned(p, made); err != nil {
+		return err
+	}
+	// An object without finalizers that is being deleted is gone, and so is its stream.
+	if !c.release || !made.Deleting {
+		c.memory.wrote, c.memory.deadline = made.ResourceVersion, c.now().Add(c.settings.ConsistencyTimeout)
+	}
+	return nil
+}
+
+func (c *cycle) logPatch(call patch.Call) {
+	target := "the resource"
+	if call.Subresource != "" {
+		target = "the " + call.Subresource
+	}
+	kind := "Merge-patching"
+	if call.ContentType == patch.JSONType {
+		kind = "JSON-patching"
+	}
+	c.logger.Debug(kind+" "+target+".", "patch", payload{call.Payload})
+}
+
+func shortest(delays []time.Duration) (time.Duration, bool) {
+	if len(delays) == 0 {
+		return 0, false
+	}
+	least := delays[0]
+	for _, d := range delays[1:] {
+		least = min(least, d)
+	}
+	return least, true
+}

@@ -1,0 +1,201 @@
+package reactor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/diff"
+	"github.com/kopf-dev/kopf/sdk/internal/finalizer"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// cycle is one round of handling of one object: from the newest event to the patch.
+type cycle struct {
+	*server
+
+	memory *memory
+	object *wire.Object
+	tree   map[string]any
+	event  string // its type
+	logger *slog.Logger
+	report *report
+	patch  *patch.Patch
+
+	cause    *handler.Cause // of state-tracking handlers; always set
+	changing bool           // the cause is of interest to them
+	release  bool           // the finalizer is being removed
+}
+
+// run handles an object: the events that have come since the last time, and the newest
+// state of it.
+func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch) (*queueing.Later, error) {
+	c := &cycle{server: s, memory: memory, object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch()}
+	c.logger = s.objectLogger(c.object)
+	c.report = s.reporter.reportOf(memory, s.resource, c.object)
+
+	var err error
+	if c.tree, err = c.object.Tree(); err != nil {
+		return nil, fmt.Errorf("the object does not decode: %w", err)
+	}
+	defer c.object.Forget()
+
+	if left := memory.asleep.Sub(c.now()); left > 0 {
+		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()))
+	}
+	memory.asleep = time.Time{}
+	if err := c.watch(ctx, batch.Events); err != nil {
+		return nil, err
+	}
+	delays, err := c.change(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	if c.event == watching.Deleted {
+		c.report.gone()
+		return nil, nil
+	}
+	return c.apply(ctx, delays)
+}
+
+// watch calls the handlers of raw events, for each event in its turn.
+func (c *cycle) watch(ctx context.Context, events []watching.Event) error {
+	if !c.handlers.Has(handler.Watching) {
+		return nil
+	}
+	for _, event := range events {
+		if event.Object == c.memory.replayed {
+			continue // it was observed before the failure of what came after
+		}
+		tree, err := event.Object.Tree()
+		if err != nil {
+			return fmt.Errorf("the object does not decode: %w", err)
+		}
+		cause := &handler.Cause{
+			Resource: c.resource, Object: event.Object, EventType: event.Type, Tree: tree, Local: &Views{},
+		}
+		for _, h := range c.handlers.Selected(handler.Watching, cause) {
+			c.observe(ctx, h, cause)
+		}
+		if event.Object != c.object {
+			event.Object.Forget()
+		}
+	}
+	return nil
+}
+
+// change finds out what has happened to the object, and does what is to be done about
+// it. It returns the delays until something is to be done next.
+func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Duration, error) {
+	if !c.handlers.Has(handler.Changing) {
+		return nil, nil
+	}
+	if err := c.detect(); err != nil {
+		return nil, err
+	}
+	// An object that no handler is for is left alone: nothing is stored, nothing logged.
+	c.changing = c.handlers.Prematch(c.cause)
+
+	deleting := finalizer.Deleting(c.tree)
+	blocked := finalizer.Blocked(c.tree, c.settings.Finalizer)
+	needed := c.changing && c.handlers.RequiresFinalizer(c.cause)
+	handled := c.changing
+	switch {
+	case c.event == watching.Deleted:
+	case needed && !blocked && !deleting:
+		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.")
+		finalizer.Block(c.patch, c.settings.Finalizer)
+		handled = false
+	case !needed && blocked:
+		c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")
+		finalizer.Allow(c.patch, c.settings.Finalizer)
+		c.release, handled = true, false
+	}
+	c.report.seen(c, blocked)
+	if !handled {
+		c.changing = false
+		return nil, nil
+	}
+	if consistent, err := c.await(ctx, batch); err != nil || !consistent {
+		c.changing = false
+		return nil, err
+	}
+	delays, err := c.handle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if deleting && blocked && len(delays) == 0 && c.event != watching.Deleted {
+		c.logger.Debug("Removing the finalizer, thus allowing the actual deletion.")
+		finalizer.Allow(c.patch, c.settings.Finalizer)
+		c.release = true
+	}
+	return delays, nil
+}
+
+// detect makes the cause.
+func (c *cycle) detect() error {
+	old, err := c.settings.DiffBase.Fetch(c.tree)
+	if err != nil {
+		return fmt.Errorf("the state as last handled: %w", err)
+	}
+	essence := c.settings.DiffBase.Essence(c.tree, c.extraFields)
+	if old != nil {
+		old = c.settings.Progress.Clear(old)
+	}
+	essence = c.settings.Progress.Clear(essence)
+	changes := diff.Compute(treeOrNil(old), essence)
+	evidence := handler.Evidence{
+		EventType: c.event,
+		Deleting:  finalizer.Deleting(c.tree),
+		Blocked:   finalizer.Blocked(c.tree, c.settings.Finalizer),
+		Handled:   old != nil,
+		Changed:   len(changes) > 0,
+		Initial:   c.memory.listed && !c.memory.handled,
+	}
+	reason, initial := handler.Detect(evidence)
+	c.cause = &handler.Cause{
+		Resource: c.resource, Object: c.object, EventType: c.event, Tree: c.tree,
+		Reason: reason, Initial: initial, Deleted: evidence.Deleting,
+		Old: old, New: essence, Diff: changes, Local: &Views{},
+	}
+	return nil
+}
+
+// treeOrNil keeps an absent tree from becoming a present but empty value.
+func treeOrNil(tree map[string]any) any {
+	if tree == nil {
+		return nil
+	}
+	return tree
+}
+
+// await waits for the version that the operator itself has written, so that handlers
+// are not chosen by a state that is known to be old. It is false if a newer version has
+// come: that one is to be handled.
+func (c *cycle) await(ctx context.Context, batch *queueing.Batch) (bool, error) {
+	deadline, waiting := c.memory.outdated(c.object, c.now())
+	if !waiting {
+		return true, nil
+	}
+	c.report.waiting(c.memory.wrote, c.object.ResourceVersion, deadline)
+	batch.Yield()
+	timer := time.NewTimer(deadline.Sub(c.now()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-batch.Pressure():
+		return false, nil
+	case <-timer.C:
+		c.logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
+			c.object.ResourceVersion, c.memory.wrote, c.settings.ConsistencyTimeout))
+		c.memory.wrote = ""
+		c.report.consistent()
+		return true, nil
+	}
+}

@@ -1,0 +1,234 @@
+package reactor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
+
+// ensemble are the streams of all resources in all namespaces that are served.
+type ensemble struct {
+	operator *operator
+
+	mu      sync.Mutex
+	servers map[string]*server // by the key of the resource
+	streams map[dimension]*stream
+	pending int // streams whose objects are not all known yet
+	ready   func()
+
+	lost atomic.Bool // the cluster does not answer
+}
+
+// dimension is one resource in one namespace, or in the cluster.
+type dimension struct{ resource, namespace string }
+
+func (d dimension) String() string {
+	if d.namespace == "" {
+		return d.resource + " cluster-wide"
+	}
+	return d.resource + " in " + d.namespace
+}
+
+type stream struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	listed bool
+}
+
+func newEnsemble(o *operator) *ensemble {
+	return &ensemble{operator: o, servers: map[string]*server{}, streams: map[dimension]*stream{}}
+}
+
+// server returns who handles a resource; nil if it is not served.
+func (e *ensemble) server(key string) *server {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.servers[key]
+}
+
+// keepsEvents tells whether there are handlers that want to see every event.
+func (e *ensemble) keepsEvents(key string) bool {
+	s := e.server(key)
+	return s != nil && s.handlers.Has(handler.Watching)
+}
+
+// adjust starts and stops streams so that they are those of the resources in the
+// namespaces. The empty namespace is the cluster.
+func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, namespaces []string) {
+	wanted := map[dimension]*resource.Resource{}
+	for i := range resources {
+		res := &resources[i]
+		if !res.Namespaced {
+			wanted[dimension{res.Key(), ""}] = res
+			continue
+		}
+		for _, ns := range namespaces {
+			wanted[dimension{res.Key(), ns}] = res
+		}
+	}
+	e.end(func(d dimension) bool { return wanted[d] == nil })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	served := map[string]bool{}
+	for d := range wanted {
+		served[d.resource] = true
+	}
+	for key := range e.servers {
+		if !served[key] {
+			delete(e.servers, key)
+		}
+	}
+	for d, res := range wanted {
+		if e.streams[d] != nil {
+			continue
+		}
+		if e.servers[d.resource] == nil {
+			e.servers[d.resource] = e.operator.server(res)
+		}
+		e.operator.logger.Debug("Starting the watch-stream for " + d.String() + ".")
+		e.streams[d] = e.start(ctx, d, res)
+	}
+	e.checkReady()
+}
+
+// end stops streams, and waits until they have.
+func (e *ensemble) end(which func(dimension) bool) {
+	ended := map[dimension]*stream{}
+	e.mu.Lock()
+	for d, s := range e.streams {
+		if !which(d) {
+			continue
+		}
+		ended[d] = s
+		delete(e.streams, d)
+		if !s.listed {
+			e.pending--
+		}
+		s.cancel()
+	}
+	e.mu.Unlock() // the streams may be about to tell something
+	for d, s := range ended {
+		<-s.done
+		e.operator.reporter.listed(d.String())
+		e.operator.logger.Debug("Stopping the watch-stream for " + d.String() + ".")
+		e.leave(d)
+	}
+}
+
+// leave forgets the objects of a dimension that is not served any more.
+func (e *ensemble) leave(d dimension) {
+	o := e.operator
+	inside := func(m *memory) bool { return d.namespace == "" || m.namespace == d.namespace }
+	gone := o.memories.forgetWhere(d.resource, inside)
+	keys := make(map[queueing.Key]bool, len(gone))
+	for key, m := range gone {
+		keys[key] = true
+		m.report.gone()
+	}
+	o.queue.Drop(func(key queueing.Key) bool { return keys[key] })
+}
+
+func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resource) *stream {
+	o := e.operator
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stream{cancel: cancel, done: make(chan struct{})}
+	e.pending++
+	o.reporter.listing(d.String(), d.resource)
+	logger := o.logger.With(logging.NameKey, "kopf.watching")
+	go func() {
+		defer close(s.done)
+		watching.Run(ctx, watching.Options{
+			Client: o.client, Resource: res, Namespace: d.namespace,
+			Handle: func(event watching.Event) {
+				e.found()
+				o.queue.Put(d.resource, event)
+			},
+			Listed:            func(int) { e.listed(d, s) },
+			Restarted:         func(r watching.Restart) { e.restarted(logger, d, r) },
+			ServerTimeout:     o.settings.ServerTimeout,
+			ClientTimeout:     o.settings.ClientTimeout,
+			InactivityTimeout: o.settings.InactivityTimeout,
+			ReconnectBackoff:  o.settings.ReconnectBackoff,
+			Logger:            logger,
+		})
+	}()
+	return s
+}
+
+// listed notes that all objects of a stream are known.
+func (e *ensemble) listed(d dimension, s *stream) {
+	e.found()
+	e.operator.reporter.listed(d.String())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.listed || e.streams[d] != s {
+		return
+	}
+	s.listed = true
+	e.pending--
+	e.checkReady()
+}
+
+// found notes that the cluster answers.
+func (e *ensemble) found() {
+	if e.lost.Load() && e.lost.Swap(false) {
+		e.operator.reporter.operator(func(op *inspect.Operator) { op.Lost = "" })
+	}
+}
+
+// checkReady calls the ready function once, when all objects of all streams are known.
+func (e *ensemble) checkReady() {
+	if e.pending == 0 && e.ready != nil {
+		ready := e.ready
+		e.ready = nil
+		go ready()
+	}
+}
+
+// restarted logs why a stream was interrupted: what is usual, with few words.
+func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restart) {
+	switch r.Reason {
+	case watching.Closed, watching.ClientTimeout, watching.Expired, watching.Silent:
+		logger.Debug("The watch-stream for "+d.String()+" is restarted.", "reason", string(r.Reason))
+		return
+	case watching.Forbidden, watching.NotFound:
+	default:
+		lost := string(r.Reason)
+		if r.Err != nil {
+			lost = r.Err.Error()
+		}
+		e.lost.Store(true)
+		e.operator.reporter.operator(func(op *inspect.Operator) { op.Lost = lost })
+	}
+	logger.Warn("The watch-stream for "+d.String()+" is interrupted.",
+		"reason", string(r.Reason), "error", r.Err, "again in", r.Delay.String())
+}
+
+// whenReady sets what to call when all objects of all streams are known.
+func (e *ensemble) whenReady(ready func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ready = ready
+}
+
+// stop ends all streams. What is known of their objects stays until the workers are done.
+func (e *ensemble) stop() {
+	e.mu.Lock()
+	streams := e.streams
+	e.streams = map[dimension]*stream{}
+	e.mu.Unlock()
+	for _, s := range streams {
+		s.cancel()
+	}
+	for _, s := range streams {
+		<-s.done
+	}
+}

@@ -1,0 +1,135 @@
+package reactor
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/delivery"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/progress"
+)
+
+// handle calls the handlers of the cause that are due, records what became of them, and
+// returns the delays until the others are. There are none when all is done.
+func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
+	switch c.cause.Reason {
+	case handler.ReasonGone:
+		c.logger.Debug("Deleted, really deleted, and we are notified.")
+		return nil, nil
+	case handler.ReasonFree:
+		c.logger.Debug("Deletion, but we are done with it, and we do not care.")
+		return nil, nil
+	case handler.ReasonNoop:
+		c.logger.Debug("Something has changed, but we are not interested (the essence is the same).")
+		return nil, nil
+	}
+	title := capitalized(c.cause.Reason.Title())
+	selected := c.handlers.Selected(handler.Changing, c.cause)
+	state, err := c.state(selected)
+	if err != nil {
+		return nil, err
+	}
+	c.logger.Debug(title+" is in progress", "version", c.object.ResourceVersion)
+	if c.cause.Old != nil && len(c.cause.Diff) > 0 {
+		c.logger.Debug(title+" diff", "diff", described(c.cause.Diff))
+	}
+	if len(selected) == 0 {
+		c.report.finished(c.now())
+		return nil, c.finish()
+	}
+
+	outcomes, err := c.execute(ctx, selected, state)
+	if err != nil {
+		return nil, err
+	}
+	if state, err = state.WithOutcomes(outcomes, c.now()); err != nil {
+		return nil, err
+	}
+	if err := state.Store(c.tree, c.settings.Progress, c.patch); err != nil {
+		return nil, fmt.Errorf("recording the progress: %w", err)
+	}
+	c.deliver(outcomes)
+	c.report.progressed(state, c.now())
+	if !state.Done() {
+		return state.Delays(c.now()), nil
+	}
+	counts := state.Counts()
+	c.logger.Info(fmt.Sprintf("%s is processed: %d succeeded; %d failed.", title, counts.Success, counts.Failure))
+	if err := state.Purge(c.tree, c.settings.Progress, c.owned, c.patch); err != nil {
+		return nil, fmt.Errorf("purging the progress: %w", err)
+	}
+	return nil, c.finish()
+}
+
+// state is the progress so far, for the cause: what belonged to an earlier one is over.
+func (c *cycle) state(selected []*handler.Handler) (progress.State, error) {
+	title := c.cause.Reason.Title()
+	state, err := progress.FromStorage(c.tree, c.settings.Progress, c.owned, c.now())
+	if err != nil {
+		return state, fmt.Errorf("reading the progress: %w", err)
+	}
+	ids := idsOf(selected)
+	state = state.WithPurpose(string(c.cause.Reason)).WithHandlers(ids, c.now())
+	for purpose, extra := range sorted(state.Extras()) {
+		superseded := handler.Reason(purpose)
+		c.logger.Info(fmt.Sprintf("%s is superseded by %s: %d succeeded; %d failed; %d left to the moment.",
+			capitalized(superseded.Title()), title, extra.Success, extra.Failure, extra.Running))
+		state = state.WithPurpose(string(c.cause.Reason), ids...)
+	}
+	if len(state.Extras()) > 0 {
+		if err := state.Purge(c.tree, c.settings.Progress, c.owned, c.patch); err != nil {
+			return state, fmt.Errorf("purging the progress of what is superseded: %w", err)
+		}
+	}
+	return state, nil
+}
+
+// deliver puts the results on the status.
+func (c *cycle) deliver(outcomes map[string]outcome.Outcome) {
+	if err := delivery.Results(outcomes, c.patch); err != nil {
+		c.logger.Error("A result cannot be stored.", "error", err)
+	}
+}
+
+// finish records that the object is handled as it is now.
+func (c *cycle) finish() error {
+	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
+		if err := c.settings.DiffBase.Store(c.tree, c.object.Raw, c.cause.New, c.extraFields, c.patch); err != nil {
+			return fmt.Errorf("recording the state as handled: %w", err)
+		}
+	}
+	c.memory.handled = true
+	return nil
+}
+
+// sorted goes over a map in the order of its keys.
+func sorted[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}
+
+func idsOf(handlers []*handler.Handler) []string {
+	ids := make([]string, len(handlers))
+	for i, h := range handlers {
+		ids[i] = h.ID
+	}
+	return ids
+}
+
+func capitalized(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

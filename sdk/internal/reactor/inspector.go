@@ -1,0 +1,130 @@
+package reactor
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
+
+// newHub makes the hub of an operator with an inspector. The intents are the operator's,
+// which is made later.
+func newHub(address string, intents func(inspect.Intent) inspect.Reply) *inspect.Hub {
+	if address == "" {
+		return nil
+	}
+	return inspect.NewHub(inspect.HubOptions{Intents: intents})
+}
+
+// intent does what a reader of the inspector wishes.
+func (o *operator) intent(ctx context.Context, stop context.CancelFunc, in inspect.Intent) inspect.Reply {
+	refuse := func(why string) inspect.Reply { return inspect.Reply{Error: why} }
+	switch in.Kind {
+	case inspect.IntentStop:
+		stop()
+		return inspect.Reply{OK: true}
+	case inspect.IntentRetry:
+		if in.Object == nil {
+			return refuse("retry: which object?")
+		}
+		if err := o.retryNow(ctx, *in.Object); err != "" {
+			return refuse(err)
+		}
+		return inspect.Reply{OK: true}
+	default:
+		return refuse("this operator does not know how to " + string(in.Kind))
+	}
+}
+
+// retryNow makes an object's delayed handlers be attempted at once. It returns why not,
+// for a person.
+func (o *operator) retryNow(ctx context.Context, ref inspect.Ref) string {
+	s := o.ensemble.server(ref.Resource)
+	memory := o.memories.find(queueing.Key{Resource: ref.Resource, Object: ref.UID})
+	if s == nil || memory == nil {
+		return ref.Name + " is not known to the operator (any more)"
+	}
+	object, err := o.client.Get(ctx, s.resource, ref.Namespace, ref.Name)
+	if err != nil {
+		return err.Error()
+	}
+	if object.UID != ref.UID {
+		return ref.Name + " is not the same object any more"
+	}
+	memory.hurry.Store(true)
+	o.queue.Put(ref.Resource, watching.Event{Type: watching.Modified, Object: object})
+	return ""
+}
+
+// teeHandler passes log records on to the inspector too.
+func teeHandler(next slog.Handler, hub *inspect.Hub) slog.Handler {
+	if hub == nil {
+		return next
+	}
+	return &tee{next: next, hub: hub}
+}
+
+type tee struct {
+	next  slog.Handler
+	hub   *inspect.Hub
+	attrs []slog.Attr
+	group string
+}
+
+func (t *tee) Enabled(ctx context.Context, level slog.Level) bool {
+	return t.next.Enabled(ctx, level) || t.hub.LogEnabled(logging.Severity(level))
+}
+
+func (t *tee) Handle(ctx context.Context, record slog.Record) error {
+	if level := logging.Severity(record.Level); t.hub.LogEnabled(level) {
+		t.tell(level, record)
+	}
+	if !t.next.Enabled(ctx, record.Level) {
+		return nil
+	}
+	return t.next.Handle(ctx, record)
+}
+
+func (t *tee) tell(level string, record slog.Record) {
+	entry := logging.EntryOf(record, t.attrs)
+	line := inspect.LogLine{At: record.Time, Level: level}
+	attrs := entry.Attrs[:0]
+	for _, a := range entry.Attrs {
+		if a.Key == handlerKey {
+			line.Handler = a.Value.String()
+			continue
+		}
+		attrs = append(attrs, a)
+	}
+	entry.Attrs = attrs
+	line.Message = strings.TrimRight(entry.Text(), "\n")
+	if entry.Object != nil {
+		line.Object = &inspect.Ref{
+			Resource: entry.Object.Resource, Namespace: entry.Object.Namespace, Name: entry.Object.Name, UID: entry.Object.UID,
+		}
+	}
+	t.hub.Log(line)
+}
+
+func (t *tee) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *t
+	with.next = t.next.WithAttrs(attrs)
+	with.attrs = append(t.attrs[:len(t.attrs):len(t.attrs)], attrs...)
+	if t.group != "" {
+		for i := len(t.attrs); i < len(with.attrs); i++ {
+			with.attrs[i].Key = t.group + with.attrs[i].Key
+		}
+	}
+	return &with
+}
+
+func (t *tee) WithGroup(name string) slog.Handler {
+	with := *t
+	with.next = t.next.WithGroup(name)
+	with.group = t.group + name + "."
+	return &with
+}

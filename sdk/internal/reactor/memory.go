@@ -1,0 +1,131 @@
+package reactor
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/throttle"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// memory is what the operator remembers of one object between its events: nothing
+// that would have to survive a restart. Only the object's worker touches it.
+type memory struct {
+	namespace string // of the object
+
+	// listed tells that the object was there before the operator: it is to be resumed.
+	listed bool
+
+	// handled tells that all handlers were done at least once, so that later listings
+	// do not resume the object again.
+	handled bool
+
+	throttle throttle.Throttler
+
+	// wrote is the version that the operator's last patch has made, until it is seen
+	// or until the deadline.
+	wrote    string
+	deadline time.Time
+
+	// replayed is the version whose handling has failed and is tried again.
+	replayed *wire.Object
+
+	// asleep is until when there is nothing to do for the object; zero if there is.
+	asleep time.Time
+
+	// hurry tells that somebody wishes the delayed handlers to be attempted now.
+	hurry atomic.Bool
+
+	// warned are the warnings about the object that need not be repeated.
+	warned map[string]bool
+
+	report *report // nil without an inspector
+}
+
+// outdated tells whether an object is older than what the operator itself wrote, and
+// until when to wait for the newer one.
+func (m *memory) outdated(object *wire.Object, now time.Time) (deadline time.Time, waiting bool) {
+	if m.wrote == "" {
+		return time.Time{}, false
+	}
+	if !older(object.ResourceVersion, m.wrote) || !now.Before(m.deadline) {
+		m.wrote = ""
+		return time.Time{}, false
+	}
+	return m.deadline, true
+}
+
+// older compares versions of one object. They are numbers that grow; a server that
+// makes them in another way gets the benefit of the doubt only for equal ones.
+func older(a, b string) bool {
+	if a == b {
+		return false
+	}
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	if errX != nil || errY != nil {
+		return true
+	}
+	return x < y
+}
+
+func (m *memory) warnOnce(what string) bool {
+	if m.warned[what] {
+		return false
+	}
+	if m.warned == nil {
+		m.warned = make(map[string]bool, 1)
+	}
+	m.warned[what] = true
+	return true
+}
+
+// memories are those of all objects.
+type memories struct {
+	mu sync.Mutex
+	m  map[queueing.Key]*memory
+}
+
+func (ms *memories) recall(key queueing.Key, namespace string, listed bool) *memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m, ok := ms.m[key]; ok {
+		return m
+	}
+	m := &memory{namespace: namespace, listed: listed}
+	if ms.m == nil {
+		ms.m = make(map[queueing.Key]*memory)
+	}
+	ms.m[key] = m
+	return m
+}
+
+func (ms *memories) forget(key queueing.Key) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	delete(ms.m, key)
+}
+
+// forgetWhere forgets objects of a resource and returns what was known of them.
+func (ms *memories) forgetWhere(resource string, where func(*memory) bool) map[queueing.Key]*memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	gone := map[queueing.Key]*memory{}
+	for key, m := range ms.m {
+		if key.Resource == resource && where(m) {
+			gone[key] = m
+			delete(ms.m, key)
+		}
+	}
+	return gone
+}
+
+// find returns the memory of an object; nil if there is none.
+func (ms *memories) find(key queueing.Key) *memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.m[key]
+}

@@ -1,0 +1,272 @@
+package reactor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/nspattern"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
+
+// The resources that the operator itself looks at, if it may.
+const (
+	definitionsKey = "customresourcedefinitions.v1.apiextensions.k8s.io"
+	namespacesKey  = "namespaces.v1"
+)
+
+// rescans are the delays ahead of the scans after a change of a definition: the server announces
+// what it serves a moment later than it serves it.
+var rescans = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
+
+// observer follows which resources and namespaces there are, and keeps the ensemble to them.
+type observer struct {
+	*operator
+
+	patterns []nspattern.Pattern
+
+	changed    chan struct{} // a definition has, or the namespaces have
+	mu         sync.Mutex
+	rescan     bool
+	namespaces map[string]bool // that match the patterns; of no meaning without patterns
+
+	all    []resource.Resource
+	warned map[string]bool
+}
+
+// observe serves what is to be served, until the context ends.
+func (o *operator) observe(ctx context.Context) error {
+	ob := &observer{
+		operator: o, changed: make(chan struct{}, 1), namespaces: map[string]bool{}, warned: map[string]bool{},
+	}
+	for _, p := range o.config.Namespaces {
+		ob.patterns = append(ob.patterns, nspattern.Parse(p))
+	}
+	o.logger.Debug("Looking for the resources of the cluster.", "server", o.config.REST.Host)
+	found, err := o.client.Discover(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for the resources of the cluster: %w", err)
+	}
+	ob.all = found.Resources
+	ob.reportFailed(found.Failed)
+
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	listed := ob.followNamespaces(ctx, &wg)
+	ob.followDefinitions(ctx, &wg)
+	select {
+	case <-listed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	o.ensemble.whenReady(func() {
+		o.logger.Debug("All objects are known: the operator is ready.")
+		o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorRunning })
+		if o.config.OnReady != nil {
+			o.config.OnReady()
+		}
+	})
+	ob.adjust(ctx)
+	return ob.loop(ctx)
+}
+
+// loop adjusts what is served to what there is.
+func (ob *observer) loop(ctx context.Context) error {
+	var again <-chan time.Time
+	next := len(rescans)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ob.changed:
+			ob.mu.Lock()
+			if ob.rescan {
+				ob.rescan, next = false, 0
+			}
+			ob.mu.Unlock()
+		case <-again:
+		}
+		again = nil
+		if next < len(rescans) {
+			ob.scan(ctx)
+			if next++; next < len(rescans) {
+				again = time.After(rescans[next])
+			}
+		}
+		ob.adjust(ctx)
+	}
+}
+
+func (ob *observer) scan(ctx context.Context) {
+	found, err := ob.client.Discover(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			ob.logger.Warn("Looking for new resources has failed: it is tried again with their next change.", "error", err)
+		}
+		return
+	}
+	ob.all = found.Resources
+	ob.reportFailed(found.Failed)
+}
+
+// adjust resolves the selectors and starts and stops what has changed.
+func (ob *observer) adjust(ctx context.Context) {
+	resolution := resource.Resolve(ob.config.Registry.Demands(), ob.all)
+	for _, warning := range resolution.Warnings() {
+		if !ob.warned[warning] {
+			ob.warned[warning] = true
+			ob.logger.Warn(warning)
+		}
+	}
+	ob.reporter.serves(resolution.Served, ob.unserved(&resolution))
+	ob.ensemble.adjust(ctx, resolution.Served, ob.served())
+}
+
+// served are the namespaces to watch; the empty one is the cluster.
+func (ob *observer) served() []string {
+	if len(ob.patterns) == 0 {
+		return []string{""}
+	}
+	ob.mu.Lock()
+	defer ob.mu.Unlock()
+	var names []string
+	for name := range sorted(ob.namespaces) {
+		names = append(names, name)
+	}
+	return names
+}
+
+func (ob *observer) signal() {
+	select {
+	case ob.changed <- struct{}{}:
+	default: // there is a signal waiting already
+	}
+}
+
+func (ob *observer) reportFailed(failed map[string]error) {
+	for group, err := range sorted(failed) {
+		if !ob.warned[group] {
+			ob.warned[group] = true
+			ob.logger.Warn("The resources of an API group cannot be looked into: they are not served.", "group", group, "error", err)
+		}
+	}
+}
+
+// find returns a resource of the cluster by its key.
+func (ob *observer) find(key string) *resource.Resource {
+	i := slices.IndexFunc(ob.all, func(r resource.Resource) bool { return r.Key() == key })
+	if i < 0 {
+		return nil
+	}
+	return &ob.all[i]
+}
+
+// follow watches a resource for the observer's own sake. It ends with the context, or
+// when it turns out that the operator may not: then it calls forbidden.
+func (ob *observer) follow(ctx context.Context, wg *sync.WaitGroup, key string, options watching.Options, forbidden func()) bool {
+	res := ob.find(key)
+	if res == nil {
+		return false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	options.Client, options.Resource = ob.client, res
+	options.Logger = ob.logger.With(logging.NameKey, "kopf.watching")
+	options.InactivityTimeout, options.ReconnectBackoff = ob.settings.InactivityTimeout, ob.settings.ReconnectBackoff
+	options.Restarted = func(r watching.Restart) {
+		if r.Reason == watching.Forbidden {
+			cancel()
+			forbidden()
+			return
+		}
+		ob.ensemble.restarted(options.Logger, dimension{resource: key}, r)
+	}
+	wg.Go(func() {
+		defer cancel()
+		watching.Run(ctx, options)
+	})
+	return true
+}
+
+// followDefinitions looks for resources again whenever a definition changes.
+func (ob *observer) followDefinitions(ctx context.Context, wg *sync.WaitGroup) {
+	if ob.settings.ScanningDisabled {
+		return
+	}
+	first := true
+	dirty := func() {
+		ob.mu.Lock()
+		ob.rescan = true
+		ob.mu.Unlock()
+		ob.signal()
+	}
+	ob.follow(ctx, wg, definitionsKey, watching.Options{
+		Handle: func(event watching.Event) {
+			if event.Type != watching.Listed {
+				dirty()
+			}
+		},
+		Listed: func(int) {
+			if !first {
+				dirty()
+			}
+			first = false
+		},
+	}, func() {
+		ob.logger.Warn("There are no permissions to watch the definitions of resources: resources that come and go are not noticed until the operator is restarted.")
+	})
+}
+
+// followNamespaces keeps the namespaces that match the patterns. The channel closes
+// when those that exist are known.
+func (ob *observer) followNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
+	listed := make(chan struct{})
+	once := sync.OnceFunc(func() { close(listed) })
+	if len(ob.patterns) == 0 {
+		once()
+		return listed
+	}
+	asIs := func() {
+		ob.mu.Lock()
+		for _, name := range nspattern.Exact(ob.patterns) {
+			ob.namespaces[name] = true
+		}
+		ob.mu.Unlock()
+		once()
+		ob.signal()
+	}
+	followed := ob.follow(ctx, wg, namespacesKey, watching.Options{
+		Handle: func(event watching.Event) {
+			name := event.Object.Name
+			if !nspattern.MatchAny(ob.patterns, name) {
+				return
+			}
+			ob.mu.Lock()
+			was := ob.namespaces[name]
+			if event.Type == watching.Deleted {
+				delete(ob.namespaces, name)
+			} else {
+				ob.namespaces[name] = true
+			}
+			changed := was != ob.namespaces[name]
+			ob.mu.Unlock()
+			if changed {
+				ob.signal()
+			}
+		},
+		Listed: func(int) { once() },
+	}, func() {
+		ob.logger.Warn("There are no permissions to watch the namespaces: those that are named are served as they are, patterns are not.")
+		asIs()
+	})
+	if !followed {
+		asIs()
+	}
+	return listed
+}

@@ -1,0 +1,132 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+)
+
+// Config is an operator to be run.
+type Config struct {
+	Registry   *handler.Registry
+	Settings   Settings
+	Namespaces []string     // patterns; none is the whole cluster
+	REST       *rest.Config // the cluster and the credentials
+	Logger     *slog.Logger
+	Inspector  string // where to publish the state; empty is nowhere
+	OnReady    func() // once all objects are being watched
+}
+
+// operator is an operator that runs.
+type operator struct {
+	config   Config
+	settings Settings
+	client   *apiclient.Client
+	logger   *slog.Logger
+	reporter *reporter
+	memories memories
+	queue    *queueing.Queue
+	ensemble *ensemble
+	now      func() time.Time
+}
+
+// Run runs an operator until the context ends; that is no error.
+func Run(ctx context.Context, config Config) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	o := &operator{config: config, settings: config.Settings, now: time.Now}
+	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, stop, in) })
+	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
+	o.reporter = newReporter(hub, config.Registry)
+	if err := o.connect(ctx); err != nil {
+		return err
+	}
+	o.reporter.operator(func(op *inspect.Operator) {
+		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.now()
+		op.State, op.Server, op.Namespaces = inspect.OperatorStarting, config.REST.Host, config.Namespaces
+	})
+
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stopServing()
+	if hub != nil {
+		wg.Go(func() {
+			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
+				o.logger.Error("The inspector is not available.", "address", config.Inspector, "error", err)
+			}
+		})
+	}
+	err := o.run(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	hub.Bye(farewell(err))
+	return err
+}
+
+func farewell(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "stopped"
+}
+
+// connect prepares all that the operator is made of.
+func (o *operator) connect(ctx context.Context) error {
+	session, err := apiclient.NewStatic(o.config.REST, o.settings.ConnectTimeout)
+	if err != nil {
+		return fmt.Errorf("the configuration of the cluster: %w", err)
+	}
+	o.client = apiclient.New(session, apiclient.Options{
+		RequestTimeout:    o.settings.RequestTimeout,
+		Backoffs:          o.settings.ErrorBackoffs,
+		EnforceRetryAfter: o.settings.EnforceRetryAfter,
+		Logger:            o.logger.With(logging.NameKey, "kopf.clients"),
+	})
+	o.ensemble = newEnsemble(o)
+	o.queue = queueing.New(ctx, queueing.Options{
+		Process:     o.process,
+		KeepEvents:  o.ensemble.keepsEvents,
+		WorkerLimit: o.settings.WorkerLimit,
+		ExitTimeout: o.settings.ExitTimeout,
+	})
+	return nil
+}
+
+// run serves until the context ends, and then ends what was begun.
+func (o *operator) run(ctx context.Context) error {
+	err := o.observe(ctx)
+	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	o.ensemble.stop()
+	var abandoned *queueing.AbandonedError
+	if stopped := o.queue.Stop(); errors.As(stopped, &abandoned) {
+		o.logger.Warn("Some handlers ignore that the operator stops: they are left alone.", "objects", len(abandoned.Keys))
+	}
+	return err
+}
+
+// identity tells this operator from others of the same program.
+func identity() string {
+	user, host := os.Getenv("USER"), "localhost"
+	if name, err := os.Hostname(); err == nil {
+		host = name
+	}
+	if user == "" {
+		user = "operator"
+	}
+	return fmt.Sprintf("%s@%s/%d", strings.ToLower(user), host, os.Getpid())
+}

@@ -1,0 +1,359 @@
+package reactor
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/progress"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// How much of the past is kept for each object.
+const (
+	maxAttempts = 8
+	maxHistory  = 8
+)
+
+// report is what the inspector is told of one object. Only the object's worker uses it.
+type report struct {
+	reporter *reporter
+	object   inspect.Object
+	handlers []inspect.HandlerState
+	finalize bool // the object is being deleted
+}
+
+// reportOf returns the report of an object, which lives as long as the memory of it.
+func (r *reporter) reportOf(m *memory, res *resource.Resource, object *wire.Object) *report {
+	if r == nil {
+		return nil
+	}
+	if m.report == nil {
+		m.report = &report{reporter: r, object: inspect.Object{
+			Ref: refOf(res, object), Kind: res.Kind, Short: shortName(res), Created: object.Created,
+		}}
+	}
+	m.report.object.ResourceVersion = object.ResourceVersion
+	m.report.object.Generation = object.Generation
+	m.report.finalize = object.Deleting
+	return m.report
+}
+
+// publish puts a copy of what is known: readers keep what they are given.
+func (r *report) publish() {
+	o := r.object
+	o.Handlers = slices.Clone(r.handlers)
+	o.State = r.state()
+	r.reporter.put(o)
+}
+
+// state is the first that applies.
+func (r *report) state() inspect.ObjectState {
+	has := func(phase inspect.HandlerPhase) bool {
+		return slices.ContainsFunc(r.handlers, func(h inspect.HandlerState) bool { return h.State == phase })
+	}
+	unfinished := r.object.Cause != nil && r.object.Cause.Done.IsZero()
+	switch {
+	case has(inspect.PhaseRunning):
+		return inspect.StateRunning
+	case r.object.Waiting != nil:
+		return inspect.StateWaiting
+	case unfinished && has(inspect.PhaseRetrying):
+		return inspect.StateRetrying
+	case unfinished && r.finalize && r.object.Finalizer:
+		return inspect.StateDeleting
+	case unfinished:
+		return inspect.StateRunning
+	case has(inspect.PhaseFailed):
+		return inspect.StateFailed
+	case r.finalize && r.object.Finalizer:
+		return inspect.StateDeleting
+	case r.object.Cause == nil:
+		return inspect.StateIgnored
+	default:
+		return inspect.StateSettled
+	}
+}
+
+// seen tells the cause and the decisions about all handlers.
+func (r *report) seen(c *cycle, finalizer bool) {
+	if r == nil {
+		return
+	}
+	r.object.Finalizer = finalizer
+	r.object.Waiting = nil
+	switch {
+	case !c.changing:
+		r.object.Cause = nil
+	case c.cause.Reason.Handled():
+		r.begin(c)
+	case r.object.Cause == nil:
+		// Nothing has happened since the operator has started.
+		r.object.Cause = &inspect.Cause{Reason: string(c.cause.Reason), Seen: c.now(), Version: c.object.ResourceVersion, Done: c.now()}
+	default:
+		// What was handled last remains to be shown.
+		r.publish()
+		return
+	}
+	r.decide(c)
+	r.publish()
+}
+
+// begin makes the cause the current one, unless it is the continuation of it.
+func (r *report) begin(c *cycle) {
+	reason, now := string(c.cause.Reason), c.now()
+	before := r.object.Cause
+	if before != nil && before.Done.IsZero() && before.Reason == reason {
+		before := *before
+		before.Version, before.Diff = c.object.ResourceVersion, diffItems(c.cause.Diff)
+		r.object.Cause = &before
+		return
+	}
+	cause := &inspect.Cause{
+		Reason: reason, Seen: now, Version: c.object.ResourceVersion,
+		First: c.cause.Old == nil, Diff: diffItems(c.cause.Diff),
+	}
+	if before != nil {
+		cause.LastHandled = before.Done
+		if before.Done.IsZero() {
+			r.remember(before, c.object.ResourceVersion)
+		} else if handler.Reason(before.Reason).Handled() {
+			r.remember(before, "")
+		}
+	}
+	r.object.Cause = cause
+	r.handlers = slices.DeleteFunc(r.handlers, func(h inspect.HandlerState) bool { return h.Kind == string(handler.Sub) })
+	for i := range r.handlers {
+		r.handlers[i].Attempts, r.handlers[i].Error, r.handlers[i].Took = nil, nil, 0
+	}
+}
+
+// remember moves a cause into the history.
+func (r *report) remember(cause *inspect.Cause, supersededAt string) {
+	past := inspect.PastCause{Reason: cause.Reason, At: cause.Seen, SupersededAt: supersededAt}
+	for _, h := range r.handlers {
+		if len(h.Attempts) == 0 {
+			continue
+		}
+		past.Handlers = append(past.Handlers, h.ID)
+		if h.State == inspect.PhaseFailed {
+			past.Failed = append(past.Failed, h.ID)
+		}
+	}
+	if !cause.Done.IsZero() {
+		past.Took = cause.Done.Sub(cause.Seen).Round(time.Millisecond).String()
+	}
+	history := append([]inspect.PastCause{past}, r.object.History...)
+	r.object.History = history[:min(len(history), maxHistory)]
+}
+
+// decide lists all handlers with the decision about each: those called come first.
+func (r *report) decide(c *cycle) {
+	var called, others []inspect.HandlerState
+	decisions := c.handlers.Explain(handler.Changing, c.cause)
+	decisions = append(decisions, c.handlers.Explain(handler.Watching, c.cause)...)
+	for _, d := range decisions {
+		state := r.handler(d.Handler.ID, string(d.Handler.Family))
+		state.Limit, state.Why = 0, nil
+		if d.Handler.Retries != nil {
+			state.Limit = *d.Handler.Retries
+		}
+		switch {
+		case !d.Selected:
+			why := inspect.Mismatch{Kind: string(d.Why.Kind), Path: d.Why.Path, Is: d.Why.Is, Wants: d.Why.Wants, Absent: d.Why.Absent}
+			state.Why, state.State = &why, inspect.PhaseFiltered
+			if d.Why.Kind == "reason" {
+				state.State = inspect.PhaseOtherCause
+			}
+			others = append(others, state)
+			continue
+		case d.Handler.Family.Group() == handler.Watching:
+			if len(state.Attempts) == 0 {
+				state.State = inspect.PhaseNext
+			}
+			others = append(others, state)
+			continue
+		case state.State != inspect.PhaseDone && state.State != inspect.PhaseFailed && state.State != inspect.PhaseRetrying:
+			state.State = inspect.PhaseNext
+		}
+		called = append(called, state)
+		called = append(called, r.subsOf(state.ID)...)
+	}
+	r.handlers = append(called, others...)
+}
+
+func (r *report) handler(id, kind string) inspect.HandlerState {
+	if i := r.index(id); i >= 0 {
+		return r.handlers[i]
+	}
+	return inspect.HandlerState{ID: id, Kind: kind}
+}
+
+func (r *report) index(id string) int {
+	return slices.IndexFunc(r.handlers, func(h inspect.HandlerState) bool { return h.ID == id })
+}
+
+func (r *report) subsOf(id string) []inspect.HandlerState {
+	var subs []inspect.HandlerState
+	for _, h := range r.handlers {
+		if h.Kind == string(handler.Sub) && strings.HasPrefix(h.ID, id+"/") {
+			subs = append(subs, h)
+		}
+	}
+	return subs
+}
+
+// attempting tells that a handler is called now.
+func (r *report) attempting(h *handler.Handler, retries int, started, now time.Time) {
+	if r == nil {
+		return
+	}
+	i := r.index(h.ID)
+	if i < 0 {
+		return
+	}
+	s := &r.handlers[i]
+	s.State, s.Attempt, s.Started, s.Next = inspect.PhaseRunning, retries+1, started, time.Time{}
+	s.Error, s.Took = nil, 0
+	r.publish()
+}
+
+// attempted tells what has become of a call.
+func (r *report) attempted(h *handler.Handler, began time.Time, took time.Duration, out outcome.Outcome) {
+	if r == nil {
+		return
+	}
+	r.reporter.ran(h, began.Add(took), took, out.Final, failure(out.Err))
+	i := r.index(h.ID)
+	if i < 0 {
+		return
+	}
+	s := &r.handlers[i]
+	var failed *inspect.HandlerError
+	if err := failure(out.Err); err != nil {
+		failed = &inspect.HandlerError{Kind: string(outcome.KindOf(err)), Message: err.Error()}
+	}
+	attempts := append(slices.Clone(s.Attempts), inspect.Attempt{At: began, Took: took, Error: failed})
+	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
+	s.Took, s.Error = took, failed
+	switch {
+	case out.Final && out.Err == nil:
+		s.State = inspect.PhaseDone
+	case out.Final:
+		s.State = inspect.PhaseFailed
+	default:
+		s.State = inspect.PhaseRetrying
+		s.Next = began.Add(took)
+		if out.Delay != nil {
+			s.Next = s.Next.Add(*out.Delay)
+		}
+	}
+	r.publish()
+}
+
+// failure tells a failure from sub-handlers that are merely not done yet.
+func failure(err error) error {
+	var children *outcome.ChildrenRetry
+	if errors.As(err, &children) {
+		return nil
+	}
+	return err
+}
+
+// progressed takes over what the object says about its handlers.
+func (r *report) progressed(state progress.State, now time.Time) {
+	if r == nil {
+		return
+	}
+	for _, h := range state.Handlers() {
+		if i := r.index(h.ID); i >= 0 && h.Active {
+			recorded(&r.handlers[i], h.Record)
+		}
+	}
+	if cause := r.object.Cause; cause != nil && state.Done() {
+		done := *cause
+		done.Done = now
+		r.object.Cause = &done
+	}
+	r.publish()
+}
+
+// finished tells that there was no handler to call.
+func (r *report) finished(now time.Time) {
+	if r == nil || r.object.Cause == nil {
+		return
+	}
+	done := *r.object.Cause
+	done.Done = now
+	r.object.Cause = &done
+	r.publish()
+}
+
+// subProgressed puts the sub-handlers behind their parent.
+func (r *report) subProgressed(parent string, state progress.State) {
+	if r == nil {
+		return
+	}
+	at := r.index(parent)
+	for _, h := range state.Handlers() {
+		i := r.index(h.ID)
+		if i < 0 {
+			at++
+			r.handlers = slices.Insert(r.handlers, at, inspect.HandlerState{ID: h.ID, Kind: string(handler.Sub), Parent: parent})
+			i = at
+		}
+		recorded(&r.handlers[i], h.Record)
+		at = i
+	}
+	r.publish()
+}
+
+func recorded(s *inspect.HandlerState, record progress.Record) {
+	s.Started, s.Attempt = record.Started, record.Retries
+	switch {
+	case record.Success:
+		s.State, s.Next = inspect.PhaseDone, time.Time{}
+	case record.Failure:
+		s.State, s.Next = inspect.PhaseFailed, time.Time{}
+	case record.Retries > 0:
+		s.State, s.Next = inspect.PhaseRetrying, record.Delayed
+	default:
+		s.State, s.Next = inspect.PhaseNext, record.Delayed
+	}
+	if s.Error == nil && record.Message != "" && !record.Success {
+		s.Error = &inspect.HandlerError{Kind: string(outcome.KindArbitrary), Message: record.Message}
+	}
+}
+
+func (r *report) waiting(wrote, seen string, deadline time.Time) {
+	if r == nil {
+		return
+	}
+	r.object.Waiting = &inspect.Waiting{Wrote: wrote, Seen: seen, Deadline: deadline}
+	r.publish()
+}
+
+func (r *report) consistent() {
+	if r == nil {
+		return
+	}
+	r.object.Waiting = nil
+	r.publish()
+}
+
+func (r *report) gone() {
+	if r != nil {
+		r.reporter.drop(r.object.Ref)
+	}
+}
+
+// shortSource leaves of a file's path what tells it from others.
+func shortSource(source string) string {
+	return filepath.Join(filepath.Base(filepath.Dir(source)), filepath.Base(source))
+}

@@ -1,0 +1,80 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// server handles the objects of one resource.
+type server struct {
+	*operator
+
+	resource    *resource.Resource
+	handlers    *handler.Set
+	extraFields []fieldpath.Path
+	owned       []string // the ids of all handlers that keep state on the objects
+}
+
+func (o *operator) server(res *resource.Resource) *server {
+	set := o.config.Registry.ForResource(res)
+	return &server{
+		operator:    o,
+		resource:    res,
+		handlers:    set,
+		extraFields: set.ExtraFields(),
+		owned:       idsOf(set.Handlers(handler.Changing)),
+	}
+}
+
+// process handles what is new of an object. It is the queue's processor.
+func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing.Later {
+	s := o.ensemble.server(batch.Key.Resource)
+	if s == nil {
+		return nil // not served any more
+	}
+	newest := batch.Newest
+	memory := o.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed)
+	if newest.Type == watching.Deleted {
+		defer o.memories.forget(batch.Key)
+	}
+	if wait := memory.throttle.Remaining(o.now()); wait > 0 && newest.Type != watching.Deleted {
+		// Only the newest version is of interest when this is over.
+		return &queueing.Later{After: wait, Do: func(context.Context) { o.queue.Put(batch.Key.Resource, newest) }}
+	}
+	later, err := s.run(ctx, memory, batch)
+	switch {
+	case err == nil:
+		if memory.throttle.Succeeded() {
+			s.objectLogger(newest.Object).Info("Throttling is over: back to normal.")
+		}
+		return later
+	case errors.Is(err, errAborted), ctx.Err() != nil:
+		return nil
+	}
+	logger := s.objectLogger(newest.Object)
+	delay := memory.throttle.Failed(o.now(), o.settings.ErrorDelays)
+	if newest.Type == watching.Deleted {
+		logger.Error("Handling has failed.", "error", err)
+		return nil
+	}
+	logger.Error(fmt.Sprintf("Handling has failed: it is throttled for %s.", delay), "error", err)
+	memory.replayed = newest.Object
+	return &queueing.Later{After: delay, Do: func(context.Context) { o.queue.Put(batch.Key.Resource, newest) }}
+}
+
+func (s *server) objectLogger(object *wire.Object) *slog.Logger {
+	return s.logger.With(logging.ObjectKey, logging.ObjectRef{
+		Resource: s.resource.Key(), APIVersion: s.resource.APIVersion(), Kind: s.resource.Kind,
+		Namespace: object.Namespace, Name: object.Name, UID: object.UID,
+	})
+}

@@ -1,0 +1,75 @@
+package reactor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/progress"
+)
+
+// SubExecutor runs the sub-handlers that a running handler has added.
+type SubExecutor interface {
+	// Execute attempts the sub-handlers that are due. Its error tells that some are
+	// not done yet.
+	Execute(ctx context.Context) error
+}
+
+// subs are the sub-handlers of one call of a handler.
+type subs struct {
+	cycle    *cycle
+	parent   *handler.Handler
+	registry *handler.Subregistry
+	executed bool
+	refs     []string // ids of sub-handlers at any depth
+}
+
+func (c *cycle) subs(parent *handler.Handler) *subs {
+	return &subs{cycle: c, parent: parent, registry: handler.NewSubregistry(parent)}
+}
+
+// finish executes the sub-handlers if the handler has not done it itself.
+func (s *subs) finish(ctx context.Context) error {
+	if s.executed || !s.registry.Set().Has(handler.Changing) {
+		return nil
+	}
+	return s.Execute(ctx)
+}
+
+// Execute implements [SubExecutor].
+func (s *subs) Execute(ctx context.Context) error {
+	s.executed = true
+	c, set := s.cycle, s.registry.Set()
+	owned := idsOf(set.Handlers(handler.Changing))
+	selected := set.Selected(handler.Changing, c.cause)
+	state, err := progress.FromStorage(c.tree, c.settings.Progress, owned, c.now())
+	if err != nil {
+		return fmt.Errorf("reading the progress of sub-handlers: %w", err)
+	}
+	state = state.WithPurpose(string(c.cause.Reason)).WithHandlers(idsOf(selected), c.now())
+	outcomes, err := c.execute(ctx, selected, state)
+	if err != nil {
+		return err
+	}
+	if state, err = state.WithOutcomes(outcomes, c.now()); err != nil {
+		return err
+	}
+	if err := state.Store(c.tree, c.settings.Progress, c.patch); err != nil {
+		return fmt.Errorf("recording the progress of sub-handlers: %w", err)
+	}
+	c.deliver(outcomes)
+	s.refs = append(s.refs, owned...)
+	for _, out := range outcomes {
+		s.refs = append(s.refs, out.Subrefs...)
+	}
+	c.report.subProgressed(s.parent.ID, state)
+	if state.Done() {
+		return nil
+	}
+	retry := &outcome.ChildrenRetry{}
+	if delay, ok := state.Delay(c.now()); ok {
+		retry.Delay = &delay
+	}
+	return retry
+}

@@ -1,0 +1,168 @@
+package kopf
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// caller is how the engine calls a user's function, whose type it does not know.
+type caller struct {
+	request requestMaker
+	invoke  func(context.Context, *handler.Call) (any, error)
+}
+
+func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
+	return caller{
+		request: requestMaker{reflect.TypeFor[Change[T]](), func(cause *handler.Cause) (any, error) {
+			return changeOf[T](cause, nil)
+		}},
+		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+			c, err := changeOf[T](call.Cause, call)
+			if err != nil {
+				return nil, err
+			}
+			if err := fn(ctx, c); err != nil {
+				return nil, err
+			}
+			return result(c.Result)
+		},
+	}
+}
+
+// callField calls a handler of a field: its own, or for sub-handlers that of the parent.
+func callField[F any](fn func(context.Context, *FieldChange[F]) error, field fieldpath.Path) caller {
+	return caller{
+		request: requestMaker{reflect.TypeFor[FieldChange[F]](), func(cause *handler.Cause) (any, error) {
+			return fieldChangeOf[F](cause, nil, field)
+		}},
+		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+			c, err := fieldChangeOf[F](call.Cause, call, field)
+			if err != nil {
+				return nil, err
+			}
+			if err := fn(ctx, c); err != nil {
+				return nil, err
+			}
+			return result(c.Result)
+		},
+	}
+}
+
+func callEvent[T any](fn func(context.Context, *Event[T]) error) caller {
+	of := func(cause *handler.Cause, call *handler.Call) (*Event[T], error) {
+		e := &Event[T]{Request: requestOf(cause, call), Type: watch.EventType(cause.EventType)}
+		var err error
+		e.Object, err = decodeAs[T](e.Body)
+		return e, err
+	}
+	return caller{
+		request: requestMaker{reflect.TypeFor[Event[T]](), func(cause *handler.Cause) (any, error) {
+			return of(cause, nil)
+		}},
+		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+			e, err := of(call.Cause, call)
+			if err != nil {
+				return nil, err
+			}
+			return nil, fn(ctx, e)
+		},
+	}
+}
+
+// requestOf makes what all requests have. The call is nil for filters.
+func requestOf(cause *handler.Cause, call *handler.Call) Request {
+	r := Request{
+		Resource:    infoOf(*cause.Resource),
+		Namespace:   cause.Object.Namespace,
+		Name:        cause.Object.Name,
+		UID:         types.UID(cause.Object.UID),
+		Labels:      stringsAt(cause.Tree, "labels"),
+		Annotations: stringsAt(cause.Tree, "annotations"),
+		Body:        objectOfWire(cause.Object),
+		Logger:      slog.New(slog.DiscardHandler),
+	}
+	if call != nil {
+		r.Patch = &Patch{patch: call.Patch, body: r.Body}
+		r.Logger = call.Logger
+		r.Param = call.Handler.Param
+	}
+	return r
+}
+
+func changeOf[T any](cause *handler.Cause, call *handler.Call) (*Change[T], error) {
+	c := &Change[T]{
+		Request: requestOf(cause, call),
+		Reason:  Reason(cause.Reason),
+		Diff:    diffOf(cause.Diff),
+	}
+	if call != nil {
+		c.Attempt = attemptOf(call)
+		c.subs = &subHandlers{call: call}
+	}
+	var err error
+	if c.Object, err = decodeAs[T](c.Body); err != nil {
+		return nil, err
+	}
+	if c.Old, err = decodeAs[T](objectOfTree(cause.Old)); err != nil {
+		c.Logger.Warn("The old state does not fit into the handler's type: what does not is left zero.", "error", err)
+	}
+	return c, nil
+}
+
+func fieldChangeOf[F any](cause *handler.Cause, call *handler.Call, field fieldpath.Path) (*FieldChange[F], error) {
+	c := &FieldChange[F]{
+		Request: requestOf(cause, call),
+		Reason:  Reason(cause.Reason),
+		Field:   field.String(),
+		Diff:    diffOf(cause.Diff.Reduce(field)),
+	}
+	if call != nil {
+		c.Attempt = attemptOf(call)
+		c.subs = &subHandlers{call: call}
+	}
+	// Both sides are looked up in the essences, so that they are what the diff compares.
+	older, _ := fieldpath.Lookup(cause.Old, field)
+	newer, _ := fieldpath.Lookup(cause.New, field)
+	if err := decodeValue(newer, c.Field, &c.New); err != nil {
+		return nil, err
+	}
+	if err := decodeValue(older, c.Field, &c.Old); err != nil {
+		c.Logger.Warn("The old value does not fit into the handler's type: it is left zero.", "error", err)
+	}
+	return c, nil
+}
+
+func attemptOf(call *handler.Call) Attempt {
+	return Attempt{Retry: call.Retry, Started: call.Started, Runtime: call.Runtime}
+}
+
+// result turns a handler's result into what can be stored.
+func result(v any) (any, error) {
+	stored, err := tree.Normalize(v)
+	if err != nil {
+		return nil, Permanentf("the result does not encode as JSON: %w", err)
+	}
+	return stored, nil
+}
+
+func stringsAt(object map[string]any, stanza string) map[string]string {
+	values, _ := tree.Metadata(object)[stanza].(map[string]any)
+	out := make(map[string]string, len(values))
+	for k, v := range values {
+		s, ok := v.(string)
+		if !ok {
+			s = fmt.Sprint(v)
+		}
+		out[k] = s
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package kopf
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/diff"
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+)
+
+// A Diff is a list of differences, in no particular order.
+type Diff []DiffItem
+
+// DiffItem is one difference. A nil value is an absent one. Values are those of
+// [Object.Get]: do not modify them. In a [FieldChange], the path starts at the field,
+// and is empty for the field itself.
+type DiffItem struct {
+	Path     string
+	Old, New any
+}
+
+// Keys returns the elements of the path: the name of a label, for example, with no
+// brackets around it.
+func (i DiffItem) Keys() []string {
+	keys, err := fieldpath.Parse(i.Path)
+	if err != nil {
+		return []string{i.Path} // made by hand: what it says is the best there is
+	}
+	return keys
+}
+
+// Under returns the differences at a path and inside of it. Their paths remain as
+// they are.
+func (d Diff) Under(path string) Diff {
+	if path == "" {
+		return d
+	}
+	var under Diff
+	for _, item := range d {
+		rest, ok := strings.CutPrefix(item.Path, path)
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			under = append(under, item)
+		}
+	}
+	return under
+}
+
+// String writes the differences on a line, for logs.
+func (d Diff) String() string {
+	words := make([]string, len(d))
+	for i, item := range d {
+		switch {
+		case item.Old == nil:
+			words[i] = fmt.Sprintf("+%s=%v", item.Path, item.New)
+		case item.New == nil:
+			words[i] = fmt.Sprintf("-%s=%v", item.Path, item.Old)
+		default:
+			words[i] = fmt.Sprintf("~%s=%v→%v", item.Path, item.Old, item.New)
+		}
+	}
+	return "[" + strings.Join(words, " ") + "]"
+}
+
+func diffOf(d diff.Diff) Diff {
+	if d == nil {
+		return nil
+	}
+	out := make(Diff, len(d))
+	for i, item := range d {
+		out[i] = DiffItem{Path: item.Path.String(), Old: item.Old, New: item.New}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package kopf
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+)
+
+// PermanentError says that trying again is useless: the handler has failed for good
+// in this handling cycle, and is called again only for the next change. It is found
+// through wrapping. See the chapter "Error handling" of Kopf's documentation.
+type PermanentError struct{ Err error }
+
+// Permanentf formats a [PermanentError] as [fmt.Errorf] does, %w included.
+func Permanentf(format string, args ...any) error {
+	return PermanentError{fmt.Errorf(format, args...)}
+}
+
+// Error returns the message of the error inside.
+func (e PermanentError) Error() string { return message(e.Err) }
+
+// Unwrap returns the error inside.
+func (e PermanentError) Unwrap() error { return e.Err }
+
+// KopfPermanent marks the error for the engine, which knows it by this method.
+func (e PermanentError) KopfPermanent() {}
+
+// TemporaryError says to try again after a delay; with none, at once. It is found
+// through wrapping, and is temporary whatever the [ErrorsMode].
+type TemporaryError struct {
+	Err   error
+	Delay time.Duration
+}
+
+// Temporaryf formats a [TemporaryError] as [fmt.Errorf] does, %w included.
+func Temporaryf(delay time.Duration, format string, args ...any) error {
+	return TemporaryError{fmt.Errorf(format, args...), delay}
+}
+
+// Error returns the message of the error inside.
+func (e TemporaryError) Error() string { return message(e.Err) }
+
+// Unwrap returns the error inside.
+func (e TemporaryError) Unwrap() error { return e.Err }
+
+// KopfDelay tells the delay to the engine, which knows the error by this method.
+func (e TemporaryError) KopfDelay() (time.Duration, bool) { return e.Delay, true }
+
+var (
+	// ErrTimeout is in the error of a handler that took longer than its [Timeout],
+	// and the cause of the cancellation of its context.
+	ErrTimeout = outcome.ErrTimeout
+	// ErrRetries is in the error of a handler that was tried as often as its
+	// [Retries] allow.
+	ErrRetries = outcome.ErrRetries
+	// ErrRegistration is in the error of [Operator.Run] when there are mistakes
+	// in the registrations.
+	ErrRegistration = errors.New("mistakes in the registration of handlers")
+	// ErrLogin is in the error of an operator that has no valid credentials.
+	ErrLogin = errors.New("cannot log in to the cluster")
+)
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

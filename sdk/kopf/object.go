@@ -1,0 +1,155 @@
+package kopf
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// An Object is a Kubernetes object with no type: a read-only view of its JSON. All
+// its methods can be called on nil, which is an object with nothing in it, and from
+// several goroutines at once.
+//
+// It is made for a field or two. For more, write down a struct with the fields of
+// interest and make it the handler's type.
+type Object struct {
+	wire *wire.Object // of an object of the cluster; else nil
+	raw  []byte       // the JSON, if it is not wire's; nil if only the tree is known
+
+	decode sync.Once
+	tree   map[string]any
+	err    error
+}
+
+func objectOfWire(o *wire.Object) *Object { return &Object{wire: o} }
+
+// objectOfTree returns nil for nil, as an essence that is not there.
+func objectOfTree(tree map[string]any) *Object {
+	if tree == nil {
+		return nil
+	}
+	return &Object{tree: tree}
+}
+
+// ObjectOf returns a view of anything that json encodes as an object: a typed API
+// object, an unstructured one, a map.
+func ObjectOf(v any) (*Object, error) {
+	if o, ok := v.(*Object); ok {
+		return o, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("kopf.ObjectOf(%T): %w", v, err)
+	}
+	o := &Object{}
+	if err := o.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("kopf.ObjectOf(%T): %w", v, err)
+	}
+	return o, nil
+}
+
+// Get returns the value at a path: nil, bool, string, int64, float64, []any or
+// map[string]any. Do not modify it. It is nil also where the path is malformed.
+func (o *Object) Get(path string) any {
+	v, _ := o.lookup(path)
+	return v
+}
+
+func (o *Object) lookup(path string) (any, error) {
+	if o == nil {
+		return nil, nil
+	}
+	p, err := fieldpath.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := o.contents()
+	if err != nil {
+		return nil, err
+	}
+	v, _ := fieldpath.Lookup(tree, p)
+	return v, nil
+}
+
+// Decode decodes the value at a path into v. If it does not fit, the error is a
+// [PermanentError] with the path; if there is none, v is not touched.
+func (o *Object) Decode(path string, v any) error {
+	if o == nil {
+		return nil
+	}
+	if path == "" {
+		raw, err := o.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		return decode(raw, "", v)
+	}
+	value, err := o.lookup(path)
+	if err != nil {
+		return PermanentError{err}
+	}
+	return decodeValue(value, path, v)
+}
+
+// MarshalJSON returns the JSON of the object. Do not modify it.
+func (o *Object) MarshalJSON() ([]byte, error) {
+	switch {
+	case o == nil:
+		return []byte("null"), nil
+	case o.wire != nil:
+		return o.wire.Raw, nil
+	case o.raw != nil:
+		return o.raw, nil
+	default:
+		return json.Marshal(o.tree)
+	}
+}
+
+// UnmarshalJSON replaces the object: only for a new one.
+func (o *Object) UnmarshalJSON(raw []byte) error {
+	var tree map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
+		return fmt.Errorf("not an object: %w", err)
+	}
+	*o = Object{raw: append([]byte(nil), raw...), tree: tree}
+	return nil
+}
+
+// contents returns the decoded object, which must not be modified.
+func (o *Object) contents() (map[string]any, error) {
+	if o == nil {
+		return nil, nil
+	}
+	o.decode.Do(func() {
+		if o.wire != nil {
+			o.tree, o.err = o.wire.Tree()
+		}
+	})
+	return o.tree, o.err
+}
+
+// GetOr returns the value at a path of an object, or a default if it is absent or
+// is of another kind than the default.
+//
+//	duration := kopf.GetOr(c.Object, "spec.duration", 60)
+func GetOr[V any](o *Object, path string, def V) V {
+	value := o.Get(path)
+	if value == nil {
+		return def
+	}
+	if v, ok := value.(V); ok {
+		return v
+	}
+	var v V
+	if err := decodeValue(value, path, &v); err != nil {
+		return def
+	}
+	return v
+}
+
+func (o *Object) owner() *Object { return o }

@@ -1,0 +1,83 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+)
+
+// An Operator is for programs that do more than operate; others have [Main]. Set the
+// fields, then Run. There can be any number of operators in a program. See the chapter
+// "Embedding" of Kopf's documentation.
+type Operator struct {
+	Registry *Registry
+	Settings Settings
+
+	// Namespaces are the names or patterns of the namespaces to serve, such as
+	// "myapp-*,!*-pr-*". With none, the whole cluster is served.
+	Namespaces []string
+
+	// Config is the cluster to use. If it is nil, the operator uses the service account
+	// of its pod, or else $KUBECONFIG or ~/.kube/config.
+	Config *rest.Config
+
+	// Logger is where to log; slog.Default() if nil. See [NewLogHandler].
+	Logger *slog.Logger
+
+	// OnReady, if it is set, is called once all objects are being watched.
+	OnReady func()
+}
+
+// Run runs the operator until the context is cancelled, then lets the running handlers
+// finish for [Settings.Queueing].ExitTimeout and returns nil; or until an error that makes
+// it impossible to go on. Mistakes in the registrations are such errors, all reported at
+// once. An operator can be run again, but not twice at the same time.
+func (o *Operator) Run(ctx context.Context) error {
+	if o.Registry == nil {
+		return fmt.Errorf("%w: the Registry is not set", ErrRegistration)
+	}
+	if err := o.Registry.Err(); err != nil {
+		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
+	}
+	config := o.Config
+	if config == nil {
+		var err error
+		if config, err = login("", ""); err != nil {
+			return err
+		}
+	}
+	logger := o.Logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	err := reactor.Run(context.WithValue(ctx, configKey{}, config), reactor.Config{
+		Registry:   &o.Registry.registry,
+		Settings:   o.Settings.engine(),
+		Namespaces: o.Namespaces,
+		REST:       config,
+		Logger:     logger,
+		Inspector:  o.Settings.Process.Inspector,
+		OnReady:    o.OnReady,
+	})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+type configKey struct{}
+
+// RESTConfig returns what a Kubernetes client needs to act as the operator does. It is
+// the caller's own copy. The context is that of a handler.
+func RESTConfig(ctx context.Context) *rest.Config {
+	config, _ := ctx.Value(configKey{}).(*rest.Config)
+	if config == nil {
+		panic("kopf.RESTConfig: the context is not that of a handler")
+	}
+	return rest.CopyConfig(config)
+}

@@ -1,0 +1,171 @@
+package kopf
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+)
+
+// Each family of handlers has its kind of option, and each option says by its type
+// which families have it: [Retries] of an event handler do not compile.
+type (
+	// CreateOption is an option of [OnCreate].
+	CreateOption interface{ create(*config) }
+	// UpdateOption is an option of [OnUpdate], [OnField] and sub-handlers.
+	UpdateOption interface{ update(*config) }
+	// DeleteOption is an option of [OnDelete].
+	DeleteOption interface{ delete(*config) }
+	// ResumeOption is an option of [OnResume].
+	ResumeOption interface{ resume(*config) }
+	// EventOption is an option of [OnEvent].
+	EventOption interface{ event(*config) }
+)
+
+// A FilterOption is for all handlers of objects. Several filters must all match.
+type FilterOption interface {
+	CreateOption
+	UpdateOption
+	DeleteOption
+	ResumeOption
+	EventOption
+}
+
+// A RetryOption is for all handlers that are tried again: not for [OnEvent], whose
+// errors are only logged.
+type RetryOption interface {
+	CreateOption
+	UpdateOption
+	DeleteOption
+	ResumeOption
+}
+
+// An Option is for all handlers.
+type Option interface {
+	FilterOption
+	RetryOption
+}
+
+// ID sets the handler's id, by which its progress is stored and its result shown.
+// The default is the name of the function or method; a function literal has no
+// name that lasts, and must have an ID.
+func ID(id string) Option {
+	return option(func(c *config) {
+		c.id = id
+		if id == "" {
+			c.fail("ID is empty")
+		}
+	})
+}
+
+// Param sets the Param of the handler's requests, to tell apart the registrations
+// of one function.
+func Param(value any) Option { return option(func(c *config) { c.Param = value }) }
+
+// An ErrorsMode tells what to do about errors that are neither temporary nor
+// permanent by themselves. It is an option. See the chapter "Error handling" of Kopf's
+// documentation for it and the limits below.
+type ErrorsMode int
+
+// The modes.
+const (
+	ErrorsTemporary ErrorsMode = iota // try again after the [Backoff]: the default
+	ErrorsPermanent                   // give up
+	ErrorsIgnored                     // log and regard as success
+)
+
+// Retries limits how often a handler is called, the first time included. The
+// default is no limit.
+func Retries(n int) RetryOption {
+	return option(func(c *config) {
+		c.Retries = &n
+		if n < 1 {
+			c.fail("Retries(%d): at least one call is needed", n)
+		}
+	})
+}
+
+// Backoff sets the delay after an error that names none. The default is
+// [Settings.Execution.DefaultBackoff], a minute.
+func Backoff(d time.Duration) RetryOption {
+	return option(func(c *config) { c.Backoff = c.duration("Backoff", d) })
+}
+
+// Timeout limits the time since the first attempt, all attempts and delays
+// included. The handler's context ends with it. The default is no limit.
+func Timeout(d time.Duration) RetryOption {
+	return option(func(c *config) { c.Timeout = c.duration("Timeout", d) })
+}
+
+// Optional says that a deletion may go on without the handler.
+func Optional() DeleteOption { return option(func(c *config) { c.Optional = true }) }
+
+// Deleted says to resume also objects that are being deleted.
+func Deleted() ResumeOption { return option(func(c *config) { c.Deleted = true }) }
+
+// config is what options write to.
+type config struct {
+	handler.Handler
+
+	id    string
+	whens []when
+	errs  []string
+}
+
+func (c *config) fail(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Sprintf(format, args...))
+}
+
+// duration refuses what is a number of seconds by mistake.
+func (c *config) duration(name string, d time.Duration) *time.Duration {
+	switch {
+	case d < 0:
+		c.fail("%s(%s) is negative", name, d)
+	case 0 < d && d < time.Microsecond:
+		c.fail("%s(%d) is %s: did you mean %d*time.Second?", name, d, d, d)
+	}
+	return &d
+}
+
+func applyAll[O any](opts []O, apply func(O, *config)) *config {
+	c := &config{}
+	for _, o := range opts {
+		apply(o, c)
+	}
+	return c
+}
+
+// option implements all the interfaces; a constructor's result type narrows it.
+type option func(*config)
+
+func (o option) create(c *config) { o(c) }
+func (o option) update(c *config) { o(c) }
+func (o option) delete(c *config) { o(c) }
+func (o option) resume(c *config) { o(c) }
+func (o option) event(c *config)  { o(c) }
+
+func (m ErrorsMode) apply(c *config) {
+	c.ErrorsSet = true
+	switch m {
+	case ErrorsTemporary:
+		c.Errors = outcome.ErrorsTemporary
+	case ErrorsPermanent:
+		c.Errors = outcome.ErrorsPermanent
+	case ErrorsIgnored:
+		c.Errors = outcome.ErrorsIgnored
+	default:
+		c.fail("ErrorsMode(%d) is not one of ErrorsTemporary, ErrorsPermanent and ErrorsIgnored", m)
+	}
+}
+
+func (m ErrorsMode) create(c *config) { m.apply(c) }
+func (m ErrorsMode) update(c *config) { m.apply(c) }
+func (m ErrorsMode) delete(c *config) { m.apply(c) }
+func (m ErrorsMode) resume(c *config) { m.apply(c) }
+
+var (
+	_ RetryOption  = ErrorsTemporary
+	_ FilterOption = Labels(nil)
+	_ FilterOption = Annotations(nil)
+)

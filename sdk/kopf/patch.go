@@ -1,0 +1,159 @@
+package kopf
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// A Patch collects changes to one object; the framework sends them after the
+// handler, together with its own marks, in as few requests as possible. What is set
+// in it is sent as a merge patch: objects are merged, anything else is replaced. It is
+// safe for concurrent use; a nil Patch, as in a request made by hand, forgets
+// what it is given. See the chapter "Arguments" of Kopf's documentation.
+type Patch struct {
+	patch *patch.Patch
+	body  *Object
+}
+
+// NewPatch returns an empty patch of an object, for tests of handlers. The object
+// is what [Edit] starts from; it may be nil.
+func NewPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body: body} }
+
+// Set sets the value at a path, anything that json can encode. A path that is
+// malformed or leads into a list, and a value that does not encode, are mistakes in
+// the program: a panic, which in a handler is an error as any other.
+func (p *Patch) Set(path string, value any) {
+	plain, err := tree.Normalize(value)
+	if err != nil {
+		panic(fmt.Sprintf("kopf: Patch.Set(%q): %v", path, err))
+	}
+	p.set(path, plain)
+}
+
+// Remove removes the value at a path, if there is one.
+func (p *Patch) Remove(path string) { p.set(path, nil) }
+
+func (p *Patch) set(path string, value any) {
+	where, err := fieldpath.Parse(path)
+	if err == nil && len(where) == 0 {
+		err = fmt.Errorf("the whole object cannot be replaced")
+	}
+	if err != nil {
+		panic(fmt.Sprintf("kopf: Patch of %q: %v", path, err))
+	}
+	if p != nil {
+		p.patch.Set(where, value)
+	}
+}
+
+// MarshalJSON returns the changes so far as a merge patch: for tests and logs.
+func (p *Patch) MarshalJSON() ([]byte, error) {
+	if p == nil {
+		return []byte("{}"), nil
+	}
+	return json.Marshal(p.patch.Tree())
+}
+
+// Edit adds to a patch what f changes in a copy of the object. The copy has the
+// earlier changes of the patch. Fields that T does not have are kept as they are;
+// a list is replaced as a whole.
+//
+//	kopf.Edit(c.Patch, func(claim *Claim) { claim.Status.Phase = "Bound" })
+func Edit[T any](p *Patch, f func(*T)) {
+	if p == nil {
+		f(new(T))
+		return
+	}
+	changes, err := editOf(p, f)
+	if err != nil {
+		panic(fmt.Sprintf("kopf: Edit of a %s: %v", reflect.TypeFor[T](), err))
+	}
+	p.patch.Merge(changes)
+}
+
+func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
+	body, err := p.body.contents()
+	if err != nil {
+		return nil, err
+	}
+	current, err := json.Marshal(merged(body, p.patch.Tree()))
+	if err != nil {
+		return nil, err
+	}
+	edited := new(T)
+	if err := decode(current, "", edited); err != nil {
+		return nil, err
+	}
+	before, err := tree.Normalize(edited)
+	if err != nil {
+		return nil, err
+	}
+	f(edited)
+	after, err := tree.Normalize(edited)
+	if err != nil {
+		return nil, err
+	}
+	from, fromOK := before.(map[string]any)
+	to, toOK := after.(map[string]any)
+	if !fromOK || !toOK {
+		return nil, fmt.Errorf("it does not encode as an object")
+	}
+	return between(from, to), nil
+}
+
+// merged returns an object with a merge patch applied (RFC 7386). It shares with the
+// object what the patch does not touch.
+func merged(object, merge map[string]any) map[string]any {
+	out := maps.Clone(object)
+	if out == nil {
+		out = make(map[string]any, len(merge))
+	}
+	for k, v := range merge {
+		switch v := v.(type) {
+		case nil:
+			delete(out, k)
+		case map[string]any:
+			inner, _ := out[k].(map[string]any)
+			out[k] = merged(inner, v)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// between returns the merge patch that leads from one object to another.
+func between(from, to map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, old := range from {
+		now, ok := to[k]
+		if !ok || now == nil {
+			if old != nil {
+				out[k] = nil
+			}
+			continue
+		}
+		oldMap, oldOK := old.(map[string]any)
+		nowMap, nowOK := now.(map[string]any)
+		switch {
+		case oldOK && nowOK:
+			if inner := between(oldMap, nowMap); len(inner) > 0 {
+				out[k] = inner
+			}
+		case !reflect.DeepEqual(old, now):
+			out[k] = now
+		}
+	}
+	for k, now := range to {
+		if _, ok := from[k]; !ok && now != nil {
+			out[k] = now
+		}
+	}
+	return out
+}

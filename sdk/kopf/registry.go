@@ -1,0 +1,125 @@
+package kopf
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+)
+
+// A Registry is a list of handlers, to be filled by functions such as [OnCreate] and
+// run by an [Operator] or [Main]. The zero value is an empty registry. It is not safe
+// for concurrent use, and not to be filled any more once it runs.
+type Registry struct {
+	registry handler.Registry
+	handlers []Handler
+	errs     []error
+}
+
+// Handlers returns what is registered: for tests and tools.
+func (r *Registry) Handlers() []Handler { return append([]Handler(nil), r.handlers...) }
+
+// Err returns all mistakes in the registrations so far, each with its file and line.
+// An operator does not start with any.
+func (r *Registry) Err() error { return errors.Join(r.errs...) }
+
+// Handler describes a registered handler.
+type Handler struct {
+	ID       string
+	Kind     string // "create", "field", "event", ...
+	Selector Selector
+	Source   string // file:line of the registration
+}
+
+// add registers a handler. It is called by the functions that users call, whose
+// callers are the sources of the registrations.
+func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, c *config) {
+	_, file, line, _ := runtime.Caller(2)
+	h := c.Handler
+	h.Family, h.Fn, h.Invoke = family, funcKey(fn), call.invoke
+	h.Source = fmt.Sprintf("%s:%d", file, line)
+	fail := func(format string, args ...any) {
+		r.errs = append(r.errs, fmt.Errorf("%s: %s: %s", shortSource(file, line), registrars[family], fmt.Sprintf(format, args...)))
+	}
+
+	id, err := c.idOf(fn)
+	if err != nil {
+		fail("%v", err)
+	}
+	h.ID = handler.MakeID(family, "", id, h.Field)
+	if h.Selector, err = sel.engine(); err != nil {
+		fail("%v", err)
+	} else if err := h.Validate(); err != nil && id != "" {
+		fail("%v", err)
+	}
+	for _, w := range c.whens {
+		if err := w.check(call.request); err != nil {
+			fail("%v", err)
+		}
+	}
+	h.When, h.WhenName = c.when(call.request)
+	for _, mistake := range c.errs {
+		fail("%s", mistake)
+	}
+	for _, o := range r.handlers {
+		if o.ID == h.ID && o.Kind == string(family) && o.Selector == sel {
+			fail("handler %q is already registered at %s", h.ID, o.Source)
+		}
+	}
+	r.handlers = append(r.handlers, Handler{ID: h.ID, Kind: string(family), Selector: sel, Source: shortSource(file, line)})
+	r.registry.Add(&h)
+}
+
+// registrars name the functions in reports.
+var registrars = map[handler.Family]string{
+	handler.Create: "OnCreate",
+	handler.Update: "OnUpdate",
+	handler.Delete: "OnDelete",
+	handler.Resume: "OnResume",
+	handler.Field:  "OnField",
+	handler.Event:  "OnEvent",
+}
+
+// idOf returns the id that was given or that the function's name makes.
+func (c *config) idOf(fn any) (string, error) {
+	if c.id != "" {
+		return c.id, nil
+	}
+	if reflect.ValueOf(fn).IsNil() {
+		return "", errors.New("the handler is nil")
+	}
+	name := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()).Name()
+	if id, ok := idOf(name); ok {
+		return id, nil
+	}
+	return "", fmt.Errorf("the handler is a function literal (%s), and its name changes with the code around it: add kopf.ID(\"...\") or make it a named function", name)
+}
+
+// funcKey tells functions apart, so that one function that matches twice is called
+// once. Closures of one literal share it; their ids tell them apart.
+func funcKey(fn any) any { return reflect.ValueOf(fn).Pointer() }
+
+var literal = regexp.MustCompile(`\.(func\d+|gowrap\d+|\d+|init\.\d+|glob\.)(\.|$)|-range\d+`)
+
+// idOf returns the name of a function or method, and false for a literal.
+func idOf(name string) (string, bool) {
+	name = name[strings.LastIndex(name, "/")+1:] // the import path may have dots
+	_, name, _ = strings.Cut(name, ".")          // the package
+	name = strings.TrimSuffix(name, "-fm")       // a method value
+	name = strings.TrimSuffix(name, "[...]")     // an instance of a generic function
+	name = strings.ReplaceAll(name, "[...]", "") // a method of a generic type
+	if strings.HasPrefix(name, "init.") || literal.MatchString("."+name) && strings.Contains(name, ".") {
+		return "", false
+	}
+	return name[strings.LastIndex(name, ".")+1:], true
+}
+
+// shortSource names a place in the code by its folder and file.
+func shortSource(file string, line int) string {
+	return fmt.Sprintf("%s:%d", filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file)), line)
+}

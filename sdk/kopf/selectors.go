@@ -1,0 +1,111 @@
+package kopf
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+)
+
+// Everything, in place of a resource's name, selects all resources of an API
+// group and version, or of the cluster. Events are never among them.
+const Everything = "*"
+
+// A Selector says which resources a handler is for. It is usually made with
+// [Resource]; a literal is for what words cannot say, such as a category. All
+// the fields that are set must match. See the chapter "Resource specification" of
+// Kopf's documentation.
+type Selector struct {
+	Group, Version string // of the API; an empty group is any, an empty version the preferred one
+	Name           string // any of the names below, as kubectl takes them, or [Everything]
+	Kind           string // as in manifests: "KopfExample"
+	Plural         string // "kopfexamples"
+	Singular       string // "kopfexample"
+	Shortcut       string // "kex"
+	Category       string // all resources of a category: "all"
+
+	core bool // the core API, which has no group
+	err  error
+}
+
+// Resource selects the resources of a name: plural, singular, kind or short.
+// The name comes last, after the API group and version if they are given:
+//
+//	Resource("kopf.dev/v1", "kopfexamples")    // the clearest form
+//	Resource("kopf.dev", "v1", "kopfexamples") // the same
+//	Resource("kopf.dev", "kopfexamples")       // in the preferred version
+//	Resource("kopfexamples.kopf.dev")          // as in kubectl
+//	Resource("v1", "pods")                     // of the core API
+//	Resource("kopf.dev/v1", kopf.Everything)
+//	Resource("kex")                            // in whatever group: for prototypes
+func Resource(groupVersionName ...string) Selector {
+	s, err := resource.Parse(groupVersionName...)
+	if err != nil {
+		err = fmt.Errorf("kopf.Resource(%s): %w: want a name, such as \"pods\", with the API group and version before it",
+			quotedList(groupVersionName), err)
+	}
+	return Selector{Group: s.Group, Version: s.Version, Name: s.Name, core: s.Core, err: err}
+}
+
+// engine returns the selector in the engine's terms.
+func (s Selector) engine() (resource.Selector, error) {
+	if s.err != nil {
+		return resource.Selector{}, s.err
+	}
+	engine := resource.Selector{
+		Group: s.Group, Core: s.core, Version: s.Version,
+		Name: s.Name, Kind: s.Kind, Plural: s.Plural, Singular: s.Singular, Shortcut: s.Shortcut, Category: s.Category,
+	}
+	if err := engine.Validate(); err != nil {
+		return engine, fmt.Errorf("the selector %+v: %w", s, err)
+	}
+	return engine, nil
+}
+
+// String shows the selector as it could be written.
+func (s Selector) String() string {
+	engine, err := s.engine()
+	if err != nil {
+		return err.Error()
+	}
+	return engine.String()
+}
+
+func quotedList(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = strconv.Quote(w)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// ResourceInfo is one kind of resource that the cluster serves.
+type ResourceInfo struct {
+	schema.GroupVersionResource // Resource is the plural name
+
+	Kind         string
+	Singular     string
+	Shortcuts    []string
+	Categories   []string
+	Subresources []string
+	Verbs        []string
+	Namespaced   bool
+	Preferred    bool // of the preferred version of its group
+}
+
+func infoOf(r resource.Resource) ResourceInfo {
+	return ResourceInfo{
+		GroupVersionResource: schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural},
+		Kind:                 r.Kind,
+		Singular:             r.Singular,
+		Shortcuts:            r.Shortcuts,
+		Categories:           r.Categories,
+		Subresources:         r.Subresources,
+		Verbs:                r.Verbs,
+		Namespaced:           r.Namespaced,
+		Preferred:            r.Preferred,
+	}
+}

@@ -1,0 +1,58 @@
+package kopf
+
+import (
+	"iter"
+	"time"
+)
+
+// Settings is how an operator behaves in detail. The zero value of each setting
+// means its default, which its comment tells; a negative duration means none. Delays
+// after errors are a sequence: [slices.Values] of a list, or an endless one. See the
+// chapter "Configuration" of Kopf's documentation.
+type Settings struct {
+	// Watching is about streams of events.
+	Watching struct {
+		ServerTimeout     time.Duration // how long the server keeps a stream open; as it likes
+		ClientTimeout     time.Duration // how long the operator does; forever
+		ReconnectBackoff  time.Duration // between streams; 100ms
+		InactivityTimeout time.Duration // of a stream with not even a bookmark; 70s
+	}
+
+	// Queueing is about the queues of single objects.
+	Queueing struct {
+		WorkerLimit int                     // objects handled at the same time; no limit
+		ExitTimeout time.Duration           // for handlers that run when the operator stops; 2s
+		ErrorDelays iter.Seq[time.Duration] // after unexpected errors with an object; Fibonacci, 1s to 610s
+	}
+
+	// Scanning is about resources and namespaces that come and go.
+	Scanning struct {
+		Disabled bool // look for them once, at the start
+	}
+
+	// Execution is about handlers.
+	Execution struct {
+		DefaultBackoff time.Duration // after an error that names no delay; 60s
+	}
+
+	// Networking is about requests to the cluster, except streams.
+	Networking struct {
+		RequestTimeout    time.Duration           // of one attempt; 5m
+		ConnectTimeout    time.Duration           // of its TCP handshake; within RequestTimeout
+		ErrorBackoffs     iter.Seq[time.Duration] // between attempts; Fibonacci, 1s to 21s
+		EnforceRetryAfter bool                    // wait at least as long as the server says
+	}
+
+	// Persistence is about what is stored on the objects.
+	Persistence struct {
+		Finalizer          string        // "kopf.zalando.org/KopfFinalizerMarker"
+		ConsistencyTimeout time.Duration // how long to wait for the operator's own patches; 5s
+	}
+
+	// Process is about the process of the operator.
+	Process struct {
+		// Inspector is where to publish the operator's state: "unix:" and a path, or
+		// "tcp:" and a loopback address with a port. Nowhere, which costs nothing.
+		Inspector string
+	}
+}
