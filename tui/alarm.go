@@ -53,7 +53,7 @@ func crashed(s *runner.State, now time.Time) alarm {
 	}
 	then := "save, or R, starts it again"
 	if at := s.Process.RestartAt; !at.IsZero() {
-		then = "again " + words.In(at.Sub(now)) + ", R now"
+		then = "again " + words.In(at.Sub(now)) + " (R)"
 	}
 	if a.rest != "" {
 		a.rest += " · "

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/kopf-dev/kopf/runner"
 )
@@ -32,6 +33,9 @@ type Options struct {
 	Colour  bool // for terminals
 	Quiet   bool // only what needs somebody: warnings, errors, failures
 	Verbose bool // debug lines of the log, too
+
+	// Now is the clock; the default is [time.Now].
+	Now func() time.Time
 }
 
 // Run writes the present state, and then every change, until the context or the source

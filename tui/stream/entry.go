@@ -1,0 +1,87 @@
+package stream
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/kopf-dev/kopf/tui/internal/canvas"
+	"github.com/kopf-dev/kopf/tui/internal/theme"
+)
+
+// entry is one line: that something has changed. The fields beyond the first four are for
+// programs that read JSON; people find them in What.
+type entry struct {
+	Time  time.Time `json:"time"`
+	Noun  string    `json:"noun"`
+	State string    `json:"state"`
+	What  string    `json:"what,omitempty"`
+
+	Kind      string    `json:"kind,omitempty"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name,omitempty"`
+	Handler   string    `json:"handler,omitempty"`
+	Attempt   int       `json:"attempt,omitempty"`
+	Next      time.Time `json:"next,omitzero"`
+	Error     string    `json:"error,omitempty"`
+	File      string    `json:"file,omitempty"`
+	Line      int       `json:"line,omitempty"`
+
+	token theme.Token
+	loud  bool // needs somebody: told even if only that is wanted
+}
+
+// The widths of the columns: the longest noun, and the longest of the usual states.
+const (
+	nounWidth  = 8
+	stateWidth = 9
+)
+
+// writer writes entries in a format.
+type writer interface {
+	write(e entry) error
+}
+
+func newWriter(w io.Writer, opts Options) writer {
+	if opts.Format == JSON {
+		return jsonWriter{json.NewEncoder(w)}
+	}
+	t := theme.Plain()
+	if opts.Colour {
+		// Nobody has been asked what the terminal can do: every one can do this.
+		t = theme.New(colorprofile.ANSI, true)
+	}
+	return plainWriter{w, t}
+}
+
+type jsonWriter struct{ to *json.Encoder }
+
+func (w jsonWriter) write(e entry) error {
+	e.Time = e.Time.UTC()
+	if err := w.to.Encode(e); err != nil {
+		return fmt.Errorf("writing the stream: %w", err)
+	}
+	return nil
+}
+
+type plainWriter struct {
+	to    io.Writer
+	theme *theme.Theme
+}
+
+func (w plainWriter) write(e entry) error {
+	style := w.theme.Style(e.token, false)
+	end := ""
+	if style != "" {
+		end = theme.Reset
+	}
+	_, err := fmt.Fprintf(w.to, "%s  %-*s  %s%-*s%s  %s\n",
+		e.Time.Local().Format(time.TimeOnly), nounWidth, e.Noun, style, stateWidth, canvas.Clean(e.State), end, canvas.Clean(e.What))
+	if err != nil {
+		return fmt.Errorf("writing the stream: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package stream
+
+import (
+	"strings"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/internal/theme"
+	"github.com/kopf-dev/kopf/tui/internal/words"
+)
+
+// log remembers the last line that was told.
+type log struct{ last *inspect.LogLine }
+
+// tell tells the lines that came after it. If it is not there any more, lines were lost
+// between; that is said, and all that is there is told.
+func (x *log) tell(s *runner.State, opts Options) []entry {
+	lines := s.Log
+	if len(lines) == 0 {
+		return nil
+	}
+	from, found := 0, x.last == nil
+	if x.last != nil {
+		for i := len(lines) - 1; i >= 0; i-- {
+			if equal(&lines[i], x.last) {
+				from, found = i+1, true
+				break
+			}
+		}
+	}
+	x.last = &lines[len(lines)-1]
+	var entries []entry
+	if !found {
+		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", token: theme.Warn, What: "lines came faster than they could be told", loud: true})
+	}
+	for i := range lines[from:] {
+		l := &lines[from+i]
+		if l.Level == "debug" && !opts.Verbose {
+			continue
+		}
+		entries = append(entries, logEntry(l))
+	}
+	return entries
+}
+
+func equal(a, b *inspect.LogLine) bool {
+	return a.At.Equal(b.At) && a.Message == b.Message && a.Handler == b.Handler && a.Level == b.Level
+}
+
+func logEntry(l *inspect.LogLine) entry {
+	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, token: words.Level(l.Level), loud: l.Level == "warn" || l.Level == "error"}
+	var what []string
+	if l.Object != nil {
+		what = append(what, qualified(*l.Object))
+		e.Namespace, e.Name = l.Object.Namespace, l.Object.Name
+	}
+	if l.Handler != "" {
+		what = append(what, l.Handler)
+	}
+	e.What = strings.Join(append(what, l.Message), "  ")
+	return e
+}

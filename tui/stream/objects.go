@@ -1,0 +1,128 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/internal/theme"
+	"github.com/kopf-dev/kopf/tui/internal/words"
+	"github.com/kopf-dev/kopf/tui/verdict"
+)
+
+// objects remembers what was told about each object.
+type objects struct {
+	told map[inspect.Ref]seen
+	last *inspect.Snapshot
+}
+
+type seen struct {
+	short string
+	key   string
+	round int
+}
+
+// tell tells which objects came, changed, and went. Objects that were at rest when they
+// were first seen are only counted: with thousands of them there is nothing to read.
+func (x *objects) tell(s *runner.State, now time.Time) []entry {
+	// A state that is not live is a former process's: nothing can change in it.
+	if s.Snapshot == nil || !s.Live || s.Snapshot == x.last {
+		return nil
+	}
+	if x.told == nil {
+		x.told = map[inspect.Ref]seen{}
+	}
+	x.last = s.Snapshot
+	var entries []entry
+	resting := 0
+	round := int(s.Revision)
+	for i := range s.Snapshot.Objects {
+		o := &s.Snapshot.Objects[i]
+		key := keyOf(o)
+		former, known := x.told[o.Ref]
+		x.told[o.Ref] = seen{o.Short, key, round}
+		switch {
+		case known && former.key == key:
+		case !known && o.State == inspect.StateSettled && (o.Cause == nil || o.Cause.Done.IsZero()):
+			resting++
+		default:
+			entries = append(entries, objectEntry(o, now))
+		}
+	}
+	if resting > 0 {
+		entries = append(entries, entry{Noun: "object", State: "settled", token: theme.OK, What: words.Count(resting, "object") + " at rest, nothing to do"})
+	}
+	for ref, was := range x.told {
+		if was.round != round {
+			delete(x.told, ref)
+			entries = append(entries, entry{
+				Noun: "object", State: "gone", token: theme.Dim, What: was.short + " " + qualified(ref),
+				Kind: was.short, Namespace: ref.Namespace, Name: ref.Name,
+			})
+		}
+	}
+	return entries
+}
+
+// keyOf is the same as long as there is nothing new to tell about an object: its state,
+// the handler that makes it so with its attempt, and when its cause was done.
+func keyOf(o *inspect.Object) string {
+	key := string(o.State)
+	if h := verdict.Active(o); h != nil {
+		key += fmt.Sprint(" ", h.ID, h.State, h.Attempt)
+	}
+	if o.Cause != nil && !o.Cause.Done.IsZero() {
+		key += fmt.Sprint(" ", o.Cause.Reason, o.Cause.Done.UnixNano())
+	}
+	return key
+}
+
+func objectEntry(o *inspect.Object, now time.Time) entry {
+	word := words.Object(o.State)
+	e := entry{
+		Noun: "object", State: word.Text, token: word.Token, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
+		What: o.Short + " " + qualified(o.Ref) + "  " + verdict.Of(o, now, ""),
+	}
+	switch o.State {
+	case inspect.StateFailed, inspect.StateStuck, inspect.StateRetrying:
+		e.loud = true
+	case inspect.StateSettled:
+		if ran := succeeded(o); ran != "" {
+			e.What = o.Short + " " + qualified(o.Ref) + "  " + ran
+		}
+	}
+	if h := verdict.Active(o); h != nil {
+		e.Handler, e.Attempt, e.Next = h.ID, h.Attempt, h.Next
+		if h.Error != nil {
+			e.Error = h.Error.Message
+		}
+	}
+	return e
+}
+
+// succeeded names the handlers that have handled a cause: "create: create in 24ms". The
+// screen's sentence, that nothing has changed since, would say nothing here.
+func succeeded(o *inspect.Object) string {
+	if o.Cause == nil {
+		return ""
+	}
+	var done []string
+	for i := range o.Handlers {
+		if h := &o.Handlers[i]; h.State == inspect.PhaseDone {
+			done = append(done, strings.TrimSuffix(h.ID+" in "+words.Took(h.Took), " in "))
+		}
+	}
+	if len(done) == 0 {
+		return ""
+	}
+	return o.Cause.Reason + ": " + strings.Join(done, ", ")
+}
+
+func qualified(ref inspect.Ref) string {
+	if ref.Namespace == "" {
+		return ref.Name
+	}
+	return ref.Namespace + "/" + ref.Name
+}

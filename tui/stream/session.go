@@ -1,0 +1,169 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/internal/theme"
+	"github.com/kopf-dev/kopf/tui/internal/words"
+)
+
+// progressSteps is in how many lines the compilation of the control plane is told: it
+// takes minutes, and silence for minutes is taken for a hang.
+const progressSteps = 10
+
+func (p *printer) tellCluster(s *runner.State) []entry {
+	c := s.Cluster
+	word := words.Cluster(c.Phase)
+	e := entry{Noun: "cluster", State: word.Text, token: word.Token}
+	key := string(c.Phase)
+	switch c.Phase {
+	case runner.ClusterNone:
+		return nil
+	case runner.ClusterBuilding:
+		e.What = c.Message
+		if c.Total > 0 {
+			e.What = fmt.Sprintf("%s, %d of %d packages, once for all", c.Message, c.Done, c.Total)
+			key += fmt.Sprint(c.Done * progressSteps / c.Total)
+		}
+		e.What = strings.TrimPrefix(e.What, ", ")
+	case runner.ClusterStarting:
+		e.What = c.Message
+		key += c.Message
+	case runner.ClusterReady:
+		e.What = strings.Join(strings.Fields(c.Provider+" "+c.Name+" "+c.Version+" "+c.Server), " ")
+		if c.Reason != "" {
+			e.What += " (" + c.Reason + ")"
+		}
+	case runner.ClusterGone:
+		e.State, e.What, e.Error, e.loud = "gone", c.Error, c.Error, true
+	case runner.ClusterFailed:
+		e.State, e.What, e.Error, e.loud = "failed", c.Error, c.Error, true
+	}
+	if !p.cluster.news(key) {
+		return nil
+	}
+	return []entry{e}
+}
+
+func (p *printer) tellBuild(s *runner.State) []entry {
+	b := s.Build
+	word := words.Build(b.Phase)
+	e := entry{Noun: "build", State: word.Text, token: word.Token}
+	key := fmt.Sprint(b.Phase, b.Started.UnixNano())
+	if b.Phase == runner.BuildIdle || !p.build.news(key) {
+		return nil
+	}
+	files := strings.Join(b.Files, ", ")
+	switch b.Phase {
+	case runner.BuildBuilding:
+		e.What = files
+	case runner.BuildBuilt:
+		e.What = strings.TrimSpace("in " + words.Took(b.Took) + " " + files)
+	case runner.BuildFailed:
+		e.State, e.What, e.loud = "failed", words.Count(len(b.Errors), "error"), true
+		if s.Process.Phase == runner.ProcessRunning {
+			e.What += ", the old code goes on"
+		}
+	}
+	entries := []entry{e}
+	if b.Phase == runner.BuildFailed {
+		for _, x := range b.Errors {
+			entries = append(entries, entry{
+				Noun: "build", State: "error", token: theme.Err, loud: true,
+				What: strings.TrimSpace(position(x) + " " + x.Message), File: x.File, Line: x.Line, Error: x.Message,
+			})
+		}
+	}
+	return entries
+}
+
+func position(e runner.BuildError) string {
+	switch {
+	case e.File == "":
+		return ""
+	case e.Line == 0:
+		return e.File + ":"
+	}
+	return fmt.Sprintf("%s:%d:%d:", e.File, e.Line, e.Column)
+}
+
+func (p *printer) tellOperator(s *runner.State) []entry {
+	x := s.Process
+	word := words.Operator(s)
+	e := entry{Noun: "operator", State: word.Text, token: word.Token}
+	switch {
+	case x.Phase == runner.ProcessNone && x.Exit == "":
+		return nil
+	case x.Phase == runner.ProcessNone:
+		e.State, e.What = "ended", x.Exit
+	case x.Phase == runner.ProcessCrashed:
+		e.loud = true
+		e.What, e.Error = x.Exit, x.Error
+		if x.Panic != nil {
+			e.What = strings.TrimSpace(fmt.Sprintf("panic: %s %s", x.Panic.Message, at(x.Panic)))
+			e.Error, e.File, e.Line = "panic: "+x.Panic.Message, x.Panic.File, x.Panic.Line
+		} else if x.Error != "" {
+			e.What += ": " + x.Error
+		}
+	case s.Snapshot != nil && s.Live:
+		e.What = serving(s.Snapshot)
+		if o := s.Snapshot.Operator; o.State == inspect.OperatorPaused {
+			e.What, e.loud = o.Reason, true
+		}
+	}
+	key := fmt.Sprint(e.State, x.PID, x.Restarts)
+	var entries []entry
+	if p.operator.news(key) {
+		entries = append(entries, e)
+	}
+	return append(entries, p.tellUnserved(s)...)
+}
+
+func at(p *runner.Panic) string {
+	if p.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("at %s:%d in %s", p.File, p.Line, p.Function)
+}
+
+// serving is what an operator does when all is well.
+func serving(s *inspect.Snapshot) string {
+	var keys []string
+	for _, r := range s.Served {
+		keys = append(keys, r.Key)
+	}
+	what := words.Count(len(s.Handlers), "handler")
+	if len(keys) > 0 {
+		what += ", watching " + strings.Join(keys, ", ")
+	}
+	return what
+}
+
+// tellUnserved tells of selectors once, and again when they have matched meanwhile.
+func (p *printer) tellUnserved(s *runner.State) []entry {
+	if s.Snapshot == nil || !s.Live {
+		return nil
+	}
+	var entries []entry
+	now := map[string]bool{}
+	for _, u := range s.Snapshot.Unserved {
+		key := u.Selector + " " + u.Reason
+		now[key] = true
+		if p.unserved[key] {
+			continue
+		}
+		what := u.Selector
+		if len(u.Handlers) > 0 {
+			what += ", kept waiting: " + strings.Join(u.Handlers, ", ")
+		}
+		if len(u.Matches) > 0 {
+			what += "; it could be " + strings.Join(u.Matches, ", ")
+		}
+		entries = append(entries, entry{Noun: "resource", State: u.Reason, token: theme.Warn, loud: true, What: what})
+	}
+	p.unserved = now
+	return entries
+}
