@@ -77,6 +77,7 @@ func (l *loop) startOperator() {
 	l.mu.Unlock()
 	l.store.update(func(s *State) {
 		s.Process.Phase, s.Process.PID, s.Process.Started = ProcessStarting, op.child.pid(), op.started
+		s.Process.Restarts = l.crashes
 		s.Process.Panic, s.Process.Error, s.Process.RestartAt = nil, "", time.Time{}
 	})
 	l.tasks.Go(func() { l.accompany(op, client) })

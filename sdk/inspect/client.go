@@ -34,7 +34,7 @@ type RefusedError struct {
 	Reason string
 }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.Kind, e.Reason) }
+func (e *RefusedError) Error() string { return e.Reason }
 
 // Client reads an operator's state. It is safe for concurrent use.
 type Client struct {

@@ -1,0 +1,313 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// timeLimit is how long a session may take to get where a test waits for it: builds
+// are real, and the machine may be busy.
+const timeLimit = time.Minute
+
+// live is a session that runs for the time of a test.
+type live struct {
+	*Session
+	t     *testing.T
+	ended chan error
+	stop  context.CancelFunc
+}
+
+func begin(t *testing.T, opts Options) *live {
+	t.Helper()
+	opts.Patterns = []string{"./a"}
+	if opts.OpenCluster == nil {
+		opts.OpenCluster = func(context.Context, func(Cluster)) (Cluster, error) {
+			return Cluster{Provider: "test", Kubeconfig: "/k", Context: "c"}, nil
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &live{Session: NewSession(opts), t: t, ended: make(chan error, 1), stop: cancel}
+	go func() { l.ended <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		if err := l.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// end stops the session and returns what Run did.
+func (l *live) end() error {
+	l.stop()
+	err := <-l.ended
+	l.ended <- nil
+	return err
+}
+
+// until waits for a state.
+func (l *live) until(what string, is func(*State) bool) *State {
+	l.t.Helper()
+	late := time.After(timeLimit)
+	for {
+		if s := l.State(); is(s) {
+			return s
+		}
+		select {
+		case _, more := <-l.Changes():
+			if !more && !is(l.State()) {
+				l.t.Fatalf("the session ended before %s: %+v", what, l.State())
+			}
+		case <-late:
+			l.t.Fatalf("not %s: %+v", what, l.State())
+		}
+	}
+}
+
+// runs tells that an operator runs which has published the object.
+func runs(name string) func(*State) bool {
+	return func(s *State) bool {
+		return s.Process.Phase == ProcessRunning && s.Live && len(s.Snapshot.Objects) == 1 && s.Snapshot.Objects[0].Name == name
+	}
+}
+
+func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func TestASaveReplacesTheOperatorAndABrokenOneDoesNot(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled"); r.Print("hello")`)})
+	l := begin(t, Options{Dir: dir, Args: []string{"--namespace=ns"}})
+
+	first := l.until("running", runs("one"))
+	if first.Module != "example.com/op" || first.Dir != dir || strings.Join(first.Packages, " ") != "example.com/op/a" {
+		t.Errorf("the program is %s, %s, %v", first.Module, first.Dir, first.Packages)
+	}
+	var printed []string
+	for _, line := range first.Log {
+		printed = append(printed, line.Level+" "+line.Message)
+	}
+	log := strings.Join(printed, "\n")
+	for _, want := range []string{"print hello", "info started", "--kubeconfig=/k --context=c --log-format=none --inspect=unix:", "--namespace=ns"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("%q is not in the log: %s", want, log)
+		}
+	}
+
+	write(t, dir, "a/a.go", handlers("a", "nonsense"))
+	broken := l.until("failed", func(s *State) bool { return s.Build.Phase == BuildFailed })
+	if e := broken.Build.Errors; len(e) != 1 || e[0].File != "a/a.go" || e[0].Line != 6 || e[0].Message != "undefined: nonsense" || len(e[0].Source) == 0 {
+		t.Errorf("the errors are %+v", e)
+	}
+	if broken.Process.PID != first.Process.PID || !isAlive(first.Process.PID) || !broken.Live {
+		t.Errorf("the old operator does not go on: %+v", broken.Process)
+	}
+
+	write(t, dir, "a/a.go", "package a\n")
+	l.until("without Register", func(s *State) bool {
+		return s.Build.Phase == BuildFailed && strings.Contains(s.Build.Errors[0].Message, "no func Register")
+	})
+
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("two", "settled")`))
+	second := l.until("running the new code", runs("two"))
+	if isAlive(first.Process.PID) {
+		t.Error("the old operator still lives")
+	}
+	history := second.Build.History
+	if len(history) != 3 || !history[0].Built || history[1].Built || history[2].Built || history[0].Ready == 0 || strings.Join(history[0].Files, " ") != "a/a.go" {
+		t.Errorf("the history is %+v", history)
+	}
+	if second.Build.Errors != nil {
+		t.Errorf("the errors have stayed: %+v", second.Build.Errors)
+	}
+
+	if err := l.end(); err != nil {
+		t.Error(err)
+	}
+	if isAlive(second.Process.PID) {
+		t.Error("the operator survives its session")
+	}
+	if s := l.State(); s.Process.Phase != ProcessNone || s.Live || s.Log[len(s.Log)-1].Message != "stopped" {
+		t.Errorf("at the end, the process is %+v, and the log ends with %+v", s.Process, s.Log[len(s.Log)-1])
+	}
+	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); !errors.Is(err, errEnded) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestACrashIsShownAndTheOperatorStartedAgain(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Crash(func() { panic("boom") })`)})
+	l := begin(t, Options{Dir: dir})
+	crashed := l.until("crashed", func(s *State) bool { return s.Process.Phase == ProcessCrashed })
+	p := crashed.Process
+	if p.Panic == nil || p.Panic.Message != "boom" || p.Panic.File != "a/a.go" || p.Panic.Line != 6 || p.Exit != "exit status 2" {
+		t.Errorf("the process is %+v, %+v", p, p.Panic)
+	}
+	if wait := time.Until(p.RestartAt); p.Restarts != 1 || wait > firstBackoff {
+		t.Errorf("restart %d in %s", p.Restarts, wait)
+	}
+	if err := l.Do(t.Context(), Intent{Kind: IntentPause}); err == nil || err.Error() != "the operator has crashed" {
+		t.Errorf("asked to pause: %v", err)
+	}
+	l.until("crashed again", func(s *State) bool { return s.Process.Restarts == 2 })
+
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("mended", "settled")`))
+	if mended := l.until("mended", runs("mended")); mended.Process.Panic != nil || mended.Process.Restarts != 0 {
+		t.Errorf("the process is %+v", mended.Process)
+	}
+}
+
+func TestWishesAreFulfilledOrDeniedInWords(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
+	var got []string
+	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string) ([]Applied, error) {
+		got = append(got, paths...)
+		if paths[0] == "bad.yaml" {
+			return nil, errors.New("bad.yaml:3: not YAML")
+		}
+		return nil, nil
+	}})
+	first := l.until("running", runs("one")).Process.PID
+	for _, test := range []struct {
+		intent Intent
+		want   string
+	}{
+		{Intent{Kind: IntentPause}, "<nil>"},
+		{Intent{Kind: IntentRetry, Object: &inspect.Ref{Name: "one"}}, "nothing to retry"},
+		{Intent{Kind: IntentLogLevel, Value: "debug"}, "<nil>"},
+		{Intent{Kind: IntentApply}, "there are no manifests beside the code; give some with --apply"},
+		{Intent{Kind: IntentApply, Value: "good.yaml"}, "<nil>"},
+		{Intent{Kind: IntentApply, Value: "bad.yaml"}, "bad.yaml:3: not YAML"},
+		{Intent{Kind: "dance"}, `no such intent: "dance"`},
+		{Intent{Kind: IntentRestart}, "<nil>"},
+	} {
+		if got := fmt.Sprint(l.Do(t.Context(), test.intent)); got != test.want {
+			t.Errorf("%s: %s", test.intent.Kind, got)
+		}
+	}
+	if fmt.Sprint(got) != "[good.yaml bad.yaml]" {
+		t.Errorf("applied were %v", got)
+	}
+	second := l.until("restarted", func(s *State) bool { return runs("one")(s) && s.Process.PID != first }).Process.PID
+	if err := l.Do(t.Context(), Intent{Kind: IntentRebuild}); err != nil {
+		t.Error(err)
+	}
+	l.until("rebuilt", func(s *State) bool { return runs("one")(s) && s.Process.PID != second })
+
+	same := l.State().Process.PID
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("one", "settled")`)+"\n// a comment at the end\n")
+	l.until("built again", func(s *State) bool {
+		return len(s.Build.History) == 3 && len(s.Build.History[0].Files) == 1 && s.Build.Phase == BuildBuilt
+	})
+	if now := l.State().Process; now.PID != same || now.Phase != ProcessRunning {
+		t.Errorf("what makes no difference has replaced the operator: %+v", now)
+	}
+}
+
+func TestAnOperatorThatDoesNotHearIsKilledAfterTheGrace(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled"); r.Deaf()`)})
+	l := begin(t, Options{Dir: dir, Grace: 50 * time.Millisecond})
+	pid := l.until("running", runs("one")).Process.PID
+	if err := l.end(); err != nil {
+		t.Error(err)
+	}
+	if isAlive(pid) {
+		t.Error("it still lives")
+	}
+}
+
+func TestTheOperatorStartsWhenTheManifestsAreApplied(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
+	release := make(chan struct{})
+	l := begin(t, Options{Dir: dir, Manifests: []string{"x.yaml"}, Apply: func(context.Context, []string) ([]Applied, error) {
+		<-release
+		return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
+	}})
+	built := l.until("built", func(s *State) bool { return s.Build.Phase == BuildBuilt && s.Cluster.Phase == ClusterReady })
+	if built.Process.Phase != ProcessNone {
+		t.Error("it has started before")
+	}
+	close(release)
+	if err := l.Settled(t.Context(), timeLimit); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAHandlerThatHasFailedForGoodIsTheSettlementsError(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "failed")`)})
+	l := begin(t, Options{Dir: dir})
+	err := l.Settled(t.Context(), timeLimit)
+	if _, ok := errors.AsType[*SettleError](err); !ok || !strings.Contains(err.Error(), "things/default/one: failed") {
+		t.Error(err)
+	}
+}
+
+func TestWithNobodyToEditWhatIsBrokenIsTheEnd(t *testing.T) {
+	down := errors.New("no cluster today")
+	for name, test := range map[string]struct {
+		body string
+		opts Options
+		want string
+	}{
+		"the code":    {"nonsense", Options{}, "a/a.go:6:2: undefined: nonsense"},
+		"the program": {`r.Fail("this is wrong")`, Options{}, "the operator ended by itself: exit status 1\nthis is wrong"},
+		"the cluster": {"", Options{OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) { return Cluster{}, down }}, down.Error()},
+		"the manifest": {"", Options{Manifests: []string{"x"}, Apply: func(context.Context, []string) ([]Applied, error) {
+			return nil, errors.New("x: not YAML")
+		}}, "x: not YAML"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.opts.Dir, test.opts.Once = tree(t, map[string]string{"a/a.go": handlers("a", test.body)}), true
+			l := begin(t, test.opts)
+			err := <-l.ended
+			l.ended <- nil
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestWithSomebodyToEditTheSessionWaitsForARegister(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": "package a\n"})
+	l := begin(t, Options{Dir: dir})
+	l.until("failed", func(s *State) bool { return s.Build.Phase == BuildFailed })
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("one", "settled")`))
+	l.until("running", runs("one"))
+}
+
+func TestTheWaitAfterCrashesGrowsUpToALimit(t *testing.T) {
+	var got []time.Duration
+	for n := 1; n <= 7; n++ {
+		got = append(got, backoff(n))
+	}
+	if want := "[1s 2s 4s 8s 16s 30s 30s]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v", got)
+	}
+	if backoff(1000) != maxBackoff {
+		t.Error("it overflows")
+	}
+}
+
+func TestStatesThatWereGivenAwayDoNotChange(t *testing.T) {
+	s := newStore()
+	s.say("info", "one")
+	given := s.get()
+	if s.get() != given {
+		t.Error("the same state was copied again")
+	}
+	for range 3 * maxLog {
+		s.say("info", "more")
+	}
+	if len(given.Log) != 1 || given.Log[0].Message != "one" {
+		t.Errorf("its log is %v", given.Log)
+	}
+	last := s.get()
+	if len(last.Log) > 2*maxLog || last.LogDropped+len(last.Log) != 3*maxLog+1 || last.Revision <= given.Revision {
+		t.Errorf("%d lines, %d dropped", len(last.Log), last.LogDropped)
+	}
+}

@@ -1,0 +1,136 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func ref(name string) inspect.Ref {
+	return inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: name, UID: "uid-" + name}
+}
+
+func applied(name, version string) Applied { return Applied{Ref: ref(name), Version: version} }
+
+func seen(name, version string, state inspect.ObjectState, handlers ...inspect.HandlerState) inspect.Object {
+	return inspect.Object{Ref: ref(name), Short: "th", ResourceVersion: version, State: state, Handlers: handlers}
+}
+
+// running is a snapshot of an operator that serves things.
+func running(objects ...inspect.Object) *inspect.Snapshot {
+	return &inspect.Snapshot{
+		Operator: inspect.Operator{State: inspect.OperatorRunning},
+		Served:   []inspect.Resource{{Key: "things.v1.example.com", Listed: true}},
+		Objects:  objects,
+	}
+}
+
+// texts renders a settlement.
+func texts(s Settlement) map[string][]string {
+	all := make(map[string][]string)
+	for _, u := range s.Pending {
+		all["pending"] = append(all["pending"], u.String())
+	}
+	for _, u := range s.Failed {
+		all["failed"] = append(all["failed"], u.String())
+	}
+	for _, a := range s.Unserved {
+		all["unserved"] = append(all["unserved"], a.Name)
+	}
+	return all
+}
+
+func TestObjectsHaveSettledWhenTheirAppliedVersionsAreHandled(t *testing.T) {
+	retrying := inspect.HandlerState{ID: "resize", State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second), Error: &inspect.HandlerError{Message: "still\nattached"}}
+	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempt: 1}
+	failed := inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Message: "no size"}}
+	for name, test := range map[string]struct {
+		applied  []Applied
+		snapshot *inspect.Snapshot
+		want     map[string][]string
+	}{
+		"settled at the version":    {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateSettled, done)), map[string][]string{}},
+		"settled after the version": {[]Applied{applied("a", "99")}, running(seen("a", "100", inspect.StateSettled)), map[string][]string{}},
+		"ignored":                   {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateIgnored)), map[string][]string{}},
+		"settled before": {[]Applied{applied("a", "100")}, running(seen("a", "99", inspect.StateSettled)), map[string][]string{
+			"pending": {"th/default/a: the operator has not seen version 100 yet, only 99"}}},
+		"not seen": {[]Applied{applied("a", "10")}, running(), map[string][]string{
+			"pending": {"things/default/a: not seen by the operator yet"}}},
+		"retrying": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateRetrying, retrying, done)), map[string][]string{
+			"pending": {"th/default/a: resize: will be retried in 12s (attempt 2 of 5): still attached"}}},
+		"failed for good": {[]Applied{applied("a", "10"), applied("b", "10")}, running(seen("a", "10", inspect.StateFailed, failed), seen("b", "10", inspect.StateSettled)), map[string][]string{
+			"failed": {"th/default/a: create: failed for good (attempt 3): no size"}}},
+		"waiting": {[]Applied{applied("a", "10")}, running(inspect.Object{Ref: ref("a"), ResourceVersion: "10", State: inspect.StateWaiting, Waiting: &inspect.Waiting{Wrote: "12", Seen: "11"}}), map[string][]string{
+			"pending": {"things/default/a: waits for the operator's own patch to come back: version 12, seen 11"}}},
+		"without versions to compare": {[]Applied{applied("a", "x")}, running(seen("a", "y", inspect.StateSettled)), map[string][]string{}},
+		"another version of the API":  {[]Applied{{Ref: inspect.Ref{Resource: "things.v1beta1.example.com", Namespace: "default", Name: "a"}}}, running(seen("a", "1", inspect.StateSettled)), map[string][]string{}},
+		"a resource nobody serves":    {[]Applied{{Ref: inspect.Ref{Resource: "configmaps.v1", Namespace: "default", Name: "c", UID: "c"}}}, running(), map[string][]string{"unserved": {"c"}}},
+		"a resource somebody waits for": {[]Applied{{Ref: inspect.Ref{Resource: "others.v1.example.com", Name: "o", UID: "o"}}},
+			&inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning}, Unserved: []inspect.Unserved{{Selector: "others.example.com", Reason: "unresolved"}}},
+			map[string][]string{"pending": {"others/o: not seen by the operator yet"}}},
+		"a paused operator": {[]Applied{applied("a", "10")}, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorPaused, Reason: "peer other"}},
+			map[string][]string{"pending": {"things/default/a: the operator is paused: peer other"}}},
+		"a starting operator": {[]Applied{applied("a", "10")}, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting}},
+			map[string][]string{"pending": {"things/default/a: the operator is still starting"}}},
+		"nothing applied, all done":   {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}, map[string][]string{}},
+		"nothing applied, not listed": {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
+		"nothing applied, one fails":  {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed for good (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, texts(NewSettling(test.applied).Check(test.snapshot, now))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnObjectThatIsGoneAfterItWasSeenHasSettled(t *testing.T) {
+	s := NewSettling([]Applied{applied("a", "10")})
+	if s.Check(running(seen("a", "10", inspect.StateRunning)), now).Over() {
+		t.Error("it has settled while it runs")
+	}
+	if got := s.Check(running(), now); !got.Over() {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheEndOfTimeNamesWhatIsStillPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		news := make(chan Settlement, 1)
+		news <- Settlement{
+			Pending: []Unsettled{{Object: "th/default/a", Handler: "resize", What: "is running"}},
+			Failed:  []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed for good"}},
+		}
+		err := awaitSettled(t.Context(), time.Minute, news)
+		if want := "not settled after 1m0s\nth/default/b: create: failed for good\nth/default/a: resize: is running"; err == nil || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAFailureIsToldOnceAllOthersAreThrough(t *testing.T) {
+	failed := []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed for good"}}
+	news := make(chan Settlement, 2)
+	news <- Settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}
+	news <- Settlement{Failed: failed}
+	err := awaitSettled(t.Context(), 0, news)
+	if settle, ok := errors.AsType[*SettleError](err); !ok || settle.Timeout != 0 || !strings.HasPrefix(err.Error(), "a handler has failed for good\nth/default/b") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWaitingToSettleEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := awaitSettled(ctx, 0, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
