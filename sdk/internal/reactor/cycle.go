@@ -29,6 +29,7 @@ type cycle struct {
 
 	cause    *handler.Cause // of state-tracking handlers; always set
 	changing bool           // the cause is of interest to them
+	finished bool           // nothing is left to do about the cause
 	release  bool           // the finalizer is being removed
 }
 
@@ -60,7 +61,11 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 		c.report.gone()
 		return nil, nil
 	}
-	return c.apply(ctx, delays)
+	later, err := c.apply(ctx, delays)
+	if err == nil {
+		c.report.applied(c.finished, c.now())
+	}
+	return later, err
 }
 
 // watch calls the handlers of raw events, for each event in its turn.

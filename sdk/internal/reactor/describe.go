@@ -7,12 +7,17 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/diff"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
 )
 
-// diffItems are the differences as the inspector shows them.
-func diffItems(d diff.Diff) []inspect.DiffItem {
-	items := make([]inspect.DiffItem, len(d))
-	for i, item := range d {
+// changesOf are the differences as the inspector shows them. A new object has none: all
+// of it is new.
+func changesOf(cause *handler.Cause) []inspect.DiffItem {
+	if cause.Old == nil {
+		return nil
+	}
+	items := make([]inspect.DiffItem, len(cause.Diff))
+	for i, item := range cause.Diff {
 		items[i] = inspect.DiffItem{Op: string(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
 	}
 	return items

@@ -40,7 +40,6 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 		c.logger.Debug(title+" diff", "diff", described(c.cause.Diff))
 	}
 	if len(selected) == 0 {
-		c.report.finished(c.now())
 		return nil, c.finish()
 	}
 
@@ -55,7 +54,7 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 		return nil, fmt.Errorf("recording the progress: %w", err)
 	}
 	c.deliver(outcomes)
-	c.report.progressed(state, c.now())
+	c.report.progressed(state)
 	if !state.Done() {
 		return state.Delays(c.now()), nil
 	}
@@ -104,7 +103,7 @@ func (c *cycle) finish() error {
 			return fmt.Errorf("recording the state as handled: %w", err)
 		}
 	}
-	c.memory.handled = true
+	c.memory.handled, c.finished = true, true
 	return nil
 }
 

@@ -111,13 +111,13 @@ func (r *report) begin(c *cycle) {
 	before := r.object.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		before := *before
-		before.Version, before.Diff = c.object.ResourceVersion, diffItems(c.cause.Diff)
+		before.Version, before.Diff = c.object.ResourceVersion, changesOf(c.cause)
 		r.object.Cause = &before
 		return
 	}
 	cause := &inspect.Cause{
 		Reason: reason, Seen: now, Version: c.object.ResourceVersion,
-		First: c.cause.Old == nil, Diff: diffItems(c.cause.Diff),
+		First: c.cause.Old == nil, Diff: changesOf(c.cause),
 	}
 	if before != nil {
 		cause.LastHandled = before.Done
@@ -267,7 +267,7 @@ func failure(err error) error {
 }
 
 // progressed takes over what the object says about its handlers.
-func (r *report) progressed(state progress.State, now time.Time) {
+func (r *report) progressed(state progress.State) {
 	if r == nil {
 		return
 	}
@@ -276,17 +276,13 @@ func (r *report) progressed(state progress.State, now time.Time) {
 			recorded(&r.handlers[i], h.Record)
 		}
 	}
-	if cause := r.object.Cause; cause != nil && state.Done() {
-		done := *cause
-		done.Done = now
-		r.object.Cause = &done
-	}
 	r.publish()
 }
 
-// finished tells that there was no handler to call.
-func (r *report) finished(now time.Time) {
-	if r == nil || r.object.Cause == nil {
+// applied tells that what the cycle has come to is recorded on the object, and whether
+// nothing is left to do about the cause.
+func (r *report) applied(finished bool, now time.Time) {
+	if r == nil || r.object.Cause == nil || !finished || !r.object.Cause.Done.IsZero() {
 		return
 	}
 	done := *r.object.Cause
