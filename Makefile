@@ -1,0 +1,69 @@
+# Kopf for Go. "make" lists the targets.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+MODULES   := . sdk examples devcluster/controlplane
+BIN       := $(CURDIR)/bin
+GO        ?= go
+GOLANGCI  := v2.15.0
+LDFLAGS   := -s -w
+
+# Other flags would recompile everything, Kubernetes included: keep them the same everywhere.
+TESTFLAGS ?= -race
+
+# The control plane that the tests run against: built once, by kopf itself, into the user's cache.
+export KOPF_CONTROLPLANE ?=
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build kopf into bin/
+	@mkdir -p $(BIN)
+	$(GO) build -ldflags="$(LDFLAGS)" -o $(BIN)/kopf ./cmd/kopf
+
+.PHONY: dev
+dev: build ## Run an example in the workbench: a cluster, an operator, an object
+	@$(BIN)/kopf dev ./examples/ephemeral-volume-claims --apply examples/ephemeral-volume-claims/crd.yaml --apply examples/ephemeral-volume-claims/obj.yaml $(if $(shell test -t 1 && echo tty),,--until=settled)
+
+.PHONY: controlplane
+controlplane: build ## Build the embedded control plane into the user's cache, if it is not there
+	@$(BIN)/kopf cluster prepare
+
+.PHONY: test
+test: controlplane ## Run all tests, with the race detector, against the real control plane
+	hack/test $(TESTFLAGS)
+
+.PHONY: vectors
+vectors: ## Run the recordings of Kopf for Python; VECTORS=DIR names other ones
+	@hack/vectors
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, layers, formats
+	@for m in $(MODULES); do \
+		echo "lint $$m"; \
+		(cd $$m && if [ $$m = devcluster/controlplane ]; then export GOWORK=off; fi; $< run ./...) || exit 1; \
+	done
+
+$(BIN)/golangci-lint-$(GOLANGCI):
+	@mkdir -p $(BIN)
+	GOWORK=off GOBIN=$(BIN)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	@mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
+
+.PHONY: golden
+golden: ## Rewrite the golden files of the workbench; look at the difference before you commit
+	$(GO) test ./tui/... -update
+
+.PHONY: bench
+bench: controlplane ## Measure: see bench/README.md
+	bench/run
+
+.PHONY: tidy
+tidy: ## Tidy the go.mod files
+	hack/tidy
+
+.PHONY: clean
+clean: ## Remove what was built here
+	rm -rf $(BIN) dist
