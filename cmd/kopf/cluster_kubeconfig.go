@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/spf13/cobra"
+)
+
+func newClusterKubeconfigCommand() *cobra.Command {
+	var path bool
+	cmd := &cobra.Command{
+		Use:   "kubeconfig [NAME]",
+		Short: "Print the kubeconfig of a cluster",
+		Long:  "Print the kubeconfig of a cluster, or the path of the file. Nothing is merged into a kubeconfig of yours.",
+		Example: `  export KUBECONFIG="$(kopf cluster kubeconfig --path)"
+  kopf cluster kubeconfig experiments > experiments.yaml`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeClusters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i, err := devcluster.Get(cmd.Context(), clusterName(args))
+			if err != nil {
+				return err
+			}
+			if i.Kubeconfig == "" {
+				return fmt.Errorf("the cluster %s has never been usable and has no kubeconfig; start it with: kopf cluster start %s", i.Name, i.Name)
+			}
+			if path {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), i.Kubeconfig)
+				return err
+			}
+			body, err := os.ReadFile(i.Kubeconfig)
+			if err != nil {
+				return fmt.Errorf("reading the kubeconfig of %s: %w", i.Name, err)
+			}
+			_, err = cmd.OutOrStdout().Write(body)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&path, "path", false, "print the path of the file instead of its content")
+	return cmd
+}

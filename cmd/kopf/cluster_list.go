@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+func newClusterListCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the clusters",
+		Long:    "List the clusters that kopf manages, running or not. OWNER is the process that the cluster ends with, if it is not one that runs until it is stopped.",
+		Example: `  kopf cluster list
+  kopf cluster list -o json | jq -r '.[] | select(.state == "running").name'`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "" && output != "json" {
+				return fmt.Errorf("there is no output format %q; use json, or leave it out for a table", output)
+			}
+			infos, err := devcluster.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return printClustersJSON(cmd.OutOrStdout(), infos)
+			}
+			if len(infos) == 0 {
+				_, err := fmt.Fprintln(cmd.ErrOrStderr(), "There is no cluster. Create one with: kopf cluster create")
+				return err
+			}
+			return printClustersTable(cmd.OutOrStdout(), infos, time.Now())
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is defined one line above
+	}
+	return cmd
+}
+
+func printClustersJSON(w io.Writer, infos []devcluster.Info) error {
+	if infos == nil {
+		infos = []devcluster.Info{} // a list is never null
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(infos)
+}
+
+func printClustersTable(w io.Writer, infos []devcluster.Info, now time.Time) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	if _, err := fmt.Fprintln(t, "NAME\tPROVIDER\tSTATE\tVERSION\tSERVER\tOWNER\tAGE"); err != nil {
+		return err
+	}
+	for _, i := range infos {
+		owner, age := "<none>", "<none>"
+		if i.Owner != 0 {
+			owner = strconv.Itoa(i.Owner)
+		}
+		if i.Started != nil {
+			age = duration.HumanDuration(now.Sub(*i.Started))
+		}
+		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Name, i.Provider, i.State, orNone(i.Version), orNone(i.Server), owner, age); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// orNone writes an empty cell as kubectl does.
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}

@@ -1,0 +1,40 @@
+package apply
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// extensions are those that a directory is searched for. A file that is named itself may have any.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// expand replaces directories by their manifests.
+func expand(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("looking for manifests: %w", err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, fmt.Errorf("looking for manifests: %w", err)
+		}
+		found := false
+		for _, e := range entries {
+			if !e.IsDir() && slices.Contains(extensions, filepath.Ext(e.Name())) {
+				files, found = append(files, filepath.Join(path, e.Name())), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("looking for manifests: there is no .yaml, .yml or .json file in %s (its subdirectories are not searched)", path)
+		}
+	}
+	return files, nil
+}
