@@ -21,27 +21,28 @@ const longestSleep = 10 * time.Minute
 // patchTimeout limits the last patches of an operator that is being stopped.
 const patchTimeout = 5 * time.Second
 
-// apply sends what the cycle has collected. If there was nothing to send, it returns what
-// to do when the first of the delays is over: to touch the object. It is one or the
-// other: a patch makes a new event, and the next cycle takes care of the delays.
+// apply sends what the cycle has collected. If that changes nothing, it returns what to
+// do when the first of the delays is over: to touch the object. It is one or the other:
+// a change makes a new event, and the next cycle takes care of the delays.
 func (c *cycle) apply(ctx context.Context, delays []time.Duration) (*queueing.Later, error) {
 	delay, delayed := shortest(delays)
-	patched := !c.patch.Empty()
-	if patched {
+	changed := false
+	if !c.patch.Empty() {
 		if err := c.settings.Progress.Touch(c.tree, "", c.patch); err != nil {
 			return nil, err
 		}
-		if err := c.send(ctx, c.patch); err != nil {
+		var err error
+		if changed, err = c.send(ctx, c.patch); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case !delayed:
-		if !patched && c.changing {
+		if c.patch.Empty() && c.changing {
 			c.logger.Debug("Handling cycle is finished, waiting for new changes.")
 		}
 		return nil, nil
-	case patched:
+	case changed:
 		if delay > 0 {
 			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()))
 		}
@@ -67,16 +68,16 @@ func (c *cycle) touch(ctx context.Context) error {
 	if err := c.settings.Progress.Touch(c.tree, pyjson.FormatTime(c.now()), touch); err != nil {
 		return err
 	}
-	return c.send(ctx, touch)
+	_, err := c.send(ctx, touch)
+	return err
 }
 
 // send applies a patch and remembers the version it makes, so that no decision is
-// made on an older one.
-func (c *cycle) send(ctx context.Context, p *patch.Patch) error {
-	// What the handlers have done must be recorded even if the operator stops now.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.settings.RequestTimeout, patchTimeout))
+// made on an older one. It tells whether the object was there and is another now, or
+// will be: then there is an event to come.
+func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err error) {
+	ctx, cancel := outliving(ctx, patchTimeout)
 	defer cancel()
-
 	res, object := c.resource, c.object
 	result, err := p.Send(object, res.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
 		c.logPatch(call)
@@ -91,27 +92,42 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) error {
 		return patched, http.StatusOK, nil
 	})
 	if err != nil {
-		return fmt.Errorf("patching %s: %w", c.object, err)
+		return false, fmt.Errorf("patching %s: %w", c.object, err)
 	}
 	switch {
 	case result.Gone:
 		c.logger.Debug("Patching was skipped: the object does not exist anymore.")
-		return nil
+		return true, nil
 	case result.Remaining != nil:
 		c.logger.Debug("Patching was postponed: the object has changed meanwhile.")
+		changed = true
 	}
 	made, ok := result.Object.(*wire.Object)
 	if !ok || made == nil {
-		return nil
+		return changed, nil
 	}
 	if err := c.checkPruned(p, made); err != nil {
-		return err
+		return changed, err
 	}
 	// An object without finalizers that is being deleted is gone, and so is its stream.
 	if !c.release || !made.Deleting {
 		c.memory.wrote, c.memory.deadline = made.ResourceVersion, c.now().Add(c.settings.ConsistencyTimeout)
 	}
-	return nil
+	return changed || made.ResourceVersion != object.ResourceVersion, nil
+}
+
+// outliving returns a context that ends some time after another one has: what the
+// handlers have done must be recorded even if the operator stops now.
+func outliving(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 func (c *cycle) logPatch(call patch.Call) {

@@ -29,6 +29,7 @@ type cycle struct {
 
 	cause    *handler.Cause // of state-tracking handlers; always set
 	changing bool           // the cause is of interest to them
+	hurry    bool           // delayed handlers are due now
 	finished bool           // nothing is left to do about the cause
 	release  bool           // the finalizer is being removed
 }
@@ -62,10 +63,14 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 		return nil, nil
 	}
 	later, err := c.apply(ctx, delays)
-	if err == nil {
-		c.report.applied(c.finished, c.now())
+	if err != nil {
+		return nil, err
 	}
-	return later, err
+	if c.finished {
+		memory.handled = true
+	}
+	c.report.applied(c.finished, c.now())
+	return later, nil
 }
 
 // watch calls the handlers of raw events, for each event in its turn.
@@ -184,7 +189,7 @@ func treeOrNil(tree map[string]any) any {
 // come: that one is to be handled.
 func (c *cycle) await(ctx context.Context, batch *queueing.Batch) (bool, error) {
 	deadline, waiting := c.memory.outdated(c.object, c.now())
-	if !waiting {
+	if !waiting || c.event == watching.Deleted {
 		return true, nil
 	}
 	c.report.waiting(c.memory.wrote, c.object.ResourceVersion, deadline)

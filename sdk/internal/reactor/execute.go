@@ -20,10 +20,9 @@ var errAborted = errors.New("the operator stops")
 // execute attempts the handlers that are due and that the lifecycle chooses.
 func (c *cycle) execute(ctx context.Context, handlers []*handler.Handler, state progress.State) (map[string]outcome.Outcome, error) {
 	due := make([]lifecycle.Due, 0, len(handlers))
-	hurry := c.memory.hurry.Swap(false)
 	for _, h := range handlers {
 		one, ok := state.Handler(h.ID)
-		if ok && (one.Awakened(c.now()) || hurry && !one.Finished()) {
+		if ok && (one.Awakened(c.now()) || c.hurry && !one.Finished()) {
 			due = append(due, lifecycle.Due{ID: h.ID, Retries: one.Record.Retries})
 		}
 	}

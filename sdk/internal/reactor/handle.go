@@ -29,6 +29,7 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 		c.logger.Debug("Something has changed, but we are not interested (the essence is the same).")
 		return nil, nil
 	}
+	c.hurry = c.memory.hurry.Swap(false)
 	title := capitalized(c.cause.Reason.Title())
 	selected := c.handlers.Selected(handler.Changing, c.cause)
 	state, err := c.state(selected)
@@ -103,7 +104,7 @@ func (c *cycle) finish() error {
 			return fmt.Errorf("recording the state as handled: %w", err)
 		}
 	}
-	c.memory.handled, c.finished = true, true
+	c.finished = true
 	return nil
 }
 
