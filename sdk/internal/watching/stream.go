@@ -105,7 +105,11 @@ func (s *stream) refused(frame wire.Frame) {
 		status = &metav1.Status{Status: metav1.StatusFailure, Message: string(frame.Status)}
 	}
 	err := apiclient.FromStatus(status)
-	s.pacing.failed(failReason(err), err)
+	reason := failReason(err)
+	if status.Code == 0 {
+		reason = Dropped // whatever it was meant to say
+	}
+	s.pacing.failed(reason, err)
 	s.send(watch.Event{Type: watch.Error, Object: status})
 }
 
