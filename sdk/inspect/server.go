@@ -34,15 +34,15 @@ func Serve(ctx context.Context, address string, hub *Hub) error {
 	if err != nil {
 		return err
 	}
-	return ServeListener(ctx, listener, hub)
+	return serveOn(ctx, listener, hub)
 }
 
-// ServeListener is [Serve] for an open listener, which it closes.
-func ServeListener(ctx context.Context, listener net.Listener, hub *Hub) error {
+// serveOn is [Serve] for an open listener, which it closes.
+func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 	streams, stopStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopStreams()
 	server := &http.Server{
-		Handler:           Handle(hub),
+		Handler:           protocol(hub),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return streams },
 	}
@@ -68,8 +68,8 @@ func ServeListener(ctx context.Context, listener net.Listener, hub *Hub) error {
 	return nil
 }
 
-// Handle returns the handler of the protocol's requests.
-func Handle(hub *Hub) http.Handler {
+// protocol returns the handler of the protocol's requests.
+func protocol(hub *Hub) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+snapshotPath, func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, hub.Snapshot())

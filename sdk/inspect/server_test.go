@@ -25,7 +25,7 @@ func serve(t *testing.T, hub *Hub) (address string, stop func() error) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- ServeListener(ctx, listener, hub) }()
+	go func() { ended <- serveOn(ctx, listener, hub) }()
 	stopped := false
 	stop = func() error {
 		if stopped {
@@ -89,7 +89,7 @@ func TestAnInspectorOnALoopbackPortWorksTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- ServeListener(ctx, listener, hub) }()
+	go func() { ended <- serveOn(ctx, listener, hub) }()
 	if _, err := dial(t, "tcp:"+listener.Addr().String()).Snapshot(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -159,7 +159,7 @@ func TestIntentsAreAnsweredByTheOperator(t *testing.T) {
 
 func TestWhatIsNoIntentIsABadRequest(t *testing.T) {
 	w := httptest.NewRecorder()
-	Handle(NewHub(HubOptions{})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+intentsPath, strings.NewReader("{")))
+	protocol(NewHub(HubOptions{})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+intentsPath, strings.NewReader("{")))
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "not an intent") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -173,7 +173,7 @@ func TestWebPagesAreKeptOut(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+snapshotPath, nil)
 		change(r)
 		w := httptest.NewRecorder()
-		Handle(NewHub(HubOptions{})).ServeHTTP(w, r)
+		protocol(NewHub(HubOptions{})).ServeHTTP(w, r)
 		if w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", name, w.Code)
 		}

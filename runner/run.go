@@ -1,0 +1,268 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// RunOptions are what [Run] works with.
+type RunOptions struct {
+	// Dir is the current folder, and Patterns the packages as seen from there.
+	Dir      string
+	Patterns []string
+
+	// Args are the flags of the operator, but for those of the cluster and the inspector.
+	Args []string
+
+	// OpenCluster provides the cluster. It runs beside the build. Closing the cluster,
+	// if need be, is the caller's matter.
+	OpenCluster func(ctx context.Context) (Cluster, error)
+
+	// Apply applies the Manifests, files and folders, before the operator starts.
+	Apply     func(ctx context.Context, paths []string) ([]Applied, error)
+	Manifests []string
+
+	// UntilSettled ends the operator when everything that was applied is handled, or
+	// cannot be, or when the Timeout is over since the operator was started.
+	UntilSettled bool
+	Timeout      time.Duration // 0 is no limit
+
+	// Signals are those that this process receives. The operator gets them; while there
+	// is none, they end what is being done.
+	Signals <-chan os.Signal
+
+	// Say is told what happens, in lines for a person.
+	Say func(verbose bool, line string)
+
+	// Stdout and Stderr are the operator's.
+	Stdout, Stderr *os.File
+}
+
+// InterruptError tells that a signal has ended the work.
+type InterruptError struct{ Signal os.Signal }
+
+func (e *InterruptError) Error() string {
+	if e.Signal == syscall.SIGTERM {
+		return "terminated"
+	}
+	return "interrupted"
+}
+
+// ExitCode is that of a process which ended because of the signal.
+func (e *InterruptError) ExitCode() int {
+	if s, ok := e.Signal.(syscall.Signal); ok {
+		return 128 + int(s)
+	}
+	return 1
+}
+
+// Run builds an operator and runs it to its end, without a screen. It returns the
+// operator's exit code, and an error for everything that the operator has not said
+// itself.
+func Run(ctx context.Context, opts RunOptions) (code int, err error) {
+	builder, err := NewBuilder()
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, builder.Close()) }()
+	r := &headless{RunOptions: opts, builder: builder}
+	if err := r.prepare(ctx); err != nil {
+		if interrupted, ok := errors.AsType[*InterruptError](err); ok {
+			return interrupted.ExitCode(), err
+		}
+		return 1, err
+	}
+	return r.operate(ctx)
+}
+
+// headless is a run without a screen.
+type headless struct {
+	RunOptions
+	builder *Builder
+	binary  string
+	dir     string
+	cluster Cluster
+	applied []Applied
+}
+
+// prepare builds the operator while the cluster comes up. The first error ends both: a
+// mistyped handler is not to be told after minutes of compiling a control plane.
+func (r *headless) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var both sync.WaitGroup
+	try := func(f func(context.Context) error) {
+		both.Go(func() {
+			if err := f(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	try(r.build)
+	try(r.open)
+	done := make(chan struct{})
+	go func() {
+		both.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case s := <-r.Signals:
+			cancel(&InterruptError{Signal: s})
+		case <-done:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (r *headless) build(ctx context.Context) error {
+	p, err := Load(ctx, r.Dir, r.Patterns)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if r.binary, err = r.builder.Build(ctx, p); err != nil {
+		return err
+	}
+	r.dir = p.Dir
+	r.Say(true, fmt.Sprintf("built in %s", time.Since(started).Round(10*time.Millisecond)))
+	return nil
+}
+
+func (r *headless) open(ctx context.Context) error {
+	var err error
+	if r.cluster, err = r.OpenCluster(ctx); err != nil {
+		return err
+	}
+	if len(r.Manifests) == 0 {
+		return nil
+	}
+	if r.applied, err = r.Apply(ctx, r.Manifests); err != nil {
+		return err
+	}
+	r.Say(false, fmt.Sprintf("applied %d objects", len(r.applied)))
+	return nil
+}
+
+// operate runs the operator to its end.
+func (r *headless) operate(ctx context.Context) (code int, err error) {
+	args := r.cluster.args()
+	if !r.UntilSettled {
+		c, err := start(childSpec{path: r.binary, args: append(args, r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr})
+		if err != nil {
+			return 1, err
+		}
+		return r.wait(ctx, c, nil)
+	}
+
+	sockets, err := newSocketDir()
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, sockets.remove()) }()
+	address := sockets.next()
+	client, err := inspect.Dial(address)
+	if err != nil {
+		return 1, err
+	}
+	c, err := start(childSpec{path: r.binary, args: append(append(args, "--inspect="+address), r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr})
+	if err != nil {
+		return 1, err
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	settled := make(chan error, 1)
+	go func() { settled <- r.settle(watching, client) }()
+	return r.wait(ctx, c, settled)
+}
+
+// wait passes signals on until the operator ends. When the objects have settled, or
+// cannot, it stops the operator.
+func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (int, error) {
+	var interrupted *InterruptError
+	for {
+		select {
+		case s := <-r.Signals:
+			if interrupted != nil {
+				c.kill() // once was a wish, twice is an order
+				continue
+			}
+			interrupted = &InterruptError{Signal: s}
+			c.signal(s)
+		case err := <-settled:
+			if interrupted == nil && ctx.Err() == nil {
+				c.stop(defaultGrace)
+				return exitCodeOf(err), err
+			}
+			settled = nil
+		case <-ctx.Done():
+			c.stop(defaultGrace)
+			return 1, context.Cause(ctx)
+		case <-c.done:
+			return r.ended(c, interrupted, settled != nil)
+		}
+	}
+}
+
+// ended tells what the end of the operator means.
+func (r *headless) ended(c *child, interrupted *InterruptError, unsettled bool) (int, error) {
+	code := c.exitCode()
+	switch {
+	case interrupted != nil && (interrupted.Signal == os.Interrupt || code != 0):
+		return interrupted.ExitCode(), interrupted
+	case interrupted != nil:
+		return code, nil // a termination that was heeded
+	case unsettled && code == 0:
+		return 1, errors.New("the operator ended before the objects had settled")
+	}
+	return code, nil // it has said why
+}
+
+func exitCodeOf(err error) int {
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// settle follows the operator until the applied objects have settled. Whether the
+// operator's end has broken that off is seen by who waits for that end.
+func (r *headless) settle(ctx context.Context, client *inspect.Client) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	settling := NewSettling(r.applied)
+	news := make(chan Settlement, 1)
+	var replica inspect.Replica
+	var last Settlement
+	var following sync.WaitGroup
+	following.Go(func() {
+		err := follow(ctx, client, func(m inspect.Message) {
+			if replica.Apply(m); m.More {
+				return
+			}
+			last = settling.Check(replica.Snapshot(), time.Now())
+			select {
+			case <-news:
+			default:
+			}
+			news <- last
+		})
+		if _, ok := errors.AsType[*inspect.VersionError](err); ok {
+			cancel(err)
+		}
+	})
+	err := awaitSettled(ctx, r.Timeout, news)
+	cancel(nil)
+	following.Wait()
+	for _, a := range last.Unserved {
+		r.Say(true, fmt.Sprintf("%s: no handler is for it; it was not waited for", objectName(shortOf(a.Ref), a.Ref)))
+	}
+	return err
+}

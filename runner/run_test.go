@@ -1,0 +1,150 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// headlessOptions run the body of a Register, and collect what is printed.
+func headlessOptions(t *testing.T, body string) (opts RunOptions, printed func() string) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Close() })
+	opts = RunOptions{
+		Dir:         tree(t, map[string]string{"a/a.go": handlers("a", body)}),
+		Patterns:    []string{"./a"},
+		OpenCluster: func(context.Context) (Cluster, error) { return Cluster{Kubeconfig: "/k"}, nil },
+		Say:         func(_ bool, line string) { t.Log(line) },
+		Stdout:      out,
+		Stderr:      out,
+	}
+	return opts, func() string {
+		text, err := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+}
+
+// sendOnceItRuns sends the signals when the operator has printed its line.
+func sendOnceItRuns(opts *RunOptions, printed func() string, signals ...os.Signal) {
+	channel := make(chan os.Signal)
+	opts.Signals = channel
+	go func() {
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for range ticker.C {
+			if strings.Contains(printed(), "ready") {
+				break
+			}
+		}
+		for _, s := range signals {
+			channel <- s
+		}
+	}()
+}
+
+func TestTheOperatorsExitCodeIsPassedOn(t *testing.T) {
+	opts, printed := headlessOptions(t, `r.Fail("wrong")`)
+	code, err := Run(t.Context(), opts)
+	if code != 1 || err != nil || printed() != "wrong\n" {
+		t.Errorf("%d, %v, %q", code, err, printed())
+	}
+}
+
+func TestATerminationThatIsHeededIsAGoodEnd(t *testing.T) {
+	opts, printed := headlessOptions(t, `r.Print("ready")`)
+	sendOnceItRuns(&opts, printed, syscall.SIGTERM)
+	if code, err := Run(t.Context(), opts); code != 0 || err != nil {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestAnInterruptIsToldByTheExitCode(t *testing.T) {
+	opts, printed := headlessOptions(t, `r.Print("ready")`)
+	sendOnceItRuns(&opts, printed, os.Interrupt)
+	code, err := Run(t.Context(), opts)
+	if _, ok := errors.AsType[*InterruptError](err); !ok || code != 130 || err.Error() != "interrupted" {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestASecondInterruptKills(t *testing.T) {
+	opts, printed := headlessOptions(t, `r.Deaf(); r.Print("ready")`)
+	sendOnceItRuns(&opts, printed, os.Interrupt, os.Interrupt)
+	if code, err := Run(t.Context(), opts); code != 130 || err == nil {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestAnInterruptEndsThePreparationToo(t *testing.T) {
+	opts, _ := headlessOptions(t, "")
+	channel := make(chan os.Signal)
+	opts.Signals = channel
+	opts.OpenCluster = func(ctx context.Context) (Cluster, error) {
+		channel <- os.Interrupt
+		<-ctx.Done()
+		return Cluster{}, ctx.Err()
+	}
+	code, err := Run(t.Context(), opts)
+	if _, ok := errors.AsType[*InterruptError](err); !ok || code != 130 {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestCodeThatDoesNotCompileEndsTheStartOfTheCluster(t *testing.T) {
+	opts, _ := headlessOptions(t, "nonsense")
+	opts.OpenCluster = func(ctx context.Context) (Cluster, error) {
+		<-ctx.Done()
+		return Cluster{}, ctx.Err()
+	}
+	code, err := Run(t.Context(), opts)
+	if code != 1 || err == nil || err.Error() != "a/a.go:6:2: undefined: nonsense" {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestARunUntilSettledEndsByItself(t *testing.T) {
+	for name, test := range map[string]struct {
+		body string
+		code int
+		want string
+	}{
+		"well":         {`r.Publish("one", "settled")`, 0, "<nil>"},
+		"with failure": {`r.Publish("one", "failed")`, 1, "a handler has failed for good\nthings/default/one: failed"},
+		"with a crash": {`r.Crash(func() { panic("boom") })`, 2, "<nil>"},
+		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 1s\nthings/default/one: running"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts, printed := headlessOptions(t, test.body)
+			opts.UntilSettled, opts.Timeout = true, timeLimit
+			if name == "too late" {
+				opts.Timeout = time.Second
+			}
+			opts.Manifests = []string{"x.yaml"}
+			opts.Apply = func(context.Context, []string) ([]Applied, error) {
+				return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
+			}
+			code, err := Run(t.Context(), opts)
+			got := "<nil>"
+			if err != nil {
+				got = err.Error()
+			}
+			if code != test.code || got != test.want {
+				t.Errorf("%d, %s\n%s", code, got, printed())
+			}
+		})
+	}
+}
