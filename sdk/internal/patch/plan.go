@@ -2,7 +2,6 @@ package patch
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/tree"
@@ -12,6 +11,12 @@ import (
 const (
 	MergeType = "application/merge-patch+json"
 	JSONType  = "application/json-patch+json"
+)
+
+// The HTTP statuses that are results rather than failures.
+const (
+	statusNotFound      = 404
+	statusUnprocessable = 422
 )
 
 // Call is one PATCH request.
@@ -141,10 +146,10 @@ func (s *sender) send(call Call) (bool, error) {
 	object, status, err := s.do(call)
 	s.result.Calls++
 	switch {
-	case status == http.StatusNotFound:
+	case status == statusNotFound:
 		s.result = Result{Gone: true, Calls: s.result.Calls}
 		return false, nil
-	case call.ContentType == JSONType && status == http.StatusUnprocessableEntity:
+	case call.ContentType == JSONType && status == statusUnprocessable:
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("patching: %w", err)

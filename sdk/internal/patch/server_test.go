@@ -82,14 +82,14 @@ func run(object any, ops []Op) (any, error) {
 		for i, key := range keys {
 			keys[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
 		}
-		if object, err = apply1(object, keys, op); err != nil {
+		if object, err = applyAt(object, keys, op); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", op.Op, op.Path, err)
 		}
 	}
 	return object, nil
 }
 
-func apply1(node any, keys []string, op Op) (any, error) {
+func applyAt(node any, keys []string, op Op) (any, error) {
 	key, last := keys[0], len(keys) == 1
 	switch node := node.(type) {
 	case map[string]any:
@@ -98,7 +98,7 @@ func apply1(node any, keys []string, op Op) (any, error) {
 		case !exists && (!last || op.Op != OpAdd):
 			return nil, fmt.Errorf("no %q", key)
 		case !last:
-			changed, err := apply1(child, keys[1:], op)
+			changed, err := applyAt(child, keys[1:], op)
 			node[key] = changed
 			return node, err
 		case op.Op == OpRemove:
@@ -117,7 +117,7 @@ func apply1(node any, keys []string, op Op) (any, error) {
 		case err != nil || i > len(node) || i == len(node) && (!last || op.Op != OpAdd):
 			return nil, fmt.Errorf("no item %q", key)
 		case !last:
-			node[i], err = apply1(node[i], keys[1:], op)
+			node[i], err = applyAt(node[i], keys[1:], op)
 			return node, err
 		case op.Op == OpRemove:
 			return slices.Delete(node, i, i+1), nil

@@ -60,6 +60,14 @@ func equalLists(a, b []any) bool {
 	return true
 }
 
+// number is one of three: an integer of 64 bits, a float, or an integer that is bigger.
+type number struct {
+	isInt, isFloat bool
+	i              int64
+	f              float64
+	big            json.Number
+}
+
 // toNumber reads all that Python takes for a number: booleans too.
 func toNumber(v any) (number, bool) {
 	switch v := v.(type) {

@@ -6,7 +6,6 @@
 package tree
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 )
@@ -58,12 +57,4 @@ func Annotations(object map[string]any) map[string]any {
 // SortedKeys returns the keys of a map in the order of their bytes.
 func SortedKeys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
-}
-
-// number is what is known about a JSON number. Exactly one of the three kinds is set.
-type number struct {
-	isInt, isFloat bool
-	i              int64
-	f              float64
-	big            json.Number
 }
