@@ -1,0 +1,101 @@
+package kopf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+)
+
+// child is an object that is about to be created, in whatever form, with its tree.
+type child struct {
+	tree  map[string]any
+	typed metav1.Object // where to put the changes; nil if the tree is the object
+}
+
+// childrenOf finds the objects in what users take for objects.
+func childrenOf(objs any) ([]child, error) {
+	switch obj := objs.(type) {
+	case nil:
+		return nil, errors.New("there is no object")
+	case map[string]any:
+		if obj == nil {
+			return nil, errors.New("the map is nil: nothing can be put into it")
+		}
+		return []child{{tree: obj}}, nil
+	case *unstructured.Unstructured:
+		if obj == nil {
+			return nil, errors.New("the object is nil")
+		}
+		if obj.Object == nil {
+			obj.Object = map[string]any{}
+		}
+		return []child{{tree: obj.Object}}, nil
+	case *Object:
+		return nil, errors.New("the object is a read-only view: decode it into a type or a map first")
+	}
+	v := reflect.ValueOf(objs)
+	if v.Kind() == reflect.Slice {
+		var all []child
+		for i := range v.Len() {
+			some, err := childrenOf(v.Index(i).Interface())
+			if err != nil {
+				return nil, fmt.Errorf("element %d (%s): %w", i, v.Index(i).Type(), err)
+			}
+			all = append(all, some...)
+		}
+		return all, nil
+	}
+	typed, ok := objs.(metav1.Object)
+	switch {
+	case !ok || v.Kind() != reflect.Pointer:
+		return nil, errors.New("want a map[string]any, an *unstructured.Unstructured, a pointer to a struct with metav1.ObjectMeta in it, or a slice of those")
+	case v.IsNil():
+		return nil, errors.New("the object is nil")
+	}
+	normal, err := tree.Normalize(objs)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := normal.(map[string]any)
+	if !ok {
+		return nil, errors.New("it does not encode as an object")
+	}
+	return []child{{tree: object, typed: typed}}, nil
+}
+
+// save puts the changes of the tree into a typed object: its metadata and those of the
+// objects nested in it. Whatever else the object has, JSON or not, stays untouched.
+func (c child) save(nested []fieldpath.Path) error {
+	if c.typed == nil {
+		return nil
+	}
+	var meta metav1.ObjectMeta
+	if err := decodeValue(c.tree["metadata"], "metadata", &meta); err != nil {
+		return err
+	}
+	c.typed.SetName(meta.Name)
+	c.typed.SetGenerateName(meta.GenerateName)
+	c.typed.SetNamespace(meta.Namespace)
+	c.typed.SetLabels(meta.Labels)
+	c.typed.SetOwnerReferences(meta.OwnerReferences)
+
+	inner := map[string]any{}
+	if err := fieldpath.Cherrypick(c.tree, inner, nested...); err != nil {
+		return err
+	}
+	if len(inner) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(inner)
+	if err != nil {
+		return err
+	}
+	return decode(raw, "", c.typed)
+}
