@@ -96,12 +96,16 @@ func (v *logPane) countNewer() int {
 	if len(v.lines) == 0 {
 		return 0
 	}
-	last := v.lines[len(v.lines)-1].At
+	last := v.lines[len(v.lines)-1]
 	words := v.filter.words()
 	n := 0
 	all := v.common.world.state.Log
-	for i := len(all) - 1; i >= 0 && all[i].At.After(last); i-- {
-		if v.shows(&all[i], words) {
+	for i := len(all) - 1; i >= 0; i-- {
+		l := &all[i]
+		if l.At.Equal(last.At) && l.Message == last.Message || l.At.Before(last.At) {
+			break
+		}
+		if v.shows(l, words) {
 			n++
 		}
 	}

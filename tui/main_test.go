@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	time.Local = time.UTC // wherever the tests run, the screens have the same times
 	flag.Parse()
 	goleak.VerifyTestMain(m)
 }

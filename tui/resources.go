@@ -42,20 +42,29 @@ func newResourcesView(c *common) *resourcesView {
 func (v *resourcesView) changed() {
 	v.rows = v.rows[:0]
 	v.matched = 0
-	words := v.filter.words()
-	group := -1
+	filter := v.filter.words()
+	kind, group := "", -1
 	for _, o := range v.ordered() {
-		if v.problems && !wantsAttention(o) || len(words) > 0 && !found(o, words) {
+		if v.problems && !wantsAttention(o) || len(filter) > 0 && !found(o, filter) {
 			continue
 		}
-		if v.grouped && (group < 0 || v.rows[group].head != o.Resource) {
-			group = len(v.rows)
-			v.rows = append(v.rows, row{head: o.Resource})
+		if v.grouped && kind != o.Resource {
+			v.endGroup(group, kind)
+			kind, group = o.Resource, len(v.rows)
+			v.rows = append(v.rows, row{})
 		}
 		v.rows = append(v.rows, row{object: o})
 		v.matched++
 	}
+	v.endGroup(group, kind)
 	v.stick()
+}
+
+// endGroup writes the head of a group, now that its size is known.
+func (v *resourcesView) endGroup(head int, kind string) {
+	if head >= 0 {
+		v.rows[head].head = fmt.Sprintf("%s  %s", kind, words.Thousands(len(v.rows)-head-1))
+	}
 }
 
 // found tells whether a filter finds an object: by name, kind, state, or handler.
@@ -102,7 +111,11 @@ func (v *resourcesView) stick() {
 		}
 	}
 	v.list.Move(0, len(v.rows))
+	wanted := v.cursor
 	v.land(+1)
+	if !v.common.world.listed() {
+		v.cursor = wanted // it may come yet
+	}
 }
 
 // land puts the cursor on an object if it is on the head of a group, preferably in the
@@ -167,11 +180,13 @@ func (v *resourcesView) answer(l *canvas.Line, short bool) {
 		v.common.answerStart(l)
 		return
 	}
-	drawSlots(l, w.counts, len(words.Thousands(all)), short)
-	if short {
+	// What one has typed must be seen whole, so the words of the numbers give way.
+	narrowed := v.filter.used() || v.problems
+	drawSlots(l, w.counts, len(words.Thousands(all)), short || narrowed && v.common.width < wideFrom)
+	switch {
+	case short:
 		return
-	}
-	if v.filter.used() || v.problems {
+	case narrowed:
 		v.narrowed(l, all)
 		return
 	}

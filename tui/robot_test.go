@@ -204,6 +204,7 @@ func (r *robot) cursorOn(text string) *robot {
 }
 
 func (r *robot) click(x, y int) *robot {
+	r.screen() // one clicks on what one sees
 	r.tell(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 	return r
 }

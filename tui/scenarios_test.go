@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kopf-dev/kopf/runner"
@@ -125,6 +126,7 @@ func many(now time.Time, n int) *runner.State {
 		}
 		o.Name = fmt.Sprintf("claim-%05d", i*7919%n)
 		o.UID = o.Name
+		o.Handlers = slices.Clone(o.Handlers)
 		objects[i] = o
 	}
 	s.Snapshot.Objects = objects

@@ -22,6 +22,10 @@ func (c *common) start(w, h int) []string {
 		c.drawSteps(p)
 		return p.Fill()
 	}
+	if !c.world.listed() {
+		p.End(p.Line().Skip(3).Put(theme.Title, "Your operator runs, and looks what is there."))
+		return p.Fill()
+	}
 	p.End(p.Line().Skip(3).Put(theme.Title, "Your operator runs and waits for objects."))
 	p.Blank()
 	c.drawWatched(p)

@@ -112,6 +112,21 @@ func (w *world) sort(former *world) {
 	}
 }
 
+// listed tells whether the operator knows of all objects. One that has just started does
+// not.
+func (w *world) listed() bool {
+	s := w.state.Snapshot
+	if s == nil {
+		return false
+	}
+	for _, r := range s.Served {
+		if !r.Listed {
+			return false
+		}
+	}
+	return true
+}
+
 // find returns an object by its identity, or nil. A new object of the same name is the
 // same to somebody who looks at it.
 func (w *world) find(ref inspect.Ref) *inspect.Object {

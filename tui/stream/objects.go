@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +21,10 @@ type objects struct {
 }
 
 type seen struct {
-	short string
-	key   string
-	round int
+	short   string
+	key     string
+	settled bool
+	round   int
 }
 
 // tell tells which objects came, changed, and went. Objects that were at rest when they
@@ -42,11 +45,12 @@ func (x *objects) tell(s *runner.State, now time.Time) []entry {
 		o := &s.Snapshot.Objects[i]
 		key := keyOf(o)
 		former, known := x.told[o.Ref]
-		x.told[o.Ref] = seen{o.Short, key, round}
+		x.told[o.Ref] = seen{o.Short, key, o.State == inspect.StateSettled, round}
 		switch {
 		case known && former.key == key:
-		case !known && o.State == inspect.StateSettled && (o.Cause == nil || o.Cause.Done.IsZero()):
+		case isResting(o) && !known:
 			resting++
+		case isResting(o) && former.settled: // as seen by another process
 		default:
 			entries = append(entries, objectEntry(o, now))
 		}
@@ -54,16 +58,34 @@ func (x *objects) tell(s *runner.State, now time.Time) []entry {
 	if resting > 0 {
 		entries = append(entries, entry{Noun: "object", State: "settled", token: theme.OK, What: words.Count(resting, "object") + " at rest, nothing to do"})
 	}
+	return append(entries, x.tellGone(s, round)...)
+}
+
+// tellGone tells which objects are not there any more. An operator that has just started
+// does not know of all of them yet.
+func (x *objects) tellGone(s *runner.State, round int) []entry {
+	for _, r := range s.Snapshot.Served {
+		if !r.Listed {
+			return nil
+		}
+	}
+	var entries []entry
 	for ref, was := range x.told {
 		if was.round != round {
 			delete(x.told, ref)
 			entries = append(entries, entry{
 				Noun: "object", State: "gone", token: theme.Dim, What: was.short + " " + qualified(ref),
-				Kind: was.short, Namespace: ref.Namespace, Name: ref.Name,
+				Namespace: ref.Namespace, Name: ref.Name,
 			})
 		}
 	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.What, b.What) })
 	return entries
+}
+
+// isResting tells whether nothing was done about an object by the process that shows it.
+func isResting(o *inspect.Object) bool {
+	return o.State == inspect.StateSettled && (o.Cause == nil || o.Cause.Done.IsZero())
 }
 
 // keyOf is the same as long as there is nothing new to tell about an object: its state,

@@ -1,0 +1,124 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// The golden files are the screens as they are meant to be: look at them when they change.
+func TestScreensLookAsTheyDid(t *testing.T) {
+	shots := []struct {
+		name, scenario, walk string
+		w, h                 int
+	}{
+		{"resources", "normal", "resources", 80, 24},
+		{"resources", "normal", "resources", 120, 40},
+		{"resources", "normal", "resources", 200, 50},
+		{"resources", "normal", "resources", 40, 10},
+		{"resources-grouped", "normal", "grouped", 80, 24},
+		{"resources-problems", "normal", "problems", 80, 24},
+		{"resources-filter", "normal", "filter", 80, 24},
+		{"resources-no-match", "normal", "nothing matches", 80, 24},
+		{"object-handlers", "normal", "object", 80, 24},
+		{"object-handlers", "normal", "object", 120, 40},
+		{"object-why", "normal", "why", 80, 24},
+		{"object-why", "normal", "why", 120, 40},
+		{"object-why", "normal", "why", 40, 10},
+		{"object-log", "normal", "object's log", 80, 24},
+		{"handlers", "normal", "handlers", 80, 24},
+		{"handlers", "normal", "handlers", 120, 40},
+		{"handlers-decisions", "normal", "decisions", 80, 24},
+		{"log", "normal", "log", 80, 24},
+		{"build", "normal", "build", 80, 24},
+		{"build-failed", "buildfail", "build", 80, 24},
+		{"build-failed-elsewhere", "buildfail", "resources", 80, 24},
+		{"cluster", "normal", "cluster", 80, 24},
+		{"cluster-gone", "gone", "resources", 80, 24},
+		{"crashed", "crashed", "resources", 80, 24},
+		{"crashed-build", "crashed", "build", 80, 24},
+		{"paused", "paused", "resources", 80, 24},
+		{"empty", "empty", "resources", 80, 24},
+		{"unserved", "unserved", "resources", 80, 24},
+		{"compiling", "compiling", "resources", 80, 24},
+		{"first-build", "first-build", "resources", 80, 24},
+		{"no-cluster", "no-cluster", "resources", 80, 24},
+		{"palette", "normal", "palette", 80, 24},
+		{"keys", "normal", "keys", 80, 24},
+		{"quit", "normal", "quit", 80, 24},
+		{"toast", "normal", "toast", 80, 24},
+	}
+	for _, s := range shots {
+		r := sitWith(t, scenarios[s.scenario](noon), s.w, s.h, Options{Title: "./handlers", ClusterStays: true})
+		r.press(walks[s.walk]...)
+		golden(t, fmt.Sprintf("%s-%dx%d", s.name, s.w, s.h), strings.Join(r.lines(), "\n")+"\n")
+	}
+}
+
+func TestColoursSayWhatTheyDid(t *testing.T) {
+	for name, profile := range map[string]colorprofile.Profile{
+		"truecolor": colorprofile.TrueColor, "256": colorprofile.ANSI256, "16": colorprofile.ANSI, "none": colorprofile.NoTTY,
+	} {
+		for _, dark := range []bool{true, false} {
+			r := sit(t, "normal", 80, 24).press("n", "n")
+			r.root.dark = dark
+			r.paint(profile)
+			background := map[bool]string{true: "dark", false: "light"}[dark]
+			// Escapes are made visible, so that one can read the difference.
+			golden(t, "colours-"+name+"-"+background, strings.ReplaceAll(r.screen(), "\x1b", "␛")+"\n")
+		}
+	}
+}
+
+func TestWithoutUTF8EveryCellIsASCII(t *testing.T) {
+	r := sitWith(t, demo(noon), 80, 24, Options{Title: "./handlers", Environ: []string{"LC_ALL=C"}})
+	r.press("n", "n")
+	screen := strings.Join(r.lines(), "\n") + "\n"
+	for _, c := range screen {
+		if c > 0x7e {
+			t.Fatalf("%q is on the screen", c)
+		}
+	}
+	golden(t, "ascii-80x24", screen)
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: make it with -update", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s has changed; if it is meant to, write it anew with -update (-then +now):\n%s", name, diff)
+	}
+}
+
+func TestColoursAreNeverTheOnlyDifference(t *testing.T) {
+	for scenario := range scenarios {
+		plain := sit(t, scenario, 100, 30)
+		coloured := sit(t, scenario, 100, 30)
+		coloured.paint(colorprofile.TrueColor)
+		if a, b := ansi.Strip(plain.screen()), ansi.Strip(coloured.screen()); a != b {
+			t.Errorf("%s says something else in colour:\n%s", scenario, cmp.Diff(a, b))
+		}
+	}
+}
