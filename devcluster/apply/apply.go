@@ -42,6 +42,9 @@ type Object struct {
 	Name       string
 	UID        types.UID
 	Generation int64
+	// ResourceVersion is the version that was applied: whoever has seen this one, or a
+	// later one, has seen the manifest's content.
+	ResourceVersion string
 }
 
 // Files reads manifests and applies them; see [Read] and [Apply].
@@ -137,7 +140,7 @@ func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
 	}
 	return Object{
 		File: m.File, Line: m.Line, Resource: res.gvr, Kind: gvk.Kind,
-		Namespace: got.GetNamespace(), Name: got.GetName(), UID: got.GetUID(), Generation: got.GetGeneration(),
+		Namespace: got.GetNamespace(), Name: got.GetName(), UID: got.GetUID(), Generation: got.GetGeneration(), ResourceVersion: got.GetResourceVersion(),
 	}, nil
 }
 
