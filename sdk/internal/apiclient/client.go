@@ -36,8 +36,8 @@ type Options struct {
 	// UserAgent names the client to the server. Default: the program's name and "kopf".
 	UserAgent string
 
-	// Observe is called after every attempt, from the goroutine of the request, and should
-	// return at once.
+	// Observe is called after every attempt, from the goroutine of the request, hence from
+	// several at once; it should return at once.
 	Observe func(Call)
 
 	// Logger gets warnings of the server (once each) and retries. Default: discard.

@@ -8,13 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var examples = &resource.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true}
 
@@ -68,7 +65,7 @@ func sessionFor(t *testing.T, transport http.RoundTripper) *Session {
 func clientFor(t *testing.T, options Options, answers ...answer) (*Client, *script) {
 	t.Helper()
 	s := &script{answers: answers}
-	return New(Static{sessionFor(t, s)}, options), s
+	return New(Fixed(sessionFor(t, s)), options), s
 }
 
 // CloseIdleConnections is here since transports are asked for it.

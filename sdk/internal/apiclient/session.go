@@ -65,6 +65,9 @@ func NewStatic(config *rest.Config, connectTimeout time.Duration) (Static, error
 	return Static{session}, err
 }
 
+// Fixed is a source of one session that somebody else has prepared.
+func Fixed(session *Session) Static { return Static{session} }
+
 // Current returns the only session.
 func (s Static) Current(context.Context) (*Session, error) { return s.session, nil }
 

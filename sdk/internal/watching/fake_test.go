@@ -13,14 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var examples = &resource.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true}
 
@@ -79,7 +76,7 @@ func (e *exchange) stream(t *testing.T) *connection {
 	r, w := io.Pipe()
 	stop := context.AfterFunc(e.Context(), func() { _ = r.CloseWithError(e.Context().Err()) })
 	t.Cleanup(func() { stop(); _ = w.Close() })
-	e.reply <- reply{resp: &http.Response{StatusCode: 200, Header: http.Header{}, Body: r}}
+	e.reply <- reply{resp: &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: r}}
 	return &connection{t: t, w: w}
 }
 

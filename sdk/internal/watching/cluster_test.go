@@ -1,0 +1,157 @@
+package watching_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+// tape records what a stream tells.
+type tape struct {
+	mu       sync.Mutex
+	events   map[string][]string // by name: types and versions
+	listed   int
+	restarts []watching.Restart
+}
+
+func (p *tape) record(t *testing.T, options watching.Options) {
+	t.Helper()
+	p.events = make(map[string][]string)
+	options.Handle = func(e watching.Event) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.events[e.Object.Name] = append(p.events[e.Object.Name], e.Type+"@"+e.Object.ResourceVersion)
+	}
+	options.Listed = func(int) { p.mu.Lock(); defer p.mu.Unlock(); p.listed++ }
+	options.Restarted = func(r watching.Restart) { p.mu.Lock(); defer p.mu.Unlock(); p.restarts = append(p.restarts, r) }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		watching.Run(ctx, options)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// has waits until all that is wanted of an object was told, and nothing else.
+func (p *tape) has(t *testing.T, name string, want ...string) {
+	t.Helper()
+	controlplanetest.Eventually(t, "events of "+name, func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if got := fmt.Sprint(p.events[name]); got != fmt.Sprint(want) {
+			return fmt.Errorf("%s instead of %v; restarts: %+v", got, want, p.restarts)
+		}
+		return nil
+	})
+}
+
+func (p *tape) undisturbed(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.restarts) != 0 {
+		t.Errorf("%+v", p.restarts)
+	}
+}
+
+func example(name string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"name": name}}
+}
+
+func patch(t *testing.T, client *apiclient.Client, res *resource.Resource, namespace, name string, n int) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"n": n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := client.Patch(t.Context(), res, namespace, name, "", apiclient.MergePatch, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.ResourceVersion
+}
+
+func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
+	client := controlplanetest.Client(t, apiclient.Options{})
+	examples := controlplanetest.Examples(t, client)
+	mine, other := controlplanetest.Namespace(t, client), controlplanetest.Namespace(t, client)
+	a := controlplanetest.Create(t, client, examples, mine, example("a"))
+
+	var everywhere, here tape
+	everywhere.record(t, watching.Options{Client: client, Resource: examples})
+	here.record(t, watching.Options{Client: client, Resource: examples, Namespace: mine})
+	for _, p := range []*tape{&everywhere, &here} {
+		p.has(t, "a", "@"+a.ResourceVersion)
+	}
+	b := controlplanetest.Create(t, client, examples, other, example("b"))
+	changed := patch(t, client, examples, mine, "a", 2)
+	for _, p := range []*tape{&everywhere, &here} {
+		p.has(t, "a", "@"+a.ResourceVersion, "MODIFIED@"+changed)
+	}
+	everywhere.has(t, "b", "ADDED@"+b.ResourceVersion)
+	here.has(t, "b")
+	if err := controlplanetest.Delete(t.Context(), client, examples, mine, "a"); err != nil {
+		t.Fatal(err)
+	}
+	controlplanetest.Eventually(t, "the end of the object", func() error {
+		here.mu.Lock()
+		defer here.mu.Unlock()
+		if got := here.events["a"]; len(got) != 3 || got[2][:7] != "DELETED" {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
+	everywhere.undisturbed(t)
+	here.undisturbed(t)
+}
+
+func TestARealStreamThatTheServerEndsGoesOnWithNothingLostOrRepeated(t *testing.T) {
+	client := controlplanetest.Client(t, apiclient.Options{})
+	examples := controlplanetest.Examples(t, client)
+	namespace := controlplanetest.Namespace(t, client)
+	a := controlplanetest.Create(t, client, examples, namespace, example("a"))
+	var p tape
+	p.record(t, watching.Options{Client: client, Resource: examples, ServerTimeout: time.Second})
+	want := []string{"@" + a.ResourceVersion}
+	for n := 0; ; n++ {
+		p.has(t, "a", want...)
+		p.mu.Lock()
+		closed := len(p.restarts)
+		p.mu.Unlock()
+		if closed >= 2 {
+			break
+		}
+		want = append(want, "MODIFIED@"+patch(t, client, examples, namespace, "a", n))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listed != 1 {
+		t.Errorf("listed %d times", p.listed)
+	}
+}
+
+func TestAResourceThatIsNotThereIsReported(t *testing.T) {
+	client := controlplanetest.Client(t, apiclient.Options{})
+	missing := &resource.Resource{Group: "not-yet.kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true}
+	var p tape
+	p.record(t, watching.Options{Client: client, Resource: missing})
+	controlplanetest.Eventually(t, "a report", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.restarts) < 2 || p.restarts[1].Reason != watching.NotFound {
+			return fmt.Errorf("%+v", p.restarts)
+		}
+		return nil
+	})
+}
