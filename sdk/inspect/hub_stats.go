@@ -16,6 +16,7 @@ type Run struct {
 // RunOutcome is how an attempt has ended.
 type RunOutcome int
 
+// The outcomes of attempts.
 const (
 	RunSucceeded RunOutcome = iota
 	RunRetried              // failed, and will be tried again

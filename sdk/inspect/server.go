@@ -61,7 +61,7 @@ func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // a reader that does not read cannot hold the operator
 	}
-	<-ended
+	_ = <-ended // it has nothing more to say than that it was shut down
 	if err != nil {
 		return fmt.Errorf("inspector: %w", err)
 	}

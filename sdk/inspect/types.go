@@ -39,6 +39,7 @@ type Operator struct {
 // OperatorState is what the operator as a whole does.
 type OperatorState string
 
+// The states of an operator.
 const (
 	OperatorStarting OperatorState = "starting"
 	OperatorRunning  OperatorState = "running"
@@ -128,6 +129,7 @@ type Object struct {
 // declared is that of precedence: the first that applies.
 type ObjectState string
 
+// The states of an object.
 const (
 	StateFailed   ObjectState = "failed"   // a handler has failed for good
 	StateStuck    ObjectState = "stuck"    // it cannot be deleted because of the finalizer
@@ -191,6 +193,7 @@ type HandlerState struct {
 // HandlerPhase is where a handler stands with one object.
 type HandlerPhase string
 
+// The phases of a handler.
 const (
 	PhaseRunning    HandlerPhase = "running"
 	PhaseRetrying   HandlerPhase = "retrying"
@@ -221,7 +224,7 @@ type Attempt struct {
 
 // Mismatch is the first condition of a handler that an object does not meet.
 type Mismatch struct {
-	Kind  string `json:"kind"`            // "reason", "label", "annotation", "field", "value", "old", "new", "when"
+	Kind  string `json:"kind"`            // "reason", "deleted", "label", "annotation", "field", "value", "old", "new", "when"
 	Path  string `json:"path,omitempty"`  // of the label, annotation or field; the function of a "when"
 	Is    string `json:"is,omitempty"`    // empty with Absent
 	Wants string `json:"wants,omitempty"` // a value, "present", "absent", "changed", or the reason
@@ -291,6 +294,7 @@ type Intent struct {
 // IntentKind tells intents apart.
 type IntentKind string
 
+// The intents.
 const (
 	IntentRetry    IntentKind = "retry"    // forget the delays of the object's handlers
 	IntentPause    IntentKind = "pause"    // stop handling

@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,20 +18,17 @@ func decode(raw []byte, path string, v any) error {
 	if err == nil {
 		return nil
 	}
-	where, want := path, ""
+	var where, what string
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {
 		where = joinPath(path, mistyped.Field)
-		want = fmt.Sprintf("is a %s, which does not fit into %s", mistyped.Value, mistyped.Type)
+		what = fmt.Sprintf("is a %s, which does not fit into %s", mistyped.Value, mistyped.Type)
 	} else {
 		// A type's own UnmarshalJSON tells no path.
 		where = joinPath(path, culprit(raw, reflect.TypeOf(v).Elem()))
-		want = "does not decode: " + err.Error()
+		what = "does not decode: " + err.Error()
 	}
-	if where == "" {
-		where = "the object"
-	}
-	return PermanentError{fmt.Errorf("%s %s: %w", where, want, errDecode)}
+	return PermanentError{fmt.Errorf("%s %s: %w", cmp.Or(where, "the object"), what, errDecode)}
 }
 
 var errDecode = errors.New("the object and the handler's type disagree")

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 )
 
-// Everything, in place of a resource's name, selects all resources of an API
+// Everything in place of a resource's name selects all resources of an API
 // group and version, or of the cluster. Events are never among them.
 const Everything = "*"
 

@@ -57,7 +57,7 @@ func Decide(err error, result any, limits Limits, retries int, runtime time.Dura
 	if err == nil {
 		return Outcome{Final: true, Result: result}, LogLine{slog.LevelInfo, subject + " succeeded."}
 	}
-	switch e := classify(err).(type) {
+	switch e := classify(err).(type) { //nolint:errorlint // classify has found the one in the chain
 	case *ChildrenRetry:
 		return Outcome{Err: err, Delay: e.Delay},
 			LogLine{slog.LevelDebug, subject + " has unfinished sub-handlers. Will retry soon."}

@@ -92,7 +92,7 @@ const (
 
 // KindOf tells what kind of error a handler has ended with; empty for nil.
 func KindOf(err error) Kind {
-	switch e := classify(err).(type) {
+	switch e := classify(err).(type) { //nolint:errorlint // classify has found the one in the chain
 	case nil:
 		if err == nil {
 			return ""
@@ -118,11 +118,11 @@ func KindOf(err error) Kind {
 // temporary error into a permanent one means the latter. It returns nil if there is none.
 func classify(err error) error {
 	for err != nil {
-		switch err.(type) {
+		switch err.(type) { //nolint:errorlint // this is the walk over the chain
 		case *ChildrenRetry, *Panic, Temporary, Permanent:
 			return err
 		}
-		switch wrapper := err.(type) {
+		switch wrapper := err.(type) { //nolint:errorlint // so is this
 		case interface{ Unwrap() error }:
 			err = wrapper.Unwrap()
 		case interface{ Unwrap() []error }:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Everything, in place of a name, selects all resources but events.
+// Everything in place of a name selects all resources but events.
 const Everything = "*"
 
 // Selector says which resources are meant, by exactly one of the names and, if it is
