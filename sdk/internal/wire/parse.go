@@ -130,7 +130,6 @@ func (s *scanner) metadata(m *marks) error {
 		if key, err = s.member(); err != nil {
 			break
 		}
-		name := string(key)
 		if v, err = s.value(); err != nil {
 			break
 		}
@@ -138,7 +137,7 @@ func (s *scanner) metadata(m *marks) error {
 		if more, err = s.after('}'); err != nil {
 			break
 		}
-		if name == "managedFields" {
+		if string(key) == "managedFields" {
 			// The only comma to go is the one behind the member, or before it if it is the last.
 			switch {
 			case more:
@@ -152,15 +151,15 @@ func (s *scanner) metadata(m *marks) error {
 			continue
 		}
 		first, previous = false, end
-		if err := m.note(name, v); err != nil {
-			return fmt.Errorf("%w: metadata.%s", err, name)
+		if err := m.note(key, v); err != nil {
+			return fmt.Errorf("%w: metadata.%s", err, key)
 		}
 	}
 	return err
 }
 
-func (m *marks) note(name string, v []byte) error {
-	switch name {
+func (m *marks) note(key, v []byte) error {
+	switch string(key) {
 	case "name":
 		m.name = unquote(v)
 	case "namespace":
