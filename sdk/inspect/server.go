@@ -61,7 +61,9 @@ func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // a reader that does not read cannot hold the operator
 	}
-	_ = <-ended // it has nothing more to say than that it was shut down
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	if err != nil {
 		return fmt.Errorf("inspector: %w", err)
 	}
