@@ -28,8 +28,14 @@ type Options struct {
 	// is ready.
 	Apply func(ctx context.Context, paths []string) ([]Applied, error)
 
-	// Manifests are applied at the start.
+	// Manifests are applied at the start. Beside are those that [IntentApply] applies
+	// where no others were given.
 	Manifests []string
+	Beside    []string
+
+	// LogLevel is the level of the operator's log lines from which on they are
+	// published: "info" if not set. [IntentLogLevel] changes it.
+	LogLevel string
 
 	// Grace is how long an operator may take to stop: 10 seconds if not set.
 	Grace time.Duration
@@ -50,9 +56,11 @@ type Session struct {
 	mu       sync.Mutex
 	child    *child          // the running operator; nil if there is none
 	client   *inspect.Client // of the child
+	logLevel string
 	applied  []Applied
 	settling *Settling
 	settled  chan Settlement // the newest one
+	began    chan struct{}   // closed when the first operator starts
 }
 
 // request is an intent that the loop fulfils.
@@ -72,10 +80,15 @@ func NewSession(opts Options) *Session {
 		requests: make(chan request),
 		ended:    make(chan struct{}),
 		settled:  make(chan Settlement, 1),
+		began:    make(chan struct{}),
+		logLevel: opts.LogLevel,
 	}
 	s.store.update(func(state *State) {
 		state.Packages = opts.Patterns
 		state.Manifests = opts.Manifests
+		if len(opts.Manifests) == 0 {
+			state.Manifests = opts.Beside
+		}
 	})
 	return s
 }
@@ -90,8 +103,13 @@ func (s *Session) Changes() <-chan struct{} { return s.store.changes }
 
 // Settled waits until everything that was applied has been handled; where nothing was
 // applied, until the operator has nothing to do. The error is a [*SettleError] if a
-// handler has failed for good, or the time has run out.
+// handler has failed for good, or the time since the operator's start has run out.
 func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
+	select {
+	case <-s.began:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	return awaitSettled(ctx, timeout, s.settled)
 }
 
@@ -100,7 +118,12 @@ func (s *Session) Do(ctx context.Context, intent Intent) error {
 	switch intent.Kind {
 	case IntentRebuild, IntentRestart, IntentApply:
 		return s.request(ctx, intent)
-	case IntentRetry, IntentPause, IntentResume, IntentLogLevel:
+	case IntentLogLevel:
+		s.mu.Lock()
+		s.logLevel = intent.Value // for the operators to come, too
+		s.mu.Unlock()
+		return s.ask(ctx, intent)
+	case IntentRetry, IntentPause, IntentResume:
 		return s.ask(ctx, intent)
 	}
 	return fmt.Errorf("no such intent: %q", intent.Kind)

@@ -37,6 +37,7 @@ type loop struct {
 	// The operator.
 	wanted    int // grows whenever another process is wanted than the running one
 	operator  *operator
+	begun     bool // there was one
 	events    chan operatorEvent
 	crashes   int
 	notBefore time.Time   // of the next start after a crash

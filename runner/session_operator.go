@@ -72,6 +72,10 @@ func (l *loop) startOperator() {
 		return
 	}
 	l.operator = op
+	if !l.begun {
+		l.begun = true
+		close(l.began)
+	}
 	l.mu.Lock()
 	l.child = op.child
 	l.mu.Unlock()
@@ -107,7 +111,12 @@ func (l *loop) accompany(op *operator, client *inspect.Client) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
 	followed := make(chan error, 1)
 	go func() {
-		followed <- follow(ctx, client, func(m inspect.Message) { l.hear(op, client, m) })
+		followed <- follow(ctx, client, func(m inspect.Message) {
+			if m.Snapshot != nil {
+				l.setLogLevel(ctx, client)
+			}
+			l.hear(op, client, m)
+		})
 	}()
 	<-op.child.done
 	// What the operator sent before it ended is read; then the stream has ended, too.
@@ -122,6 +131,19 @@ func (l *loop) accompany(op *operator, client *inspect.Client) {
 		err = nil
 	}
 	l.events <- operatorEvent{op, err}
+}
+
+// setLogLevel makes a new operator publish what the former one did.
+func (l *loop) setLogLevel(ctx context.Context, client *inspect.Client) {
+	l.mu.Lock()
+	level := l.logLevel
+	l.mu.Unlock()
+	if level == "" {
+		return
+	}
+	if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentLogLevel, Value: level}); err != nil {
+		l.store.say("warn", fmt.Sprintf("the log level stays as it is: %v", err))
+	}
 }
 
 // connected tells that the operator's inspector was heard.

@@ -1,4 +1,25 @@
 // Command kopf is the tool for people who write Kubernetes operators.
 package main
 
-func main() {}
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kopf-dev/kopf/runner"
+)
+
+func main() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		interrupted := &runner.InterruptError{Signal: <-signals}
+		cancel(interrupted)
+		<-signals // commands hear of the second one by themselves
+		<-signals
+		os.Exit(interrupted.ExitCode()) // what was started notices its parent's end
+	}()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui"
+	"github.com/kopf-dev/kopf/tui/stream"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func newDevCommand() *cobra.Command {
+	var f operatorFlags
+	cmd := &cobra.Command{
+		Use:   "dev PACKAGE...",
+		Short: "Write an operator and watch what it does",
+		Long: `Build and run an operator, and again on every save, and show what it does: which
+objects it sees, which handlers run for them, and why, or why not.
+
+Where standard input and output are a terminal, this is a full-screen workbench; its
+help line shows the keys, and ? all of them. Elsewhere, the same facts are lines of text,
+as long as the operator runs, or with --until=settled until all is handled. That flag
+is for lines only: a workbench ends when its user quits.
+
+Packages are named as for the go command: ./folder, ./folder/..., or an import path.
+
+Without --context or --kubeconfig, the operator works with a development cluster: with
+one that kopf cluster has started, or with its own, which ends with it.
+
+` + exitCodes,
+		Example: `  # The workbench, with a cluster of its own and something to handle
+  kopf dev ./handlers --apply crd.yaml --apply example.yaml
+
+  # The same facts as lines, ending by itself
+  kopf dev ./handlers --apply crd.yaml --apply example.yaml --until=settled | cat`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return develop(cmd, &f, args)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the current folder: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	screen := isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb"
+	level := ""
+	if f.verbose || f.debug {
+		level = "debug"
+	}
+
+	var cluster clusterInUse
+	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
+	session := runner.NewSession(runner.Options{
+		Dir:      dir,
+		Patterns: patterns,
+		Args:     append(f.scope(), f.levels()...),
+		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
+			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
+		},
+		Apply:     cluster.apply,
+		Manifests: f.manifests,
+		Beside:    manifestsBeside(dir, patterns),
+		LogLevel:  level,
+		Once:      !screen && f.until == settled,
+	})
+	stopWaiting := killAtSecondSignal(session)
+	defer stopWaiting()
+	ended := make(chan error, 1)
+	go func() {
+		err := session.Run(ctx)
+		cancel(err) // nothing is left to be shown
+		ended <- err
+	}()
+	if screen {
+		err = tui.Run(ctx, session, tui.Options{
+			Title:        strings.Join(patterns, " "),
+			ClusterStays: f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != "",
+			Stays:        func(*runner.State) []string { return cluster.stays() },
+		})
+	} else {
+		err = streamUntil(ctx, cmd.OutOrStdout(), session, f)
+	}
+	cancel(nil)
+	return errors.Join(err, <-ended, interruption(cmd.Context()))
+}
+
+// killAtSecondSignal ends an operator at once that does not stop as it is asked to.
+func killAtSecondSignal(session *runner.Session) (stop func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+		}
+		session.Kill()
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
+}
+
+// streamUntil writes what happens until the session ends, or all has settled.
+func streamUntil(ctx context.Context, w io.Writer, session *runner.Session, f *operatorFlags) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	result := make(chan error, 1)
+	if f.until == settled {
+		go func() {
+			err := session.Settled(ctx, f.timeout)
+			if errors.Is(err, context.Canceled) || ctx.Err() != nil {
+				err = nil // the end of the session says why
+			}
+			result <- err
+			cancel()
+		}()
+	} else {
+		result <- nil
+	}
+	format := stream.Plain
+	if f.logFormat == "json" {
+		format = stream.JSON
+	}
+	err := stream.Run(ctx, session, w, stream.Options{
+		Format:  format,
+		Colour:  isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Quiet:   f.quiet,
+		Verbose: f.verbose || f.debug,
+	})
+	cancel()
+	return errors.Join(err, <-result)
+}
+
+// interruption is the signal that has ended the command, if one did.
+func interruption(ctx context.Context) error {
+	if interrupted, ok := errors.AsType[*runner.InterruptError](context.Cause(ctx)); ok {
+		return interrupted
+	}
+	return nil
+}
+
+// isTerminal tells that a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// manifestsBeside are the folders of the packages that have manifests in them.
+func manifestsBeside(dir string, patterns []string) []string {
+	var folders []string
+	for _, pattern := range patterns {
+		folder, _, _ := strings.Cut(pattern, "...")
+		path := filepath.Clean(folder)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		for _, glob := range []string{"*.yaml", "*.yml"} {
+			// The pattern is correct, and a folder that cannot be read has no manifests.
+			found, _ := filepath.Glob(filepath.Join(path, glob))
+			if len(found) > 0 && !slices.Contains(folders, path) {
+				folders = append(folders, path)
+			}
+		}
+	}
+	return folders
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
+	"github.com/spf13/cobra"
+)
+
+// operatorFlags are common to kopf dev and kopf run.
+type operatorFlags struct {
+	cluster, context, kubeconfig string
+	ephemeral, yes               bool
+
+	namespaces    []string
+	allNamespaces bool
+
+	manifests []string
+	until     string
+	timeout   time.Duration
+
+	verbose, quiet, debug bool
+	logFormat             string
+	logPrefix             bool
+	noLogPrefix           bool
+	logRefKey             string
+}
+
+// settled is the only value of --until.
+const settled = "settled"
+
+// defaultTimeout is how long --until=settled waits if not told otherwise.
+const defaultTimeout = 5 * time.Minute
+
+func (f *operatorFlags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.SortFlags = false
+	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "where the cluster comes from: auto, embedded, or context")
+	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
+	set.BoolVar(&f.ephemeral, "ephemeral", false, "start a new embedded cluster and forget it at the end")
+	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
+	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
+	set.StringVar(&f.until, "until", "", "end when everything is handled: settled")
+	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "how long --until may take from the operator's start; 0 is no limit")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
+	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
+	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
+	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: full, plain, or json")
+	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name (default: not for json)")
+	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "the opposite")
+	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
+
+	completeWith(cmd, "cluster", devcluster.Auto, devcluster.Embedded, devcluster.Context)
+	completeWith(cmd, "until", settled)
+	completeWith(cmd, "log-format", "full", "plain", "json")
+}
+
+// check finds what makes no sense before anything is started. The manifests are read for
+// that, too: a mistake in them is not to be told after the cluster has come up.
+func (f *operatorFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.allNamespaces && len(f.namespaces) > 0:
+		return usagef("--all-namespaces excludes --namespace: use one or the other")
+	case f.quiet && (f.verbose || f.debug):
+		return usagef("--quiet excludes --verbose and --debug: use one or the other")
+	case f.until != "" && f.until != settled:
+		return usagef("--until=%s: the only thing to wait for is settled", f.until)
+	case f.until == "" && cmd.Flags().Changed("timeout"):
+		return usagef("--timeout is for --until=settled")
+	case f.timeout < 0:
+		return usagef("--timeout=%s: a time cannot be negative", f.timeout)
+	case f.logFormat != "full" && f.logFormat != "plain" && f.logFormat != "json":
+		return usagef("--log-format=%s: want full, plain or json", f.logFormat)
+	}
+	if len(f.manifests) > 0 {
+		if _, err := apply.Read(f.manifests); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scope are the operator's flags of what it serves.
+func (f *operatorFlags) scope() []string {
+	var args []string
+	for _, n := range f.namespaces {
+		args = append(args, "--namespace="+n)
+	}
+	if f.allNamespaces {
+		args = append(args, "--all-namespaces")
+	}
+	return args
+}
+
+// logging are the operator's flags of its log.
+func (f *operatorFlags) logging(cmd *cobra.Command) []string {
+	args := append(f.levels(), "--log-format="+f.logFormat)
+	if cmd.Flags().Changed("log-prefix") && f.logPrefix {
+		args = append(args, "--log-prefix")
+	}
+	if f.noLogPrefix || !f.logPrefix {
+		args = append(args, "--no-log-prefix")
+	}
+	if cmd.Flags().Changed("log-refkey") {
+		args = append(args, "--log-refkey="+f.logRefKey)
+	}
+	return args
+}
+
+func (f *operatorFlags) levels() []string {
+	var args []string
+	for flag, set := range map[string]bool{"--verbose": f.verbose, "--quiet": f.quiet, "--debug": f.debug} {
+		if set {
+			args = append(args, flag)
+		}
+	}
+	return args
+}
+
+// options are those of the cluster.
+func (f *operatorFlags) options(progress func(devcluster.Progress)) devcluster.Options {
+	return devcluster.Options{
+		Provider: f.cluster, Context: f.context, Kubeconfig: f.kubeconfig,
+		Ephemeral: f.ephemeral, Yes: f.yes, Progress: progress,
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by releases. Otherwise, it is the one that "go install" knows.
+var version string
+
+// buildInfo is what kopf version tells.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func readBuildInfo() buildInfo {
+	b := buildInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func (b buildInfo) String() string {
+	text := "kopf " + b.Version
+	if b.Commit != "" {
+		text += " (" + b.Commit[:min(12, len(b.Commit))] + ", " + b.Time + ")"
+	}
+	return text + " " + b.Go + " " + b.Platform
+}
+
+func newVersionCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version",
+		Example:           "  kopf version\n  kopf version -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := readBuildInfo()
+			switch output {
+			case "":
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), b)
+				return err
+			case "json":
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(b)
+			}
+			return usagef("there is no output format %q; use json, or leave it out", output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	completeWith(cmd, "output", "json")
+	return cmd
+}
+
+// completeWith completes the values of a flag.
+func completeWith(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is not defined: a mistake in this package
+	}
+}
