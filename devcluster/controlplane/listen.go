@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // portTakenError tells that somebody else listens on the port that was asked for.
@@ -25,11 +26,28 @@ func listen(port int, lastServer string) (net.Listener, error) {
 		return l, err
 	}
 	if last := portOf(lastServer); last != 0 {
-		if l, err := listenOn(last); err == nil {
+		if l, err := listenSoon(last); err == nil {
 			return l, nil
 		}
 	}
 	return listenOn(0)
+}
+
+const (
+	// lingering is how long a process that was killed may keep its port: the kernel
+	// releases the lock on the data directory some moments earlier.
+	lingering      = 300 * time.Millisecond
+	listenPatience = 10 * time.Millisecond
+)
+
+// listenSoon tries for a while to get a port that is just being released.
+func listenSoon(port int) (net.Listener, error) {
+	for deadline := time.Now().Add(lingering); ; time.Sleep(listenPatience) {
+		l, err := listenOn(port)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+			return l, err
+		}
+	}
 }
 
 func listenOn(port int) (net.Listener, error) {

@@ -1,0 +1,350 @@
+package devcluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/binary"
+	"github.com/kopf-dev/kopf/devcluster/internal/instance"
+)
+
+func open(t *testing.T, o Options) *Cluster {
+	t.Helper()
+	c, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func create(t *testing.T, o Options) Info {
+	t.Helper()
+	i, err := Create(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// A test may have deleted it.
+		if err := Delete(context.Background(), i.Name); err != nil && !errors.Is(err, ErrNotFound) {
+			t.Error(err)
+		}
+	})
+	return i
+}
+
+func get(t *testing.T, name string) Info {
+	t.Helper()
+	i, err := Get(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func TestAClusterOfItsOwnEndsWithClose(t *testing.T) {
+	isolate(t)
+	var phases []Phase
+	c := open(t, Options{Progress: func(p Progress) { phases = append(phases, p.Phase) }})
+	if c.Provider != Embedded || c.Name != "dev" || !c.Started || c.Context != "kopf-dev" || c.Version == "" || c.Reason == "" {
+		t.Errorf("it is %+v", c)
+	}
+	if len(phases) != 2 || phases[0] != PhaseStart || phases[1] != PhaseReady {
+		t.Errorf("the phases are %q", phases)
+	}
+	cfg, err := c.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := serverVersion(t.Context(), cfg, connectTimeout); err != nil || v != c.Version {
+		t.Errorf("it answers %q (%v)", v, err)
+	}
+	if i := get(t, "dev"); i.State != Running || i.Owner != os.Getpid() || i.Server != c.Server || i.Kubeconfig != c.KubeconfigPath {
+		t.Errorf("listed is %+v", i)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if i := get(t, "dev"); i.State != Stopped || i.PID != 0 {
+		t.Errorf("afterwards it is %+v", i)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Errorf("the second Close: %v", err)
+	}
+}
+
+func TestAClusterOfSomebodyElseIsLeftAlone(t *testing.T) {
+	isolate(t)
+	// Two at the same moment, so that also the race for the name is won by one only.
+	clusters := make([]*Cluster, 2)
+	var wg sync.WaitGroup
+	for n := range clusters {
+		wg.Go(func() {
+			c, err := Open(t.Context(), Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			clusters[n] = c
+		})
+	}
+	wg.Wait()
+	names := map[string]bool{}
+	for _, c := range clusters {
+		if c != nil {
+			names[c.Name] = true
+			defer func() {
+				if err := c.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+	}
+	if !names["dev"] || !names["dev-2"] {
+		t.Fatalf("the names are %v", names)
+	}
+	if _, err := Open(t.Context(), Options{Name: "dev"}); !errors.Is(err, ErrInUse) {
+		t.Errorf("asking for the name: %v", err)
+	}
+	for what, err := range map[string]error{"stop": Stop(t.Context(), "dev"), "delete": Delete(t.Context(), "dev")} {
+		if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := Start(t.Context(), "dev", Options{}); !errors.Is(err, ErrInUse) {
+		t.Errorf("start: %v", err)
+	}
+}
+
+func TestADetachedClusterIsSharedAndSurvivesClose(t *testing.T) {
+	isolate(t)
+	i := create(t, Options{})
+	if i.State != Running || i.Owner != 0 || i.PID == 0 {
+		t.Fatalf("created is %+v", i)
+	}
+	c := open(t, Options{})
+	if c.Name != "dev" || c.Started || c.Server != i.Server {
+		t.Errorf("opened is %+v", c)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := get(t, "dev"); now.State != Running || now.PID != i.PID {
+		t.Errorf("afterwards it is %+v", now)
+	}
+
+	if _, err := Create(t.Context(), Options{}); !errors.Is(err, ErrExists) {
+		t.Errorf("creating it again: %v", err)
+	}
+	if again, err := Start(t.Context(), "dev", Options{}); err != nil || again.PID != i.PID {
+		t.Errorf("starting it again: %+v (%v)", again, err)
+	}
+	if err := Stop(t.Context(), "dev"); err != nil {
+		t.Fatal(err)
+	}
+	if now := get(t, "dev"); now.State != Stopped {
+		t.Errorf("stopped it is %+v", now)
+	}
+	if err := Stop(t.Context(), "dev"); err != nil {
+		t.Errorf("stopping it again: %v", err)
+	}
+	if again, err := Start(t.Context(), "dev", Options{}); err != nil || again.Server != i.Server {
+		t.Errorf("starting it: %+v (%v)", again, err)
+	}
+	if err := Delete(t.Context(), "dev"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Get(t.Context(), "dev"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("deleted it is %v", err)
+	}
+}
+
+func TestAKilledClusterIsSeenAsStopped(t *testing.T) {
+	isolate(t)
+	i := create(t, Options{Name: "lab"})
+	if err := syscall.Kill(i.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), stopTimeout)
+	defer cancel()
+	// Waits for the process, whose end is not instantaneous.
+	if err := instance.Stop(ctx, i.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if now := get(t, "lab"); now.State != Stopped || now.PID != 0 {
+		t.Errorf("it is %+v", now)
+	}
+	if c := open(t, Options{Name: "lab"}); c.Server != i.Server {
+		t.Errorf("opened again it is at %s, and was at %s", c.Server, i.Server)
+	}
+}
+
+func TestAnEphemeralClusterIsForgotten(t *testing.T) {
+	isolate(t)
+	c := open(t, Options{Ephemeral: true})
+	i := get(t, c.Name)
+	if !i.Ephemeral {
+		t.Errorf("it is %+v", i)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(i.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its data are still there (%v)", err)
+	}
+}
+
+func TestTheRemainsOfAKilledEphemeralClusterAreSwept(t *testing.T) {
+	isolate(t)
+	i := create(t, Options{Name: "short", Ephemeral: true})
+	if err := syscall.Kill(i.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), stopTimeout)
+	defer cancel()
+	if err := instance.Stop(ctx, i.Dir); err != nil {
+		t.Fatal(err)
+	}
+	open(t, Options{})
+	if _, err := os.Stat(i.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its data are still there (%v)", err)
+	}
+}
+
+func TestCancellingAStartLeavesNoProcess(t *testing.T) {
+	isolate(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := Open(ctx, Options{Progress: func(p Progress) {
+		if p.Phase == PhaseStart {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	infos, err := List(t.Context())
+	for _, i := range infos {
+		if i.PID != 0 {
+			t.Errorf("%+v is left", i)
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAProgramThatDoesNotStartIsExplained(t *testing.T) {
+	for _, test := range []struct{ title, script, says string }{
+		{"it says why", `echo '{"reason":"failed","error":"the disk is full"}'; exit 1`, "the disk is full"},
+		{"it says nothing", "exit 1", "without a word"},
+		{"it says nonsense", "echo hello; exit 1", `"hello"`},
+	} {
+		t.Run(test.title, func(t *testing.T) {
+			isolate(t)
+			program := filepath.Join(t.TempDir(), "controlplane")
+			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(binary.EnvVar, program)
+			_, err := Open(t.Context(), Options{})
+			if !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "controlplane.log") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// helperEnv makes this test binary a process that opens or creates a cluster.
+const helperEnv = "DEVCLUSTER_TEST_HELPER"
+
+func help(script string) int {
+	ctx := context.Background()
+	var err error
+	switch script {
+	case "open":
+		var c *Cluster
+		if c, err = Open(ctx, Options{}); err == nil {
+			fmt.Println(c.Name)
+			_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until killed
+		}
+	case "create":
+		var i Info
+		if i, err = Create(ctx, Options{}); err == nil {
+			fmt.Println(i.Name)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func TestAClusterEndsWithTheProcessThatOpenedItAlsoWhenThatIsKilled(t *testing.T) {
+	isolate(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), helperEnv+"=open")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "dev\n" {
+		t.Fatalf("the process said %q (%v)", line, err)
+	}
+	if i := get(t, "dev"); i.State != Running || i.Owner != cmd.Process.Pid {
+		t.Errorf("it is %+v", i)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	deadline := time.After(stopTimeout)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for get(t, "dev").PID != 0 {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("the cluster outlives the process that opened it")
+		}
+	}
+}
+
+func TestADetachedClusterOutlivesTheProcessThatCreatedIt(t *testing.T) {
+	isolate(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), helperEnv+"=create")
+	cmd.Stderr = os.Stderr
+	if out, err := cmd.Output(); string(out) != "dev\n" {
+		t.Fatalf("the process said %q (%v)", out, err)
+	}
+	if i := get(t, "dev"); i.State != Running || i.Owner != 0 {
+		t.Errorf("it is %+v", i)
+	}
+	if err := Delete(t.Context(), "dev"); err != nil {
+		t.Fatal(err)
+	}
+}
