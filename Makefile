@@ -12,8 +12,6 @@ LDFLAGS   := -s -w
 # Other flags would recompile everything, Kubernetes included: keep them the same everywhere.
 TESTFLAGS ?= -race
 
-# The control plane that the tests run against: built once, by kopf itself, into the user's cache.
-export KOPF_CONTROLPLANE ?=
 
 .PHONY: help
 help: ## List the targets
@@ -30,11 +28,11 @@ dev: build ## Run an example in the workbench: a cluster, an operator, an object
 
 .PHONY: controlplane
 controlplane: build ## Build the embedded control plane into the user's cache, if it is not there
-	@$(BIN)/kopf cluster prepare
+	@$(BIN)/kopf cluster prepare >/dev/null
 
 .PHONY: test
 test: controlplane ## Run all tests, with the race detector, against the real control plane
-	hack/test $(TESTFLAGS)
+	@hack/test $(TESTFLAGS)
 
 .PHONY: vectors
 vectors: ## Run the recordings of Kopf for Python; VECTORS=DIR names other ones

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/kopf-dev/kopf/devcluster/internal/binary"
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"github.com/kopf-dev/kopf/devcluster/internal/instance"
 )
@@ -64,9 +63,7 @@ func (e embedded) join(ctx context.Context, o Options, c choice) (*Cluster, erro
 
 // run finds or builds the program, and starts it.
 func (e embedded) run(ctx context.Context, name string, o Options, detached bool) (*instance.Process, error) {
-	program, err := binary.Find(ctx, func(p binary.Progress) {
-		o.report(Progress{Phase: Phase(p.Step), Done: p.Done, Total: p.Total, Message: p.Message})
-	})
+	program, err := findProgram(ctx, o)
 	if err != nil {
 		return nil, err
 	}

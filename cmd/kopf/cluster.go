@@ -39,6 +39,7 @@ Your own kubeconfig is never written to; each cluster has one.`,
 		newClusterStopCommand(),
 		newClusterDeleteCommand(),
 		newClusterKubeconfigCommand(),
+		newClusterPrepareCommand(),
 	)
 	return cmd
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/spf13/cobra"
+)
+
+func newClusterPrepareCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prepare",
+		Short: "Build the program of embedded clusters ahead of time",
+		Long: `Build the program of embedded clusters ahead of time, and print its path.
+
+It is built once, on first use, unless it is there already. Images for CI and tests
+that use the kit of sdk/kopftest want it to be there before they begin.`,
+		Example:           "  kopf cluster prepare\n  KOPF_CONTROLPLANE=$(kopf cluster prepare) go test ./...",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			line := newProgressLine(cmd.ErrOrStderr())
+			program, err := devcluster.Prepare(cmd.Context(), devcluster.Options{Progress: line.report})
+			line.end()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), program)
+			return err
+		},
+	}
+}
