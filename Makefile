@@ -8,10 +8,10 @@ BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0
 LDFLAGS   := -s -w
+EXAMPLE   := examples/ephemeral-volume-claims
 
 # Other flags would recompile everything, Kubernetes included: keep them the same everywhere.
 TESTFLAGS ?= -race
-
 
 .PHONY: help
 help: ## List the targets
@@ -23,8 +23,9 @@ build: ## Build kopf into bin/
 	$(GO) build -ldflags="$(LDFLAGS)" -o $(BIN)/kopf ./cmd/kopf
 
 .PHONY: dev
-dev: build ## Run an example in the workbench: a cluster, an operator, an object
-	@$(BIN)/kopf dev ./examples/ephemeral-volume-claims --apply examples/ephemeral-volume-claims/crd.yaml --apply examples/ephemeral-volume-claims/obj.yaml $(if $(shell test -t 1 && echo tty),,--until=settled)
+dev: build ## Run the tutorial's operator in the workbench: a cluster, an operator, an object
+	@if [ -t 1 ]; then until=; else until=--until=settled; fi; \
+	$(BIN)/kopf dev ./$(EXAMPLE) --apply $(EXAMPLE)/crd.yaml --apply $(EXAMPLE)/storage.yaml --apply $(EXAMPLE)/obj.yaml $$until
 
 .PHONY: controlplane
 controlplane: build ## Build the embedded control plane into the user's cache, if it is not there

@@ -63,7 +63,7 @@ func (e embedded) join(ctx context.Context, o Options, c choice) (*Cluster, erro
 
 // run finds or builds the program, and starts it.
 func (e embedded) run(ctx context.Context, name string, o Options, detached bool) (*instance.Process, error) {
-	program, err := findProgram(ctx, o)
+	program, err := locateProgram(ctx, o)
 	if err != nil {
 		return nil, err
 	}

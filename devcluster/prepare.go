@@ -10,11 +10,11 @@ import (
 // of their program: it builds the program if it is not there, which takes some minutes.
 // Of the options it takes Progress.
 func Prepare(ctx context.Context, o Options) (string, error) {
-	return findProgram(ctx, o)
+	return locateProgram(ctx, o)
 }
 
-// findProgram finds the program of the control plane, or builds it.
-func findProgram(ctx context.Context, o Options) (string, error) {
+// locateProgram finds the program of the control plane, or builds it.
+func locateProgram(ctx context.Context, o Options) (string, error) {
 	return binary.Find(ctx, func(p binary.Progress) {
 		o.report(Progress{Phase: Phase(p.Step), Done: p.Done, Total: p.Total, Message: p.Message})
 	})
