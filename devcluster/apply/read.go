@@ -128,6 +128,10 @@ func (d document) decode(isJSON bool) (map[string]any, *SyntaxError) {
 // yamlLine is how the YAML library says where.
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
+// parserError tells the errors for which the YAML library counts lines from 0 (unlike
+// those of its scanner, some of which begin with the same words).
+var parserError = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or|<)`)
+
 // locate finds the line in the file, and the words that remain without it.
 func (d document) locate(err error) (line int, message string) {
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -141,6 +145,9 @@ func (d document) locate(err error) (line int, message string) {
 			line = d.skip + n
 		}
 		message = message[m[1]:]
+		if parserError.MatchString(message) {
+			line++
+		}
 	}
 	for _, noise := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n"} {
 		message = strings.ReplaceAll(message, noise, "")
@@ -177,7 +184,10 @@ func objects(tree map[string]any, file string, line int) ([]Manifest, error) {
 		}
 		return all, nil
 	}
-	switch {
+	name, named, _ := unstructured.NestedFieldNoCopy(tree, "metadata", "name")
+	switch _, isText := name.(string); {
+	case named && !isText:
+		return nil, bad(fmt.Sprintf("the metadata.name is %v, which YAML does not take for a text; put it in quotes", name))
 	case o.GetName() == "" && o.GetGenerateName() != "":
 		return nil, bad("the manifest has a metadata.generateName, which cannot be applied; give it a metadata.name")
 	case o.GetName() == "":

@@ -1,0 +1,194 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// config is that of the cluster that all tests share.
+var config *rest.Config
+
+func TestMain(m *testing.M) {
+	code, err := withCluster(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func withCluster(m *testing.M) (code int, err error) {
+	state, err := os.MkdirTemp("", "apply-test-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(state)) }()
+	if err := os.Setenv("XDG_STATE_HOME", state); err != nil {
+		return 0, err
+	}
+	ctx := context.Background()
+	c, err := devcluster.Open(ctx, devcluster.Options{Provider: devcluster.Embedded, Ephemeral: true})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close(ctx)) }()
+	if config, err = c.RESTConfig(); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+func manifest(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(path, []byte(body), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]ss.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: %[1]ss, singular: %[1]s, kind: %[2]s}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+func TestCustomResourcesAreAppliedTogetherWithTheirDefinition(t *testing.T) {
+	path := manifest(t, `
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: w, namespace: widgets}
+spec: {size: 1}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: widgets}
+---
+`+fmt.Sprintf(definition, "widget", "Widget"))
+	var told []string
+	applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{Applied: func(o apply.Object) { told = append(told, o.Kind) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(applied) != 4 || strings.Join(told, " ") != "CustomResourceDefinition Namespace Widget ConfigMap" {
+		t.Fatalf("applied are %+v, told %q", applied, told)
+	}
+	w := applied[2]
+	if w.Resource.String() != "example.com/v1, Resource=widgets" || w.Namespace != "widgets" || w.Name != "w" || w.UID == "" || w.Generation != 1 || w.Line != 2 || w.File != path {
+		t.Errorf("the widget is %+v", w)
+	}
+	if c := applied[3]; c.Namespace != "default" || applied[1].Namespace != "" {
+		t.Errorf("the namespaces are %q and %q", c.Namespace, applied[1].Namespace)
+	}
+
+	again, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
+	if err != nil || again[2].UID != w.UID || again[2].Generation != 1 {
+		t.Errorf("applied again it is %+v (%v)", again, err)
+	}
+}
+
+func TestTheDefaultNamespaceIsTheCallers(t *testing.T) {
+	path := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: here}}")
+	applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{Namespace: "kube-public"})
+	if err != nil || applied[0].Namespace != "kube-public" {
+		t.Errorf("applied is %+v (%v)", applied, err)
+	}
+}
+
+func TestWhatOthersHaveSetIsTakenOver(t *testing.T) {
+	path := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: shared}, data: {a: file}}")
+	if _, err := apply.Files(t.Context(), config, []string{path}, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps := client.Resource(configMaps).Namespace("default")
+	if _, err := maps.Patch(t.Context(), "shared", "application/merge-patch+json", []byte(`{"data": {"a": "other", "b": "other"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply.Files(t.Context(), config, []string{path}, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := maps.Get(t.Context(), "shared", metav1.GetOptions{})
+	if err != nil || fmt.Sprint(o.Object["data"]) != "map[a:file b:other]" {
+		t.Errorf("it is %v (%v)", o, err)
+	}
+}
+
+func TestRefusalsNameTheObjectAndItsLine(t *testing.T) {
+	for _, test := range []struct {
+		title, body, says string
+		isReason          func(error) bool
+	}{
+		{"a missing namespace", "\n{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: nowhere}}", ":2: ConfigMap x in nowhere: ", apierrors.IsNotFound},
+		{"an unknown kind", "{apiVersion: v1, kind: Nonsense, metadata: {name: x}}", ":1: Nonsense x: the server does not know this kind", nil},
+		{"an unknown group", "{apiVersion: nonsense.example.com/v1, kind: X, metadata: {name: x}}", "does not know this kind", nil},
+		{"an invalid object", "{apiVersion: v1, kind: ConfigMap, metadata: {name: UPPER}}", "ConfigMap UPPER: ", apierrors.IsInvalid},
+		{"an invalid definition", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}}", "CustomResourceDefinition x: ", apierrors.IsInvalid},
+	} {
+		t.Run(test.title, func(t *testing.T) {
+			path := manifest(t, test.body)
+			_, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
+			refused, ok := errors.AsType[*apply.ObjectError](err)
+			if !ok || !strings.Contains(err.Error(), path+":") || !strings.Contains(err.Error(), test.says) {
+				t.Fatalf("the error is %v", err)
+			}
+			if test.isReason != nil && !test.isReason(refused) {
+				t.Errorf("the reason is lost: %v", err)
+			}
+		})
+	}
+}
+
+func TestNothingIsAppliedWhenAFileHasAMistake(t *testing.T) {
+	good := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: untouched}}")
+	if _, err := apply.Files(t.Context(), config, []string{good, manifest(t, "a: b: c")}, apply.Options{}); err == nil {
+		t.Fatal("there is no error")
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Resource(configMaps).Namespace("default").Get(t.Context(), "untouched", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("it is there (%v)", err)
+	}
+}
+
+func TestAStopWhileWaitingForADefinitionIsHeard(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	path := manifest(t, fmt.Sprintf(definition, "gadget", "Gadget"))
+	_, err := apply.Files(ctx, config, []string{path}, apply.Options{Applied: func(apply.Object) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}
