@@ -1,0 +1,143 @@
+// Package claims is the operator of the tutorial: it makes a PersistentVolumeClaim for
+// each EphemeralVolumeClaim, resizes and relabels it with its owner, and has it deleted
+// with its owner.
+package claims
+
+import (
+	"context"
+	"encoding/json"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// Claim is what the handlers read of an EphemeralVolumeClaim.
+type Claim struct {
+	Spec struct {
+		Size string `json:"size"`
+	} `json:"spec"`
+	Status struct {
+		Create struct {
+			Volume string `json:"pvc-name"`
+		} `json:"create"`
+	} `json:"status"`
+}
+
+// Register is what kopf dev and kopf run look for.
+func Register(r *kopf.Registry) {
+	claims := kopf.Resource("kopf.dev/v1", "ephemeralvolumeclaims")
+	kopf.OnCreate(r, claims, create)
+	kopf.OnUpdate(r, claims, resize, kopf.Field("spec.size"))
+	kopf.OnField(r, claims, "metadata.labels", relabel, kopf.When(isUpdate))
+}
+
+// create makes the volume claim. What it leaves in Result is stored on the object, at
+// status.create, and tells the other handlers which claim is theirs.
+func create(ctx context.Context, c *kopf.Change[Claim]) error {
+	if c.Object.Spec.Size == "" {
+		return kopf.Permanentf("spec.size must be set")
+	}
+	claim := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "PersistentVolumeClaim",
+		"spec": map[string]any{
+			"accessModes":      []any{"ReadWriteOnce"},
+			"storageClassName": "ephemeral",
+			"resources":        requests(c.Object.Spec.Size),
+		},
+	}}
+	// In the namespace of its owner, with its name and labels, and deleted with it.
+	kopf.Adopt(claim, c, kopf.Strict())
+
+	volumes, err := volumeClaims(ctx, c.Namespace)
+	if err != nil {
+		return err
+	}
+	_, err = volumes.Create(ctx, claim, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		// An earlier attempt made it, and had no time to say so.
+		c.Logger.Info("the volume claim is there already", "pvc", claim.GetName())
+	case err != nil:
+		return err
+	default:
+		c.Logger.Info("the volume claim is created", "pvc", claim.GetName(), "size", c.Object.Spec.Size)
+	}
+	c.Result = map[string]string{"pvc-name": claim.GetName()}
+	return nil
+}
+
+// resize follows the size. Kubernetes lets a volume grow, but not shrink.
+func resize(ctx context.Context, c *kopf.Change[Claim]) error {
+	if c.Object.Spec.Size == "" {
+		return kopf.Permanentf("spec.size must be set")
+	}
+	c.Logger.Info("resizing", "pvc", c.Object.Status.Create.Volume, "size", c.Object.Spec.Size)
+	return patchVolume(ctx, &c.Request, map[string]any{
+		"spec": map[string]any{"resources": requests(c.Object.Spec.Size)},
+	})
+}
+
+// relabel follows the labels: by the diff, so that a label that the owner has lost is
+// taken away, and one that somebody else put on the volume claim stays.
+func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error {
+	labels := map[string]any{}
+	for _, change := range c.Diff {
+		if keys := change.Keys(); len(keys) == 1 {
+			labels[keys[0]] = change.New // nil removes it
+			continue
+		}
+		// All labels at once: the first came, or the last went.
+		for name := range c.Old {
+			labels[name] = nil
+		}
+		for name, value := range c.New {
+			labels[name] = value
+		}
+	}
+	return patchVolume(ctx, &c.Request, map[string]any{"metadata": map[string]any{"labels": labels}})
+}
+
+// isUpdate keeps relabel from new objects: their volume claims have the labels from the start.
+func isUpdate(c *kopf.FieldChange[map[string]string]) bool { return c.Reason == kopf.ReasonUpdate }
+
+// patchVolume patches the volume claim of an object that has one by now.
+func patchVolume(ctx context.Context, r *kopf.Request, patch map[string]any) error {
+	name := kopf.GetOr(r.Body, "status.create.pvc-name", "")
+	if name == "" {
+		return kopf.Permanentf("the object has no volume claim: its creation has failed")
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	volumes, err := volumeClaims(ctx, r.Namespace)
+	if err != nil {
+		return err
+	}
+	_, err = volumes.Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{})
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		return kopf.Permanentf("%s: %w", name, err) // it will not become better
+	}
+	return err
+}
+
+func requests(size string) map[string]any {
+	return map[string]any{"requests": map[string]any{"storage": size}}
+}
+
+// volumeClaims is a client with the operator's credentials.
+func volumeClaims(ctx context.Context, namespace string) (dynamic.ResourceInterface, error) {
+	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
+	if err != nil {
+		return nil, err
+	}
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	return client.Resource(resource).Namespace(namespace), nil
+}
