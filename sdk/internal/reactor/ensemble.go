@@ -74,7 +74,7 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 			wanted[dimension{res.Key(), ns}] = res
 		}
 	}
-	e.end(func(d dimension) bool { return wanted[d] == nil })
+	e.end(func(d dimension) bool { return wanted[d] == nil }, e.leave)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	served := map[string]bool{}
@@ -99,8 +99,15 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 	e.checkReady()
 }
 
-// end stops streams, and waits until they have.
-func (e *ensemble) end(which func(dimension) bool) {
+// pause ends all streams, and forgets what is queued. What is known of the objects stays:
+// when they are listed again, they are no news.
+func (e *ensemble) pause() {
+	e.end(func(dimension) bool { return true }, func(dimension) {})
+	e.operator.queue.Drop(func(queueing.Key) bool { return true })
+}
+
+// end stops streams, waits until they have, and cleans up behind each.
+func (e *ensemble) end(which func(dimension) bool, clean func(dimension)) {
 	ended := map[dimension]*stream{}
 	e.mu.Lock()
 	for d, s := range e.streams {
@@ -119,7 +126,7 @@ func (e *ensemble) end(which func(dimension) bool) {
 		<-s.done
 		e.operator.reporter.listed(d.String())
 		e.operator.logger.Debug("Stopping the watch-stream for " + d.String() + ".")
-		e.leave(d)
+		clean(d)
 	}
 }
 

@@ -27,7 +27,13 @@ func (o *operator) intent(ctx context.Context, stop context.CancelFunc, in inspe
 	case inspect.IntentStop:
 		stop()
 		return inspect.Reply{OK: true}
+	case inspect.IntentPause, inspect.IntentResume:
+		o.setPaused(in.Kind == inspect.IntentPause)
+		return inspect.Reply{OK: true}
 	case inspect.IntentRetry:
+		if o.paused.Load() {
+			return refuse("the operator is paused")
+		}
 		if in.Object == nil {
 			return refuse("retry: which object?")
 		}
@@ -38,6 +44,26 @@ func (o *operator) intent(ctx context.Context, stop context.CancelFunc, in inspe
 	default:
 		return refuse("this operator does not know how to " + string(in.Kind))
 	}
+}
+
+// setPaused stops the handling of all objects, or continues it. Handlers that run are
+// not interrupted.
+func (o *operator) setPaused(paused bool) {
+	if o.paused.Swap(paused) == paused {
+		return
+	}
+	if paused {
+		o.logger.Info("Handling is paused.")
+	} else {
+		o.logger.Info("Handling is resumed.")
+	}
+	o.reporter.operator(func(op *inspect.Operator) {
+		op.State, op.Reason = inspect.OperatorRunning, ""
+		if paused {
+			op.State, op.Reason = inspect.OperatorPaused, "by the inspector"
+		}
+	})
+	o.signal()
 }
 
 // retryNow makes an object's delayed handlers be attempted at once. It returns why not,

@@ -30,7 +30,7 @@ type observer struct {
 
 	patterns []nspattern.Pattern
 
-	changed    chan struct{} // a definition has, or the namespaces have
+	changed    chan struct{} // a definition has, the namespaces have, or a pause has begun or ended
 	mu         sync.Mutex
 	rescan     bool
 	namespaces map[string]bool // that match the patterns; of no meaning without patterns
@@ -41,9 +41,7 @@ type observer struct {
 
 // observe serves what is to be served, until the context ends.
 func (o *operator) observe(ctx context.Context) error {
-	ob := &observer{
-		operator: o, changed: make(chan struct{}, 1), namespaces: map[string]bool{}, warned: map[string]bool{},
-	}
+	ob := &observer{operator: o, changed: o.changed, namespaces: map[string]bool{}, warned: map[string]bool{}}
 	for _, p := range o.config.Namespaces {
 		ob.patterns = append(ob.patterns, nspattern.Parse(p))
 	}
@@ -126,6 +124,10 @@ func (ob *observer) adjust(ctx context.Context) {
 		}
 	}
 	ob.reporter.serves(resolution.Served, ob.unserved(&resolution))
+	if ob.paused.Load() {
+		ob.ensemble.pause()
+		return
+	}
 	ob.ensemble.adjust(ctx, resolution.Served, ob.served())
 }
 
@@ -143,9 +145,10 @@ func (ob *observer) served() []string {
 	return names
 }
 
-func (ob *observer) signal() {
+// signal makes the observer look at what has changed.
+func (o *operator) signal() {
 	select {
-	case ob.changed <- struct{}{}:
+	case o.changed <- struct{}{}:
 	default: // there is a signal waiting already
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -41,13 +42,16 @@ type operator struct {
 	queue    *queueing.Queue
 	ensemble *ensemble
 	now      func() time.Time
+
+	paused  atomic.Bool   // nothing is to be handled
+	changed chan struct{} // signals to the observer
 }
 
 // Run runs an operator until the context ends; that is no error.
 func Run(ctx context.Context, config Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	o := &operator{config: config, settings: config.Settings, now: time.Now}
+	o := &operator{config: config, settings: config.Settings, now: time.Now, changed: make(chan struct{}, 1)}
 	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, stop, in) })
 	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
 	o.reporter = newReporter(hub, config.Registry)

@@ -91,7 +91,7 @@ func (r *report) seen(c *cycle, finalizer bool) {
 	switch {
 	case !c.changing:
 		r.object.Cause = nil
-	case c.cause.Reason.Handled():
+	case c.cause.Reason.Handled() && !c.resumesNothing():
 		r.begin(c)
 	case r.object.Cause == nil:
 		// Nothing has happened since the operator has started.
@@ -103,6 +103,11 @@ func (r *report) seen(c *cycle, finalizer bool) {
 	}
 	r.decide(c)
 	r.publish()
+}
+
+// resumesNothing tells that the object is there, as it was left, and that no handler cares.
+func (c *cycle) resumesNothing() bool {
+	return c.cause.Reason == handler.ReasonResume && len(c.handlers.Selected(handler.Changing, c.cause)) == 0
 }
 
 // begin makes the cause the current one, unless it is the continuation of it.

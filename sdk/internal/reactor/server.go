@@ -39,8 +39,8 @@ func (o *operator) server(res *resource.Resource) *server {
 // process handles what is new of an object. It is the queue's processor.
 func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing.Later {
 	s := o.ensemble.server(batch.Key.Resource)
-	if s == nil {
-		return nil // not served any more
+	if s == nil || o.paused.Load() {
+		return nil // what is not handled now will be listed again
 	}
 	newest := batch.Newest
 	memory := o.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed)
