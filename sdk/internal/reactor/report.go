@@ -95,7 +95,7 @@ func (r *report) seen(c *cycle, finalizer bool) {
 		r.begin(c)
 	case r.object.Cause == nil:
 		// Nothing has happened since the operator has started.
-		r.object.Cause = &inspect.Cause{Reason: string(c.cause.Reason), Seen: c.now(), Version: c.object.ResourceVersion, Done: c.now()}
+		r.object.Cause = &inspect.Cause{Reason: string(handler.ReasonNoop), Seen: c.now(), Version: c.object.ResourceVersion, Done: c.now()}
 	default:
 		// What was handled last remains to be shown.
 		r.publish()
