@@ -1,0 +1,104 @@
+// Package layering holds what an operator links in, and which part of the engine may use
+// which, against lists in testdata. A longer list is a decision: each dependency costs
+// every operator's binary, its relinking after every save, and its go.sum.
+package layering
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kopf-dev/kopf/sdk"
+
+// public are the packages that operators and tools import.
+var public = []string{module + "/kopf", module + "/inspect"}
+
+// edge are the packages with network and disk behind them; decisions are made elsewhere.
+var edge = []string{"apiclient", "watching", "queueing", "posting", "controlplanetest"}
+
+// golist runs the go command, as it alone knows what is linked in.
+func golist(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.Fields(string(out))
+}
+
+// allowed reads a list, without its comments.
+func allowed(t *testing.T, name string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+func TestOperatorsLinkInOnlyTheModulesOfTheList(t *testing.T) {
+	list := allowed(t, "modules.txt")
+	modules := golist(t, append([]string{"-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, public...)...)
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(modules))) {
+		if path != module && !slices.Contains(list, path) {
+			t.Errorf("%s is not in testdata/modules.txt; see who needs it: go mod why -m %s", path, path)
+		}
+	}
+}
+
+func TestOperatorsLinkInOnlyThePackagesOfTheListOfClientGo(t *testing.T) {
+	list := allowed(t, "client-go.txt")
+	for _, path := range golist(t, append([]string{"-deps"}, public...)...) {
+		if strings.HasPrefix(path, "k8s.io/client-go/") && !slices.Contains(list, strings.TrimPrefix(path, "k8s.io/client-go/")) {
+			t.Errorf("%s is not in testdata/client-go.txt; many packages of client-go pull in all types of the API", path)
+		}
+	}
+}
+
+func TestTheInspectorsProtocolNeedsNothingButTheStandardLibrary(t *testing.T) {
+	for _, path := range golist(t, "-deps", module+"/inspect") {
+		first, _, _ := strings.Cut(path, "/")
+		if strings.Contains(first, ".") && !strings.HasPrefix(path, module) {
+			t.Errorf("%s", path)
+		}
+	}
+}
+
+func TestPureDecisionsDoNoInputAndOutput(t *testing.T) {
+	for _, name := range allowed(t, "pure.txt") {
+		for _, path := range golist(t, "-deps", module+"/internal/"+name) {
+			switch part, mine := strings.CutPrefix(path, module+"/internal/"); {
+			case mine && slices.Contains(edge, part):
+				t.Errorf("%s uses %s, which has the network behind it", name, part)
+			case strings.HasPrefix(path, "k8s.io/client-go"):
+				t.Errorf("%s uses %s", name, path)
+			}
+		}
+	}
+}
+
+func TestTheEdgeKnowsNothingOfHandlers(t *testing.T) {
+	for _, name := range edge {
+		for _, path := range golist(t, "-deps", module+"/internal/"+name) {
+			switch path {
+			case module + "/internal/reactor", module + "/internal/handler", module + "/kopf":
+				t.Errorf("%s uses %s", name, path)
+			}
+		}
+	}
+}
