@@ -57,6 +57,15 @@ func TestEveryFrameFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// sizes to look at. Drawing is all in one goroutine, so the race detector, which is slow,
+// need not see all of them.
+func sizes() (ws, hs []int) {
+	if raceFactor > 1 {
+		return []int{5, 40, 80, 110}, []int{3, 10, 24, 34}
+	}
+	return widths, heights
+}
+
 func everySize(t *testing.T, scenario, walk string, profile colorprofile.Profile) {
 	r := sitWith(t, scenarios[scenario](noon), 80, 24, Options{Title: "./handlers", ClusterStays: true})
 	if scenario == "wide-runes" {
@@ -67,8 +76,9 @@ func everySize(t *testing.T, scenario, walk string, profile colorprofile.Profile
 	}
 	r.paint(profile)
 	r.press(walks[walk]...)
-	for _, w := range widths {
-		for _, h := range heights {
+	ws, hs := sizes()
+	for _, w := range ws {
+		for _, h := range hs {
 			r.tell(tea.WindowSizeMsg{Width: w, Height: h})
 			lines := r.root.draw()
 			if len(lines) != h {

@@ -20,11 +20,12 @@ type resourcesView struct {
 	byState  bool
 	grouped  bool
 
-	rows    []row
-	matched int
-	list    canvas.List
-	cursor  inspect.Ref // the cursor sticks to the object, not to the row
-	layout  layout      // as drawn last
+	rows     []row
+	matched  int
+	filtered string // the filter that the rows are of
+	list     canvas.List
+	cursor   inspect.Ref // the cursor sticks to the object, not to the row
+	layout   layout      // as drawn last
 }
 
 // row is an object, or the head of a group.
@@ -58,6 +59,7 @@ func (v *resourcesView) changed() {
 	}
 	v.endGroup(group, kind)
 	v.stick()
+	v.filtered = v.filter.text
 }
 
 // endGroup writes the head of a group, now that its size is known.
@@ -111,6 +113,9 @@ func (v *resourcesView) stick() {
 		}
 	}
 	v.list.Move(0, len(v.rows))
+	if v.filter.text != v.filtered {
+		v.list.Cursor = 0 // of what one is looking for, the first
+	}
 	wanted := v.cursor
 	v.land(+1)
 	if !v.common.world.listed() {

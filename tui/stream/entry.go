@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
@@ -78,9 +79,9 @@ func (w plainWriter) write(e entry) error {
 	if style != "" {
 		end = theme.Reset
 	}
-	_, err := fmt.Fprintf(w.to, "%s  %-*s  %s%-*s%s  %s\n",
+	line := fmt.Sprintf("%s  %-*s  %s%-*s%s  %s",
 		e.Time.Local().Format(time.TimeOnly), nounWidth, e.Noun, style, stateWidth, canvas.Clean(e.State), end, canvas.Clean(e.What))
-	if err != nil {
+	if _, err := fmt.Fprintln(w.to, strings.TrimRight(line, " ")); err != nil {
 		return fmt.Errorf("writing the stream: %w", err)
 	}
 	return nil

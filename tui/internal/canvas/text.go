@@ -32,7 +32,7 @@ func Clean(s string) string {
 	if isPlain(s) {
 		return s
 	}
-	s = strings.ToValidUTF8(ansi.Strip(s), "?")
+	s = ansi.Strip(strings.ToValidUTF8(s, "?"))
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r' || r == '\u2028' || r == '\u2029':
