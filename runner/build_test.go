@@ -202,3 +202,17 @@ func TestFoldersOfDeadProcessesAreSweptAndOthersAreNot(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestASyntaxErrorAheadOfRegisterIsTheCompilersToReport(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a/a.go": "package a\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\nvar broken = \"\n\nfunc Register(r *kopf.Registry) {}\n",
+	})
+	_, err := build(t, dir, "./a")
+	failure, ok := errors.AsType[*BuildFailure](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	if len(failure.Errors) == 0 || failure.Errors[0].Line != 5 {
+		t.Errorf("got %s", err)
+	}
+}

@@ -24,11 +24,12 @@ func findEntry(p *listed, display func(path string) string) (entry, error) {
 	var e entry
 	files := token.NewFileSet()
 	for _, name := range append(p.GoFiles[:len(p.GoFiles):len(p.GoFiles)], p.CgoFiles...) {
-		// A file with a syntax error is the compiler's to report; what could be read counts.
 		file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 		if file == nil {
 			return entry{}, &PackageError{Pattern: p.ImportPath, Reason: err.Error()}
 		}
+		// A syntax error may hide what comes after it: that is the compiler's to report.
+		e.register = e.register || err != nil
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok {
@@ -41,7 +42,7 @@ func findEntry(p *listed, display func(path string) string) (entry, error) {
 				e.main = true
 			case fn.Recv == nil && fn.Name.Name == "Register":
 				if !mayRegister(file, fn) {
-					return entry{}, &SignatureError{File: display(at.Filename), Line: at.Line, Got: signature(fn)}
+					return entry{}, &SignatureError{File: display(at.Filename), Line: at.Line, Column: at.Column, Got: signature(fn)}
 				}
 				e.register = true
 			case fn.Name.Name == "Register":
