@@ -199,6 +199,12 @@ func TestTheMouseSelectsAndOpens(t *testing.T) {
 	r.cursorOn("tmp-build") // six rows further
 }
 
+func TestAnEscapeThatIsTypedFastIsNotTakenForAlt(t *testing.T) {
+	r := sit(t, "normal", 80, 24).press("w")
+	r.tell(tea.KeyPressMsg{Code: '2', Mod: tea.ModAlt})
+	r.sees("7 handlers")
+}
+
 func TestProblemsOnlyAndTheFilterMeetEachOther(t *testing.T) {
 	sit(t, "normal", 80, 24).press("!").sees("3 of 11").seesNot("ml-train").
 		press("/").write("web").sees("1 of 11").

@@ -104,6 +104,11 @@ func (r *root) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			r.toast.good(r.common.now, msg.what)
 		}
 	case tea.KeyPressMsg:
+		if msg.Mod == tea.ModAlt {
+			// Terminals send the same for alt and a key as for escape and a key in
+			// quick succession. Nothing here is done with alt.
+			return r, tea.Batch(r.key("esc", ""), r.key(string(msg.Code), string(msg.Code)))
+		}
 		return r, r.key(msg.String(), msg.Text)
 	case tea.PasteMsg:
 		return r, r.paste(msg.Content)
