@@ -52,9 +52,10 @@ const registerTemplate = `
 
 // SignatureError tells that a function Register is not as it must be.
 type SignatureError struct {
-	File string // as a person would write it
-	Line int
-	Got  string // "func(r kopf.Registry) error"
+	File   string // as a person would write it
+	Line   int
+	Column int
+	Got    string // "func(r kopf.Registry) error"
 }
 
 func (e *SignatureError) Error() string {

@@ -98,7 +98,7 @@ func TestARegisterWithAnotherSignatureIsToldTheWantedOne(t *testing.T) {
 			if !ok {
 				t.Fatal(err)
 			}
-			if want := (SignatureError{File: "a/a.go", Line: 5, Got: got}); *bad != want {
+			if want := (SignatureError{File: "a/a.go", Line: 5, Column: 1, Got: got}); *bad != want {
 				t.Error(cmp.Diff(want, *bad))
 			}
 		})

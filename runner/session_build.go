@@ -194,7 +194,7 @@ func buildErrors(err error) []BuildError {
 		return failure.Errors
 	}
 	if bad, ok := errors.AsType[*SignatureError](err); ok {
-		return []BuildError{{File: bad.File, Line: bad.Line, Message: "Register is a " + bad.Got + "; it must be func(*kopf.Registry)"}}
+		return []BuildError{{File: bad.File, Line: bad.Line, Column: bad.Column, Message: "Register is a " + bad.Got + "; it must be func(*kopf.Registry)"}}
 	}
 	return []BuildError{{Message: err.Error()}}
 }

@@ -44,7 +44,7 @@ one that kopf cluster has started, or with its own, which ends with it.
 
   # The same facts as lines, ending by itself
   kopf dev ./handlers --apply crd.yaml --apply example.yaml --until=settled | cat`,
-		Args: cobra.MinimumNArgs(1),
+		Args: wantPackages,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

@@ -59,6 +59,14 @@ func (f *operatorFlags) add(cmd *cobra.Command) {
 	completeWith(cmd, "log-format", "full", "plain", "json")
 }
 
+// wantPackages are the arguments of kopf dev and kopf run.
+func wantPackages(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("which package? Such as: %s ./handlers", cmd.CommandPath())
+	}
+	return nil
+}
+
 // check finds what makes no sense before anything is started. The manifests are read for
 // that, too: a mistake in them is not to be told after the cluster has come up.
 func (f *operatorFlags) check(cmd *cobra.Command) error {

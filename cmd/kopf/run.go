@@ -37,7 +37,7 @@ one that kopf cluster has started, or with its own, which ends with it.
 
   # With a cluster of yours, in two namespaces
   kopf run ./handlers --context=staging -n app-one -n app-two`,
-		Args: cobra.MinimumNArgs(1),
+		Args: wantPackages,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -100,7 +100,9 @@ type teller struct {
 }
 
 func (t *teller) progress(p devcluster.Progress) {
-	if t.flags.quiet {
+	// In a log that stays, what takes a second is told by its result.
+	brief := p.Phase == devcluster.PhaseStart || p.Phase == devcluster.PhaseConnect
+	if t.flags.quiet || brief && !t.line.live {
 		return
 	}
 	t.mu.Lock()
