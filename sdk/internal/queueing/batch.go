@@ -10,7 +10,8 @@ type Batch struct {
 	// this resource; else just the newest.
 	Events []watching.Event
 
-	// Newest is the last of the events.
+	// Newest is the last of the events, or the newest version known before if there are
+	// none: the object is worked on again.
 	Newest watching.Event
 
 	// Listed tells if any of the events since the previous batch was of a listing, though

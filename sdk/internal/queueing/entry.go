@@ -24,6 +24,9 @@ type entry struct {
 	listed bool             // one of them was of a listing
 	folded int              // events that were replaced by newer ones
 
+	newest watching.Event // the version in work, or to be worked on again; else none
+	again  bool           // it is to be worked on even without events
+
 	due   *Later // what to do when a worker comes, if there are no events
 	later *Later // what to do when the timer ends
 	timer *time.Timer

@@ -30,7 +30,9 @@ func KeyOf(resource string, object *wire.Object) Key {
 // then it is forgotten, as whoever gets that event will decide anew.
 type Later struct {
 	After time.Duration
-	Do    func(ctx context.Context)
+
+	// Do is what to do. If it is nil, the object is worked on again, in its newest version.
+	Do func(ctx context.Context)
 }
 
 // Processor works on an object. The context is cancelled when the time to exit is over.
@@ -108,6 +110,42 @@ func (q *Queue) Put(resource string, event watching.Event) {
 	}
 }
 
+// Again makes an object be worked on once more, as if its time had come: now if it waits
+// for a moment, else after what goes on, which is told by its pressure. The version is
+// that of the event only if the queue knows no newer one.
+func (q *Queue) Again(resource string, event watching.Event) {
+	key := KeyOf(resource, event.Object)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return
+	}
+	e := q.entries[key]
+	if e == nil {
+		e = &entry{key: key}
+		q.entries[key] = e
+	}
+	switch e.state {
+	case running:
+		e.again = true
+		e.press()
+	case waiting:
+		q.unschedule(e)
+		fallthrough
+	case idle:
+		if e.newest.Object == nil {
+			e.newest = event
+		}
+		e.again = true
+		q.enqueue(e)
+	case ready: // its turn comes anyway
+		if e.newest.Object == nil {
+			e.newest = event
+		}
+		e.again = true
+	}
+}
+
 // Drop forgets what is queued or scheduled for some objects. Work in progress goes on.
 func (q *Queue) Drop(match func(Key) bool) {
 	q.mu.Lock()
@@ -127,8 +165,10 @@ func (q *Queue) drop(e *entry) {
 		delete(q.entries, e.key)
 	case ready:
 		// It stays in the row, with nothing to do when its turn comes.
-		e.due = nil
-	case running, idle:
+		e.due, e.again = nil, false
+	case running:
+		e.again = false
+	case idle:
 	}
 }
 

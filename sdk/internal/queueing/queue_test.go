@@ -2,7 +2,6 @@ package queueing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -190,29 +189,6 @@ func TestPressureIsThereEvenIfItIsAskedForLate(t *testing.T) {
 	})
 }
 
-func TestLaterIsDoneUnlessAnEventComesFirst(t *testing.T) {
-	var log journal
-	later := func(what string) *Later {
-		return &Later{After: time.Minute, Do: func(context.Context) { log.add("later " + what) }}
-	}
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
-		log.add("batch " + b.Newest.Object.ResourceVersion)
-		return later(b.Newest.Object.ResourceVersion)
-	}}, func(t *testing.T, q *Queue) {
-		q.Put("pods", event("", "a", "1"))
-		time.Sleep(time.Second)
-		if got := q.Stats(); got != (Stats{Waiting: 1}) {
-			t.Errorf("%+v", got)
-		}
-		q.Put("pods", event("MODIFIED", "a", "2"))
-		time.Sleep(time.Hour)
-		log.check(t, "batch 1", "batch 2", "later 2")
-		if q.remembered() != 0 || q.Stats() != (Stats{}) {
-			t.Errorf("%+v", q.Stats())
-		}
-	})
-}
-
 func TestDroppedObjectsAreNotWorkedOnAnyMore(t *testing.T) {
 	var calls atomic.Int32
 	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Later {
@@ -230,148 +206,6 @@ func TestDroppedObjectsAreNotWorkedOnAnyMore(t *testing.T) {
 		if calls.Load() != 2 {
 			t.Error(calls.Load())
 		}
-	})
-}
-
-func TestTheWorkerLimitHoldsForSleepersToo(t *testing.T) {
-	var now, most atomic.Int32
-	bubble(t, Options{WorkerLimit: 3, Process: func(_ context.Context, b *Batch) *Later {
-		b.Yield()
-		most.Store(max(most.Load(), now.Add(1)))
-		time.Sleep(time.Second)
-		now.Add(-1)
-		return nil
-	}}, func(t *testing.T, q *Queue) {
-		for i := range 10 {
-			q.Put("pods", event("", fmt.Sprint(i), "1"))
-		}
-		time.Sleep(time.Minute)
-		if most.Load() != 3 || q.Stats() != (Stats{}) {
-			t.Error(most.Load(), q.Stats())
-		}
-	})
-}
-
-func TestHandlersThatSleepDoNotKeepOthersWaiting(t *testing.T) {
-	const objects = 5000
-	var started atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
-		started.Add(1)
-		time.Sleep(time.Hour)
-		return nil
-	}}, func(t *testing.T, q *Queue) {
-		for i := range objects {
-			q.Put("pods", event("", fmt.Sprint(i), "1"))
-		}
-		time.Sleep(3 * time.Second)
-		if got := started.Load(); got != objects {
-			t.Errorf("%d of %d have begun", got, objects)
-		}
-		time.Sleep(2 * time.Hour)
-	})
-}
-
-func TestQuickHandlersShareFewWorkers(t *testing.T) {
-	const objects = 5000
-	var now, most, done atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
-		most.Store(max(most.Load(), now.Add(1)))
-		time.Sleep(time.Millisecond)
-		now.Add(-1)
-		done.Add(1)
-		return nil
-	}}, func(t *testing.T, q *Queue) {
-		for i := range objects {
-			q.Put("pods", event("", fmt.Sprint(i), "1"))
-		}
-		time.Sleep(time.Minute)
-		if done.Load() != objects || most.Load() > elasticBase {
-			t.Errorf("%d done by %d workers", done.Load(), most.Load())
-		}
-	})
-}
-
-func TestAFewSlowHandlersDoNotTakeThePlacesOfQuickOnes(t *testing.T) {
-	var done atomic.Int32
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
-		if b.Key.Resource == "slow" {
-			b.Yield()
-			time.Sleep(time.Hour)
-			return nil
-		}
-		time.Sleep(time.Millisecond)
-		done.Add(1)
-		return nil
-	}}, func(t *testing.T, q *Queue) {
-		for i := range elasticBase * 2 {
-			q.Put("slow", event("", fmt.Sprint(i), "1"))
-		}
-		q.Put("quick", event("", "q", "1"))
-		time.Sleep(elasticTick / 2)
-		if done.Load() != 1 {
-			t.Error("the quick one waits")
-		}
-		time.Sleep(2 * time.Hour)
-	})
-}
-
-func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls, cancelled atomic.Int32
-		q := New(t.Context(), Options{WorkerLimit: 1, Process: func(ctx context.Context, _ *Batch) *Later {
-			calls.Add(1)
-			select {
-			case <-ctx.Done():
-				cancelled.Add(1)
-			case <-time.After(time.Second):
-			}
-			return &Later{After: time.Second, Do: func(context.Context) { t.Error("done after the end") }}
-		}})
-		q.Put("pods", event("", "a", "1"))
-		q.Put("pods", event("", "b", "1"))
-		synctest.Wait()
-		begin := time.Now()
-		if err := q.Stop(); err != nil {
-			t.Error(err)
-		}
-		q.Put("pods", event("", "c", "1"))
-		if calls.Load() != 1 || cancelled.Load() != 0 || time.Since(begin) != time.Second {
-			t.Errorf("%d calls, %d cancelled, %s", calls.Load(), cancelled.Load(), time.Since(begin))
-		}
-	})
-}
-
-func TestStopCancelsWorkThatTakesTooLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := New(t.Context(), Options{Process: func(ctx context.Context, _ *Batch) *Later {
-			<-ctx.Done()
-			return nil
-		}})
-		q.Put("pods", event("", "a", "1"))
-		synctest.Wait()
-		begin := time.Now()
-		if err := q.Stop(); err != nil || time.Since(begin) != DefaultExitTimeout {
-			t.Error(err, time.Since(begin))
-		}
-	})
-}
-
-func TestStopTellsWhichWorkIgnoresTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var wg sync.WaitGroup
-		q := New(t.Context(), Options{ExitTimeout: -1, Process: func(context.Context, *Batch) *Later {
-			defer wg.Done()
-			time.Sleep(time.Hour)
-			return nil
-		}})
-		wg.Add(1)
-		q.Put("pods", event("", "a", "1"))
-		synctest.Wait()
-		abandoned, ok := errors.AsType[*AbandonedError](q.Stop())
-		if !ok || !slices.Equal(abandoned.Keys, []Key{{"pods", "a"}}) {
-			t.Error(abandoned)
-		}
-		wg.Wait()
 	})
 }
 

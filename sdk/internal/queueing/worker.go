@@ -1,6 +1,10 @@
 package queueing
 
-import "time"
+import (
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
 
 // worker is a goroutine that works on one object after another.
 type worker struct {
@@ -69,15 +73,18 @@ func (q *Queue) work(w *worker) {
 
 // process works on an object, with the lock released meanwhile.
 func (q *Queue) process(w *worker, e *entry) {
-	events, due := e.events, e.due
-	batch := &Batch{Key: e.key, Events: events, Listed: e.listed, Folded: e.folded, queue: q, entry: e, worker: w}
+	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Folded: e.folded, queue: q, entry: e, worker: w}
+	if n := len(e.events); n > 0 {
+		batch.Newest = e.events[n-1]
+	}
+	due, again := e.due, e.again
 	e.clear()
+	e.newest, e.again = batch.Newest, false
 	e.due, e.state, e.pressure, e.pressed = nil, running, nil, false
 
 	var later *Later
 	switch {
-	case len(events) > 0:
-		batch.Newest = events[len(events)-1]
+	case len(batch.Events) > 0 || again:
 		q.mu.Unlock()
 		later = q.options.Process(q.ctx, batch)
 		q.mu.Lock()
@@ -90,7 +97,7 @@ func (q *Queue) process(w *worker, e *entry) {
 	switch {
 	case q.stopped:
 		delete(q.entries, e.key)
-	case len(e.events) > 0:
+	case len(e.events) > 0 || e.again:
 		// To the end of the row, and without another worker: this one goes on with the row.
 		e.state = ready
 		q.ready.push(e)
@@ -106,6 +113,9 @@ func (q *Queue) process(w *worker, e *entry) {
 func (q *Queue) schedule(e *entry, later *Later) {
 	e.state, e.later = waiting, later
 	q.waiting++
+	if later.Do != nil {
+		e.newest = watching.Event{} // thousands of objects may wait: only what is needed is kept
+	}
 	e.timer = time.AfterFunc(max(0, later.After), func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -114,7 +124,11 @@ func (q *Queue) schedule(e *entry, later *Later) {
 			return
 		}
 		q.unschedule(e)
-		e.due = later
+		if later.Do == nil {
+			e.again = true
+		} else {
+			e.due = later
+		}
 		q.enqueue(e)
 	})
 }
