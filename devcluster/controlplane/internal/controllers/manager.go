@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	cloudnames "k8s.io/cloud-provider/names"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
@@ -21,9 +20,6 @@ import (
 var unwanted = []string{
 	names.GarbageCollectorController,
 	names.NodeIpamController,
-	cloudnames.NodeRouteController,
-	cloudnames.ServiceLBController,
-	cloudnames.CloudNodeLifecycleController,
 	names.PersistentVolumeAttachDetachController,
 	names.PersistentVolumeExpanderController,
 }
