@@ -1,0 +1,33 @@
+package kopf
+
+import "github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+
+// A Lifecycle chooses which of the handlers that are due to run in this cycle, and in
+// which order; the others wait for the next one. It gets at least one, in the order of
+// registration, and returns at least one of them. Package lifecycle has the usual ones.
+// It is called by many goroutines at the same time.
+type Lifecycle func([]Due) []Due
+
+// Due is a handler that is due.
+type Due struct {
+	ID    string
+	Retry int // 0 before the first attempt
+}
+
+func (l Lifecycle) engine() lifecycle.Func {
+	if l == nil {
+		return lifecycle.ASAP
+	}
+	return func(due []lifecycle.Due) []lifecycle.Due {
+		public := make([]Due, len(due))
+		for i, d := range due {
+			public[i] = Due{ID: d.ID, Retry: d.Retries}
+		}
+		chosen := l(public)
+		out := make([]lifecycle.Due, len(chosen))
+		for i, d := range chosen {
+			out[i] = lifecycle.Due{ID: d.ID, Retries: d.Retry}
+		}
+		return out
+	}
+}

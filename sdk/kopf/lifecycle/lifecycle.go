@@ -1,0 +1,45 @@
+// Package lifecycle has choices of which handlers to run in a cycle, to be set as
+// Settings.Execution.Lifecycle. See the chapter "Handlers" of Kopf's documentation.
+package lifecycle
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// ASAP runs one handler in a cycle, that with the fewest retries, so that a handler that
+// fails does not hold up the others. It is the default.
+func ASAP(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.ASAP) }
+
+// AllAtOnce runs all handlers in the order of registration.
+func AllAtOnce(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.AllAtOnce) }
+
+// OneByOne runs one handler in a cycle, in the order of registration.
+func OneByOne(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.OneByOne) }
+
+// Randomized runs one handler in a cycle, any.
+func Randomized(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.Randomized) }
+
+// Shuffled runs all handlers in a random order.
+func Shuffled(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.Shuffled) }
+
+func choose(due []kopf.Due, by lifecycle.Func) []kopf.Due {
+	all := make([]lifecycle.Due, len(due))
+	for i, d := range due {
+		all[i] = lifecycle.Due{ID: d.ID, Retries: d.Retry}
+	}
+	chosen := by(all)
+	out := make([]kopf.Due, len(chosen))
+	for i, d := range chosen {
+		out[i] = kopf.Due{ID: d.ID, Retry: d.Retries}
+	}
+	return out
+}
+
+var (
+	_ kopf.Lifecycle = ASAP
+	_ kopf.Lifecycle = AllAtOnce
+	_ kopf.Lifecycle = OneByOne
+	_ kopf.Lifecycle = Randomized
+	_ kopf.Lifecycle = Shuffled
+)

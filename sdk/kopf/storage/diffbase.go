@@ -1,0 +1,59 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// Essence implements [kopf.DiffBaseStorage].
+func (s AnnotationsDiffBase) Essence(_ *kopf.Object, essence map[string]any) map[string]any {
+	return essenceOf(s.engine(), essence)
+}
+
+// Fetch implements [kopf.DiffBaseStorage].
+func (s AnnotationsDiffBase) Fetch(_ context.Context, body *kopf.Object) (map[string]any, error) {
+	return s.engine().Fetch(treeOf(body))
+}
+
+// Store implements [kopf.DiffBaseStorage].
+func (s AnnotationsDiffBase) Store(_ context.Context, body *kopf.Object, essence map[string]any, patch *kopf.Patch) error {
+	return storeBase(s.engine(), body, essence, patch)
+}
+
+// Essence implements [kopf.DiffBaseStorage].
+func (s StatusDiffBase) Essence(_ *kopf.Object, essence map[string]any) map[string]any {
+	return essenceOf(s.engine(), essence)
+}
+
+// Fetch implements [kopf.DiffBaseStorage].
+func (s StatusDiffBase) Fetch(_ context.Context, body *kopf.Object) (map[string]any, error) {
+	return s.engine().Fetch(treeOf(body))
+}
+
+// Store implements [kopf.DiffBaseStorage].
+func (s StatusDiffBase) Store(_ context.Context, body *kopf.Object, essence map[string]any, patch *kopf.Patch) error {
+	return storeBase(s.engine(), body, essence, patch)
+}
+
+// asked is what an essence can have beyond the usual: handlers have asked for it, so it
+// stays.
+var asked = []fieldpath.Path{{"apiVersion"}, {"kind"}, {"metadata"}, {"status"}}
+
+func essenceOf(s diffbase.Storage, essence map[string]any) map[string]any {
+	return s.Essence(essence, asked)
+}
+
+func storeBase(s diffbase.Storage, body *kopf.Object, essence map[string]any, p *kopf.Patch) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		raw = nil
+	}
+	return s.Store(treeOf(body), raw, essence, nil, patchOf(p))
+}
