@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -55,6 +56,16 @@ func (v *decisionList) changed() {
 			break
 		}
 	}
+	// Those it is called for come first, as everywhere.
+	slices.SortStableFunc(v.rows, func(a, b decision) int {
+		switch x, y := isOut(a.state), isOut(b.state); {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
 	if at := v.list.Cursor; at < len(v.rows) && same(v.rows[at].object.Ref, v.cursor) {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/internal/canvas"
 	"github.com/kopf-dev/kopf/tui/internal/theme"
 )
 
@@ -137,7 +138,7 @@ func (r *root) View() tea.View {
 	v := tea.NewView(r.frame)
 	v.AltScreen = true
 	v.MouseMode = tea.MouseModeCellMotion
-	v.WindowTitle = "kopf " + r.title()
+	v.WindowTitle = "kopf " + canvas.Clean(r.title())
 	return v
 }
 
@@ -174,6 +175,9 @@ func (r *root) view() view {
 
 // open goes to a numbered view.
 func (r *root) open(id viewID) {
+	if r.object == nil && r.current == id {
+		r.handlers.decisions = nil // one is there already: so it is the view itself that is meant
+	}
 	r.object = nil
 	r.current = id
 }

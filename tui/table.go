@@ -36,7 +36,8 @@ func init() {
 		{key: "f", name: "follow the log, or hold it", short: "follow", place: inLog, group: looks, do: followLog},
 		{key: "v", name: "level of the log", short: "level", place: inLog, group: looks, do: changeLevel},
 
-		{key: "/", name: "filter", short: "filter", place: inResources | inHandlers | inDecisions | inLog | inObject, group: goes, whyNot: noFilter, do: typeFilter},
+		{key: "/", name: "filter", short: "filter", place: inResources | inHandlers | inDecisions | inLog, group: goes, do: typeFilter},
+		{key: "/", name: "filter the log", place: inObject, group: goes, whyNot: noFilter, do: typeFilter},
 		{key: "1", name: "view: Resources", place: everywhere, group: goes, do: openView(viewResources)},
 		{key: "2", name: "view: Handlers", place: everywhere, group: goes, do: openView(viewHandlers)},
 		{key: "7", name: "view: Log", place: everywhere, group: goes, do: openView(viewLog)},

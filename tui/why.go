@@ -62,7 +62,7 @@ func (c *common) drawCause(p *canvas.Pane, o *inspect.Object) {
 		l.Put(theme.Dim, " · done "+words.Back(c.since(cause.Done)))
 	}
 	p.End(l)
-	if len(cause.Diff) == 0 {
+	if len(cause.Diff) == 0 && !cause.First {
 		p.End(label("changed").Put(theme.Dim, "nothing that counts since it was last handled"))
 	}
 	for i, d := range cause.Diff {
