@@ -82,7 +82,7 @@ func (x *examples) events(r *kopf.Registry) {
 	kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("normal_event_fn"))
 }
 
-// filtering has a handler of deletions where the example has a daemon with the same filter:
+// filtering has a handler of deletions where the example has a daemon for the same objects:
 // both need the finalizer for as long as the field has its value.
 func (x *examples) filtering(r *kopf.Registry) {
 	says := func(words string) func(*change) error {
@@ -113,5 +113,5 @@ func (x *examples) filtering(r *kopf.Registry) {
 	kopf.OnUpdate(r, kexes, x.noted("update_with_field_change_satisfied", succeed), kopf.ID("update_with_field_change_satisfied"),
 		kopf.Field("spec.field"), kopf.From("value"), kopf.To("changed"))
 	kopf.OnDelete(r, kexes, x.noted("daemon_with_field", succeed), kopf.ID("daemon_with_field"),
-		kopf.Field("spec.field"), kopf.Value("value"))
+		kopf.When(func(o *kopf.Object) bool { return o.Get("spec.field") == "value" }))
 }

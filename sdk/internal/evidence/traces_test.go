@@ -187,7 +187,7 @@ var (
 // spoken is a line of the log. Of the differences, it takes what has no place in a message
 // of a structured log: the differences of an object are an attribute.
 func spoken(level, line string) string {
-	line, _, _ = strings.Cut(line, " diff: ")
+	line, _, _ = strings.Cut(line, ": ((")
 	return level + " " + durations.ReplaceAllString(line, "N seconds")
 }
 
