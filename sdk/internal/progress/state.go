@@ -159,6 +159,10 @@ func (r Record) after(o outcome.Outcome, now time.Time) Record {
 
 // message returns the text of an error, or at least its type.
 func message(err error) string {
+	// The exception by which sub-handlers make Python's operators come back has no message.
+	if _, ok := err.(*outcome.ChildrenRetry); ok { //nolint:errorlint // one that was wrapped has words of its own
+		return "None"
+	}
 	if text := err.Error(); text != "" {
 		return text
 	}

@@ -109,10 +109,12 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 	if err := c.checkPruned(p, made); err != nil {
 		return changed, err
 	}
-	// An object without finalizers that is being deleted is gone, and so is its stream.
-	if !c.release || !made.Deleting {
-		c.memory.wrote, c.memory.deadline = made.ResourceVersion, c.now().Add(c.settings.ConsistencyTimeout)
+	if c.release && made.Deleting && result.Remaining == nil {
+		// The object is gone, unless others hold it: no version of it is to be waited for.
+		c.memory.released = true
+		return true, nil
 	}
+	c.memory.wrote, c.memory.deadline = made.ResourceVersion, c.now().Add(c.settings.ConsistencyTimeout)
 	return changed || made.ResourceVersion != object.ResourceVersion, nil
 }
 

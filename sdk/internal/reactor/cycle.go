@@ -117,6 +117,9 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 	handled := c.changing
 	switch {
 	case c.event == watching.Deleted:
+	case deleting && blocked && c.memory.released:
+		// An older version: without its records, as they were purged before the finalizer.
+		handled = false
 	case needed && !blocked && !deleting:
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.")
 		finalizer.Block(c.patch, c.settings.Finalizer)

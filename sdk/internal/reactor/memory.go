@@ -23,6 +23,10 @@ type memory struct {
 	// do not resume the object again.
 	handled bool
 
+	// released tells that the object is being deleted and that the finalizer was taken off:
+	// versions that still have it are old.
+	released bool
+
 	throttle throttle.Throttler
 
 	// wrote is the version that the operator's last patch has made, until it is seen
