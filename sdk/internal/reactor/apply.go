@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/pyjson"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
@@ -26,11 +27,14 @@ const patchTimeout = 5 * time.Second
 // a change makes a new event, and the next cycle takes care of the delays.
 func (c *cycle) apply(ctx context.Context, delays []time.Duration) (*queueing.Later, error) {
 	delay, delayed := shortest(delays)
-	changed := false
-	if !c.patch.Empty() {
-		if err := c.settings.Progress.Touch(c.tree, "", c.patch); err != nil {
+	if !c.patch.Empty() || !c.marks.Empty() {
+		if err := c.progress.Touch(c.seen, "", c.marks); err != nil {
 			return nil, err
 		}
+	}
+	c.collect()
+	changed := false
+	if !c.patch.Empty() {
 		var err error
 		if changed, err = c.send(ctx, c.patch); err != nil {
 			return nil, err
@@ -65,8 +69,15 @@ func (c *cycle) apply(ctx context.Context, delays []time.Duration) (*queueing.La
 // touch makes a change that means nothing, so that there is an event and a new cycle.
 func (c *cycle) touch(ctx context.Context) error {
 	touch := patch.NewPatch()
-	if err := c.settings.Progress.Touch(c.tree, pyjson.FormatTime(c.now()), touch); err != nil {
+	if err := c.progress.Touch(c.seen, pyjson.FormatTime(c.now()), touch); err != nil {
 		return err
+	}
+	c.fit(touch, touch)
+	if touch.Empty() {
+		// There is no room for it, or the progress is stored elsewhere.
+		c.memory.replayed = c.object
+		c.queue.Put(c.resource.Key(), watching.Event{Type: c.event, Object: c.object})
+		return nil
 	}
 	_, err := c.send(ctx, touch)
 	return err
@@ -91,31 +102,48 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 		}
 		return patched, http.StatusOK, nil
 	})
-	if err != nil {
-		return false, fmt.Errorf("patching %s: %w", c.object, err)
+	made, _ := result.Object.(*wire.Object)
+	if made != nil {
+		// Also if a later request has failed: what the earlier ones recorded counts.
+		c.memory.wrote, c.memory.deadline = made.ResourceVersion, c.now().Add(c.settings.ConsistencyTimeout)
 	}
 	switch {
+	case err != nil:
+		return false, fmt.Errorf("patching %s: %w", c.object, err)
 	case result.Gone:
 		c.logger.Debug("Patching was skipped: the object does not exist anymore.")
 		return true, nil
 	case result.Remaining != nil:
 		c.logger.Debug("Patching was postponed: the object has changed meanwhile.")
+		c.memory.remaining = c.remaining(result.Remaining)
 		changed = true
+	case c.release && made != nil && made.Deleting:
+		// The object is gone, unless others hold it: no version of it is to be waited for.
+		c.memory.released, c.memory.wrote = true, ""
+		return true, nil
 	}
-	made, ok := result.Object.(*wire.Object)
-	if !ok || made == nil {
+	if made == nil {
 		return changed, nil
 	}
 	if err := c.checkPruned(p, made); err != nil {
 		return changed, err
 	}
-	if c.release && made.Deleting && result.Remaining == nil {
-		// The object is gone, unless others hold it: no version of it is to be waited for.
-		c.memory.released = true
-		return true, nil
-	}
-	c.memory.wrote, c.memory.deadline = made.ResourceVersion, c.now().Add(c.settings.ConsistencyTimeout)
 	return changed || made.ResourceVersion != object.ResourceVersion, nil
+}
+
+// remaining are the transformations of a patch that could not be applied and belong to
+// the next cycle: those of handlers, which are not called again for them. Each cycle
+// decides on the finalizer anew.
+func (c *cycle) remaining(p *patch.Patch) *patch.Patch {
+	fns := p.Fns()
+	if c.block || c.release {
+		fns = fns[:len(fns)-1] // it is put last
+	}
+	rest := patch.NewPatch()
+	for _, fn := range fns {
+		rest.AddFn(fn)
+	}
+	return rest
 }
 
 // outliving returns a context that ends some time after another one has: what the

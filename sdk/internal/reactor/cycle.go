@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/diff"
+	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
 	"github.com/kopf-dev/kopf/sdk/internal/finalizer"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/progress"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/watching"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -25,12 +27,18 @@ type cycle struct {
 	event  string // its type
 	logger *slog.Logger
 	report *report
-	patch  *patch.Patch
+	patch  *patch.Patch // what handlers have changed; in the end with the marks
+
+	marks    *patch.Patch     // what the operator writes about its own work
+	seen     map[string]any   // the tree as the storages see it
+	progress progress.Storage // for this cycle, as the next
+	diffbase diffbase.Storage
 
 	cause    *handler.Cause // of state-tracking handlers; always set
 	changing bool           // the cause is of interest to them
 	hurry    bool           // delayed handlers are due now
 	finished bool           // nothing is left to do about the cause
+	block    bool           // the finalizer is being added
 	release  bool           // the finalizer is being removed
 }
 
@@ -46,11 +54,16 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 		return nil, fmt.Errorf("the object does not decode: %w", err)
 	}
 	defer c.object.Forget()
+	c.bind(ctx)
 
 	if left := memory.asleep.Sub(c.now()); left > 0 {
 		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()))
 	}
 	memory.asleep = time.Time{}
+	if memory.remaining != nil {
+		c.patch.Append(memory.remaining)
+		memory.remaining = nil
+	}
 	if err := c.watch(ctx, batch.Events); err != nil {
 		return nil, err
 	}
@@ -123,11 +136,15 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 	case needed && !blocked && !deleting:
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.")
 		finalizer.Block(c.patch, c.settings.Finalizer)
-		handled = false
+		c.block, handled = true, false
 	case !needed && blocked:
 		c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")
 		finalizer.Allow(c.patch, c.settings.Finalizer)
 		c.release, handled = true, false
+	case deleting && blocked && c.memory.deleted:
+		// The handlers are done, and their records purged: only the finalizer could not be removed.
+		c.allow()
+		handled = false
 	}
 	c.report.seen(c, blocked)
 	if !handled {
@@ -143,24 +160,30 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		return nil, err
 	}
 	if deleting && blocked && len(delays) == 0 && c.event != watching.Deleted {
-		c.logger.Debug("Removing the finalizer, thus allowing the actual deletion.")
-		finalizer.Allow(c.patch, c.settings.Finalizer)
-		c.release = true
+		c.memory.deleted = true
+		c.allow()
 	}
 	return delays, nil
 }
 
+// allow lets the object go when all handlers are done with it.
+func (c *cycle) allow() {
+	c.logger.Debug("Removing the finalizer, thus allowing the actual deletion.")
+	finalizer.Allow(c.patch, c.settings.Finalizer)
+	c.release = true
+}
+
 // detect makes the cause.
 func (c *cycle) detect() error {
-	old, err := c.settings.DiffBase.Fetch(c.tree)
+	old, err := c.diffbase.Fetch(c.seen)
 	if err != nil {
 		return fmt.Errorf("the state as last handled: %w", err)
 	}
-	essence := c.settings.DiffBase.Essence(c.tree, c.extraFields)
+	essence := c.diffbase.Essence(c.seen, c.extraFields)
 	if old != nil {
-		old = c.settings.Progress.Clear(old)
+		old = c.progress.Clear(old)
 	}
-	essence = c.settings.Progress.Clear(essence)
+	essence = c.progress.Clear(essence)
 	changes := diff.Compute(treeOrNil(old), essence)
 	evidence := handler.Evidence{
 		EventType: c.event,

@@ -51,7 +51,7 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 	if state, err = state.WithOutcomes(outcomes, c.now()); err != nil {
 		return nil, err
 	}
-	if err := state.Store(c.tree, c.settings.Progress, c.patch); err != nil {
+	if err := state.Store(c.seen, c.progress, c.marks); err != nil {
 		return nil, fmt.Errorf("recording the progress: %w", err)
 	}
 	c.deliver(outcomes)
@@ -61,7 +61,7 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 	}
 	counts := state.Counts()
 	c.logger.Info(fmt.Sprintf("%s is processed: %d succeeded; %d failed.", title, counts.Success, counts.Failure))
-	if err := state.Purge(c.tree, c.settings.Progress, c.owned, c.patch); err != nil {
+	if err := state.Purge(c.seen, c.progress, c.owned, c.marks); err != nil {
 		return nil, fmt.Errorf("purging the progress: %w", err)
 	}
 	return nil, c.finish()
@@ -70,7 +70,7 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 // state is the progress so far, for the cause: what belonged to an earlier one is over.
 func (c *cycle) state(selected []*handler.Handler) (progress.State, error) {
 	title := c.cause.Reason.Title()
-	state, err := progress.FromStorage(c.tree, c.settings.Progress, c.owned, c.now())
+	state, err := progress.FromStorage(c.seen, c.progress, c.owned, c.now())
 	if err != nil {
 		return state, fmt.Errorf("reading the progress: %w", err)
 	}
@@ -83,7 +83,7 @@ func (c *cycle) state(selected []*handler.Handler) (progress.State, error) {
 		state = state.WithPurpose(string(c.cause.Reason), ids...)
 	}
 	if len(state.Extras()) > 0 {
-		if err := state.Purge(c.tree, c.settings.Progress, c.owned, c.patch); err != nil {
+		if err := state.Purge(c.seen, c.progress, c.owned, c.marks); err != nil {
 			return state, fmt.Errorf("purging the progress of what is superseded: %w", err)
 		}
 	}
@@ -100,7 +100,7 @@ func (c *cycle) deliver(outcomes map[string]outcome.Outcome) {
 // finish records that the object is handled as it is now.
 func (c *cycle) finish() error {
 	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
-		if err := c.settings.DiffBase.Store(c.tree, c.object.Raw, c.cause.New, c.extraFields, c.patch); err != nil {
+		if err := c.diffbase.Store(c.seen, c.object.Raw, c.cause.New, c.extraFields, c.marks); err != nil {
 			return fmt.Errorf("recording the state as handled: %w", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -23,9 +24,19 @@ type memory struct {
 	// do not resume the object again.
 	handled bool
 
+	// deleted tells that all handlers of the deletion are done: their records are purged
+	// ahead of the finalizer, and the object alone would not tell.
+	deleted bool
+
 	// released tells that the object is being deleted and that the finalizer was taken off:
 	// versions that still have it are old.
 	released bool
+
+	// remaining is what handlers want to be changed and what could not be, as the object had
+	// changed meanwhile; nil if there is nothing.
+	remaining *patch.Patch
+
+	unwritten unwritten // marks that the object has no room for
 
 	throttle throttle.Throttler
 

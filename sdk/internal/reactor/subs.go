@@ -43,7 +43,7 @@ func (s *subs) Execute(ctx context.Context) error {
 	c, set := s.cycle, s.registry.Set()
 	owned := idsOf(set.Handlers(handler.Changing))
 	selected := set.Selected(handler.Changing, c.cause)
-	state, err := progress.FromStorage(c.tree, c.settings.Progress, owned, c.now())
+	state, err := progress.FromStorage(c.seen, c.progress, owned, c.now())
 	if err != nil {
 		return fmt.Errorf("reading the progress of sub-handlers: %w", err)
 	}
@@ -55,7 +55,7 @@ func (s *subs) Execute(ctx context.Context) error {
 	if state, err = state.WithOutcomes(outcomes, c.now()); err != nil {
 		return err
 	}
-	if err := state.Store(c.tree, c.settings.Progress, c.patch); err != nil {
+	if err := state.Store(c.seen, c.progress, c.marks); err != nil {
 		return fmt.Errorf("recording the progress of sub-handlers: %w", err)
 	}
 	c.deliver(outcomes)
