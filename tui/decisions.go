@@ -30,7 +30,7 @@ func (d decisions) draw(o *inspect.Object) {
 			called = append(called, h)
 		}
 	}
-	w := nameWidth(calledFirst(o), 20) + 1
+	w := d.common.nameWidth(calledFirst(o), 20) + 1
 	d.section("called", called, w)
 	d.section("not called", out, w)
 	d.section("in the background", background, w)
@@ -58,7 +58,7 @@ func (d decisions) section(title string, handlers []*inspect.HandlerState, nameW
 
 func (d decisions) handler(h *inspect.HandlerState, nameWidth int) {
 	word := words.Handler(h.State)
-	name, token := h.ID, theme.Text
+	name, token := d.common.world.nameOf(h), theme.Text
 	if h.Parent != "" {
 		name = childName(h)
 	}
@@ -103,7 +103,7 @@ func (d decisions) history(past []inspect.PastCause) {
 		word := words.Handler(inspect.PhaseDone)
 		what := ""
 		if len(c.Handlers) > 0 {
-			what = joined(c.Handlers)
+			what = d.common.world.namesOf(c.Handlers)
 			if c.Took != "" {
 				what += " " + c.Took
 			}
@@ -111,7 +111,7 @@ func (d decisions) history(past []inspect.PastCause) {
 		switch {
 		case len(c.Failed) > 0:
 			word = words.Handler(inspect.PhaseFailed)
-			what = "failed: " + joined(c.Failed)
+			what = "failed: " + d.common.world.namesOf(c.Failed)
 		case c.SupersededAt != "":
 			word = words.Handler(inspect.PhaseSuperseded)
 			what += " superseded by v" + c.SupersededAt

@@ -52,14 +52,14 @@ func (c *common) drawStrip(p *canvas.Pane, o *inspect.Object) {
 	called := calledFirst(o)
 	for _, h := range called {
 		if isOut(h) {
-			out = append(out, h.ID)
+			out = append(out, c.world.nameOf(h))
 		}
 	}
 	room := p.Left()
 	if len(out) > 0 {
 		room--
 	}
-	w := nameWidth(called, 18)
+	w := c.nameWidth(called, 18)
 	for _, h := range called {
 		if room == 0 || isOut(h) {
 			break
@@ -77,7 +77,7 @@ func (c *common) drawStrip(p *canvas.Pane, o *inspect.Object) {
 
 func (c *common) stripLine(p *canvas.Pane, h *inspect.HandlerState, nameWidth int) {
 	word := words.Handler(h.State)
-	l := p.Line().Skip(1).Put(word.Token, word.Glyph).Skip(1).Cell(theme.Text, h.ID, nameWidth).Skip(1)
+	l := p.Line().Skip(1).Put(word.Token, word.Glyph).Skip(1).Cell(theme.Text, c.world.nameOf(h), nameWidth).Skip(1)
 	l.Cell(word.Token, word.Text, 10).Skip(1).Cell(theme.Dim, verdict.Try(h), 5).Skip(1)
 	l.Put(theme.Dim, c.note(h))
 	p.End(l.Right(theme.Dim, c.world.source(h.ID)))
@@ -145,13 +145,13 @@ func childName(h *inspect.HandlerState) string {
 }
 
 // nameWidth is the room for the names of handlers.
-func nameWidth(handlers []*inspect.HandlerState, most int) int {
+func (c *common) nameWidth(handlers []*inspect.HandlerState, most int) int {
 	w := 9
 	for _, h := range handlers {
 		if h.Parent != "" {
 			w = max(w, canvas.Width(childName(h)))
 		} else {
-			w = max(w, canvas.Width(h.ID))
+			w = max(w, canvas.Width(c.world.nameOf(h)))
 		}
 	}
 	return min(w, most)

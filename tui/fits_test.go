@@ -26,6 +26,7 @@ var walks = map[string][]string{
 	"handlers":        {"2", "j"},
 	"decisions":       {"2", "j", "enter", "j"},
 	"log":             {"7", "v", "v", "v", "k"},
+	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
 	"log, filtered":   {"7", "/", "p", "v", "c"},
 	"build":           {"8", "j"},
 	"cluster":         {"9"},

@@ -184,14 +184,19 @@ func (v *handlersView) table() *canvas.Table {
 	}
 	return &canvas.Table{
 		Columns: []canvas.Column{
-			{Title: "HANDLER", Width: 10, Grow: 1, Max: 32, Cut: canvas.CutMiddle},
+			{Title: "HANDLER", Width: 10, Grow: 1, Max: 32},
 			{Title: "FOR", Width: 14, Grow: 1, Max: 32, Drop: 6},
 			count("RUNS", 0), count("OK", 5), count("RETRY", 2), count("FAIL", 0),
 			{Title: "P50", Width: 5, Right: true, Drop: 4},
 			{Title: "P99", Width: 5, Right: true, Drop: 3},
 		},
 		Rows: len(v.rows),
-		Cell: func(row, column int) canvas.Cell { return handlerStat(v.rows[row], column) },
+		Cell: func(row, column int) canvas.Cell {
+			if column == 0 {
+				return canvas.Cell{Text: v.common.world.name(v.rows[row].ID)}
+			}
+			return handlerStat(v.rows[row], column)
+		},
 	}
 }
 
@@ -209,8 +214,6 @@ func handlerStat(h *inspect.Handler, column int) canvas.Cell {
 		return canvas.Cell{Token: theme.Dim, Text: s}
 	}
 	switch column {
-	case 0:
-		return canvas.Cell{Text: h.ID}
 	case 1:
 		return canvas.Cell{Token: theme.Dim, Text: strings.TrimSpace(h.Kind + " " + h.Field)}
 	case 2:

@@ -150,6 +150,24 @@ func TestTheLogCanBeReadByLevelAndWord(t *testing.T) {
 	}
 }
 
+func TestALongLineOfTheLogCanBeReadToItsEnd(t *testing.T) {
+	sit(t, "normal", 80, 24).press("7").seesNot("attached to pod web-0").
+		press("z").sees("attached to pod web-0").sees("detaching").
+		press("z").seesNot("attached to pod web-0")
+	sit(t, "normal", 60, 24).press("n", "n", "l", "z").sees("pod web-0")
+}
+
+func TestHandlersOfFieldsAreCalledByTheirFunctionsWhereThatIsClear(t *testing.T) {
+	got := shortNames([]inspect.Handler{
+		{ID: "create"}, {ID: "resize/spec.size", Field: "spec.size"}, {ID: "x/spec.a", Field: "spec.a"}, {ID: "x/spec.b", Field: "spec.b"},
+		{ID: "create/spec.c", Field: "spec.c"},
+	})
+	want := map[string]string{"create": "create", "resize/spec.size": "resize", "x/spec.a": "x/spec.a", "x/spec.b": "x/spec.b", "create/spec.c": "create/spec.c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestBuildErrorsAreShownAtTheirPlaces(t *testing.T) {
 	sit(t, "buildfail", 80, 24).
 		sees("── ✗ claims.go:49:14 undefined: newSiez · the old code goes on").

@@ -2,13 +2,12 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/internal/canvas"
 	"github.com/kopf-dev/kopf/tui/internal/theme"
-	"github.com/kopf-dev/kopf/tui/internal/words"
 )
 
 // levels of the log, from the least. What a program prints by itself is always shown.
@@ -32,6 +31,7 @@ type logPane struct {
 	level  int // the least that is shown
 
 	lines []*inspect.LogLine // that match
+	wrap  bool               // long lines, instead of cutting them
 	held  bool
 	end   int // while held: the number of lines above the lower edge
 	newer int // while held: the number of lines that came since
@@ -151,36 +151,41 @@ func (v *logPane) draw(p *canvas.Pane, empty string) {
 		return
 	}
 	end := max(v.end, min(v.rows, len(v.lines)))
+	if v.wrap {
+		v.drawWrapped(p, v.lines[:end])
+		return
+	}
 	for _, l := range v.lines[max(0, end-v.rows):end] {
 		p.End(putLogLine(p.Line(), l, v.wanted != nil))
 	}
 }
 
-// putLogLine puts one line of the log. Where all are of one object, its name is left out.
-func putLogLine(l *canvas.Line, line *inspect.LogLine, ofObject bool) *canvas.Line {
-	l.Skip(1).Put(theme.Dim, line.At.Local().Format("15:04:05")).Skip(2)
-	l.Cell(words.Level(line.Level), line.Level, 5).Skip(2)
-	if line.Level == runner.LevelPrint {
-		return l.Put(theme.Text, line.Message)
+// drawWrapped draws as many of the last lines as there is room for, each as a whole.
+func (v *logPane) drawWrapped(p *canvas.Pane, lines []*inspect.LogLine) {
+	var blocks [][]string
+	room := p.Left()
+	for i := len(lines) - 1; i >= 0 && room > 0; i-- {
+		block := v.wrapped(p, lines[i])
+		block = block[max(0, len(block)-room):]
+		room -= len(block)
+		blocks = append(blocks, block)
 	}
-	wide := l.Rest() > 70
-	if !ofObject && l.Rest() > 45 {
-		width := 16
-		if wide {
-			width = 24
-		}
-		name := ""
-		if line.Object != nil {
-			name = canvas.CutMiddle(canvas.Clean(qualified(*line.Object)), width)
-		}
-		l.Cell(theme.Text, name, width).Skip(2)
+	for _, block := range slices.Backward(blocks) {
+		p.Add(block...)
 	}
-	if l.Rest() > 30 {
-		l.Cell(theme.Dim, line.Handler, 10).Skip(1)
+}
+
+// wrapped is a line of the log with the rest of its message beneath.
+func (v *logPane) wrapped(p *canvas.Pane, line *inspect.LogLine) []string {
+	head := v.common.line(p.W)
+	at := putLogHead(head, line, v.wanted != nil)
+	parts := canvas.Wrap(line.Message, p.W-at-1, 50)
+	if len(parts) == 0 {
+		return []string{head.String()}
 	}
-	token := theme.Text
-	if line.Level == "error" || line.Level == "warn" || line.Level == "debug" {
-		token = words.Level(line.Level)
+	block := []string{head.Put(logToken(line), parts[0]).String()}
+	for _, part := range parts[1:] {
+		block = append(block, v.common.line(p.W).To(at).Put(logToken(line), part).String())
 	}
-	return l.Put(token, line.Message)
+	return block
 }

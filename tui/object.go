@@ -102,7 +102,7 @@ func (v *objectPage) answer(l *canvas.Line, short bool) {
 	name := canvas.CutMiddle(canvas.Clean(qualified(o.Ref)), l.Rest()-tabsWidth-canvas.Width(state)-3)
 	l.Put(theme.Title, name).Skip(2).Put(word.Token, state).Skip(2)
 	if h := verdict.Active(o); h != nil && h.State == inspect.PhaseRetrying && c.width >= 100 && c.world.held() == "" && !v.gone {
-		l.Put(theme.Text, h.ID).Put(theme.Dim, " "+verdict.Try(h)+" ").Put(theme.Warn, words.In(h.Next.Sub(c.now)))
+		l.Put(theme.Text, c.world.nameOf(h)).Put(theme.Dim, " "+verdict.Try(h)+" ").Put(theme.Warn, words.In(h.Next.Sub(c.now)))
 	}
 	if v.log.filter.used() && v.tab == tabLog && l.Rest() > tabsWidth+12 {
 		v.log.filter.draw(l)
@@ -163,7 +163,7 @@ func (c *common) handlerTable(handlers []*inspect.HandlerState) *canvas.Table {
 	return &canvas.Table{
 		Columns: []canvas.Column{
 			{Title: "STATE", Width: 13, State: true},
-			{Title: "HANDLER", Width: 10, Grow: 1, Max: 26, Cut: canvas.CutMiddle},
+			{Title: "HANDLER", Width: 10, Grow: 1, Max: 26},
 			{Title: "FOR", Width: 8, Drop: 3},
 			{Title: "TRY", Width: 4, Drop: 1, Right: true},
 			{Title: "NEXT", Width: 7, Right: true},
@@ -185,9 +185,9 @@ func (c *common) handlerCell(h *inspect.HandlerState, column int) canvas.Cell {
 		case h.Parent != "":
 			return canvas.Cell{Text: childName(h)}
 		case isOut(h):
-			return canvas.Cell{Token: theme.Dim, Text: h.ID}
+			return canvas.Cell{Token: theme.Dim, Text: c.world.nameOf(h)}
 		}
-		return canvas.Cell{Text: h.ID}
+		return canvas.Cell{Text: c.world.nameOf(h)}
 	case 2:
 		return canvas.Cell{Token: theme.Dim, Text: h.Kind}
 	case 3:

@@ -299,7 +299,7 @@ func (c *common) cell(o *inspect.Object, column int) canvas.Cell {
 	}
 	switch column {
 	case 4:
-		return canvas.Cell{Text: h.ID}
+		return canvas.Cell{Text: c.world.nameOf(h)}
 	case 5:
 		return canvas.Cell{Token: theme.Dim, Text: verdict.Try(h)}
 	}

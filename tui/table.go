@@ -34,10 +34,12 @@ func init() {
 		{key: "o", name: "open $EDITOR at the error", short: "open at line", place: inBuild, group: acts, whyNot: noEditor, do: openEditor},
 		{key: "c", name: "copy the path of the kubeconfig", short: "copy kubeconfig", place: inCluster, group: looks, whyNot: noKubeconfig, do: copyKubeconfig},
 		{key: "f", name: "follow the log, or hold it", short: "follow", place: inLog, group: looks, do: followLog},
+		{key: "z", name: "wrap long lines, or cut them", short: "wrap", place: inLog, group: looks, do: wrapLog},
+		{key: "z", name: "wrap the lines of the log, or cut them", place: inObject, group: looks, whyNot: noLogTab, do: wrapLog},
 		{key: "v", name: "level of the log", short: "level", place: inLog, group: looks, do: changeLevel},
 
 		{key: "/", name: "filter", short: "filter", place: inResources | inHandlers | inDecisions | inLog, group: goes, do: typeFilter},
-		{key: "/", name: "filter the log", place: inObject, group: goes, whyNot: noFilter, do: typeFilter},
+		{key: "/", name: "filter the log", place: inObject, group: goes, whyNot: noLogTab, do: typeFilter},
 		{key: "1", name: "view: Resources", place: everywhere, group: goes, do: openView(viewResources)},
 		{key: "2", name: "view: Handlers", place: everywhere, group: goes, do: openView(viewHandlers)},
 		{key: "7", name: "view: Log", place: everywhere, group: goes, do: openView(viewLog)},
@@ -129,6 +131,15 @@ func typeFilter(r *root) tea.Cmd {
 
 func followLog(r *root) tea.Cmd {
 	r.log.pane.follow(!r.log.pane.following())
+	return nil
+}
+
+func wrapLog(r *root) tea.Cmd {
+	pane := r.log.pane
+	if r.object != nil {
+		pane = r.object.log
+	}
+	pane.wrap = !pane.wrap
 	return nil
 }
 

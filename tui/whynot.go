@@ -62,9 +62,9 @@ func noDecision(r *root) string {
 	return ""
 }
 
-func noFilter(r *root) string {
-	if r.view().search() == nil {
-		return "only the log of an object can be filtered"
+func noLogTab(r *root) string {
+	if r.object.tab != tabLog {
+		return "only in the log, l"
 	}
 	return ""
 }

@@ -21,6 +21,7 @@ type world struct {
 	next   time.Time // the next attempt of any handler; zero if none is scheduled
 
 	handlers map[string]*inspect.Handler // by id
+	names    map[string]string           // their short names
 }
 
 // urgency is how much an object needs somebody: the four slots of the answer line.
@@ -60,6 +61,7 @@ func newWorld(s *runner.State, former *world) *world {
 		h := &s.Snapshot.Handlers[i]
 		w.handlers[h.ID] = h
 	}
+	w.names = shortNames(s.Snapshot.Handlers)
 	w.sort(former)
 	last := ""
 	for _, o := range w.objects {
