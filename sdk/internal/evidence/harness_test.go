@@ -38,7 +38,16 @@ var kex = &resource.Resource{
 	Shortcuts: []string{"kex"}, Subresources: []string{"status"}, Namespaced: true, Preferred: true,
 }
 
-var kexes = kopf.Resource("kopf.dev/v1", "kopfexamples")
+// plain is a resource whose status is a field as others, so that one write has it all.
+var plain = &resource.Resource{
+	Group: "kopf.dev", Version: "v1", Plural: "kopfplains", Kind: "KopfPlain", Singular: "kopfplain",
+	Namespaced: true, Preferred: true,
+}
+
+var (
+	kexes  = kopf.Resource("kopf.dev/v1", "kopfexamples")
+	plains = kopf.Resource("kopf.dev/v1", "kopfplains")
+)
 
 var (
 	namespaceResource  = &resource.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}
@@ -85,15 +94,24 @@ func newWorld(t *testing.T) *world {
 	t.Parallel()
 	w := &world{t: t, client: ctl.Client(t, apiclient.Options{}), res: kex}
 	shared.Do(func() {
-		body := definition(kex, anything)
-		body["apiVersion"], body["kind"] = definitionResource.APIVersion(), definitionResource.Kind
-		if _, err := w.client.Post(t.Context(), definitionResource, "", encode(t, body)); err != nil {
-			t.Fatal(err)
+		for _, res := range []*resource.Resource{kex, plain} {
+			w.define(res, anything)
 		}
 	})
 	w.served(kex)
+	w.served(plain)
 	w.ns = ctl.Namespace(t, w.client)
 	return w
+}
+
+// define makes a resource, for as long as the control plane lives.
+func (w *world) define(res *resource.Resource, schema tree) {
+	w.t.Helper()
+	body := definition(res, schema)
+	body["apiVersion"], body["kind"] = definitionResource.APIVersion(), definitionResource.Kind
+	if _, err := w.client.Post(w.t.Context(), definitionResource, "", encode(w.t, body)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // served waits until a resource is served.

@@ -17,7 +17,7 @@ import (
 )
 
 // fold is the time that it takes to hear of the own change in the run of the exceptions.
-const fold = 200 * time.Millisecond
+const fold = 300 * time.Millisecond
 
 // A trace is a recorded run of Kopf for Python: its requests, and its log. Where the log
 // of Kopf for Go is worded differently on purpose, see [spoken].
@@ -35,9 +35,9 @@ var traces = []struct {
 	{
 		// In the recorded run, the second handler becomes due while the touch made for the
 		// first one is on its way, which took a few milliseconds. That is made certain here:
-		// the way takes longer, and the second handler's backoff is shorter by half of it.
+		// the way takes longer, and the second backoff is shorter by as much.
 		file:     "03-exceptions",
-		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, time.Second-fold/2) },
+		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, time.Second-fold) },
 		wrap:     delayedWatch(fold),
 		steps:    []step{create{}, deleted{}},
 	},
