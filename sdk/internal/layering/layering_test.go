@@ -20,7 +20,7 @@ const module = "github.com/kopf-dev/kopf/sdk"
 var public = []string{module + "/kopf", module + "/inspect"}
 
 // edge are the packages with network and disk behind them; decisions are made elsewhere.
-var edge = []string{"apiclient", "watching", "queueing", "posting", "controlplanetest"}
+var edge = []string{"apiclient", "watching", "queueing", "posting", "controlplane", "controlplanetest"}
 
 // golist runs the go command, as it alone knows what is linked in.
 func golist(t *testing.T, args ...string) []string {
