@@ -129,6 +129,8 @@ func (v *logPane) nextLevel() {
 
 func (v *logPane) move(d int) {
 	switch {
+	case d < 0 && !v.wrap && len(v.lines) <= v.rows:
+		// All is seen: there is nothing to hold still.
 	case d < 0:
 		v.held = true
 		v.end = max(min(v.rows, len(v.lines)), v.end+d)

@@ -15,14 +15,26 @@ var precedence = []inspect.HandlerPhase{
 	inspect.PhaseFailed, inspect.PhaseUnknown, inspect.PhaseRunning, inspect.PhaseRetrying, inspect.PhaseStopping, inspect.PhaseNext,
 }
 
+// decisive are the phases that explain a state, whatever else goes on: an object that is
+// being retried may have a handler that has failed for good as well.
+var decisive = map[inspect.ObjectState]inspect.HandlerPhase{
+	inspect.StateRunning:  inspect.PhaseRunning,
+	inspect.StateRetrying: inspect.PhaseRetrying,
+	inspect.StateWaiting:  inspect.PhaseNext,
+}
+
 // Active is the handler that makes the object's state what it is: the one that failed,
 // runs, or will be tried next. It is nil if the object is at rest.
 func Active(o *inspect.Object) *inspect.HandlerState {
 	var best *inspect.HandlerState
 	rank := len(precedence)
+	first, explained := decisive[o.State]
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
 		r := rankOf(h.State)
+		if explained && h.State == first {
+			r = -1
+		}
 		switch {
 		case r > rank || r == len(precedence):
 		case r < rank:

@@ -78,6 +78,10 @@ func retrying(o *inspect.Object, now time.Time, held string) string {
 	if len(others) > 0 {
 		also = " " + list(others) + pick(len(others), " is", " are") + " being retried, too."
 	}
+	lost := ids(o, func(x *inspect.HandlerState) bool { return x.State == inspect.PhaseFailed && x.Parent == "" })
+	if len(lost) > 0 {
+		also += " " + list(lost) + pick(len(lost), " has", " have") + " failed for good."
+	}
 	return attempt(h) + "." + also + " " + again(h, now, held)
 }
 

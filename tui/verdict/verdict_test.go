@@ -48,6 +48,7 @@ func TestTheVerdictSaysWhatHappenedWhyAndWhatComesNext(t *testing.T) {
 		"retrying, held":         {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize}}, "paused", "resize failed, attempt 2 of 5: still attached. Again when that is over (paused)."},
 		"several are retrying":   {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{relabel, resize}}, "", "resize failed, attempt 2 of 5: still attached. relabel is being retried, too. Again in 12s."},
 		"a child is its parent":  {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize, sub}}, "", "resize failed, attempt 2 of 5: still attached. Again in 12s."},
+		"retrying, one is lost":  {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{failed("permanent"), resize}}, "", "resize failed, attempt 2 of 5: still attached. create has failed for good. Again in 12s."},
 		"failed":                 {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("permanent")}}, "", "create failed for good: no size. It runs again when the object changes."},
 		"failed, out of retries": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("retries")}}, "", "create gave up after 3 attempts: no size. It runs again when the object changes."},
 		"failed, out of time":    {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("timeout")}}, "", "create ran out of time after 3 attempts: no size. It runs again when the object changes."},
@@ -128,6 +129,9 @@ func TestTheActiveHandlerIsTheOneThatMattersMost(t *testing.T) {
 		if got := verdict.Active(&o); got == nil || got.ID != want {
 			t.Errorf("of the first %d it is %v, not %s", n, got, want)
 		}
+	}
+	if got := verdict.Active(&inspect.Object{State: inspect.StateRetrying, Handlers: handlers}); got.ID != "sooner" {
+		t.Errorf("of one that is being retried it is %s", got.ID)
 	}
 	if got := verdict.Active(&inspect.Object{Handlers: handlers[:1]}); got != nil {
 		t.Errorf("at rest it is %v", got)
