@@ -39,6 +39,24 @@ func (c *Client) Do(ctx context.Context, r Request) ([]byte, error) {
 	return body, err
 }
 
+// noticeKey is the context's key of who wants to know of requests.
+type noticeKey struct{}
+
+// WithNotice makes a context whose requests are noticed from their beginning, retries
+// included, until the returned function is called at their end. Streams are not noticed.
+func WithNotice(ctx context.Context, begin func() (end func())) context.Context {
+	return context.WithValue(ctx, noticeKey{}, begin)
+}
+
+// Notice tells whoever wants to know that a request begins, and returns what to call at
+// its end. It is for those who wait for the cluster in other ways.
+func Notice(ctx context.Context) (end func()) {
+	if begin, ok := ctx.Value(noticeKey{}).(func() func()); ok {
+		return begin()
+	}
+	return func() {}
+}
+
 func (c *Client) do(ctx context.Context, r Request) (body []byte, header http.Header, err error) {
 	err = c.retry(ctx, r, func() error {
 		return c.receive(ctx, r, func(resp *http.Response) error {

@@ -8,6 +8,7 @@ import (
 // retry makes attempts until one succeeds, fails for good, or the backoffs end. Then the
 // error of the last attempt is returned as it is.
 func (c *Client) retry(ctx context.Context, r Request, attempt func() error) error {
+	defer Notice(ctx)()
 	for backoff := range c.options.Backoffs {
 		err := attempt()
 		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && Status(err) != 0) {

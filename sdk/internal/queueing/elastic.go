@@ -5,15 +5,27 @@ import "time"
 // The number of workers is elastic. Handlers may take any time, and must not wait for one
 // another, so no fixed number is right. But when thousands of objects arrive at once and
 // each takes a moment, a worker for each would only cost memory: the cluster does not get
-// faster by being asked more at a time.
+// faster by being asked more at a time, it gets slower.
 //
 // Hence only so many workers may be fresh. One stops being fresh, and lets another start,
-// when it has finished; when it said that it waits; when it has been at an object for
-// stuckAfter; or, together with all others, when nobody finished anything for a whole tick.
+// when it has finished, or when it said that it waits, or when it is stuck:
+//
+//   - in a request to the cluster, after slowRequest, which only trouble takes;
+//   - elsewhere, hence in a handler, after stuckAfter, and after several times of what the
+//     others take on average, which is the number of workers by the rate at which they
+//     finish (Little's law): if all are slow together, then the machine or the cluster is
+//     busy, and more workers would be of no use;
+//   - elsewhere, if nobody finished anything for stalledTicks: all of them sleep.
 const (
-	elasticBase = 64
-	elasticTick = 25 * time.Millisecond
-	stuckAfter  = 200 * time.Millisecond
+	elasticBase  = 64
+	elasticTick  = 25 * time.Millisecond
+	stalledTicks = 2
+	stuckAfter   = 200 * time.Millisecond
+	stuckFactor  = 4
+	slowRequest  = 5 * time.Second
+
+	// rateWeight is how much the latest tick counts in the average rate.
+	rateWeight = 0.1
 )
 
 type elastic struct {
@@ -23,7 +35,9 @@ type elastic struct {
 
 	oldest, newest *worker // the fresh ones in the order of their beginning
 
-	completed int // since the last tick
+	completed int     // since the last tick
+	rate      float64 // of completions, in a tick
+	idleTicks int     // without any completion
 	timer     *time.Timer
 	ticking   bool
 }
@@ -72,7 +86,7 @@ func (s *elastic) watch(tick func()) {
 	if s.ticking {
 		return
 	}
-	s.ticking, s.completed = true, 0
+	s.ticking = true
 	if s.timer == nil {
 		s.timer = time.AfterFunc(elasticTick, tick)
 		return
@@ -82,10 +96,20 @@ func (s *elastic) watch(tick func()) {
 
 // relax releases those that are stuck, so that the row gets on.
 func (s *elastic) relax(now time.Time) {
-	stalled := s.completed == 0
+	s.rate += rateWeight * (float64(s.completed) - s.rate)
+	if s.idleTicks++; s.completed > 0 {
+		s.idleTicks = 0
+	}
 	s.completed = 0
-	for w := s.oldest; w != nil && (stalled || now.Sub(w.began) >= stuckAfter); w = s.oldest {
-		s.release(w)
+	stalled := s.idleTicks >= stalledTicks
+	patience := max(stuckAfter, time.Duration(stuckFactor*float64(s.counted)/max(s.rate, 1e-3)*float64(elasticTick)))
+	for w, next := s.oldest, (*worker)(nil); w != nil; w = next {
+		next = w.next
+		age := now.Sub(w.began)
+		switch inRequest := w.requests.Load() > 0; {
+		case inRequest && age >= slowRequest, !inRequest && (stalled || age >= patience):
+			s.release(w)
+		}
 	}
 }
 
@@ -95,6 +119,7 @@ func (q *Queue) tick() {
 	defer q.mu.Unlock()
 	q.elastic.ticking = false
 	if q.stopped || q.ready.len == 0 {
+		q.elastic.rate, q.elastic.idleTicks = 0, 0
 		return
 	}
 	q.elastic.relax(time.Now())

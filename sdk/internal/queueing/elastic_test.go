@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 )
 
 func TestTheWorkerLimitHoldsForSleepersToo(t *testing.T) {
@@ -85,6 +88,62 @@ func TestAFewSlowHandlersDoNotTakeThePlacesOfQuickOnes(t *testing.T) {
 		time.Sleep(elasticTick / 2)
 		if done.Load() != 1 {
 			t.Error("the quick one waits")
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestABusyClusterIsNotAskedMoreAtATime(t *testing.T) {
+	for name, inRequest := range map[string]bool{"the engine's requests": true, "the handlers' own ones": false} {
+		t.Run(name, func(t *testing.T) {
+			// The cluster does a hundred requests in a second, however many it is asked for.
+			const objects = 2000
+			var cluster chan struct{}
+			var now, most, done atomic.Int32
+			bubble(t, Options{Process: func(ctx context.Context, _ *Batch) *Later {
+				if inRequest {
+					defer apiclient.Notice(ctx)()
+				}
+				most.Store(max(most.Load(), now.Add(1)))
+				cluster <- struct{}{}
+				now.Add(-1)
+				done.Add(1)
+				return nil
+			}}, func(t *testing.T, q *Queue) {
+				cluster = make(chan struct{}) // within the bubble of virtual time
+				for i := range objects {
+					q.Put("pods", event("", fmt.Sprint(i), "1"))
+				}
+				for range objects {
+					time.Sleep(10 * time.Millisecond)
+					<-cluster
+				}
+				synctest.Wait()
+				if done.Load() != objects || most.Load() > 2*elasticBase {
+					t.Errorf("%d done by %d workers", done.Load(), most.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestAClusterThatHangsForSomeDoesNotKeepOthersWaitingForEver(t *testing.T) {
+	var done atomic.Int32
+	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Later {
+		if b.Key.Resource == "broken" {
+			defer apiclient.Notice(ctx)()
+			time.Sleep(time.Hour)
+		}
+		done.Add(1)
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		for i := range elasticBase {
+			q.Put("broken", event("", fmt.Sprint(i), "1"))
+		}
+		q.Put("good", event("", "g", "1"))
+		time.Sleep(slowRequest + elasticTick)
+		if done.Load() != 1 {
+			t.Error("it waits")
 		}
 		time.Sleep(2 * time.Hour)
 	})

@@ -1,8 +1,11 @@
 package queueing
 
 import (
+	"context"
+	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/watching"
 )
 
@@ -10,7 +13,14 @@ import (
 type worker struct {
 	prev, next *worker // among those that count
 	counts     bool
-	began      time.Time // with the current object
+	began      time.Time    // with the current object
+	requests   atomic.Int32 // to the cluster that go on
+}
+
+// request notes that the worker begins to wait for the cluster; the result ends it.
+func (w *worker) request() (end func()) {
+	w.requests.Add(1)
+	return func() { w.requests.Add(-1) }
 }
 
 // enqueue puts an object into the row.
@@ -55,12 +65,13 @@ func (q *Queue) begin(w *worker) {
 
 // work takes objects from the row until there are none, or enough other workers.
 func (q *Queue) work(w *worker) {
+	ctx := apiclient.WithNotice(q.ctx, w.request)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
 		q.elastic.starting--
 		if e := q.ready.pop(); e != nil {
-			q.process(w, e)
+			q.process(ctx, w, e)
 		}
 		q.elastic.finished(w)
 		if q.ready.len == 0 || q.stopped || !q.mayStart() {
@@ -72,7 +83,7 @@ func (q *Queue) work(w *worker) {
 }
 
 // process works on an object, with the lock released meanwhile.
-func (q *Queue) process(w *worker, e *entry) {
+func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Folded: e.folded, queue: q, entry: e, worker: w}
 	if n := len(e.events); n > 0 {
 		batch.Newest = e.events[n-1]
@@ -86,11 +97,11 @@ func (q *Queue) process(w *worker, e *entry) {
 	switch {
 	case len(batch.Events) > 0 || again:
 		q.mu.Unlock()
-		later = q.options.Process(q.ctx, batch)
+		later = q.options.Process(ctx, batch)
 		q.mu.Lock()
 	case due != nil:
 		q.mu.Unlock()
-		due.Do(q.ctx)
+		due.Do(ctx)
 		q.mu.Lock()
 	}
 	e.pressure = nil
@@ -99,6 +110,9 @@ func (q *Queue) process(w *worker, e *entry) {
 		delete(q.entries, e.key)
 	case len(e.events) > 0 || e.again:
 		// To the end of the row, and without another worker: this one goes on with the row.
+		if len(e.events) > 0 {
+			e.newest = watching.Event{} // and its decoded tree: the row may be long
+		}
 		e.state = ready
 		q.ready.push(e)
 	case later != nil:
@@ -113,8 +127,11 @@ func (q *Queue) process(w *worker, e *entry) {
 func (q *Queue) schedule(e *entry, later *Later) {
 	e.state, e.later = waiting, later
 	q.waiting++
+	// Thousands of objects may wait: only what is needed is kept.
 	if later.Do != nil {
-		e.newest = watching.Event{} // thousands of objects may wait: only what is needed is kept
+		e.newest = watching.Event{}
+	} else {
+		e.newest.Object.Forget()
 	}
 	e.timer = time.AfterFunc(max(0, later.After), func() {
 		q.mu.Lock()
