@@ -115,7 +115,6 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 		return true, nil
 	case result.Remaining != nil:
 		c.logger.Debug("Patching was postponed: the object has changed meanwhile.")
-		c.memory.remaining = c.remaining(result.Remaining)
 		changed = true
 	case c.release && made != nil && made.Deleting:
 		// The object is gone, unless others hold it: no version of it is to be waited for.
@@ -129,21 +128,6 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 		return changed, err
 	}
 	return changed || made.ResourceVersion != object.ResourceVersion, nil
-}
-
-// remaining are the transformations of a patch that could not be applied and belong to
-// the next cycle: those of handlers, which are not called again for them. Each cycle
-// decides on the finalizer anew.
-func (c *cycle) remaining(p *patch.Patch) *patch.Patch {
-	fns := p.Fns()
-	if c.block || c.release {
-		fns = fns[:len(fns)-1] // it is put last
-	}
-	rest := patch.NewPatch()
-	for _, fn := range fns {
-		rest.AddFn(fn)
-	}
-	return rest
 }
 
 // outliving returns a context that ends some time after another one has: what the

@@ -21,13 +21,14 @@ import (
 type cycle struct {
 	*server
 
-	memory *memory
-	object *wire.Object
-	tree   map[string]any
-	event  string // its type
-	logger *slog.Logger
-	report *report
-	patch  *patch.Patch // what handlers have changed; in the end with the marks
+	memory   *memory
+	object   *wire.Object
+	tree     map[string]any
+	event    string // its type
+	logger   *slog.Logger
+	report   *report
+	recorder *Recorder    // of events about the object; nil if nothing is to be posted
+	patch    *patch.Patch // what handlers have changed; in the end with the marks
 
 	marks    *patch.Patch     // what the operator writes about its own work
 	seen     map[string]any   // the tree as the storages see it
@@ -38,8 +39,8 @@ type cycle struct {
 	changing bool           // the cause is of interest to them
 	hurry    bool           // delayed handlers are due now
 	finished bool           // nothing is left to do about the cause
-	block    bool           // the finalizer is being added
 	release  bool           // the finalizer is being removed
+	inside   bool           // a handler runs
 }
 
 // run handles an object: the events that have come since the last time, and the newest
@@ -47,6 +48,9 @@ type cycle struct {
 func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch) (*queueing.Later, error) {
 	c := &cycle{server: s, memory: memory, object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch()}
 	c.logger = s.objectLogger(c.object)
+	if c.recorder = s.recorder(c.object); c.recorder != nil && s.settings.Posting.Loggers {
+		c.logger = c.recorder.recording(c.logger)
+	}
 	c.report = s.reporter.reportOf(memory, s.resource, c.object)
 
 	var err error
@@ -60,10 +64,6 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()))
 	}
 	memory.asleep = time.Time{}
-	if memory.remaining != nil {
-		c.patch.Append(memory.remaining)
-		memory.remaining = nil
-	}
 	if err := c.watch(ctx, batch.Events); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 	case needed && !blocked && !deleting:
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.")
 		finalizer.Block(c.patch, c.settings.Finalizer)
-		c.block, handled = true, false
+		handled = false
 	case !needed && blocked:
 		c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")
 		finalizer.Allow(c.patch, c.settings.Finalizer)

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -31,10 +30,6 @@ type memory struct {
 	// released tells that the object is being deleted and that the finalizer was taken off:
 	// versions that still have it are old.
 	released bool
-
-	// remaining is what handlers want to be changed and what could not be, as the object had
-	// changed meanwhile; nil if there is nothing.
-	remaining *patch.Patch
 
 	unwritten unwritten // marks that the object has no room for
 
