@@ -93,6 +93,7 @@ func requestOf(cause *handler.Cause, call *handler.Call) Request {
 	if call != nil {
 		r.Patch = &Patch{patch: call.Patch, body: r.Body}
 		r.Logger = call.Logger
+		r.Recorder = recorderOf(call.Recorder)
 		r.Param = call.Handler.Param
 	}
 	return r

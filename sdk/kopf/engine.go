@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
 	"github.com/kopf-dev/kopf/sdk/internal/finalizer"
-	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
@@ -31,7 +28,17 @@ func (s *Settings) engine() reactor.Settings {
 		ScanningDisabled: s.Scanning.Disabled,
 
 		DefaultBackoff: max(0, cmp.Or(s.Execution.DefaultBackoff, outcome.DefaultBackoff)),
-		Lifecycle:      lifecycle.ASAP,
+		Lifecycle:      s.Execution.Lifecycle.engine(),
+		MaxWorkers:     s.Execution.MaxWorkers,
+
+		Posting: reactor.Posting{
+			Disabled:   s.Posting.Disabled,
+			Loggers:    s.Posting.Loggers,
+			Level:      s.Posting.Level,
+			Component:  s.Posting.ReportingComponent,
+			Instance:   s.Posting.ReportingInstance,
+			NamePrefix: s.Posting.NamePrefix,
+		},
 
 		RequestTimeout:    cmp.Or(s.Networking.RequestTimeout, apiclient.DefaultRequestTimeout),
 		ConnectTimeout:    max(0, s.Networking.ConnectTimeout),
@@ -40,8 +47,8 @@ func (s *Settings) engine() reactor.Settings {
 
 		Finalizer:          cmp.Or(s.Persistence.Finalizer, finalizer.Default),
 		ConsistencyTimeout: max(0, cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)),
-		Progress:           progress.NewSmart(),
-		DiffBase:           diffbase.NewAnnotations(),
+		Progress:           engineProgress(s.Persistence.ProgressStorage),
+		DiffBase:           engineDiffBase(s.Persistence.DiffBaseStorage),
 	}
 	if e.ErrorDelays == nil {
 		e.ErrorDelays = throttle.DefaultDelays

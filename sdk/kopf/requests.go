@@ -29,6 +29,9 @@ type Request struct {
 	// Logger carries the object's identity.
 	Logger *slog.Logger
 
+	// Recorder posts Kubernetes events about the object.
+	Recorder *Recorder
+
 	// Param is the value of the [Param] option.
 	Param any
 }
@@ -89,7 +92,7 @@ type FieldChange[F any] struct {
 }
 
 // Event is the request of [OnEvent]: an event of the watch, with no state kept.
-// (The events of "kubectl describe" are something else.)
+// (The events of "kubectl describe" are the [Recorder]'s.)
 type Event[T any] struct {
 	Request
 

@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"iter"
+	"log/slog"
 	"time"
 )
 
@@ -10,6 +11,18 @@ import (
 // after errors are a sequence: [slices.Values] of a list, or an endless one. See the
 // chapter "Configuration" of Kopf's documentation.
 type Settings struct {
+	// Posting is about Kubernetes events about the handled objects: those of the
+	// [Recorder], and what handlers come to. Failures of handlers are posted; successes,
+	// which would cost a request each, are only with Loggers.
+	Posting struct {
+		Disabled           bool       // post no events at all
+		Loggers            bool       // post also what is logged about an object, by handlers and by the framework
+		Level              slog.Level // the least to post; Info
+		ReportingComponent string     // who reports; "kopf"
+		ReportingInstance  string     // which one of them; "dev"
+		NamePrefix         string     // of the events' names; "kopf-event-"
+	}
+
 	// Watching is about streams of events.
 	Watching struct {
 		ServerTimeout     time.Duration // how long the server keeps a stream open; as it likes
@@ -33,6 +46,8 @@ type Settings struct {
 	// Execution is about handlers.
 	Execution struct {
 		DefaultBackoff time.Duration // after an error that names no delay; 60s
+		MaxWorkers     int           // handlers running at the same time, in all; no limit
+		Lifecycle      Lifecycle     // which of the handlers due run in a cycle; lifecycle.ASAP
 	}
 
 	// Networking is about requests to the cluster, except streams.
@@ -45,8 +60,10 @@ type Settings struct {
 
 	// Persistence is about what is stored on the objects.
 	Persistence struct {
-		Finalizer          string        // "kopf.zalando.org/KopfFinalizerMarker"
-		ConsistencyTimeout time.Duration // how long to wait for the operator's own patches; 5s
+		Finalizer          string          // "kopf.zalando.org/KopfFinalizerMarker"
+		ProgressStorage    ProgressStorage // how far the handlers are; storage.SmartProgress
+		DiffBaseStorage    DiffBaseStorage // what an object was like; storage.AnnotationsDiffBase
+		ConsistencyTimeout time.Duration   // how long to wait for the operator's own patches; 5s
 	}
 
 	// Process is about the process of the operator.

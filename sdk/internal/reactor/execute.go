@@ -30,11 +30,12 @@ func (c *cycle) execute(ctx context.Context, handlers []*handler.Handler, state 
 	if len(due) == 0 {
 		return outcomes, nil
 	}
-	for _, chosen := range c.settings.Lifecycle(due) {
+	selected, err := c.choose(due)
+	if err != nil {
+		return nil, err
+	}
+	for _, chosen := range selected {
 		i := slices.IndexFunc(handlers, func(h *handler.Handler) bool { return h.ID == chosen.ID })
-		if i < 0 {
-			return nil, fmt.Errorf("the lifecycle has chosen the handler %q, which is not due", chosen.ID)
-		}
 		out, err := c.attempt(ctx, handlers[i], state)
 		if err != nil {
 			return nil, err
@@ -55,13 +56,13 @@ func (c *cycle) attempt(ctx context.Context, h *handler.Handler, state progress.
 	limits := c.limits(h)
 	c.logger.Debug(h.String() + " is invoked.")
 	if out, line, exceeded := outcome.Precheck(limits, retries, began.Sub(started), h.String()); exceeded {
-		c.logger.Log(ctx, line.Level, line.Message)
+		c.logOutcome(ctx, line, nil)
 		c.report.attempted(h, began, 0, out)
 		return out, nil
 	}
 	call := &handler.Call{
 		Cause: c.cause, Handler: h,
-		Patch: c.patch, Logger: c.logger.With(handlerKey, h.ID),
+		Patch: c.patch, Logger: c.logger.With(handlerKey, h.ID), Recorder: c.recorder,
 		Retry: retries, Started: started, Runtime: began.Sub(started),
 	}
 	subs := c.subs(h)
@@ -88,7 +89,8 @@ func (c *cycle) observe(ctx context.Context, h *handler.Handler, cause *handler.
 	limits := c.limits(h)
 	c.logger.Debug(h.String() + " is invoked.")
 	call := &handler.Call{
-		Cause: cause, Handler: h, Patch: c.patch, Logger: c.logger.With(handlerKey, h.ID), Started: began,
+		Cause: cause, Handler: h, Patch: c.patch, Logger: c.logger.With(handlerKey, h.ID), Recorder: c.recorder,
+		Started: began,
 	}
 	c.report.attempting(h, 0, began, began)
 	result, err := c.invoke(ctx, call, limits)
@@ -100,6 +102,11 @@ func (c *cycle) observe(ctx context.Context, h *handler.Handler, cause *handler.
 
 // invoke calls the user's function with what is left of its time.
 func (c *cycle) invoke(ctx context.Context, call *handler.Call, limits outcome.Limits) (result any, err error) {
+	leave, err := c.slot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if limits.Timeout != nil {
 		limited, cancel := context.WithTimeoutCause(ctx, *limits.Timeout-call.Runtime, outcome.ErrTimeout)
 		defer cancel()
@@ -130,10 +137,14 @@ func (c *cycle) limits(h *handler.Handler) outcome.Limits {
 // handlerKey is the attribute of log lines that a handler wrote.
 const handlerKey = "handler"
 
+// stackKey is the attribute of where a handler has panicked.
+const stackKey = "stack"
+
 func (c *cycle) logOutcome(ctx context.Context, line outcome.LogLine, err error) {
+	c.recordOutcome(line)
 	var panicked *outcome.Panic
 	if errors.As(err, &panicked) {
-		c.logger.Log(ctx, line.Level, line.Message, "stack", string(panicked.Stack))
+		c.logger.Log(ctx, line.Level, line.Message, stackKey, string(panicked.Stack))
 		return
 	}
 	c.logger.Log(ctx, line.Level, line.Message)

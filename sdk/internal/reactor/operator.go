@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/posting"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 )
 
@@ -40,6 +41,8 @@ type operator struct {
 	reporter *reporter
 	memories memories
 	queue    *queueing.Queue
+	poster   *posting.Poster // nil if nothing is to be posted
+	slots    chan struct{}   // of handlers that run; nil if there is no limit
 	ensemble *ensemble
 	now      func() time.Time
 
@@ -74,6 +77,9 @@ func Run(ctx context.Context, config Config) error {
 			}
 		})
 	}
+	if o.poster != nil {
+		wg.Go(func() { o.poster.Run(serving) })
+	}
 	err := o.run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil
@@ -101,6 +107,10 @@ func (o *operator) connect(ctx context.Context) error {
 		EnforceRetryAfter: o.settings.EnforceRetryAfter,
 		Logger:            o.logger.With(logging.NameKey, "kopf.clients"),
 	})
+	o.poster = o.newPoster()
+	if o.settings.MaxWorkers > 0 {
+		o.slots = make(chan struct{}, o.settings.MaxWorkers)
+	}
 	o.ensemble = newEnsemble(o)
 	o.queue = queueing.New(ctx, queueing.Options{
 		Process:     o.process,

@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"iter"
+	"log/slog"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
@@ -25,6 +26,9 @@ type Settings struct {
 
 	DefaultBackoff time.Duration
 	Lifecycle      lifecycle.Func
+	MaxWorkers     int // no limit if not positive
+
+	Posting Posting
 
 	RequestTimeout    time.Duration
 	ConnectTimeout    time.Duration
@@ -35,4 +39,14 @@ type Settings struct {
 	ConsistencyTimeout time.Duration
 	Progress           progress.Storage
 	DiffBase           diffbase.Storage
+}
+
+// Posting is how Kubernetes events are posted.
+type Posting struct {
+	Disabled   bool
+	Loggers    bool       // post all messages about an object, not only failures
+	Level      slog.Level // the least to post
+	Component  string     // who reports
+	Instance   string     // which one of them
+	NamePrefix string     // of the events' names
 }

@@ -1,0 +1,147 @@
+package reactor
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
+	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/posting"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// loggingReason is the reason of events that are made of messages of the log, as other
+// operators of this framework have it.
+const loggingReason = "Logging"
+
+// Recorder posts Kubernetes events about objects. A nil one posts none.
+type Recorder struct {
+	poster *posting.Poster
+	level  slog.Level // the least to post
+	about  []k8sevent.Ref
+	now    func() time.Time
+}
+
+// Record posts an event, if its level is high enough.
+func (r *Recorder) Record(level slog.Level, kind, reason, message string) {
+	if r == nil || level < r.level {
+		return
+	}
+	for _, ref := range r.about {
+		r.poster.Post(ref, k8sevent.Content{Type: kind, Reason: reason, Message: message, At: r.now()})
+	}
+}
+
+// Unleveled posts an event whatever the level that is to be posted.
+func (r *Recorder) Unleveled(kind, reason, message string) {
+	if r != nil {
+		r.Record(r.level, kind, reason, message)
+	}
+}
+
+// About returns a recorder for other objects.
+func (r *Recorder) About(refs ...k8sevent.Ref) *Recorder {
+	if r == nil {
+		return nil
+	}
+	other := *r
+	other.about = refs
+	return &other
+}
+
+// newPoster makes the poster; nil if nothing is to be posted.
+func (o *operator) newPoster() *posting.Poster {
+	if o.settings.Posting.Disabled {
+		return nil
+	}
+	return posting.New(posting.Options{
+		Client:     o.client,
+		Component:  o.settings.Posting.Component,
+		Instance:   o.settings.Posting.Instance,
+		NamePrefix: o.settings.Posting.NamePrefix,
+		Logger:     o.logger.With(logging.NameKey, "kopf.posting"),
+	})
+}
+
+func (o *operator) recorder(object *wire.Object) *Recorder {
+	if o.poster == nil {
+		return nil
+	}
+	return &Recorder{poster: o.poster, level: o.settings.Posting.Level, now: o.now, about: []k8sevent.Ref{{
+		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
+	}}}
+}
+
+// recordOutcome posts what a handler came to, if it is a failure: successes would cost a
+// request each. Those who want them have the log posted, which has them all.
+func (c *cycle) recordOutcome(line outcome.LogLine) {
+	if !c.settings.Posting.Loggers && line.Level >= slog.LevelWarn {
+		c.recorder.Record(line.Level, kindOf(line.Level), loggingReason, line.Message)
+	}
+}
+
+func kindOf(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "Debug"
+	case level < slog.LevelWarn:
+		return k8sevent.Normal
+	case level < slog.LevelError:
+		return k8sevent.Warning
+	default:
+		return "Error"
+	}
+}
+
+// recording passes messages about an object on to its events too.
+func (r *Recorder) recording(logger *slog.Logger) *slog.Logger {
+	return slog.New(&recordingHandler{next: logger.Handler(), recorder: r})
+}
+
+type recordingHandler struct {
+	next     slog.Handler
+	recorder *Recorder
+	attrs    []slog.Attr
+	group    string
+}
+
+// Enabled implements [slog.Handler].
+func (h *recordingHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.recorder.level || h.next.Enabled(ctx, level)
+}
+
+// Handle implements [slog.Handler].
+func (h *recordingHandler) Handle(ctx context.Context, record slog.Record) error {
+	entry := logging.EntryOf(record, h.attrs)
+	entry.Attrs = slices.DeleteFunc(entry.Attrs, func(a slog.Attr) bool { return a.Key == handlerKey || a.Key == stackKey })
+	h.recorder.Record(record.Level, kindOf(record.Level), loggingReason, entry.Text())
+	if !h.next.Enabled(ctx, record.Level) {
+		return nil
+	}
+	return h.next.Handle(ctx, record)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h *recordingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	with.next = h.next.WithAttrs(attrs)
+	with.attrs = slices.Clip(h.attrs)
+	for _, a := range attrs {
+		a.Key = h.group + a.Key
+		with.attrs = append(with.attrs, a)
+	}
+	return &with
+}
+
+// WithGroup implements [slog.Handler].
+func (h *recordingHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	with := *h
+	with.next, with.group = h.next.WithGroup(name), h.group+name+"."
+	return &with
+}

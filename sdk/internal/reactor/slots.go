@@ -1,0 +1,46 @@
+package reactor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+)
+
+// slot waits until the handler may run, as only so many may at the same time. The
+// returned function must be called at the end. A sub-handler that is executed by its parent
+// runs in the parent's slot, or the parent would wait for itself.
+func (c *cycle) slot(ctx context.Context) (leave func(), err error) {
+	if c.slots == nil || c.inside {
+		return func() {}, nil
+	}
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c.inside = true
+	return func() {
+		c.inside = false
+		<-c.slots
+	}, nil
+}
+
+// choose asks the lifecycle which of the handlers that are due are to be called now.
+func (c *cycle) choose(due []lifecycle.Due) ([]lifecycle.Due, error) {
+	chosen := c.settings.Lifecycle(slices.Clone(due))
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("the lifecycle has chosen none of the handlers that are due: %v", due)
+	}
+	for i, one := range chosen {
+		same := func(d lifecycle.Due) bool { return d.ID == one.ID }
+		switch {
+		case !slices.ContainsFunc(due, same):
+			return nil, fmt.Errorf("the lifecycle has chosen the handler %q, which is not due", one.ID)
+		case slices.ContainsFunc(chosen[:i], same):
+			return nil, fmt.Errorf("the lifecycle has chosen the handler %q twice", one.ID)
+		}
+	}
+	return chosen, nil
+}

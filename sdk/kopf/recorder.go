@@ -1,0 +1,93 @@
+package kopf
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+)
+
+// A Recorder posts Kubernetes events, those of "kubectl describe", in the background
+// and as [Settings.Posting] allows. Events about events are not posted. Repeated events are
+// counted, not repeated; when there are too many, some are dropped, which is logged. A nil
+// Recorder, as in a request made by hand, posts nothing. See the chapter "Events" of Kopf's
+// documentation.
+type Recorder struct{ engine *reactor.Recorder }
+
+// The types of events beyond those that Kubernetes knows are as other operators of this
+// framework have them.
+const typeError = "Error"
+
+// Info posts an event of type Normal.
+func (rec *Recorder) Info(reason, message string) {
+	rec.record(slog.LevelInfo, k8sevent.Normal, reason, message)
+}
+
+// Warn posts an event of type Warning.
+func (rec *Recorder) Warn(reason, message string) {
+	rec.record(slog.LevelWarn, k8sevent.Warning, reason, message)
+}
+
+// Error posts an event of type Error with the error's message. An error that a
+// handler returns is posted anyway.
+func (rec *Recorder) Error(reason string, err error) {
+	rec.record(slog.LevelError, typeError, reason, message(err))
+}
+
+// Event posts an event of any type, whatever the level that is to be posted.
+func (rec *Recorder) Event(eventType, reason, message string) {
+	if rec != nil {
+		rec.engine.Unleveled(eventType, reason, message)
+	}
+}
+
+func (rec *Recorder) record(level slog.Level, eventType, reason, message string) {
+	if rec != nil {
+		rec.engine.Record(level, eventType, reason, message)
+	}
+}
+
+// For returns a recorder of events about other objects: those that [Adopt] takes, or
+// *[Object].
+func (rec *Recorder) For(objs ...any) *Recorder {
+	refs, err := refsOf(objs)
+	if err != nil {
+		panic(fmt.Sprintf("kopf: Recorder.For: %v", err))
+	}
+	if rec == nil {
+		return nil
+	}
+	return &Recorder{rec.engine.About(refs...)}
+}
+
+func refsOf(objs []any) ([]k8sevent.Ref, error) {
+	var refs []k8sevent.Ref
+	for _, obj := range objs {
+		if o, ok := obj.(*Object); ok {
+			body, err := o.contents()
+			if err != nil {
+				return nil, err
+			}
+			refs = append(refs, k8sevent.RefOf(body))
+			continue
+		}
+		children, err := childrenOf(obj)
+		if err != nil {
+			return nil, fmt.Errorf("%T: %w", obj, err)
+		}
+		for _, child := range children {
+			refs = append(refs, k8sevent.RefOf(child.tree))
+		}
+	}
+	return refs, nil
+}
+
+// recorderOf returns the recorder of a call; nil if nothing is to be posted.
+func recorderOf(engine any) *Recorder {
+	rec, _ := engine.(*reactor.Recorder)
+	if rec == nil {
+		return nil
+	}
+	return &Recorder{rec}
+}
