@@ -157,6 +157,14 @@ func TestALongLineOfTheLogCanBeReadToItsEnd(t *testing.T) {
 	sit(t, "normal", 60, 24).press("n", "n", "l", "z").sees("pod web-0")
 }
 
+func TestThePanicsStackIsThereForThoseWhoWrap(t *testing.T) {
+	r := sit(t, "normal", 80, 24).press("7")
+	r.happens(func(s *runner.State) {
+		s.Log = append(s.Log[:len(s.Log):len(s.Log)], inspect.LogLine{At: noon, Level: "error", Message: `panic: oh stack="goroutine 1:\nmain()\n\t/a.go:3"`})
+	}).sees("panic: oh").seesNot("goroutine 1").seesNot("stack=").
+		press("z").sees("    main()").sees("        /a.go:3")
+}
+
 func TestHandlersOfFieldsAreCalledByTheirFunctionsWhereThatIsClear(t *testing.T) {
 	got := shortNames([]inspect.Handler{
 		{ID: "create"}, {ID: "resize/spec.size", Field: "spec.size"}, {ID: "x/spec.a", Field: "spec.a"}, {ID: "x/spec.b", Field: "spec.b"},

@@ -11,7 +11,8 @@ import (
 // putLogLine puts one line of the log; what does not fit is cut.
 func putLogLine(l *canvas.Line, line *inspect.LogLine, ofObject bool) *canvas.Line {
 	putLogHead(l, line, ofObject)
-	return l.Put(logToken(line), line.Message)
+	message, _ := words.Stack(line.Message)
+	return l.Put(logToken(line), message)
 }
 
 // logToken is how a message is shown: as its level, if that is not the usual one.

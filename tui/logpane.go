@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/internal/canvas"
 	"github.com/kopf-dev/kopf/tui/internal/theme"
+	"github.com/kopf-dev/kopf/tui/internal/words"
 )
 
 // levels of the log, from the least. What a program prints by itself is always shown.
@@ -68,28 +69,28 @@ func (v *logPane) changed() {
 
 func (v *logPane) collect() []*inspect.LogLine {
 	all := v.common.world.state.Log
-	words := v.filter.words()
+	filter := v.filter.words()
 	var lines []*inspect.LogLine
 	for i := range all {
-		if l := &all[i]; v.shows(l, words) {
+		if l := &all[i]; v.shows(l, filter) {
 			lines = append(lines, l)
 		}
 	}
 	return lines
 }
 
-func (v *logPane) shows(l *inspect.LogLine, words []string) bool {
+func (v *logPane) shows(l *inspect.LogLine, filter []string) bool {
 	if rank(l.Level) < v.level || v.wanted != nil && !v.wanted(l) {
 		return false
 	}
-	if len(words) == 0 {
+	if len(filter) == 0 {
 		return true
 	}
 	object := ""
 	if l.Object != nil {
 		object = qualified(*l.Object)
 	}
-	return matches(words, strings.ToLower(l.Message), object, l.Handler, l.Level)
+	return matches(filter, strings.ToLower(l.Message), object, l.Handler, l.Level)
 }
 
 func (v *logPane) countNewer() int {
@@ -97,7 +98,7 @@ func (v *logPane) countNewer() int {
 		return 0
 	}
 	last := v.lines[len(v.lines)-1]
-	words := v.filter.words()
+	filter := v.filter.words()
 	n := 0
 	all := v.common.world.state.Log
 	for i := len(all) - 1; i >= 0; i-- {
@@ -105,7 +106,7 @@ func (v *logPane) countNewer() int {
 		if l.At.Equal(last.At) && l.Message == last.Message || l.At.Before(last.At) {
 			break
 		}
-		if v.shows(l, words) {
+		if v.shows(l, filter) {
 			n++
 		}
 	}
@@ -181,13 +182,17 @@ func (v *logPane) drawWrapped(p *canvas.Pane, lines []*inspect.LogLine) {
 func (v *logPane) wrapped(p *canvas.Pane, line *inspect.LogLine) []string {
 	head := v.common.line(p.W)
 	at := putLogHead(head, line, v.wanted != nil)
-	parts := canvas.Wrap(line.Message, p.W-at-1, 50)
+	message, stack := words.Stack(line.Message)
+	parts := canvas.Wrap(message, p.W-at-1, 50)
 	if len(parts) == 0 {
 		return []string{head.String()}
 	}
 	block := []string{head.Put(logToken(line), parts[0]).String()}
 	for _, part := range parts[1:] {
 		block = append(block, v.common.line(p.W).To(at).Put(logToken(line), part).String())
+	}
+	for _, call := range stack {
+		block = append(block, v.common.line(p.W).Skip(4).Put(theme.Dim, call).String())
 	}
 	return block
 }

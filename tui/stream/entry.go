@@ -30,6 +30,7 @@ type entry struct {
 	Error     string    `json:"error,omitempty"`
 	File      string    `json:"file,omitempty"`
 	Line      int       `json:"line,omitempty"`
+	Stack     []string  `json:"stack,omitempty"` // of a panic
 
 	token theme.Token
 	loud  bool // needs somebody: told even if only that is wanted
@@ -81,7 +82,11 @@ func (w plainWriter) write(e entry) error {
 	}
 	line := fmt.Sprintf("%s  %-*s  %s%-*s%s  %s",
 		e.Time.Local().Format(time.TimeOnly), nounWidth, e.Noun, style, stateWidth, canvas.Clean(e.State), end, canvas.Clean(e.What))
-	if _, err := fmt.Fprintln(w.to, strings.TrimRight(line, " ")); err != nil {
+	lines := []string{strings.TrimRight(line, " ")}
+	for _, call := range e.Stack {
+		lines = append(lines, "    "+canvas.Clean(call))
+	}
+	if _, err := fmt.Fprintln(w.to, strings.Join(lines, "\n")); err != nil {
 		return fmt.Errorf("writing the stream: %w", err)
 	}
 	return nil

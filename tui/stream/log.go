@@ -49,6 +49,8 @@ func equal(a, b *inspect.LogLine) bool {
 
 func logEntry(l *inspect.LogLine) entry {
 	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, token: words.Level(l.Level), loud: l.Level == "warn" || l.Level == "error"}
+	message, stack := words.Stack(l.Message)
+	e.Stack = stack
 	var what []string
 	if l.Object != nil {
 		what = append(what, qualified(*l.Object))
@@ -57,6 +59,6 @@ func logEntry(l *inspect.LogLine) entry {
 	if l.Handler != "" {
 		what = append(what, l.Handler)
 	}
-	e.What = strings.Join(append(what, l.Message), "  ")
+	e.What = strings.Join(append(what, message), "  ")
 	return e
 }

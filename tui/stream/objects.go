@@ -55,6 +55,7 @@ func (x *objects) tell(s *runner.State, now time.Time) []entry {
 			entries = append(entries, objectEntry(o, now))
 		}
 	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.What, b.What) })
 	if resting > 0 {
 		entries = append(entries, entry{Noun: "object", State: "settled", token: theme.OK, What: words.Count(resting, "object") + " at rest, nothing to do"})
 	}

@@ -30,6 +30,9 @@ func (p *printer) tellCluster(s *runner.State) []entry {
 		}
 		e.What = strings.TrimPrefix(e.What, ", ")
 	case runner.ClusterStarting:
+		if c.Message == "" {
+			return nil // it will be said in a moment what is being started
+		}
 		e.What = c.Message
 		key += c.Message
 	case runner.ClusterReady:
@@ -109,8 +112,10 @@ func (p *printer) tellOperator(s *runner.State) []entry {
 			e.What += ": " + x.Error
 		}
 	case s.Snapshot != nil && s.Live:
-		e.What = serving(s.Snapshot)
-		if o := s.Snapshot.Operator; o.State == inspect.OperatorPaused {
+		switch o := s.Snapshot.Operator; o.State {
+		case inspect.OperatorRunning:
+			e.What = serving(s.Snapshot)
+		case inspect.OperatorPaused:
 			e.What, e.loud = o.Reason, true
 		}
 	}

@@ -225,6 +225,15 @@ func TestLogLinesAreToldOnceAndInOrder(t *testing.T) {
 	}
 }
 
+func TestThePanicsStackStandsBeneathItsLine(t *testing.T) {
+	got := told(t, stream.Options{}, func(s *source) {
+		s.change(func(s *runner.State) {
+			s.Log = []inspect.LogLine{{At: noon, Level: "error", Message: `panic: oh stack="goroutine 1:\nmain()\n\t/a.go:3"`}}
+		})
+	})
+	expect(t, got, "12:00:00  log       error      panic: oh", "    goroutine 1:", "    main()", "        /a.go:3")
+}
+
 func TestJSONCarriesTheSameFields(t *testing.T) {
 	failed := object("a", inspect.StateFailed, inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Kind: "permanent", Message: "no size"}})
 	got := told(t, stream.Options{Format: stream.JSON, Quiet: true}, func(s *source) { s.change(runs(failed)) })

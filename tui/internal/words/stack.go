@@ -1,0 +1,29 @@
+package words
+
+import (
+	"strconv"
+	"strings"
+)
+
+// stackAttribute is what the log has of the stack of a panic, behind the message.
+const stackAttribute = " stack="
+
+// Stack separates a log message from the stack of a panic that is attached to it: quoted
+// in one line it cannot be read, and hides the message. The stack is empty if there is
+// none.
+func Stack(message string) (rest string, stack []string) {
+	before, quoted, found := strings.Cut(message, stackAttribute)
+	if !found {
+		return message, nil
+	}
+	literal, err := strconv.QuotedPrefix(quoted)
+	if err != nil {
+		return message, nil // not ours: it stays as it is
+	}
+	text, err := strconv.Unquote(literal)
+	if err != nil {
+		return message, nil
+	}
+	after := strings.TrimPrefix(quoted, literal)
+	return before + after, strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\t", "    ")), "\n")
+}
