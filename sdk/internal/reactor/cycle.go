@@ -209,29 +209,3 @@ func treeOrNil(tree map[string]any) any {
 	}
 	return tree
 }
-
-// await waits for the version that the operator itself has written, so that handlers
-// are not chosen by a state that is known to be old. It is false if a newer version has
-// come: that one is to be handled.
-func (c *cycle) await(ctx context.Context, batch *queueing.Batch) (bool, error) {
-	deadline, waiting := c.memory.outdated(c.object, c.now())
-	if !waiting || c.event == watching.Deleted {
-		return true, nil
-	}
-	c.report.waiting(c.memory.wrote, c.object.ResourceVersion, deadline)
-	batch.Yield()
-	timer := time.NewTimer(deadline.Sub(c.now()))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-batch.Pressure():
-		return false, nil
-	case <-timer.C:
-		c.logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
-			c.object.ResourceVersion, c.memory.wrote, c.settings.ConsistencyTimeout))
-		c.memory.wrote = ""
-		c.report.consistent()
-		return true, nil
-	}
-}
