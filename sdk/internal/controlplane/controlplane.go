@@ -43,7 +43,7 @@ func Shared() (*Process, error) {
 	defer shared.Unlock()
 	if !shared.begun {
 		shared.begun = true
-		shared.process, shared.err = start()
+		shared.process, shared.err = Start("--ephemeral")
 	}
 	return shared.process, shared.err
 }
@@ -58,15 +58,16 @@ func StopShared() error {
 	if process == nil {
 		return nil
 	}
-	return process.stop()
+	return process.Stop()
 }
 
-func start() (*Process, error) {
+// Start starts one more control plane, with arguments of the program.
+func Start(args ...string) (*Process, error) {
 	program, err := Find()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, "--ephemeral", "--guard")
+	cmd := exec.Command(program, append(args, "--guard")...)
 	stdin, err := cmd.StdinPipe() // its end is the guard's signal, also if this process is killed
 	if err != nil {
 		return nil, fmt.Errorf("guard of the control plane: %w", err)
@@ -83,10 +84,10 @@ func start() (*Process, error) {
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	hung.Stop()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s ended, or was stopped after %s, without a word: %w", program, startTimeout, err), p.stop())
+		return nil, errors.Join(fmt.Errorf("%s ended, or was stopped after %s, without a word: %w", program, startTimeout, err), p.Stop())
 	}
 	if p.config, err = configOf(program, line); err != nil {
-		return nil, errors.Join(err, p.stop())
+		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
 }
@@ -107,7 +108,8 @@ func configOf(program string, line []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-func (p *Process) stop() error {
+// Stop ends the control plane and waits until it has ended.
+func (p *Process) Stop() error {
 	if err := p.stdin.Close(); err != nil {
 		return fmt.Errorf("stop the control plane: %w", err)
 	}

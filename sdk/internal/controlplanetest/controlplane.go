@@ -33,13 +33,23 @@ func Main(m *testing.M) {
 // test fails if there is no program for it, since skipped tests look like good ones.
 func Config(t testing.TB) *rest.Config {
 	t.Helper()
+	mayStart(t)
+	process, err := controlplane.Shared()
+	started(t, err)
+	return process.Config()
+}
+
+func mayStart(t testing.TB) {
+	t.Helper()
 	if os.Getenv(skipVar) != "" {
 		t.Skipf("%s is set", skipVar)
 	}
-	process, err := controlplane.Shared()
+}
+
+func started(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatalf("No control plane to test with: %v\nBuild one with \"make controlplane\", or name its program in %s, or set %s=1 to skip such tests.",
 			err, controlplane.BinaryVar, skipVar)
 	}
-	return process.Config()
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,7 +85,12 @@ func patch(t *testing.T, client *apiclient.Client, res *resource.Resource, names
 }
 
 func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
-	client := controlplanetest.Client(t, apiclient.Options{})
+	var streamed atomic.Int32
+	client := controlplanetest.Client(t, apiclient.Options{Observe: func(call apiclient.Call) {
+		if strings.Contains(call.Path, "sendInitialEvents") {
+			streamed.Add(1)
+		}
+	}})
 	examples := controlplanetest.Examples(t, client)
 	mine, other := controlplanetest.Namespace(t, client), controlplanetest.Namespace(t, client)
 	a := controlplanetest.Create(t, client, examples, mine, example("a"))
@@ -112,6 +119,9 @@ func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
 		}
 		return nil
 	})
+	if streamed.Load() != 2 {
+		t.Error("the lists were not streamed")
+	}
 	everywhere.undisturbed(t)
 	here.undisturbed(t)
 }
@@ -154,4 +164,39 @@ func TestAResourceThatIsNotThereIsReported(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestARealAPIServerThatRestartsLosesNothing(t *testing.T) {
+	server := controlplanetest.NewPrivate(t)
+	session, err := apiclient.NewSession(server.Config(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	client := apiclient.New(apiclient.Fixed(session), apiclient.Options{})
+	examples := controlplanetest.Examples(t, client)
+	namespace := controlplanetest.Namespace(t, client)
+	a := controlplanetest.Create(t, client, examples, namespace, example("a"))
+	var p tape
+	p.record(t, watching.Options{Client: client, Resource: examples})
+	p.has(t, "a", "@"+a.ResourceVersion)
+
+	server.Stop()
+	server.Start()
+	changed := patch(t, client, examples, namespace, "a", 2)
+	controlplanetest.Eventually(t, "the change", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		// A server that has just started may have to list everything again.
+		all := p.events["a"]
+		if last := all[len(all)-1]; last != "MODIFIED@"+changed && last != "@"+changed {
+			return fmt.Errorf("%v instead of %s; restarts: %+v", all, changed, p.restarts)
+		}
+		return nil
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.restarts) == 0 {
+		t.Error("the interruption was not told")
+	}
 }

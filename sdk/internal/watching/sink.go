@@ -1,7 +1,10 @@
 package watching
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -44,6 +47,7 @@ func (s *sink) Delete(item any) error { return s.pass(Deleted, item) }
 func (s *sink) Replace(items []any, resourceVersion string) error {
 	before := s.live
 	s.live = make(live, len(items))
+	objects := make([]*wire.Object, 0, len(items))
 	for _, item := range items {
 		object, ok := item.(*wire.Object)
 		if !ok {
@@ -52,12 +56,17 @@ func (s *sink) Replace(items []any, resourceVersion string) error {
 		key, id := identify(object)
 		s.live[key] = id
 		delete(before, key)
+		objects = append(objects, object)
 	}
+	// The reflector shuffles what it was streamed; people like the order of the server.
+	slices.SortFunc(objects, func(a, b *wire.Object) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
 	for key, id := range before {
 		s.handle(Event{Type: Deleted, Object: key.vanished(id, s.resource, resourceVersion)})
 	}
-	for _, item := range items {
-		s.handle(Event{Type: Listed, Object: item.(*wire.Object)})
+	for _, object := range objects {
+		s.handle(Event{Type: Listed, Object: object})
 	}
 	if s.listed != nil {
 		s.listed(len(items))
