@@ -122,12 +122,19 @@ func (r *headless) prepare(ctx context.Context) error {
 	}
 }
 
+// slowBuild is when it must be said why nothing seems to happen.
+const slowBuild = 3 * time.Second
+
 func (r *headless) build(ctx context.Context) error {
 	p, err := Load(ctx, r.Dir, r.Patterns)
 	if err != nil {
 		return err
 	}
 	started := time.Now()
+	slow := time.AfterFunc(slowBuild, func() {
+		r.Say(false, "building the operator; the first time, all that it depends on is compiled, too")
+	})
+	defer slow.Stop()
 	if r.binary, err = r.builder.Build(ctx, p); err != nil {
 		return err
 	}
@@ -162,7 +169,7 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 		return r.wait(ctx, c, nil)
 	}
 
-	sockets, err := newSocketDir()
+	sockets, err := newSocketDir(r.builder.work.path)
 	if err != nil {
 		return 1, err
 	}
@@ -177,9 +184,11 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 		return 1, err
 	}
 	watching, stop := context.WithCancel(ctx)
-	defer stop()
 	settled := make(chan error, 1)
-	go func() { settled <- r.settle(watching, client) }()
+	var watcher sync.WaitGroup
+	watcher.Go(func() { settled <- r.settle(watching, client) })
+	defer watcher.Wait()
+	defer stop()
 	return r.wait(ctx, c, settled)
 }
 
@@ -237,17 +246,17 @@ func exitCodeOf(err error) int {
 func (r *headless) settle(ctx context.Context, client *inspect.Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	settling := NewSettling(r.applied)
-	news := make(chan Settlement, 1)
+	settling := newSettling(r.applied)
+	news := make(chan settlement, 1)
 	var replica inspect.Replica
-	var last Settlement
+	var last settlement
 	var following sync.WaitGroup
 	following.Go(func() {
 		err := follow(ctx, client, func(m inspect.Message) {
 			if replica.Apply(m); m.More {
 				return
 			}
-			last = settling.Check(replica.Snapshot(), time.Now())
+			last = settling.check(replica.Snapshot(), time.Now())
 			select {
 			case <-news:
 			default:

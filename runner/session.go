@@ -40,8 +40,12 @@ type Options struct {
 	// Grace is how long an operator may take to stop: 10 seconds if not set.
 	Grace time.Duration
 
-	// Once makes everything that cannot mend itself the end of the session: there is
-	// nobody who would edit and save.
+	// Unattended makes what only a wish could mend the end of the session, because there
+	// is nobody to wish: a cluster that does not come up, a manifest that is refused.
+	Unattended bool
+
+	// Once does so with everything else that cannot mend itself, too: there is nobody
+	// who would edit and save.
 	Once bool
 }
 
@@ -58,8 +62,8 @@ type Session struct {
 	client   *inspect.Client // of the child
 	logLevel string
 	applied  []Applied
-	settling *Settling
-	settled  chan Settlement // the newest one
+	settling *settling
+	settled  chan settlement // the newest one
 	began    chan struct{}   // closed when the first operator starts
 }
 
@@ -71,6 +75,7 @@ type request struct {
 
 // NewSession prepares a session. [Session.Run] starts it.
 func NewSession(opts Options) *Session {
+	opts.Unattended = opts.Unattended || opts.Once
 	if opts.Grace <= 0 {
 		opts.Grace = defaultGrace
 	}
@@ -79,7 +84,7 @@ func NewSession(opts Options) *Session {
 		store:    newStore(),
 		requests: make(chan request),
 		ended:    make(chan struct{}),
-		settled:  make(chan Settlement, 1),
+		settled:  make(chan settlement, 1),
 		began:    make(chan struct{}),
 		logLevel: opts.LogLevel,
 	}
@@ -195,14 +200,14 @@ func (s *Session) notRunning() error {
 }
 
 // awaitSettled waits for a settlement that is over.
-func awaitSettled(ctx context.Context, timeout time.Duration, news <-chan Settlement) error {
+func awaitSettled(ctx context.Context, timeout time.Duration, news <-chan settlement) error {
 	var late <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		late = timer.C
 	}
-	last := Settlement{Pending: []Unsettled{{What: "the operator did not start"}}}
+	last := settlement{Pending: []Unsettled{{What: "the operator did not start"}}}
 	for {
 		select {
 		case <-ctx.Done():
@@ -211,10 +216,10 @@ func awaitSettled(ctx context.Context, timeout time.Duration, news <-chan Settle
 			return &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending}
 		case last = <-news:
 		}
-		if last.Over() && len(last.Failed) > 0 {
+		if last.over() && len(last.Failed) > 0 {
 			return &SettleError{Failed: last.Failed}
 		}
-		if last.Over() {
+		if last.over() {
 			return nil
 		}
 	}

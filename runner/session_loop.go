@@ -29,6 +29,7 @@ type loop struct {
 	reload  time.Time  // the At of the reload that the next operator belongs to
 
 	// The cluster.
+	opening   bool
 	opened    chan clusterResult
 	cluster   *Cluster // once it is ready
 	appliedAt chan applyResult
@@ -74,21 +75,19 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		restart:   time.NewTimer(time.Hour),
 	}
 	l.restart.Stop()
-	if l.sockets, err = newSocketDir(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.sockets.remove()) }()
 	if l.watcher, err = newWatcher(); err != nil {
 		return err
 	}
 	if l.builder, err = NewBuilder(); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, l.builder.Close()) }()
+	if l.sockets, err = newSocketDir(l.builder.work.path); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.sockets.remove()) }()
 	l.tasks.Go(func() { l.watcher.run(ctx) })
-	defer func() {
-		l.end(cancel)
-		err = errors.Join(err, l.builder.Close())
-	}()
+	defer l.end(cancel)
 
 	l.openCluster()
 	l.startBuild(cause{at: time.Now(), first: true})
@@ -147,6 +146,11 @@ func (l *loop) fulfil(r request) {
 		l.startBuild(cause{at: time.Now(), forced: true})
 		r.reply <- nil
 	case IntentRestart:
+		if l.cluster == nil && !l.opening {
+			l.openCluster() // it has failed, and the cause may be mended by now
+			r.reply <- nil
+			return
+		}
 		if l.binary == "" {
 			r.reply <- l.notRunning()
 			return
@@ -177,7 +181,8 @@ func (l *loop) wantOperator() {
 }
 
 func (l *loop) openCluster() {
-	l.store.update(func(s *State) { s.Cluster.Phase = ClusterStarting })
+	l.opening = true
+	l.store.update(func(s *State) { s.Cluster = Cluster{Phase: ClusterStarting} })
 	l.tasks.Go(func() {
 		cluster, err := l.opts.OpenCluster(l.ctx, func(c Cluster) {
 			l.store.update(func(s *State) { s.Cluster = c })
@@ -187,9 +192,10 @@ func (l *loop) openCluster() {
 }
 
 func (l *loop) takeCluster(r clusterResult) {
+	l.opening = false
 	if r.err != nil {
 		l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, r.err.Error() })
-		if l.opts.Once {
+		if l.opts.Unattended {
 			l.fatal = r.err
 		}
 		return
@@ -218,7 +224,7 @@ func (l *loop) takeApplied(r applyResult) {
 	l.prepared = true
 	if r.err != nil {
 		l.store.say("error", "applying the manifests: "+r.err.Error())
-		if l.opts.Once {
+		if l.opts.Unattended && r.reply == nil {
 			l.fatal = r.err
 		}
 		return
@@ -235,7 +241,7 @@ func (s *Session) want(applied []Applied) {
 		s.applied = slices.DeleteFunc(s.applied, func(old Applied) bool { return old.Ref == a.Ref })
 		s.applied = append(s.applied, a)
 	}
-	s.settling = NewSettling(slices.Clone(s.applied))
+	s.settling = newSettling(slices.Clone(s.applied))
 }
 
 // relative makes the paths of changed files short.

@@ -192,10 +192,10 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 	settling := l.settling
 	l.mu.Unlock()
 	if settling == nil && len(l.opts.Manifests) == 0 {
-		settling = NewSettling(nil)
+		settling = newSettling(nil)
 	}
 	if settling != nil {
-		l.tellSettlement(settling.Check(snapshot, time.Now()))
+		l.tellSettlement(settling.check(snapshot, time.Now()))
 	}
 	handling := snapshot.Operator.State == inspect.OperatorRunning
 	l.store.update(func(s *State) {
@@ -229,7 +229,7 @@ func markReady(history []Reload, at, now time.Time) []Reload {
 }
 
 // tellSettlement replaces the news about what has settled.
-func (s *Session) tellSettlement(news Settlement) {
+func (s *Session) tellSettlement(news settlement) {
 	select {
 	case <-s.settled:
 	default:

@@ -246,6 +246,28 @@ func TestAHandlerThatHasFailedForGoodIsTheSettlementsError(t *testing.T) {
 	}
 }
 
+func TestAClusterThatFailedIsTriedAgainOnDemand(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
+	tries := 0
+	l := begin(t, Options{Dir: dir, OpenCluster: func(_ context.Context, report func(Cluster)) (Cluster, error) {
+		if tries++; tries == 1 {
+			report(Cluster{Phase: ClusterBuilding, Done: 3, Total: 9})
+			return Cluster{}, errors.New("no cluster today")
+		}
+		return Cluster{Provider: "test"}, nil
+	}})
+	failed := l.until("failed", func(s *State) bool { return s.Cluster.Phase == ClusterFailed })
+	if failed.Cluster.Error != "no cluster today" {
+		t.Errorf("the cluster is %+v", failed.Cluster)
+	}
+	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
+		t.Error(err)
+	}
+	if mended := l.until("running", runs("one")); mended.Cluster.Error != "" || mended.Cluster.Phase != ClusterReady {
+		t.Errorf("the cluster is %+v", mended.Cluster)
+	}
+}
+
 func TestWithNobodyToEditWhatIsBrokenIsTheEnd(t *testing.T) {
 	down := errors.New("no cluster today")
 	for name, test := range map[string]struct {

@@ -19,27 +19,27 @@ type Applied struct {
 	Version string
 }
 
-// Settling decides when objects that were applied are handled. It learns from one
+// settling decides when objects that were applied are handled. It learns from one
 // snapshot after another, because an object may be gone again before the others settle.
-type Settling struct {
+type settling struct {
 	wanted []Applied
 	seen   map[inspect.Ref]bool
 }
 
-// NewSettling waits for the objects; without any, for all that the operator sees.
-func NewSettling(applied []Applied) *Settling {
-	return &Settling{wanted: applied, seen: make(map[inspect.Ref]bool)}
+// newSettling waits for the objects; without any, for all that the operator sees.
+func newSettling(applied []Applied) *settling {
+	return &settling{wanted: applied, seen: make(map[inspect.Ref]bool)}
 }
 
-// Settlement is how far the objects are.
-type Settlement struct {
+// settlement is how far the objects are.
+type settlement struct {
 	Pending  []Unsettled
 	Failed   []Unsettled // for good
 	Unserved []Applied   // no handler is for their resources: nothing to wait for
 }
 
-// Over tells that nothing more will happen by itself.
-func (s Settlement) Over() bool { return len(s.Pending) == 0 }
+// over tells that nothing more will happen by itself.
+func (s settlement) over() bool { return len(s.Pending) == 0 }
 
 // Unsettled is an object, or one of its handlers, that is not settled.
 type Unsettled struct {
@@ -76,8 +76,8 @@ func (e *SettleError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Check compares the snapshot with what is wanted.
-func (s *Settling) Check(snapshot *inspect.Snapshot, now time.Time) Settlement {
+// check compares the snapshot with what is wanted.
+func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 	if len(s.wanted) == 0 {
 		return checkAll(snapshot, now)
 	}
@@ -101,7 +101,7 @@ func (s *Settling) Check(snapshot *inspect.Snapshot, now time.Time) Settlement {
 			}
 		}
 	}
-	var result Settlement
+	var result settlement
 	for _, want := range s.wanted {
 		o := byUID[want.UID]
 		if want.UID == "" {
@@ -129,8 +129,8 @@ func has[K comparable, V any](m map[K]V, key K) bool {
 }
 
 // checkAll is for when nothing particular is wanted.
-func checkAll(snapshot *inspect.Snapshot, now time.Time) Settlement {
-	var result Settlement
+func checkAll(snapshot *inspect.Snapshot, now time.Time) settlement {
+	var result settlement
 	for i := range snapshot.Objects {
 		o := &snapshot.Objects[i]
 		result.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
@@ -154,7 +154,7 @@ func notSeen(snapshot *inspect.Snapshot) string {
 	return "not seen by the operator yet"
 }
 
-func (s *Settlement) addObject(o *inspect.Object, want Applied, snapshot *inspect.Snapshot, now time.Time) {
+func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspect.Snapshot, now time.Time) {
 	name := objectName(cmp.Or(o.Short, shortOf(o.Ref)), o.Ref)
 	if olderThan(o.ResourceVersion, want.Version) {
 		s.Pending = append(s.Pending, Unsettled{Object: name,

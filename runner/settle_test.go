@@ -34,7 +34,7 @@ func running(objects ...inspect.Object) *inspect.Snapshot {
 }
 
 // texts renders a settlement.
-func texts(s Settlement) map[string][]string {
+func texts(s settlement) map[string][]string {
 	all := make(map[string][]string)
 	for _, u := range s.Pending {
 		all["pending"] = append(all["pending"], u.String())
@@ -85,7 +85,7 @@ func TestObjectsHaveSettledWhenTheirAppliedVersionsAreHandled(t *testing.T) {
 		"nothing applied, one fails":  {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed for good (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, texts(NewSettling(test.applied).Check(test.snapshot, now))); diff != "" {
+			if diff := cmp.Diff(test.want, texts(newSettling(test.applied).check(test.snapshot, now))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -93,19 +93,19 @@ func TestObjectsHaveSettledWhenTheirAppliedVersionsAreHandled(t *testing.T) {
 }
 
 func TestAnObjectThatIsGoneAfterItWasSeenHasSettled(t *testing.T) {
-	s := NewSettling([]Applied{applied("a", "10")})
-	if s.Check(running(seen("a", "10", inspect.StateRunning)), now).Over() {
+	s := newSettling([]Applied{applied("a", "10")})
+	if s.check(running(seen("a", "10", inspect.StateRunning)), now).over() {
 		t.Error("it has settled while it runs")
 	}
-	if got := s.Check(running(), now); !got.Over() {
+	if got := s.check(running(), now); !got.over() {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestTheEndOfTimeNamesWhatIsStillPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		news := make(chan Settlement, 1)
-		news <- Settlement{
+		news := make(chan settlement, 1)
+		news <- settlement{
 			Pending: []Unsettled{{Object: "th/default/a", Handler: "resize", What: "is running"}},
 			Failed:  []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed for good"}},
 		}
@@ -118,9 +118,9 @@ func TestTheEndOfTimeNamesWhatIsStillPending(t *testing.T) {
 
 func TestAFailureIsToldOnceAllOthersAreThrough(t *testing.T) {
 	failed := []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed for good"}}
-	news := make(chan Settlement, 2)
-	news <- Settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}
-	news <- Settlement{Failed: failed}
+	news := make(chan settlement, 2)
+	news <- settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}
+	news <- settlement{Failed: failed}
 	err := awaitSettled(t.Context(), 0, news)
 	if settle, ok := errors.AsType[*SettleError](err); !ok || settle.Timeout != 0 || !strings.HasPrefix(err.Error(), "a handler has failed for good\nth/default/b") {
 		t.Errorf("got %v", err)

@@ -160,7 +160,7 @@ type IntentKind string
 
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if it succeeds, restart
-	IntentRestart IntentKind = "restart" // the operator, without a build; now, if it has crashed
+	IntentRestart IntentKind = "restart" // the operator, without a build; now, if it has crashed; or the cluster, if it failed
 	IntentApply   IntentKind = "apply"   // the manifests
 
 	IntentRetry    IntentKind = "retry"

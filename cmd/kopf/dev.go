@@ -82,7 +82,9 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		Manifests: f.manifests,
 		Beside:    manifestsBeside(dir, patterns),
 		LogLevel:  level,
-		Once:      !screen && f.until == settled,
+
+		Unattended: !screen,
+		Once:       !screen && f.until == settled,
 	})
 	stopWaiting := killAtSecondSignal(session)
 	defer stopWaiting()

@@ -22,9 +22,9 @@ func BenchmarkPut(b *testing.B) {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
 			h := fullHub()
 			for range readers {
-				s := h.Subscribe()
-				defer s.Close()
-				s.Pending()
+				s := h.subscribe()
+				defer s.close()
+				s.pending()
 			}
 			o := object(1, "2")
 			b.ReportAllocs()
@@ -38,8 +38,8 @@ func BenchmarkPut(b *testing.B) {
 // BenchmarkBatch is what 20 changes among 10,000 objects cost a reader.
 func BenchmarkBatch(b *testing.B) {
 	h := fullHub()
-	s := h.Subscribe()
-	defer s.Close()
+	s := h.subscribe()
+	defer s.close()
 	var replica Replica
 	n := 0
 	b.ReportAllocs()
@@ -48,7 +48,7 @@ func BenchmarkBatch(b *testing.B) {
 			h.PutObject(object(n%benchObjects, "2"))
 			n++
 		}
-		for _, m := range s.Pending() {
+		for _, m := range s.pending() {
 			replica.Apply(m)
 		}
 		if got := replica.Snapshot(); len(got.Objects) != benchObjects {

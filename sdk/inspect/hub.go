@@ -67,7 +67,7 @@ type Hub struct {
 	logLevel string
 
 	bye           *string
-	subscriptions map[*Subscription]struct{}
+	subscriptions map[*subscription]struct{}
 }
 
 // entry is an object, or the grave of one, in the ring of changes.
@@ -85,7 +85,7 @@ func NewHub(opts HubOptions) *Hub {
 		intents:       opts.Intents,
 		objects:       make(map[Ref]*entry),
 		logLevel:      "info",
-		subscriptions: make(map[*Subscription]struct{}),
+		subscriptions: make(map[*subscription]struct{}),
 	}
 	if h.interval <= 0 {
 		h.interval = defaultInterval

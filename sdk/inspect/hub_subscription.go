@@ -10,9 +10,9 @@ import (
 // ten thousand objects at once.
 const chunk = 500
 
-// Subscription is a reader's place in the changes of a [Hub]. It is used by one
+// subscription is a reader's place in the changes of a [Hub]. It is used by one
 // goroutine at a time.
-type Subscription struct {
+type subscription struct {
 	hub   *Hub
 	ready chan struct{} // holds one token if there may be something new
 
@@ -23,9 +23,9 @@ type Subscription struct {
 	ended bool
 }
 
-// Subscribe begins to read. The subscription must be closed.
-func (h *Hub) Subscribe() *Subscription {
-	s := &Subscription{hub: h, ready: make(chan struct{}, 1)}
+// subscribe begins to read. The subscription must be closed.
+func (h *Hub) subscribe() *subscription {
+	s := &subscription{hub: h, ready: make(chan struct{}, 1)}
 	s.wake() // there is always a snapshot to send
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,17 +33,17 @@ func (h *Hub) Subscribe() *Subscription {
 	return s
 }
 
-// Close ends the subscription.
-func (s *Subscription) Close() {
+// close ends the subscription.
+func (s *subscription) close() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	delete(s.hub.subscriptions, s)
 }
 
-// Next waits for changes and returns all that there are, as one consistent batch. The
+// next waits for changes and returns all that there are, as one consistent batch. The
 // first begins with the snapshot. It keeps the Hub's interval between batches. After
 // the operator's Bye it returns [io.EOF].
-func (s *Subscription) Next(ctx context.Context) ([]Message, error) {
+func (s *subscription) next(ctx context.Context) ([]Message, error) {
 	if s.ended {
 		return nil, io.EOF
 	}
@@ -62,15 +62,15 @@ func (s *Subscription) Next(ctx context.Context) ([]Message, error) {
 			return nil, context.Cause(ctx)
 		case <-s.ready:
 		}
-		if messages := s.Pending(); len(messages) > 0 {
+		if messages := s.pending(); len(messages) > 0 {
 			return messages, nil
 		}
 	}
 }
 
-// Pending returns what [Subscription.Next] would, without waiting: none if there is
+// pending returns what [subscription.next] would, without waiting: none if there is
 // nothing new.
-func (s *Subscription) Pending() []Message {
+func (s *subscription) pending() []Message {
 	s.hub.mu.Lock()
 	cut := s.cut()
 	s.hub.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Subscription) Pending() []Message {
 }
 
 // wake marks the subscription as having something to read.
-func (s *Subscription) wake() {
+func (s *subscription) wake() {
 	select {
 	case s.ready <- struct{}{}:
 	default:
@@ -91,7 +91,7 @@ func (s *Subscription) wake() {
 }
 
 // cut takes what is new for the subscription. The hub's mutex is held.
-func (s *Subscription) cut() cut {
+func (s *subscription) cut() cut {
 	h := s.hub
 	if s.ended {
 		return cut{}

@@ -26,19 +26,19 @@ func object(n int, version string) Object {
 }
 
 // next returns the reader's next batch, which must be there.
-func next(t *testing.T, s *Subscription) []Message {
+func next(t *testing.T, s *subscription) []Message {
 	t.Helper()
-	messages, err := s.Next(t.Context())
+	messages, err := s.next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return messages
 }
 
-func subscribe(t *testing.T, h *Hub) *Subscription {
+func subscribe(t *testing.T, h *Hub) *subscription {
 	t.Helper()
-	s := h.Subscribe()
-	t.Cleanup(s.Close)
+	s := h.subscribe()
+	t.Cleanup(s.close)
 	return s
 }
 
@@ -79,7 +79,7 @@ func TestAnObjectThatChangesOftenIsSentOnceInItsLastState(t *testing.T) {
 	if len(messages) != 1 || len(messages[0].Objects) != 1 || messages[0].Objects[0].ResourceVersion != "999" {
 		t.Errorf("got %+v", messages)
 	}
-	if again := s.Pending(); again != nil {
+	if again := s.pending(); again != nil {
 		t.Errorf("and then %+v", again)
 	}
 }
@@ -161,8 +161,8 @@ func TestTheOperatorIsToldBehindItsObjects(t *testing.T) {
 func TestBatchesKeepTheirDistance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHub(HubOptions{})
-		s := h.Subscribe()
-		defer s.Close()
+		s := h.subscribe()
+		defer s.close()
 		next(t, s)
 		started, batches := time.Now(), 0
 		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
@@ -176,7 +176,7 @@ func TestBatchesKeepTheirDistance(t *testing.T) {
 			}
 		})
 		for {
-			if _, err := s.Next(ctx); err != nil {
+			if _, err := s.next(ctx); err != nil {
 				break
 			}
 			batches++
@@ -190,8 +190,8 @@ func TestBatchesKeepTheirDistance(t *testing.T) {
 func TestTheFirstChangeAfterASilenceIsSentAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHub(HubOptions{})
-		s := h.Subscribe()
-		defer s.Close()
+		s := h.subscribe()
+		defer s.close()
 		next(t, s)
 		time.Sleep(time.Second)
 		h.PutObject(object(1, "1"))
@@ -214,7 +214,7 @@ func TestNothingIsSentAfterTheBye(t *testing.T) {
 	if len(messages) != 2 || len(messages[0].Objects) != 1 || messages[1].Bye == nil || *messages[1].Bye != "signal" {
 		t.Errorf("got %+v", messages)
 	}
-	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
+	if _, err := s.next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("then %v", err)
 	}
 }
@@ -303,7 +303,7 @@ func TestAReplicaIsAlwaysEqualToTheHub(t *testing.T) {
 		if random.IntN(20) != 0 {
 			continue
 		}
-		for _, m := range s.Pending() {
+		for _, m := range s.pending() {
 			replica.Apply(m)
 		}
 		got, want := replica.Snapshot(), h.Snapshot()

@@ -135,16 +135,16 @@ func stream(w http.ResponseWriter, r *http.Request, hub *Hub) {
 		return control.Flush()
 	}
 
-	subscription := hub.Subscribe()
-	defer subscription.Close()
+	reader := hub.subscribe()
+	defer reader.close()
 	for {
-		messages, err := subscription.Next(r.Context())
+		messages, err := reader.next(r.Context())
 		switch {
 		case errors.Is(err, io.EOF):
 			return
 		case err != nil:
 			// The server ends, or the reader has gone; for the former, the last news.
-			_ = send(subscription.Pending())
+			_ = send(reader.pending())
 			return
 		}
 		if send(messages) != nil {
