@@ -90,3 +90,23 @@ func (d *delayed) Close() error {
 	_ = d.PipeReader.Close() // never fails
 	return d.body.Close()
 }
+
+// copyLines passes lines on, as they are changed, until there is an error.
+func copyLines(to io.Writer, from io.Reader, change func(string) (string, error)) error {
+	r := bufio.NewReader(from)
+	for {
+		text, err := r.ReadString('\n')
+		if text != "" {
+			changed, failed := change(text)
+			if _, err := io.WriteString(to, changed); err != nil {
+				return err
+			}
+			if failed != nil {
+				return failed
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
