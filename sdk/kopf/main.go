@@ -115,6 +115,7 @@ func parseFlags(args []string) (*mainFlags, error) {
 func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry)) error {
 	logger := slog.New(f.logHandler(stderr))
 	slog.SetDefault(logger)
+	adoptLibraries(logger)
 	var registry Registry
 	register(&registry)
 	if err := registry.Err(); err != nil {
@@ -124,7 +125,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	if err != nil {
 		return err
 	}
-	operator := Operator{Registry: &registry, Namespaces: f.namespaces, Config: config, Logger: logger}
+	operator := Operator{Registry: &registry, Namespaces: f.namespaces, Config: config, Logger: logger, traffic: f.debug}
 	operator.Settings.Process.Inspector = f.inspector
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")

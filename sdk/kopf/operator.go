@@ -31,6 +31,8 @@ type Operator struct {
 
 	// OnReady, if it is set, is called once all objects are being watched.
 	OnReady func()
+
+	traffic bool // log each request to the cluster
 }
 
 // Run runs the operator until the context is cancelled, then lets the running handlers
@@ -62,6 +64,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		REST:       config,
 		Logger:     logger,
 		Inspector:  o.Settings.Process.Inspector,
+		Traffic:    o.traffic,
 		OnReady:    o.OnReady,
 	})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

@@ -29,6 +29,7 @@ type Config struct {
 	REST       *rest.Config // the cluster and the credentials
 	Logger     *slog.Logger
 	Inspector  string // where to publish the state; empty is nowhere
+	Traffic    bool   // log each request to the cluster
 	OnReady    func() // once all objects are being watched
 }
 
@@ -106,6 +107,7 @@ func (o *operator) connect(ctx context.Context) error {
 		Backoffs:          o.settings.ErrorBackoffs,
 		EnforceRetryAfter: o.settings.EnforceRetryAfter,
 		Logger:            o.logger.With(logging.NameKey, "kopf.clients"),
+		Observe:           o.traffic(),
 	})
 	o.poster = o.newPoster()
 	if o.settings.MaxWorkers > 0 {
