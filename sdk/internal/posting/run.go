@@ -79,10 +79,11 @@ func (p *Poster) send(ctx context.Context, s *series, o occurrence) error {
 	defer cancel()
 	if s.name != "" {
 		err := p.countUp(ctx, s, o)
-		if err == nil || !apierrors.IsNotFound(err) {
+		// It may have been garbage-collected meanwhile, or there is only a right to create.
+		if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return err
 		}
-		s.name, s.count, o.first = "", 0, o.last // it has been garbage-collected meanwhile
+		s.name, s.count, o.first = "", 0, o.last
 	}
 	return p.create(ctx, s, o)
 }

@@ -251,7 +251,7 @@ func TestWhatIsForbiddenOrGoneIsReportedAndTriedAgainWithoutSpinning(t *testing.
 					requests += 2
 					w.interrupted(reason)
 				}
-				if requests > 800 || requests < 700 {
+				if requests > 800 || requests < 600 {
 					t.Errorf("%d requests in an hour", requests)
 				}
 				w.next().stream(t).listed("10", object("a", "5"))
