@@ -17,6 +17,8 @@ import (
 type builder struct {
 	source source
 	report func(Progress)
+	// tmp is for the files of the go command, which leaves them behind when it is interrupted.
+	tmp string
 }
 
 func (b builder) build(ctx context.Context, out string) error {

@@ -59,6 +59,8 @@ func TestModulesThatCannotBeLoadedAreShown(t *testing.T) {
 }
 
 func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
 	f := newFinder(t, small)
 	for _, step := range []string{StepDownload, StepCompile, StepLink} {
 		t.Run(step, func(t *testing.T) {
@@ -72,6 +74,9 @@ func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			cacheIsClean(t, f)
+			if left, err := filepath.Glob(filepath.Join(tmp, "go-build*")); err != nil || len(left) > 0 {
+				t.Errorf("%q are left (%v)", left, err)
+			}
 		})
 	}
 	f.report = func(Progress) {}

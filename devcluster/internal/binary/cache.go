@@ -51,13 +51,22 @@ func (f finder) fill(ctx context.Context, key string) (err error) {
 	if err := os.RemoveAll(building); err != nil {
 		return fmt.Errorf("cleaning the cache: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(building)) }()
-	if err := os.Mkdir(building, 0o755); err != nil {
+	defer func() {
+		// After a failure the next build cleans up what could not be removed.
+		if rmErr := os.RemoveAll(building); err == nil {
+			err = rmErr
+		}
+	}()
+	tmp := filepath.Join(building, "tmp")
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return fmt.Errorf("creating the build directory: %w", err)
 	}
-	b := builder{source: f.source, report: f.report}
+	b := builder{source: f.source, report: f.report, tmp: tmp}
 	if err := b.build(ctx, filepath.Join(building, programName)); err != nil {
 		return err
+	}
+	if err := os.RemoveAll(tmp); err != nil {
+		return fmt.Errorf("cleaning up after the build: %w", err)
 	}
 	if err := os.Rename(building, filepath.Join(f.cache, key)); err != nil {
 		return fmt.Errorf("putting the control plane into the cache: %w", err)

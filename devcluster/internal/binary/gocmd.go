@@ -26,7 +26,7 @@ func (b builder) goCommand(ctx context.Context, dir string, seen func(line strin
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	// The source is a module of its own, whatever workspace the user is in.
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+b.tmp)
 	var stdout bytes.Buffer
 	stderr := lineWriter{seen: seen}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
