@@ -23,28 +23,29 @@ const (
 
 // Run posts events until the context ends; then it has a second for what is queued.
 func (p *Poster) Run(ctx context.Context) {
-	p.drain(ctx)
+	// The end of the context does not interrupt a request: the event may have been taken.
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, cancel) })()
 	for ctx.Err() == nil {
+		p.drain(ctx, sending)
 		select {
 		case <-p.wake:
-			p.drain(ctx)
 		case <-ctx.Done():
 		}
 	}
-	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-	defer cancel()
-	p.drain(flush)
+	p.drain(sending, sending)
 	p.abandon()
 }
 
-func (p *Poster) drain(ctx context.Context) {
+// drain sends what is queued until the context ends.
+func (p *Poster) drain(ctx, sending context.Context) {
 	for ctx.Err() == nil {
 		s, occurrence := p.next()
 		if s == nil {
 			return
 		}
-		// The end of the context does not interrupt a request: the event may have been taken.
-		err := p.send(context.WithoutCancel(ctx), s, occurrence)
+		err := p.send(sending, s, occurrence)
 		p.done(s, occurrence, err)
 		if delay, asked := apiclient.RetryAfter(err); asked {
 			pause(ctx, min(delay, maxPause))
