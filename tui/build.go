@@ -170,7 +170,7 @@ func (v *buildView) drawReloads(p *canvas.Pane) {
 	}
 	p.Blank()
 	p.Rule("reloads", "")
-	for i, r := range history {
+	for _, r := range history {
 		word := words.Build(runner.BuildBuilt)
 		if !r.Built {
 			word = words.Word{Glyph: "✗", Text: "failed", Token: theme.Err}
@@ -178,10 +178,7 @@ func (v *buildView) drawReloads(p *canvas.Pane) {
 		l := p.Line().Skip(1).Put(word.Token, word.Glyph).Skip(1).Cell(theme.Dim, word.Text, 7)
 		l.CellRight(theme.Dim, words.Ago(v.common.since(r.At)), 4).Skip(2).CellRight(theme.Text, words.Took(r.Build), 6).Skip(2)
 		files := joined(r.Files)
-		switch {
-		case files == "" && i == len(history)-1:
-			files = "first build"
-		case files == "":
+		if files == "" {
 			files = "on demand"
 		}
 		l.Cell(theme.Text, files, max(11, min(40, l.Rest()-32))).Skip(2)

@@ -31,7 +31,7 @@ func demo(now time.Time) *runner.State {
 				{At: now.Add(-12 * time.Minute), Files: []string{"claims.go"}, Built: true, Build: 780 * time.Millisecond, Ready: 990 * time.Millisecond},
 				{At: now.Add(-14 * time.Minute), Files: []string{"claims.go"}, Build: 210 * time.Millisecond},
 				{At: now.Add(-31 * time.Minute), Files: []string{"claims.go", "pods.go"}, Built: true, Build: 810 * time.Millisecond, Ready: time.Second},
-				{At: now.Add(-32 * time.Minute), Built: true, Build: 6400 * time.Millisecond, Ready: 7 * time.Second},
+				{At: now.Add(-32 * time.Minute), Built: true, Build: 2400 * time.Millisecond, Ready: 7 * time.Second},
 			},
 		},
 		Process: runner.Process{Phase: runner.ProcessRunning, PID: 4711, Started: now.Add(-12 * time.Minute)},

@@ -99,6 +99,22 @@ func TestTheCursorSticksToItsObject(t *testing.T) {
 	r.press("s").cursorOn("web-cache").press("u").cursorOn("web-cache")
 }
 
+func TestARestartDoesNotEmptyTheList(t *testing.T) {
+	r := sit(t, "normal", 80, 24)
+	r.happens(func(s *runner.State) { s.Live = false }).sees("11 objects")
+	r.happens(func(s *runner.State) { // the new one has looked at nothing yet
+		s.Live = true
+		s.Snapshot.Served, s.Snapshot.Objects = nil, nil
+	}).sees("11 objects").cursorOn("batch-scratch")
+	r.happens(func(s *runner.State) { // and then at the first object
+		s.Snapshot.Served = []inspect.Resource{{Key: evcKey}}
+		s.Snapshot.Objects = []inspect.Object{claim(noon, "default", "media", time.Minute, inspect.StateRunning)}
+	}).sees("11 objects").sees("▸ running   evc   default    media")
+	r.happens(func(s *runner.State) { // at all that there is
+		s.Snapshot.Served = []inspect.Resource{{Key: evcKey, Listed: true}}
+	}).sees("1 object").seesNot("batch-scratch")
+}
+
 func TestTheCursorStaysWhereItsObjectWas(t *testing.T) {
 	r := sit(t, "normal", 80, 24).press("j", "j").cursorOn("ml-train")
 	r.happens(func(s *runner.State) {

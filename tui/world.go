@@ -80,14 +80,49 @@ func newWorld(s *runner.State, former *world) *world {
 	return w
 }
 
+// sort puts the objects into their order. An operator that has just started does not know
+// of all of them: until it does, those are kept that the one before it knew, so that the
+// list is not emptied by every restart.
 func (w *world) sort(former *world) {
 	objects := w.state.Snapshot.Objects
+	byName := w.byName()
+	if former != nil && len(former.objects) > 0 && !w.listed() {
+		known := make(map[inspect.Ref]bool, len(objects))
+		for i := range objects {
+			known[objects[i].Ref] = true
+			w.objects = append(w.objects, &objects[i])
+		}
+		for _, o := range former.objects {
+			if !known[o.Ref] {
+				w.objects = append(w.objects, o)
+			}
+		}
+		slices.SortFunc(w.objects, byName)
+		return
+	}
+	byPlace := func(a, b int) int { return byName(&objects[a], &objects[b]) }
+	if former != nil && len(former.order) == len(objects) && slices.IsSortedFunc(former.order, byPlace) {
+		w.order = former.order
+	} else {
+		w.order = make([]int, len(objects))
+		for i := range w.order {
+			w.order[i] = i
+		}
+		slices.SortFunc(w.order, byPlace)
+	}
+	w.objects = make([]*inspect.Object, len(objects))
+	for i, k := range w.order {
+		w.objects[i] = &objects[k]
+	}
+}
+
+// byName is the default order: by kind as served, by namespace, by name.
+func (w *world) byName() func(x, y *inspect.Object) int {
 	kind := map[string]int{}
 	for i, r := range w.state.Snapshot.Served {
 		kind[r.Key] = i
 	}
-	byName := func(a, b int) int {
-		x, y := &objects[a], &objects[b]
+	return func(x, y *inspect.Object) int {
 		if x.Resource != y.Resource {
 			if c := cmp.Compare(kind[x.Resource], kind[y.Resource]); c != 0 {
 				return c
@@ -99,35 +134,10 @@ func (w *world) sort(former *world) {
 		}
 		return cmp.Compare(x.Name, y.Name)
 	}
-	if former != nil && len(former.order) == len(objects) && slices.IsSortedFunc(former.order, byName) {
-		w.order = former.order
-	} else {
-		w.order = make([]int, len(objects))
-		for i := range w.order {
-			w.order[i] = i
-		}
-		slices.SortFunc(w.order, byName)
-	}
-	w.objects = make([]*inspect.Object, len(objects))
-	for i, k := range w.order {
-		w.objects[i] = &objects[k]
-	}
 }
 
-// listed tells whether the operator knows of all objects. One that has just started does
-// not.
-func (w *world) listed() bool {
-	s := w.state.Snapshot
-	if s == nil {
-		return false
-	}
-	for _, r := range s.Served {
-		if !r.Listed {
-			return false
-		}
-	}
-	return true
-}
+// listed tells whether the operator knows of all objects.
+func (w *world) listed() bool { return verdict.Complete(w.state.Snapshot) }
 
 // find returns an object by its identity, or nil. A new object of the same name is the
 // same to somebody who looks at it.

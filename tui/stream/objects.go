@@ -65,10 +65,8 @@ func (x *objects) tell(s *runner.State, now time.Time) []entry {
 // tellGone tells which objects are not there any more. An operator that has just started
 // does not know of all of them yet.
 func (x *objects) tellGone(s *runner.State, round int) []entry {
-	for _, r := range s.Snapshot.Served {
-		if !r.Listed {
-			return nil
-		}
+	if !verdict.Complete(s.Snapshot) {
+		return nil
 	}
 	var entries []entry
 	for ref, was := range x.told {
