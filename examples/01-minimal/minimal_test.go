@@ -1,0 +1,30 @@
+package minimal
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+func TestACreatedObjectHasTheResultInItsStatus(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml")
+	operator := cluster.Run(Register)
+	example := cluster.ApplyFile("obj.yaml")
+
+	operator.WaitHandled(example)
+	example.WaitValue("status.create.message", "hello world")
+}
+
+func TestTheHandlerNeedsNothingOfTheObject(t *testing.T) {
+	c := kopftest.Change[kopf.Object](t, "spec: {}")
+	if err := create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Result == nil {
+		t.Error("there is no result")
+	}
+}

@@ -1,0 +1,177 @@
+package kopftest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+// fieldManager owns the fields that are applied.
+const fieldManager = "kopftest"
+
+// Apply applies manifests, as "kubectl apply --server-side" does: the definitions of
+// custom resources first, and when they are served, the others in their order. It returns
+// the last object, which often is the only one; see [Cluster.Object] for others.
+func (c *Cluster) Apply(yaml string) *Object {
+	c.t.Helper()
+	manifests, err := parse("the YAML", yaml)
+	if err != nil {
+		c.t.Fatalf("kopftest: %v", err)
+	}
+	return c.apply(manifests)
+}
+
+// ApplyFile is [Cluster.Apply] of files: paths from the folder of the test.
+func (c *Cluster) ApplyFile(paths ...string) *Object {
+	c.t.Helper()
+	return c.applyFiles(paths, os.ReadFile)
+}
+
+// ApplyFS is [Cluster.Apply] of the files of a file system that match the patterns, such
+// as "*.yaml"; all of them without patterns.
+func (c *Cluster) ApplyFS(fsys fs.FS, patterns ...string) *Object {
+	c.t.Helper()
+	if len(patterns) == 0 {
+		patterns = []string{"*"}
+	}
+	var paths []string
+	for _, pattern := range patterns {
+		matches, err := fs.Glob(fsys, pattern)
+		if err != nil || len(matches) == 0 {
+			c.t.Fatalf("kopftest: there is no file %s (%v)", pattern, err)
+		}
+		paths = append(paths, matches...)
+	}
+	return c.applyFiles(paths, func(path string) ([]byte, error) { return fs.ReadFile(fsys, path) })
+}
+
+func (c *Cluster) applyFiles(paths []string, read func(string) ([]byte, error)) *Object {
+	c.t.Helper()
+	var all []manifest
+	for _, path := range paths {
+		text, err := read(path)
+		if err != nil {
+			c.t.Fatalf("kopftest: %v", err)
+		}
+		manifests, err := parse(path, string(text))
+		if err != nil {
+			c.t.Fatalf("kopftest: %v", err)
+		}
+		all = append(all, manifests...)
+	}
+	return c.apply(all)
+}
+
+func (c *Cluster) apply(manifests []manifest) *Object {
+	c.t.Helper()
+	if len(manifests) == 0 {
+		c.t.Fatalf("kopftest: there is no manifest to apply")
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	var last, lastDefinition *Object
+	for _, definitions := range []bool{true, false} {
+		for _, m := range manifests {
+			if m.isDefinition() != definitions {
+				continue
+			}
+			o, err := c.applyOne(ctx, m)
+			if err != nil {
+				c.t.Fatalf("kopftest: %s: %s %s: %v", m.source, m.text("kind"), m.text("metadata", "name"), err)
+			}
+			if definitions {
+				lastDefinition = o
+			} else {
+				last = o
+			}
+		}
+		if definitions {
+			c.waitServed(ctx, manifests)
+		}
+	}
+	if last == nil {
+		return lastDefinition
+	}
+	return last
+}
+
+func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
+	res, err := c.resourceOfKind(ctx, m.text("apiVersion"), m.text("kind"))
+	if err != nil {
+		return nil, err
+	}
+	namespace := ""
+	if res.Namespaced {
+		if namespace = m.text("metadata", "namespace"); namespace == "" {
+			namespace = c.Namespace
+		}
+	}
+	query := url.Values{"fieldManager": {fieldManager}, "force": {"true"}}
+	path, err := res.Path(namespace, m.text("metadata", "name"), "", query)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(m.tree)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.client.Do(ctx, apiclient.Request{
+		Method: http.MethodPatch, Path: path, ContentType: "application/apply-patch+yaml", Body: body, Resource: res,
+	})
+	if err != nil {
+		return nil, err
+	}
+	applied, err := wire.Parse(answer, wire.Options{APIVersion: res.APIVersion(), Kind: res.Kind})
+	if err != nil {
+		return nil, err
+	}
+	o := c.handle(res, namespace, applied.Name)
+	o.version = applied.ResourceVersion
+	return o, nil
+}
+
+// waitServed waits until the resources that are defined can be used: the definition is
+// there some milliseconds before.
+func (c *Cluster) waitServed(ctx context.Context, manifests []manifest) {
+	c.t.Helper()
+	for _, m := range manifests {
+		if !m.isDefinition() {
+			continue
+		}
+		versions, kind := m.defines()
+		for _, version := range versions {
+			if err := c.waitKind(ctx, version, kind); err != nil {
+				c.t.Fatalf("kopftest: %s: %s %s is not served: %v\nlook at the conditions of the definition:\n%s",
+					m.source, version, kind, err, c.yamlOf(definitions, "", m.text("metadata", "name")))
+			}
+		}
+	}
+}
+
+var definitions = &resource.Resource{
+	Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: definitionKind,
+}
+
+func groupOf(apiVersion string) string {
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		return ""
+	}
+	return group
+}
+
+// errUnknownKind is the error of a kind that the cluster does not serve, or not yet.
+type errUnknownKind struct{ apiVersion, kind string }
+
+func (e errUnknownKind) Error() string {
+	return fmt.Sprintf("the cluster does not know the kind %s of %s: is its definition applied?", e.kind, e.apiVersion)
+}

@@ -1,0 +1,114 @@
+package kopftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+const definitionKind = "CustomResourceDefinition"
+
+// cleanUp deletes what the test has left. It comes after the operators are stopped.
+func (c *Cluster) cleanUp() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), c.timeout)
+	defer cancel()
+	err := c.releaseAll(ctx)
+	for _, o := range c.applied {
+		if !o.resource.Namespaced && o.resource.Kind != definitionKind {
+			err = errors.Join(err, c.release(ctx, &o.resource, "", o.Name), c.delete(ctx, &o.resource, "", o.Name))
+		}
+	}
+	if err := errors.Join(err, c.delete(ctx, namespaces, "", c.Namespace)); err != nil {
+		c.t.Errorf("kopftest: cleaning up: %v", err)
+	}
+}
+
+// releaseAll takes the finalizers off the objects of the namespace: there are no operators
+// any more that would do so, and the namespace could not be deleted.
+func (c *Cluster) releaseAll(ctx context.Context) error {
+	var errs []error
+	for _, res := range c.touched() {
+		if !res.Namespaced {
+			continue
+		}
+		list, err := c.client.List(ctx, &res, c.Namespace, apiclient.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			continue // its definition is deleted
+		}
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", res.Key(), err)
+		}
+		for _, object := range list.Items {
+			if hasFinalizers(object) {
+				errs = append(errs, c.release(ctx, &res, c.Namespace, object.Name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// touched are the resources that the test or its operators had to do with.
+func (c *Cluster) touched() []resource.Resource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []resource.Resource
+	add := func(res resource.Resource) {
+		if !slices.ContainsFunc(all, func(r resource.Resource) bool { return r.Key() == res.Key() }) {
+			all = append(all, res)
+		}
+	}
+	for _, o := range c.applied {
+		add(o.resource)
+	}
+	for _, op := range c.operators {
+		for _, served := range op.served {
+			for _, res := range c.resources {
+				if res.Key() == served {
+					add(res)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func hasFinalizers(object *wire.Object) bool {
+	tree, err := object.Tree()
+	if err != nil {
+		return false
+	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	finalizers, _ := metadata["finalizers"].([]any)
+	return len(finalizers) > 0
+}
+
+// release takes the finalizers off an object, if it is there.
+func (c *Cluster) release(ctx context.Context, res *resource.Resource, namespace, name string) error {
+	_, err := c.client.Patch(ctx, res, namespace, name, "", apiclient.MergePatch, []byte(`{"metadata":{"finalizers":null}}`))
+	return ignoreNotFound(err)
+}
+
+// delete deletes an object, if it is there.
+func (c *Cluster) delete(ctx context.Context, res *resource.Resource, namespace, name string) error {
+	path, err := res.Path(namespace, name, "", nil)
+	if err != nil {
+		return err
+	}
+	_, err = c.client.Do(ctx, apiclient.Request{Method: http.MethodDelete, Path: path, Resource: res})
+	return ignoreNotFound(err)
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

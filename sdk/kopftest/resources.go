@@ -1,0 +1,110 @@
+package kopftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+)
+
+// servedInterval is how often the cluster is asked whether a resource is served: it
+// offers nothing that could be waited for.
+const servedInterval = 10 * time.Millisecond
+
+// resourceOfKind finds the resource of a kind, as manifests name it.
+func (c *Cluster) resourceOfKind(ctx context.Context, apiVersion, kind string) (*resource.Resource, error) {
+	find := func() *resource.Resource {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		i := slices.IndexFunc(c.resources, func(r resource.Resource) bool {
+			return r.APIVersion() == apiVersion && r.Kind == kind
+		})
+		if i < 0 {
+			return nil
+		}
+		return &c.resources[i]
+	}
+	if res := find(); res != nil {
+		return res, nil
+	}
+	// The documents of a group are never behind, unlike that of everything at once.
+	if err := c.look(ctx, groupOf(apiVersion)); err != nil {
+		return nil, err
+	}
+	if res := find(); res != nil {
+		return res, nil
+	}
+	return nil, errUnknownKind{apiVersion, kind}
+}
+
+// look asks the cluster for the resources of some groups, or of all.
+func (c *Cluster) look(ctx context.Context, groups ...string) error {
+	found, err := c.client.Discover(ctx, groups...)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// Into a new list: handles of objects have pointers into the old one.
+	all := slices.Clone(found.Resources)
+	for _, r := range c.resources {
+		if !slices.ContainsFunc(all, func(o resource.Resource) bool { return o.Key() == r.Key() }) {
+			all = append(all, r)
+		}
+	}
+	c.resources = all
+	return nil
+}
+
+// waitKind waits until a kind is served and its objects can be listed.
+func (c *Cluster) waitKind(ctx context.Context, apiVersion, kind string) error {
+	ticker := time.NewTicker(servedInterval)
+	defer ticker.Stop()
+	client := c.client.WithoutRetries()
+	for {
+		res, err := c.resourceOfKind(ctx, apiVersion, kind)
+		if err == nil {
+			if _, err = client.List(ctx, res, "", apiclient.ListOptions{Limit: 1}); err == nil {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// resourceOf finds a resource by any of its names.
+func (c *Cluster) resourceOf(ctx context.Context, name string) (*resource.Resource, error) {
+	selector, err := resource.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	if !selector.Specific() {
+		return nil, fmt.Errorf("%q is not one resource", name)
+	}
+	if err := c.look(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	selected := selector.Select(c.resources)
+	c.mu.Unlock()
+	switch len(selected) {
+	case 0:
+		return nil, fmt.Errorf("the cluster does not know %q: is its definition applied?", name)
+	case 1:
+		return &selected[0], nil
+	default:
+		keys := make([]string, len(selected))
+		for i, r := range selected {
+			keys[i] = r.Key()
+		}
+		return nil, fmt.Errorf("%q is ambiguous: it can be any of %v", name, keys)
+	}
+}

@@ -1,0 +1,206 @@
+package kopftest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// WaitFor waits until the object is there and meets a condition, and returns it as it is
+// then. What is awaited is told if it does not come: "it has a volume".
+func (o *Object) WaitFor(what string, condition func(*kopf.Object) bool) *kopf.Object {
+	o.cluster.t.Helper()
+	return o.wait(func() string { return what }, condition)
+}
+
+func (o *Object) wait(what func() string, condition func(*kopf.Object) bool) *kopf.Object {
+	c := o.cluster
+	c.t.Helper()
+	ctx, cancel := c.context()
+	defer cancel()
+	var met *kopf.Object
+	err := c.follow(ctx, &o.resource, o.Namespace, o.Name, func(objects map[string]*wire.Object) bool {
+		object := objects[o.Name]
+		if object == nil {
+			return false
+		}
+		if view := c.view(object); condition(view) {
+			met = view
+		}
+		return met != nil
+	})
+	if err != nil {
+		c.t.Fatalf("kopftest: %s: waited until %s: %v\n%s", o, what(), err, c.report(o))
+	}
+	return met
+}
+
+// WaitValue waits until the value at a path is the wanted one, as JSON goes; nil is an
+// absent one. It returns the object as it is then.
+func (o *Object) WaitValue(path string, want any) *kopf.Object {
+	o.cluster.t.Helper()
+	wanted, err := tree.Normalize(want)
+	if err != nil {
+		o.cluster.t.Fatalf("kopftest: %v", err)
+	}
+	var is any
+	return o.wait(
+		func() string { return fmt.Sprintf("%s is %s; it is %s", path, asJSON(wanted), asJSON(is)) },
+		func(object *kopf.Object) bool {
+			is = object.Get(path)
+			return tree.Equal(is, wanted)
+		})
+}
+
+// WaitResult waits until a handler has a result, and decodes it.
+func (o *Object) WaitResult(handler string, into any) {
+	o.cluster.t.Helper()
+	object := o.WaitFor("the handler "+handler+" has a result", func(object *kopf.Object) bool {
+		status, _ := object.Get("status").(map[string]any)
+		return status[handler] != nil
+	})
+	var stored struct{ Status map[string]json.RawMessage }
+	err := object.Decode("", &stored)
+	if err == nil {
+		err = json.Unmarshal(stored.Status[handler], into)
+	}
+	if err != nil {
+		o.cluster.t.Fatalf("kopftest: %s: the result of %s: %v", o, handler, err)
+	}
+}
+
+// WaitGone waits until the object does not exist.
+func (o *Object) WaitGone() {
+	c := o.cluster
+	c.t.Helper()
+	ctx, cancel := c.context()
+	defer cancel()
+	err := c.follow(ctx, &o.resource, o.Namespace, o.Name, func(objects map[string]*wire.Object) bool {
+		return objects[o.Name] == nil
+	})
+	if err != nil {
+		c.t.Fatalf("kopftest: %s: waited until it is gone: %v\n%s", o, err, c.report(o))
+	}
+}
+
+// List returns the objects of a resource that are in the test's namespace, or in the
+// cluster for those with no namespaces, sorted by their names.
+func (c *Cluster) List(resource string) []*kopf.Object {
+	c.t.Helper()
+	return c.WaitList(resource, "there is a list", func([]*kopf.Object) bool { return true })
+}
+
+// WaitList waits until the objects of a resource meet a condition: for children whose
+// names are not known. The list is as in [Cluster.List].
+func (c *Cluster) WaitList(resource, what string, condition func([]*kopf.Object) bool) []*kopf.Object {
+	c.t.Helper()
+	ctx, cancel := c.context()
+	defer cancel()
+	res, err := c.resourceOf(ctx, resource)
+	if err != nil {
+		c.t.Fatalf("kopftest: %v", err)
+	}
+	namespace := ""
+	if res.Namespaced {
+		namespace = c.Namespace
+	}
+	var list []*kopf.Object
+	err = c.follow(ctx, res, namespace, "", func(objects map[string]*wire.Object) bool {
+		list = list[:0:0]
+		for _, name := range slices.Sorted(maps.Keys(objects)) {
+			list = append(list, c.view(objects[name]))
+		}
+		return condition(list)
+	})
+	if err != nil {
+		c.t.Fatalf("kopftest: %s: waited until %s: %v\n%s", res.Key(), what, err, c.reportList(res, namespace, list))
+	}
+	return list
+}
+
+// follow shows the objects of a resource by their names, or one of them, and shows them
+// again with each change, until that is enough.
+func (c *Cluster) follow(ctx context.Context, res *resource.Resource, namespace, name string, enough func(map[string]*wire.Object) bool) error {
+	selector := ""
+	if name != "" {
+		selector = "metadata.name=" + name
+	}
+	for {
+		list, err := c.client.List(ctx, res, namespace, apiclient.ListOptions{FieldSelector: selector})
+		if err != nil {
+			return waitError(ctx, err)
+		}
+		objects := make(map[string]*wire.Object, len(list.Items))
+		for _, object := range list.Items {
+			objects[object.Name] = object
+		}
+		if enough(objects) {
+			return nil
+		}
+		stream, err := c.client.Watch(ctx, res, namespace, apiclient.ListOptions{FieldSelector: selector, ResourceVersion: list.ResourceVersion})
+		if err != nil {
+			return waitError(ctx, err)
+		}
+		done := changes(stream, objects, enough)
+		stream.Close()
+		if done {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return waitError(ctx, nil)
+		}
+	}
+}
+
+// changes follows a stream until it is enough, or until the stream ends, for whatever
+// reason: then there is a new list.
+func changes(stream *apiclient.Stream, objects map[string]*wire.Object, enough func(map[string]*wire.Object) bool) bool {
+	for {
+		frame, err := stream.Next()
+		if err != nil {
+			return false
+		}
+		switch frame.Type {
+		case wire.Added, wire.Modified:
+			objects[frame.Object.Name] = frame.Object
+		case wire.Deleted:
+			delete(objects, frame.Object.Name)
+		case wire.Error:
+			return false
+		default:
+			continue
+		}
+		if enough(objects) {
+			return true
+		}
+	}
+}
+
+var errInVain = errors.New("it did not come in time")
+
+func waitError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errInVain
+	}
+	return err
+}
+
+func asJSON(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
