@@ -147,6 +147,9 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		handled = false
 	}
 	c.report.seen(c, blocked)
+	if c.changing {
+		c.orphans()
+	}
 	if !handled {
 		c.changing = false
 		return nil, nil

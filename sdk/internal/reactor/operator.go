@@ -44,6 +44,7 @@ type operator struct {
 	queue    *queueing.Queue
 	poster   *posting.Poster // nil if nothing is to be posted
 	slots    chan struct{}   // of handlers that run; nil if there is no limit
+	said     onces
 	ensemble *ensemble
 	now      func() time.Time
 

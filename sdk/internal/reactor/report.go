@@ -26,7 +26,8 @@ type report struct {
 	reporter *reporter
 	object   inspect.Object
 	handlers []inspect.HandlerState
-	finalize bool // the object is being deleted
+	orphans  []inspect.HandlerState // that nobody has
+	finalize bool                   // the object is being deleted
 }
 
 // reportOf returns the report of an object, which lives as long as the memory of it.
@@ -48,7 +49,7 @@ func (r *reporter) reportOf(m *memory, res *resource.Resource, object *wire.Obje
 // publish puts a copy of what is known: readers keep what they are given.
 func (r *report) publish() {
 	o := r.object
-	o.Handlers = slices.Clone(r.handlers)
+	o.Handlers = slices.Concat(r.handlers, r.orphans)
 	o.State = r.state()
 	r.reporter.put(o)
 }
