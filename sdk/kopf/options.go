@@ -98,6 +98,23 @@ func Timeout(d time.Duration) RetryOption {
 	return option(func(c *config) { c.Timeout = c.duration("Timeout", d) })
 }
 
+// Reasons limits a handler of [OnField], which is otherwise called for whatever happens
+// to the field, and a sub-handler to some reasons: Reasons(ReasonUpdate) passes over new
+// objects and those that are being deleted.
+func Reasons(reasons ...Reason) UpdateOption {
+	return option(func(c *config) {
+		if len(reasons) == 0 {
+			c.fail("Reasons() names no reason, so that the handler would never be called")
+		}
+		for _, reason := range reasons {
+			if !handler.Reason(reason).Handled() {
+				c.fail("Reasons(%q): want ReasonCreate, ReasonUpdate, ReasonDelete or ReasonResume", reason)
+			}
+			c.Reasons = append(c.Reasons, handler.Reason(reason))
+		}
+	})
+}
+
 // Optional says that a deletion may go on without the handler.
 func Optional() DeleteOption { return option(func(c *config) { c.Optional = true }) }
 

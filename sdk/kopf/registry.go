@@ -57,6 +57,9 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 	} else if err := h.Validate(); err != nil && id != "" {
 		fail("%v", err)
 	}
+	if family == handler.Update && len(h.Reasons) > 0 {
+		fail("Reasons: OnUpdate is for updates alone; use OnField, OnCreate or OnDelete for the others")
+	}
 	for _, w := range c.whens {
 		if err := w.check(call.request); err != nil {
 			fail("%v", err)
