@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
@@ -44,7 +45,8 @@ one that kopf cluster has started, or with its own, which ends with it.
 
   # The same facts as lines, ending by itself
   kopf dev ./handlers --apply crd.yaml --apply example.yaml --until=settled | cat`,
-		Args: wantPackages,
+		Args:              wantPackages,
+		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -86,8 +88,8 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		Unattended: !screen,
 		Once:       !screen && f.until == settled,
 	})
-	stopWaiting := killAtSecondSignal(session)
-	defer stopWaiting()
+	stopListening := killOnSignal(ctx, session)
+	defer stopListening()
 	ended := make(chan error, 1)
 	go func() {
 		err := session.Run(ctx)
@@ -104,23 +106,42 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		err = streamUntil(ctx, cmd.OutOrStdout(), session, f)
 	}
 	cancel(nil)
-	return errors.Join(err, <-ended, interruption(cmd.Context()))
+	slow := time.AfterFunc(patience, func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: the operator is stopping; ctrl+c ends it at once")
+	})
+	err = errors.Join(err, <-ended, interruption(cmd.Context()))
+	slow.Stop()
+	return err
 }
 
-// killAtSecondSignal ends an operator at once that does not stop as it is asked to.
-func killAtSecondSignal(session *runner.Session) (stop func()) {
-	signals := make(chan os.Signal, 2)
+// patience is how long a stop may take before it is explained.
+const patience = time.Second
+
+// killOnSignal ends an operator at once if a signal comes while it is being stopped.
+func killOnSignal(ctx context.Context, session *runner.Session) (stop func()) {
+	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
-	go func() {
-		for range 2 {
-			select {
-			case <-signals:
-			case <-done:
-				return
-			}
+	next := func() bool {
+		select {
+		case <-signals:
+			return true
+		case <-done:
+			return false
 		}
-		session.Kill()
+	}
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-done:
+			return
+		}
+		if interruption(ctx) != nil && !next() {
+			return // the signal that has begun the stop is here, too
+		}
+		if next() {
+			session.Kill()
+		}
 	}()
 	return func() {
 		signal.Stop(signals)

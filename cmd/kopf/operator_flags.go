@@ -57,6 +57,16 @@ func (f *operatorFlags) add(cmd *cobra.Command) {
 	completeWith(cmd, "cluster", devcluster.Auto, devcluster.Embedded, devcluster.Context)
 	completeWith(cmd, "until", settled)
 	completeWith(cmd, "log-format", "full", "plain", "json")
+	for flag, extensions := range map[string][]string{"apply": {"yaml", "yml", "json"}, "kubeconfig": nil} {
+		if err := cmd.MarkFlagFilename(flag, extensions...); err != nil {
+			panic(err) // the flag is not defined: a mistake in this function
+		}
+	}
+}
+
+// completeFolders completes the packages of kopf dev and kopf run.
+func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 // wantPackages are the arguments of kopf dev and kopf run.
@@ -121,10 +131,14 @@ func (f *operatorFlags) logging(cmd *cobra.Command) []string {
 
 func (f *operatorFlags) levels() []string {
 	var args []string
-	for flag, set := range map[string]bool{"--verbose": f.verbose, "--quiet": f.quiet, "--debug": f.debug} {
-		if set {
-			args = append(args, flag)
-		}
+	if f.verbose {
+		args = append(args, "--verbose")
+	}
+	if f.quiet {
+		args = append(args, "--quiet")
+	}
+	if f.debug {
+		args = append(args, "--debug")
 	}
 	return args
 }

@@ -37,7 +37,8 @@ one that kopf cluster has started, or with its own, which ends with it.
 
   # With a cluster of yours, in two namespaces
   kopf run ./handlers --context=staging -n app-one -n app-two`,
-		Args: wantPackages,
+		Args:              wantPackages,
+		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
