@@ -6,6 +6,7 @@ package claims
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,12 +74,25 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 	return nil
 }
 
-// resize follows the size. Kubernetes lets a volume grow, but not shrink.
+// resize follows the size. Kubernetes lets a volume grow, but not shrink, and not before
+// there is one.
 func resize(ctx context.Context, c *kopf.Change[Claim]) error {
 	if c.Object.Spec.Size == "" {
 		return kopf.Permanentf("spec.size must be set")
 	}
-	c.Logger.Info("resizing", "pvc", c.Object.Status.Create.Volume, "size", c.Object.Spec.Size)
+	name := c.Object.Status.Create.Volume
+	volumes, err := volumeClaims(ctx, c.Namespace)
+	if err != nil {
+		return err
+	}
+	claim, err := volumes.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if phase, _, _ := unstructured.NestedString(claim.Object, "status", "phase"); phase != "Bound" {
+		return kopf.Temporaryf(time.Second, "the volume claim has no volume yet: it is %s", phase)
+	}
+	c.Logger.Info("resizing", "pvc", name, "size", c.Object.Spec.Size)
 	return patchVolume(ctx, &c.Request, map[string]any{
 		"spec": map[string]any{"resources": requests(c.Object.Spec.Size)},
 	})

@@ -14,7 +14,7 @@ type manifest struct {
 	tree   map[string]any
 }
 
-var separator = regexp.MustCompile(`(?m)^---(\s.*)?$`)
+var separator = regexp.MustCompile(`(?m)^---([ \t].*)?$`)
 
 var errManifest = errors.New("not a manifest")
 

@@ -1,0 +1,94 @@
+package claims
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+// The tutorial from its first step to its last.
+func TestAVolumeClaimLivesAsItsOwnerDoes(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml", "storage.yaml")
+	cluster.Object("pv", "ephemeral-1").WaitValue("status.phase", "Available")
+	operator := cluster.Run(Register)
+
+	claim := cluster.ApplyFile("obj.yaml")
+	operator.WaitHandled(claim)
+	claim.WaitValue("status.create.pvc-name", "my-claim")
+
+	volume := cluster.Object("pvc", "my-claim")
+	volume.WaitValue("metadata.labels", map[string]any{"application": "some-app"})
+	volume.WaitValue("spec.resources.requests.storage", "1Gi")
+	volume.WaitValue("metadata.ownerReferences[0].name", "my-claim")
+	volume.WaitValue("status.phase", "Bound") // else it could not grow
+
+	claim.Set("spec.size", "2Gi")
+	operator.WaitHandled(claim)
+	volume.WaitValue("spec.resources.requests.storage", "2Gi")
+
+	claim.Set("spec.size", "1Gi")
+	failed := operator.WaitFailed(claim)
+	if h := failed.Handlers[0]; h.ID != "resize/spec.size" || h.Attempt != 1 {
+		t.Errorf("a volume cannot shrink, but: %+v", h)
+	}
+
+	volume.Label("somebodys", "own")
+	claim.Label("application", "other-app")
+	claim.Label("owner", "me")
+	operator.WaitHandled(claim)
+	volume.WaitValue("metadata.labels", map[string]any{"application": "other-app", "owner": "me", "somebodys": "own"})
+
+	claim.Unlabel("owner")
+	operator.WaitHandled(claim)
+	volume.WaitValue("metadata.labels", map[string]any{"application": "other-app", "somebodys": "own"})
+
+	claim.Delete()
+	claim.WaitGone()
+	volume.WaitGone()
+}
+
+func TestAClaimWithoutASizeIsRefusedForGood(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml")
+	operator := cluster.Run(Register)
+	claim := cluster.Apply(`
+apiVersion: kopf.dev/v1
+kind: EphemeralVolumeClaim
+metadata: {name: nothing}
+spec: {}
+`)
+	failed := operator.WaitFailed(claim)
+	if h := failed.Handlers[0]; h.ID != "create" || h.Error == nil || h.Error.Message != "spec.size must be set" || h.Attempt != 1 {
+		t.Errorf("%+v", h)
+	}
+	if cluster.Object("pvc", "nothing").Exists() {
+		t.Error("a volume claim is made nevertheless")
+	}
+}
+
+func TestAVolumeClaimIsResizedOnceThereIsAVolume(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml")
+	operator := cluster.Run(Register)
+	claim := cluster.ApplyFile("obj.yaml")
+	operator.WaitHandled(claim)
+
+	claim.Set("spec.size", "2Gi")
+	retrying := operator.WaitRetrying(claim)
+	if h := retrying.Handlers[0]; h.ID != "resize/spec.size" || h.Error == nil || h.Error.Kind != "temporary" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestTheSizeIsNeeded(t *testing.T) {
+	c := kopftest.Change[Claim](t, "spec: {}")
+	err := create(t.Context(), c)
+	if _, permanent := errors.AsType[kopf.PermanentError](err); !permanent {
+		t.Errorf("%v is not permanent", err)
+	}
+}
