@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
@@ -49,7 +50,7 @@ func (k *killer) wrap(next http.RoundTripper) http.RoundTripper {
 		switch {
 		case k.isDead():
 			return nil, errKilled
-		case req.Method != http.MethodPatch:
+		case !isWrite(req):
 			return next.RoundTrip(req)
 		}
 		k.asked++
@@ -104,7 +105,7 @@ func (c *crashing) live(k *killer) []string {
 	w := c.w
 	ended := make(chan struct{})
 	var replaced sync.WaitGroup
-	op := w.run(c.register, setup{wrap: k.wrap})
+	op := w.run(c.register, setup{wrap: k.wrap, settings: func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }})
 	replaced.Go(func() {
 		select {
 		case <-ended:

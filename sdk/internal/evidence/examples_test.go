@@ -31,14 +31,14 @@ func (x *examples) minimal(r *kopf.Registry) {
 
 var errRecoverable = errors.New("An error that is supposed to be recoverable.") //nolint:revive,staticcheck // as recorded
 
-// exceptions has one delay that differs from the example: see the test of its trace.
-func (x *examples) exceptions(r *kopf.Registry, backoff time.Duration) {
+// exceptions can have other delays than the example: see the test of its trace.
+func (x *examples) exceptions(r *kopf.Registry, delay, backoff time.Duration) {
 	kopf.OnCreate(r, kexes, x.noted("instant_failure_with_only_a_message", func(*change) error {
 		return kopf.Permanentf("Fail once and for all.")
 	}), kopf.ID("instant_failure_with_only_a_message"))
 	kopf.OnCreate(r, kexes, x.noted("eventual_success_with_a_few_messages", func(c *change) error {
 		if c.Retry < 3 {
-			return kopf.Temporaryf(time.Second, "Expected recoverable error.")
+			return kopf.Temporaryf(delay, "Expected recoverable error.")
 		}
 		return nil
 	}), kopf.ID("eventual_success_with_a_few_messages"))

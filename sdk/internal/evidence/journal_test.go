@@ -115,6 +115,11 @@ func (j *journal) text() string {
 	return b.String()
 }
 
+// isWrite tells the writes to objects that are handled from those to Kubernetes events.
+func isWrite(req *http.Request) bool {
+	return req.Method == http.MethodPatch && !strings.Contains(req.URL.Path, "/events/")
+}
+
 // patches writes down the PATCH requests that pass.
 type patches struct {
 	next    http.RoundTripper
@@ -123,7 +128,7 @@ type patches struct {
 
 // RoundTrip passes a request.
 func (p patches) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodPatch {
+	if !isWrite(req) {
 		return p.next.RoundTrip(req)
 	}
 	body, err := io.ReadAll(req.Body)

@@ -35,9 +35,9 @@ var traces = []struct {
 	{
 		// In the recorded run, the second handler becomes due while the touch made for the
 		// first one is on its way, which took a few milliseconds. That is made certain here:
-		// the way takes longer, and the second backoff is shorter by as much.
+		// the way takes longer, and the second delay is shorter by as much.
 		file:     "03-exceptions",
-		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, time.Second-fold) },
+		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 2*time.Second, 2*time.Second-fold) },
 		wrap:     delayedWatch(fold),
 		steps:    []step{create{}, deleted{}},
 	},

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// abandonAfter is how long workers may take to notice that their context has ended.
-const abandonAfter = 500 * time.Millisecond
+// AbandonAfter is how long workers may take to notice that their context has ended.
+const AbandonAfter = 500 * time.Millisecond
 
 // AbandonedError says that some work did not end even after its context had ended.
 type AbandonedError struct{ Keys []Key }
@@ -54,7 +54,7 @@ func (q *Queue) Stop() error {
 		return nil
 	}
 	q.cancel()
-	if within(abandonAfter, done) {
+	if within(AbandonAfter, done) {
 		return nil
 	}
 	q.mu.Lock()

@@ -19,8 +19,10 @@ import (
 // and touch them now and then, which also proves that they still can.
 const longestSleep = 10 * time.Minute
 
-// patchTimeout limits the last patches of an operator that is being stopped.
-const patchTimeout = 5 * time.Second
+// patchTimeout limits the last patches of an operator that is being stopped, after the
+// time to exit is over. The queue waits a bit longer, so that nothing goes on when the
+// operator has ended.
+const patchTimeout = queueing.AbandonAfter - 100*time.Millisecond
 
 // apply sends what the cycle has collected. If that changes nothing, it returns what to
 // do when the first of the delays is over: to touch the object. It is one or the other:
