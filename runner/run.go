@@ -49,8 +49,11 @@ type RunOptions struct {
 type InterruptError struct{ Signal os.Signal }
 
 func (e *InterruptError) Error() string {
-	if e.Signal == syscall.SIGTERM {
+	switch e.Signal {
+	case syscall.SIGTERM:
 		return "terminated"
+	case syscall.SIGHUP:
+		return "the terminal is gone"
 	}
 	return "interrupted"
 }
@@ -204,6 +207,9 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 				continue
 			}
 			interrupted = &InterruptError{Signal: s}
+			if s == syscall.SIGHUP {
+				s = syscall.SIGTERM // operators know nothing of terminals
+			}
 			c.signal(s)
 		case err := <-settled:
 			if interrupted == nil && ctx.Err() == nil {

@@ -65,10 +65,12 @@ func TestTheOperatorsExitCodeIsPassedOn(t *testing.T) {
 }
 
 func TestATerminationThatIsHeededIsAGoodEnd(t *testing.T) {
-	opts, printed := headlessOptions(t, `r.Print("ready")`)
-	sendOnceItRuns(&opts, printed, syscall.SIGTERM)
-	if code, err := Run(t.Context(), opts); code != 0 || err != nil {
-		t.Errorf("%d, %v", code, err)
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		opts, printed := headlessOptions(t, `r.Print("ready")`)
+		sendOnceItRuns(&opts, printed, signal)
+		if code, err := Run(t.Context(), opts); code != 0 || err != nil {
+			t.Errorf("%s: %d, %v", signal, code, err)
+		}
 	}
 }
 

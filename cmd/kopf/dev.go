@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kopf-dev/kopf/devcluster"
@@ -120,7 +119,7 @@ const patience = time.Second
 // killOnSignal ends an operator at once if a signal comes while it is being stopped.
 func killOnSignal(ctx context.Context, session *runner.Session) (stop func()) {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endSignals()...)
 	done := make(chan struct{})
 	next := func() bool {
 		select {

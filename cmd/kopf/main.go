@@ -12,7 +12,7 @@ import (
 
 func main() {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endSignals()...)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		interrupted := &runner.InterruptError{Signal: <-signals}
@@ -22,4 +22,14 @@ func main() {
 		os.Exit(interrupted.ExitCode()) // what was started notices its parent's end
 	}()
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// endSignals are the signals that end a command in an orderly way. That the terminal is
+// gone is one of them, unless it was said beforehand that it does not matter (nohup).
+func endSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"syscall"
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
@@ -58,7 +57,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	// Signals are the operator's: the context of the command does not end with them.
 	ctx := context.WithoutCancel(cmd.Context())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
 
 	tell := &teller{cmd: cmd, flags: f, line: newProgressLine(cmd.ErrOrStderr())}
