@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 // connectTimeout bounds the first request to an existing cluster. A server that

@@ -8,8 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kopf-dev/kopf/devcluster/internal/binary"
 	"go.uber.org/goleak"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/binary"
 )
 
 func TestMain(m *testing.M) {

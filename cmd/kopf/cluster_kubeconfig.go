@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 func newClusterKubeconfigCommand() *cobra.Command {

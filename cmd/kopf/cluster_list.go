@@ -8,9 +8,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 func newClusterListCommand() *cobra.Command {

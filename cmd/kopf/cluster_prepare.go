@@ -3,8 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 func newClusterPrepareCommand() *cobra.Command {

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-dev/kopf/devcluster"
-	"github.com/kopf-dev/kopf/devcluster/apply"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

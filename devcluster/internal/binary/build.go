@@ -9,8 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"golang.org/x/mod/modfile"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 // builder compiles the program from its source.

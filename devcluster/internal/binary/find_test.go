@@ -11,8 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"go.uber.org/goleak"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -84,7 +84,7 @@ func TestTheServerIsAskedAgainOnlyAfterAChange(t *testing.T) {
 			}
 			return server.asked - before
 		}
-		if ask() != 1 || ask() != 1 {
+		if first, second := ask(), ask(); first != 1 || second != 1 {
 			t.Error("at first it is not asked")
 		}
 		time.Sleep(hotPeriod)
@@ -92,7 +92,7 @@ func TestTheServerIsAskedAgainOnlyAfterAChange(t *testing.T) {
 			t.Error("it is asked without a change")
 		}
 		d.changed()
-		if ask() != 1 || ask() != 1 {
+		if first, second := ask(), ask(); first != 1 || second != 1 {
 			t.Error("after a change it is not asked")
 		}
 		time.Sleep(hotPeriod)
