@@ -5,8 +5,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/kopf-dev/kopf/devcluster"
 	"golang.org/x/term"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 // progressLine shows the way to a cluster: in a terminal as one line that is
