@@ -37,6 +37,7 @@ type Config struct {
 type operator struct {
 	config   Config
 	settings Settings
+	session  *apiclient.Session
 	client   *apiclient.Client
 	logger   *slog.Logger
 	reporter *reporter
@@ -63,6 +64,7 @@ func Run(ctx context.Context, config Config) error {
 	if err := o.connect(ctx); err != nil {
 		return err
 	}
+	defer o.session.Close()
 	o.reporter.operator(func(op *inspect.Operator) {
 		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.now()
 		op.State, op.Server, op.Namespaces = inspect.OperatorStarting, config.REST.Host, config.Namespaces
@@ -99,11 +101,11 @@ func farewell(err error) string {
 
 // connect prepares all that the operator is made of.
 func (o *operator) connect(ctx context.Context) error {
-	session, err := apiclient.NewStatic(o.config.REST, o.settings.ConnectTimeout)
-	if err != nil {
+	var err error
+	if o.session, err = apiclient.NewSession(o.config.REST, o.settings.ConnectTimeout); err != nil {
 		return fmt.Errorf("the configuration of the cluster: %w", err)
 	}
-	o.client = apiclient.New(session, apiclient.Options{
+	o.client = apiclient.New(apiclient.Fixed(o.session), apiclient.Options{
 		RequestTimeout:    o.settings.RequestTimeout,
 		Backoffs:          o.settings.ErrorBackoffs,
 		EnforceRetryAfter: o.settings.EnforceRetryAfter,
