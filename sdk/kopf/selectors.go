@@ -60,7 +60,7 @@ func (s Selector) engine() (resource.Selector, error) {
 		Name: s.Name, Kind: s.Kind, Plural: s.Plural, Singular: s.Singular, Shortcut: s.Shortcut, Category: s.Category,
 	}
 	if err := engine.Validate(); err != nil {
-		return engine, fmt.Errorf("the selector %+v: %w", s, err)
+		return engine, fmt.Errorf("the selector %q: %w", engine.String(), err)
 	}
 	return engine, nil
 }

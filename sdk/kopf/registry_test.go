@@ -1,0 +1,189 @@
+package kopf_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+var kex = kopf.Resource("kopf.dev/v1", "kopfexamples")
+
+type (
+	change         = kopf.Change[kopf.Object]
+	app            struct{}
+	generic[T any] struct{}
+	creator        interface {
+		create(context.Context, *change) error
+	}
+)
+
+func (*app) create(context.Context, *change) error                { return nil }
+func (app) byValue(context.Context, *change) error                { return nil }
+func (*generic[T]) handle(context.Context, *kopf.Change[T]) error { return nil }
+func instance[T any](context.Context, *kopf.Change[T]) error      { return nil }
+func func1(context.Context, *change) error                        { return nil }
+func onSize(context.Context, *kopf.FieldChange[string]) error     { return nil }
+func onEvent(context.Context, *kopf.Event[kopf.Object]) error     { return nil }
+func closure(f func()) func(context.Context, *change) error {
+	return func(context.Context, *change) error { f(); return nil }
+}
+
+var variable = func(context.Context, *change) error { return nil }
+
+func twice(yield func(int) bool) { _ = yield(1) && yield(2) }
+
+func TestTheIDIsTheNameOfTheFunctionOrTheMethod(t *testing.T) {
+	for name, test := range map[string]struct {
+		register func(r *kopf.Registry)
+		want     string
+	}{
+		"function":            {func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1) }, "func1"},
+		"method":              {func(r *kopf.Registry) { kopf.OnCreate(r, kex, (&app{}).create) }, "create"},
+		"method of a value":   {func(r *kopf.Registry) { kopf.OnCreate(r, kex, app{}.byValue) }, "byValue"},
+		"interface method":    {func(r *kopf.Registry) { kopf.OnCreate(r, kex, creator(&app{}).create) }, "create"},
+		"generic function":    {func(r *kopf.Registry) { kopf.OnCreate(r, kex, instance[app]) }, "instance"},
+		"generic method":      {func(r *kopf.Registry) { kopf.OnCreate(r, kex, (&generic[app]{}).handle) }, "handle"},
+		"literal with an id":  {func(r *kopf.Registry) { kopf.OnCreate(r, kex, variable, kopf.ID("mine")) }, "mine"},
+		"with a field":        {func(r *kopf.Registry) { kopf.OnUpdate(r, kex, func1, kopf.Field("spec.size")) }, "func1/spec.size"},
+		"of a field":          {func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.size", onSize) }, "onSize/spec.size"},
+		"of a field, with id": {func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.size", onSize, kopf.ID("mine")) }, "mine/spec.size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r kopf.Registry
+			test.register(&r)
+			if err := r.Err(); err != nil {
+				t.Fatal(err)
+			}
+			h := r.Handlers()[0]
+			if h.ID != test.want {
+				t.Errorf("got the id %q, want %q", h.ID, test.want)
+			}
+			if !strings.HasPrefix(h.Source, "kopf/registry_test.go:") {
+				t.Errorf("got the source %q", h.Source)
+			}
+		})
+	}
+}
+
+func TestAFunctionWithoutALastingNameNeedsAnID(t *testing.T) {
+	for name, register := range map[string]func(r *kopf.Registry){
+		"literal": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func(context.Context, *change) error { return nil })
+		},
+		"closure":               func(r *kopf.Registry) { kopf.OnCreate(r, kex, closure(func() {})) },
+		"literal in a variable": func(r *kopf.Registry) { kopf.OnCreate(r, kex, variable) },
+		"literal in a loop over a function": func(r *kopf.Registry) {
+			for range twice {
+				kopf.OnCreate(r, kex, func(context.Context, *change) error { return nil })
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r kopf.Registry
+			register(&r)
+			if err := r.Err(); err == nil || !strings.Contains(err.Error(), `add kopf.ID("...")`) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestMistakesAreToldTogetherEachWithItsLine(t *testing.T) {
+	var r kopf.Registry
+	kopf.OnCreate(&r, kopf.Resource("a", "b", "c", "d"), func1)
+	kopf.OnCreate(&r, kex, variable)
+	kopf.OnCreate(&r, kex, func1, kopf.Labels{"a": 5})
+	kopf.OnCreate(&r, kex, func1)
+	kopf.OnCreate(&r, kex, instance[app], kopf.Backoff(10))
+	kopf.OnCreate(&r, kex, instance[creator])
+	mistakes := strings.Split(r.Err().Error(), "\n")
+	if len(mistakes) != 6 {
+		t.Fatalf("got %d mistakes:\n%v", len(mistakes), r.Err())
+	}
+	first := lineOf(t, mistakes[0])
+	for i, mistake := range mistakes {
+		if got := lineOf(t, mistake); got != first+i {
+			t.Errorf("line %d: got %s", first+i, mistake)
+		}
+	}
+	operator := kopf.Operator{Registry: &r}
+	if err := operator.Run(t.Context()); !errors.Is(err, kopf.ErrRegistration) || !strings.Contains(err.Error(), mistakes[5]) {
+		t.Errorf("the operator has started with mistakes: %v", err)
+	}
+}
+
+func lineOf(t *testing.T, mistake string) (line int) {
+	t.Helper()
+	if _, err := fmt.Sscanf(mistake, "kopf/registry_test.go:%d: OnCreate:", &line); err != nil {
+		t.Fatalf("%s: %v", mistake, err)
+	}
+	return line
+}
+
+func TestEachMistakeIsToldInWords(t *testing.T) {
+	for want, register := range map[string]func(r *kopf.Registry){
+		"Backoff(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Backoff(10)) },
+		"Timeout(-1s) is negative":                          func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(-time.Second)) },
+		"Retries(0): at least one call":                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Retries(0)) },
+		"ID is empty":                                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
+		`label "a": want a string, Present, Absent`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
+		`annotation "a": want a string, Present, Absent`:    func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": nil}) },
+		"the field is empty":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "", onSize) },
+		"there is the field":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Field("spec.b")) },
+		"there is no field to take it from":                 func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Value("x")) },
+		"both in any state and in the old or the new one": func(r *kopf.Registry) {
+			kopf.OnField(r, kex, "spec.a", onSize, kopf.Value("x"), kopf.From("y"))
+		},
+		"the handler is nil":   func(r *kopf.Registry) { kopf.OnCreate[kopf.Object](r, kex, nil) },
+		"want a name, such as": func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Resource(), func1) },
+		"the selector":         func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Selector{}, func1) },
+		"handler \"func1\" is already registered at kopf/registry_test.go:": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1)
+			kopf.OnCreate(r, kex, func1)
+		},
+		"the function takes a *kopf.Event[": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Event[kopf.Object]) bool { return true }))
+		},
+		"ErrorsMode(7) is not one of": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ErrorsMode(7)) },
+		"Reasons() names no reason":   func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons()) },
+		`Reasons("noop"): want`:       func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons("noop")) },
+		"OnUpdate is for updates alone": func(r *kopf.Registry) {
+			kopf.OnUpdate(r, kex, func1, kopf.Reasons(kopf.ReasonCreate))
+		},
+		"Value(": func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Value(make(chan int))) },
+	} {
+		t.Run(want, func(t *testing.T) {
+			var r kopf.Registry
+			register(&r)
+			if err := r.Err(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestOneFunctionCanBeForSeveralReasonsAndResources(t *testing.T) {
+	var r kopf.Registry
+	kopf.OnCreate(&r, kex, func1)
+	kopf.OnResume(&r, kex, func1)
+	kopf.OnCreate(&r, kopf.Resource("v1", "pods"), func1)
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"))
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.b"), kopf.Param("b"))
+	kopf.OnDelete(&r, kex, func1, kopf.Optional())
+	kopf.OnEvent(&r, kex, onEvent)
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, h := range r.Handlers() {
+		kinds = append(kinds, h.Kind+" "+h.ID)
+	}
+	if got, want := strings.Join(kinds, ", "), "create func1, resume func1, create func1, update func1/spec.a, update func1/spec.b, delete func1, event onEvent"; got != want {
+		t.Errorf("got %s", got)
+	}
+}

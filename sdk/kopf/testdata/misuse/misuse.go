@@ -1,0 +1,39 @@
+// Package misuse does not compile: each line that is marked is refused, with a message
+// that has the words of the mark.
+package misuse
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+func noError(context.Context, *kopf.Change[kopf.Object])             {}
+func noContext(*kopf.Change[kopf.Object]) error                      { return nil }
+func event(context.Context, *kopf.Event[kopf.Object]) error          { return nil }
+func byValue(context.Context, kopf.Change[kopf.Object]) error        { return nil }
+func create(context.Context, *kopf.Change[kopf.Object]) error        { return nil }
+func result(context.Context, *kopf.Change[kopf.Object]) (any, error) { return nil, nil }
+
+// Register has all the mistakes.
+func Register(r *kopf.Registry) {
+	kex := kopf.Resource("kex")
+	kopf.OnCreate(r, kex, noError)                            // want: does not match
+	kopf.OnCreate(r, kex, noContext)                          // want: cannot infer T
+	kopf.OnCreate(r, kex, event)                              // want: does not match
+	kopf.OnCreate(r, kex, byValue)                            // want: does not match
+	kopf.OnCreate(r, kex, result)                             // want: does not match
+	kopf.OnCreate(r, "kex", create)                           // want: as kopf.Selector value
+	kopf.OnCreate(r, kex, create, kopf.Optional())            // want: missing method create
+	kopf.OnCreate(r, kex, create, kopf.Deleted())             // want: missing method create
+	kopf.OnCreate(r, kex, create, kopf.From("x"))             // want: missing method create
+	kopf.OnDelete(r, kex, create, kopf.To("x"))               // want: missing method delete
+	kopf.OnDelete(r, kex, create, kopf.Reasons())             // want: missing method delete
+	kopf.OnEvent(r, kex, event, kopf.Retries(3))              // want: missing method event
+	kopf.OnEvent(r, kex, event, kopf.ErrorsIgnored)           // want: missing method event
+	kopf.OnUpdate(r, kex, create, kopf.When(isBig))           // want: does not match
+	kopf.OnField(r, kex, create)                              // want: not enough arguments
+	kopf.Adopt(&kopf.Change[kopf.Object]{}, map[string]any{}) // want: missing method owner
+}
+
+func isBig(kopf.Object) bool { return true }
