@@ -3,6 +3,7 @@ package evidence
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -19,7 +20,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestMain(m *testing.M) { ctl.Main(m) }
+func TestMain(m *testing.M) {
+	// The tests wait most of their time.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	ctl.Main(m)
+}
 
 // patience is how long a test waits for what should come in milliseconds.
 const patience = 30 * time.Second
@@ -304,11 +312,12 @@ func (w *world) run(register func(*kopf.Registry), with ...setup) *operator {
 		config = ctl.Config(w.t)
 	}
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		next := base
 		if s.wrap != nil {
-			next = s.wrap(next)
+			next = s.wrap(base)
 		}
-		return patches{next, s.journal}
+		return patches{base, next, s.journal}
 	})
 	if s.namespaces == nil {
 		s.namespaces = []string{w.ns}

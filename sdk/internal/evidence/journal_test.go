@@ -122,9 +122,12 @@ func isWrite(req *http.Request) bool {
 
 // patches writes down the PATCH requests that pass.
 type patches struct {
-	next    http.RoundTripper
-	journal *journal
+	base, next http.RoundTripper
+	journal    *journal
 }
+
+// WrappedRoundTripper tells whose connections are to be closed.
+func (p patches) WrappedRoundTripper() http.RoundTripper { return p.base }
 
 // RoundTrip passes a request.
 func (p patches) RoundTrip(req *http.Request) (*http.Response, error) {
