@@ -43,7 +43,12 @@ type Cluster struct {
 
 	t       testing.TB
 	timeout time.Duration
-	client  *apiclient.Client
+	*estate
+}
+
+// estate is what a cluster shares with those of subtests.
+type estate struct {
+	client *apiclient.Client
 
 	mu        sync.Mutex
 	resources []resource.Resource // those of the cluster, as of the last look
@@ -54,7 +59,7 @@ type Cluster struct {
 // New makes a namespace for the test. See the package's documentation for the cluster.
 func New(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{Config: config(t), Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: t, timeout: timeout(t)}
+	c := &Cluster{Config: config(t), Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: t, timeout: timeout(t), estate: &estate{}}
 	session, err := apiclient.NewSession(c.Config, 0)
 	if err != nil {
 		t.Fatalf("kopftest: the configuration of the cluster: %v", err)
@@ -67,6 +72,15 @@ func New(t testing.TB) *Cluster {
 	})
 	c.createNamespace()
 	return c
+}
+
+// With returns the same cluster and namespace for a subtest: what goes wrong fails the
+// subtest. What it makes lives until the end of the whole test, but its operators are
+// stopped with the subtest.
+func (c *Cluster) With(t testing.TB) *Cluster {
+	sub := *c
+	sub.t = t
+	return &sub
 }
 
 // Main runs the tests of a package and then waits until the control plane has ended:

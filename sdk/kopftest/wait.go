@@ -68,7 +68,9 @@ func (o *Object) WaitResult(handler string, into any) {
 		status, _ := object.Get("status").(map[string]any)
 		return status[handler] != nil
 	})
-	var stored struct{ Status map[string]json.RawMessage }
+	var stored struct {
+		Status map[string]json.RawMessage `json:"status"`
+	}
 	err := object.Decode("", &stored)
 	if err == nil {
 		err = json.Unmarshal(stored.Status[handler], into)

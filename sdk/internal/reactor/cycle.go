@@ -102,6 +102,7 @@ func (c *cycle) watch(ctx context.Context, events []watching.Event) error {
 		cause := &handler.Cause{
 			Resource: c.resource, Object: event.Object, EventType: event.Type, Tree: tree, Local: &Views{},
 		}
+		c.report.watched(c, cause)
 		for _, h := range c.handlers.Selected(handler.Watching, cause) {
 			c.observe(ctx, h, cause)
 		}
@@ -116,6 +117,7 @@ func (c *cycle) watch(ctx context.Context, events []watching.Event) error {
 // it. It returns the delays until something is to be done next.
 func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Duration, error) {
 	if !c.handlers.Has(handler.Changing) {
+		c.report.observed(c)
 		return nil, nil
 	}
 	if err := c.detect(); err != nil {

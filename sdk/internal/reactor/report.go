@@ -40,7 +40,6 @@ func (r *reporter) reportOf(m *memory, res *resource.Resource, object *wire.Obje
 			Ref: refOf(res, object), Kind: res.Kind, Short: shortName(res), Created: object.Created,
 		}}
 	}
-	m.report.object.ResourceVersion = object.ResourceVersion
 	m.report.object.Generation = object.Generation
 	m.report.finalize = object.Deleting
 	return m.report
@@ -87,6 +86,7 @@ func (r *report) seen(c *cycle, finalizer bool) {
 	if r == nil {
 		return
 	}
+	r.object.ResourceVersion = c.object.ResourceVersion
 	r.object.Finalizer = finalizer
 	r.object.Waiting = nil
 	switch {
@@ -157,41 +157,6 @@ func (r *report) remember(cause *inspect.Cause, supersededAt string) {
 	}
 	history := append([]inspect.PastCause{past}, r.object.History...)
 	r.object.History = history[:min(len(history), maxHistory)]
-}
-
-// decide lists all handlers with the decision about each: those called come first.
-func (r *report) decide(c *cycle) {
-	var called, others []inspect.HandlerState
-	decisions := c.handlers.Explain(handler.Changing, c.cause)
-	decisions = append(decisions, c.handlers.Explain(handler.Watching, c.cause)...)
-	for _, d := range decisions {
-		state := r.handler(d.Handler.ID, string(d.Handler.Family))
-		state.Limit, state.Why = 0, nil
-		if d.Handler.Retries != nil {
-			state.Limit = *d.Handler.Retries
-		}
-		switch {
-		case !d.Selected:
-			why := inspect.Mismatch{Kind: string(d.Why.Kind), Path: d.Why.Path, Is: d.Why.Is, Wants: d.Why.Wants, Absent: d.Why.Absent}
-			state.Why, state.State = &why, inspect.PhaseFiltered
-			if d.Why.Kind == "reason" {
-				state.State = inspect.PhaseOtherCause
-			}
-			others = append(others, state)
-			continue
-		case d.Handler.Family.Group() == handler.Watching:
-			if len(state.Attempts) == 0 {
-				state.State = inspect.PhaseNext
-			}
-			others = append(others, state)
-			continue
-		case state.State != inspect.PhaseDone && state.State != inspect.PhaseFailed && state.State != inspect.PhaseRetrying:
-			state.State = inspect.PhaseNext
-		}
-		called = append(called, state)
-		called = append(called, r.subsOf(state.ID)...)
-	}
-	r.handlers = append(called, others...)
 }
 
 func (r *report) handler(id, kind string) inspect.HandlerState {

@@ -1,0 +1,239 @@
+package kopftest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+const widgetsCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.kopftest.kopf.dev}
+spec:
+  scope: Namespaced
+  group: kopftest.kopf.dev
+  names: {kind: Widget, plural: widgets, singular: widget, shortNames: [wi]}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      subresources: {status: {}}
+      schema:
+        openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+
+const widget = `
+apiVersion: kopftest.kopf.dev/v1
+kind: Widget
+metadata: {name: one}
+spec: {size: 1}
+`
+
+var widgets = kopf.Resource("kopftest.kopf.dev/v1", "widgets")
+
+type request = kopf.Change[kopf.Object]
+
+func TestAnOperatorHandlesWhatTheTestChanges(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.ApplyFS(fstest.MapFS{"b.yaml": {Data: []byte(widgetsCRD)}, "a.yaml": {Data: []byte(widget)}}, "*.yaml")
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(_ context.Context, c *request) error {
+			c.Logger.Info("a widget was made")
+			c.Result = map[string]int{"doubled": 2 * kopf.GetOr(c.Object, "spec.size", 0)}
+			return nil
+		}, kopf.ID("create"))
+		kopf.OnUpdate(r, widgets, func(_ context.Context, c *request) error {
+			c.Patch.Set("status.sizes", []any{c.Old.Get("spec.size"), c.Object.Get("spec.size")})
+			return nil
+		}, kopf.ID("update"), kopf.Labels{"wanted": "yes"})
+	})
+	one := cluster.Object("wi", "one")
+	operator.WaitHandled(one)
+	var result struct{ Doubled int }
+	if one.WaitResult("create", &result); result.Doubled != 2 {
+		t.Errorf("%+v", result)
+	}
+	operator.WaitLog("a widget was made")
+
+	one.Set("spec.size", 3)
+	ignored := operator.WaitHandled(one)
+	if h := ignored.Handlers[0]; h.Why == nil {
+		t.Errorf("there is no reason why it was not called: %+v", h)
+	}
+	one.Label("wanted", "yes")
+	one.Set("spec.size", 4)
+	operator.WaitHandled(one)
+	one.WaitValue("status.sizes", []int{3, 4})
+
+	one.Set("status.sizes", nil)
+	one.Annotate("note", "text")
+	if got := one.Get(); got.Get("status.sizes") != nil || got.Get("metadata.annotations.note") != "text" {
+		t.Errorf("%v", got.Get(""))
+	}
+	if names := cluster.List("widgets"); len(names) != 1 {
+		t.Errorf("%d objects", len(names))
+	}
+	one.Delete()
+	one.WaitGone()
+	if one.Exists() {
+		t.Error("it still exists")
+	}
+}
+
+func TestAKilledOperatorDoesNothingAnyMore(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	var calls atomic.Int32
+	entered := make(chan struct{}, 1)
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(ctx context.Context, c *request) error {
+			if calls.Add(1) == 1 {
+				entered <- struct{}{}
+				<-ctx.Done() // and then it succeeds, but nobody will know
+			}
+			return nil
+		}, kopf.ID("create"))
+	})
+	one := cluster.Apply(widget)
+	<-entered
+	operator.Kill()
+	if annotations := one.Get().Get("metadata.annotations"); annotations != nil {
+		t.Errorf("the killed operator has left %v", annotations)
+	}
+	operator.Start()
+	operator.WaitHandled(one)
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+	operator.Restart()
+	operator.WaitHandled(one)
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d calls after the restart", n)
+	}
+	operator.Stop()
+}
+
+func TestRetriesAndFailuresCanBeAwaited(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(_ context.Context, c *request) error {
+			if c.Object.Get("spec.give-up") != nil {
+				return kopf.Permanentf("given up")
+			}
+			return errors.New("not yet")
+		}, kopf.ID("create"))
+	}, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Hour })
+	one := cluster.Apply(widget)
+	if state := operator.WaitRetrying(one); state.Handlers[0].Error.Message != "not yet" {
+		t.Errorf("%+v", state.Handlers)
+	}
+	two := cluster.Apply("{apiVersion: kopftest.kopf.dev/v1, kind: Widget, metadata: {name: two}, spec: {give-up: true}}")
+	if state := operator.WaitFailed(two); state.Handlers[0].Error.Message != "given up" {
+		t.Errorf("%+v", state.Handlers)
+	}
+}
+
+func TestObjectsWithHandlersOfEventsAloneAreKnownToTheOperator(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnEvent(r, widgets, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("all"))
+		kopf.OnEvent(r, widgets, func(context.Context, *kopf.Event[kopf.Object]) error { return nil },
+			kopf.ID("some"), kopf.Labels{"wanted": "yes"})
+	})
+	one := cluster.Apply(widget)
+	state := operator.WaitHandled(one)
+	if len(state.Handlers) != 2 || state.Handlers[0].State != inspect.PhaseDone || state.Handlers[1].State != inspect.PhaseFiltered {
+		t.Errorf("%+v", state.Handlers)
+	}
+	one.Label("wanted", "yes")
+	if state := operator.WaitHandled(one); state.Handlers[1].State != inspect.PhaseDone {
+		t.Errorf("%+v", state.Handlers)
+	}
+}
+
+func TestAnObjectIsNotHandledBeforeItsNewestVersionIs(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	var updates atomic.Int32
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnEvent(r, widgets, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+		kopf.OnUpdate(r, widgets, func(context.Context, *request) error {
+			updates.Add(1)
+			return nil
+		}, kopf.ID("update"))
+	})
+	one := cluster.Apply(widget)
+	operator.WaitHandled(one)
+	for n := range int32(10) {
+		one.Set("spec.size", 10+n)
+		operator.WaitHandled(one)
+		if updates.Load() != n+1 {
+			t.Fatalf("%d updates instead of %d", updates.Load(), n+1)
+		}
+	}
+}
+
+func TestAFailedWaitTellsAllThatIsKnown(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return errors.New("no luck") }, kopf.ID("create"))
+		kopf.OnUpdate(r, widgets, func(context.Context, *request) error { return nil }, kopf.ID("update"))
+	})
+	one := cluster.Apply(widget)
+	operator.WaitRetrying(one)
+	failure := failureOf(t, func(d testing.TB) {
+		cluster := cluster.With(d)
+		cluster.timeout = 300 * time.Millisecond
+		cluster.Object("widgets", "one").WaitValue("spec.size", 2)
+	})
+	wantAll(t, failure,
+		"Widget one: waited until spec.size is 2; it is 1",
+		"    kind: Widget\n", "size: 1\n",
+		"for the operator it is retrying:", "create ", "attempt 1", "arbitrary error: no luck",
+		"update ", "reason  is create, not update",
+		"the last lines of the operator's log:", "Handler 'create' failed with an exception")
+}
+
+func TestAnOperatorWithMistakesDoesNotStart(t *testing.T) {
+	cluster := New(t)
+	failure := failureOf(t, func(d testing.TB) {
+		cluster := cluster.With(d)
+		cluster.Run(func(r *kopf.Registry) {
+			kopf.OnCreate(r, widgets, func(context.Context, *request) error { return nil })
+		})
+	})
+	wantAll(t, failure, "the operator does not start", "function literal", "cluster_test.go:")
+}
+
+func TestAManifestOfAnUnknownKindTellsWhatIsMissing(t *testing.T) {
+	cluster := New(t)
+	failure := failureOf(t, func(d testing.TB) {
+		cluster := cluster.With(d)
+		cluster.Apply("{apiVersion: nobody.kopf.dev/v1, kind: Nothing, metadata: {name: x}}")
+	})
+	wantAll(t, failure, "the YAML, document 1: Nothing x", "is its definition applied?")
+}
+
+func TestWithoutAClusterTheFailureTellsWhatToRun(t *testing.T) {
+	failure := failureOf(t, func(d testing.TB) {
+		t.Setenv(kubeconfigVar, "/nowhere/kubeconfig")
+		New(d)
+	})
+	wantAll(t, failure, kubeconfigVar, "/nowhere/kubeconfig")
+}

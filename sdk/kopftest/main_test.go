@@ -1,0 +1,64 @@
+package kopftest
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/kopf-dev/kopf/sdk/internal/controlplane"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := controlplane.StopShared(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+		os.Exit(code)
+	}))
+}
+
+// doomed is a test that may fail, to see with which words.
+type doomed struct {
+	testing.TB
+	failure string
+}
+
+func (d *doomed) Fatalf(format string, args ...any) {
+	d.failure = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (d *doomed) Fatal(args ...any) {
+	d.failure = fmt.Sprint(args...)
+	runtime.Goexit()
+}
+
+// failureOf runs what has to fail, and returns the message.
+func failureOf(t *testing.T, f func(testing.TB)) string {
+	t.Helper()
+	d := &doomed{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(d)
+	}()
+	<-done
+	if d.failure == "" {
+		t.Fatal("it did not fail")
+	}
+	return d.failure
+}
+
+func wantAll(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q is not in:\n%s", word, text)
+		}
+	}
+}

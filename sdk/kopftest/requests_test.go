@@ -1,0 +1,99 @@
+package kopftest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+type sized struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+	Status struct {
+		Phase string `json:"phase,omitempty"`
+	} `json:"status"`
+}
+
+func TestARequestMadeByHandIsLikeARealOne(t *testing.T) {
+	c := Change[sized](t, `
+apiVersion: kopftest.kopf.dev/v1
+kind: Widget
+metadata: {name: one, namespace: here, labels: {a: b}}
+spec: {size: 5}
+`)
+	if c.Reason != kopf.ReasonCreate || c.Old != nil || c.Object.Spec.Size != 5 || c.Name != "one" ||
+		c.Namespace != "here" || c.Labels["a"] != "b" || c.Resource.Resource != "widgets" || c.Resource.Group != "kopftest.kopf.dev" {
+		t.Errorf("%+v", c)
+	}
+	if want := (kopf.Diff{{New: map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}, "spec": map[string]any{"size": int64(5)}}}}); !cmp.Equal(want, c.Diff) {
+		t.Error(cmp.Diff(want, c.Diff))
+	}
+}
+
+func TestWhatAHandlerDoesToThePatchCanBeRead(t *testing.T) {
+	c := Change[sized](t, "{metadata: {name: one, labels: {a: b}}, spec: {size: 5}}")
+	kopf.Edit(c.Patch, func(s *sized) { s.Status.Phase = "Done" })
+	c.Patch.Remove("metadata.labels.a")
+	c.Patch.Set("spec.more", []int{1, 2})
+	patched := Patched(t, c.Body, c.Patch)
+	if patched.Get("status.phase") != "Done" || patched.Get("metadata.labels.a") != nil || patched.Get("spec.size") != int64(5) {
+		t.Errorf("%v", patched.Get(""))
+	}
+	want := map[string]any{
+		"status": map[string]any{"phase": "Done"}, "metadata": map[string]any{"labels": map[string]any{"a": nil}},
+		"spec": map[string]any{"more": []any{int64(1), int64(2)}},
+	}
+	if got := Changes(t, c.Patch); !cmp.Equal(want, got) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func TestAnUpdateHasTheDifference(t *testing.T) {
+	var older, newer sized
+	older.Name, newer.Name = "one", "one"
+	older.Spec.Size, newer.Spec.Size = 1, 2
+	newer.Status.Phase = "not in the difference"
+	c := Update[sized](t, older, newer)
+	if c.Reason != kopf.ReasonUpdate || c.Old.Spec.Size != 1 || c.Object.Spec.Size != 2 {
+		t.Errorf("%+v", c)
+	}
+	if want := (kopf.Diff{{Path: "spec.size", Old: int64(1), New: int64(2)}}); !cmp.Equal(want, c.Diff) {
+		t.Error(cmp.Diff(want, c.Diff))
+	}
+}
+
+func TestAnObjectMarkedForDeletionMakesADeletion(t *testing.T) {
+	c := Change[kopf.Object](t, "metadata: {name: one, deletionTimestamp: '2026-01-01T00:00:00Z'}")
+	if c.Reason != kopf.ReasonDelete {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestAChangeOfAFieldHasBothValues(t *testing.T) {
+	c := FieldChange[map[string]string](t, "metadata.labels",
+		"metadata: {labels: {gone: x, same: s, changed: a}}", "metadata: {labels: {same: s, changed: b, added: z}}")
+	if c.Field != "metadata.labels" || c.Old["gone"] != "x" || c.New["added"] != "z" || len(c.Diff) != 3 || c.Reason != kopf.ReasonUpdate {
+		t.Errorf("%+v", c)
+	}
+	if first := FieldChange[int](t, "spec.size", nil, "spec: {size: 3}"); first.Old != 0 || first.New != 3 || first.Reason != kopf.ReasonCreate {
+		t.Errorf("%+v", first)
+	}
+}
+
+func TestAnEventHasItsTypeAndObject(t *testing.T) {
+	e := Event[sized](t, watch.Deleted, "spec: {size: 3}")
+	if e.Type != watch.Deleted || e.Object.Spec.Size != 3 || e.Body.Get("spec.size") != int64(3) {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestAnObjectThatDoesNotDecodeFailsTheTestWithThePath(t *testing.T) {
+	failure := failureOf(t, func(d testing.TB) { Change[sized](d, "spec: {size: big}") })
+	wantAll(t, failure, "spec.size")
+}
