@@ -1,0 +1,151 @@
+package kopf
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/diff"
+	"github.com/kopf-dev/kopf/sdk/internal/essence"
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+var examples = &resource.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}
+
+// causeOf is an update of an object from one state to another, or a creation from none.
+func causeOf(t *testing.T, from, to string) *handler.Cause {
+	t.Helper()
+	treeOf := func(text string) (*wire.Object, map[string]any) {
+		object, err := wire.Parse([]byte(text), wire.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := object.Tree()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object, tree
+	}
+	extra := []fieldpath.Path{{"spec", "size"}}
+	object, tree := treeOf(to)
+	cause := &handler.Cause{
+		Resource: examples, Object: object, Tree: tree, Reason: handler.ReasonCreate,
+		New: essence.Build(tree, extra, nil), Local: &reactor.Views{},
+	}
+	if from != "" {
+		_, old := treeOf(from)
+		cause.Reason, cause.Old = handler.ReasonUpdate, essence.Build(old, extra, nil)
+		cause.Diff = diff.Compute(cause.Old, cause.New)
+	}
+	return cause
+}
+
+const (
+	small = `{"metadata":{"name":"a","namespace":"ns1","labels":{"tier":"gold","empty":""}},"spec":{"size":3}}`
+	big   = `{"metadata":{"name":"a","namespace":"ns1","labels":{"tier":"gold","empty":""}},"spec":{"size":30}}`
+	odd   = `{"metadata":{"name":"a","namespace":"ns1"},"spec":{"size":"many"}}`
+)
+
+type sized struct {
+	Spec struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+}
+
+func handle(context.Context, *Change[sized]) error        { return nil }
+func handleSize(context.Context, *FieldChange[int]) error { return nil }
+func isBig(s *sized) bool                                 { return s.Spec.Size > 10 }
+func isUpdate(c *Change[sized]) bool                      { return c.Reason == ReasonUpdate }
+func grows(c *FieldChange[int]) bool                      { return c.New > c.Old }
+func inNS1(r *Request) bool                               { return r.Namespace == "ns1" && r.Name == "a" }
+func hasTier(o *Object) bool                              { return GetOr(o, "metadata.labels.tier", "") != "" }
+func isGold(tier string) bool                             { return tier == "gold" }
+func positive(n int) bool                                 { return n > 0 }
+
+func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
+	kex := Resource("kopf.dev/v1", "kopfexamples")
+	update := func(opts ...UpdateOption) func(*Registry) {
+		return func(r *Registry) { OnUpdate(r, kex, handle, opts...) }
+	}
+	field := func(opts ...UpdateOption) func(*Registry) {
+		return func(r *Registry) { OnField(r, kex, "spec.size", handleSize, opts...) }
+	}
+	for name, test := range map[string]struct {
+		register func(*Registry)
+		from, to string
+		want     bool
+	}{
+		"no filters":                        {update(), small, big, true},
+		"a label that is so":                {update(Labels{"tier": "gold"}), small, big, true},
+		"a label that is not so":            {update(Labels{"tier": "silver"}), small, big, false},
+		"a label that is there":             {update(Labels{"empty": Present}), small, big, true},
+		"a label that is not there":         {update(Labels{"none": Absent}), small, big, true},
+		"a label by a function":             {update(Labels{"tier": Where(isGold)}), small, big, true},
+		"an absent label by a function":     {update(Labels{"none": Where(isGold)}), small, big, false},
+		"an absent annotation":              {update(Annotations{"none": Absent}), small, big, true},
+		"an annotation that is not there":   {update(Annotations{"none": Present}), small, big, false},
+		"the object":                        {update(When(isBig)), small, big, true},
+		"the object, which is another":      {update(When(isBig)), big, small, false},
+		"the object that does not decode":   {update(When(isBig)), small, odd, false},
+		"the view of the object":            {update(When(hasTier)), small, big, true},
+		"the request":                       {update(When(isUpdate)), small, big, true},
+		"the part common to all requests":   {update(When(inNS1)), small, big, true},
+		"several functions":                 {update(When(inNS1), When(isBig)), small, big, true},
+		"several functions, one of them no": {update(When(inNS1), When(Not(isBig))), small, big, false},
+		"all of the functions":              {update(When(All(isBig, isBig))), small, big, true},
+		"any of the functions":              {update(When(Any(Not(isBig), isBig))), small, big, true},
+		"none of the functions":             {update(When(None(isBig, isBig))), small, big, false},
+		"a field that has changed":          {update(Field("spec.size")), small, big, true},
+		"a field that has not changed":      {update(Field("spec.other")), small, big, false},
+		"a field with a value":              {update(Field("spec.size"), Value(30)), small, big, true},
+		"a field with the old value":        {update(Field("spec.size"), Value(3)), small, big, true},
+		"a field from a value":              {update(Field("spec.size"), From(3)), small, big, true},
+		"a field from another value":        {update(Field("spec.size"), From(4)), small, big, false},
+		"a field to a value":                {update(Field("spec.size"), To(Where(positive))), small, big, true},
+		"a field to what does not decode":   {update(Field("spec.size"), To(Where(positive))), small, odd, false},
+		"a new object's field":              {field(), "", small, true},
+		"a field's request":                 {field(When(grows)), small, big, true},
+		"a field's request, otherwise":      {field(When(grows)), big, small, false},
+		"a reason that is meant":            {field(Reasons(ReasonUpdate, ReasonDelete)), small, big, true},
+		"a reason that is not meant":        {field(Reasons(ReasonUpdate)), "", small, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r Registry
+			test.register(&r)
+			if err := r.Err(); err != nil {
+				t.Fatal(err)
+			}
+			selected := r.registry.ForResource(examples).Selected(handler.Changing, causeOf(t, test.from, test.to))
+			if got := len(selected) > 0; got != test.want {
+				t.Errorf("selected: %v", got)
+			}
+		})
+	}
+}
+
+func TestFiltersOfOneTypeShareWhatTheyDecode(t *testing.T) {
+	var seen []*sized
+	look := func(s *sized) bool { seen = append(seen, s); return true }
+	var r Registry
+	OnUpdate(&r, Resource("kopfexamples"), handle, When(look))
+	OnUpdate(&r, Resource("kopfexamples"), handle, When(look), ID("other"))
+	cause := causeOf(t, small, big)
+	if n := len(r.registry.ForResource(examples).Selected(handler.Changing, cause)); n != 2 {
+		t.Fatalf("selected: %d", n)
+	}
+	if len(seen) != 2 || seen[0] != seen[1] {
+		t.Errorf("got %v", seen)
+	}
+}
+
+func TestFiltersAreNamedAfterTheirFunctions(t *testing.T) {
+	var r Registry
+	OnUpdate(&r, Resource("kopfexamples"), handle, When(isBig), When(func(*sized) bool { return true }))
+	if got := r.registry.All()[0].WhenName; !strings.HasPrefix(got, "isBig and kopf/filters_test.go:") {
+		t.Errorf("got %q", got)
+	}
+}
