@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const mergePatch = "application/merge-patch+json"
+
+// api is a bare client: nothing but requests. It is what the operator is compared with.
+type api struct {
+	server string
+	http   *http.Client
+}
+
+func newAPI(config *rest.Config) (*api, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &api{server: strings.TrimRight(config.Host, "/"), http: client}, nil
+}
+
+// objects is the path of the example's objects, or of one of them.
+func objects(namespace, name string) string {
+	return strings.TrimRight("/apis/kopf.dev/v1/namespaces/"+namespace+"/kopfexamples/"+name, "/")
+}
+
+func (a *api) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, a.server+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	response, err := a.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= 300 {
+		text, err := io.ReadAll(response.Body)
+		return nil, errors.Join(fmt.Errorf("%s %s: %s: %s", method, path, response.Status, text), err, response.Body.Close())
+	}
+	return response, nil
+}
+
+// do sends a request and reads the answer.
+func (a *api) do(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
+	response, err := a.send(ctx, method, path, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(response.Body)
+	return text, errors.Join(err, response.Body.Close())
+}
+
+func (a *api) createNamespace(ctx context.Context, name string) error {
+	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	_, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", body)
+	return err
+}
+
+// create creates an object like the example's, with more annotations if need be.
+func (a *api) create(ctx context.Context, namespace, name string, annotations map[string]string) error {
+	all := map[string]string{"someannotation": "somevalue"}
+	for k, v := range annotations {
+		all[k] = v
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
+		"metadata": map[string]any{"name": name, "labels": map[string]string{"somelabel": "somevalue"}, "annotations": all},
+		"spec":     map[string]any{"duration": "1m", "field": "value", "items": []string{"item1", "item2"}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = a.do(ctx, http.MethodPost, objects(namespace, ""), "application/json", body)
+	return err
+}
+
+// createMany creates numbered objects, many at a time.
+func (a *api) createMany(ctx context.Context, namespace string, from, to int, annotations map[string]string) error {
+	return parallel(to-from, 16, func(i int) error {
+		return a.create(ctx, namespace, numbered(from+i), annotations)
+	})
+}
+
+func numbered(i int) string { return "example-" + strconv.Itoa(i) }
+
+// traces are what a handled object has and a new one has not, as the patches that
+// the operator has made them by.
+type traces struct {
+	annotations   map[string]string
+	patch, status []byte
+}
+
+// tracesOf reads the traces of a handled object.
+func (a *api) tracesOf(ctx context.Context, namespace, name string) (traces, error) {
+	text, err := a.do(ctx, http.MethodGet, objects(namespace, name), "", nil)
+	if err != nil {
+		return traces{}, err
+	}
+	var object struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+		Status json.RawMessage `json:"status"`
+	}
+	if err := json.Unmarshal(text, &object); err != nil {
+		return traces{}, fmt.Errorf("reading %s: %w", name, err)
+	}
+	t := traces{annotations: object.Metadata.Annotations}
+	delete(t.annotations, "someannotation")
+	t.patch, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": t.annotations}})
+	if err != nil {
+		return t, err
+	}
+	t.status = fmt.Appendf(nil, `{"status":%s}`, object.Status)
+	return t, nil
+}
+
+// patchMany makes the same requests for objects as the operator does, as fast as the
+// server lets: workers is how many at a time.
+func (a *api) patchMany(ctx context.Context, namespace string, n, workers int, t traces) error {
+	return parallel(n, workers, func(i int) error {
+		path := objects(namespace, numbered(i))
+		if _, err := a.do(ctx, http.MethodPatch, path, mergePatch, t.patch); err != nil {
+			return err
+		}
+		_, err := a.do(ctx, http.MethodPatch, path+"/status", mergePatch, t.status)
+		return err
+	})
+}
+
+// writes are the numbers of requests that the server has answered for the example's
+// resource, by their verbs.
+func (a *api) writes(ctx context.Context) (map[string]int, error) {
+	text, err := a.do(ctx, http.MethodGet, "/metrics", "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return parseRequests(string(text), "kopfexamples")
+}
+
+// parseRequests reads the server's counters of requests.
+func parseRequests(metrics, resource string) (map[string]int, error) {
+	counts := map[string]int{}
+	for line := range strings.Lines(metrics) {
+		labels, ok := strings.CutPrefix(line, "apiserver_request_total{")
+		if !ok || !strings.Contains(labels, `resource="`+resource+`"`) {
+			continue
+		}
+		_, after, _ := strings.Cut(labels, `verb="`)
+		verb, after, _ := strings.Cut(after, `"`)
+		_, value, _ := strings.Cut(after, "} ")
+		n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil {
+			return nil, fmt.Errorf("the metrics of the server: %w", err)
+		}
+		counts[verb] += int(n)
+	}
+	return counts, nil
+}
+
+// parallel calls a function for the numbers below n, some at a time, until one fails.
+func parallel(n, workers int, do func(int) error) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, workers)
+	var failed atomic.Bool
+	for w := range workers {
+		wg.Go(func() {
+			for !failed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if errs[w] = do(i); errs[w] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// within waits for something, but not for ever.
+func within(ctx context.Context, limit time.Duration, what string, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(limit):
+		return fmt.Errorf("%s: not within %s", what, limit)
+	}
+}

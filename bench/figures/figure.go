@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// figure is something to measure, by itself.
+type figure struct {
+	name, about string
+	measure     func(context.Context, *lab) ([]row, error)
+}
+
+// figures are all of them, those of a user's first minutes first.
+var figures = []figure{
+	{"run", "kopf run in a cluster of its own: from the command to the handled object", measureRun},
+	{"dev", "the same of kopf dev in a pipe", measureDev},
+	{"controlplane", "the embedded control plane: from its start until it is usable", measureControlPlane},
+	{"size", "the smallest operator as a stripped binary", measureSize},
+	{"reload", "kopf dev: from a save until the new code has handled an object", measureReload},
+	{"idle", "an operator's memory when there is nothing to do", measureIdle},
+	{"creation", "objects that are created while the operator runs: CPU, requests, memory", measureCreation},
+	{"latency", "from the creation of an object to the call of its handler, at low load", measureLatency},
+	{"catchup", "objects that were there before the operator: time and memory", measureCatchUp},
+	{"resume", "objects that were handled before the operator: time and requests", measureResume},
+}
+
+// row is a line of the results.
+type row struct {
+	figure   string
+	what     string
+	goal     string // empty: only for comparison
+	measured string
+	met      bool
+	others   float64
+}
+
+func (r row) verdict() string {
+	switch {
+	case r.goal == "":
+		return ""
+	case r.met:
+		return "yes"
+	}
+	return "NO"
+}
+
+// atMost is the result of a figure that should be small.
+func atMost(what string, goal, measured float64, format, note string) row {
+	r := row{what: what, goal: "≤ " + fmt.Sprintf(format, goal), measured: fmt.Sprintf(format, measured), met: measured <= goal}
+	if note != "" {
+		r.measured += " (" + note + ")"
+	}
+	return r
+}
+
+// times is the result of times that should be short: their median counts.
+func times(what string, goal time.Duration, samples []time.Duration) row {
+	return atMost(what, goal.Seconds(), quantile(samples, 0.5).Seconds(), "%.2f s", spread(samples))
+}
+
+// spread tells what a median does not.
+func spread(samples []time.Duration) string {
+	return fmt.Sprintf("median of %d, %.2f to %.2f s", len(samples), quantile(samples, 0).Seconds(), quantile(samples, 1).Seconds())
+}
+
+// printTable writes the results so that they are readable as they are, and in Markdown.
+func printTable(w io.Writer, rows []row) {
+	lines := [][]string{{"figure", "what", "goal", "measured", "met", "others"}, nil}
+	for _, r := range rows {
+		lines = append(lines, []string{r.figure, r.what, r.goal, r.measured, r.verdict(), fmt.Sprintf("%.0f %%", 100*r.others)})
+	}
+	widths := make([]int, len(lines[0]))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, line := range lines {
+		for i, width := range widths {
+			cell := strings.Repeat("-", width)
+			if line != nil {
+				cell = line[i] + strings.Repeat(" ", width-utf8.RuneCountInString(line[i]))
+			}
+			fmt.Fprintf(w, "| %s ", cell)
+		}
+		fmt.Fprintln(w, "|")
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+)
+
+// settleTime is how long an operator is left alone before its memory is read.
+const settleTime = 10 * time.Second
+
+func measureIdle(ctx context.Context, l *lab) (_ []row, err error) {
+	c, _, err := l.openCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
+	var rows []row
+	for _, variant := range []struct {
+		what string
+		args []string
+	}{
+		{"idle operator, RSS", nil},
+		{"idle operator with an inspector, RSS", []string{"--inspect=unix:" + filepath.Join(l.dir, "inspect.sock")}},
+	} {
+		p, err := l.startOperator(ctx, c, "", program{args: variant.args})
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(settleTime):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		m, err := memoryOf(p.pid())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := p.stop(); err != nil {
+			return nil, err
+		}
+		rows = append(rows, atMost(variant.what, 20, megabytes(m.resident), "%.1f MB", note("%.1f of it without the executable's pages", megabytes(m.heap))))
+	}
+	return rows, nil
+}

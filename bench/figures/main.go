@@ -1,0 +1,99 @@
+// Figures measures, on this machine and in one run, what the design promises. See
+// bench/README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// limit ends a run that hangs.
+const limit = 10 * time.Minute
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() (err error) {
+	profile := flag.String("profile", "", "the folder for profiles of the operator under the figures creation, catchup and resume")
+	flag.Usage = usage
+	flag.Parse()
+	chosen, err := choose(flag.Args())
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	l, err := newLab(*profile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	machine, err := describeMachine(ctx)
+	if err != nil {
+		return err
+	}
+	if err := l.buildOperator(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	var rows []row
+	for _, f := range chosen {
+		l.say("%s: %s", f.name, f.about)
+		meter := newMeter()
+		measured, err := f.measure(ctx, l)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		others, err := meter.others()
+		if err != nil {
+			return err
+		}
+		for _, r := range measured {
+			r.figure, r.others = f.name, others
+			rows = append(rows, r)
+		}
+	}
+	fmt.Printf("%s, on %s; %s in all. Others: the share of the machine's CPU that other programs took meanwhile.\n\n",
+		began.Format(time.DateOnly), machine, time.Since(began).Round(time.Second))
+	printTable(os.Stdout, rows)
+	return nil
+}
+
+func choose(names []string) ([]figure, error) {
+	if len(names) == 0 {
+		return figures, nil
+	}
+	var chosen []figure
+	for _, name := range names {
+		i := slices.IndexFunc(figures, func(f figure) bool { return f.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no figure %q: see bench/run -h", name)
+		}
+		chosen = append(chosen, figures[i])
+	}
+	return chosen, nil
+}
+
+func usage() {
+	var b strings.Builder
+	b.WriteString("Usage: bench/run [-profile DIR] [FIGURE...]\n\nFigures, all by default:\n")
+	for _, f := range figures {
+		fmt.Fprintf(&b, "  %-14s %s\n", f.name, f.about)
+	}
+	fmt.Fprint(os.Stderr, b.String())
+}

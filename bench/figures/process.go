@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// grace is how long a program may take to stop.
+const grace = 20 * time.Second
+
+// program is what to start.
+type program struct {
+	path  string
+	args  []string
+	dir   string
+	env   []string
+	line  func(string) // gets each line of the output, both streams; optional
+	quiet bool         // standard error goes to the log file alone
+}
+
+// process is a program that runs.
+type process struct {
+	began time.Time
+	cmd   *exec.Cmd
+	guard io.Closer
+	log   *os.File
+	done  chan struct{}
+	err   error // once done
+}
+
+// start starts a program in a process group of its own, since an interrupt is for the
+// bench: that stops it in turn.
+func (l *lab) start(ctx context.Context, p program) (*process, error) {
+	log, err := os.CreateTemp(l.dir, filepath.Base(p.path)+"-*.log")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, p.path, p.args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), p.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	guard, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	cmd.Stdout, cmd.Stderr = in, in
+	if p.quiet {
+		cmd.Stderr = log
+	}
+	began := time.Now()
+	err = errors.Join(cmd.Start(), in.Close())
+	if err != nil {
+		return nil, errors.Join(err, out.Close(), log.Close())
+	}
+	run := &process{began: began, cmd: cmd, guard: guard, log: log, done: make(chan struct{})}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if p.line != nil {
+				p.line(lines.Text())
+			}
+			if !p.quiet {
+				fmt.Fprintln(log, lines.Text())
+			}
+		}
+	})
+	go func() {
+		defer close(run.done)
+		run.err = cmd.Wait()
+		reading.Wait()
+		run.err = errors.Join(run.err, out.Close(), log.Close())
+	}()
+	return run, nil
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// wait waits until the program has ended by itself.
+func (p *process) wait() error {
+	<-p.done
+	return p.explain()
+}
+
+// stop asks the program to end, and tells how long that took.
+func (p *process) stop() (time.Duration, error) {
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return 0, err
+	}
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		return 0, errors.Join(fmt.Errorf("%s does not stop", p.cmd.Path), p.cmd.Process.Kill())
+	}
+	took := time.Since(began)
+	if err := p.explain(); err != nil {
+		return 0, err
+	}
+	return took, nil
+}
+
+// explain returns why the program failed, with its last words.
+func (p *process) explain() error {
+	if p.err == nil {
+		return nil
+	}
+	text, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return errors.Join(p.err, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return fmt.Errorf("%s: %w:\n%s", filepath.Base(p.cmd.Path), p.err, strings.Join(lines[max(0, len(lines)-10):], "\n"))
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// quantile returns the smallest sample that is not below the share q of all: the median
+// for 0.5, the least for 0, the greatest for 1.
+func quantile(samples []time.Duration, q float64) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	i := int(math.Ceil(q*float64(len(sorted)))) - 1
+	return sorted[min(max(i, 0), len(sorted)-1)]
+}

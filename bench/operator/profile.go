@@ -1,0 +1,47 @@
+//go:build profile
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/pprof"
+	"syscall"
+)
+
+// profileVariable names the folder for the profiles.
+const profileVariable = "KOPF_BENCH_PROFILE"
+
+// The first SIGUSR1 begins a profile of the CPU, the second one ends it and writes it
+// together with the profile of the memory.
+func init() {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGUSR1)
+	go func() {
+		if err := profile(os.Getenv(profileVariable), signals); err != nil {
+			fmt.Fprintln(os.Stderr, "profile:", err)
+		}
+	}()
+}
+
+func profile(dir string, signals <-chan os.Signal) error {
+	<-signals
+	cpu, err := os.Create(filepath.Join(dir, "cpu.pprof"))
+	if err != nil {
+		return err
+	}
+	defer cpu.Close()
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return err
+	}
+	<-signals
+	pprof.StopCPUProfile()
+	heap, err := os.Create(filepath.Join(dir, "heap.pprof"))
+	if err != nil {
+		return err
+	}
+	defer heap.Close()
+	return pprof.Lookup("allocs").WriteTo(heap, 0)
+}
