@@ -25,8 +25,7 @@ type killer struct {
 	after bool // the server gets the write, but the operator does not hear of it
 
 	mu     sync.Mutex
-	writes []string // that reached the server
-	asked  int
+	asked  int // writes so far
 	killed chan struct{}
 }
 
