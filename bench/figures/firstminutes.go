@@ -119,15 +119,27 @@ func create(_ context.Context, c *kopf.Change[kopf.Object]) error {
 }
 `
 
-// newModule writes a user's module, outside of the repository.
+// newModule writes a user's module, outside of the repository. It requires what the SDK
+// requires, and the SDK as it is here.
 func (l *lab) newModule() (dir string, err error) {
-	dir = filepath.Join(l.dir, "handlers")
+	dir, sdk := filepath.Join(l.dir, "handlers"), filepath.Join(l.root, "sdk")
+	mod, err := os.ReadFile(filepath.Join(sdk, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	sum, err := os.ReadFile(filepath.Join(sdk, "go.sum"))
+	if err != nil {
+		return "", err
+	}
+	_, requirements, _ := strings.Cut(string(mod), "\n") // without its name
+	const sdkModule = "github.com/kopf-dev/kopf/sdk"
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
 	for name, text := range map[string]string{
-		"go.mod":      "module example.com/handlers\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n",
-		"go.work":     fmt.Sprintf("go 1.26.0\n\nuse .\nuse %s\n", filepath.Join(l.root, "sdk")),
+		"go.mod": fmt.Sprintf("module example.com/handlers\n%s\nrequire %s v0.1.0\n\nreplace %s => %s\n",
+			requirements, sdkModule, sdkModule, sdk),
+		"go.sum":      string(sum),
 		"handlers.go": fmt.Sprintf(reloadSource, 0),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
