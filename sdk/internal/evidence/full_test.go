@@ -12,29 +12,29 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// calls are the calls of handlers, in order.
-type calls struct {
+// callList are the calls of handlers, in order.
+type callList struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (c *calls) add(what string) {
+func (c *callList) add(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, what)
 }
 
-func (c *calls) list() []string {
+func (c *callList) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.all)
 }
 
-func (c *calls) is(want ...string) func() bool {
+func (c *callList) is(want ...string) func() bool {
 	return func() bool { return slices.Equal(c.list(), want) }
 }
 
-func (c *calls) handler(name string) func(context.Context, *kopf.Change[kopf.Object]) error {
+func (c *callList) handler(name string) func(context.Context, *kopf.Change[kopf.Object]) error {
 	return func(context.Context, *kopf.Change[kopf.Object]) error {
 		c.add(name)
 		return nil
@@ -53,7 +53,7 @@ func full(name string) tree {
 func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.create(full("full"))
-	var c calls
+	var c callList
 	o := w.run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.handler("create 1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, func(ctx context.Context, ch *kopf.Change[kopf.Object]) error {
@@ -98,7 +98,7 @@ func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
 func TestMarksAreWrittenOnceThereIsRoomForThem(t *testing.T) {
 	w := newWorld(t)
 	w.create(full("roomy"))
-	var c calls
+	var c callList
 	o := w.run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("create"), kopf.ID("create")) })
 	o.journal.wait(t, "Creation is processed", 1)
 	w.patch("roomy", tree{"metadata": tree{"annotations": tree{"big": nil}}})
@@ -117,7 +117,7 @@ func TestAnObjectTooBigToBeRememberedIsHandledOnce(t *testing.T) {
 	big := example("big")
 	big["spec"].(tree)["blob"] = strings.Repeat("x", patch.MaxAnnotationsSize)
 	w.create(big)
-	var c calls
+	var c callList
 	o := w.run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, c.handler("2"), kopf.ID("second"))
@@ -137,7 +137,7 @@ func TestAnObjectTooBigToBeRememberedIsHandledOnce(t *testing.T) {
 func TestAnnotationsOfHandlersThatDoNotFitAreThrownAway(t *testing.T) {
 	w := newWorld(t)
 	w.create(full("greedy"))
-	var c calls
+	var c callList
 	o := w.run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
 			c.add("create")

@@ -81,7 +81,7 @@ func (d dbBases) Store(_ context.Context, body *kopf.Object, essence map[string]
 	return nil
 }
 
-func lifeOf(c *calls) func(*kopf.Registry) {
+func lifeOf(c *callList) func(*kopf.Registry) {
 	return func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.handler("create 1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
@@ -110,7 +110,7 @@ func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
 	settings := setup{settings: func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage, s.Persistence.DiffBaseStorage = dbProgress{db}, dbBases{db}
 	}}
-	var c calls
+	var c callList
 	o := w.run(lifeOf(&c), settings)
 	w.create(example("outside"))
 	eventually(t, "the object is created", c.is(lifeBegins...), func() any { return c.list() })
@@ -140,7 +140,7 @@ func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
 
 func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
 	w := newWorld(t)
-	var c calls
+	var c callList
 	o := w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage = storage.StatusProgress{Name: "mine"}
 		s.Persistence.DiffBaseStorage = storage.StatusDiffBase{Field: "status.handled"}
@@ -165,7 +165,7 @@ func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
 func TestStoragesCanBeExchangedWhileObjectsAreHandled(t *testing.T) {
 	w := newWorld(t)
 	db := newDatabase()
-	var c calls
+	var c callList
 	o := w.run(lifeOf(&c))
 	w.create(example("moving"))
 	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
