@@ -1,0 +1,92 @@
+package reactor
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+func TestVersionsAreOrderedAsNumbers(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"9", "10", true},
+		{"10", "9", false},
+		{"10", "10", false},
+		{"18446744073709551614", "18446744073709551615", true},
+		// Who makes versions in another way is not judged: only the same one is known to be it.
+		{"abc", "abc", false},
+		{"abc", "abd", true},
+		{"abd", "abc", true},
+		{"", "1", true},
+	} {
+		if got := older(test.a, test.b); got != test.want {
+			t.Errorf("older(%q, %q) = %t", test.a, test.b, got)
+		}
+	}
+}
+
+func TestOldVersionsAreWaitedWithUntilTheDeadline(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	deadline := now.Add(5 * time.Second)
+	version := func(v string) *wire.Object { return wire.Stub("kopf.dev/v1", "KopfExample", "ns", "x", "uid", v) }
+	for name, test := range map[string]struct {
+		wrote, seen string
+		at          time.Time
+		waiting     bool
+		left        string // of what was written
+	}{
+		"nothing was written":         {"", "5", now, false, ""},
+		"an older version":            {"7", "5", now, true, "7"},
+		"the version itself":          {"7", "7", now, false, ""},
+		"a newer version":             {"7", "8", now, false, ""},
+		"an older one, but too late":  {"7", "5", deadline, false, ""},
+		"an older one, at the brink":  {"7", "5", deadline.Add(-1), true, "7"},
+		"versions that are no number": {"b", "a", now, true, "b"},
+	} {
+		m := &memory{wrote: test.wrote, deadline: deadline}
+		until, waiting := m.outdated(version(test.seen), test.at)
+		if waiting != test.waiting || m.wrote != test.left || waiting && !until.Equal(deadline) {
+			t.Errorf("%s: waiting is %t until %s, with %q left", name, waiting, until, m.wrote)
+		}
+	}
+}
+
+func TestWarningsAreGivenOncePerObject(t *testing.T) {
+	m, other := &memory{}, &memory{}
+	if !m.warnOnce("a") || m.warnOnce("a") || !m.warnOnce("b") || !other.warnOnce("a") {
+		t.Error("a warning is missing or repeated")
+	}
+}
+
+func TestMemoriesAreKeptUntilTheyAreForgotten(t *testing.T) {
+	var all memories
+	key := func(resource, uid string) queueing.Key { return queueing.Key{Resource: resource, Object: uid} }
+	first := all.recall(key("a", "1"), "ns1", true)
+	if again := all.recall(key("a", "1"), "ns1", false); again != first || !again.listed {
+		t.Error("how an object was seen first is forgotten")
+	}
+	all.recall(key("a", "2"), "ns2", false)
+	all.recall(key("b", "3"), "ns1", false)
+	all.recall(key("a", "4"), "ns1", false)
+	gone := all.forgetWhere("a", func(m *memory) bool { return m.namespace == "ns1" })
+	var names []string
+	for k := range gone {
+		names = append(names, k.Resource+k.Object)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"a1", "a4"}) {
+		t.Errorf("forgotten: %v", names)
+	}
+	if all.find(key("a", "1")) != nil || all.find(key("a", "2")) == nil || all.find(key("b", "3")) == nil {
+		t.Error("the wrong ones are left")
+	}
+	all.forget(key("a", "2"))
+	if all.find(key("a", "2")) != nil {
+		t.Error("it is remembered")
+	}
+}
