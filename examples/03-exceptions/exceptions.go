@@ -1,0 +1,47 @@
+// Package exceptions fails in all ways there are.
+package exceptions
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// pause is the time between two attempts.
+var pause = time.Second
+
+// Register is what kopf dev and kopf run look for.
+func Register(r *kopf.Registry) {
+	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
+	kopf.OnCreate(r, kex, instantFailureWithOnlyAMessage)
+	kopf.OnCreate(r, kex, eventualSuccessWithAFewMessages)
+	kopf.OnCreate(r, kex, eventualFailure, kopf.Retries(3), kopf.Backoff(pause))
+	kopf.OnCreate(r, kex, instantFailure, kopf.ErrorsPermanent, kopf.Backoff(pause))
+	kopf.OnCreate(r, kex, failureByPanic, kopf.Retries(2), kopf.Backoff(pause))
+}
+
+var errMine = errors.New("an error that is supposed to be recoverable")
+
+// A permanent error is not tried again.
+func instantFailureWithOnlyAMessage(context.Context, *kopf.Change[kopf.Object]) error {
+	return kopf.Permanentf("fail once and for all")
+}
+
+// A temporary error is tried again after the delay that it names.
+func eventualSuccessWithAFewMessages(_ context.Context, c *kopf.Change[kopf.Object]) error {
+	if c.Retry < 3 { // 0, 1, 2
+		return kopf.Temporaryf(pause, "expected recoverable error")
+	}
+	return nil
+}
+
+// Any other error is tried again after the backoff, as often as Retries says.
+func eventualFailure(context.Context, *kopf.Change[kopf.Object]) error { return errMine }
+
+// The errors mode makes permanent ones of them.
+func instantFailure(context.Context, *kopf.Change[kopf.Object]) error { return errMine }
+
+// A panic is as any other error, with its stack in the log.
+func failureByPanic(context.Context, *kopf.Change[kopf.Object]) error { panic("this is a bug") }

@@ -1,0 +1,68 @@
+package handlers
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+// With a cluster: the whole operator, and all that Kubernetes makes of it.
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+// start is what the tests have in common.
+func start(t *testing.T) (*kopftest.Cluster, *kopftest.Operator) {
+	t.Parallel() // each test has a namespace of its own
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("../crd.yaml")
+	return cluster, cluster.Run(Register)
+}
+
+func TestAnAppliedExampleBecomesReady(t *testing.T) {
+	cluster, operator := start(t)
+	example := cluster.ApplyFile("obj.yaml")
+	operator.WaitHandled(example)
+	operator.WaitLog("an example is created")
+	example.WaitValue("status.phase", "Ready")
+}
+
+func TestItemsOfLabelledExamplesAreCounted(t *testing.T) {
+	cluster, operator := start(t)
+	example := cluster.ApplyFile("obj.yaml")
+	for _, h := range operator.WaitHandled(example).Handlers {
+		if h.ID == "count/spec.items" && (h.Why == nil || h.Why.Path != "counted") {
+			t.Errorf("it is not the label that keeps the handler out: %+v", h)
+		}
+	}
+
+	example.Label("counted", "yes")
+	example.Set("spec.items", []string{"one"})
+	operator.WaitHandled(example)
+	var result struct{ Before, Now int }
+	example.WaitResult("count/spec.items", &result)
+	if result.Before != 2 || result.Now != 1 {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestAnEmptyExampleFails(t *testing.T) {
+	cluster, operator := start(t)
+	example := cluster.Apply(`
+apiVersion: kopf.dev/v1
+kind: KopfExample
+metadata: {name: empty}
+`)
+	if h := operator.WaitFailed(example).Handlers[0]; h.State != inspect.PhaseFailed || h.Error.Message != "spec.field must be set" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestAnExampleThatWasMadeWhileTheOperatorWasDownIsHandledLater(t *testing.T) {
+	cluster, operator := start(t)
+	operator.Kill() // as a crash does; Stop is the graceful way
+	example := cluster.ApplyFile("obj.yaml")
+	operator.Start()
+	operator.WaitHandled(example)
+	example.WaitValue("status.phase", "Ready")
+}

@@ -1,0 +1,44 @@
+// Package handlers is an operator to show how operators are tested.
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// Example is what the handlers read of an object, and write to it.
+type Example struct {
+	Spec struct {
+		Field string   `json:"field"`
+		Items []string `json:"items"`
+	} `json:"spec"`
+	Status struct {
+		Phase string `json:"phase,omitempty"`
+	} `json:"status"`
+}
+
+// Register is what kopf dev and kopf run look for.
+func Register(r *kopf.Registry) {
+	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
+	kopf.OnCreate(r, kex, create, kopf.Retries(5))
+	kopf.OnField(r, kex, "spec.items", count, kopf.Labels{"counted": "yes"})
+}
+
+func create(_ context.Context, c *kopf.Change[Example]) error {
+	if c.Object.Spec.Field == "" {
+		return kopf.Permanentf("spec.field must be set")
+	}
+	if len(c.Object.Spec.Items) == 0 && c.Retry < 2 {
+		return kopf.Temporaryf(10*time.Millisecond, "there are no items yet")
+	}
+	c.Logger.Info("an example is created", "field", c.Object.Spec.Field)
+	kopf.Edit(c.Patch, func(e *Example) { e.Status.Phase = "Ready" })
+	return nil
+}
+
+func count(_ context.Context, c *kopf.FieldChange[[]string]) error {
+	c.Result = map[string]int{"before": len(c.Old), "now": len(c.New)}
+	return nil
+}

@@ -1,0 +1,40 @@
+package builtins
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+func TestAPodIsKilledSomeTimeAfterItHasAppeared(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: 10 * time.Millisecond}) })
+	pod := cluster.ApplyFile("obj.yaml")
+	pod.WaitGone()
+}
+
+func TestAPodThatVanishesEarlierIsLeftAlone(t *testing.T) {
+	cluster := kopftest.New(t)
+	operator := cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: time.Hour}) })
+	pod := cluster.ApplyFile("obj.yaml")
+	operator.WaitLog("the pod will be killed handler=appeared in=1h0m0s")
+	pod.Delete()
+	pod.WaitGone()
+	operator.WaitLog("the killing is cancelled")
+}
+
+func TestPodsThatWereThereBeforeTheOperatorAreKilledToo(t *testing.T) {
+	cluster := kopftest.New(t)
+	operator := cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: time.Hour}) })
+	pod := cluster.ApplyFile("obj.yaml")
+	operator.WaitHandled(pod)
+	operator.Stop()
+
+	again := cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: time.Millisecond}) })
+	again.WaitLog("the pod will be killed handler=appeared in=1ms")
+	pod.WaitGone()
+}

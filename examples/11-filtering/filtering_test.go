@@ -1,0 +1,48 @@
+package filtering
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+func TestOnlyTheHandlersWhoseFiltersMatchAreCalled(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("../crd.yaml")
+	operator := cluster.Run(Register)
+	example := cluster.ApplyFile("obj.yaml")
+
+	why := map[string]string{"labels_mismatching": "label", "filter_failing": "when", "value_mismatching": "value"}
+	for _, h := range operator.WaitHandled(example).Handlers {
+		id, _, _ := strings.Cut(h.ID, "/")
+		switch kind, kept := why[id]; {
+		case kept && (h.Why == nil || string(h.Why.Kind) != kind):
+			t.Errorf("%s is not kept out by its %s: %+v", h.ID, kind, h)
+		case !kept && h.Kind == "create" && h.State != inspect.PhaseDone:
+			t.Errorf("%s is not called: %+v", h.ID, h)
+		}
+	}
+}
+
+func TestAChangeIsFilteredByTheValuesBeforeAndAfter(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("../crd.yaml")
+	operator := cluster.Run(Register)
+	example := cluster.ApplyFile("obj.yaml")
+	operator.WaitHandled(example)
+
+	example.Set("spec.field", "changed")
+	operator.WaitHandled(example)
+	operator.WaitLog("the change of the field matches handler=updated/spec.field from=value to=changed")
+
+	example.Set("spec.field", "value")
+	for _, h := range operator.WaitHandled(example).Handlers {
+		if h.Kind == "update" && (h.Why == nil || h.Why.Kind != "old") {
+			t.Errorf("%s is not kept out by the old value: %+v", h.ID, h)
+		}
+	}
+}
