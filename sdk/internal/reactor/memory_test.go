@@ -66,13 +66,13 @@ func TestWarningsAreGivenOncePerObject(t *testing.T) {
 func TestMemoriesAreKeptUntilTheyAreForgotten(t *testing.T) {
 	var all memories
 	key := func(resource, uid string) queueing.Key { return queueing.Key{Resource: resource, Object: uid} }
-	first := all.recall(key("a", "1"), "ns1", true)
-	if again := all.recall(key("a", "1"), "ns1", false); again != first || !again.listed {
+	first := all.recall(key("a", "1"), "ns1", true, nil)
+	if again := all.recall(key("a", "1"), "ns1", false, nil); again != first || !again.listed {
 		t.Error("how an object was seen first is forgotten")
 	}
-	all.recall(key("a", "2"), "ns2", false)
-	all.recall(key("b", "3"), "ns1", false)
-	all.recall(key("a", "4"), "ns1", false)
+	all.recall(key("a", "2"), "ns2", false, nil)
+	all.recall(key("b", "3"), "ns1", false, nil)
+	all.recall(key("a", "4"), "ns1", false, nil)
 	gone := all.forgetWhere("a", func(m *memory) bool { return m.namespace == "ns1" })
 	var names []string
 	for k := range gone {
