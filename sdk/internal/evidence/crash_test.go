@@ -42,6 +42,13 @@ func (k *killer) isDead() bool {
 	}
 }
 
+// spare lets the operator live, unless it is dead already.
+func (k *killer) spare() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.at = 0
+}
+
 func (k *killer) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
 		k.mu.Lock()
