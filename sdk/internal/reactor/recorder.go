@@ -115,13 +115,27 @@ func (h *recordingHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements [slog.Handler].
 func (h *recordingHandler) Handle(ctx context.Context, record slog.Record) error {
-	entry := logging.EntryOf(record, h.attrs)
+	entry := logging.EntryOf(h.qualified(record), h.attrs)
 	entry.Attrs = slices.DeleteFunc(entry.Attrs, func(a slog.Attr) bool { return a.Key == handlerKey || a.Key == stackKey })
 	h.recorder.Record(record.Level, kindOf(record.Level), loggingReason, entry.Text())
 	if !h.next.Enabled(ctx, record.Level) {
 		return nil
 	}
 	return h.next.Handle(ctx, record)
+}
+
+// qualified puts the group's name before those of the record's attributes.
+func (h *recordingHandler) qualified(record slog.Record) slog.Record {
+	if h.group == "" {
+		return record
+	}
+	in := slog.NewRecord(record.Time, record.Level, record.Message, record.PC)
+	record.Attrs(func(a slog.Attr) bool {
+		a.Key = h.group + a.Key
+		in.AddAttrs(a)
+		return true
+	})
+	return in
 }
 
 // WithAttrs implements [slog.Handler].
