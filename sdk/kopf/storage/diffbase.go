@@ -39,11 +39,16 @@ func (s StatusDiffBase) Store(_ context.Context, body *kopf.Object, essence map[
 	return storeBase(s.engine(), body, essence, patch)
 }
 
-// asked is what an essence can have beyond the usual: handlers have asked for it, so it
-// stays.
-var asked = []fieldpath.Path{{"apiVersion"}, {"kind"}, {"metadata"}, {"status"}}
-
+// essenceOf takes out of an essence what the storage keeps there. Whatever it has beyond
+// the usual stays, as handlers have asked for it.
 func essenceOf(s diffbase.Storage, essence map[string]any) map[string]any {
+	asked := []fieldpath.Path{{"apiVersion"}, {"kind"}, {"status"}}
+	metadata, _ := essence["metadata"].(map[string]any)
+	for key := range metadata {
+		if key != "labels" && key != "annotations" {
+			asked = append(asked, fieldpath.Path{"metadata", key})
+		}
+	}
 	return s.Essence(essence, asked)
 }
 
