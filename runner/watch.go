@@ -41,7 +41,7 @@ type change struct {
 // watcher tells of changes in the files of a program.
 type watcher struct {
 	notify  *fsnotify.Watcher
-	sets    chan watchSet
+	sets    chan setRequest
 	changed chan change
 	failed  chan error // folders that cannot be watched; not fatal
 }
@@ -53,16 +53,24 @@ func newWatcher() (*watcher, error) {
 	}
 	return &watcher{
 		notify:  notify,
-		sets:    make(chan watchSet),
+		sets:    make(chan setRequest),
 		changed: make(chan change),
 		failed:  make(chan error, 1),
 	}, nil
 }
 
-// set replaces what is watched.
+// setRequest asks for a set to be watched.
+type setRequest struct {
+	watchSet
+	watched chan struct{} // closed when it is
+}
+
+// set replaces what is watched. When it returns, changes are noticed.
 func (w *watcher) set(ctx context.Context, s watchSet) {
+	r := setRequest{watchSet: s, watched: make(chan struct{})}
 	select {
-	case w.sets <- s:
+	case w.sets <- r:
+		<-r.watched
 	case <-ctx.Done():
 	}
 }
@@ -91,9 +99,10 @@ func (w *watcher) run(ctx context.Context) {
 			for _, file := range s.extra {
 				extra[file] = true
 			}
-			for _, missed := range w.watch(watched, s) {
+			for _, missed := range w.watch(watched, s.watchSet) {
 				burst.add(missed)
 			}
+			close(s.watched)
 		case event := <-w.notify.Events:
 			if event.Has(fsnotify.Create) && !isHidden(event.Name) && isDir(event.Name) {
 				// A package that is being made; whether it matters is seen at the next build.
@@ -145,7 +154,7 @@ func (w *watcher) watch(watched map[string]bool, s watchSet) []string {
 			continue
 		}
 		watched[folder] = true
-		missed = append(missed, changedSince(folder, s.since)...)
+		missed = append(missed, changedSince(folder, s)...)
 	}
 	return missed
 }
@@ -158,19 +167,24 @@ func (w *watcher) fail(err error) {
 	}
 }
 
-// changedSince returns the source files in the folder that are newer.
-func changedSince(folder string, since time.Time) []string {
+// clockTick is how far the times of files may be behind the clock.
+const clockTick = 20 * time.Millisecond
+
+// changedSince returns the files in the folder that have changed since the build that the
+// set belongs to.
+func changedSince(folder string, s watchSet) []string {
 	entries, err := os.ReadDir(folder)
-	if err != nil || since.IsZero() {
+	if err != nil || s.since.IsZero() {
 		return nil // a folder that is gone again is noticed as an event
 	}
 	var files []string
 	for _, entry := range entries {
-		if !isSource(entry.Name()) {
+		path := filepath.Join(folder, entry.Name())
+		if !isSource(path) && !slices.Contains(s.extra, path) {
 			continue
 		}
-		if info, err := entry.Info(); err == nil && info.ModTime().After(since) {
-			files = append(files, filepath.Join(folder, entry.Name()))
+		if info, err := entry.Info(); err == nil && info.ModTime().After(s.since.Add(-clockTick)) {
+			files = append(files, path)
 		}
 	}
 	return files
