@@ -4,6 +4,7 @@ package children
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +24,8 @@ type Example struct {
 
 // Register is what kopf dev and kopf run look for.
 func Register(r *kopf.Registry) {
-	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create)
+	// A cluster that has just been made refuses pods for some seconds.
+	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create, kopf.Backoff(2*time.Second))
 }
 
 // create makes the pod. The list of children in Result is stored at status.create.
