@@ -1,0 +1,99 @@
+package background
+
+import (
+	"strings"
+	"sync"
+	"time"
+)
+
+// Reason is a set of reasons why a task is to end. It is an error, so that it can be the
+// cause of the end of a context.
+type Reason uint8
+
+// The reasons that handlers are told.
+const (
+	FiltersMismatch Reason = 1 << iota // the object does not match the filters any more
+	ResourceDeleted                    // the object is being deleted, or is gone
+	OperatorPausing                    // another operator handles the objects
+	OperatorExiting                    // the operator ends
+)
+
+var reasonNames = [...]string{"filters mismatch", "resource deleted", "operator pausing", "operator exiting"}
+
+// Has tells whether one of the reasons is in the set.
+func (r Reason) Has(reason Reason) bool { return r&reason != 0 }
+
+// Error lists the reasons.
+func (r Reason) Error() string {
+	var names []string
+	for i, name := range reasonNames {
+		if r.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "no reason to stop"
+	}
+	return "stopped: " + strings.Join(names, ", ")
+}
+
+// stopper tells a task to end, and remembers since when and how far that has gone.
+type stopper struct {
+	stopping chan struct{} // closed by the first reason
+
+	mu     sync.Mutex
+	reason Reason
+	since  time.Time
+	stage  stage
+}
+
+// stage is how hard a task was asked to end.
+type stage int
+
+const (
+	asked     stage = iota // its stopper is set
+	signalled              // and that was said
+	cancelled              // its context is
+	abandoned              // nobody waits for it any more
+)
+
+func newStopper() *stopper { return &stopper{stopping: make(chan struct{})} }
+
+// set adds a reason. It tells whether it is a new one.
+func (s *stopper) set(reason Reason, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason.Has(reason) {
+		return false
+	}
+	if s.reason == 0 {
+		s.since = now
+		close(s.stopping)
+	}
+	s.reason |= reason
+	return true
+}
+
+// why returns the reasons so far; 0 if there are none.
+func (s *stopper) why() Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
+}
+
+func (s *stopper) age(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Sub(s.since)
+}
+
+// reach moves on to a stage. It tells whether the stopper was not there before.
+func (s *stopper) reach(to stage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage >= to {
+		return false
+	}
+	s.stage = to
+	return true
+}
