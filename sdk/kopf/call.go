@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 	"github.com/kopf-dev/kopf/sdk/internal/tree"
 )
 
@@ -78,6 +79,56 @@ func callEvent[T any](fn func(context.Context, *Event[T]) error) caller {
 	}
 }
 
+func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
+	of := func(cause *handler.Cause, call *handler.Call) (*TimerTick[T], error) {
+		t := &TimerTick[T]{Request: requestOf(cause, call)}
+		if call != nil {
+			t.Attempt = attemptOf(call)
+		}
+		var err error
+		t.Object, err = decodeAs[T](t.Body)
+		return t, err
+	}
+	return caller{
+		request: requestMaker{reflect.TypeFor[TimerTick[T]](), func(cause *handler.Cause) (any, error) {
+			return of(cause, nil)
+		}},
+		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+			t, err := of(call.Cause, call)
+			if err != nil {
+				return nil, err
+			}
+			if err := fn(ctx, t); err != nil {
+				return nil, err
+			}
+			return result(t.Result)
+		},
+	}
+}
+
+func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
+	return caller{
+		// Filters see what all requests have: there is no run of the daemon yet.
+		request: requestMaker{typ: reflect.TypeFor[Request]()},
+		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+			task := call.Extra.(reactor.Task)
+			r := requestOf(call.Cause, call)
+			d := &DaemonRun[T]{
+				Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
+				Patch: r.Patch, Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param,
+				Attempt: attemptOf(call), task: task.Task, send: task.Apply,
+			}
+			if _, err := d.last.of(d.task); err != nil {
+				return nil, err
+			}
+			if err := fn(ctx, d); err != nil {
+				return nil, err
+			}
+			return result(d.Result)
+		},
+	}
+}
+
 // requestOf makes what all requests have. The call is nil for filters.
 func requestOf(cause *handler.Cause, call *handler.Call) Request {
 	r := Request{
@@ -89,6 +140,9 @@ func requestOf(cause *handler.Cause, call *handler.Call) Request {
 		Annotations: stringsAt(cause.Tree, "annotations"),
 		Body:        objectOfWire(cause.Object),
 		Logger:      slog.New(slog.DiscardHandler),
+	}
+	if views, ok := cause.Local.(*reactor.Views); ok {
+		r.Memo, _ = views.Memo.(*Memo)
 	}
 	if call != nil {
 		r.Patch = &Patch{patch: call.Patch, body: r.Body}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/finalizer"
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
@@ -44,6 +45,11 @@ func (s *Settings) engine() reactor.Settings {
 		ConnectTimeout:    max(0, s.Networking.ConnectTimeout),
 		ErrorBackoffs:     s.Networking.ErrorBackoffs,
 		EnforceRetryAfter: s.Networking.EnforceRetryAfter,
+
+		Background: background.Settings{
+			Polling:     cmp.Or(s.Background.CancellationPolling, time.Minute),
+			InstantExit: cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond),
+		},
 
 		Finalizer:          cmp.Or(s.Persistence.Finalizer, finalizer.Default),
 		ConsistencyTimeout: max(0, cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)),

@@ -96,7 +96,8 @@ func (c *config) criterion(name string, want any) *filter.Criterion {
 
 // When is a filter by a function of the object, or of the request if it needs
 // more: A is the handler's object type, [Object], [Request], or the type of the
-// handler's own request, such as Change[Claim].
+// handler's own request, such as Change[Claim]. For a daemon, it is not DaemonRun
+// but Request.
 //
 //	kopf.When(func(c *Claim) bool { return c.Spec.Size != "" })
 //	kopf.When(func(r *kopf.Request) bool { return r.Namespace != "default" })
@@ -172,12 +173,16 @@ func (l Labels) update(c *config) { l.apply(c) }
 func (l Labels) delete(c *config) { l.apply(c) }
 func (l Labels) resume(c *config) { l.apply(c) }
 func (l Labels) event(c *config)  { l.apply(c) }
+func (l Labels) daemon(c *config) { l.apply(c) }
+func (l Labels) timer(c *config)  { l.apply(c) }
 
 func (a Annotations) create(c *config) { a.apply(c) }
 func (a Annotations) update(c *config) { a.apply(c) }
 func (a Annotations) delete(c *config) { a.apply(c) }
 func (a Annotations) resume(c *config) { a.apply(c) }
 func (a Annotations) event(c *config)  { a.apply(c) }
+func (a Annotations) daemon(c *config) { a.apply(c) }
+func (a Annotations) timer(c *config)  { a.apply(c) }
 
 // funcName names a function for a person: "isShrink", or its place for a literal.
 func funcName(f any) string {

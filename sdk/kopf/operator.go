@@ -26,6 +26,9 @@ type Operator struct {
 	// of its pod, or else $KUBECONFIG or ~/.kube/config.
 	Config *rest.Config
 
+	// Memo is what all handlers share, to be filled with [MemoOf] before Run.
+	Memo Memo
+
 	// Logger is where to log; slog.Default() if nil. See [NewLogHandler].
 	Logger *slog.Logger
 
@@ -66,6 +69,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		Inspector:  o.Settings.Process.Inspector,
 		Traffic:    o.traffic,
 		OnReady:    o.OnReady,
+		NewMemo:    func() any { return o.Memo.child() },
 	})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return nil

@@ -21,6 +21,10 @@ type (
 	ResumeOption interface{ resume(*config) }
 	// EventOption is an option of [OnEvent].
 	EventOption interface{ event(*config) }
+	// DaemonOption is an option of [Daemon].
+	DaemonOption interface{ daemon(*config) }
+	// TimerOption is an option of [Timer].
+	TimerOption interface{ timer(*config) }
 )
 
 // A FilterOption is for all handlers of objects. Several filters must all match.
@@ -30,6 +34,8 @@ type FilterOption interface {
 	DeleteOption
 	ResumeOption
 	EventOption
+	DaemonOption
+	TimerOption
 }
 
 // A RetryOption is for all handlers that are tried again: not for [OnEvent], whose
@@ -39,12 +45,20 @@ type RetryOption interface {
 	UpdateOption
 	DeleteOption
 	ResumeOption
+	DaemonOption
+	TimerOption
 }
 
 // An Option is for all handlers.
 type Option interface {
 	FilterOption
 	RetryOption
+}
+
+// A BackgroundOption is for daemons and timers.
+type BackgroundOption interface {
+	DaemonOption
+	TimerOption
 }
 
 // ID sets the handler's id, by which its progress is stored and its result shown.
@@ -121,6 +135,48 @@ func Optional() DeleteOption { return option(func(c *config) { c.Optional = true
 // Deleted says to resume also objects that are being deleted.
 func Deleted() ResumeOption { return option(func(c *config) { c.Deleted = true }) }
 
+// Interval sets the time from the end of a tick to the next one.
+func Interval(d time.Duration) TimerOption {
+	return option(func(c *config) {
+		c.Handler.Interval = c.duration("Interval", d)
+		if d == 0 {
+			c.fail("Interval(0) would tick without a pause")
+		}
+	})
+}
+
+// Sharp measures the interval from the start of a tick. Ticks that would be late are
+// skipped.
+func Sharp() TimerOption { return option(func(c *config) { c.Handler.Sharp = true }) }
+
+// Idle says to tick only when the object has not changed for a time.
+func Idle(d time.Duration) TimerOption {
+	return option(func(c *config) { c.Handler.Idle = c.duration("Idle", d) })
+}
+
+// InitialDelay postpones the start of a daemon or the first tick of a timer.
+func InitialDelay(d time.Duration) BackgroundOption {
+	return option(func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
+}
+
+// CancellationBackoff is the time from asking a daemon to finish to cancelling its
+// context. The default is none.
+func CancellationBackoff(d time.Duration) DaemonOption {
+	return option(func(c *config) { c.Handler.CancellationBackoff = c.duration("CancellationBackoff", d) })
+}
+
+// CancellationTimeout is the time from cancelling a daemon's context to abandoning
+// the daemon and releasing the object. The default is to wait for as long as it takes.
+func CancellationTimeout(d time.Duration) DaemonOption {
+	return option(func(c *config) { c.Handler.CancellationTimeout = c.duration("CancellationTimeout", d) })
+}
+
+// CancellationPolling sets how often a daemon that should be gone is looked after.
+// The default is [Settings.Background.CancellationPolling].
+func CancellationPolling(d time.Duration) DaemonOption {
+	return option(func(c *config) { c.Handler.CancellationPolling = c.duration("CancellationPolling", d) })
+}
+
 // config is what options write to.
 type config struct {
 	handler.Handler
@@ -161,6 +217,8 @@ func (o option) update(c *config) { o(c) }
 func (o option) delete(c *config) { o(c) }
 func (o option) resume(c *config) { o(c) }
 func (o option) event(c *config)  { o(c) }
+func (o option) daemon(c *config) { o(c) }
+func (o option) timer(c *config)  { o(c) }
 
 func (m ErrorsMode) apply(c *config) {
 	c.ErrorsSet = true
@@ -180,6 +238,8 @@ func (m ErrorsMode) create(c *config) { m.apply(c) }
 func (m ErrorsMode) update(c *config) { m.apply(c) }
 func (m ErrorsMode) delete(c *config) { m.apply(c) }
 func (m ErrorsMode) resume(c *config) { m.apply(c) }
+func (m ErrorsMode) daemon(c *config) { m.apply(c) }
+func (m ErrorsMode) timer(c *config)  { m.apply(c) }
 
 var (
 	_ RetryOption  = ErrorsTemporary

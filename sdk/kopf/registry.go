@@ -86,6 +86,8 @@ var registrars = map[handler.Family]string{
 	handler.Resume: "OnResume",
 	handler.Field:  "OnField",
 	handler.Event:  "OnEvent",
+	handler.Daemon: "Daemon",
+	handler.Timer:  "Timer",
 }
 
 // idOf returns the id that was given or that the function's name makes.

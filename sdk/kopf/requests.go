@@ -26,6 +26,9 @@ type Request struct {
 	// handlers of the same object and the framework's own marks go with it.
 	Patch *Patch
 
+	// Memo is in memory, private to the object, and gone with it. See [MemoOf].
+	Memo *Memo
+
 	// Logger carries the object's identity.
 	Logger *slog.Logger
 

@@ -50,6 +50,12 @@ type Settings struct {
 		Lifecycle      Lifecycle     // which of the handlers due run in a cycle; lifecycle.ASAP
 	}
 
+	// Background is about daemons and timers.
+	Background struct {
+		CancellationPolling time.Duration // how often daemons that should be gone are looked after; 60s
+		InstantExitTimeout  time.Duration // for daemons that end as soon as they are asked; 10ms
+	}
+
 	// Networking is about requests to the cluster, except streams.
 	Networking struct {
 		RequestTimeout    time.Duration           // of one attempt; 5m

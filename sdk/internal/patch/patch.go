@@ -102,6 +102,16 @@ func (p *Patch) Tree() map[string]any {
 	return tree.CloneMap(p.merge)
 }
 
+// Take moves all that is in the patch into another one, and leaves it empty.
+func (p *Patch) Take() *Patch {
+	taken := NewPatch()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken.merge, taken.fns = p.merge, p.fns
+	p.merge, p.fns = map[string]any{}, nil
+	return taken
+}
+
 // Append adds all of another patch to this one.
 func (p *Patch) Append(other *Patch) {
 	merge, fns := other.Tree(), other.Fns()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -42,7 +43,10 @@ func (c *cycle) apply(ctx context.Context, delays []time.Duration) (*queueing.La
 			return nil, err
 		}
 	}
+	look, looking := shortest(c.recheck)
 	switch {
+	case looking && !changed && (!delayed || look < delay):
+		return &queueing.Later{After: look}, nil
 	case !delayed:
 		if c.patch.Empty() && c.changing {
 			c.logger.Debug("Handling cycle is finished, waiting for new changes.")
@@ -77,8 +81,7 @@ func (c *cycle) touch(ctx context.Context) error {
 	c.fit(touch, touch)
 	if touch.Empty() {
 		// There is no room for it, or the progress is stored elsewhere.
-		c.memory.replayed = c.object
-		c.queue.Put(c.resource.Key(), watching.Event{Type: c.event, Object: c.object})
+		c.queue.Again(c.resource.Key(), watching.Event{Type: c.event, Object: c.object})
 		return nil
 	}
 	_, err := c.send(ctx, touch)
@@ -91,19 +94,8 @@ func (c *cycle) touch(ctx context.Context) error {
 func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err error) {
 	ctx, cancel := outliving(ctx, patchTimeout)
 	defer cancel()
-	res, object := c.resource, c.object
-	result, err := p.Send(object, res.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
-		c.logPatch(call)
-		body, err := json.Marshal(call.Payload)
-		if err != nil {
-			return nil, 0, err
-		}
-		patched, err := c.client.Patch(ctx, res, object.Namespace, object.Name, call.Subresource, call.ContentType, body)
-		if err != nil {
-			return nil, apiclient.Status(err), err
-		}
-		return patched, http.StatusOK, nil
-	})
+	object := c.object
+	result, err := c.patchObject(ctx, object, p, c.logger)
 	made, _ := result.Object.(*wire.Object)
 	if made != nil {
 		// Also if a later request has failed: what the earlier ones recorded counts.
@@ -132,6 +124,22 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 	return changed || made.ResourceVersion != object.ResourceVersion, nil
 }
 
+// patchObject sends a patch of an object in as few requests as possible.
+func (s *server) patchObject(ctx context.Context, object *wire.Object, p *patch.Patch, logger *slog.Logger) (patch.Result, error) {
+	return p.Send(object, s.resource.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
+		logPatch(logger, call)
+		body, err := json.Marshal(call.Payload)
+		if err != nil {
+			return nil, 0, err
+		}
+		patched, err := s.client.Patch(ctx, s.resource, object.Namespace, object.Name, call.Subresource, call.ContentType, body)
+		if err != nil {
+			return nil, apiclient.Status(err), err
+		}
+		return patched, http.StatusOK, nil
+	})
+}
+
 // outliving returns a context that ends some time after another one has: what the
 // handlers have done must be recorded even if the operator stops now.
 func outliving(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
@@ -146,7 +154,7 @@ func outliving(ctx context.Context, grace time.Duration) (context.Context, conte
 	}
 }
 
-func (c *cycle) logPatch(call patch.Call) {
+func logPatch(logger *slog.Logger, call patch.Call) {
 	target := "the resource"
 	if call.Subresource != "" {
 		target = "the " + call.Subresource
@@ -155,7 +163,7 @@ func (c *cycle) logPatch(call patch.Call) {
 	if call.ContentType == patch.JSONType {
 		kind = "JSON-patching"
 	}
-	c.logger.Debug(kind+" "+target+".", "patch", payload{call.Payload})
+	logger.Debug(kind+" "+target+".", "patch", payload{call.Payload})
 }
 
 func shortest(delays []time.Duration) (time.Duration, bool) {

@@ -41,6 +41,8 @@ type cycle struct {
 	finished bool           // nothing is left to do about the cause
 	release  bool           // the finalizer is being removed
 	inside   bool           // a handler runs
+
+	recheck []time.Duration // when to look again after daemons that take their time to end
 }
 
 // run handles an object: the events that have come since the last time, and the newest
@@ -92,15 +94,12 @@ func (c *cycle) watch(ctx context.Context, events []watching.Event) error {
 		return nil
 	}
 	for _, event := range events {
-		if event.Object == c.memory.replayed {
-			continue // it was observed before the failure of what came after
-		}
 		tree, err := event.Object.Tree()
 		if err != nil {
 			return fmt.Errorf("the object does not decode: %w", err)
 		}
 		cause := &handler.Cause{
-			Resource: c.resource, Object: event.Object, EventType: event.Type, Tree: tree, Local: &Views{},
+			Resource: c.resource, Object: event.Object, EventType: event.Type, Tree: tree, Local: &Views{Memo: c.memory.memo},
 		}
 		c.report.watched(c, cause)
 		for _, h := range c.handlers.Selected(handler.Watching, cause) {
@@ -116,7 +115,7 @@ func (c *cycle) watch(ctx context.Context, events []watching.Event) error {
 // change finds out what has happened to the object, and does what is to be done about
 // it. It returns the delays until something is to be done next.
 func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Duration, error) {
-	if !c.handlers.Has(handler.Changing) {
+	if !c.handlers.Has(handler.Changing) && !c.handlers.Has(handler.Spawning) {
 		c.report.observed(c)
 		return nil, nil
 	}
@@ -124,12 +123,12 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		return nil, err
 	}
 	// An object that no handler is for is left alone: nothing is stored, nothing logged.
-	c.changing = c.handlers.Prematch(c.cause)
+	c.changing = c.handlers.Has(handler.Changing) && c.handlers.Prematch(c.cause)
 
 	deleting := finalizer.Deleting(c.tree)
 	blocked := finalizer.Blocked(c.tree, c.settings.Finalizer)
-	needed := c.changing && c.handlers.RequiresFinalizer(c.cause)
-	handled := c.changing
+	needed := c.handlers.RequiresFinalizer(c.cause)
+	handled := true
 	switch {
 	case c.event == watching.Deleted:
 	case deleting && blocked && c.memory.released:
@@ -143,11 +142,8 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")
 		finalizer.Allow(c.patch, c.settings.Finalizer)
 		c.release, handled = true, false
-	case deleting && blocked && c.memory.deleted:
-		// The handlers are done, and their records purged: only the finalizer could not be removed.
-		c.allow()
-		handled = false
 	}
+	c.recheck = c.spawn()
 	c.report.seen(c, blocked)
 	if c.changing {
 		c.orphans()
@@ -156,17 +152,24 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		c.changing = false
 		return nil, nil
 	}
-	if consistent, err := c.await(ctx, batch); err != nil || !consistent {
-		c.changing = false
-		return nil, err
-	}
-	delays, err := c.handle(ctx)
-	if err != nil {
-		return nil, err
+	var delays []time.Duration
+	// The records of a deletion are purged ahead of the finalizer: once its handlers are
+	// done, it is remembered that they are.
+	if c.changing && !(deleting && c.memory.deleted) {
+		if consistent, err := c.await(ctx, batch); err != nil || !consistent {
+			c.changing = false
+			return nil, err
+		}
+		var err error
+		if delays, err = c.handle(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if deleting && blocked && len(delays) == 0 && c.event != watching.Deleted {
 		c.memory.deleted = true
-		c.allow()
+		if len(c.recheck) == 0 {
+			c.allow()
+		}
 	}
 	return delays, nil
 }
@@ -202,7 +205,7 @@ func (c *cycle) detect() error {
 	c.cause = &handler.Cause{
 		Resource: c.resource, Object: c.object, EventType: c.event, Tree: c.tree,
 		Reason: reason, Initial: initial, Deleted: evidence.Deleting,
-		Old: old, New: essence, Diff: changes, Local: &Views{},
+		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Local: &Views{Memo: c.memory.memo},
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ func (r *report) watched(c *cycle, cause *handler.Cause) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, d := range c.handlers.Explain(handler.Watching, cause) {
 		state := r.handler(d.Handler.ID, string(d.Handler.Family))
 		explain(&state, d)
@@ -26,6 +28,8 @@ func (r *report) observed(c *cycle) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.object.ResourceVersion = c.object.ResourceVersion
 	r.publish()
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
@@ -104,6 +105,9 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 func (e *ensemble) pause() {
 	e.end(func(dimension) bool { return true }, func(dimension) {})
 	e.operator.queue.Drop(func(queueing.Key) bool { return true })
+	for _, m := range e.operator.memories.all() {
+		e.operator.endLater(m.group.Load(), background.OperatorPausing)
+	}
 }
 
 // end stops streams, waits until they have, and cleans up behind each.
@@ -138,7 +142,8 @@ func (e *ensemble) leave(d dimension) {
 	keys := make(map[queueing.Key]bool, len(gone))
 	for key, m := range gone {
 		keys[key] = true
-		m.report.gone()
+		m.report.Load().gone()
+		o.endLater(m.group.Load(), background.ResourceDeleted)
 	}
 	o.queue.Drop(func(key queueing.Key) bool { return keys[key] })
 }
@@ -208,6 +213,9 @@ func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restar
 		return
 	case watching.Forbidden, watching.NotFound:
 	default:
+		if r.Attempt < 2 {
+			break // most interruptions are over at the next attempt
+		}
 		lost := string(r.Reason)
 		if r.Err != nil {
 			lost = r.Err.Error()

@@ -62,7 +62,7 @@ func (c *cycle) attempt(ctx context.Context, h *handler.Handler, state progress.
 	}
 	call := &handler.Call{
 		Cause: c.cause, Handler: h,
-		Patch: c.patch, Logger: c.logger.With(handlerKey, h.ID), Recorder: c.recorder,
+		Patch: c.patch, Memo: c.memory.memo, Logger: c.logger.With(handlerKey, h.ID), Recorder: c.recorder,
 		Retry: retries, Started: started, Runtime: began.Sub(started),
 	}
 	subs := c.subs(h)
@@ -89,8 +89,8 @@ func (c *cycle) observe(ctx context.Context, h *handler.Handler, cause *handler.
 	limits := c.limits(h)
 	c.logger.Debug(h.String() + " is invoked.")
 	call := &handler.Call{
-		Cause: cause, Handler: h, Patch: c.patch, Logger: c.logger.With(handlerKey, h.ID), Recorder: c.recorder,
-		Started: began,
+		Cause: cause, Handler: h, Patch: c.patch, Memo: c.memory.memo, Logger: c.logger.With(handlerKey, h.ID),
+		Recorder: c.recorder, Started: began,
 	}
 	c.report.attempting(h, 0, began, began)
 	result, err := c.invoke(ctx, call, limits)

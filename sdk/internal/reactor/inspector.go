@@ -60,7 +60,7 @@ func (o *operator) setPaused(paused bool) {
 	o.reporter.operator(func(op *inspect.Operator) {
 		op.State, op.Reason = inspect.OperatorRunning, ""
 		if paused {
-			op.State, op.Reason = inspect.OperatorPaused, "by the inspector"
+			op.State, op.Reason = inspect.OperatorPaused, "on request"
 		}
 	})
 	o.signal()
@@ -82,7 +82,7 @@ func (o *operator) retryNow(ctx context.Context, ref inspect.Ref) string {
 		return ref.Name + " is not the same object any more"
 	}
 	memory.hurry.Store(true)
-	o.queue.Put(ref.Resource, watching.Event{Type: watching.Modified, Object: object})
+	o.queue.Again(ref.Resource, watching.Event{Type: watching.Modified, Object: object})
 	return ""
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -40,9 +41,6 @@ type memory struct {
 	wrote    string
 	deadline time.Time
 
-	// replayed is the version whose handling has failed and is tried again.
-	replayed *wire.Object
-
 	// asleep is until when there is nothing to do for the object; zero if there is.
 	asleep time.Time
 
@@ -52,7 +50,12 @@ type memory struct {
 	// warned are the warnings about the object that need not be repeated.
 	warned map[string]bool
 
-	report *report // nil without an inspector
+	memo any // what the object's handlers share
+
+	// The rest is for other goroutines too: those of the daemons, and who ends them.
+
+	group  atomic.Pointer[background.Group] // of daemons and timers; nil if there are none
+	report atomic.Pointer[report]           // nil without an inspector
 }
 
 // outdated tells whether an object is older than what the operator itself wrote, and
@@ -99,13 +102,16 @@ type memories struct {
 	m  map[queueing.Key]*memory
 }
 
-func (ms *memories) recall(key queueing.Key, namespace string, listed bool) *memory {
+func (ms *memories) recall(key queueing.Key, namespace string, listed bool, newMemo func() any) *memory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	if m, ok := ms.m[key]; ok {
 		return m
 	}
 	m := &memory{namespace: namespace, listed: listed}
+	if newMemo != nil {
+		m.memo = newMemo()
+	}
 	if ms.m == nil {
 		ms.m = make(map[queueing.Key]*memory)
 	}
@@ -138,4 +144,15 @@ func (ms *memories) find(key queueing.Key) *memory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return ms.m[key]
+}
+
+// all returns the memories of all objects.
+func (ms *memories) all() []*memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	all := make([]*memory, 0, len(ms.m))
+	for _, m := range ms.m {
+		all = append(all, m)
+	}
+	return all
 }

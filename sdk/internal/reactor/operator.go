@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
 	"github.com/kopf-dev/kopf/sdk/internal/posting"
@@ -28,9 +29,10 @@ type Config struct {
 	Namespaces []string     // patterns; none is the whole cluster
 	REST       *rest.Config // the cluster and the credentials
 	Logger     *slog.Logger
-	Inspector  string // where to publish the state; empty is nowhere
-	Traffic    bool   // log each request to the cluster
-	OnReady    func() // once all objects are being watched
+	Inspector  string     // where to publish the state; empty is nowhere
+	Traffic    bool       // log each request to the cluster
+	OnReady    func()     // once all objects are being watched
+	NewMemo    func() any // what the handlers of an object share
 }
 
 // operator is an operator that runs.
@@ -49,6 +51,11 @@ type operator struct {
 	ensemble *ensemble
 	now      func() time.Time
 
+	// background is for what goes on beside the objects: it has the values of the context, but
+	// not its end.
+	background context.Context
+	stragglers sync.WaitGroup // daemons of objects that are not handled any more
+
 	paused  atomic.Bool   // nothing is to be handled
 	changed chan struct{} // signals to the observer
 }
@@ -58,6 +65,7 @@ func Run(ctx context.Context, config Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	o := &operator{config: config, settings: config.Settings, now: time.Now, changed: make(chan struct{}, 1)}
+	o.background = context.WithoutCancel(ctx)
 	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, stop, in) })
 	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
 	o.reporter = newReporter(hub, config.Registry)
@@ -131,6 +139,9 @@ func (o *operator) run(ctx context.Context) error {
 	err := o.observe(ctx)
 	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
 	o.ensemble.stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { o.endAll(background.OperatorExiting, o.settings.ExitTimeout) })
+	defer wg.Wait()
 	var abandoned *queueing.AbandonedError
 	if stopped := o.queue.Stop(); errors.As(stopped, &abandoned) {
 		o.logger.Warn("Some handlers ignore that the operator stops: they are left alone.", "objects", len(abandoned.Keys))

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -21,8 +22,9 @@ const (
 	maxHistory  = 8
 )
 
-// report is what the inspector is told of one object. Only the object's worker uses it.
+// report is what the inspector is told of one object: by its worker, and by its daemons.
 type report struct {
+	mu       sync.Mutex
 	reporter *reporter
 	object   inspect.Object
 	handlers []inspect.HandlerState
@@ -35,14 +37,18 @@ func (r *reporter) reportOf(m *memory, res *resource.Resource, object *wire.Obje
 	if r == nil {
 		return nil
 	}
-	if m.report == nil {
-		m.report = &report{reporter: r, object: inspect.Object{
+	known := m.report.Load()
+	if known == nil {
+		known = &report{reporter: r, object: inspect.Object{
 			Ref: refOf(res, object), Kind: res.Kind, Short: shortName(res), Created: object.Created,
 		}}
+		m.report.Store(known)
 	}
-	m.report.object.Generation = object.Generation
-	m.report.finalize = object.Deleting
-	return m.report
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	known.object.Generation = object.Generation
+	known.finalize = object.Deleting
+	return known
 }
 
 // publish puts a copy of what is known: readers keep what they are given.
@@ -60,6 +66,8 @@ func (r *report) state() inspect.ObjectState {
 	}
 	unfinished := r.object.Cause != nil && r.object.Cause.Done.IsZero()
 	switch {
+	case has(inspect.PhaseFailed):
+		return inspect.StateFailed
 	case has(inspect.PhaseRunning):
 		return inspect.StateRunning
 	case r.object.Waiting != nil:
@@ -70,11 +78,9 @@ func (r *report) state() inspect.ObjectState {
 		return inspect.StateDeleting
 	case unfinished:
 		return inspect.StateRunning
-	case has(inspect.PhaseFailed):
-		return inspect.StateFailed
 	case r.finalize && r.object.Finalizer:
 		return inspect.StateDeleting
-	case r.object.Cause == nil:
+	case r.object.Cause == nil && !slices.ContainsFunc(r.handlers, isBackground):
 		return inspect.StateIgnored
 	default:
 		return inspect.StateSettled
@@ -86,6 +92,8 @@ func (r *report) seen(c *cycle, finalizer bool) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.object.ResourceVersion = c.object.ResourceVersion
 	r.object.Finalizer = finalizer
 	r.object.Waiting = nil
@@ -99,10 +107,12 @@ func (r *report) seen(c *cycle, finalizer bool) {
 		r.object.Cause = &inspect.Cause{Reason: string(handler.ReasonNoop), Seen: c.now(), Version: c.object.ResourceVersion, Done: c.now()}
 	default:
 		// What was handled last remains to be shown.
+		r.besides(c)
 		r.publish()
 		return
 	}
 	r.decide(c)
+	r.besides(c)
 	r.publish()
 }
 
@@ -185,12 +195,15 @@ func (r *report) attempting(h *handler.Handler, retries int, started, now time.T
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	i := r.index(h.ID)
 	if i < 0 {
 		return
 	}
 	s := &r.handlers[i]
-	s.State, s.Attempt, s.Started, s.Next = inspect.PhaseRunning, retries+1, started, time.Time{}
+	s.State = runningPhase(h)
+	s.Attempt, s.Started, s.Next = retries+1, started, time.Time{}
 	s.Error, s.Took = nil, 0
 	r.publish()
 }
@@ -200,6 +213,8 @@ func (r *report) attempted(h *handler.Handler, began time.Time, took time.Durati
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.reporter.ran(h, began.Add(took), took, out.Final, failure(out.Err))
 	i := r.index(h.ID)
 	if i < 0 {
@@ -214,6 +229,8 @@ func (r *report) attempted(h *handler.Handler, began time.Time, took time.Durati
 	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
 	s.Took, s.Error = took, failed
 	switch {
+	case out.Final && h.Family == handler.Timer:
+		s.State, s.Next = inspect.PhaseTicking, nextTick(h, began, took)
 	case out.Final && out.Err == nil:
 		s.State = inspect.PhaseDone
 	case out.Final:
@@ -242,6 +259,8 @@ func (r *report) progressed(state progress.State) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, h := range state.Handlers() {
 		if i := r.index(h.ID); i >= 0 && h.Active {
 			recorded(&r.handlers[i], h.Record)
@@ -253,7 +272,12 @@ func (r *report) progressed(state progress.State) {
 // applied tells that what the cycle has come to is recorded on the object, and whether
 // nothing is left to do about the cause.
 func (r *report) applied(finished bool, now time.Time) {
-	if r == nil || r.object.Cause == nil || !finished || !r.object.Cause.Done.IsZero() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.object.Cause == nil || !finished || !r.object.Cause.Done.IsZero() {
 		return
 	}
 	done := *r.object.Cause
@@ -267,6 +291,8 @@ func (r *report) subProgressed(parent string, state progress.State) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	at := r.index(parent)
 	for _, h := range state.Handlers() {
 		i := r.index(h.ID)
@@ -302,6 +328,8 @@ func (r *report) waiting(wrote, seen string, deadline time.Time) {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.object.Waiting = &inspect.Waiting{Wrote: wrote, Seen: seen, Deadline: deadline}
 	r.publish()
 }
@@ -310,6 +338,8 @@ func (r *report) consistent() {
 	if r == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.object.Waiting = nil
 	r.publish()
 }

@@ -110,7 +110,8 @@ func (r *reporter) publishSettled() {
 // put publishes an object.
 func (r *reporter) put(o inspect.Object) {
 	r.hub.PutObject(o)
-	settled := o.State == inspect.StateSettled || o.State == inspect.StateIgnored || o.State == inspect.StateFailed
+	settled := o.State == inspect.StateSettled || o.State == inspect.StateIgnored ||
+		o.State == inspect.StateFailed && (o.Cause == nil || !o.Cause.Done.IsZero())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, was := r.busy[o.Ref]

@@ -43,13 +43,13 @@ func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing
 		return nil // what is not handled now will be listed again
 	}
 	newest := batch.Newest
-	memory := o.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed)
+	memory := o.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, o.config.NewMemo)
 	if newest.Type == watching.Deleted {
 		defer o.memories.forget(batch.Key)
 	}
 	if wait := memory.throttle.Remaining(o.now()); wait > 0 && newest.Type != watching.Deleted {
 		// Only the newest version is of interest when this is over.
-		return &queueing.Later{After: wait, Do: func(context.Context) { o.queue.Put(batch.Key.Resource, newest) }}
+		return &queueing.Later{After: wait}
 	}
 	later, err := s.run(ctx, memory, batch)
 	switch {
@@ -68,8 +68,7 @@ func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing
 		return nil
 	}
 	logger.Error(fmt.Sprintf("Handling has failed: it is throttled for %s.", delay), "error", err)
-	memory.replayed = newest.Object
-	return &queueing.Later{After: delay, Do: func(context.Context) { o.queue.Put(batch.Key.Resource, newest) }}
+	return &queueing.Later{After: delay}
 }
 
 func (s *server) objectLogger(object *wire.Object) *slog.Logger {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
 	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
 	"github.com/kopf-dev/kopf/sdk/internal/progress"
@@ -34,6 +35,8 @@ type Settings struct {
 	ConnectTimeout    time.Duration
 	ErrorBackoffs     iter.Seq[time.Duration]
 	EnforceRetryAfter bool
+
+	Background background.Settings
 
 	Finalizer          string
 	ConsistencyTimeout time.Duration

@@ -1,0 +1,159 @@
+package kopf
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+)
+
+// DaemonRun is the request of [Daemon]. Its methods look at the object as it is
+// now: what they return is a snapshot, so call them again rather than keep it. They are
+// safe for concurrent use.
+//
+// A daemon ends in two steps. First it is asked to: [DaemonRun.Stopping] closes and
+// [DaemonRun.Sleep] returns false. After [CancellationBackoff], by default at once,
+// its context is cancelled, with the [StopReason] as the cause.
+type DaemonRun[T any] struct {
+	Resource        ResourceInfo
+	Namespace, Name string
+	UID             types.UID
+	Patch           *Patch // sent when the daemon returns, or by [DaemonRun.Apply]
+	Memo            *Memo
+	Logger          *slog.Logger
+	Recorder        *Recorder
+	Param           any
+	Attempt
+	Result any // as in [Change]
+
+	task *background.Task
+	send func(context.Context) error
+	last lastGood[T]
+}
+
+// Object returns the newest version of the object that decodes into T. A newer
+// one that does not is logged and passed over.
+func (d *DaemonRun[T]) Object() *T {
+	object, err := d.last.of(d.task)
+	if err != nil {
+		d.Logger.Warn("The object does not fit into the handler's type: the daemon sees its last version that did.", "error", err)
+	}
+	return object
+}
+
+// Body returns the newest version of the object as Kubernetes sent it.
+func (d *DaemonRun[T]) Body() *Object {
+	if d.task == nil {
+		return nil
+	}
+	return objectOfWire(d.task.Live())
+}
+
+// Labels returns the object's current labels.
+func (d *DaemonRun[T]) Labels() map[string]string { return d.strings("labels") }
+
+// Annotations returns the object's current annotations.
+func (d *DaemonRun[T]) Annotations() map[string]string { return d.strings("annotations") }
+
+func (d *DaemonRun[T]) strings(stanza string) map[string]string {
+	tree, err := d.Body().contents()
+	if err != nil {
+		d.Logger.Warn("The object does not decode.", "error", err)
+	}
+	return stringsAt(tree, stanza)
+}
+
+// Changed returns a channel that closes when the object is newer than it is now.
+func (d *DaemonRun[T]) Changed() <-chan struct{} {
+	if d.task == nil {
+		return nil
+	}
+	return d.task.Newer()
+}
+
+// Stopping returns a channel that closes when the daemon should finish.
+func (d *DaemonRun[T]) Stopping() <-chan struct{} {
+	if d.task == nil {
+		return nil
+	}
+	return d.task.Stopping()
+}
+
+// Sleep waits for a while. It returns true when the time is over, and false at
+// once when the daemon should finish, so that it makes a loop:
+//
+//	for d.Sleep(10 * time.Second) {
+//		...
+//	}
+func (d *DaemonRun[T]) Sleep(duration time.Duration) bool {
+	if d.task == nil {
+		return false
+	}
+	return d.task.Sleep(duration)
+}
+
+// StopReason tells why the daemon should finish, or 0 if it should not yet.
+func (d *DaemonRun[T]) StopReason() StopReason {
+	if d.task == nil {
+		return 0
+	}
+	return d.task.Reason()
+}
+
+// Apply sends what is in the Patch, and empties it, while the daemon goes on.
+func (d *DaemonRun[T]) Apply(ctx context.Context) error {
+	if d.send == nil {
+		return nil
+	}
+	return d.send(ctx)
+}
+
+func (d *DaemonRun[T]) owner() *Object { return d.Body() }
+
+// A StopReason is a set of reasons for a daemon to finish. It is the cause of the
+// cancellation of the daemon's context: see [context.Cause].
+type StopReason = background.Reason
+
+// The reasons to finish.
+const (
+	StopFiltersMismatch = background.FiltersMismatch // the object no longer matches the filters
+	StopResourceDeleted = background.ResourceDeleted
+	StopOperatorPausing = background.OperatorPausing
+	StopOperatorExiting = background.OperatorExiting
+)
+
+// TimerTick is the request of [Timer]: one tick, with the object as it was when
+// the tick began.
+type TimerTick[T any] struct {
+	Request
+	Attempt
+
+	Object *T
+	Result any // as in [Change]
+}
+
+// Daemon runs fn in the background for as long as the object exists and matches
+// the filters. A daemon that returns nil is not started again while the operator
+// runs; to restart it, return [Temporaryf]. See the chapter "Daemons" of Kopf's
+// documentation.
+//
+// The object is kept from vanishing until its daemons are done.
+func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *DaemonRun[T]) error, opts ...DaemonOption) {
+	add(r, handler.Daemon, resource, fn, callDaemon(fn), applyAll(opts, DaemonOption.daemon))
+}
+
+// Timer calls fn again and again for as long as the object exists and matches the
+// filters. It needs [Interval], [Idle] or both. A tick that fails is tried again by the
+// rules of its error, and never overlaps with another. See the chapter "Timers" of Kopf's
+// documentation.
+func Timer[T any](r *Registry, resource Selector, fn func(context.Context, *TimerTick[T]) error, opts ...TimerOption) {
+	c := applyAll(opts, TimerOption.timer)
+	if c.Handler.Interval == nil && c.Handler.Idle == nil {
+		c.fail("a timer needs kopf.Interval, kopf.Idle or both")
+	}
+	add(r, handler.Timer, resource, fn, callTimer(fn), c)
+}
