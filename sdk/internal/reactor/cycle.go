@@ -155,7 +155,7 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 	var delays []time.Duration
 	// The records of a deletion are purged ahead of the finalizer: once its handlers are
 	// done, it is remembered that they are.
-	if c.changing && !(deleting && c.memory.deleted) {
+	if c.changing && !(c.cause.Reason == handler.ReasonDelete && c.memory.deleted) {
 		if consistent, err := c.await(ctx, batch); err != nil || !consistent {
 			c.changing = false
 			return nil, err
