@@ -18,39 +18,43 @@ func TestTheStateOfAnObjectIsTheFirstThatApplies(t *testing.T) {
 	done := &inspect.Cause{Reason: "create", Done: time.Unix(1, 0)}
 	undone := &inspect.Cause{Reason: "create"}
 	for name, test := range map[string]struct {
-		report report
+		report *report
 		want   inspect.ObjectState
 	}{
-		"a handler runs, whatever else": {report{
+		"a handler runs, whatever else": {&report{
 			object:   inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}},
 			handlers: phases(inspect.PhaseRetrying, inspect.PhaseRunning),
 		}, inspect.StateRunning},
-		"it waits for its own version": {report{
+		"it waits for its own version": {&report{
 			object: inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}}, handlers: phases(inspect.PhaseRetrying),
 		}, inspect.StateWaiting},
-		"a handler is to be tried again": {report{
+		"a handler is to be tried again": {&report{
 			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying),
 		}, inspect.StateRetrying},
-		"a handler of the deletion is to be tried again": {report{
+		"a handler of the deletion is to be tried again": {&report{
 			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), finalize: true,
 		}, inspect.StateRetrying},
-		"the deletion goes on": {report{
+		"the deletion goes on": {&report{
 			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseNext), finalize: true,
 		}, inspect.StateDeleting},
-		"the next handler is about to run": {report{
-			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseNext),
+		"the next handler is about to run": {&report{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseNext),
 		}, inspect.StateRunning},
-		"a handler has failed for good": {report{
+		"one has failed for good, whatever the others do": {&report{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying),
+		}, inspect.StateFailed},
+		"a daemon is all there is": {&report{handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}}}, inspect.StateSettled},
+		"a handler has failed for good": {&report{
 			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone, inspect.PhaseFailed),
 		}, inspect.StateFailed},
-		"all is done but the finalizer": {report{
+		"all is done but the finalizer": {&report{
 			object: inspect.Object{Cause: done, Finalizer: true}, handlers: phases(inspect.PhaseDone), finalize: true,
 		}, inspect.StateDeleting},
-		"nobody cares":       {report{}, inspect.StateIgnored},
-		"all is done":        {report{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone)}, inspect.StateSettled},
-		"others hold it":     {report{object: inspect.Object{Cause: done}, finalize: true}, inspect.StateSettled},
-		"retries are over":   {report{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseRetrying)}, inspect.StateSettled},
-		"it is filtered out": {report{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseFiltered)}, inspect.StateSettled},
+		"nobody cares":       {&report{}, inspect.StateIgnored},
+		"all is done":        {&report{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone)}, inspect.StateSettled},
+		"others hold it":     {&report{object: inspect.Object{Cause: done}, finalize: true}, inspect.StateSettled},
+		"retries are over":   {&report{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseRetrying)}, inspect.StateSettled},
+		"it is filtered out": {&report{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseFiltered)}, inspect.StateSettled},
 	} {
 		if got := test.report.state(); got != test.want {
 			t.Errorf("%s: %s instead of %s", name, got, test.want)
@@ -61,7 +65,7 @@ func TestTheStateOfAnObjectIsTheFirstThatApplies(t *testing.T) {
 func TestWithoutAnInspectorReportsDoNothing(t *testing.T) {
 	var r *reporter
 	m := &memory{}
-	if r.reportOf(m, nil, nil) != nil || m.report != nil {
+	if r.reportOf(m, nil, nil) != nil || m.report.Load() != nil {
 		t.Fatal("there is a report")
 	}
 	var none *report
