@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -37,6 +38,9 @@ func bindProgress(ctx context.Context, storage progress.Storage, object *wire.Ob
 	case ProgressBinder:
 		return s.BindProgress(ctx, object)
 	case progress.Multi:
+		if !slices.ContainsFunc(s, bindsProgress) {
+			return storage // nothing to be made in each cycle
+		}
 		bound := make(progress.Multi, len(s))
 		for i, one := range s {
 			bound[i] = bindProgress(ctx, one, object)
@@ -47,11 +51,20 @@ func bindProgress(ctx context.Context, storage progress.Storage, object *wire.Ob
 	}
 }
 
+func bindsProgress(storage progress.Storage) bool {
+	several, _ := storage.(progress.Multi)
+	_, binds := storage.(ProgressBinder)
+	return binds || slices.ContainsFunc(several, bindsProgress)
+}
+
 func bindDiffBase(ctx context.Context, storage diffbase.Storage, object *wire.Object) diffbase.Storage {
 	switch s := storage.(type) {
 	case DiffBaseBinder:
 		return s.BindDiffBase(ctx, object)
 	case diffbase.Multi:
+		if !slices.ContainsFunc(s, bindsDiffBase) {
+			return storage
+		}
 		bound := make(diffbase.Multi, len(s))
 		for i, one := range s {
 			bound[i] = bindDiffBase(ctx, one, object)
@@ -60,6 +73,12 @@ func bindDiffBase(ctx context.Context, storage diffbase.Storage, object *wire.Ob
 	default:
 		return storage
 	}
+}
+
+func bindsDiffBase(storage diffbase.Storage) bool {
+	several, _ := storage.(diffbase.Multi)
+	_, binds := storage.(DiffBaseBinder)
+	return binds || slices.ContainsFunc(several, bindsDiffBase)
 }
 
 // collect puts the operator's marks into the patch, as far as there is room for them.
