@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -197,16 +196,4 @@ func parallel(n, workers int, do func(int) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// within waits for something, but not for ever.
-func within(ctx context.Context, limit time.Duration, what string, done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(limit):
-		return fmt.Errorf("%s: not within %s", what, limit)
-	}
 }

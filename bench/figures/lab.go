@@ -127,10 +127,11 @@ func (l *lab) startOperator(ctx context.Context, c *devcluster.Cluster, namespac
 	return l.start(ctx, p)
 }
 
-// profiled begins or ends the profile of an operator, if it is to be profiled.
+// profiled ends the profile of an operator, if there is one.
 func (l *lab) profiled(p *process) error {
 	if l.profile == "" {
 		return nil
 	}
+	defer time.Sleep(time.Second) // it is being written
 	return p.cmd.Process.Signal(syscall.SIGUSR1)
 }

@@ -48,12 +48,12 @@ func (ld *load) operate(ctx context.Context, p program) (*process, error) {
 }
 
 // warm lets the operator handle one object, so that it is known to be ready.
-func (ld *load) warm(ctx context.Context) (traces, error) {
+func (ld *load) warm(ctx context.Context, p *process) (traces, error) {
 	done := ld.finished.expect(1)
 	if err := ld.client.create(ctx, ld.namespace, "warm", nil); err != nil {
 		return traces{}, err
 	}
-	if err := within(ctx, patience, "handling the first object", done); err != nil {
+	if err := p.within(ctx, patience, "handling the first object", done); err != nil {
 		return traces{}, err
 	}
 	return ld.client.tracesOf(ctx, ld.namespace, "warm")
@@ -75,14 +75,11 @@ func measureCreation(ctx context.Context, l *lab) (_ []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ld.warm(ctx); err != nil {
+	if _, err := ld.warm(ctx, p); err != nil {
 		return nil, err
 	}
 	requests, err := client.writes(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := l.profiled(p); err != nil {
 		return nil, err
 	}
 	cpu, err := ld.creations(ctx, p, 0, few)
@@ -129,7 +126,7 @@ func (ld *load) creations(ctx context.Context, p *process, from, to int) (time.D
 	if err := ld.client.createMany(ctx, ld.namespace, from, to, nil); err != nil {
 		return 0, err
 	}
-	if err := within(ctx, patience, "handling the created objects", done); err != nil {
+	if err := p.within(ctx, patience, "handling the created objects", done); err != nil {
 		return 0, err
 	}
 	after, err := cpuOf(p.pid())
@@ -193,7 +190,7 @@ func measureLatency(ctx context.Context, l *lab) (_ []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ld.warm(ctx); err != nil {
+	if _, err := ld.warm(ctx, p); err != nil {
 		return nil, err
 	}
 	done := ld.finished.expect(paced + 1)
@@ -206,7 +203,7 @@ func measureLatency(ctx context.Context, l *lab) (_ []row, err error) {
 		}
 		<-ticker.C
 	}
-	if err := within(ctx, patience, "handling the created objects", done); err != nil {
+	if err := p.within(ctx, patience, "handling the created objects", done); err != nil {
 		return nil, err
 	}
 	shutdown, err := p.stop()

@@ -78,13 +78,23 @@ func readMeter() (meter, error) {
 		return m, err
 	}
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
-		var usage unix.Rusage
-		if err := unix.Getrusage(who, &usage); err != nil {
-			return m, fmt.Errorf("the own use of the CPU: %w", err)
+		used, err := ownCPU(who)
+		if err != nil {
+			return m, err
 		}
-		m.own += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+		m.own += used
 	}
 	return m, nil
+}
+
+// ownCPU is the CPU time of this program, or of those that it has started and that have
+// ended.
+func ownCPU(who int) (time.Duration, error) {
+	var usage unix.Rusage
+	if err := unix.Getrusage(who, &usage); err != nil {
+		return 0, fmt.Errorf("the own use of the CPU: %w", err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
 // parseMeter reads the first line of /proc/stat: user, nice, system, idle, iowait, irq,

@@ -97,6 +97,20 @@ func (p *process) wait() error {
 	return p.explain()
 }
 
+// within waits for something that the program is to bring about, but not for ever.
+func (p *process) within(ctx context.Context, limit time.Duration, what string, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-p.done:
+		return errors.Join(fmt.Errorf("%s: the program has ended", what), p.explain())
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(limit):
+		return fmt.Errorf("%s: not within %s", what, limit)
+	}
+}
+
 // stop asks the program to end, and tells how long that took.
 func (p *process) stop() (time.Duration, error) {
 	began := time.Now()

@@ -14,10 +14,10 @@ import (
 // profileVariable names the folder for the profiles.
 const profileVariable = "KOPF_BENCH_PROFILE"
 
-// The first SIGUSR1 begins a profile of the CPU, the second one ends it and writes it
+// SIGUSR1 ends the profile of the CPU, which begins with the program, and writes it
 // together with the profile of the memory.
 func init() {
-	signals := make(chan os.Signal, 2)
+	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
 	go func() {
 		if err := profile(os.Getenv(profileVariable), signals); err != nil {
@@ -27,7 +27,6 @@ func init() {
 }
 
 func profile(dir string, signals <-chan os.Signal) error {
-	<-signals
 	cpu, err := os.Create(filepath.Join(dir, "cpu.pprof"))
 	if err != nil {
 		return err
@@ -38,10 +37,10 @@ func profile(dir string, signals <-chan os.Signal) error {
 	}
 	<-signals
 	pprof.StopCPUProfile()
-	heap, err := os.Create(filepath.Join(dir, "heap.pprof"))
+	allocs, err := os.Create(filepath.Join(dir, "allocs.pprof"))
 	if err != nil {
 		return err
 	}
-	defer heap.Close()
-	return pprof.Lookup("allocs").WriteTo(heap, 0)
+	defer allocs.Close()
+	return pprof.Lookup("allocs").WriteTo(allocs, 0)
 }
