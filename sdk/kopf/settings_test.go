@@ -1,0 +1,182 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/progress"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+)
+
+func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
+	got := (&Settings{}).engine()
+	if n := len(slices.Collect(got.ErrorDelays)); n != 15 {
+		t.Errorf("%d error delays", n)
+	}
+	got.ErrorDelays = nil
+	if fast := got.Lifecycle([]lifecycle.Due{{ID: "a", Retries: 1}, {ID: "b"}}); len(fast) != 1 || fast[0].ID != "b" {
+		t.Errorf("the lifecycle chooses %v", fast)
+	}
+	got.Lifecycle = nil
+	want := reactor.Settings{
+		InactivityTimeout: 70 * time.Second, ReconnectBackoff: 100 * time.Millisecond,
+		ExitTimeout:    2 * time.Second,
+		DefaultBackoff: time.Minute,
+		RequestTimeout: 5 * time.Minute,
+		Finalizer:      "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
+		Background: background.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
+		Progress:   got.Progress, DiffBase: got.DiffBase,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(progress.Storage(progress.NewSmart()), got.Progress); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Every setting must reach the engine: a field that is forgotten is silently ignored.
+func TestEachSettingReachesTheEngine(t *testing.T) {
+	const published = "Process" // it is for the operator, not for its engine
+	groups := reflect.TypeFor[Settings]()
+	for i := range groups.NumField() {
+		group := groups.Field(i)
+		for j := range group.Type.NumField() {
+			field := group.Type.Field(j)
+			t.Run(group.Name+"."+field.Name, func(t *testing.T) {
+				var s Settings
+				before := describe(s.engine())
+				set(t, reflect.ValueOf(&s).Elem().Field(i).Field(j))
+				if after := describe(s.engine()); after == before && group.Name != published {
+					t.Errorf("the engine does not see it:\n%s", after)
+				}
+			})
+		}
+	}
+}
+
+// set makes a setting other than its default.
+func set(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Interface().(type) {
+	case Lifecycle:
+		v.Set(reflect.ValueOf(Lifecycle(func([]Due) []Due { return nil })))
+		return
+	}
+	switch v.Type() {
+	case reflect.TypeFor[ProgressStorage]():
+		v.Set(reflect.ValueOf(failing{}))
+		return
+	case reflect.TypeFor[DiffBaseStorage]():
+		v.Set(reflect.ValueOf(failingBase{}))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(12345678)
+	case reflect.String:
+		v.SetString("mine")
+	case reflect.Func:
+		v.Set(reflect.ValueOf(slices.Values([]time.Duration{42})))
+	default:
+		t.Fatalf("no other value for a %s", v.Type())
+	}
+}
+
+// describe tells settings apart, functions by what they do.
+func describe(e reactor.Settings) string {
+	delays := func(seq func(func(time.Duration) bool)) any {
+		if seq == nil {
+			return nil
+		}
+		return slices.Collect(seq)
+	}
+	chosen := e.Lifecycle([]lifecycle.Due{{ID: "a"}})
+	errors, backoffs := delays(e.ErrorDelays), delays(e.ErrorBackoffs)
+	storages := reflect.TypeOf(e.Progress).String() + reflect.TypeOf(e.DiffBase).String()
+	e.ErrorDelays, e.ErrorBackoffs, e.Lifecycle, e.Progress, e.DiffBase = nil, nil, nil, nil, nil
+	return strings.Join([]string{cmp.Diff(e, reactor.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages}, "\n")
+}
+
+func TestNegativeDurationsAreNone(t *testing.T) {
+	var s Settings
+	s.Execution.DefaultBackoff, s.Persistence.ConsistencyTimeout, s.Networking.ConnectTimeout = -1, -1, -1
+	e := s.engine()
+	if e.DefaultBackoff != 0 || e.ConsistencyTimeout != 0 || e.ConnectTimeout != 0 {
+		t.Errorf("got %+v", e)
+	}
+	if e.Posting.Level != slog.LevelInfo {
+		t.Errorf("got %v", e.Posting.Level)
+	}
+}
+
+var errDown = errors.New("the database is down")
+
+// failing is a storage of a user that is out of order.
+type failing struct{}
+
+func (failing) Fetch(context.Context, *Object, string) (*ProgressRecord, error) { return nil, errDown }
+func (failing) Store(context.Context, *Object, string, *ProgressRecord, *Patch) error {
+	return errDown
+}
+func (failing) Purge(context.Context, *Object, string, *Patch) error { return errDown }
+func (failing) Touch(context.Context, *Object, string, *Patch) error { return errDown }
+func (failing) Clean(essence map[string]any)                         { delete(essence, "mine") }
+
+// failingBase is the same for diff bases.
+type failingBase struct{}
+
+func (failingBase) Essence(_ *Object, essence map[string]any) map[string]any {
+	essence["seen"] = true
+	return essence
+}
+func (failingBase) Fetch(context.Context, *Object) (map[string]any, error) { return nil, errDown }
+func (failingBase) Store(context.Context, *Object, map[string]any, *Patch) error {
+	return errDown
+}
+
+func TestTheErrorsOfStoragesNameThem(t *testing.T) {
+	p, object := patch.NewPatch(), map[string]any{"metadata": map[string]any{"name": "a"}}
+	s, base := engineProgress(failing{}), engineDiffBase(failingBase{})
+	_, fetched := s.Fetch(object, "create")
+	_, fetchedBase := base.Fetch(object)
+	for name, err := range map[string]error{
+		"fetch": fetched, "store": s.Store(object, "create", progress.Record{}, p),
+		"purge": s.Purge(object, "create", p), "touch": s.Touch(object, "now", p),
+		"fetch a base": fetchedBase, "store a base": base.Store(object, nil, object, nil, p),
+	} {
+		if !errors.Is(err, errDown) || !strings.HasPrefix(err.Error(), "kopf.failing") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestStoragesOfUsersCannotSpoilTheObject(t *testing.T) {
+	object := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
+	essence := engineDiffBase(failingBase{}).Essence(object, []fieldpath.Path{{"spec"}})
+	if essence["seen"] != true || object["seen"] != nil {
+		t.Errorf("got %v, %v", essence, object)
+	}
+	essence["spec"].(map[string]any)["size"] = int64(4)
+	if got := engineProgress(failing{}).Clear(object); got["mine"] != nil {
+		t.Errorf("got %v", got)
+	}
+	want := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
+	if diff := cmp.Diff(want, object); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
