@@ -20,7 +20,7 @@ func TestOnlyTheHandlersWhoseFiltersMatchAreCalled(t *testing.T) {
 	for _, h := range operator.WaitHandled(example).Handlers {
 		id, _, _ := strings.Cut(h.ID, "/")
 		switch kind, kept := why[id]; {
-		case kept && (h.Why == nil || string(h.Why.Kind) != kind):
+		case kept && (h.Why == nil || h.Why.Kind != kind):
 			t.Errorf("%s is not kept out by its %s: %+v", h.ID, kind, h)
 		case !kept && h.Kind == "create" && h.State != inspect.PhaseDone:
 			t.Errorf("%s is not called: %+v", h.ID, h)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/access"
 	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 )
 
@@ -60,7 +61,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	err := reactor.Run(context.WithValue(ctx, configKey{}, config), reactor.Config{
+	err := reactor.Run(access.With(ctx, config), reactor.Config{
 		Registry:   &o.Registry.registry,
 		Settings:   o.Settings.engine(),
 		Namespaces: o.Namespaces,
@@ -77,12 +78,10 @@ func (o *Operator) Run(ctx context.Context) error {
 	return err
 }
 
-type configKey struct{}
-
 // RESTConfig returns what a Kubernetes client needs to act as the operator does. It is
 // the caller's own copy. The context is that of a handler.
 func RESTConfig(ctx context.Context) *rest.Config {
-	config, _ := ctx.Value(configKey{}).(*rest.Config)
+	config := access.Config(ctx)
 	if config == nil {
 		panic("kopf.RESTConfig: the context is not that of a handler")
 	}

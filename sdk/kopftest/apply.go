@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -115,6 +117,10 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 			namespace = c.Namespace
 		}
 	}
+	former, err := c.client.Get(ctx, res, namespace, m.text("metadata", "name"))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
 	query := url.Values{"fieldManager": {fieldManager}, "force": {"true"}}
 	path, err := res.Path(namespace, m.text("metadata", "name"), "", query)
 	if err != nil {
@@ -135,7 +141,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 		return nil, err
 	}
 	o := c.handle(res, namespace, applied.Name)
-	o.version = applied.ResourceVersion
+	o.version, o.created = applied.ResourceVersion, former == nil
 	return o, nil
 }
 

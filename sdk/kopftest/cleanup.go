@@ -21,8 +21,8 @@ func (c *Cluster) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), c.timeout)
 	defer cancel()
 	err := c.releaseAll(ctx)
-	for _, o := range c.applied {
-		if !o.resource.Namespaced && o.resource.Kind != definitionKind {
+	for _, o := range c.handles {
+		if o.created && !o.resource.Namespaced && o.resource.Kind != definitionKind {
 			err = errors.Join(err, c.release(ctx, &o.resource, "", o.Name), c.delete(ctx, &o.resource, "", o.Name))
 		}
 	}
@@ -65,7 +65,7 @@ func (c *Cluster) touched() []resource.Resource {
 			all = append(all, res)
 		}
 	}
-	for _, o := range c.applied {
+	for _, o := range c.handles {
 		add(o.resource)
 	}
 	for _, op := range c.operators {

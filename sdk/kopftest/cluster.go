@@ -52,7 +52,7 @@ type estate struct {
 
 	mu        sync.Mutex
 	resources []resource.Resource // those of the cluster, as of the last look
-	applied   []*Object
+	handles   []*Object
 	operators []*Operator
 }
 

@@ -3,6 +3,7 @@ package kopftest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -208,6 +209,23 @@ func TestAFailedWaitTellsAllThatIsKnown(t *testing.T) {
 		"for the operator it is retrying:", "create ", "attempt 1", "arbitrary error: no luck",
 		"update ", "reason  is create, not update",
 		"the last lines of the operator's log:", "Handler 'create' failed with an exception")
+}
+
+func TestClusterScopedObjectsThatWereThereBeforeAreKept(t *testing.T) {
+	const class = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: kopftest-%s}, provisioner: kubernetes.io/no-provisioner}"
+	outer := New(t)
+	made := outer.Apply(fmt.Sprintf(class, "made"))
+	t.Run("another test", func(t *testing.T) {
+		cluster := New(t)
+		cluster.Apply(fmt.Sprintf(class, "made"))
+		cluster.Apply(fmt.Sprintf(class, "remade"))
+	})
+	if !made.Exists() {
+		t.Error("what the other test found is gone")
+	}
+	if outer.Object("sc", "kopftest-remade").Exists() {
+		t.Error("what the other test made is still there")
+	}
 }
 
 func TestAnOperatorWithMistakesDoesNotStart(t *testing.T) {

@@ -26,6 +26,7 @@ type Object struct {
 	cluster  *Cluster
 	resource resource.Resource
 	version  string // that the test has written last
+	created  bool   // by the test
 }
 
 // Object names an object: its resource by any name that kubectl takes, such as "pvc" or
@@ -45,12 +46,12 @@ func (c *Cluster) Object(resource, name string) *Object {
 	return c.handle(res, namespace, name)
 }
 
-// handle makes a handle, for whose object the test is responsible from now on.
+// handle makes a handle, and remembers what the test had to do with.
 func (c *Cluster) handle(res *resource.Resource, namespace, name string) *Object {
 	o := &Object{Kind: res.Kind, Namespace: namespace, Name: name, cluster: c, resource: *res}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.applied = append(c.applied, o)
+	c.handles = append(c.handles, o)
 	return o
 }
 

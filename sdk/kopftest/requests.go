@@ -1,6 +1,7 @@
 package kopftest
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"maps"
@@ -11,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kopf-dev/kopf/sdk/internal/access"
 	"github.com/kopf-dev/kopf/sdk/internal/diff"
 	"github.com/kopf-dev/kopf/sdk/internal/essence"
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
@@ -67,6 +70,12 @@ func Event[T any](t testing.TB, eventType watch.EventType, object any) *kopf.Eve
 	t.Helper()
 	body := viewOf(t, treeOf(t, object))
 	return &kopf.Event[T]{Request: requestOf(t, body), Type: eventType, Object: decoded[T](t, body)}
+}
+
+// Context returns a context to call handlers with that use [kopf.RESTConfig]: the Config of
+// a [Cluster], or of a server that the test pretends to be. It ends with the test.
+func Context(t testing.TB, config *rest.Config) context.Context {
+	return access.With(t.Context(), config)
 }
 
 // Patched returns what the object of a request is going to be: with the changes that the

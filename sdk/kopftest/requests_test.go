@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
@@ -96,4 +97,11 @@ func TestAnEventHasItsTypeAndObject(t *testing.T) {
 func TestAnObjectThatDoesNotDecodeFailsTheTestWithThePath(t *testing.T) {
 	failure := failureOf(t, func(d testing.TB) { Change[sized](d, "spec: {size: big}") })
 	wantAll(t, failure, "spec.size")
+}
+
+func TestHandlersThatNeedTheClusterCanBeCalled(t *testing.T) {
+	ctx := Context(t, &rest.Config{Host: "https://pretended.example"})
+	if host := kopf.RESTConfig(ctx).Host; host != "https://pretended.example" {
+		t.Error(host)
+	}
 }
