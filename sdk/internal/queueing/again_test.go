@@ -116,3 +116,23 @@ func TestAgainEndsTheWaitForSomethingLater(t *testing.T) {
 		log.check(t, "batch 1", "batch 2")
 	})
 }
+
+func TestWhatIsDoneLaterCanAskForAnotherTry(t *testing.T) {
+	var log journal
+	var q *Queue
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		log.add("batch " + b.Newest.Object.ResourceVersion)
+		if len(b.Events) == 0 {
+			return nil
+		}
+		return &Later{After: time.Minute, Do: func(context.Context) {
+			log.add("later")
+			q.Again("pods", event("MODIFIED", "a", "2"))
+		}}
+	}}, func(_ *testing.T, made *Queue) {
+		q = made
+		q.Put("pods", event("", "a", "1"))
+		time.Sleep(time.Hour)
+		log.check(t, "batch 1", "later", "batch 2")
+	})
+}

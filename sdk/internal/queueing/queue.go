@@ -125,24 +125,19 @@ func (q *Queue) Again(resource string, event watching.Event) {
 		e = &entry{key: key}
 		q.entries[key] = e
 	}
+	if e.newest.Object == nil {
+		e.newest = event
+	}
+	e.again = true
 	switch e.state {
 	case running:
-		e.again = true
 		e.press()
 	case waiting:
 		q.unschedule(e)
-		fallthrough
+		q.enqueue(e)
 	case idle:
-		if e.newest.Object == nil {
-			e.newest = event
-		}
-		e.again = true
 		q.enqueue(e)
 	case ready: // its turn comes anyway
-		if e.newest.Object == nil {
-			e.newest = event
-		}
-		e.again = true
 	}
 }
 
