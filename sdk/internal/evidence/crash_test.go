@@ -198,3 +198,26 @@ func (c *crashing) check(t *testing.T, n int, after bool, of int) {
 }
 
 var undisturbedOrder = []string{"create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2"}
+
+func TestResultsAreLostInACrashRightBeforeThem(t *testing.T) {
+	w, c := newWorld(t), &calls{}
+	register := func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			c.add("created")
+			r.Result = "result"
+			return nil
+		}, kopf.ID("created"))
+	}
+	k := newKiller(2, false)
+	op := w.run(register, setup{wrap: k.wrap})
+	w.create(example("x"))
+	<-k.killed
+	op.stop()
+	again := w.run(register)
+	w.untilHandled("x")
+	again.stop()
+	c.are(t, "created")
+	if status := w.get("x").Get("status"); status != nil {
+		t.Errorf("the status is %v: better than documented", status)
+	}
+}

@@ -210,3 +210,15 @@ func (w *world) recreate(name string, object tree) {
 		w.delete(name)
 	}
 }
+
+func TestProgressThatOldOperatorsPutIntoTheStatusIsTakenOver(t *testing.T) {
+	w, x := newWorld(t), &examples{}
+	w.create(example("x"))
+	w.patchStatus("x", tree{"status": tree{"kopf": tree{"progress": tree{
+		"create_fn_1": tree{"started": "2020-01-01T00:00:00.000000", "purpose": "create", "retries": 1, "success": true, "failure": false},
+	}}}})
+	w.run(x.handlers)
+	w.untilHandled("x")
+	x.calls.are(t, "x create_fn_2", "x field_fn")
+	w.until("x", "has no progress in the status", func(o *kopf.Object) bool { return o.Get("status.kopf.progress.create_fn_1") == nil })
+}
