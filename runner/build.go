@@ -63,27 +63,46 @@ func (b *Builder) writeOverlay(p *Program) (string, error) {
 // it is removed or the Builder is closed. What the compiler does not like is a
 // [*BuildFailure].
 func (b *Builder) Build(ctx context.Context, p *Program) (string, error) {
-	overlay, err := b.writeOverlay(p)
-	if err != nil {
-		return "", err
-	}
 	b.builds++
 	output := filepath.Join(b.work.path, fmt.Sprintf("operator-%d", b.builds))
+	if err := b.build(ctx, p, p.tool, output); err != nil {
+		return "", err
+	}
+	return output, nil
+}
+
+// staticEnv makes a program that needs nothing of the machine that it runs on.
+var staticEnv = []string{"CGO_ENABLED=0"}
+
+// BuildStatic builds the program into a file, for the platform that GOOS and GOARCH name,
+// to be run anywhere without Go: in an empty container image, for example. A file that is
+// there is replaced, and only when the build has succeeded.
+func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string) error {
+	tool := p.tool
+	tool.env = staticEnv
+	return b.build(ctx, p, tool, output)
+}
+
+func (b *Builder) build(ctx context.Context, p *Program, tool goTool, output string) error {
+	overlay, err := b.writeOverlay(p)
+	if err != nil {
+		return err
+	}
 	arguments := append([]string{"build", "-o", output}, buildFlags...)
 	if overlay != "" {
 		arguments = append(arguments, "-overlay="+overlay)
 	}
-	_, stderr, err := p.tool.run(ctx, p.Dir, append(arguments, "--", p.target)...)
+	_, stderr, err := tool.run(ctx, p.Dir, append(arguments, "--", p.target)...)
 	if err == nil {
-		return output, nil
+		return nil
 	}
 	text := strings.TrimSpace(string(stderr))
 	if text == "" {
-		return "", fmt.Errorf("building the operator: %w", err)
+		return fmt.Errorf("building the operator: %w", err)
 	}
 	list := b.translate(parseBuildErrors(text), p)
 	addSource(list, p.Dir)
-	return "", &BuildFailure{Errors: list}
+	return &BuildFailure{Errors: list}
 }
 
 // translate makes the compiler's list that of the user's files: the synthesised main is

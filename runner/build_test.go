@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,5 +215,45 @@ func TestASyntaxErrorAheadOfRegisterIsTheCompilersToReport(t *testing.T) {
 	}
 	if len(failure.Errors) == 0 || failure.Errors[0].Line != 5 {
 		t.Errorf("got %s", err)
+	}
+}
+
+func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
+	b, err := NewBuilder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	output := filepath.Join(t.TempDir(), "operator")
+	static := func() error {
+		p, err := Load(t.Context(), dir, []string{"./a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.BuildStatic(t.Context(), p, output)
+	}
+	if err := static(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.Command(output).CombinedOutput(); err == nil || !strings.Contains(string(said), "this is a") {
+		t.Errorf("it says %q, %v", said, err)
+	}
+
+	write(t, dir, "a/a.go", "package a\n\nfunc broken( {\n")
+	if _, ok := errors.AsType[*BuildFailure](static()); !ok {
+		t.Error("a syntax error has been built")
+	}
+	after, err := os.ReadFile(output)
+	if err != nil || !slices.Equal(before, after) {
+		t.Errorf("the file has changed: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -14,7 +15,10 @@ import (
 )
 
 // goTool runs the go command.
-type goTool struct{ path string }
+type goTool struct {
+	path string
+	env  []string // beside that of this process
+}
 
 func findGo() (goTool, error) {
 	path, err := exec.LookPath("go")
@@ -32,6 +36,9 @@ const interruptGrace = 3 * time.Second
 func (g goTool) run(ctx context.Context, dir string, args ...string) (stdout, stderr []byte, err error) {
 	cmd := exec.CommandContext(ctx, g.path, args...)
 	cmd.Dir = dir
+	if len(g.env) > 0 {
+		cmd.Env = append(os.Environ(), g.env...)
+	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -110,6 +110,7 @@ a real control plane is started on this machine.
 	root.AddCommand(
 		newDevCommand(),
 		newRunCommand(),
+		newBuildCommand(),
 		newClusterCommand(),
 		newVersionCommand(),
 	)
