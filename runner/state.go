@@ -59,6 +59,7 @@ type Build struct {
 // BuildPhase is where the build stands.
 type BuildPhase string
 
+// The phases of a build.
 const (
 	BuildIdle     BuildPhase = "idle" // nothing was built yet
 	BuildBuilding BuildPhase = "building"
@@ -103,6 +104,7 @@ type Process struct {
 // ProcessPhase is where the operator's process stands.
 type ProcessPhase string
 
+// The phases of a process.
 const (
 	ProcessNone     ProcessPhase = "none"
 	ProcessStarting ProcessPhase = "starting" // runs, but has not published anything yet
@@ -139,6 +141,7 @@ type Cluster struct {
 // ClusterPhase is where the cluster stands.
 type ClusterPhase string
 
+// The phases of a cluster.
 const (
 	ClusterNone     ClusterPhase = "none"
 	ClusterBuilding ClusterPhase = "building" // the control plane is compiled, once
@@ -158,6 +161,7 @@ type Intent struct {
 // IntentKind tells intents apart.
 type IntentKind string
 
+// The intents.
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if it succeeds, restart
 	IntentRestart IntentKind = "restart" // the operator, without a build; now, if it has crashed; or the cluster, if it failed

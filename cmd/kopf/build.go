@@ -6,8 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kopf-dev/kopf/runner"
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/runner"
 )
 
 func newBuildCommand() *cobra.Command {

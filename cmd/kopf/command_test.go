@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // asCommand makes the test's binary behave as the command kopf, so that exit codes,

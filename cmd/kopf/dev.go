@@ -12,12 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/tui"
 	"github.com/kopf-dev/kopf/tui/stream"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func newDevCommand() *cobra.Command {

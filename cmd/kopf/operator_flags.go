@@ -3,9 +3,10 @@ package main
 import (
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
-	"github.com/spf13/cobra"
 )
 
 // operatorFlags are common to kopf dev and kopf run.

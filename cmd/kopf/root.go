@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kopf-dev/kopf/runner"
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/runner"
 )
 
 // The exit codes, beside those of operators, which are passed on, and those of signals,

@@ -8,9 +8,10 @@ import (
 	"os/signal"
 	"sync"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/spf13/cobra"
 )
 
 func newRunCommand() *cobra.Command {

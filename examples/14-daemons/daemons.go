@@ -9,12 +9,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
+// Example is what the handlers read of an object.
 type Example struct {
 	Spec struct {
 		Field string `json:"field"`
 	} `json:"spec"`
 }
 
+// Register is what kopf dev and kopf run look for.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.Daemon(r, kex, polite, kopf.Backoff(3*time.Second))

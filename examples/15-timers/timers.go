@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
+// Register is what kopf dev and kopf run look for.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.Timer(r, kex, ping, kopf.Idle(5*time.Second), kopf.Interval(2*time.Second))
