@@ -161,3 +161,31 @@ func (c closers) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+func TestObjectsOfTheSameNameAreNotTakenForEachOther(t *testing.T) {
+	w, c := newWorld(t), &calls{}
+	started, proceed := make(chan struct{}), make(chan struct{})
+	op := w.run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			field := kopf.GetOr(r.Body, "spec.field", "")
+			c.add(field)
+			if field == "value" {
+				close(started)
+				<-proceed
+			}
+			return nil
+		}, kopf.ID("created"))
+	})
+	w.create(example("x"))
+	<-started
+	w.delete("x")
+	second := example("x")
+	second["spec"].(tree)["field"] = "second"
+	w.create(second)
+	c.wait(t, "second", 1) // after the end of the first, which was told before
+	close(proceed)
+	op.journal.wait(t, "Patching was skipped: the object does not exist anymore.", 1)
+	if o := w.untilHandled("x"); o.Get("spec.field") != "second" {
+		t.Error("it is another object")
+	}
+}

@@ -136,3 +136,23 @@ func TestWhatIsDoneLaterCanAskForAnotherTry(t *testing.T) {
 		log.check(t, "batch 1", "later", "batch 2")
 	})
 }
+
+func TestTheEndOfAnObjectIsKnownWhileItIsWorkedOn(t *testing.T) {
+	var log journal
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		log.add(fmt.Sprint(b.Newest.Type, b.Ended()))
+		time.Sleep(time.Second)
+		log.add(fmt.Sprint(b.Newest.Type, b.Ended()))
+		time.Sleep(time.Second)
+		log.add(fmt.Sprint(b.Newest.Type, b.Ended()))
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("ADDED", "a", "1"))
+		synctest.Wait()
+		q.Put("pods", event("MODIFIED", "a", "2"))
+		time.Sleep(time.Second + time.Millisecond)
+		q.Put("pods", event("DELETED", "a", "3"))
+		time.Sleep(time.Hour)
+		log.check(t, "ADDEDfalse", "ADDEDfalse", "ADDEDtrue", "DELETEDfalse", "DELETEDfalse", "DELETEDfalse")
+	})
+}

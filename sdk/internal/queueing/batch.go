@@ -40,6 +40,15 @@ func (b *Batch) Pressure() <-chan struct{} {
 	return b.entry.pressure
 }
 
+// Ended tells if the object is known to be deleted by now. What is still to be done for it
+// could hit another one of the same name.
+func (b *Batch) Ended() bool {
+	b.queue.mu.Lock()
+	defer b.queue.mu.Unlock()
+	n := len(b.entry.events)
+	return n > 0 && b.entry.events[n-1].Type == watching.Deleted
+}
+
 // Yield says that the worker is going to wait for long, so that another one may start in
 // its place at once. The work goes on as usual.
 func (b *Batch) Yield() {

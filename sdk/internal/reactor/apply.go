@@ -28,7 +28,11 @@ const patchTimeout = queueing.AbandonAfter - 100*time.Millisecond
 // apply sends what the cycle has collected. If that changes nothing, it returns what to
 // do when the first of the delays is over: to touch the object. It is one or the other:
 // a change makes a new event, and the next cycle takes care of the delays.
-func (c *cycle) apply(ctx context.Context, delays []time.Duration) (*queueing.Later, error) {
+func (c *cycle) apply(ctx context.Context, batch *queueing.Batch, delays []time.Duration) (*queueing.Later, error) {
+	if batch.Ended() {
+		c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+		return nil, nil
+	}
 	delay, delayed := shortest(delays)
 	if !c.patch.Empty() || !c.marks.Empty() {
 		if err := c.progress.Touch(c.seen, "", c.marks); err != nil {

@@ -77,7 +77,7 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 		c.report.gone()
 		return nil, nil
 	}
-	later, err := c.apply(ctx, delays)
+	later, err := c.apply(ctx, batch, delays)
 	if err != nil {
 		return nil, err
 	}
