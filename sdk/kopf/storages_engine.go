@@ -54,7 +54,7 @@ func engineDiffBase(s DiffBaseStorage) diffbase.Storage {
 // where is the cycle that a storage is used in. The engine's storages need none, as they
 // do nothing but look into trees; users' storages talk to databases.
 type where struct {
-	ctx  context.Context //nolint:containedctx // it lives for one cycle, as the storage bound to it
+	ctx  context.Context // it lives for one cycle, as the storage bound to it
 	body *Object         // nil outside of a cycle
 }
 
