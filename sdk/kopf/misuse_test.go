@@ -5,12 +5,24 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
 )
 
 var mark = regexp.MustCompile(`// want: (.*)$`)
+
+// sameBuild are the flags with which the packages of this test were built.
+func sameBuild() (flags []string) {
+	info, _ := debug.ReadBuildInfo()
+	for _, s := range info.Settings {
+		if s.Key == "-race" && s.Value == "true" {
+			flags = append(flags, "-race")
+		}
+	}
+	return flags
+}
 
 // It takes as long as the compiler needs for one small package: the tests have built the
 // others already.
@@ -20,7 +32,8 @@ func TestMisuseDoesNotCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./"+filepath.Dir(name)).CombinedOutput()
+	args := append([]string{"build", "-gcflags=-e"}, sameBuild()...)
+	output, err := exec.CommandContext(t.Context(), "go", append(args, "./"+filepath.Dir(name))...).CombinedOutput()
 	if err == nil {
 		t.Fatal("it compiles")
 	}
