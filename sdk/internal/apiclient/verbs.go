@@ -1,10 +1,12 @@
 package apiclient
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -75,12 +77,27 @@ func (c *Client) Patch(ctx context.Context, res *resource.Resource, namespace, n
 	return c.object(ctx, r)
 }
 
+// bodies are buffers for responses that are parsed at once.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 func (c *Client) object(ctx context.Context, r Request) (*wire.Object, error) {
-	body, err := c.Do(ctx, r)
+	body := bodies.Get().(*bytes.Buffer)
+	defer func() {
+		if body.Cap() <= keptBuffer {
+			bodies.Put(body)
+		}
+	}()
+	err := c.retry(ctx, r, func() error {
+		return c.receive(ctx, r, func(resp *http.Response) error {
+			body.Reset()
+			_, err := body.ReadFrom(resp.Body)
+			return err
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
-	object, err := wire.Parse(body, wire.Options{APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind})
+	object, err := wire.Parse(body.Bytes(), wire.Options{APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind})
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: response: %w", r.Method, r.Path, err)
 	}

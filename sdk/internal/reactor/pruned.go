@@ -1,7 +1,9 @@
 package reactor
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -10,18 +12,19 @@ import (
 // checkPruned warns when the server has thrown away what was put on the status: a
 // structural schema does so with all that it does not name, and says nothing.
 func (c *cycle) checkPruned(p *patch.Patch, made *wire.Object) error {
-	wanted, _ := p.Tree()["status"].(map[string]any)
+	wanted := statusFields(p)
 	if len(wanted) == 0 {
 		return nil
 	}
-	tree, err := made.Tree()
-	if err != nil {
-		return fmt.Errorf("the patched object does not decode: %w", err)
+	// The rest of the object is not decoded: this is done for each result.
+	var status map[string]json.RawMessage
+	if text := made.Member("status"); text != nil {
+		if err := json.Unmarshal(text, &status); err != nil {
+			return fmt.Errorf("the status of the patched object does not decode: %w", err)
+		}
 	}
-	defer made.Forget()
-	status, _ := tree["status"].(map[string]any)
-	for field, value := range wanted {
-		if _, kept := status[field]; kept || value == nil {
+	for _, field := range wanted {
+		if _, kept := status[field]; kept {
 			continue
 		}
 		if c.memory.warnOnce("pruned " + field) {
@@ -31,4 +34,19 @@ func (c *cycle) checkPruned(p *patch.Patch, made *wire.Object) error {
 		}
 	}
 	return nil
+}
+
+// statusFields are the fields of the status that a patch sets, sorted.
+func statusFields(p *patch.Patch) []string {
+	var fields []string
+	p.Edit(func(merge map[string]any) {
+		status, _ := merge["status"].(map[string]any)
+		for field, value := range status {
+			if value != nil {
+				fields = append(fields, field)
+			}
+		}
+	})
+	slices.Sort(fields)
+	return fields
 }

@@ -46,6 +46,27 @@ func (o *Object) Tree() (map[string]any, error) {
 	return tree, nil
 }
 
+// Member returns the text of a member of the object, such as its status; nil if there is
+// none. It is cheaper than the whole tree for those who need nothing else.
+func (o *Object) Member(name string) []byte {
+	s := &scanner{data: o.Raw}
+	more, err := s.enter()
+	for err == nil && more {
+		var key, value []byte
+		if key, err = s.member(); err != nil {
+			break
+		}
+		if value, err = s.value(); err != nil {
+			break
+		}
+		if string(key) == name {
+			return value
+		}
+		more, err = s.after('}')
+	}
+	return nil // the object was scanned to its end when it came
+}
+
 // Forget drops the decoded tree: an object that is only kept for later costs its text.
 // Those who hold the tree keep it.
 func (o *Object) Forget() { o.tree.Store(nil) }

@@ -121,6 +121,15 @@ func TestTheTreeIsDecodedOnceAndCanBeForgotten(t *testing.T) {
 	}
 }
 
+func TestAMemberIsFoundAtTheTopOnly(t *testing.T) {
+	o := parse(t, pod, Options{})
+	for name, want := range map[string]string{"kind": `"Pod"`, "spec": `{"metadata":{"name":"nor this"},"list":[1,2.5,true,null,"]"]}`, "list": "", "status": ""} {
+		if got := string(o.Member(name)); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestAnObjectThatIsNotJSONFailsWhenItIsDecoded(t *testing.T) {
 	o := parse(t, `{"metadata":{"name":"n"},"spec":nonsense}`, Options{})
 	if _, err := o.Tree(); err == nil || !strings.Contains(err.Error(), "decode") {
