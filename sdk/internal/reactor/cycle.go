@@ -55,6 +55,12 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 	}
 	c.report = s.reporter.reportOf(memory, s.resource, c.object)
 
+	if !s.handlers.Has(handler.Watching) && !s.handlers.Has(handler.Spawning) {
+		// Nobody looks at a version that is known to be old: it is not even decoded.
+		if consistent, err := c.await(ctx, batch); err != nil || !consistent {
+			return nil, err
+		}
+	}
 	var err error
 	if c.tree, err = c.object.Tree(); err != nil {
 		return nil, fmt.Errorf("the object does not decode: %w", err)
