@@ -211,6 +211,12 @@ func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restar
 	case watching.Closed, watching.ClientTimeout, watching.Expired, watching.Silent:
 		logger.Debug("The watch-stream for "+d.String()+" is restarted.", "reason", string(r.Reason))
 		return
+	case watching.Throttled:
+		if r.Attempt < 2 {
+			// As usual for a resource that has just been defined: its storage is not ready.
+			logger.Debug("The watch-stream for "+d.String()+" is to be started later.", "error", r.Err, "again in", r.Delay.String())
+			return
+		}
 	case watching.Forbidden, watching.NotFound:
 	default:
 		if r.Attempt < 2 {
