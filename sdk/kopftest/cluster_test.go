@@ -145,6 +145,34 @@ func TestRetriesAndFailuresCanBeAwaited(t *testing.T) {
 	}
 }
 
+func TestAFailureIsOverWithTheNextChange(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnUpdate(r, widgets, func(_ context.Context, c *request) error {
+			if kopf.GetOr(c.Object, "spec.size", 0)%2 == 0 {
+				return kopf.Permanentf("an even size")
+			}
+			return nil
+		}, kopf.ID("update"))
+	})
+	one := cluster.Apply(widget)
+	operator.WaitHandled(one)
+	for n := range 5 {
+		one.Set("spec.size", 10+2*n)
+		operator.WaitFailed(one)
+		one.Set("spec.size", 11+2*n)
+		operator.WaitHandled(one)
+	}
+	failure := failureOf(t, func(d testing.TB) {
+		op := *operator
+		op.cluster = cluster.With(d)
+		op.WaitFailed(one)
+	})
+	wantAll(t, failure, "waited until a handler has failed for good, but it is settled")
+}
+
 func TestObjectsWithHandlersOfEventsAloneAreKnownToTheOperator(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)

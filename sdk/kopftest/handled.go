@@ -12,20 +12,55 @@ import (
 // not called. A handler that has failed for good fails the test at once.
 func (op *Operator) WaitHandled(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "it is handled", inspect.StateFailed, inspect.StateSettled, inspect.StateIgnored)
+	return op.waitState(o, "it is handled", func(state *inspect.Object) verdict {
+		switch state.State {
+		case inspect.StateSettled, inspect.StateIgnored:
+			return come
+		case inspect.StateFailed:
+			return hopeless
+		default:
+			return notYet
+		}
+	})
 }
 
 // WaitFailed waits until the operator has handled an object, as the test has left it, and
-// a handler has failed for good. Success fails the test at once.
+// at least one of the handlers has failed for good. Success fails the test at once.
 func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler has failed for good", inspect.StateSettled, inspect.StateFailed)
+	return op.waitState(o, "a handler has failed for good", func(state *inspect.Object) verdict {
+		switch {
+		case state.State == inspect.StateSettled:
+			return hopeless
+		case state.State == inspect.StateFailed && state.Cause != nil && !state.Cause.Done.IsZero():
+			return come
+		default:
+			return notYet // other handlers may go on
+		}
+	})
 }
 
-// WaitRetrying waits until a handler of the object has failed and is going to be retried.
+// WaitRetrying waits until a handler of the object has failed and is going to be retried,
+// while no other one is running. The attempt may not be recorded on the object yet. An
+// end of the handling fails the test at once.
 func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler is going to be retried", inspect.StateSettled, inspect.StateRetrying)
+	return op.waitState(o, "a handler is going to be retried", func(state *inspect.Object) verdict {
+		phases := map[inspect.HandlerPhase]int{}
+		for _, h := range state.Handlers {
+			phases[h.State]++
+		}
+		switch {
+		case phases[inspect.PhaseRunning]+phases[inspect.PhaseNext] > 0 || state.Waiting != nil:
+			return notYet
+		case phases[inspect.PhaseRetrying] > 0:
+			return come
+		case state.State == inspect.StateSettled || state.State == inspect.StateFailed:
+			return hopeless
+		default:
+			return notYet
+		}
+	})
 }
 
 // Inspect returns what the operator knows now of everything.
@@ -40,8 +75,16 @@ func (op *Operator) Inspect() *inspect.Snapshot {
 	return snapshot
 }
 
-// waitState waits for one of the states; the opposite is an end without hope.
-func (op *Operator) waitState(o *Object, what string, opposite inspect.ObjectState, wanted ...inspect.ObjectState) inspect.Object {
+// verdict is what a state of an object means for what is awaited.
+type verdict int
+
+const (
+	notYet   verdict = iota
+	come             // it is as it should be
+	hopeless         // it will not become so by itself
+)
+
+func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object) verdict) inspect.Object {
 	c := op.cluster
 	c.t.Helper()
 	if op.run == nil {
@@ -60,13 +103,11 @@ func (op *Operator) waitState(o *Object, what string, opposite inspect.ObjectSta
 		if state == nil || before(state.ResourceVersion, o.version) {
 			continue
 		}
-		for _, w := range wanted {
-			if state.State == w {
-				return *state
-			}
-		}
-		if state.State == opposite {
-			c.t.Fatalf("kopftest: %s: waited until %s, but it is %s\n%s", o, what, opposite, c.report(o))
+		switch judge(state) {
+		case come:
+			return *state
+		case hopeless:
+			c.t.Fatalf("kopftest: %s: waited until %s, but it is %s\n%s", o, what, state.State, c.report(o))
 		}
 	}
 	c.t.Fatalf("kopftest: %s: waited until %s, but the operator has ended\n%s", o, what, c.report(o))

@@ -105,7 +105,7 @@ func (o *Object) Remove(path string) {
 	o.Set(path, nil)
 }
 
-// Label sets a label; [Object.Remove] of "metadata.labels[name]" removes it.
+// Label sets a label.
 func (o *Object) Label(name, value string) {
 	o.cluster.t.Helper()
 	o.patch(metadataOf("labels", name, value), "metadata")

@@ -145,16 +145,24 @@ func (r *report) begin(c *cycle) {
 	}
 	r.object.Cause = cause
 	r.handlers = slices.DeleteFunc(r.handlers, func(h inspect.HandlerState) bool { return h.Kind == string(handler.Sub) })
-	for i := range r.handlers {
-		r.handlers[i].Attempts, r.handlers[i].Error, r.handlers[i].Took = nil, nil, 0
+	for i, h := range r.handlers {
+		if ofCause(h) {
+			// What it came to before is in the history: it must not look like a present failure.
+			r.handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind}
+		}
 	}
+}
+
+// ofCause tells handlers of causes from those of events, and from daemons and timers.
+func ofCause(h inspect.HandlerState) bool {
+	return handler.Family(h.Kind).Group() == handler.Changing
 }
 
 // remember moves a cause into the history.
 func (r *report) remember(cause *inspect.Cause, supersededAt string) {
 	past := inspect.PastCause{Reason: cause.Reason, At: cause.Seen, SupersededAt: supersededAt}
 	for _, h := range r.handlers {
-		if len(h.Attempts) == 0 {
+		if len(h.Attempts) == 0 || !ofCause(h) {
 			continue
 		}
 		past.Handlers = append(past.Handlers, h.ID)

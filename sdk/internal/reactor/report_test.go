@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
 func TestTheStateOfAnObjectIsTheFirstThatApplies(t *testing.T) {
@@ -59,6 +61,32 @@ func TestTheStateOfAnObjectIsTheFirstThatApplies(t *testing.T) {
 		if got := test.report.state(); got != test.want {
 			t.Errorf("%s: %s instead of %s", name, got, test.want)
 		}
+	}
+}
+
+func TestANewCauseBeginsWithoutTheFailuresOfTheLastOne(t *testing.T) {
+	failed := inspect.HandlerState{ID: "a", Kind: "update", State: inspect.PhaseFailed, Attempt: 3, Attempts: make([]inspect.Attempt, 3)}
+	event := inspect.HandlerState{ID: "e", Kind: "event", State: inspect.PhaseDone, Attempts: make([]inspect.Attempt, 1)}
+	r := &report{
+		object:   inspect.Object{Cause: &inspect.Cause{Reason: "update", Done: time.Unix(1, 0)}},
+		handlers: []inspect.HandlerState{failed, event},
+	}
+	r.begin(&cycle{
+		server: &server{operator: &operator{now: time.Now}},
+		object: &wire.Object{ResourceVersion: "2"},
+		cause:  &handler.Cause{Reason: handler.ReasonUpdate},
+	})
+	if state := r.state(); state == inspect.StateFailed {
+		t.Error("it looks like a failure")
+	}
+	if h := r.handlers[0]; h.Attempt != 0 || len(h.Attempts) != 0 {
+		t.Errorf("the attempts of the last cause are told as those of this one: %+v", h)
+	}
+	if h := r.handlers[1]; len(h.Attempts) != 1 {
+		t.Errorf("an event does not belong to the cause, but: %+v", h)
+	}
+	if past := r.object.History; len(past) != 1 || len(past[0].Failed) != 1 || len(past[0].Handlers) != 1 {
+		t.Errorf("the history is %+v", past)
 	}
 }
 
