@@ -46,7 +46,7 @@ type Settings struct {
 	// Execution is about handlers.
 	Execution struct {
 		DefaultBackoff time.Duration // after an error that names no delay; 60s
-		MaxWorkers     int           // handlers running at the same time, in all; no limit
+		MaxWorkers     int           // handlers running at the same time, daemons aside; no limit
 		Lifecycle      Lifecycle     // which of the handlers due run in a cycle; lifecycle.ASAP
 	}
 

@@ -92,6 +92,11 @@ func TestOnlySoManyHandlersRunAtTheSameTime(t *testing.T) {
 			return c.Execute(ctx)
 		}, kopf.ID("parent"))
 		kopf.OnCreate(r, kexes, busy, kopf.ID("busy"))
+		// Daemons would leave no room for others.
+		kopf.Daemon(r, kexes, func(ctx context.Context, _ *kopf.DaemonRun[kopf.Object]) error {
+			<-ctx.Done()
+			return nil
+		}, kopf.ID("daemon"))
 	}, setup{settings: func(s *kopf.Settings) { s.Execution.MaxWorkers = 2 }})
 	const objects = 6
 	for i := range objects {

@@ -102,7 +102,7 @@ func (c *cycle) observe(ctx context.Context, h *handler.Handler, cause *handler.
 
 // invoke calls the user's function with what is left of its time.
 func (c *cycle) invoke(ctx context.Context, call *handler.Call, limits outcome.Limits) (result any, err error) {
-	leave, err := c.slot(ctx)
+	leave, err := c.slot(ctx, call.Handler)
 	if err != nil {
 		return nil, err
 	}

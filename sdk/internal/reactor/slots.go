@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
 )
 
 // slot waits until the handler may run, as only so many may at the same time. The
 // returned function must be called at the end. A sub-handler that is executed by its parent
-// runs in the parent's slot, or the parent would wait for itself.
-func (c *cycle) slot(ctx context.Context) (leave func(), err error) {
-	if c.slots == nil || c.inside {
+// runs in the parent's slot, or the parent would wait for itself. Daemons need none: they
+// run for as long as their objects are there, and would leave no slots for anybody.
+func (c *cycle) slot(ctx context.Context, h *handler.Handler) (leave func(), err error) {
+	if c.slots == nil || c.inside || h.Family == handler.Daemon {
 		return func() {}, nil
 	}
 	select {
