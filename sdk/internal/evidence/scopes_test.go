@@ -158,3 +158,33 @@ func TestDefinitionsComeAndGoWhileTheOperatorRuns(t *testing.T) {
 		t.Errorf("the operator asked %d times for what is not served", n)
 	}
 }
+
+func TestPermissionsThatComeLateAreNoticed(t *testing.T) {
+	w, c := newWorld(t), &calls{}
+	config := w.restricted()
+	own := *kex // as the operator looks into all namespaces, those of other tests included
+	own.Group = w.ns + ".kopf.dev"
+	w.define(&own, anything)
+	w.served(&own)
+	w.res = &own
+	op := w.run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kopf.Resource(own.Group, "kopfexamples"), c.does("created"), kopf.ID("created"))
+	}, setup{config: config, namespaces: []string{}, unready: true})
+	op.journal.wait(t, "is interrupted", 3)
+	if n := op.journal.count("is interrupted"); n > 10 {
+		t.Errorf("the operator asks again and again: %d times by now", n)
+	}
+	ctl.Create(t, w.client, roles("clusterroles", "ClusterRole", false), "", tree{
+		"metadata": tree{"name": w.ns},
+		"rules": []any{tree{
+			"apiGroups": []any{own.Group}, "resources": []any{"*"}, "verbs": []any{"list", "watch", "patch", "get"},
+		}},
+	})
+	ctl.Create(t, w.client, roles("clusterrolebindings", "ClusterRoleBinding", false), "", tree{
+		"metadata": tree{"name": w.ns},
+		"roleRef":  tree{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": w.ns},
+		"subjects": []any{tree{"kind": "ServiceAccount", "name": "operator", "namespace": w.ns}},
+	})
+	w.create(example("x"))
+	c.wait(t, "created", 1)
+}
