@@ -23,6 +23,7 @@ func TestAClusterIsUsableWhenItSaysSo(t *testing.T) {
 	c := start(t, "--data-dir", dir, "--context", "kopf-dev")
 	t.Logf("usable after %.3f s", c.Seconds)
 	c.create(t, configMaps, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: default}}"))
+	c.create(t, pods, object(t, "{apiVersion: v1, kind: Pod, metadata: {name: first, namespace: default}, spec: {containers: [{name: main, image: none}]}}"))
 	if c.Version != kubernetesVersion || c.Context != "kopf-dev" || c.Kubeconfig != filepath.Join(dir, "kubeconfig") || c.PID != c.cmd.Process.Pid {
 		t.Errorf("it introduced itself with %+v", c)
 	}

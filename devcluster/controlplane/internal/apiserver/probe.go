@@ -42,16 +42,24 @@ func NewProber(cfg *rest.Config) (*Prober, error) {
 // Close ends the connections.
 func (p *Prober) Close() { p.client.CloseIdleConnections() }
 
+// defaultAccount is what pods of the default namespace need to be admitted. Its controller
+// would make it some seconds later.
+const (
+	accountsPath   = "/api/v1/namespaces/default/serviceaccounts"
+	defaultAccount = `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`
+)
+
 // Usable waits until an administrator can work: everything serves, though the roles may be
-// missing for another second, and the default namespace is there.
+// missing for another second, and pods can be created in the default namespace.
 func (p *Prober) Usable(ctx context.Context) error {
 	return p.until(ctx, func() bool {
 		_, body, err := p.get(ctx, "/readyz?verbose")
 		if err != nil || !usable(body) {
 			return false
 		}
-		status, _, err := p.get(ctx, "/api/v1/namespaces/default")
-		return err == nil && status == http.StatusOK
+		// Refused for as long as there is no namespace.
+		status, _, err := p.send(ctx, http.MethodPost, accountsPath, defaultAccount)
+		return err == nil && (status == http.StatusCreated || status == http.StatusConflict)
 	})
 }
 
@@ -78,10 +86,15 @@ func (p *Prober) until(ctx context.Context, ok func() bool) error {
 }
 
 func (p *Prober) get(ctx context.Context, path string) (status int, body string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.server+path, nil)
+	return p.send(ctx, http.MethodGet, path, "")
+}
+
+func (p *Prober) send(ctx context.Context, method, path, content string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, p.server+path, strings.NewReader(content))
 	if err != nil {
 		return 0, "", err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.client.Do(req)
 	if err != nil {
 		return 0, "", err

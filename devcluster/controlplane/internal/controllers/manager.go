@@ -69,6 +69,8 @@ func managerFlags(kubeconfig string, certs pki.Store, controllers string) []stri
 		"--cluster-signing-key-file=" + certs.Path(pki.CAKey),
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
+		// Claims of the first seconds are bound at the next look: that is 15 seconds later by default.
+		"--pvclaimbinder-sync-period=1s",
 	}
 }
 
