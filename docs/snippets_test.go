@@ -1,0 +1,179 @@
+// Package docs has no code but this: the documentation is held to what compiles.
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// statements is where snippets go that are no declarations: into a function that has what
+// they speak of.
+const statements = `
+func _(ctx context.Context, t *testing.T, r *kopf.Registry, registry kopf.Registry, settings *kopf.Settings, cluster *kopftest.Cluster,
+	claim *kopftest.Object, c *kopf.Change[Claim], d *kopf.DaemonRun[Claim], pod *unstructured.Unstructured) error {
+%s
+	panic("the end")
+}
+`
+
+// packages are those that snippets import without saying so.
+var packages = map[string]string{
+	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "http": "net/http", "os": "os", "slices": "slices",
+	"slog": "log/slog", "sync": "sync", "testing": "testing", "time": "time",
+	"metav1":       "k8s.io/apimachinery/pkg/apis/meta/v1",
+	"unstructured": "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
+	"schema":       "k8s.io/apimachinery/pkg/runtime/schema",
+	"dynamic":      "k8s.io/client-go/dynamic",
+	"kopf":         "github.com/kopf-dev/kopf/sdk/kopf",
+	"lifecycle":    "github.com/kopf-dev/kopf/sdk/kopf/lifecycle",
+	"storage":      "github.com/kopf-dev/kopf/sdk/kopf/storage",
+	"kopftest":     "github.com/kopf-dev/kopf/sdk/kopftest",
+}
+
+var fence = regexp.MustCompile("(?ms)^( *)```go\n(.*?)^ *```$")
+
+func TestTheSnippetsCompile(t *testing.T) {
+	module, err := filepath.Abs("../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	// The snippets are files of a module that are not there: nothing is written into it.
+	overlay := map[string]string{}
+	build := []string{"build", "-overlay", filepath.Join(t.TempDir(), "overlay.json")}
+	dir := t.TempDir()
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fence.FindAllSubmatchIndex(text, -1) {
+			line := 2 + strings.Count(string(text[:m[0]]), "\n")
+			code := unindented(string(text[m[4]:m[5]]), string(text[m[2]:m[3]]))
+			folder := fmt.Sprintf("snippet_%s_%d", strings.TrimSuffix(page, ".md"), line)
+			for name, text := range program(t, fmt.Sprintf("%s:%d", page, line), code) {
+				file := filepath.Join(dir, folder+name)
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				overlay[filepath.Join(module, folder, name)] = file
+			}
+			build = append(build, "./"+folder)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(build[2], list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", build...)
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func unindented(code, indent string) string {
+	if indent == "" {
+		return code
+	}
+	lines := strings.SplitAfter(code, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, indent)
+	}
+	return strings.Join(lines, "")
+}
+
+// program makes the files of a package of a snippet: its own, and what it takes for granted.
+func program(t *testing.T, where, code string) map[string]string {
+	t.Helper()
+	if !strings.HasPrefix(code, "package ") {
+		_, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+code, 0)
+		code = fmt.Sprintf("//line %s\n%s", where, code)
+		if err != nil {
+			code = fmt.Sprintf(statements, code)
+		}
+		code = fmt.Sprintf("package p\n%s\n%s", imports(code), code)
+	}
+	snippet, err := parser.ParseFile(token.NewFileSet(), "", code, 0)
+	if err != nil {
+		t.Fatalf("%s: neither declarations nor statements: %v", where, err)
+	}
+	rest := surroundings(t, declared(snippet.Decls))
+	return map[string]string{
+		"snippet.go":      code,
+		"surroundings.go": fmt.Sprintf("package %s\n%s\n%s", snippet.Name.Name, imports(rest), rest),
+	}
+}
+
+func imports(code string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		if regexp.MustCompile(`\b` + name + `\.[A-Z]`).MatchString(code) {
+			fmt.Fprintf(&b, "import %s %q\n", name, packages[name])
+		}
+	}
+	return b.String()
+}
+
+// surroundings are the declarations that a snippet takes for granted.
+func surroundings(t *testing.T, without map[string]bool) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/surroundings.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "surroundings.go", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, d := range file.Decls {
+		names := declared([]ast.Decl{d})
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(names)), func(name string) bool { return without[name] }) {
+			fmt.Fprintf(&b, "\n%s\n", text[files.Position(d.Pos()).Offset:files.Position(d.End()).Offset])
+		}
+	}
+	return b.String()
+}
+
+func declared(decls []ast.Decl) map[string]bool {
+	names := map[string]bool{}
+	for _, d := range decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names[d.Name.Name] = true
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names[spec.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, name := range spec.Names {
+						names[name.Name] = true
+					}
+				}
+			}
+		}
+	}
+	return names
+}
