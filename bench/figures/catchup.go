@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,8 +12,8 @@ import (
 // the server faster.
 const bareWorkers = 32
 
-// measureCatchUp lets the operator and the bare client take turns, twice in opposite
-// orders: the server gets slower as it fills.
+// measureCatchUp lets the bare client go before and after the operator: the server gets
+// slower as it fills, and other programs come and go.
 func measureCatchUp(ctx context.Context, l *lab) (_ []row, err error) {
 	c, client, err := l.openCluster(ctx)
 	if err != nil {
@@ -31,49 +30,35 @@ func measureCatchUp(ctx context.Context, l *lab) (_ []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var bare, operator []time.Duration
-	var peak, cpu, bareCPU float64
-	for i, who := range []string{"bare", "operator", "operator", "bare"} {
-		ld, err := l.newLoad(ctx, c, client, fmt.Sprintf("catch-up-%d", i))
+	var bare effort
+	var operator caughtUp
+	for _, who := range []string{"bare-1", "operator", "bare-2"} {
+		ld, err := l.newLoad(ctx, c, client, who)
 		if err != nil {
 			return nil, err
 		}
 		if err := client.createMany(ctx, ld.namespace, 0, many, nil); err != nil {
 			return nil, err
 		}
-		if who == "bare" {
-			before, err := ownCPU(unix.RUSAGE_SELF)
-			if err != nil {
+		if who == "operator" {
+			if operator, err = ld.catchUp(ctx); err != nil {
 				return nil, err
 			}
-			took, err := ld.bare(ctx, t)
-			if err != nil {
-				return nil, err
-			}
-			after, err := ownCPU(unix.RUSAGE_SELF)
-			if err != nil {
-				return nil, err
-			}
-			bare = append(bare, took)
-			bareCPU += (after - before).Seconds() * 1000 / many / 2
-			l.say("  bare client: %.2f s", took.Seconds())
+			l.say("  operator: %.2f s", operator.took.Seconds())
 			continue
 		}
-		caught, err := ld.catchUp(ctx)
+		once, err := ld.bare(ctx, t, many)
 		if err != nil {
 			return nil, err
 		}
-		operator = append(operator, caught.took)
-		peak = max(peak, megabytes(caught.memory.peak))
-		cpu += caught.cpu.Seconds() * 1000 / many / 2
-		l.say("  operator: %.2f s, %.1f MB", caught.took.Seconds(), megabytes(caught.memory.peak))
+		l.say("  bare client: %.2f s", once.took.Seconds())
+		bare.took, bare.cpu = bare.took+once.took/2, bare.cpu+once.cpu/2
 	}
-	ratio := (operator[0] + operator[1]).Seconds() / (bare[0] + bare[1]).Seconds()
 	return []row{
-		atMost(note("catch-up on %d existing objects: time of a bare client's", many), 1.3, ratio, "%.2f ×",
-			note("2 rounds: %.1f s against %.1f s", (operator[0]+operator[1]).Seconds(), (bare[0]+bare[1]).Seconds())),
-		atMost("… peak RSS", 60, peak, "%.1f MB", ""),
-		{what: "… operator's CPU per object", measured: note("%.2f ms (the bare client's %.2f)", cpu, bareCPU)},
+		atMost(note("catch-up on %d existing objects: time of a bare client's", many), 1.3, operator.took.Seconds()/bare.took.Seconds(), "%.2f ×",
+			note("%.1f s, the bare client %.1f s", operator.took.Seconds(), bare.took.Seconds())),
+		atMost("… peak RSS", 60, megabytes(operator.memory.peak), "%.1f MB", ""),
+		{what: "… operator's CPU per object", measured: note("%.2f ms (the bare client's %.2f)", perObject(operator.cpu, many), perObject(bare.cpu, many))},
 	}, nil
 }
 
@@ -91,27 +76,39 @@ func (ld *load) learn(ctx context.Context) (traces, error) {
 	return t, err
 }
 
+// effort is what something takes.
+type effort struct{ took, cpu time.Duration }
+
+// perObject is a CPU time in milliseconds.
+func perObject(cpu time.Duration, n int) float64 { return cpu.Seconds() * 1000 / float64(n) }
+
 // bare lets the bare client make the operator's requests, with the same watch open.
-func (ld *load) bare(ctx context.Context, t traces) (time.Duration, error) {
-	done := ld.finished.expect(many)
+func (ld *load) bare(ctx context.Context, t traces, n int) (e effort, err error) {
+	cpu, err := ownCPU(unix.RUSAGE_SELF)
+	if err != nil {
+		return e, err
+	}
+	done := ld.finished.expect(n)
 	began := time.Now()
-	if err := ld.client.patchMany(ctx, ld.namespace, many, bareWorkers, t); err != nil {
-		return 0, err
+	if err := ld.client.patchMany(ctx, ld.namespace, n, bareWorkers, t); err != nil {
+		return e, err
 	}
 	select {
 	case <-done:
-		return time.Since(began), nil
 	case <-time.After(patience):
-		return 0, errors.New("the patches are not seen")
+		return e, errors.New("the patches are not seen")
 	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+		return e, context.Cause(ctx)
 	}
+	e.took = time.Since(began)
+	after, err := ownCPU(unix.RUSAGE_SELF)
+	e.cpu = after - cpu
+	return e, err
 }
 
 type caughtUp struct {
-	took   time.Duration
+	effort
 	memory memory
-	cpu    time.Duration
 }
 
 // catchUp starts an operator when all objects are there already.

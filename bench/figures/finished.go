@@ -20,9 +20,10 @@ func newFinished() *finished { return &finished{names: map[string]bool{}} }
 func (f *finished) expect(n int) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.target, f.done = n, make(chan struct{})
+	done := make(chan struct{})
+	f.target, f.done = n, done
 	f.check()
-	return f.done
+	return done
 }
 
 // line takes a line of the watch.

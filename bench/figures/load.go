@@ -75,7 +75,8 @@ func measureCreation(ctx context.Context, l *lab) (_ []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ld.warm(ctx, p); err != nil {
+	t, err := ld.warm(ctx, p)
+	if err != nil {
 		return nil, err
 	}
 	requests, err := client.writes(ctx)
@@ -105,10 +106,21 @@ func measureCreation(ctx context.Context, l *lab) (_ []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	milliseconds := func(cpu time.Duration, n int) float64 { return cpu.Seconds() * 1000 / float64(n) }
+	floor, err := l.newLoad(ctx, c, client, "bare")
+	if err != nil {
+		return nil, err
+	}
+	if err := client.createMany(ctx, floor.namespace, 0, few, nil); err != nil {
+		return nil, err
+	}
+	bare, err := floor.bare(ctx, t, few)
+	if err != nil {
+		return nil, err
+	}
 	return []row{
-		atMost("operator's CPU per created and handled object", 0.27, milliseconds(cpu, few), "%.2f ms",
-			note("n = %d; the next %d: %.2f ms", few, many-few, milliseconds(cpuRest, many-few))),
+		atMost("operator's CPU per created and handled object", 0.27, perObject(cpu, few), "%.2f ms",
+			note("n = %d; the next %d: %.2f ms", few, many-few, perObject(cpuRest, many-few))),
+		{what: "… as a multiple of a bare client's, for the same requests", measured: note("%.1f × (%.2f ms)", cpu.Seconds()/bare.cpu.Seconds(), perObject(bare.cpu, few))},
 		atMost("PATCH requests per handled creation with a result", 2, float64(after["PATCH"]-requests["PATCH"])/few, "%.2f", ""),
 		atMost(note("peak RSS, %d objects created while it runs", many), 40, megabytes(m.peak), "%.1f MB", note("%.1f at the end", megabytes(m.resident))),
 		atMost("shutdown after that", 2, shutdown.Seconds(), "%.2f s", ""),
