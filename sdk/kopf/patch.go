@@ -82,7 +82,12 @@ func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	current, err := json.Marshal(merged(body, p.patch.Tree()))
+	return changesBy(merged(body, p.patch.Tree()), f)
+}
+
+// changesBy returns the merge patch of what a function changes in an object.
+func changesBy[T any](object map[string]any, f func(*T)) (map[string]any, error) {
+	current, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +110,49 @@ func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
 		return nil, fmt.Errorf("it does not encode as an object")
 	}
 	return between(from, to), nil
+}
+
+// Transform adds to a patch a change of the object as it is when the patch is sent, and
+// not as the handler saw it: for what depends on what others write at the same time, such as
+// adding to a list. It is sent as a JSON patch that applies to that version of the object or
+// not at all; if the object has changed meanwhile, f is called again for the newer one. So
+// f must look at what it is given, and do nothing else. Fields that T does not have are kept
+// as they are, but for those inside of lists, which are replaced as a whole.
+//
+//	kopf.Transform(c.Patch, func(claim *Claim) { claim.Spec.Users = append(claim.Spec.Users, c.Name) })
+func Transform[T any](p *Patch, f func(*T)) {
+	if p == nil {
+		f(new(T))
+		return
+	}
+	p.patch.AddFn(func(object map[string]any) error {
+		changes, err := changesBy(object, f)
+		if err != nil {
+			return fmt.Errorf("kopf.Transform of a %s: %w", reflect.TypeFor[T](), err)
+		}
+		apply(object, changes)
+		return nil
+	})
+}
+
+// apply applies a merge patch (RFC 7386) to an object in place.
+func apply(object, merge map[string]any) {
+	for k, v := range merge {
+		inner, isMap := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(object, k)
+		case isMap:
+			within, ok := object[k].(map[string]any)
+			if !ok {
+				within = map[string]any{}
+				object[k] = within
+			}
+			apply(within, inner)
+		default:
+			object[k] = v
+		}
+	}
 }
 
 // merged returns an object with a merge patch applied (RFC 7386). It shares with the

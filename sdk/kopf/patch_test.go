@@ -152,3 +152,12 @@ func TestAnEditOfNoObjectStartsFromNothing(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+func TestATransformationOfNothingIsCalledOnNothing(t *testing.T) {
+	var p *kopf.Patch
+	called := false
+	kopf.Transform(p, func(c *struct{}) { called = c != nil })
+	if !called {
+		t.Error("it is not called")
+	}
+}

@@ -39,12 +39,19 @@ func (c *cycle) apply(ctx context.Context, batch *queueing.Batch, delays []time.
 			return nil, err
 		}
 	}
+	transforms := c.patch.Fns()
 	c.collect()
 	changed := false
 	if !c.patch.Empty() {
 		var err error
 		if changed, err = c.send(ctx, c.patch); err != nil {
 			return nil, err
+		}
+		c.memory.untransformed = nil
+		if c.postponed {
+			// Those of handlers, which are not called again for them. The finalizer's are not
+			// among them: it is decided on anew.
+			c.memory.untransformed = transforms
 		}
 	}
 	look, looking := shortest(c.recheck)
@@ -113,7 +120,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 		return true, nil
 	case result.Remaining != nil:
 		c.logger.Debug("Patching was postponed: the object has changed meanwhile.")
-		changed = true
+		changed, c.postponed = true, true
 	case c.release && made != nil && made.Deleting:
 		// The object is gone, unless others hold it: no version of it is to be waited for.
 		c.memory.released, c.memory.wrote = true, ""

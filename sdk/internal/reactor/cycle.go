@@ -35,12 +35,13 @@ type cycle struct {
 	progress progress.Storage // for this cycle, as the next
 	diffbase diffbase.Storage
 
-	cause    *handler.Cause // of state-tracking handlers; always set
-	changing bool           // the cause is of interest to them
-	hurry    bool           // delayed handlers are due now
-	finished bool           // nothing is left to do about the cause
-	release  bool           // the finalizer is being removed
-	inside   bool           // a handler runs
+	cause     *handler.Cause // of state-tracking handlers; always set
+	changing  bool           // the cause is of interest to them
+	hurry     bool           // delayed handlers are due now
+	finished  bool           // nothing is left to do about the cause
+	postponed bool           // the transformations could not be applied, as the object has changed
+	release   bool           // the finalizer is being removed
+	inside    bool           // a handler runs
 
 	recheck []time.Duration // when to look again after daemons that take their time to end
 }
@@ -67,6 +68,9 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 	}
 	defer c.object.Forget()
 	c.bind(ctx)
+	for _, transform := range memory.untransformed {
+		c.patch.AddFn(transform)
+	}
 
 	if left := memory.asleep.Sub(c.now()); left > 0 {
 		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()))
@@ -142,11 +146,11 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		handled = false
 	case needed && !blocked && !deleting:
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.")
-		finalizer.Block(c.patch, c.settings.Finalizer)
+		finalizer.Block(c.marks, c.settings.Finalizer)
 		handled = false
 	case !needed && blocked:
 		c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")
-		finalizer.Allow(c.patch, c.settings.Finalizer)
+		finalizer.Allow(c.marks, c.settings.Finalizer)
 		c.release, handled = true, false
 	}
 	c.recheck = c.spawn()
@@ -183,7 +187,7 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 // allow lets the object go when all handlers are done with it.
 func (c *cycle) allow() {
 	c.logger.Debug("Removing the finalizer, thus allowing the actual deletion.")
-	finalizer.Allow(c.patch, c.settings.Finalizer)
+	finalizer.Allow(c.marks, c.settings.Finalizer)
 	c.release = true
 }
 

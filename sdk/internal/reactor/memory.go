@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -31,6 +32,10 @@ type memory struct {
 	// released tells that the object is being deleted and that the finalizer was taken off:
 	// versions that still have it are old.
 	released bool
+
+	// untransformed are what handlers want to be changed in the newest version of the object,
+	// and what could not be, as the object had changed meanwhile.
+	untransformed []patch.Fn
 
 	unwritten unwritten // marks that the object has no room for
 
