@@ -11,9 +11,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 )
 
-// DaemonRun is the request of [Daemon]. Its methods look at the object as it is
-// now: what they return is a snapshot, so call them again rather than keep it. They are
-// safe for concurrent use.
+// DaemonRun is the request of [Daemon]: one run of it. Its methods look at the object as
+// it is now: what they return is a snapshot, so call them again rather than keep it. They
+// are safe for concurrent use. See the chapters "Daemons" and "Arguments" of Kopf's
+// documentation.
 //
 // A daemon ends in two steps. First it is asked to: [DaemonRun.Stopping] closes and
 // [DaemonRun.Sleep] returns false. After [CancellationBackoff], by default at once,
@@ -35,8 +36,9 @@ type DaemonRun[T any] struct {
 	last lastGood[T]
 }
 
-// Object returns the newest version of the object that decodes into T. A newer
-// one that does not is logged and passed over.
+// Object returns the newest version of the object that decodes into T; if none ever did,
+// the daemon is not started. A newer one that does not is logged and passed over. Do not
+// modify it: callers that see the same version share it.
 func (d *DaemonRun[T]) Object() *T {
 	object, err := d.last.of(d.task)
 	if err != nil {
@@ -67,7 +69,9 @@ func (d *DaemonRun[T]) strings(stanza string) map[string]string {
 	return stringsAt(tree, stanza)
 }
 
-// Changed returns a channel that closes when the object is newer than it is now.
+// Changed returns a channel that closes when the object is newer than it is now: get
+// it before you look at the object, so that no change is missed. In a request made by hand
+// it is nil.
 func (d *DaemonRun[T]) Changed() <-chan struct{} {
 	if d.task == nil {
 		return nil
@@ -75,7 +79,8 @@ func (d *DaemonRun[T]) Changed() <-chan struct{} {
 	return d.task.Newer()
 }
 
-// Stopping returns a channel that closes when the daemon should finish.
+// Stopping returns a channel that closes when the daemon should finish. In a request
+// made by hand it is nil.
 func (d *DaemonRun[T]) Stopping() <-chan struct{} {
 	if d.task == nil {
 		return nil
@@ -96,7 +101,8 @@ func (d *DaemonRun[T]) Sleep(duration time.Duration) bool {
 	return d.task.Sleep(duration)
 }
 
-// StopReason tells why the daemon should finish, or 0 if it should not yet.
+// StopReason tells why the daemon should finish, or 0 if it should not yet. There may be
+// several reasons, and more of them later.
 func (d *DaemonRun[T]) StopReason() StopReason {
 	if d.task == nil {
 		return 0
@@ -104,7 +110,9 @@ func (d *DaemonRun[T]) StopReason() StopReason {
 	return d.task.Reason()
 }
 
-// Apply sends what is in the Patch, and empties it, while the daemon goes on.
+// Apply sends what is in the Patch, and empties it, while the daemon goes on. The error
+// is that of the request; what could not be sent stays in the Patch and goes with the next
+// one. An object that is gone is no error.
 func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	if d.send == nil {
 		return nil
@@ -114,32 +122,35 @@ func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 
 func (d *DaemonRun[T]) owner() *Object { return d.Body() }
 
-// A StopReason is a set of reasons for a daemon to finish. It is the cause of the
-// cancellation of the daemon's context: see [context.Cause].
+// A StopReason is a set of reasons for a daemon to finish: ask with its method Has. It is
+// an error, since it is the cause of the cancellation of the daemon's context: see
+// [context.Cause].
 type StopReason = background.Reason
 
 // The reasons to finish.
 const (
 	StopFiltersMismatch = background.FiltersMismatch // the object no longer matches the filters
-	StopResourceDeleted = background.ResourceDeleted
-	StopOperatorPausing = background.OperatorPausing
-	StopOperatorExiting = background.OperatorExiting
+	StopResourceDeleted = background.ResourceDeleted // the object is being deleted, or is gone
+	StopOperatorPausing = background.OperatorPausing // the operator is not to handle objects for a while
+	StopOperatorExiting = background.OperatorExiting // the operator ends
 )
 
 // TimerTick is the request of [Timer]: one tick, with the object as it was when
-// the tick began.
+// the tick began. The attempts are those of this tick. See the chapters "Timers" and
+// "Arguments" of Kopf's documentation.
 type TimerTick[T any] struct {
 	Request
 	Attempt
 
-	Object *T
+	Object *T  // the handler's own copy; a tick whose object does not decode fails for good
 	Result any // as in [Change]
 }
 
 // Daemon runs fn in the background for as long as the object exists and matches
 // the filters. A daemon that returns nil is not started again while the operator
-// runs; to restart it, return [Temporaryf]. See the chapter "Daemons" of Kopf's
-// documentation.
+// runs; to restart it, return [Temporaryf]. Other errors are as with all handlers, but its
+// attempts are counted in memory: a restarted operator counts anew. See the chapter
+// "Daemons" of Kopf's documentation.
 //
 // The object is kept from vanishing until its daemons are done.
 func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *DaemonRun[T]) error, opts ...DaemonOption) {
@@ -148,8 +159,8 @@ func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *Dae
 
 // Timer calls fn again and again for as long as the object exists and matches the
 // filters. It needs [Interval], [Idle] or both. A tick that fails is tried again by the
-// rules of its error, and never overlaps with another. See the chapter "Timers" of Kopf's
-// documentation.
+// rules of its error, and never overlaps with another; one that has failed for good is
+// followed by the next. See the chapter "Timers" of Kopf's documentation.
 func Timer[T any](r *Registry, resource Selector, fn func(context.Context, *TimerTick[T]) error, opts ...TimerOption) {
 	c := applyAll(opts, TimerOption.timer)
 	if c.Handler.Interval == nil && c.Handler.Idle == nil {

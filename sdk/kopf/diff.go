@@ -20,7 +20,7 @@ type DiffItem struct {
 }
 
 // Keys returns the elements of the path: the name of a label, for example, with no
-// brackets around it.
+// brackets around it. There are none for the whole object, or the field itself.
 func (i DiffItem) Keys() []string {
 	keys, err := fieldpath.Parse(i.Path)
 	if err != nil {

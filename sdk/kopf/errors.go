@@ -13,7 +13,7 @@ import (
 // through wrapping. See the chapter "Error handling" of Kopf's documentation.
 type PermanentError struct{ Err error }
 
-// Permanentf formats a [PermanentError] as [fmt.Errorf] does, %w included.
+// Permanentf returns a [PermanentError], formatted as [fmt.Errorf] does, %w included.
 func Permanentf(format string, args ...any) error {
 	return PermanentError{fmt.Errorf(format, args...)}
 }
@@ -27,14 +27,17 @@ func (e PermanentError) Unwrap() error { return e.Err }
 // KopfPermanent marks the error for the engine, which knows it by this method.
 func (e PermanentError) KopfPermanent() {}
 
-// TemporaryError says to try again after a delay; with none, at once. It is found
-// through wrapping, and is temporary whatever the [ErrorsMode].
+// TemporaryError says to try again after a delay; at once if it is zero. It is found
+// through wrapping, and is temporary whatever the [ErrorsMode]; the limits of [Retries] and
+// [Timeout] count. Of several such errors in a chain, permanent or temporary, the outermost
+// decides. See the chapter "Error handling" of Kopf's documentation.
 type TemporaryError struct {
 	Err   error
 	Delay time.Duration
 }
 
-// Temporaryf formats a [TemporaryError] as [fmt.Errorf] does, %w included.
+// Temporaryf returns a [TemporaryError] with the delay, formatted as [fmt.Errorf] does,
+// %w included.
 func Temporaryf(delay time.Duration, format string, args ...any) error {
 	return TemporaryError{fmt.Errorf(format, args...), delay}
 }
@@ -50,7 +53,7 @@ func (e TemporaryError) KopfDelay() (time.Duration, bool) { return e.Delay, true
 
 var (
 	// ErrTimeout is in the error of a handler that took longer than its [Timeout],
-	// and the cause of the cancellation of its context.
+	// and the cause of the end of its context: see [context.Cause].
 	ErrTimeout = outcome.ErrTimeout
 	// ErrRetries is in the error of a handler that was tried as often as its
 	// [Retries] allow.
@@ -58,7 +61,8 @@ var (
 	// ErrRegistration is in the error of [Operator.Run] when there are mistakes
 	// in the registrations.
 	ErrRegistration = errors.New("mistakes in the registration of handlers")
-	// ErrLogin is in the error of an operator that has no valid credentials.
+	// ErrLogin is in the error of [Operator.Run] when there are no credentials, or none
+	// that make sense.
 	ErrLogin = errors.New("cannot log in to the cluster")
 )
 

@@ -11,13 +11,14 @@ import (
 )
 
 // Labels is a filter by labels. A value is a string, [Present], [Absent], or [Where]
-// of a func(string) bool. See the chapter "Filtering" of Kopf's documentation for
-// all filters.
+// of a func(string) bool; anything else is a mistake in the registration. All labels must
+// match. A second Labels of a handler replaces the first. See the chapter "Filtering" of
+// Kopf's documentation for all filters.
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
 type Labels map[string]any
 
-// Annotations is a filter by annotations, with the values of [Labels].
+// Annotations is a filter by annotations, with the values and the rules of [Labels].
 type Annotations map[string]any
 
 // Field is a filter by a field: it must be there, unless [Value] says otherwise;
@@ -44,19 +45,21 @@ func (c *config) fieldOf(notation string, path fieldpath.Path, err error) {
 	c.Field = path
 }
 
-// Value is the value that the [Field] must have: anything that json can encode,
-// [Present], [Absent], or [Where]. For updates, either the old or the new value
-// must match.
+// Value is the value that the [Field] must have: anything that json can encode, but not
+// null, [Present], [Absent], or [Where]. For updates, either the old or the new value
+// must match. The default is Present.
 func Value(want any) FilterOption {
 	return option(func(c *config) { c.Value = c.criterion("Value", want) })
 }
 
-// From is the value that the [Field] had before the update, as in [Value].
+// From is the value that the [Field] had before the update, as in [Value], which it
+// excludes. The default is any, or none.
 func From(want any) UpdateOption {
 	return option(func(c *config) { c.Old = c.criterion("From", want) })
 }
 
-// To is the value that the [Field] has after the update, as in [Value].
+// To is the value that the [Field] has after the update, as in [Value], which it
+// excludes. The default is any, or none.
 func To(want any) UpdateOption {
 	return option(func(c *config) { c.New = c.criterion("To", want) })
 }
@@ -72,7 +75,7 @@ var (
 )
 
 // Where accepts the values that decode into V and that f accepts. An absent value
-// is the zero V.
+// is the zero V. It is called by many goroutines at the same time.
 func Where[V any](f func(V) bool) Criterion {
 	return Criterion{filter.Func(funcName(f), func(value any, _ bool) bool {
 		var v V
@@ -103,7 +106,9 @@ func (c *config) criterion(name string, want any) *filter.Criterion {
 //	kopf.When(func(r *kopf.Request) bool { return r.Namespace != "default" })
 //
 // It must not modify what it is given, and should have no effects: it is called more
-// often than the handler. An object that does not decode into A does not match.
+// often than the handler, and by many goroutines at the same time. An object that does not
+// decode into A does not match. The request is as known before a handler is chosen: its Patch
+// and Recorder are nil, its Logger is silent, and nothing is attempted yet.
 func When[A any](f func(*A) bool) FilterOption {
 	return option(func(c *config) {
 		c.whens = append(c.whens, when{
@@ -120,10 +125,11 @@ func When[A any](f func(*A) bool) FilterOption {
 	})
 }
 
-// Not is true where f is false.
+// Not is true where f is false: for [When] and [Where], as the following.
 func Not[A any](f func(A) bool) func(A) bool { return func(a A) bool { return !f(a) } }
 
-// All is true where all of fs are.
+// All is true where all of fs are, and where there are none. The first that is false
+// is the last that is called.
 func All[A any](fs ...func(A) bool) func(A) bool {
 	return func(a A) bool {
 		for _, f := range fs {
@@ -135,7 +141,8 @@ func All[A any](fs ...func(A) bool) func(A) bool {
 	}
 }
 
-// Any is true where at least one of fs is.
+// Any is true where at least one of fs is. The first that is true is the last that is
+// called.
 func Any[A any](fs ...func(A) bool) func(A) bool {
 	return func(a A) bool {
 		for _, f := range fs {

@@ -12,7 +12,7 @@ import (
 )
 
 // An Owner is what children can be made of: any request about an object, or an
-// *[Object]; see [ObjectOf] for all others.
+// *[Object]; see [ObjectOf] for all others. One with no metadata is a mistake, as below.
 type Owner interface{ owner() *Object }
 
 // Adopt makes objs children of the owner before they are created: in its namespace,
@@ -32,7 +32,8 @@ func Adopt(objs any, owner Owner, opts ...HierarchyOption) {
 	})
 }
 
-// AddLabels adds labels.
+// AddLabels adds labels. Those that are there already stay as they are, unless [Forced];
+// with [Nested], objects inside are labelled, too.
 func AddLabels(objs any, labels map[string]string, opts ...HierarchyOption) {
 	values := make(map[string]any, len(labels))
 	for name, value := range labels {
@@ -43,7 +44,9 @@ func AddLabels(objs any, labels map[string]string, opts ...HierarchyOption) {
 	})
 }
 
-// HarmonizeNaming names objs after a name, with a random suffix unless [Strict].
+// HarmonizeNaming names objs after a name: with a suffix that the server chooses
+// (metadata.generateName) unless [Strict]. An object that has a name keeps it, unless
+// [Forced]. An empty name is a mistake, as in [Adopt].
 func HarmonizeNaming(objs any, name string, opts ...HierarchyOption) {
 	relate("HarmonizeNaming", objs, opts, func(objs any, o hierarchy.Options) error {
 		if name == "" {
@@ -54,7 +57,7 @@ func HarmonizeNaming(objs any, name string, opts ...HierarchyOption) {
 }
 
 // AdjustNamespace puts objs into a namespace; the empty one is for cluster-scoped
-// objects.
+// objects. An object that has a namespace keeps it, unless [Forced].
 func AdjustNamespace(objs any, namespace string, opts ...HierarchyOption) {
 	relate("AdjustNamespace", objs, opts, func(objs any, o hierarchy.Options) error {
 		if namespace == "" {
@@ -76,7 +79,8 @@ func AppendOwnerReference(objs any, owner Owner, opts ...HierarchyOption) {
 	})
 }
 
-// RemoveOwnerReference undoes [AppendOwnerReference].
+// RemoveOwnerReference undoes [AppendOwnerReference]. Objects that do not have the owner
+// are left alone.
 func RemoveOwnerReference(objs any, owner Owner) {
 	relate("RemoveOwnerReference", objs, nil, func(objs any, _ hierarchy.Options) error {
 		body, err := treeOfOwner(owner)

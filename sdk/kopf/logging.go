@@ -7,7 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
 )
 
-// LogOptions is how logs look. See the chapter "Configuration" of Kopf's documentation.
+// LogOptions is how logs look. The zero value of each means its default. See the chapter
+// "Configuration" of Kopf's documentation.
 type LogOptions struct {
 	Level    slog.Leveler // the least to log; Info
 	Format   string       // "full", "plain" or "json"; "full"

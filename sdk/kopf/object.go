@@ -37,7 +37,8 @@ func objectOfTree(tree map[string]any) *Object {
 }
 
 // ObjectOf returns a view of anything that json encodes as an object: a typed API
-// object, an unstructured one, a map.
+// object, an unstructured one, a map. The view does not change with it. The error tells what
+// does not encode, or is no object.
 func ObjectOf(v any) (*Object, error) {
 	if o, ok := v.(*Object); ok {
 		return o, nil

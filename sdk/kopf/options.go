@@ -61,9 +61,10 @@ type BackgroundOption interface {
 	TimerOption
 }
 
-// ID sets the handler's id, by which its progress is stored and its result shown.
-// The default is the name of the function or method; a function literal has no
-// name that lasts, and must have an ID.
+// ID sets the handler's id, by which its progress is stored and its result shown. A field
+// is put behind it: "resize/spec.size". The default is the name of the function or method;
+// a function literal has no name that lasts, and must have an ID. An empty one is a mistake
+// in the registration.
 func ID(id string) Option {
 	return option(func(c *config) {
 		c.id = id
@@ -78,7 +79,7 @@ func ID(id string) Option {
 func Param(value any) Option { return option(func(c *config) { c.Param = value }) }
 
 // An ErrorsMode tells what to do about errors that are neither temporary nor
-// permanent by themselves. It is an option. See the chapter "Error handling" of Kopf's
+// permanent by themselves, panics included. It is an option. See the chapter "Error handling" of Kopf's
 // documentation for it and the limits below.
 type ErrorsMode int
 
@@ -89,8 +90,9 @@ const (
 	ErrorsIgnored                     // log and regard as success
 )
 
-// Retries limits how often a handler is called, the first time included. The
-// default is no limit.
+// Retries limits how often a handler is called for one change, the first time included,
+// across restarts. When the last call fails, the handler has failed for good, with
+// [ErrRetries]. The default is no limit; less than one is a mistake in the registration.
 func Retries(n int) RetryOption {
 	return option(func(c *config) {
 		c.Retries = &n
@@ -101,13 +103,15 @@ func Retries(n int) RetryOption {
 }
 
 // Backoff sets the delay after an error that names none. The default is
-// [Settings.Execution.DefaultBackoff], a minute.
+// [Settings.Execution.DefaultBackoff], a minute. Here and below, a negative duration, and one
+// so short that a unit must have been forgotten, is a mistake in the registration.
 func Backoff(d time.Duration) RetryOption {
 	return option(func(c *config) { c.Backoff = c.duration("Backoff", d) })
 }
 
 // Timeout limits the time since the first attempt, all attempts and delays
-// included. The handler's context ends with it. The default is no limit.
+// included. The handler's context ends with it, and when the next attempt would come too
+// late, the handler has failed for good, with [ErrTimeout]. The default is no limit.
 func Timeout(d time.Duration) RetryOption {
 	return option(func(c *config) { c.Timeout = c.duration("Timeout", d) })
 }
@@ -129,13 +133,16 @@ func Reasons(reasons ...Reason) UpdateOption {
 	})
 }
 
-// Optional says that a deletion may go on without the handler.
+// Optional says that a deletion may go on without the handler: it does not make the
+// operator put its finalizer on objects. See the chapter "Handlers" of Kopf's documentation.
 func Optional() DeleteOption { return option(func(c *config) { c.Optional = true }) }
 
-// Deleted says to resume also objects that are being deleted.
+// Deleted says to resume also objects that are being deleted; otherwise nothing is
+// started for what is on its way out. See the chapter "Handlers" of Kopf's documentation.
 func Deleted() ResumeOption { return option(func(c *config) { c.Deleted = true }) }
 
-// Interval sets the time from the end of a tick to the next one.
+// Interval sets the time from the end of a tick that has succeeded, or failed for good, to
+// the next one. There is none by default; zero is a mistake in the registration.
 func Interval(d time.Duration) TimerOption {
 	return option(func(c *config) {
 		c.Handler.Interval = c.duration("Interval", d)
@@ -145,16 +152,19 @@ func Interval(d time.Duration) TimerOption {
 	})
 }
 
-// Sharp measures the interval from the start of a tick. Ticks that would be late are
+// Sharp measures the [Interval] from the start of a tick. Ticks that would be late are
 // skipped.
 func Sharp() TimerOption { return option(func(c *config) { c.Handler.Sharp = true }) }
 
-// Idle says to tick only when the object has not changed for a time.
+// Idle says to tick only when the object has not changed in what matters, which its
+// appearance is too, for a time. With no [Interval], there is one tick until the object
+// changes again. There is none by default.
 func Idle(d time.Duration) TimerOption {
 	return option(func(c *config) { c.Handler.Idle = c.duration("Idle", d) })
 }
 
-// InitialDelay postpones the start of a daemon or the first tick of a timer.
+// InitialDelay postpones the start of a daemon or the first tick of a timer, once for
+// each object and each life of the operator. The default is none.
 func InitialDelay(d time.Duration) BackgroundOption {
 	return option(func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
 }

@@ -11,8 +11,10 @@ import (
 // A Recorder posts Kubernetes events, those of "kubectl describe", in the background
 // and as [Settings.Posting] allows. Events about events are not posted. Repeated events are
 // counted, not repeated; when there are too many, some are dropped, which is logged. A nil
-// Recorder, as in a request made by hand, posts nothing. See the chapter "Events" of Kopf's
-// documentation.
+// Recorder, as in a request made by hand, posts nothing. It is safe for concurrent use. See
+// the chapter "Events" of Kopf's documentation.
+//
+// The reason is one word. Of the message, at most 1,024 bytes are posted.
 type Recorder struct{ engine *reactor.Recorder }
 
 // The types of events beyond those that Kubernetes knows are as other operators of this
@@ -49,7 +51,7 @@ func (rec *Recorder) record(level slog.Level, eventType, reason, message string)
 }
 
 // For returns a recorder of events about other objects: those that [Adopt] takes, or
-// *[Object].
+// *[Object]. Anything else is a mistake in the program: a panic.
 func (rec *Recorder) For(objs ...any) *Recorder {
 	refs, err := refsOf(objs)
 	if err != nil {

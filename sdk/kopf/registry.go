@@ -28,9 +28,9 @@ func (r *Registry) Handlers() []Handler { return append([]Handler(nil), r.handle
 // An operator does not start with any.
 func (r *Registry) Err() error { return errors.Join(r.errs...) }
 
-// Handler describes a registered handler.
+// Handler describes a registered handler: see [Registry.Handlers].
 type Handler struct {
-	ID       string
+	ID       string // with the field, if it has one: "resize/spec.size"
 	Kind     string // "create", "field", "event", ...
 	Selector Selector
 	Source   string // file:line of the registration

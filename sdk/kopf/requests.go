@@ -41,14 +41,17 @@ type Request struct {
 
 func (r *Request) owner() *Object { return r.Body }
 
-// Attempt tells how often and for how long a handler has been tried.
+// Attempt tells how often and for how long a handler has been tried, across restarts of
+// the operator. It is embedded in the requests of handlers that are tried again. See the
+// chapter "Arguments" of Kopf's documentation.
 type Attempt struct {
 	Retry   int           // 0 in the first attempt
 	Started time.Time     // of the first attempt
 	Runtime time.Duration // since the first attempt
 }
 
-// Change is the request of [OnCreate], [OnUpdate], [OnDelete] and [OnResume].
+// Change is the request of [OnCreate], [OnUpdate], [OnDelete] and [OnResume]. See the
+// chapter "Arguments" of Kopf's documentation for it and the other requests.
 type Change[T any] struct {
 	Request
 	Attempt

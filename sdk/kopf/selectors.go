@@ -41,6 +41,10 @@ type Selector struct {
 //	Resource("v1", "pods")                     // of the core API
 //	Resource("kopf.dev/v1", kopf.Everything)
 //	Resource("kex")                            // in whatever group: for prototypes
+//
+// A name that several resources have, of several groups, selects none of them, with a
+// warning in the log; the core API has precedence. Words that make no sense are reported with
+// the registration: see [Registry.Err].
 func Resource(groupVersionName ...string) Selector {
 	s, err := resource.Parse(groupVersionName...)
 	if err != nil {
@@ -82,7 +86,7 @@ func quotedList(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// ResourceInfo is one kind of resource that the cluster serves.
+// ResourceInfo is one kind of resource that the cluster serves, as the cluster tells of it.
 type ResourceInfo struct {
 	schema.GroupVersionResource // Resource is the plural name
 

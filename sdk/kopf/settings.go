@@ -61,7 +61,7 @@ type Settings struct {
 		RequestTimeout    time.Duration           // of one attempt; 5m
 		ConnectTimeout    time.Duration           // of its TCP handshake; within RequestTimeout
 		ErrorBackoffs     iter.Seq[time.Duration] // between attempts; Fibonacci, 1s to 21s
-		EnforceRetryAfter bool                    // wait at least as long as the server says
+		EnforceRetryAfter bool                    // wait as the server says even if that is shorter; else the longer of the two
 	}
 
 	// Persistence is about what is stored on the objects.

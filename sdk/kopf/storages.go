@@ -7,7 +7,8 @@ import (
 
 // A ProgressStorage stores how far the handlers of an object are. To store on the
 // object, it writes to the patch; to store elsewhere, it does so at once. Package
-// storage has the usual ones. It is used by many goroutines at the same time. See the
+// storage has the usual ones. It is used by many goroutines at the same time. With an
+// error, the object is left alone for a while: see [Settings.Queueing].ErrorDelays. See the
 // chapter "Continuity" of Kopf's documentation.
 type ProgressStorage interface {
 	// Fetch returns the record of a handler; nil if there is none.
@@ -28,7 +29,8 @@ type ProgressStorage interface {
 	Clean(essence map[string]any)
 }
 
-// ProgressRecord is how far a handler is.
+// ProgressRecord is how far a handler is: what a [ProgressStorage] stores. Times are in
+// UTC, to the microsecond.
 type ProgressRecord struct {
 	Started time.Time // when the handler was selected for the first time
 	Stopped time.Time // when it succeeded or failed for good; zero before
@@ -43,7 +45,8 @@ type ProgressRecord struct {
 
 // A DiffBaseStorage stores the essence of an object as it was last handled, to tell
 // what has changed since. Package storage has the usual ones. It is used by many
-// goroutines at the same time. See the chapter "Continuity" of Kopf's documentation.
+// goroutines at the same time, and its errors are as those of a [ProgressStorage]. See the
+// chapter "Continuity" of Kopf's documentation.
 type DiffBaseStorage interface {
 	// Essence returns what matters of the object. The framework has taken out the
 	// status, except for the fields that handlers ask for, and the system fields. The

@@ -31,8 +31,11 @@ func (d *directly) run(ctx context.Context) error {
 // Sub adds a sub-handler to the handler that is running: it is retried, timed
 // and remembered on its own as "handler/id". Sub-handlers run when the handler
 // returns nil, and the handler is called again until all of them are done; so a
-// handler with sub-handlers should do nothing but add them. A mistake in the options is
-// a panic, which in a handler is an error as any other.
+// handler with sub-handlers should do nothing but add them. A mistake in the options, or
+// an id that there is already, is a panic, which in a handler is an error as any other. Not
+// safe for concurrent use. See the chapter "Handlers" of Kopf's documentation.
+//
+// In a request made by hand, [Change.Execute] calls the sub-handlers one after another.
 func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, opts ...UpdateOption) {
 	if c.subs == nil {
 		c.direct = append(c.direct, func(ctx context.Context) error { return fn(ctx, c) })
@@ -41,8 +44,9 @@ func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, o
 	c.subs.add(id, fn, callChange(fn), opts)
 }
 
-// Execute runs the sub-handlers added so far, instead of after the handler. Its
-// error tells that some are not done yet: return it.
+// Execute runs the sub-handlers added so far that are due, instead of after the handler.
+// Its error tells that some are not done yet: return it. It is nil when all have succeeded or
+// failed for good.
 func (c *Change[T]) Execute(ctx context.Context) error {
 	if c.subs == nil {
 		return c.direct.run(ctx)

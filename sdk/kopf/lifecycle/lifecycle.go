@@ -1,5 +1,6 @@
 // Package lifecycle has choices of which handlers to run in a cycle, to be set as
-// Settings.Execution.Lifecycle. See the chapter "Handlers" of Kopf's documentation.
+// Settings.Execution.Lifecycle. All are safe for concurrent use. See the chapter
+// "Configuration" of Kopf's documentation.
 package lifecycle
 
 import (

@@ -1,6 +1,8 @@
 // Package storage has the places where an operator can store its marks on objects,
 // to be set as Settings.Persistence. The zero value of each is usable, and compatible
-// with Kopf for Python. See the chapter "Continuity" of Kopf's documentation.
+// with Kopf for Python; the comments of fields tell their defaults. All are safe for
+// concurrent use. A field whose notation is malformed is a panic at the start. See the
+// chapters "Continuity" and "Configuration" of Kopf's documentation.
 package storage
 
 import (
