@@ -32,6 +32,8 @@ func (c *cycle) await(ctx context.Context, batch *queueing.Batch) (bool, error) 
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
+		case <-c.stopping:
+			return false, nil // the next operator decides
 		case <-batch.Pressure():
 			if noticed {
 				c.logger.Debug(fmt.Sprintf("A newer version than %s has come after %s.", c.object.ResourceVersion, c.now().Sub(began)))

@@ -54,7 +54,8 @@ type operator struct {
 	// background is for what goes on beside the objects: it has the values of the context, but
 	// not its end.
 	background context.Context
-	stragglers sync.WaitGroup // daemons of objects that are not handled any more
+	stopping   <-chan struct{} // closes when the operator is to end
+	stragglers sync.WaitGroup  // daemons of objects that are not handled any more
 
 	paused  atomic.Bool   // nothing is to be handled
 	changed chan struct{} // signals to the observer
@@ -65,7 +66,7 @@ func Run(ctx context.Context, config Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	o := &operator{config: config, settings: config.Settings, now: time.Now, changed: make(chan struct{}, 1)}
-	o.background = context.WithoutCancel(ctx)
+	o.background, o.stopping = context.WithoutCancel(ctx), ctx.Done()
 	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, stop, in) })
 	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
 	o.reporter = newReporter(hub, config.Registry)
