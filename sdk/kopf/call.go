@@ -115,7 +115,7 @@ func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 			r := requestOf(call.Cause, call)
 			d := &DaemonRun[T]{
 				Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
-				Patch: r.Patch, Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param,
+				Patch: &Patch{patch: call.Patch, live: func() *Object { return objectOfTask(task.Task) }}, Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param,
 				Attempt: attemptOf(call), task: task.Task, send: task.Apply,
 			}
 			if _, err := d.last.of(d.task); err != nil {

@@ -23,7 +23,7 @@ type DaemonRun[T any] struct {
 	Resource        ResourceInfo
 	Namespace, Name string
 	UID             types.UID
-	Patch           *Patch // sent when the daemon returns, or by [DaemonRun.Apply]
+	Patch           *Patch // sent when the daemon returns, also with an error, or by [DaemonRun.Apply]
 	Memo            *Memo
 	Logger          *slog.Logger
 	Recorder        *Recorder
@@ -52,7 +52,7 @@ func (d *DaemonRun[T]) Body() *Object {
 	if d.task == nil {
 		return nil
 	}
-	return objectOfWire(d.task.Live())
+	return objectOfTask(d.task)
 }
 
 // Labels returns the object's current labels.
@@ -112,7 +112,7 @@ func (d *DaemonRun[T]) StopReason() StopReason {
 
 // Apply sends what is in the Patch, and empties it, while the daemon goes on. The error
 // is that of the request; what could not be sent stays in the Patch and goes with the next
-// one. An object that is gone is no error.
+// one. An object that is gone is no error. Afterwards, [DaemonRun.Object] has the changes.
 func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	if d.send == nil {
 		return nil
@@ -159,8 +159,8 @@ func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *Dae
 
 // Timer calls fn again and again for as long as the object exists and matches the
 // filters. It needs [Interval], [Idle] or both. A tick that fails is tried again by the
-// rules of its error, and never overlaps with another; one that has failed for good is
-// followed by the next. See the chapter "Timers" of Kopf's documentation.
+// rules of its error; one that fails for good is the last of its object. Ticks never
+// overlap. See the chapter "Timers" of Kopf's documentation.
 func Timer[T any](r *Registry, resource Selector, fn func(context.Context, *TimerTick[T]) error, opts ...TimerOption) {
 	c := applyAll(opts, TimerOption.timer)
 	if c.Handler.Interval == nil && c.Handler.Idle == nil {

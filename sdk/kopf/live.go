@@ -22,6 +22,9 @@ func (l *lastGood[T]) of(task *background.Task) (*T, error) {
 	if task == nil {
 		return l.object, nil
 	}
+	if view, ok := any(objectOfTask(task)).(*T); ok {
+		return view, nil // nothing to decode, nothing to keep
+	}
 	live := task.Live()
 	if live == l.tried {
 		return l.object, nil
@@ -34,3 +37,7 @@ func (l *lastGood[T]) of(task *background.Task) (*T, error) {
 	l.object = object
 	return object, nil
 }
+
+// objectOfTask returns the newest version, with a tree of its own: the task keeps the
+// version for long, and there may be thousands of them.
+func objectOfTask(task *background.Task) *Object { return objectOfWire(task.Live().Detached()) }

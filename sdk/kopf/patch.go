@@ -19,6 +19,7 @@ import (
 type Patch struct {
 	patch *patch.Patch
 	body  *Object
+	live  func() *Object // of a daemon, instead of the body
 }
 
 // NewPatch returns an empty patch of an object, for tests of handlers. The object
@@ -61,7 +62,7 @@ func (p *Patch) MarshalJSON() ([]byte, error) {
 }
 
 // Edit adds to a patch what f changes in a copy of the object. The copy has the
-// earlier changes of the patch. Fields that T does not have are kept as they are;
+// earlier changes of the patch; that of a daemon is of the object as it is now. Fields that T does not have are kept as they are;
 // a list is replaced as a whole.
 //
 //	kopf.Edit(c.Patch, func(claim *Claim) { claim.Status.Phase = "Bound" })
@@ -78,7 +79,11 @@ func Edit[T any](p *Patch, f func(*T)) {
 }
 
 func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
-	body, err := p.body.contents()
+	base := p.body
+	if p.live != nil {
+		base = p.live()
+	}
+	body, err := base.contents()
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type scene struct {
 	began time.Time
 	fn    func(ctx context.Context, task *Task, retries int) error
 
+	closed bool // nothing may start
+
 	mu    sync.Mutex
 	calls []string
 	ends  int
@@ -40,6 +42,8 @@ func (s *scene) note(format string, args ...any) {
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, fmt.Sprintf("%gs ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
 }
+
+func (s *scene) MayStart() bool { return !s.closed }
 
 func (s *scene) Attempt(ctx context.Context, task *Task, retries int, started time.Time) outcome.Outcome {
 	s.note("%s retry=%d", task.Handler.ID, retries)
@@ -89,6 +93,12 @@ func seconds(n float64) *time.Duration {
 func daemon(id string) *handler.Handler { return &handler.Handler{ID: id, Family: handler.Daemon} }
 
 func timer(id string) *handler.Handler { return &handler.Handler{ID: id, Family: handler.Timer} }
+
+// permanent is an error that is not to be tried again.
+type permanent struct{}
+
+func (*permanent) Error() string  { return "never again" }
+func (*permanent) KopfPermanent() {}
 
 // untilStopped is a daemon that does as it is asked.
 func untilStopped(_ context.Context, task *Task, _ int) error {
@@ -272,6 +282,31 @@ func TestTimers(t *testing.T) {
 		"an idle timer with no interval ticks once for each change": {
 			func(h *handler.Handler) { h.Idle = seconds(8) }, fine,
 			[]string{"8s t retry=0"},
+		},
+		"a permanent error ends the timer": {
+			func(h *handler.Handler) { h.Interval = seconds(2) },
+			func(_ context.Context, _ *Task, retries int) error {
+				return &permanent{}
+			},
+			[]string{"0s t retry=0"},
+		},
+		"so do errors beyond its limits": {
+			func(h *handler.Handler) { h.Interval, h.Backoff, h.Retries = seconds(5), seconds(2), new(2) },
+			func(context.Context, *Task, int) error { return errors.New("oops") },
+			[]string{"0s t retry=0", "2s t retry=1"},
+		},
+		"errors that are ignored do not change the schedule": {
+			func(h *handler.Handler) {
+				h.Interval, h.Errors, h.ErrorsSet = seconds(10), outcome.ErrorsIgnored, true
+			},
+			func(context.Context, *Task, int) error { return errors.New("oops") },
+			[]string{"0s t retry=0", "10s t retry=0", "20s t retry=0"},
+		},
+		"all of it combined": {
+			func(h *handler.Handler) {
+				h.InitialDelay, h.Idle, h.Interval, h.Sharp = seconds(4), seconds(6), seconds(5), true
+			}, slow,
+			[]string{"6s t retry=0", "16s t retry=0", "26s t retry=0"},
 		},
 		"errors override the interval and keep their count": {
 			func(h *handler.Handler) { h.Interval, h.Backoff = seconds(20), seconds(2) },

@@ -15,6 +15,10 @@ import (
 // Host is what the operator does for the tasks. Its methods are called from the tasks'
 // goroutines.
 type Host interface {
+	// MayStart tells whether tasks may be started. It is asked right ahead of each start,
+	// with the group locked: who makes it false and then asks for the tasks knows them all.
+	MayStart() bool
+
 	// Attempt calls the handler of a task once. The attempts before this one, and the
 	// time of the first, are those since the last success.
 	Attempt(ctx context.Context, task *Task, retries int, started time.Time) outcome.Outcome
@@ -33,8 +37,8 @@ type Settings struct {
 	InstantExit time.Duration // how long to wait for tasks that end at once
 }
 
-// Group are the tasks of one object. Its methods may be called by one goroutine at a time,
-// which is the object's worker, except for those that say otherwise.
+// Group are the tasks of one object. It is safe for concurrent use; which tasks there
+// should be is for one goroutine at a time to say, which is the object's worker.
 type Group struct {
 	host     Host
 	settings Settings
@@ -46,7 +50,9 @@ type Group struct {
 	started int                 // tasks so far
 	retired map[string]struct{} // handlers that have ended by themselves: not to be started again
 	live    *wire.Object
+	wrote   string        // the version that a task has made, until it is seen
 	newer   chan struct{} // closed when there is a newer version
+	hurried chan struct{} // closed when failed tasks are to try again at once
 	changed time.Time     // when the essence of the object has changed last
 }
 
@@ -55,45 +61,8 @@ type Group struct {
 func NewGroup(ctx context.Context, host Host, settings Settings, logger *slog.Logger, object *wire.Object) *Group {
 	return &Group{
 		host: host, settings: settings, logger: logger, ctx: context.WithoutCancel(ctx),
-		tasks: map[string]*Task{}, live: object, newer: make(chan struct{}), changed: time.Now(),
+		tasks: map[string]*Task{}, live: object, newer: make(chan struct{}), hurried: make(chan struct{}), changed: time.Now(),
 	}
-}
-
-// Update shows the tasks a newer version of the object. If its essence has changed, idle
-// timers begin to wait anew.
-func (g *Group) Update(object *wire.Object, changed bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if changed {
-		g.changed = time.Now()
-	}
-	if object == g.live {
-		return
-	}
-	g.live = object
-	close(g.newer)
-	g.newer = make(chan struct{})
-}
-
-// Live returns the newest version of the object. It is safe for concurrent use.
-func (g *Group) Live() *wire.Object {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.live
-}
-
-// Newer returns a channel that closes when there is a newer version than now. It is safe
-// for concurrent use.
-func (g *Group) Newer() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.newer
-}
-
-func (g *Group) idleSince() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.changed
 }
 
 // Retired are the handlers that are not to be started again, since they have ended by
@@ -111,7 +80,7 @@ func (g *Group) Retired() map[string]struct{} {
 	return ids
 }
 
-// Tasks returns the tasks that have not ended yet. It is safe for concurrent use.
+// Tasks returns the tasks that have not ended yet.
 func (g *Group) Tasks() []*Task {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,126 +99,24 @@ func (g *Group) Adjust(handlers []*handler.Handler) []time.Duration {
 	for _, h := range handlers {
 		g.start(h)
 	}
-	var mismatching []*Task
+	var mismatching, ending []*Task
 	for _, t := range g.Tasks() {
-		if !slices.ContainsFunc(handlers, func(h *handler.Handler) bool { return h.ID == t.Handler.ID }) {
+		switch {
+		case !slices.ContainsFunc(handlers, func(h *handler.Handler) bool { return h.ID == t.Handler.ID }):
 			mismatching = append(mismatching, t)
+		case t.stopped():
+			// It matches again, but was told to end: what has begun is brought to an end.
+			ending = append(ending, t)
 		}
 	}
-	return g.stop(mismatching, FiltersMismatch)
-}
-
-// Stop asks all tasks to end. It returns when to look again after those that take their
-// time; none if all have ended or were abandoned. An abandoned task is not started again
-// before it has ended after all: there is never more than one of a handler.
-func (g *Group) Stop(reason Reason) []time.Duration { return g.stop(g.Tasks(), reason) }
-
-// Wait stops all tasks and waits until they have ended, as far as the patience of each
-// allows: those with no limit are waited for until the context ends.
-func (g *Group) Wait(ctx context.Context, reason Reason) {
-	for {
-		delays := g.Stop(reason)
-		if len(delays) == 0 {
-			return
-		}
-		timer := time.NewTimer(slices.Min(delays))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for _, t := range g.Tasks() {
-				select {
-				case <-t.done:
-				case <-timer.C:
-					return
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-		<-ended
-		timer.Stop()
-		if ctx.Err() != nil {
-			return
-		}
-	}
-}
-
-// stop takes each task one step further on its way out: it is asked, then its context is
-// cancelled, then it is abandoned.
-func (g *Group) stop(tasks []*Task, reason Reason) []time.Duration {
-	now := time.Now()
-	fresh := false
-	for _, t := range tasks {
-		fresh = t.stopper.set(reason, now) || fresh
-		if t.patience.backoff <= 0 {
-			t.cancelOnce()
-		}
-	}
-	if fresh {
-		g.instantExit(tasks)
-	}
-	var delays []time.Duration
-	for _, t := range tasks {
-		if delay, wait := g.push(t); wait {
-			delays = append(delays, delay)
-		}
-	}
-	return delays
-}
-
-// push takes a task as far as its time allows, and returns when to look again.
-func (g *Group) push(t *Task) (time.Duration, bool) {
-	age := t.stopper.age(time.Now())
-	switch p := t.patience; {
-	case t.ended():
-		return 0, false
-	case age < p.backoff:
-		if t.stopper.reach(signalled) {
-			t.logger.Debug(t.String() + " is signalled to exit gracefully.")
-		}
-		return p.backoff - age, true
-	case p.limited && age < p.backoff+p.timeout:
-		t.cancelOnce()
-		g.instantExit([]*Task{t})
-		return p.backoff + p.timeout - age, !t.ended()
-	case p.limited:
-		if t.stopper.reach(abandoned) {
-			t.logger.Warn(t.String() + " did not exit in time. Leaving it orphaned.")
-		}
-		return 0, false
-	default:
-		t.cancelOnce()
-		g.instantExit([]*Task{t})
-		if t.ended() {
-			return 0, false
-		}
-		t.logger.Debug(t.String()+" is still exiting.", "the next check is in", p.polling.String())
-		return p.polling, true
-	}
-}
-
-// instantExit gives tasks that end at once the time to do so, so that nothing has to be
-// scheduled for them.
-func (g *Group) instantExit(tasks []*Task) {
-	if g.settings.InstantExit <= 0 {
-		return
-	}
-	timer := time.NewTimer(g.settings.InstantExit)
-	defer timer.Stop()
-	for _, t := range tasks {
-		select {
-		case <-t.done:
-		case <-timer.C:
-			return
-		}
-	}
+	return append(g.stop(mismatching, FiltersMismatch), g.push(ending)...)
 }
 
 // start starts the task of a handler, unless it runs or has ended by itself.
 func (g *Group) start(h *handler.Handler) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, retired := g.retired[h.ID]; retired || g.tasks[h.ID] != nil {
+	if _, retired := g.retired[h.ID]; retired || g.tasks[h.ID] != nil || !g.host.MayStart() {
 		return
 	}
 	g.started++

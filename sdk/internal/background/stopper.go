@@ -87,6 +87,12 @@ func (s *stopper) age(now time.Time) time.Duration {
 	return now.Sub(s.since)
 }
 
+func (s *stopper) reached(at stage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stage >= at
+}
+
 // reach moves on to a stage. It tells whether the stopper was not there before.
 func (s *stopper) reach(to stage) bool {
 	s.mu.Lock()

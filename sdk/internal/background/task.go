@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
@@ -61,6 +62,9 @@ func (t *Task) Live() *wire.Object { return t.group.Live() }
 // Newer returns a channel that closes when there is a newer version than now.
 func (t *Task) Newer() <-chan struct{} { return t.group.Newer() }
 
+// Wrote notes a version of the object that the task has made.
+func (t *Task) Wrote(object *wire.Object) { t.group.Wrote(object) }
+
 // Stopping returns a channel that closes when the task should end.
 func (t *Task) Stopping() <-chan struct{} { return t.stopper.stopping }
 
@@ -68,7 +72,10 @@ func (t *Task) Stopping() <-chan struct{} { return t.stopper.stopping }
 func (t *Task) Reason() Reason { return t.stopper.why() }
 
 // Sleep waits for a while. It returns false at once when the task should end.
-func (t *Task) Sleep(d time.Duration) bool {
+func (t *Task) Sleep(d time.Duration) bool { return t.sleep(d, nil) }
+
+// sleep is the same, but another channel can end it early.
+func (t *Task) sleep(d time.Duration, early <-chan struct{}) bool {
 	if t.stopped() {
 		return false
 	}
@@ -79,10 +86,11 @@ func (t *Task) Sleep(d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+	case <-early:
 	case <-t.stopper.stopping:
 		return false
 	}
+	return true
 }
 
 func (t *Task) stopped() bool {
@@ -103,21 +111,34 @@ func (t *Task) ended() bool {
 	}
 }
 
-// cancelOnce cancels the context of the handler. The cause is the reason of the stop.
-func (t *Task) cancelOnce() {
-	if t.stopper.reach(cancelled) {
+// cancelOnce cancels the context of the handler. The cause is the reason of the stop. It
+// tells whether that was not done before.
+func (t *Task) cancelOnce() bool {
+	first := t.stopper.reach(cancelled)
+	if first {
 		t.cancel(t.stopper.why())
 	}
+	return first
 }
 
 func (t *Task) run() {
-	if t.sleepInitially() {
-		if t.Handler.Family == handler.Timer {
-			t.tick()
-		} else {
-			t.daemon()
-		}
+	defer t.end() // also if the handler has ended the goroutine
+	if !t.sleepInitially() {
+		return
 	}
+	if t.Handler.Family == handler.Timer {
+		t.tick()
+	} else {
+		t.daemon()
+	}
+	how := " has exited on its own and will not be retried or restarted."
+	if t.stopped() {
+		how = " has exited on request and will not be retried or restarted."
+	}
+	t.logger.Debug(t.String() + how)
+}
+
+func (t *Task) end() {
 	t.cancel(nil)
 	t.group.forget(t)
 	close(t.done)
@@ -140,37 +161,28 @@ type progress struct {
 	started time.Time
 }
 
-// attempt calls the handler once, delivers what came of it, and tells when to try again.
-// It is done if that is never.
-func (t *Task) attempt(p *progress) (retryIn time.Duration, done bool) {
+// attempt calls the handler once, delivers what came of it, and waits until it is to be
+// tried again. If that is never, it is final.
+func (t *Task) attempt(p *progress) outcome.Outcome {
 	if p.retries == 0 {
 		p.started = time.Now()
 	}
 	out := t.group.host.Attempt(t.ctx, t, p.retries, p.started)
 	p.retries++
+	hurried := t.group.hurry()
 	t.group.host.Deliver(t.ctx, t, out)
-	if out.Final {
-		return 0, true
+	if !out.Final && out.Delay != nil {
+		t.sleep(*out.Delay, hurried)
 	}
-	if out.Delay != nil {
-		retryIn = *out.Delay
-	}
-	return retryIn, false
+	return out
 }
 
 // daemon calls the handler until it has ended for good, and tries again after errors.
 func (t *Task) daemon() {
 	var p progress
 	for !t.stopped() {
-		delay, done := t.attempt(&p)
-		if done {
-			break
+		if out := t.attempt(&p); out.Final {
+			return
 		}
-		t.Sleep(delay)
-	}
-	if t.stopped() {
-		t.logger.Debug(t.String() + " has exited on request and will not be retried or restarted.")
-	} else {
-		t.logger.Debug(t.String() + " has exited on its own and will not be retried or restarted.")
 	}
 }

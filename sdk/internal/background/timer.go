@@ -3,19 +3,22 @@ package background
 import "time"
 
 // tick calls the handler of a timer again and again. What it says of itself overrides
-// the schedule: after an error, the next call is after the delay of the error.
+// the schedule: after an error, the next call is after the delay of the error; after a
+// permanent one, there is none.
 func (t *Task) tick() {
 	h := t.Handler
 	var p progress
 	for t.awaitIdle() {
 		started := time.Now()
-		retryIn, done := t.attempt(&p)
-		if done {
-			p = progress{} // each tick counts its own attempts
+		out := t.attempt(&p)
+		if !out.Final {
+			continue
 		}
+		if out.Err != nil {
+			return
+		}
+		p = progress{} // each tick counts its own attempts
 		switch {
-		case !done:
-			t.Sleep(retryIn)
 		case h.Interval != nil && h.Sharp:
 			// The grid is that of the start: a slow call skips the points it has missed.
 			t.Sleep(*h.Interval - time.Since(started)%*h.Interval)

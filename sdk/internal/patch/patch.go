@@ -121,6 +121,15 @@ func (p *Patch) Append(other *Patch) {
 	p.fns = append(p.fns, fns...)
 }
 
+// Restore puts back what was taken and could not be sent. What has come since counts more.
+func (p *Patch) Restore(taken *Patch) {
+	merge, fns := taken.Tree(), taken.Fns()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	unite(merge, p.merge)
+	p.merge, p.fns = merge, append(fns, p.fns...)
+}
+
 func place(merge map[string]any, path fieldpath.Path, value any) {
 	if len(path) == 0 {
 		return

@@ -148,12 +148,13 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.")
 		finalizer.Block(c.marks, c.settings.Finalizer)
 		handled = false
-	case !needed && blocked:
+	}
+	c.recheck = c.spawn()
+	if !needed && blocked && handled && len(c.recheck) == 0 && c.event != watching.Deleted {
 		c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")
 		finalizer.Allow(c.marks, c.settings.Finalizer)
 		c.release, handled = true, false
 	}
-	c.recheck = c.spawn()
 	c.report.seen(c, blocked)
 	if c.changing {
 		c.orphans()

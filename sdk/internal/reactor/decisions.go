@@ -1,6 +1,8 @@
 package reactor
 
 import (
+	"slices"
+
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 )
@@ -49,7 +51,8 @@ func (r *report) decide(c *cycle) {
 		called = append(called, state)
 		called = append(called, r.subsOf(state.ID)...)
 	}
-	r.handlers = append(called, others...)
+	// Daemons and timers do not belong to the cause: see besides.
+	r.handlers = slices.Concat(called, others, slices.DeleteFunc(r.handlers, func(h inspect.HandlerState) bool { return !isBackground(h) }))
 }
 
 // explain puts the decision about a handler into its state.

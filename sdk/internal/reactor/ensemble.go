@@ -105,8 +105,8 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 func (e *ensemble) pause() {
 	e.end(func(dimension) bool { return true }, func(dimension) {})
 	e.operator.queue.Drop(func(queueing.Key) bool { return true })
-	for _, m := range e.operator.memories.all() {
-		e.operator.endLater(m.group.Load(), background.OperatorPausing)
+	for key, m := range e.operator.memories.all() {
+		e.operator.endLater(key, m, background.OperatorPausing)
 	}
 }
 
@@ -143,7 +143,7 @@ func (e *ensemble) leave(d dimension) {
 	for key, m := range gone {
 		keys[key] = true
 		m.report.Load().gone()
-		o.endLater(m.group.Load(), background.ResourceDeleted)
+		o.endLater(key, m, background.ResourceDeleted)
 	}
 	o.queue.Drop(func(key queueing.Key) bool { return keys[key] })
 }

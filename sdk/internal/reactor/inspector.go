@@ -82,6 +82,9 @@ func (o *operator) retryNow(ctx context.Context, ref inspect.Ref) string {
 		return ref.Name + " is not the same object any more"
 	}
 	memory.hurry.Store(true)
+	if group := memory.group.Load(); group != nil {
+		group.Hurry()
+	}
 	o.queue.Again(ref.Resource, watching.Event{Type: watching.Modified, Object: object})
 	return ""
 }

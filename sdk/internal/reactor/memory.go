@@ -1,7 +1,7 @@
 package reactor
 
 import (
-	"strconv"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,15 +52,19 @@ type memory struct {
 	// hurry tells that somebody wishes the delayed handlers to be attempted now.
 	hurry atomic.Bool
 
-	// warned are the warnings about the object that need not be repeated.
-	warned map[string]bool
+	// warned are the warnings about the object that need not be repeated. Daemons have some, too.
+	warnings sync.Mutex
+	warned   map[string]bool
 
 	memo any // what the object's handlers share
+
+	essence uint64 // a hash of the object as idle timers have seen it
 
 	// The rest is for other goroutines too: those of the daemons, and who ends them.
 
 	group  atomic.Pointer[background.Group] // of daemons and timers; nil if there are none
 	report atomic.Pointer[report]           // nil without an inspector
+	left   atomic.Bool                      // nobody handles the object any more: nothing is to be started for it
 }
 
 // outdated tells whether an object is older than what the operator itself wrote, and
@@ -69,28 +73,16 @@ func (m *memory) outdated(object *wire.Object, now time.Time) (deadline time.Tim
 	if m.wrote == "" {
 		return time.Time{}, false
 	}
-	if !older(object.ResourceVersion, m.wrote) || !now.Before(m.deadline) {
+	if !wire.Older(object.ResourceVersion, m.wrote) || !now.Before(m.deadline) {
 		m.wrote = ""
 		return time.Time{}, false
 	}
 	return m.deadline, true
 }
 
-// older compares versions of one object. They are numbers that grow; a server that
-// makes them in another way gets the benefit of the doubt only for equal ones.
-func older(a, b string) bool {
-	if a == b {
-		return false
-	}
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	if errX != nil || errY != nil {
-		return true
-	}
-	return x < y
-}
-
 func (m *memory) warnOnce(what string) bool {
+	m.warnings.Lock()
+	defer m.warnings.Unlock()
 	if m.warned[what] {
 		return false
 	}
@@ -127,6 +119,9 @@ func (ms *memories) recall(key queueing.Key, namespace string, listed bool, newM
 func (ms *memories) forget(key queueing.Key) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
+	if m := ms.m[key]; m != nil {
+		m.left.Store(true)
+	}
 	delete(ms.m, key)
 }
 
@@ -137,6 +132,7 @@ func (ms *memories) forgetWhere(resource string, where func(*memory) bool) map[q
 	gone := map[queueing.Key]*memory{}
 	for key, m := range ms.m {
 		if key.Resource == resource && where(m) {
+			m.left.Store(true)
 			gone[key] = m
 			delete(ms.m, key)
 		}
@@ -152,12 +148,8 @@ func (ms *memories) find(key queueing.Key) *memory {
 }
 
 // all returns the memories of all objects.
-func (ms *memories) all() []*memory {
+func (ms *memories) all() map[queueing.Key]*memory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	all := make([]*memory, 0, len(ms.m))
-	for _, m := range ms.m {
-		all = append(all, m)
-	}
-	return all
+	return maps.Clone(ms.m)
 }

@@ -9,27 +9,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
-func TestVersionsAreOrderedAsNumbers(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want bool
-	}{
-		{"9", "10", true},
-		{"10", "9", false},
-		{"10", "10", false},
-		{"18446744073709551614", "18446744073709551615", true},
-		// Who makes versions in another way is not judged: only the same one is known to be it.
-		{"abc", "abc", false},
-		{"abc", "abd", true},
-		{"abd", "abc", true},
-		{"", "1", true},
-	} {
-		if got := older(test.a, test.b); got != test.want {
-			t.Errorf("older(%q, %q) = %t", test.a, test.b, got)
-		}
-	}
-}
-
 func TestOldVersionsAreWaitedWithUntilTheDeadline(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	deadline := now.Add(5 * time.Second)

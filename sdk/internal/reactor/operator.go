@@ -51,11 +51,13 @@ type operator struct {
 	ensemble *ensemble
 	now      func() time.Time
 
-	// background is for what goes on beside the objects: it has the values of the context, but
-	// not its end.
-	background context.Context
-	stopping   <-chan struct{} // closes when the operator is to end
-	stragglers sync.WaitGroup  // daemons of objects that are not handled any more
+	// background is for what goes on beside the objects: it has the values of the context, and
+	// ends when all is over.
+	background    context.Context
+	endBackground context.CancelFunc
+	stragglers    stragglers
+	stopping      <-chan struct{} // closes when the operator is to end
+	ending        atomic.Bool     // no daemon is to be started any more
 
 	paused  atomic.Bool   // nothing is to be handled
 	changed chan struct{} // signals to the observer
@@ -66,7 +68,9 @@ func Run(ctx context.Context, config Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	o := &operator{config: config, settings: config.Settings, now: time.Now, changed: make(chan struct{}, 1)}
-	o.background, o.stopping = context.WithoutCancel(ctx), ctx.Done()
+	o.background, o.endBackground = context.WithCancel(context.WithoutCancel(ctx))
+	defer o.endBackground()
+	o.stopping = ctx.Done()
 	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, stop, in) })
 	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
 	o.reporter = newReporter(hub, config.Registry)
@@ -139,9 +143,13 @@ func (o *operator) connect(ctx context.Context) error {
 func (o *operator) run(ctx context.Context) error {
 	err := o.observe(ctx)
 	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	o.ending.Store(true)
 	o.ensemble.stop()
+	// Daemons and handlers have their times to end side by side.
 	var wg sync.WaitGroup
 	wg.Go(func() { o.endAll(background.OperatorExiting, o.settings.ExitTimeout) })
+	defer o.stragglers.waits.Wait()
+	defer o.endBackground()
 	defer wg.Wait()
 	var abandoned *queueing.AbandonedError
 	if stopped := o.queue.Stop(); errors.As(stopped, &abandoned) {

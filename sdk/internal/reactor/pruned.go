@@ -3,6 +3,7 @@ package reactor
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -11,7 +12,7 @@ import (
 
 // checkPruned warns when the server has thrown away what was put on the status: a
 // structural schema does so with all that it does not name, and says nothing.
-func (c *cycle) checkPruned(p *patch.Patch, made *wire.Object) error {
+func (s *server) checkPruned(memory *memory, logger *slog.Logger, p *patch.Patch, made *wire.Object) error {
 	wanted := statusFields(p)
 	if len(wanted) == 0 {
 		return nil
@@ -27,10 +28,10 @@ func (c *cycle) checkPruned(p *patch.Patch, made *wire.Object) error {
 		if _, kept := status[field]; kept {
 			continue
 		}
-		if c.memory.warnOnce("pruned " + field) {
-			c.logger.Warn(fmt.Sprintf("status.%s was thrown away by the schema of %s. "+
+		if memory.warnOnce("pruned " + field) {
+			logger.Warn(fmt.Sprintf("status.%s was thrown away by the schema of %s. "+
 				"Add \"x-kubernetes-preserve-unknown-fields: true\" to the status in its CRD, or declare the field there.",
-				field, c.resource.Key()))
+				field, s.resource.Key()))
 		}
 	}
 	return nil

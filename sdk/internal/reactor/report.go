@@ -30,6 +30,7 @@ type report struct {
 	handlers []inspect.HandlerState
 	orphans  []inspect.HandlerState // that nobody has
 	finalize bool                   // the object is being deleted
+	dropped  bool                   // the object is gone: nothing is to be told of it any more
 }
 
 // reportOf returns the report of an object, which lives as long as the memory of it.
@@ -53,6 +54,9 @@ func (r *reporter) reportOf(m *memory, res *resource.Resource, object *wire.Obje
 
 // publish puts a copy of what is known: readers keep what they are given.
 func (r *report) publish() {
+	if r.dropped {
+		return
+	}
 	o := r.object
 	o.Handlers = slices.Concat(r.handlers, r.orphans)
 	o.State = r.state()
@@ -80,7 +84,7 @@ func (r *report) state() inspect.ObjectState {
 		return inspect.StateRunning
 	case r.finalize && r.object.Finalizer:
 		return inspect.StateDeleting
-	case r.object.Cause == nil && !slices.ContainsFunc(r.handlers, isBackground):
+	case r.object.Cause == nil && !slices.ContainsFunc(r.handlers, accompanies):
 		return inspect.StateIgnored
 	default:
 		return inspect.StateSettled
@@ -205,7 +209,7 @@ func (r *report) attempting(h *handler.Handler, retries int, started, now time.T
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := r.index(h.ID)
+	i := r.place(h)
 	if i < 0 {
 		return
 	}
@@ -224,7 +228,7 @@ func (r *report) attempted(h *handler.Handler, began time.Time, took time.Durati
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reporter.ran(h, began.Add(took), took, out.Final, failure(out.Err))
-	i := r.index(h.ID)
+	i := r.place(h)
 	if i < 0 {
 		return
 	}
@@ -237,7 +241,7 @@ func (r *report) attempted(h *handler.Handler, began time.Time, took time.Durati
 	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
 	s.Took, s.Error = took, failed
 	switch {
-	case out.Final && h.Family == handler.Timer:
+	case out.Final && h.Family == handler.Timer && out.Err == nil:
 		s.State, s.Next = inspect.PhaseTicking, nextTick(h, began, took)
 	case out.Final && out.Err == nil:
 		s.State = inspect.PhaseDone
@@ -353,9 +357,13 @@ func (r *report) consistent() {
 }
 
 func (r *report) gone() {
-	if r != nil {
-		r.reporter.drop(r.object.Ref)
+	if r == nil {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropped = true
+	r.reporter.drop(r.object.Ref)
 }
 
 // shortSource leaves of a file's path what tells it from others.

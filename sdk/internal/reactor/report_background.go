@@ -46,6 +46,48 @@ func taskOf(group *background.Group, id string) *background.Task {
 	return tasks[i]
 }
 
+// place is where a handler is in the list. Daemons and timers may run before anything else
+// is told of the object.
+func (r *report) place(h *handler.Handler) int {
+	i := r.index(h.ID)
+	if i < 0 && h.Family.Group() == handler.Spawning {
+		r.handlers = append(r.handlers, inspect.HandlerState{ID: h.ID, Kind: string(h.Family)})
+		i = len(r.handlers) - 1
+	}
+	return i
+}
+
+// stopping tells that daemons and timers were asked to end while nobody handles the object.
+func (r *report) stopping(tasks []*background.Task) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, task := range tasks {
+		r.handlers[r.place(task.Handler)].State = inspect.PhaseStopping
+	}
+	r.publish()
+}
+
+// ended tells that a daemon or a timer has ended as it was asked to. Unless its object is
+// being deleted, it may be started again.
+func (r *report) ended(task *background.Task) {
+	if r == nil || task.Reason().Has(background.ResourceDeleted) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.handlers[r.place(task.Handler)]
+	s.State, s.Next = inspect.PhaseNext, time.Time{}
+	r.publish()
+}
+
+// accompanies tells daemons and timers that the object has, or had.
+func accompanies(h inspect.HandlerState) bool {
+	return isBackground(h) && h.State != inspect.PhaseFiltered
+}
+
 func isBackground(h inspect.HandlerState) bool {
 	return handler.Family(h.Kind).Group() == handler.Spawning
 }
