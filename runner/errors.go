@@ -13,7 +13,7 @@ type ToolchainError struct{ Err error }
 
 func (e *ToolchainError) Error() string {
 	return fmt.Sprintf("operators are built with Go, and the command \"go\" cannot be run: %v\n"+
-		"install Go from https://go.dev/dl, or put its bin folder on the PATH", e.Err)
+		"install Go (https://go.dev), or put its bin folder on the PATH", e.Err)
 }
 
 func (e *ToolchainError) Unwrap() error { return e.Err }

@@ -160,7 +160,7 @@ func TestProgramsThatCannotBeOneAreRefused(t *testing.T) {
 func TestAMissingToolchainIsSaidSo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Load(t.Context(), ".", []string{"."})
-	if _, ok := errors.AsType[*ToolchainError](err); !ok || !strings.Contains(err.Error(), "https://go.dev/dl") {
+	if _, ok := errors.AsType[*ToolchainError](err); !ok || !strings.Contains(err.Error(), "https://go.dev") {
 		t.Error(err)
 	}
 }

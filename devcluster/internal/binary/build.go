@@ -27,7 +27,7 @@ func (b builder) build(ctx context.Context, out string) error {
 		return &fault.Error{
 			Kind:    fault.ErrNoToolchain,
 			Message: "the embedded control plane has to be built once, and there is no go command in the PATH",
-			Next:    "install Go from https://go.dev/dl, or set " + EnvVar + " to a built one",
+			Next:    "install Go (https://go.dev), or set " + EnvVar + " to a built one",
 		}
 	}
 	dir := b.source.dir
