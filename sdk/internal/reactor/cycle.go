@@ -149,6 +149,7 @@ func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Durat
 		finalizer.Block(c.marks, c.settings.Finalizer)
 		handled = false
 	}
+	c.memory.held.Store(blocked)
 	c.recheck = c.spawn()
 	if !needed && blocked && handled && len(c.recheck) == 0 && c.event != watching.Deleted {
 		c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")

@@ -64,7 +64,8 @@ type memory struct {
 
 	group  atomic.Pointer[background.Group] // of daemons and timers; nil if there are none
 	report atomic.Pointer[report]           // nil without an inspector
-	left   atomic.Bool                      // nobody handles the object any more: nothing is to be started for it
+	held   atomic.Bool                      // the object has the finalizer: it cannot vanish while something runs for it
+	left   atomic.Bool                      // nobody handles the object any more
 }
 
 // outdated tells whether an object is older than what the operator itself wrote, and

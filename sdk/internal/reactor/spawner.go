@@ -32,7 +32,7 @@ var _ background.Host = (*spawner)(nil)
 
 // MayStart implements [background.Host].
 func (s *spawner) MayStart() bool {
-	return !s.paused.Load() && !s.ending.Load() && !s.memory.left.Load()
+	return !s.paused.Load() && !s.ending.Load() && s.memory.held.Load() && !s.memory.left.Load()
 }
 
 // Attempt implements [background.Host].
