@@ -141,8 +141,8 @@ func Optional() DeleteOption { return option(func(c *config) { c.Optional = true
 // started for what is on its way out. See the chapter "Handlers" of Kopf's documentation.
 func Deleted() ResumeOption { return option(func(c *config) { c.Deleted = true }) }
 
-// Interval sets the time from the end of a tick that has succeeded, or failed for good, to
-// the next one. There is none by default; zero is a mistake in the registration.
+// Interval sets the time from the end of a tick that has succeeded to the next one. There
+// is none by default; zero is a mistake in the registration.
 func Interval(d time.Duration) TimerOption {
 	return option(func(c *config) {
 		c.Handler.Interval = c.duration("Interval", d)
