@@ -14,21 +14,45 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watching"
 )
 
-// engine returns the settings with all defaults filled in.
-func (s *Settings) engine() reactor.Settings {
-	e := reactor.Settings{
+// filled returns the settings with the defaults of times and names.
+func (s Settings) filled() Settings {
+	s.Posting.ReportingComponent = cmp.Or(s.Posting.ReportingComponent, "kopf")
+	s.Posting.ReportingInstance = cmp.Or(s.Posting.ReportingInstance, "dev")
+	s.Posting.NamePrefix = cmp.Or(s.Posting.NamePrefix, "kopf-event-")
+	s.Watching.InactivityTimeout = cmp.Or(s.Watching.InactivityTimeout, watching.DefaultInactivityTimeout)
+	s.Watching.ReconnectBackoff = cmp.Or(s.Watching.ReconnectBackoff, watching.DefaultReconnectBackoff)
+	s.Queueing.ExitTimeout = cmp.Or(s.Queueing.ExitTimeout, queueing.DefaultExitTimeout)
+	if s.Queueing.ErrorDelays == nil {
+		s.Queueing.ErrorDelays = throttle.DefaultDelays
+	}
+	s.Execution.DefaultBackoff = cmp.Or(s.Execution.DefaultBackoff, outcome.DefaultBackoff)
+	s.Background.CancellationPolling = cmp.Or(s.Background.CancellationPolling, time.Minute)
+	s.Background.InstantExitTimeout = cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond)
+	s.Networking.RequestTimeout = cmp.Or(s.Networking.RequestTimeout, apiclient.DefaultRequestTimeout)
+	if s.Networking.ErrorBackoffs == nil {
+		s.Networking.ErrorBackoffs = apiclient.DefaultBackoffs
+	}
+	s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, finalizer.Default)
+	s.Persistence.ConsistencyTimeout = cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)
+	return s
+}
+
+// engine returns the settings for the engine.
+func (s Settings) engine() reactor.Settings {
+	s = s.filled()
+	return reactor.Settings{
 		ServerTimeout:     s.Watching.ServerTimeout,
 		ClientTimeout:     s.Watching.ClientTimeout,
-		InactivityTimeout: cmp.Or(s.Watching.InactivityTimeout, watching.DefaultInactivityTimeout),
-		ReconnectBackoff:  cmp.Or(s.Watching.ReconnectBackoff, watching.DefaultReconnectBackoff),
+		InactivityTimeout: s.Watching.InactivityTimeout,
+		ReconnectBackoff:  s.Watching.ReconnectBackoff,
 
 		WorkerLimit: s.Queueing.WorkerLimit,
-		ExitTimeout: cmp.Or(s.Queueing.ExitTimeout, queueing.DefaultExitTimeout),
+		ExitTimeout: s.Queueing.ExitTimeout,
 		ErrorDelays: s.Queueing.ErrorDelays,
 
 		ScanningDisabled: s.Scanning.Disabled,
 
-		DefaultBackoff: max(0, cmp.Or(s.Execution.DefaultBackoff, outcome.DefaultBackoff)),
+		DefaultBackoff: max(0, s.Execution.DefaultBackoff),
 		Lifecycle:      s.Execution.Lifecycle.engine(),
 		MaxWorkers:     s.Execution.MaxWorkers,
 
@@ -41,23 +65,19 @@ func (s *Settings) engine() reactor.Settings {
 			NamePrefix: s.Posting.NamePrefix,
 		},
 
-		RequestTimeout:    cmp.Or(s.Networking.RequestTimeout, apiclient.DefaultRequestTimeout),
+		RequestTimeout:    s.Networking.RequestTimeout,
 		ConnectTimeout:    max(0, s.Networking.ConnectTimeout),
 		ErrorBackoffs:     s.Networking.ErrorBackoffs,
 		EnforceRetryAfter: s.Networking.EnforceRetryAfter,
 
 		Background: background.Settings{
-			Polling:     cmp.Or(s.Background.CancellationPolling, time.Minute),
-			InstantExit: cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond),
+			Polling:     s.Background.CancellationPolling,
+			InstantExit: s.Background.InstantExitTimeout,
 		},
 
-		Finalizer:          cmp.Or(s.Persistence.Finalizer, finalizer.Default),
-		ConsistencyTimeout: max(0, cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)),
+		Finalizer:          s.Persistence.Finalizer,
+		ConsistencyTimeout: max(0, s.Persistence.ConsistencyTimeout),
 		Progress:           engineProgress(s.Persistence.ProgressStorage),
 		DiffBase:           engineDiffBase(s.Persistence.DiffBaseStorage),
 	}
-	if e.ErrorDelays == nil {
-		e.ErrorDelays = throttle.DefaultDelays
-	}
-	return e
 }

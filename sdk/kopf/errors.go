@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 )
 
 // PermanentError says that trying again is useless: the handler has failed for good
@@ -62,8 +63,8 @@ var (
 	// in the registrations.
 	ErrRegistration = errors.New("mistakes in the registration of handlers")
 	// ErrLogin is in the error of [Operator.Run] when there are no credentials, or none
-	// that make sense.
-	ErrLogin = errors.New("cannot log in to the cluster")
+	// that the cluster accepts.
+	ErrLogin = reactor.ErrLogin
 )
 
 func message(err error) string {

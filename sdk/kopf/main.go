@@ -81,8 +81,8 @@ func parseFlags(args []string) (*mainFlags, error) {
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
 	set.SortFlags = false
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file (default: the pod's service account, $KUBECONFIG, ~/.kube/config)")
-	set.StringVar(&f.context, "context", "", "the context of the kubeconfig file")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file, instead of login handlers (default: these; else the pod's service account, $KUBECONFIG, ~/.kube/config)")
+	set.StringVar(&f.context, "context", "", "the context of the kubeconfig file, instead of login handlers")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
@@ -121,11 +121,10 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	if err := registry.Err(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
 	}
-	config, err := login(f.kubeconfig, f.context)
-	if err != nil {
-		return err
+	operator := Operator{
+		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
+		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 	}
-	operator := Operator{Registry: &registry, Namespaces: f.namespaces, Config: config, Logger: logger, traffic: f.debug}
 	operator.Settings.Process.Inspector = f.inspector
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")

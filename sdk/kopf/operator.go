@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -23,8 +22,9 @@ type Operator struct {
 	// "myapp-*,!*-pr-*". With none, the whole cluster is served.
 	Namespaces []string
 
-	// Config is the cluster to use. If it is nil, the operator uses the service account
-	// of its pod, or else $KUBECONFIG or ~/.kube/config.
+	// Config is the cluster to use instead of the login handlers; if there are none of
+	// these either, the operator uses the service account of its pod, or else $KUBECONFIG
+	// or ~/.kube/config.
 	Config *rest.Config
 
 	// Memo is what all handlers share, to be filled with [MemoOf] before Run.
@@ -36,7 +36,8 @@ type Operator struct {
 	// OnReady, if it is set, is called once all objects are being watched.
 	OnReady func()
 
-	traffic bool // log each request to the cluster
+	traffic             bool   // log each request to the cluster
+	kubeconfig, context string // instead of the login handlers
 }
 
 // Run runs the operator until the context is cancelled, then lets the running handlers
@@ -50,36 +51,39 @@ func (o *Operator) Run(ctx context.Context) error {
 	if err := o.Registry.Err(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
 	}
-	config := o.Config
-	if config == nil {
-		var err error
-		if config, err = login("", ""); err != nil {
-			return err
-		}
-	}
 	logger := o.Logger
 	if logger == nil {
 		logger = slog.Default()
 	}
-	err := reactor.Run(access.With(ctx, config), reactor.Config{
+	settings := o.Settings.filled() // the startup handlers may change them, for this run
+	config := reactor.Config{
 		Registry:   &o.Registry.registry,
-		Settings:   o.Settings.engine(),
+		Settings:   func() reactor.Settings { return settings.engine() },
 		Namespaces: o.Namespaces,
-		REST:       config,
+		REST:       o.Config,
 		Logger:     logger,
 		Inspector:  o.Settings.Process.Inspector,
 		Traffic:    o.traffic,
 		OnReady:    o.OnReady,
+		Memo:       &o.Memo,
 		NewMemo:    func() any { return o.Memo.child() },
-	})
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil
+		Extra:      &settings,
 	}
-	return err
+	if o.Config != nil {
+		return reactor.Run(access.With(ctx, o.Config), config)
+	}
+	var logins *reactor.Logins
+	config.Logins = o.logins()
+	config.OnLogins = func(l *reactor.Logins) { logins = l }
+	return reactor.Run(access.WithFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
 }
 
-// RESTConfig returns what a Kubernetes client needs to act as the operator does. It is
-// the caller's own copy. The context is that of a handler.
+// RESTConfig returns what a Kubernetes client needs to act as the operator does. It
+// follows the operator's logins: make the client once and keep it, and its requests go on
+// when credentials are renewed. It is the caller's own copy. The context is that of a
+// handler; startup handlers can make clients too, but their first request is a login.
+//
+// With logins, the credentials are in the configuration's transport, and not in its fields.
 func RESTConfig(ctx context.Context) *rest.Config {
 	config := access.Config(ctx)
 	if config == nil {

@@ -25,6 +25,8 @@ type (
 	DaemonOption interface{ daemon(*config) }
 	// TimerOption is an option of [Timer].
 	TimerOption interface{ timer(*config) }
+	// ActivityOption is an option of [OnStartup], [OnCleanup], [OnProbe] and [OnLogin].
+	ActivityOption interface{ activity(*config) }
 )
 
 // A FilterOption is for all handlers of objects. Several filters must all match.
@@ -47,6 +49,7 @@ type RetryOption interface {
 	ResumeOption
 	DaemonOption
 	TimerOption
+	ActivityOption
 }
 
 // An Option is for all handlers.
@@ -230,6 +233,8 @@ func (o option) event(c *config)  { o(c) }
 func (o option) daemon(c *config) { o(c) }
 func (o option) timer(c *config)  { o(c) }
 
+func (o option) activity(c *config) { o(c) }
+
 func (m ErrorsMode) apply(c *config) {
 	c.ErrorsSet = true
 	switch m {
@@ -250,6 +255,8 @@ func (m ErrorsMode) delete(c *config) { m.apply(c) }
 func (m ErrorsMode) resume(c *config) { m.apply(c) }
 func (m ErrorsMode) daemon(c *config) { m.apply(c) }
 func (m ErrorsMode) timer(c *config)  { m.apply(c) }
+
+func (m ErrorsMode) activity(c *config) { m.apply(c) }
 
 var (
 	_ RetryOption  = ErrorsTemporary

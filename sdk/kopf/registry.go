@@ -30,10 +30,10 @@ func (r *Registry) Err() error { return errors.Join(r.errs...) }
 
 // Handler describes a registered handler: see [Registry.Handlers].
 type Handler struct {
-	ID       string // with the field, if it has one: "resize/spec.size"
-	Kind     string // "create", "field", "event", ...
-	Selector Selector
-	Source   string // file:line of the registration
+	ID       string   // with the field, if it has one: "resize/spec.size"
+	Kind     string   // "create", "field", "event", ...
+	Selector Selector // empty if it is not about objects
+	Source   string   // file:line of the registration
 }
 
 // add registers a handler. It is called by the functions that users call, whose
@@ -52,8 +52,12 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 		fail("%v", err)
 	}
 	h.ID = handler.MakeID(family, "", id, h.Field)
-	if h.Selector, err = sel.engine(); err != nil {
-		fail("%v", err)
+	var selErr error
+	if family.Group() != handler.Activities {
+		h.Selector, selErr = sel.engine()
+	}
+	if selErr != nil {
+		fail("%v", selErr)
 	} else if err := h.Validate(); err != nil && id != "" {
 		fail("%v", err)
 	}
@@ -88,6 +92,11 @@ var registrars = map[handler.Family]string{
 	handler.Event:  "OnEvent",
 	handler.Daemon: "Daemon",
 	handler.Timer:  "Timer",
+
+	handler.Startup: "OnStartup",
+	handler.Cleanup: "OnCleanup",
+	handler.Probe:   "OnProbe",
+	handler.Login:   "OnLogin",
 }
 
 // idOf returns the id that was given or that the function's name makes.

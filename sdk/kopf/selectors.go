@@ -71,6 +71,9 @@ func (s Selector) engine() (resource.Selector, error) {
 
 // String shows the selector as it could be written.
 func (s Selector) String() string {
+	if s == (Selector{}) {
+		return ""
+	}
 	engine, err := s.engine()
 	if err != nil {
 		return err.Error()

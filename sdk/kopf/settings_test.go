@@ -30,10 +30,15 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 		t.Errorf("the lifecycle chooses %v", fast)
 	}
 	got.Lifecycle = nil
+	if n := len(slices.Collect(got.ErrorBackoffs)); n != 8 {
+		t.Errorf("%d backoffs between attempts of requests", n)
+	}
+	got.ErrorBackoffs = nil
 	want := reactor.Settings{
 		InactivityTimeout: 70 * time.Second, ReconnectBackoff: 100 * time.Millisecond,
 		ExitTimeout:    2 * time.Second,
 		DefaultBackoff: time.Minute,
+		Posting:        reactor.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
 		RequestTimeout: 5 * time.Minute,
 		Finalizer:      "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
 		Background: background.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},

@@ -12,11 +12,19 @@ type key struct{}
 
 // With returns a context with a configuration.
 func With(ctx context.Context, config *rest.Config) context.Context {
+	return WithFunc(ctx, func() *rest.Config { return config })
+}
+
+// WithFunc returns a context with a configuration that is made when it is asked for.
+func WithFunc(ctx context.Context, config func() *rest.Config) context.Context {
 	return context.WithValue(ctx, key{}, config)
 }
 
 // Config returns the configuration of a context; nil if there is none.
 func Config(ctx context.Context) *rest.Config {
-	config, _ := ctx.Value(key{}).(*rest.Config)
-	return config
+	config, _ := ctx.Value(key{}).(func() *rest.Config)
+	if config == nil {
+		return nil
+	}
+	return config()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // uses them. It is safe for concurrent use.
 type Session struct {
 	server string
+	base   *url.URL // the same
 	client *http.Client
 }
 
@@ -36,11 +38,20 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 		return nil, fmt.Errorf("connection settings: %w", err)
 	}
 	base.RawQuery, base.Fragment = "", ""
-	return &Session{server: strings.TrimRight(base.String(), "/"), client: client}, nil
+	base.Path = strings.TrimRight(base.Path, "/")
+	return &Session{server: base.String(), base: base, client: client}, nil
 }
 
 // Server is the address of the cluster.
 func (s *Session) Server() string { return s.server }
+
+// RoundTrip sends a request that is made for the address of the session.
+func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
+	if s.client.Transport == nil {
+		return http.DefaultTransport.RoundTrip(req) // there is nothing to configure
+	}
+	return s.client.Transport.RoundTrip(req)
+}
 
 // Close closes the connections that nobody uses at the moment.
 func (s *Session) Close() { utilnet.CloseIdleConnectionsFor(s.client.Transport) }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
@@ -100,13 +102,18 @@ func (c *cycle) observe(ctx context.Context, h *handler.Handler, cause *handler.
 	c.report.attempted(h, began, took, out)
 }
 
-// invoke calls the user's function with what is left of its time.
-func (c *cycle) invoke(ctx context.Context, call *handler.Call, limits outcome.Limits) (result any, err error) {
+// invoke calls the user's function when it may run.
+func (c *cycle) invoke(ctx context.Context, call *handler.Call, limits outcome.Limits) (any, error) {
 	leave, err := c.slot(ctx, call.Handler)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	return invoke(ctx, call, limits)
+}
+
+// invoke calls the user's function with what is left of its time.
+func invoke(ctx context.Context, call *handler.Call, limits outcome.Limits) (result any, err error) {
 	if limits.Timeout != nil {
 		limited, cancel := context.WithTimeoutCause(ctx, *limits.Timeout-call.Runtime, outcome.ErrTimeout)
 		defer cancel()
@@ -127,9 +134,13 @@ func (c *cycle) invoke(ctx context.Context, call *handler.Call, limits outcome.L
 }
 
 func (c *cycle) limits(h *handler.Handler) outcome.Limits {
+	return limitsOf(h, c.settings.DefaultBackoff)
+}
+
+func limitsOf(h *handler.Handler, backoff time.Duration) outcome.Limits {
 	limits := h.Limits()
 	if limits.Backoff == nil {
-		limits.Backoff = &c.settings.DefaultBackoff
+		limits.Backoff = &backoff
 	}
 	return limits
 }
@@ -142,10 +153,14 @@ const stackKey = "stack"
 
 func (c *cycle) logOutcome(ctx context.Context, line outcome.LogLine, err error) {
 	c.recordOutcome(line)
+	logOutcome(ctx, c.logger, line, err)
+}
+
+func logOutcome(ctx context.Context, logger *slog.Logger, line outcome.LogLine, err error) {
 	var panicked *outcome.Panic
 	if errors.As(err, &panicked) {
-		c.logger.Log(ctx, line.Level, line.Message, stackKey, string(panicked.Stack))
+		logger.Log(ctx, line.Level, line.Message, stackKey, string(panicked.Stack))
 		return
 	}
-	c.logger.Log(ctx, line.Level, line.Message)
+	logger.Log(ctx, line.Level, line.Message)
 }

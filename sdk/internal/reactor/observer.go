@@ -45,7 +45,7 @@ func (o *operator) observe(ctx context.Context) error {
 	for _, p := range o.config.Namespaces {
 		ob.patterns = append(ob.patterns, nspattern.Parse(p))
 	}
-	o.logger.Debug("Looking for the resources of the cluster.", "server", o.config.REST.Host)
+	o.logger.Debug("Looking for the resources of the cluster.", "server", o.address)
 	found, err := o.client.Discover(ctx)
 	if err != nil {
 		return fmt.Errorf("looking for the resources of the cluster: %w", err)

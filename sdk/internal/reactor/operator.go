@@ -25,28 +25,37 @@ import (
 // Config is an operator to be run.
 type Config struct {
 	Registry   *handler.Registry
-	Settings   Settings
-	Namespaces []string     // patterns; none is the whole cluster
-	REST       *rest.Config // the cluster and the credentials
+	Settings   func() Settings // asked again when the startup handlers have changed them
+	Namespaces []string        // patterns; none is the whole cluster
+	REST       *rest.Config    // the cluster and the credentials; nil if there are logins
+	Logins     []*handler.Handler
 	Logger     *slog.Logger
-	Inspector  string     // where to publish the state; empty is nowhere
-	Traffic    bool       // log each request to the cluster
-	OnReady    func()     // once all objects are being watched
-	NewMemo    func() any // what the handlers of an object share
+	Inspector  string        // where to publish the state; empty is nowhere
+	Traffic    bool          // log each request to the cluster
+	OnReady    func()        // once all objects are being watched
+	OnLogins   func(*Logins) // told the source of credentials, at the beginning; nil if there is REST
+	Memo       any           // what the operator's own handlers share
+	NewMemo    func() any    // what the handlers of an object share
+	Extra      any           // for the calls of the operator's own handlers
 }
 
 // operator is an operator that runs.
 type operator struct {
 	config   Config
-	settings Settings
-	session  *apiclient.Session
+	settings Settings                 // once the startup handlers are done
+	valid    atomic.Pointer[Settings] // the same, for those who may come before that
+	logins   *Logins                  // nil if the credentials are given
+	source   apiclient.Source
+	given    *apiclient.Session // with the credentials that are given; nil if there are logins
+	address  string             // of the cluster
 	client   *apiclient.Client
 	logger   *slog.Logger
 	reporter *reporter
 	memories memories
 	queue    *queueing.Queue
 	poster   *posting.Poster // nil if nothing is to be posted
-	slots    chan struct{}   // of handlers that run; nil if there is no limit
+	early    *early
+	slots    chan struct{} // of handlers that run; nil if there is no limit
 	said     onces
 	ensemble *ensemble
 	now      func() time.Time
@@ -65,28 +74,29 @@ type operator struct {
 
 // Run runs an operator until the context ends; that is no error.
 func Run(ctx context.Context, config Config) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	o := &operator{config: config, settings: config.Settings, now: time.Now, changed: make(chan struct{}, 1)}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	o := &operator{config: config, now: time.Now, changed: make(chan struct{}, 1), early: &early{}}
+	o.settings = config.Settings()
+	o.valid.Store(&o.settings)
 	o.background, o.endBackground = context.WithCancel(context.WithoutCancel(ctx))
 	defer o.endBackground()
 	o.stopping = ctx.Done()
-	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, stop, in) })
+	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, func() { stop(nil) }, in) })
 	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
 	o.reporter = newReporter(hub, config.Registry)
-	if err := o.connect(ctx); err != nil {
-		return err
-	}
-	defer o.session.Close()
 	o.reporter.operator(func(op *inspect.Operator) {
 		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.now()
-		op.State, op.Server, op.Namespaces = inspect.OperatorStarting, config.REST.Host, config.Namespaces
+		op.State, op.Namespaces = inspect.OperatorStarting, config.Namespaces
 	})
 
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stopServing()
+	defer func() { // events may be posted to the very end
+		stopServing()
+		wg.Wait()
+		o.disconnect()
+	}()
 	if hub != nil {
 		wg.Go(func() {
 			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
@@ -94,14 +104,34 @@ func Run(ctx context.Context, config Config) error {
 			}
 		})
 	}
-	if o.poster != nil {
-		wg.Go(func() { o.poster.Run(serving) })
+	if config.REST == nil {
+		o.logins = o.newLogins(serving, stop)
+		config.OnLogins(o.logins)
 	}
-	err := o.run(ctx)
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil
-	}
+	err := o.live(ctx, serving, &wg)
 	hub.Bye(farewell(err))
+	return err
+}
+
+// live is the operator's life: from its startup handlers to those of the cleanup, which
+// are called only if there was a start.
+func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error {
+	if err := o.startup(ctx); err != nil {
+		return unlessStopped(ctx, err)
+	}
+	err := unlessStopped(ctx, o.work(ctx, serving, wg))
+	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	return errors.Join(err, o.cleanup())
+}
+
+// unlessStopped tells an error from the end of the context on purpose.
+func unlessStopped(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrLogin):
+		return cause
+	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)):
+		return nil
+	}
 	return err
 }
 
@@ -112,13 +142,26 @@ func farewell(err error) string {
 	return "stopped"
 }
 
+// work does what the operator is for, until the context ends.
+func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error {
+	if err := o.connect(ctx); err != nil {
+		return err
+	}
+	if o.poster != nil {
+		wg.Go(func() { o.poster.Run(serving) })
+	}
+	return o.run(ctx)
+}
+
 // connect prepares all that the operator is made of.
 func (o *operator) connect(ctx context.Context) error {
-	var err error
-	if o.session, err = apiclient.NewSession(o.config.REST, o.settings.ConnectTimeout); err != nil {
-		return fmt.Errorf("the configuration of the cluster: %w", err)
+	session, err := o.enter(ctx)
+	if err != nil {
+		return err
 	}
-	o.client = apiclient.New(apiclient.Fixed(o.session), apiclient.Options{
+	o.address = session.Server()
+	o.reporter.operator(func(op *inspect.Operator) { op.Server = o.address })
+	o.client = apiclient.New(o.source, apiclient.Options{
 		RequestTimeout:    o.settings.RequestTimeout,
 		Backoffs:          o.settings.ErrorBackoffs,
 		EnforceRetryAfter: o.settings.EnforceRetryAfter,
@@ -126,6 +169,9 @@ func (o *operator) connect(ctx context.Context) error {
 		Observe:           o.traffic(),
 	})
 	o.poster = o.newPoster()
+	if dropped := o.early.begin(o.recorderOf()); dropped > 0 {
+		o.logger.Warn("There were too many events before the operator could post them: some are dropped.", "dropped", dropped)
+	}
 	if o.settings.MaxWorkers > 0 {
 		o.slots = make(chan struct{}, o.settings.MaxWorkers)
 	}

@@ -20,6 +20,7 @@ const loggingReason = "Logging"
 // Recorder posts Kubernetes events about objects. A nil one posts none.
 type Recorder struct {
 	poster *posting.Poster
+	early  *early     // in place of the poster, for those who may come before it
 	level  slog.Level // the least to post
 	about  []k8sevent.Ref
 	now    func() time.Time
@@ -30,6 +31,11 @@ func (r *Recorder) Record(level slog.Level, kind, reason, message string) {
 	if r == nil || level < r.level {
 		return
 	}
+	if r.early != nil {
+		now := r.now()
+		r.early.pass(func(real *Recorder) { real.at(now).About(r.about...).Record(level, kind, reason, message) })
+		return
+	}
 	for _, ref := range r.about {
 		r.poster.Post(ref, k8sevent.Content{Type: kind, Reason: reason, Message: message, At: r.now()})
 	}
@@ -37,7 +43,12 @@ func (r *Recorder) Record(level slog.Level, kind, reason, message string) {
 
 // Unleveled posts an event whatever the level that is to be posted.
 func (r *Recorder) Unleveled(kind, reason, message string) {
-	if r != nil {
+	switch {
+	case r == nil:
+	case r.early != nil:
+		now := r.now()
+		r.early.pass(func(real *Recorder) { real.at(now).About(r.about...).Unleveled(kind, reason, message) })
+	default:
 		r.Record(r.level, kind, reason, message)
 	}
 }
@@ -59,6 +70,7 @@ func (o *operator) newPoster() *posting.Poster {
 	}
 	return posting.New(posting.Options{
 		Client:     o.client,
+		Namespace:  o.logins.defaultNamespace(),
 		Component:  o.settings.Posting.Component,
 		Instance:   o.settings.Posting.Instance,
 		NamePrefix: o.settings.Posting.NamePrefix,
@@ -67,12 +79,16 @@ func (o *operator) newPoster() *posting.Poster {
 }
 
 func (o *operator) recorder(object *wire.Object) *Recorder {
+	return o.recorderOf(k8sevent.Ref{
+		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
+	})
+}
+
+func (o *operator) recorderOf(refs ...k8sevent.Ref) *Recorder {
 	if o.poster == nil {
 		return nil
 	}
-	return &Recorder{poster: o.poster, level: o.settings.Posting.Level, now: o.now, about: []k8sevent.Ref{{
-		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
-	}}}
+	return &Recorder{poster: o.poster, level: o.settings.Posting.Level, now: o.now, about: refs}
 }
 
 // recordOutcome posts what a handler came to, if it is a failure: successes would cost a

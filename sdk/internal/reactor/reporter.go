@@ -142,6 +142,9 @@ func (r *reporter) drop(ref inspect.Ref) {
 
 // ran counts an attempt in the statistics of its handler.
 func (r *reporter) ran(h *handler.Handler, at time.Time, took time.Duration, final bool, err error) {
+	if r == nil {
+		return
+	}
 	index, known := r.indices[h] // sub-handlers are not in the list
 	if !known {
 		return

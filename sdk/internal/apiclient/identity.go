@@ -1,0 +1,54 @@
+package apiclient
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Identify tells configurations apart: the key is the same for the same cluster and the
+// same credentials, and empty for those with functions in them, of which nothing is known.
+// See [Credential] for both results.
+func Identify(config *rest.Config) (key string, renewable bool) {
+	tls := config.TLSClientConfig
+	renewable = config.BearerTokenFile != "" || tls.CertFile != "" || tls.KeyFile != "" ||
+		config.ExecProvider != nil || config.AuthProvider != nil
+	if config.Transport != nil || config.WrapTransport != nil || config.Dial != nil || config.Proxy != nil ||
+		config.ExecProvider != nil && config.ExecProvider.Config != nil {
+		return "", renewable
+	}
+	identity := struct {
+		Host, APIPath, Username, Password, Token, TokenFile string
+		Impersonate                                         rest.ImpersonationConfig
+		TLS                                                 rest.TLSClientConfig
+		Provider                                            *api.AuthProviderConfig
+		Exec                                                *exec
+	}{
+		config.Host, config.APIPath, config.Username, config.Password, config.BearerToken, config.BearerTokenFile,
+		config.Impersonate, tls, config.AuthProvider, nil,
+	}
+	if p := config.ExecProvider; p != nil {
+		identity.Exec = &exec{p.Command, p.Args, p.Env, p.APIVersion, p.ProvideClusterInfo}
+	}
+	if identity.TokenFile != "" {
+		identity.Token = "" // it is only what the file had at the time
+	}
+	text, err := json.Marshal(identity)
+	if err != nil {
+		return "", renewable // nothing in it can fail; if so, it is like nothing else
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), renewable
+}
+
+// exec is what matters of a plugin that makes credentials.
+type exec struct {
+	Command            string
+	Args               []string
+	Env                []api.ExecEnvVar
+	APIVersion         string
+	ProvideClusterInfo bool
+}

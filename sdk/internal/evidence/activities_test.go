@@ -1,0 +1,104 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	ctl "github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// steps are what happened, in order.
+type steps struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *steps) add(step string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, step)
+}
+
+type counter struct{ n atomic.Int32 }
+
+func TestStartupIsFirstAndCleanupIsLast(t *testing.T) {
+	w := newWorld(t)
+	w.create(example("one"))
+	var did steps
+	op := w.run(func(r *kopf.Registry) {
+		kopf.OnStartup(r, func(ctx context.Context, a *kopf.Activity) error {
+			if a.Retry < 2 {
+				return kopf.Temporaryf(10*time.Millisecond, "not yet")
+			}
+			did.add("startup")
+			a.Settings.Persistence.Finalizer = "test.kopf.dev/changed"
+			kopf.MemoOf[counter](a.Memo).n.Add(41)
+			return nil
+		}, kopf.ID("startup"))
+		kopf.OnResume(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+			kopf.MemoOf[counter](c.Memo).n.Add(1)
+			did.add("handled")
+			return nil
+		}, kopf.ID("resume"))
+		kopf.OnCreate(r, kexes, func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("create"))
+		kopf.Daemon(r, kexes, func(ctx context.Context, d *kopf.DaemonRun[kopf.Object]) error {
+			<-d.Stopping()
+			did.add("daemon")
+			return nil
+		}, kopf.ID("daemon"))
+		kopf.OnCleanup(r, func(ctx context.Context, a *kopf.Activity) error {
+			if ctx.Err() != nil {
+				t.Error("the context of the cleanup is over")
+			}
+			if n := kopf.MemoOf[counter](a.Memo).n.Load(); n != 41 && n != 42 {
+				t.Errorf("the memo has %d", n)
+			}
+			did.add("cleanup")
+			return nil
+		}, kopf.ID("cleanup"))
+	})
+	w.until("one", "has the finalizer of the changed settings", func(o *kopf.Object) bool {
+		finalizers, _ := o.Get("metadata.finalizers").([]any)
+		return slices.Contains(finalizers, any("test.kopf.dev/changed"))
+	})
+	w.untilHandled("one")
+	op.journal.wait(t, "Daemon 'daemon' is invoked.", 1)
+	op.stop()
+	if first, last := did.all[0], did.all[len(did.all)-1]; first != "startup" || last != "cleanup" || !slices.Contains(did.all, "daemon") {
+		t.Errorf("%q", did.all)
+	}
+	w.patch("one", tree{"metadata": tree{"finalizers": nil}})
+}
+
+func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
+	var requests, cleanups atomic.Int32
+	config := rest.CopyConfig(ctl.Config(t))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			requests.Add(1)
+			return next.RoundTrip(req)
+		})
+	})
+	broken := errors.New("no database")
+	registry := &kopf.Registry{}
+	kopf.OnStartup(registry, func(context.Context, *kopf.Activity) error { return broken },
+		kopf.ID("startup"), kopf.Retries(2), kopf.Backoff(time.Millisecond))
+	kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { cleanups.Add(1); return nil }, kopf.ID("cleanup"))
+	kopf.OnCreate(registry, kexes, func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("create"))
+	err := (&kopf.Operator{Registry: registry, Config: config}).Run(t.Context())
+	if !errors.Is(err, broken) || !errors.Is(err, kopf.ErrRetries) {
+		t.Error(err)
+	}
+	if requests.Load() != 0 || cleanups.Load() != 0 {
+		t.Errorf("%d requests, %d cleanups", requests.Load(), cleanups.Load())
+	}
+}

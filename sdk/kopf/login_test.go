@@ -1,0 +1,159 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+)
+
+func writeKubeconfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAKubeconfigMayAskAPluginForCredentials(t *testing.T) {
+	var header string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { header = r.Header.Get("Authorization") }))
+	defer server.Close()
+	path := writeKubeconfig(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: %q, insecure-skip-tls-verify: true}}]
+users:
+  - name: u
+    user:
+      exec:
+        apiVersion: client.authentication.k8s.io/v1
+        command: echo
+        args: ['{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "from-plugin"}}']
+        interactiveMode: Never
+`, server.URL))
+	t.Setenv("KUBECONFIG", path)
+	info, err := LoginWithKubeconfig(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(info.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if header != "Bearer from-plugin" {
+		t.Errorf("%q", header)
+	}
+}
+
+func TestAKubeconfigMayAskForOpenIDConnect(t *testing.T) {
+	t.Setenv("KUBECONFIG", writeKubeconfig(t, `
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://localhost:1"}}]
+users:
+  - name: u
+    user:
+      auth-provider: {name: oidc, config: {client-id: c, idp-issuer-url: "https://issuer.test", id-token: t, refresh-token: r}}
+`))
+	info, err := LoginWithKubeconfig(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rest.HTTPClientFor(info.Config); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithoutAKubeconfigThereAreNoCredentials(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing"))
+	if info, err := LoginWithKubeconfig(t.Context(), nil); info != nil || err != nil {
+		t.Error(info, err)
+	}
+	if info, err := LoginWithServiceAccount(t.Context(), nil); info != nil || err != nil {
+		t.Error(info, err)
+	}
+}
+
+func loginOf(t *testing.T, o *Operator) (any, error) {
+	t.Helper()
+	handlers := o.logins()
+	if len(handlers) != 1 {
+		t.Fatalf("%d login handlers", len(handlers))
+	}
+	return handlers[0].Invoke(t.Context(), &handler.Call{Handler: handlers[0]})
+}
+
+func TestWhichLoginIsUsed(t *testing.T) {
+	path := writeKubeconfig(t, `
+current-context: one
+contexts: [{name: one, context: {cluster: k}}, {name: two, context: {cluster: l, namespace: ns}}]
+clusters: [{name: k, cluster: {server: "http://one"}}, {name: l, cluster: {server: "http://two"}}]
+`)
+	t.Setenv("KUBECONFIG", path)
+	own := &Registry{}
+	OnLogin(own, func(context.Context, *Activity) (*ConnectionInfo, error) {
+		return &ConnectionInfo{Config: &rest.Config{Host: "http://own"}}, nil
+	}, ID("own"))
+	tests := map[string]struct {
+		operator *Operator
+		server   string
+		says     string
+	}{
+		"nothing is said":          {&Operator{Registry: &Registry{}}, "http://one", ""},
+		"a context":                {&Operator{Registry: own, context: "two"}, "http://two", ""},
+		"a file":                   {&Operator{Registry: own, kubeconfig: path}, "http://one", ""},
+		"handlers":                 {&Operator{Registry: own}, "http://own", ""},
+		"a context that is not":    {&Operator{Registry: own, context: "three"}, "", `there is no context "three"`},
+		"a file that is not there": {&Operator{Registry: own, kubeconfig: path + "x"}, "", "no such file"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := loginOf(t, tt.operator)
+			if tt.says != "" {
+				if _, ok := errors.AsType[PermanentError](err); !ok || !strings.Contains(err.Error(), tt.says) {
+					t.Error(err)
+				}
+				return
+			}
+			login, ok := got.(*reactor.Login)
+			if err != nil || !ok || login.Config.Host != tt.server {
+				t.Error(got, err)
+			}
+		})
+	}
+}
+
+func TestAnOperatorWithNoClusterSaysWhatToDo(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing"))
+	err := (&Operator{Registry: &Registry{}}).Run(t.Context())
+	if !errors.Is(err, ErrLogin) || !strings.Contains(err.Error(), "set KUBECONFIG") {
+		t.Error(err)
+	}
+}
+
+func TestAConnectionWithoutAConfigIsAMistake(t *testing.T) {
+	r := &Registry{}
+	OnLogin(r, func(context.Context, *Activity) (*ConnectionInfo, error) { return &ConnectionInfo{}, nil }, ID("x"))
+	if _, err := loginOf(t, &Operator{Registry: r}); err == nil || !strings.Contains(err.Error(), "has no Config") {
+		t.Error(err)
+	}
+}
