@@ -32,7 +32,7 @@ func (w *world) alarm(now time.Time) alarm {
 		return buildFailed(s)
 	}
 	if reason, paused := w.paused(); paused {
-		return alarm{theme.Warn, "‖ paused " + reason, "changes are seen, nothing is handled · p resumes"}
+		return alarm{theme.Warn, "‖ paused " + reason, "nothing is handled until then · p resumes"}
 	}
 	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" {
 		return alarm{theme.Warn, "! operator ended", s.Process.Exit + " · R starts it again"}

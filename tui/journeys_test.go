@@ -72,7 +72,7 @@ func TestAnIntentThatFailsIsToldInRed(t *testing.T) {
 func TestPauseBecomesResume(t *testing.T) {
 	r := sit(t, "normal", 80, 24).press("p")
 	r.happens(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).
-		sees("‖ paused by you · changes are seen, nothing is handled · p resumes").
+		sees("‖ paused by you · nothing is handled until then · p resumes").
 		press("n", "n").sees("held").
 		press("p")
 	got := []runner.IntentKind{r.source.intents[0].Kind, r.source.intents[1].Kind}

@@ -36,7 +36,7 @@ one that kopf cluster has started, or with its own, which ends with it.
   kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --timeout=2m
 
   # With a cluster of yours, in two namespaces
-  kopf run ./handlers --context=staging -n app-one -n app-two`,
+  kopf run ./handlers --context=staging --yes -n app-one -n app-two`,
 		Args:              wantPackages,
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
 
@@ -12,7 +13,7 @@ import (
 
 // Labels is a filter by labels. A value is a string, [Present], [Absent], or [Where]
 // of a func(string) bool; anything else is a mistake in the registration. All labels must
-// match. A second Labels of a handler replaces the first. See the chapter "Filtering" of
+// match, those of several Labels too; a label that is asked for twice is a mistake. See the chapter "Filtering" of
 // Kopf's documentation for all filters.
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
@@ -157,23 +158,30 @@ func Any[A any](fs ...func(A) bool) func(A) bool {
 // None is true where none of fs is.
 func None[A any](fs ...func(A) bool) func(A) bool { return Not(Any(fs...)) }
 
-func (c *config) meta(kind string, wanted map[string]any) map[string]filter.Criterion {
-	out := make(map[string]filter.Criterion, len(wanted))
+// meta adds to the criteria of labels or of annotations.
+func (c *config) meta(kind string, criteria map[string]filter.Criterion, wanted map[string]any) map[string]filter.Criterion {
+	all := maps.Clone(criteria)
+	if all == nil {
+		all = make(map[string]filter.Criterion, len(wanted))
+	}
 	for name, want := range wanted {
+		if _, twice := all[name]; twice {
+			c.fail("%s %q is asked for twice", kind, name)
+		}
 		switch want := want.(type) {
 		case string:
-			out[name] = filter.EqualString(want)
+			all[name] = filter.EqualString(want)
 		case Criterion:
-			out[name] = want.criterion
+			all[name] = want.criterion
 		default:
 			c.fail("%s %q: want a string, Present, Absent or Where(func(string) bool), got %T", kind, name, want)
 		}
 	}
-	return out
+	return all
 }
 
-func (l Labels) apply(c *config)      { c.Labels = c.meta("label", l) }
-func (a Annotations) apply(c *config) { c.Annotations = c.meta("annotation", a) }
+func (l Labels) apply(c *config)      { c.Labels = c.meta("label", c.Labels, l) }
+func (a Annotations) apply(c *config) { c.Annotations = c.meta("annotation", c.Annotations, a) }
 
 func (l Labels) create(c *config) { l.apply(c) }
 func (l Labels) update(c *config) { l.apply(c) }

@@ -86,6 +86,8 @@ func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
 		"a label that is not there":         {update(Labels{"none": Absent}), small, big, true},
 		"a label by a function":             {update(Labels{"tier": Where(isGold)}), small, big, true},
 		"an absent label by a function":     {update(Labels{"none": Where(isGold)}), small, big, false},
+		"several labels":                    {update(Labels{"tier": "gold"}, Labels{"empty": Present}), small, big, true},
+		"several labels, one of them no":    {update(Labels{"tier": "silver"}, Labels{"empty": Present}), small, big, false},
 		"an absent annotation":              {update(Annotations{"none": Absent}), small, big, true},
 		"an annotation that is not there":   {update(Annotations{"none": Present}), small, big, false},
 		"the object":                        {update(When(isBig)), small, big, true},

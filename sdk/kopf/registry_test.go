@@ -132,6 +132,7 @@ func TestEachMistakeIsToldInWords(t *testing.T) {
 		"Retries(0): at least one call":                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Retries(0)) },
 		"ID is empty":                                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
 		`label "a": want a string, Present, Absent`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
+		`label "a" is asked for twice`:                      func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": "b"}, kopf.Labels{"a": "c"}) },
 		`annotation "a": want a string, Present, Absent`:    func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": nil}) },
 		"the field is empty":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "", onSize) },
 		"there is the field":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Field("spec.b")) },

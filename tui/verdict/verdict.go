@@ -31,7 +31,7 @@ func Of(o *inspect.Object, now time.Time, held string) string {
 	case inspect.StateWaiting:
 		return waiting(o, now)
 	case inspect.StatePaused:
-		return "The operator is paused: changes are seen, nothing is handled."
+		return "The operator is paused: what changes is handled when it resumes."
 	case inspect.StateIgnored:
 		return ignored(o)
 	case inspect.StateSettled:
