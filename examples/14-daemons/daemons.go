@@ -9,6 +9,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
+// The times, so that the tests need not wait.
+var (
+	retryDelay = time.Second      // between the attempts
+	pingPeriod = 5 * time.Second  // between the pings
+	pingTime   = 30 * time.Second // how long the polite one pings
+	grace      = time.Second      // how long the impolite one may go on after it was asked to end
+)
+
 // Example is what the handlers read of an object.
 type Example struct {
 	Spec struct {
@@ -19,38 +27,36 @@ type Example struct {
 // Register is what kopf dev and kopf run look for.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
-	kopf.Daemon(r, kex, polite, kopf.Backoff(3*time.Second))
-	kopf.Daemon(r, kex, cancellable, kopf.Backoff(3*time.Second),
-		kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(500*time.Millisecond),
+	kopf.Daemon(r, kex, polite)
+	kopf.Daemon(r, kex, cancellable,
+		kopf.CancellationBackoff(grace), kopf.CancellationTimeout(time.Second),
 		kopf.Annotations{"someannotation": "somevalue"})
 }
 
-// polite finishes when asked to, or after three attempts and 30 seconds.
+// polite finishes when it is asked to, or by itself after some time.
 func polite(_ context.Context, d *kopf.DaemonRun[Example]) error {
 	if d.Retry < 3 {
 		d.Patch.Set("status.message", fmt.Sprintf("Failed %d times.", d.Retry+1))
-		return kopf.Temporaryf(time.Second, "simulated failure")
+		return kopf.Temporaryf(retryDelay, "simulated failure")
 	}
-	for start := time.Now(); time.Since(start) < 30*time.Second && d.Sleep(5*time.Second); {
+	for start := time.Now(); time.Since(start) < pingTime && d.Sleep(pingPeriod); {
+		// The object is as it is now, not as it was when the daemon was started.
 		d.Logger.Info("=> Ping", "field", d.Object().Spec.Field, "retry", d.Retry)
 	}
 	d.Patch.Set("status.message", "Accompanying is finished.")
 	return nil
 }
 
-// cancellable knows nothing but its context.
+// cancellable knows nothing but its context, which ends after the grace.
 func cancellable(ctx context.Context, d *kopf.DaemonRun[Example]) error {
-	if d.Retry < 3 {
-		return kopf.Temporaryf(time.Second, "simulated failure")
-	}
-	tick := time.NewTicker(5 * time.Second)
+	tick := time.NewTicker(pingPeriod)
 	defer tick.Stop()
 	for {
-		d.Logger.Info("=> Ping", "field", d.Object().Spec.Field)
+		d.Logger.Info("=> Tick", "field", d.Object().Spec.Field)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			d.Logger.Info("bye", "because", context.Cause(ctx))
+			d.Logger.Info("=> Bye", "because", context.Cause(ctx))
 			return nil
 		}
 	}

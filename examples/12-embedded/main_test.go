@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+// output is what the program has printed so far.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func embedded(t *testing.T, cluster *kopftest.Cluster) *kopf.Operator {
+	return &kopf.Operator{
+		Config: cluster.Config, Namespaces: []string{cluster.Namespace},
+		Logger: slog.New(kopf.NewLogHandler(t.Output(), nil)),
+	}
+}
+
+func TestTheOperatorWorksBesideTheProgram(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("../crd.yaml")
+	out := &output{}
+	err := run(t.Context(), embedded(t, cluster), out, func(context.Context, io.Writer) error {
+		example := cluster.ApplyFile("obj.yaml")
+		example.WaitFor("it is handled", func(o *kopf.Object) bool { return o.Get("metadata.annotations") != nil && len(out.String()) > 0 })
+		example.Delete()
+		example.WaitGone()
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if got, want := out.String(), "Hello, kopf-example-1!\nGood bye, kopf-example-1!\n"; got != want {
+		t.Errorf("%q instead of %q", got, want)
+	}
+}
+
+func TestTheProgramTellsWhyItHasFailed(t *testing.T) {
+	cluster := kopftest.New(t)
+	failure := errors.New("no more work")
+	err := run(t.Context(), embedded(t, cluster), &output{}, func(context.Context, io.Writer) error { return failure })
+	if !errors.Is(err, failure) {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := &output{}
+	if err := work(ctx, out); err != nil || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("it goes on though it is to end: %v\n%s", err, out)
+	}
+}
