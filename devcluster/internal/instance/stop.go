@@ -22,7 +22,10 @@ func (p *Process) Stop(ctx context.Context) error {
 	// The signal would do alone. Closing the guard as well keeps no pipe open.
 	err := ignoreGone(p.cmd.Process.Signal(syscall.SIGTERM))
 	if p.guard != nil {
-		err = errors.Join(err, p.guard.Close())
+		// Where the process has ended by itself, its guard is closed already.
+		if closing := p.guard.Close(); !errors.Is(closing, os.ErrClosed) {
+			err = errors.Join(err, closing)
+		}
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("stopping the control plane: %w", err), p.kill())
