@@ -97,7 +97,11 @@ func (v *buildView) body(w, h int) []string {
 	v.drawReloads(all)
 	if all.Len() == 0 {
 		all.Blank()
-		all.Text(theme.Dim, "  nothing was built yet")
+		idle := "nothing was built yet"
+		if s.Build.Phase != runner.BuildIdle {
+			idle = "no reloads yet: nothing was saved since the start"
+		}
+		all.Text(theme.Dim, "  "+idle)
 	}
 	v.scroll.Fit(all.Len(), h)
 	p := v.common.pane(w, h)
