@@ -27,7 +27,7 @@ func newClusterListCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
-				return fmt.Errorf("there is no output format %q; use json, or leave it out for a table", output)
+				return usagef("there is no output format %q; use json, or leave it out for a table", output)
 			}
 			infos, err := devcluster.List(cmd.Context())
 			if err != nil {
