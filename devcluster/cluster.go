@@ -30,8 +30,13 @@ type Cluster struct {
 	// Started tells that Open has started this cluster, so that Close stops it.
 	Started bool
 
-	stop func(context.Context) error
+	stop  func(context.Context) error
+	ended <-chan struct{}
 }
+
+// Ended is closed when a cluster has ended that Open has started: because of Close, or by
+// itself. It is nil for others, of which that cannot be known.
+func (c *Cluster) Ended() <-chan struct{} { return c.ended }
 
 // RESTConfig is what client-go needs to talk to the cluster. Every call makes a new one.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {

@@ -41,7 +41,7 @@ func (e embedded) open(ctx context.Context, o Options, c choice) (*Cluster, erro
 	return &Cluster{
 		Provider: Embedded, Name: c.name, Reason: c.reason, Version: p.Ready.Version, Server: p.Ready.Server,
 		KubeconfigPath: p.Ready.Kubeconfig, Context: p.Ready.Context, Namespace: "default",
-		Started: true, stop: p.Stop,
+		Started: true, stop: p.Stop, ended: p.Exited(),
 	}, nil
 }
 

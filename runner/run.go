@@ -217,6 +217,9 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 				return exitCodeOf(err), err
 			}
 			settled = nil
+		case <-r.cluster.Ended:
+			c.stop(defaultGrace)
+			return 1, &ClusterEndedError{Name: r.cluster.Name}
 		case <-ctx.Done():
 			c.stop(defaultGrace)
 			return 1, context.Cause(ctx)

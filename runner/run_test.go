@@ -118,6 +118,17 @@ func TestCodeThatDoesNotCompileEndsTheStartOfTheCluster(t *testing.T) {
 	}
 }
 
+func TestTheEndOfTheClusterIsTheEndOfTheRun(t *testing.T) {
+	opts, _ := headlessOptions(t, `r.Print("ready")`)
+	ended := make(chan struct{})
+	close(ended)
+	opts.OpenCluster = func(context.Context) (Cluster, error) { return Cluster{Name: "dev", Ended: ended}, nil }
+	code, err := Run(t.Context(), opts)
+	if _, ok := errors.AsType[*ClusterEndedError](err); !ok || code != 1 {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
 func TestARunUntilSettledEndsByItself(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string

@@ -31,7 +31,8 @@ type loop struct {
 	// The cluster.
 	opening   bool
 	opened    chan clusterResult
-	cluster   *Cluster // once it is ready
+	cluster   *Cluster      // once it is ready
+	lost      chan *Cluster // that have ended
 	appliedAt chan applyResult
 	prepared  bool // the manifests of the start are applied
 
@@ -70,6 +71,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		ctx:       ctx,
 		built:     make(chan buildResult),
 		opened:    make(chan clusterResult),
+		lost:      make(chan *Cluster),
 		appliedAt: make(chan applyResult),
 		events:    make(chan operatorEvent),
 		restart:   time.NewTimer(time.Hour),
@@ -113,6 +115,8 @@ func (l *loop) step() bool {
 		l.takeBuild(result)
 	case result := <-l.opened:
 		l.takeCluster(result)
+	case cluster := <-l.lost:
+		l.loseCluster(cluster)
 	case result := <-l.appliedAt:
 		l.takeApplied(result)
 	case event := <-l.events:
@@ -203,11 +207,36 @@ func (l *loop) takeCluster(r clusterResult) {
 	r.cluster.Phase = ClusterReady
 	l.cluster = &r.cluster
 	l.store.update(func(s *State) { s.Cluster = r.cluster })
-	if len(l.opts.Manifests) == 0 {
-		l.prepared = true
+	l.guardCluster(l.cluster)
+	if l.prepared = len(l.opts.Manifests) == 0; !l.prepared {
+		l.apply(l.opts.Manifests, nil)
+	}
+}
+
+// guardCluster reports the end of the cluster, if that can be known.
+func (l *loop) guardCluster(cluster *Cluster) {
+	if cluster.Ended == nil {
 		return
 	}
-	l.apply(l.opts.Manifests, nil)
+	l.tasks.Go(func() {
+		select {
+		case <-cluster.Ended:
+			post(l.ctx, l.lost, cluster)
+		case <-l.ctx.Done():
+		}
+	})
+}
+
+// loseCluster ends the operator of a cluster that has ended: what it would try again and
+// again cannot succeed, since the next control plane listens elsewhere.
+func (l *loop) loseCluster(cluster *Cluster) {
+	ended := &ClusterEndedError{Name: cluster.Name}
+	l.cluster = nil
+	l.wantOperator()
+	l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, ended.Error() })
+	if l.opts.Unattended {
+		l.fatal = ended
+	}
 }
 
 func (l *loop) apply(paths []string, reply chan error) {

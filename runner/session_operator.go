@@ -194,19 +194,18 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 	if settling == nil && len(l.opts.Manifests) == 0 {
 		settling = newSettling(nil)
 	}
-	if settling != nil {
-		l.tellSettlement(settling.check(snapshot, time.Now()))
-	}
 	handling := snapshot.Operator.State == inspect.OperatorRunning
 	l.store.update(func(s *State) {
 		s.Snapshot, s.Live = snapshot, true
 		if s.Process.Phase == ProcessStarting {
 			s.Process.Phase = ProcessRunning
 		}
-		switch {
+		switch phase := s.Cluster.Phase; {
+		case phase != ClusterReady && phase != ClusterGone:
+			// That it has ended is known better here.
 		case snapshot.Operator.Lost != "":
 			s.Cluster.Phase, s.Cluster.Error = ClusterGone, snapshot.Operator.Lost
-		case s.Cluster.Phase == ClusterGone:
+		case snapshot.Operator.State != inspect.OperatorStarting:
 			s.Cluster.Phase, s.Cluster.Error = ClusterReady, ""
 		}
 		if handling && !op.ready {
@@ -214,6 +213,10 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 		}
 	})
 	op.ready = op.ready || handling
+	if settling != nil {
+		// After the state: who waits for this looks at the state next.
+		l.tellSettlement(settling.check(snapshot, time.Now()))
+	}
 }
 
 // markReady notes when the code of a reload began to handle objects.

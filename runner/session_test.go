@@ -235,6 +235,9 @@ func TestTheOperatorStartsWhenTheManifestsAreApplied(t *testing.T) {
 	if err := l.Settled(t.Context(), timeLimit); err != nil {
 		t.Error(err)
 	}
+	if s := l.State(); !runs("one")(s) {
+		t.Errorf("it is said to have settled before the state tells so: %+v", s)
+	}
 }
 
 func TestAHandlerThatHasFailedForGoodIsTheSettlementsError(t *testing.T) {
@@ -268,8 +271,34 @@ func TestAClusterThatFailedIsTriedAgainOnDemand(t *testing.T) {
 	}
 }
 
+func TestAClusterThatEndsTakesItsOperatorAlongAndComesBackOnDemand(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
+	ended := []chan struct{}{make(chan struct{}), make(chan struct{})}
+	opened := 0
+	l := begin(t, Options{Dir: dir, OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) {
+		opened++
+		return Cluster{Provider: "test", Name: "dev", Server: fmt.Sprint(opened), Ended: ended[opened-1]}, nil
+	}})
+	first := l.until("running", runs("one"))
+	close(ended[0])
+	lost := l.until("stopped", func(s *State) bool {
+		return s.Cluster.Phase == ClusterFailed && s.Process.Phase == ProcessNone
+	})
+	if !strings.Contains(lost.Cluster.Error, "the cluster dev has ended") || isAlive(first.Process.PID) {
+		t.Errorf("the cluster is %+v, and the operator %+v", lost.Cluster, lost.Process)
+	}
+	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
+		t.Error(err)
+	}
+	if again := l.until("running again", runs("one")); again.Cluster.Server != "2" || again.Cluster.Error != "" {
+		t.Errorf("the cluster is %+v", again.Cluster)
+	}
+}
+
 func TestWithNobodyToEditWhatIsBrokenIsTheEnd(t *testing.T) {
 	down := errors.New("no cluster today")
+	gone := make(chan struct{})
+	close(gone)
 	for name, test := range map[string]struct {
 		body string
 		opts Options
@@ -278,6 +307,9 @@ func TestWithNobodyToEditWhatIsBrokenIsTheEnd(t *testing.T) {
 		"the code":    {"nonsense", Options{}, "a/a.go:6:2: undefined: nonsense"},
 		"the program": {`r.Fail("this is wrong")`, Options{}, "the operator ended by itself: exit status 1\nthis is wrong"},
 		"the cluster": {"", Options{OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) { return Cluster{}, down }}, down.Error()},
+		"the cluster, later": {"", Options{OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) {
+			return Cluster{Name: "dev", Ended: gone}, nil
+		}}, "the control plane of the cluster dev has ended by itself"},
 		"the manifest": {"", Options{Manifests: []string{"x"}, Apply: func(context.Context, []string) ([]Applied, error) {
 			return nil, errors.New("x: not YAML")
 		}}, "x: not YAML"},

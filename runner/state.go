@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -136,6 +137,17 @@ type Cluster struct {
 	Done, Total int
 	Message     string // what is being done
 	Error       string // if it failed, or is gone
+
+	// Ended is closed when the cluster has ended by itself, and its data are there to
+	// start it with again. It is nil where nobody could know.
+	Ended <-chan struct{}
+}
+
+// ClusterEndedError tells that the cluster has ended while it was needed.
+type ClusterEndedError struct{ Name string }
+
+func (e *ClusterEndedError) Error() string {
+	return fmt.Sprintf("the control plane of the cluster %s has ended by itself", e.Name)
 }
 
 // ClusterPhase is where the cluster stands.

@@ -23,7 +23,7 @@ func (w *world) alarm(now time.Time) alarm {
 	s := w.state
 	switch {
 	case s.Cluster.Phase == runner.ClusterFailed:
-		return alarm{theme.Err, "✗ no cluster", s.Cluster.Error}
+		return alarm{theme.Err, "✗ no cluster, R tries again", s.Cluster.Error}
 	case w.lost() != "":
 		return alarm{theme.Err, "✗ cluster gone", w.lost() + " · what is shown is the last that was seen"}
 	case s.Process.Phase == runner.ProcessCrashed:

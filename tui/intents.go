@@ -23,7 +23,11 @@ func rebuild(r *root) tea.Cmd {
 }
 
 func restart(r *root) tea.Cmd {
-	return r.do("restarting the operator", runner.Intent{Kind: runner.IntentRestart})
+	what := "restarting the operator"
+	if r.common.world.state.Cluster.Phase == runner.ClusterFailed {
+		what = "trying the cluster again"
+	}
+	return r.do(what, runner.Intent{Kind: runner.IntentRestart})
 }
 
 func pause(r *root) tea.Cmd {

@@ -39,6 +39,7 @@ func (c *clusterInUse) open(ctx context.Context, opts devcluster.Options) (runne
 		Server:     cluster.Server,
 		Kubeconfig: cluster.KubeconfigPath,
 		Context:    cluster.Context,
+		Ended:      cluster.Ended(),
 	}, nil
 }
 
