@@ -100,7 +100,7 @@ func (b *Builder) build(ctx context.Context, p *Program, tool goTool, output str
 	if text == "" {
 		return fmt.Errorf("building the operator: %w", err)
 	}
-	list := b.translate(parseBuildErrors(text), p)
+	list := shortenMissingSums(b.translate(parseBuildErrors(text), p))
 	addSource(list, p.Dir)
 	return &BuildFailure{Errors: list}
 }

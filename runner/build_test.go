@@ -129,6 +129,20 @@ func TestTheCompilersListIsTakenApart(t *testing.T) {
 	}
 }
 
+func TestModulesThatGoSumLacksAreOneErrorWithItsRemedy(t *testing.T) {
+	text := `# example.com/op/a
+a/a.go:6:2: undefined: create
+/sdk/x.go:8:2: missing go.sum entry for module providing package k8s.io/client-go/rest (imported by github.com/kopf-dev/kopf/sdk/kopf); to add:
+	go get github.com/kopf-dev/kopf/sdk/kopf@v0.1.0
+/sdk/y.go:4:2: missing go.sum entry for module providing package sigs.k8s.io/json (imported by github.com/kopf-dev/kopf/sdk/kopf); to add:
+	go get github.com/kopf-dev/kopf/sdk/kopf@v0.1.0`
+	failure := &BuildFailure{Errors: shortenMissingSums(parseBuildErrors(text))}
+	want := "a/a.go:6:2: undefined: create\ngo.sum lacks modules that the packages need; add them with: go mod tidy"
+	if got := failure.Error(); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestABrokenGoModIsReportedWithItsLine(t *testing.T) {
 	dir := tree(t, map[string]string{"go.mod": "module example.com/op\n\nnonsense here\n", "a/a.go": handlers("a", "")})
 	_, err := Load(t.Context(), dir, []string{"./a"})

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,6 +37,17 @@ func parseBuildErrors(text string) []BuildError {
 		list = append(list, e)
 	}
 	return list
+}
+
+// shortenMissingSums says once what the go command says of each of the packages that the
+// SDK consists of, the user's own errors being somewhere among them.
+func shortenMissingSums(list []BuildError) []BuildError {
+	missing := func(e BuildError) bool { return strings.HasPrefix(e.Message, "missing go.sum entry ") }
+	if !slices.ContainsFunc(list, missing) {
+		return list
+	}
+	list = slices.DeleteFunc(list, missing)
+	return append(list, BuildError{Message: "go.sum lacks modules that the packages need; add them with: go mod tidy"})
 }
 
 // isProgress tells what the go command says while it is still hopeful.
