@@ -228,7 +228,7 @@ func (l *loop) guardCluster(cluster *Cluster) {
 }
 
 // loseCluster ends the operator of a cluster that has ended: what it would try again and
-// again cannot succeed, since the next control plane listens elsewhere.
+// again cannot succeed before somebody asks for the next control plane.
 func (l *loop) loseCluster(cluster *Cluster) {
 	ended := &ClusterEndedError{Name: cluster.Name}
 	l.cluster = nil

@@ -63,6 +63,13 @@ func TestWhatIsNotPossibleIsToldWithTheReason(t *testing.T) {
 	sit(t, "crashed", 80, 24).press("p").sees("the operator has crashed")
 }
 
+func TestAClusterThatFailedIsTriedAgain(t *testing.T) {
+	r := sit(t, "no-cluster", 80, 24).press("R").sees("✓ trying the cluster again")
+	if len(r.source.intents) != 1 || r.source.intents[0].Kind != runner.IntentRestart {
+		t.Errorf("the intents are %+v", r.source.intents)
+	}
+}
+
 func TestAnIntentThatFailsIsToldInRed(t *testing.T) {
 	r := sit(t, "normal", 80, 24)
 	r.source.refuse = errors.New("the operator does not answer")

@@ -49,7 +49,7 @@ func init() {
 		{key: "a", name: "apply the manifests", short: "apply", place: everywhere, group: acts, whyNot: noManifests, do: apply},
 		{key: "b", name: "rebuild now", short: "rebuild", place: everywhere, group: acts, whyNot: isBuilding, do: rebuild},
 		{key: "p", name: "pause or resume the operator", short: "pause", place: everywhere, group: acts, whyNot: noOperator, do: pause},
-		{key: "R", name: "restart the operator", short: "restart", place: everywhere, group: acts, whyNot: notBuilt, do: restart},
+		{key: "R", name: "restart the operator", short: "restart", place: everywhere, group: acts, whyNot: noRestart, do: restart},
 		{key: "L", name: "log strip on or off", place: everywhere, group: looks, whyNot: noStrip, do: toggleStrip},
 		{key: ":", name: "commands", place: everywhere, group: goes, do: openPalette},
 		{key: "?", name: "keys", place: everywhere, group: goes, do: openKeys},

@@ -90,8 +90,11 @@ func noOperator(r *root) string {
 	return ""
 }
 
-func notBuilt(r *root) string {
+// noRestart is for what also tries a cluster again that has failed, or has ended.
+func noRestart(r *root) string {
 	switch s := r.common.world.state; {
+	case s.Cluster.Phase == runner.ClusterFailed:
+		return ""
 	case s.Process.Phase == runner.ProcessNone && s.Build.Phase != runner.BuildBuilt:
 		return "nothing is built yet"
 	case s.Cluster.Phase != runner.ClusterReady && s.Process.Phase == runner.ProcessNone:
