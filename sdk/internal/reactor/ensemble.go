@@ -3,6 +3,7 @@ package reactor
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -88,6 +89,12 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 		}
 	}
 	for d, res := range wanted {
+		// A definition can change while its objects are served: get a status of its own, say.
+		if s := e.servers[d.resource]; s != nil && s.resource != res && !reflect.DeepEqual(s.resource, res) {
+			e.servers[d.resource] = e.operator.server(res)
+		}
+	}
+	for d, res := range wanted {
 		if e.streams[d] != nil {
 			continue
 		}
@@ -135,10 +142,14 @@ func (e *ensemble) end(which func(dimension) bool, clean func(dimension)) {
 }
 
 // leave forgets the objects of a dimension that is not served any more.
-func (e *ensemble) leave(d dimension) {
+func (e *ensemble) leave(d dimension) { e.forget(d, nil) }
+
+// forget forgets the objects of a dimension, but for those that are known to be there.
+func (e *ensemble) forget(d dimension, but map[queueing.Key]bool) {
 	o := e.operator
-	inside := func(m *memory) bool { return d.namespace == "" || m.namespace == d.namespace }
-	gone := o.memories.forgetWhere(d.resource, inside)
+	gone := o.memories.forgetWhere(d.resource, func(key queueing.Key, m *memory) bool {
+		return (d.namespace == "" || m.namespace == d.namespace) && !but[key]
+	})
 	keys := make(map[queueing.Key]bool, len(gone))
 	for key, m := range gone {
 		keys[key] = true
@@ -155,15 +166,22 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 	e.pending++
 	o.reporter.listing(d.String(), d.resource)
 	logger := o.logger.With(logging.NameKey, "kopf.watching")
+	first := firstListing{}
 	go func() {
 		defer close(s.done)
 		watching.Run(ctx, watching.Options{
 			Client: o.client, Resource: res, Namespace: d.namespace,
 			Handle: func(event watching.Event) {
 				e.found()
+				first.note(queueing.KeyOf(d.resource, event.Object))
 				o.queue.Put(d.resource, event)
 			},
-			Listed:            func(int) { e.listed(d, s) },
+			Listed: func(int) {
+				if keys, ok := first.end(); ok {
+					e.forget(d, keys) // gone during a pause: nobody has told
+				}
+				e.listed(d, s)
+			},
 			Restarted:         func(r watching.Restart) { e.restarted(logger, d, r) },
 			ServerTimeout:     o.settings.ServerTimeout,
 			ClientTimeout:     o.settings.ClientTimeout,
@@ -173,6 +191,29 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 		})
 	}()
 	return s
+}
+
+// firstListing are the objects that a stream begins with. It is for one goroutine.
+type firstListing struct {
+	keys map[queueing.Key]bool
+	over bool
+}
+
+func (l *firstListing) note(key queueing.Key) {
+	if l.over {
+		return
+	}
+	if l.keys == nil {
+		l.keys = map[queueing.Key]bool{}
+	}
+	l.keys[key] = true
+}
+
+// end returns all of them, once.
+func (l *firstListing) end() (map[queueing.Key]bool, bool) {
+	keys, fresh := l.keys, !l.over
+	l.keys, l.over = nil, true
+	return keys, fresh
 }
 
 // listed notes that all objects of a stream are known.

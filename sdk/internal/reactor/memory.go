@@ -127,12 +127,12 @@ func (ms *memories) forget(key queueing.Key) {
 }
 
 // forgetWhere forgets objects of a resource and returns what was known of them.
-func (ms *memories) forgetWhere(resource string, where func(*memory) bool) map[queueing.Key]*memory {
+func (ms *memories) forgetWhere(resource string, where func(queueing.Key, *memory) bool) map[queueing.Key]*memory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	gone := map[queueing.Key]*memory{}
 	for key, m := range ms.m {
-		if key.Resource == resource && where(m) {
+		if key.Resource == resource && where(key, m) {
 			m.left.Store(true)
 			gone[key] = m
 			delete(ms.m, key)

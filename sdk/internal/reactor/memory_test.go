@@ -52,7 +52,7 @@ func TestMemoriesAreKeptUntilTheyAreForgotten(t *testing.T) {
 	all.recall(key("a", "2"), "ns2", false, nil)
 	all.recall(key("b", "3"), "ns1", false, nil)
 	all.recall(key("a", "4"), "ns1", false, nil)
-	gone := all.forgetWhere("a", func(m *memory) bool { return m.namespace == "ns1" })
+	gone := all.forgetWhere("a", func(_ queueing.Key, m *memory) bool { return m.namespace == "ns1" })
 	var names []string
 	for k := range gone {
 		names = append(names, k.Resource+k.Object)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
 	"github.com/kopf-dev/kopf/sdk/internal/nspattern"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
@@ -110,8 +111,23 @@ func (ob *observer) scan(ctx context.Context) {
 		}
 		return
 	}
-	ob.all = found.Resources
+	ob.all = withFailed(found, ob.all)
 	ob.reportFailed(found.Failed)
+}
+
+// withFailed are the resources found, and those known before of the groups that cannot be
+// looked into now: that their server is down does not mean that their objects are gone.
+func withFailed(found apiclient.Discovery, before []resource.Resource) []resource.Resource {
+	all := found.Resources
+	for _, res := range before {
+		_, group := found.Failed[res.Group]
+		_, version := found.Failed[res.Group+"/"+res.Version]
+		known := func(r resource.Resource) bool { return r.Key() == res.Key() }
+		if (group || version) && !slices.ContainsFunc(found.Resources, known) {
+			all = append(all, res)
+		}
+	}
+	return all
 }
 
 // adjust resolves the selectors and starts and stops what has changed.

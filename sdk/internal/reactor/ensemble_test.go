@@ -1,0 +1,70 @@
+package reactor
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+)
+
+// quiet is an operator that does nothing.
+func quiet(t *testing.T) *operator {
+	o := &operator{config: Config{Registry: &handler.Registry{}}}
+	o.ensemble = newEnsemble(o)
+	o.queue = queueing.New(t.Context(), queueing.Options{
+		Process: func(context.Context, *queueing.Batch) *queueing.Later { return nil },
+	})
+	t.Cleanup(func() {
+		if err := o.queue.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return o
+}
+
+func TestAChangedDefinitionIsServedAsItIsNow(t *testing.T) {
+	o := quiet(t)
+	before := resource.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Namespaced: true}
+	d := dimension{before.Key(), ""}
+	o.ensemble.servers[d.resource] = o.server(&before)
+	o.ensemble.streams[d] = &stream{listed: true}
+	same := before
+	served := o.ensemble.server(d.resource)
+	o.ensemble.adjust(t.Context(), []resource.Resource{same}, []string{""})
+	if o.ensemble.server(d.resource) != served {
+		t.Error("nothing has changed, but the server has")
+	}
+	now := before
+	now.Subresources = []string{"status"}
+	o.ensemble.adjust(t.Context(), []resource.Resource{now}, []string{""})
+	if !o.ensemble.server(d.resource).resource.HasSubresource("status") {
+		t.Error("it is not known that the status is a subresource now")
+	}
+}
+
+func TestObjectsThatVanishedDuringAPauseAreForgotten(t *testing.T) {
+	o := quiet(t)
+	key := func(uid string) queueing.Key { return queueing.Key{Resource: "kex", Object: uid} }
+	o.memories.recall(key("there"), "ns", true, nil)
+	o.memories.recall(key("gone"), "ns", true, nil)
+	o.memories.recall(key("elsewhere"), "other", true, nil)
+	var first firstListing
+	first.note(key("there"))
+	first.note(key("new"))
+	keys, ok := first.end()
+	if !ok {
+		t.Fatal("the first listing is none")
+	}
+	o.ensemble.forget(dimension{"kex", "ns"}, keys)
+	for uid, want := range map[string]bool{"there": true, "gone": false, "elsewhere": true} {
+		if got := o.memories.find(key(uid)) != nil; got != want {
+			t.Errorf("%s: remembered is %t", uid, got)
+		}
+	}
+	first.note(key("later"))
+	if keys, ok := first.end(); ok || keys != nil {
+		t.Error("a later listing is taken for the first")
+	}
+}
