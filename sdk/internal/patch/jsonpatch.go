@@ -2,6 +2,7 @@ package patch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -53,6 +54,9 @@ func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
 	return transform(object, p.merge, p.fns)
 }
 
+// ErrTransform is in the error of a patch one of whose transformations has failed.
+var ErrTransform = errors.New("a transformation of the patch has failed")
+
 func transform(object, merge map[string]any, fns []Fn) ([]Op, error) {
 	wanted := tree.CloneMap(object)
 	if wanted == nil {
@@ -63,7 +67,7 @@ func transform(object, merge map[string]any, fns []Fn) ([]Op, error) {
 	}
 	for _, fn := range fns {
 		if err := fn(wanted); err != nil {
-			return nil, fmt.Errorf("a transformation of the patch has failed: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrTransform, err)
 		}
 	}
 	normal, err := tree.Normalize(wanted)

@@ -11,7 +11,7 @@ import (
 func TestLaterIsDoneUnlessAnEventComesFirst(t *testing.T) {
 	var log journal
 	later := func(what string) *Later {
-		return &Later{After: time.Minute, Do: func(context.Context) { log.add("later " + what) }}
+		return &Later{After: time.Minute, Do: func(context.Context) *Later { log.add("later " + what); return nil }}
 	}
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
 		log.add("batch " + b.Newest.Object.ResourceVersion)
@@ -107,7 +107,7 @@ func TestAgainEndsTheWaitForSomethingLater(t *testing.T) {
 		if len(b.Events) == 0 {
 			return nil
 		}
-		return &Later{After: time.Hour, Do: func(context.Context) { log.add("too late") }}
+		return &Later{After: time.Hour, Do: func(context.Context) *Later { log.add("too late"); return nil }}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Minute)
@@ -125,15 +125,43 @@ func TestWhatIsDoneLaterCanAskForAnotherTry(t *testing.T) {
 		if len(b.Events) == 0 {
 			return nil
 		}
-		return &Later{After: time.Minute, Do: func(context.Context) {
+		return &Later{After: time.Minute, Do: func(context.Context) *Later {
 			log.add("later")
 			q.Again("pods", event("MODIFIED", "a", "2"))
+			return nil
 		}}
 	}}, func(_ *testing.T, made *Queue) {
 		q = made
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Hour)
 		log.check(t, "batch 1", "later", "batch 2")
+	})
+}
+
+func TestWhatIsDoneLaterCanBePutOffAgain(t *testing.T) {
+	var log journal
+	began := time.Now()
+	var put func(context.Context) *Later
+	put = func(context.Context) *Later {
+		log.add(fmt.Sprint(time.Since(began)))
+		return &Later{After: time.Hour, Do: put}
+	}
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		began = time.Now()
+		log.add("batch " + b.Newest.Object.ResourceVersion)
+		if b.Newest.Object.ResourceVersion == "2" {
+			return nil
+		}
+		return &Later{After: time.Minute, Do: put}
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("ADDED", "a", "1"))
+		time.Sleep(2*time.Hour + 2*time.Minute)
+		q.Put("pods", event("MODIFIED", "a", "2"))
+		time.Sleep(5 * time.Hour)
+		log.check(t, "batch 1", "1m0s", "1h1m0s", "2h1m0s", "batch 2")
+		if n := q.remembered(); n != 0 {
+			t.Errorf("%d objects are remembered", n)
+		}
 	})
 }
 

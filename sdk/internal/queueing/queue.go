@@ -32,7 +32,8 @@ type Later struct {
 	After time.Duration
 
 	// Do is what to do. If it is nil, the object is worked on again, in its newest version.
-	Do func(ctx context.Context)
+	// It may return what to do next, in the same way.
+	Do func(ctx context.Context) *Later
 }
 
 // Processor works on an object. The context is cancelled when the time to exit is over.

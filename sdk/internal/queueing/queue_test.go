@@ -194,7 +194,7 @@ func TestDroppedObjectsAreNotWorkedOnAnyMore(t *testing.T) {
 	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Later {
 		calls.Add(1)
 		time.Sleep(time.Second)
-		return &Later{After: time.Minute, Do: func(context.Context) { calls.Add(100) }}
+		return &Later{After: time.Minute, Do: func(context.Context) *Later { calls.Add(100); return nil }}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "waits", "1"))
 		time.Sleep(2 * time.Second)

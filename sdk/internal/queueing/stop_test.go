@@ -3,6 +3,7 @@ package queueing
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,23 @@ import (
 	"testing/synctest"
 	"time"
 )
+
+func TestAGoroutineThatIsEndedFromInsideTakesNothingElseDown(t *testing.T) {
+	var log journal
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		log.add(b.Key.Object)
+		if b.Key.Object == "a" {
+			runtime.Goexit()
+		}
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("ADDED", "a", "1"))
+		synctest.Wait()
+		q.Put("pods", event("ADDED", "b", "1"))
+		synctest.Wait()
+		log.check(t, "a", "b")
+	})
+}
 
 func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -21,7 +39,7 @@ func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
 				cancelled.Add(1)
 			case <-time.After(time.Second):
 			}
-			return &Later{After: time.Second, Do: func(context.Context) { t.Error("done after the end") }}
+			return &Later{After: time.Second, Do: func(context.Context) *Later { t.Error("done after the end"); return nil }}
 		}})
 		q.Put("pods", event("", "a", "1"))
 		q.Put("pods", event("", "b", "1"))

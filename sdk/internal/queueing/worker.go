@@ -96,13 +96,9 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 	var later *Later
 	switch {
 	case len(batch.Events) > 0 || again:
-		q.mu.Unlock()
-		later = q.options.Process(ctx, batch)
-		q.mu.Lock()
+		q.outside(func() { later = q.options.Process(ctx, batch) })
 	case due != nil:
-		q.mu.Unlock()
-		due.Do(ctx)
-		q.mu.Lock()
+		q.outside(func() { later = due.Do(ctx) })
 	}
 	e.pressure = nil
 	switch {
@@ -121,6 +117,14 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 		e.state = idle
 		delete(q.entries, e.key)
 	}
+}
+
+// outside does something with the lock released. It is locked again even if the goroutine
+// is ended from inside, as a failing test ends the one it is called in.
+func (q *Queue) outside(do func()) {
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	do()
 }
 
 // schedule arms the timer of an object.

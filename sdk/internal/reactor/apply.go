@@ -3,6 +3,7 @@ package reactor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -45,6 +46,9 @@ func (c *cycle) apply(ctx context.Context, batch *queueing.Batch, delays []time.
 	if !c.patch.Empty() {
 		var err error
 		if changed, err = c.send(ctx, c.patch); err != nil {
+			if hopeless(err) {
+				c.memory.untransformed = nil
+			}
 			return nil, err
 		}
 		c.memory.untransformed = nil
@@ -75,16 +79,25 @@ func (c *cycle) apply(ctx context.Context, batch *queueing.Batch, delays []time.
 		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()))
 	}
 	c.memory.asleep = c.now().Add(delay)
-	return &queueing.Later{After: delay, Do: func(ctx context.Context) {
-		c.memory.asleep = time.Time{}
-		if err := c.touch(ctx); err != nil {
-			c.logger.Error("The object cannot be touched, so that its delayed handlers wait for its next change.", "error", err)
-		}
-	}}, nil
+	return &queueing.Later{After: delay, Do: c.wake}, nil
+}
+
+// wake touches the object when a delay is over. Nobody else would come back for it: if that
+// fails, it is tried again.
+func (c *cycle) wake(ctx context.Context) *queueing.Later {
+	c.memory.asleep = time.Time{}
+	err := c.touch(ctx)
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	delay := max(time.Second, c.memory.throttle.Failed(c.now(), c.settings.ErrorDelays))
+	c.logger.With(reasons(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
+	return &queueing.Later{After: delay, Do: c.wake}
 }
 
 // touch makes a change that means nothing, so that there is an event and a new cycle.
-func (c *cycle) touch(ctx context.Context) error {
+func (c *cycle) touch(ctx context.Context) (err error) {
+	defer survive(&err)
 	touch := patch.NewPatch()
 	if err := c.progress.Touch(c.seen, pyjson.FormatTime(c.now()), touch); err != nil {
 		return err
@@ -95,7 +108,7 @@ func (c *cycle) touch(ctx context.Context) error {
 		c.queue.Again(c.resource.Key(), watching.Event{Type: c.event, Object: c.object})
 		return nil
 	}
-	_, err := c.send(ctx, touch)
+	_, err = c.send(ctx, touch)
 	return err
 }
 
@@ -136,19 +149,27 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 }
 
 // patchObject sends a patch of an object in as few requests as possible.
-func (s *server) patchObject(ctx context.Context, object *wire.Object, p *patch.Patch, logger *slog.Logger) (patch.Result, error) {
-	return p.Send(object, s.resource.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
+func (s *server) patchObject(ctx context.Context, object *wire.Object, p *patch.Patch, logger *slog.Logger) (result patch.Result, err error) {
+	defer survive(&err)
+	result, err = p.Send(object, s.resource.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
 		logPatch(logger, call)
 		body, err := json.Marshal(call.Payload)
 		if err != nil {
 			return nil, 0, err
 		}
 		patched, err := s.client.Patch(ctx, s.resource, object.Namespace, object.Name, call.Subresource, call.ContentType, body)
+		if call.ContentType == patch.JSONType && invalid(err) {
+			return nil, 0, &transformError{err}
+		}
 		if err != nil {
 			return nil, apiclient.Status(err), err
 		}
 		return patched, http.StatusOK, nil
 	})
+	if errors.Is(err, patch.ErrTransform) {
+		err = &transformError{err}
+	}
+	return result, err
 }
 
 // outliving returns a context that ends some time after another one has: what the

@@ -48,7 +48,8 @@ type cycle struct {
 
 // run handles an object: the events that have come since the last time, and the newest
 // state of it.
-func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch) (*queueing.Later, error) {
+func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch) (later *queueing.Later, err error) {
+	defer survive(&err)
 	c := &cycle{server: s, memory: memory, object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch()}
 	c.logger = s.objectLogger(c.object)
 	if c.recorder = s.recorder(c.object); c.recorder != nil && s.settings.Posting.Loggers {
@@ -62,7 +63,6 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 			return nil, err
 		}
 	}
-	var err error
 	if c.tree, err = c.object.Tree(); err != nil {
 		return nil, fmt.Errorf("the object does not decode: %w", err)
 	}
@@ -87,8 +87,7 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 		c.report.gone()
 		return nil, nil
 	}
-	later, err := c.apply(ctx, batch, delays)
-	if err != nil {
+	if later, err = c.apply(ctx, batch, delays); err != nil {
 		return nil, err
 	}
 	if c.finished {

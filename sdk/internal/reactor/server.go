@@ -61,13 +61,13 @@ func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing
 	case errors.Is(err, errAborted), ctx.Err() != nil:
 		return nil
 	}
-	logger := s.objectLogger(newest.Object)
+	logger := s.objectLogger(newest.Object).With(reasons(err)...)
 	delay := memory.throttle.Failed(o.now(), o.settings.ErrorDelays)
 	if newest.Type == watching.Deleted {
-		logger.Error("Handling has failed.", "error", err)
+		logger.Error("Handling has failed.")
 		return nil
 	}
-	logger.Error(fmt.Sprintf("Handling has failed: it is throttled for %s.", delay), "error", err)
+	logger.Error(fmt.Sprintf("Handling has failed: it is throttled for %s.", delay))
 	return &queueing.Later{After: delay}
 }
 

@@ -121,6 +121,9 @@ func (s *spawner) Deliver(ctx context.Context, task *background.Task, out outcom
 		switch {
 		case err == nil:
 			return
+		case hopeless(err):
+			logger.With(reasons(err)...).Error(what + ".")
+			return
 		case !last:
 			logger.Error(what+": it is tried again with its next call.", "error", err)
 			return
@@ -148,6 +151,7 @@ func (s *spawner) send(ctx context.Context, task *background.Task) error {
 		task.Wrote(made)
 	}
 	switch {
+	case hopeless(err): // all but the transformations has been sent
 	case err != nil:
 		task.Patch.Restore(unsent)
 	case result.Remaining != nil:
