@@ -20,9 +20,13 @@ func (r *report) besides(c *cycle) {
 		switch {
 		case task != nil && task.Reason() != 0:
 			state.State = inspect.PhaseStopping
-		case task != nil && state.State != inspect.PhaseRetrying:
-			state.State = runningPhase(d.Handler)
 		case task != nil:
+			switch state.State {
+			case inspect.PhaseRetrying, inspect.PhaseDone, inspect.PhaseFailed:
+				// It waits to be tried again, or sends the last that it has done.
+			default:
+				state.State = runningPhase(d.Handler)
+			}
 		case !d.Selected:
 			why := inspect.Mismatch{Kind: string(d.Why.Kind), Path: d.Why.Path, Is: d.Why.Is, Wants: d.Why.Wants, Absent: d.Why.Absent}
 			state.Why, state.State = &why, inspect.PhaseFiltered
@@ -72,12 +76,15 @@ func (r *report) stopping(tasks []*background.Task) {
 
 // ended tells that a daemon or a timer has ended as it was asked to. Unless its object is
 // being deleted, it may be started again.
-func (r *report) ended(task *background.Task) {
+func (r *report) ended(group *background.Group, task *background.Task) {
 	if r == nil || task.Reason().Has(background.ResourceDeleted) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if taskOf(group, task.Handler.ID) != nil {
+		return // it was started already
+	}
 	s := &r.handlers[r.place(task.Handler)]
 	s.State, s.Next = inspect.PhaseNext, time.Time{}
 	r.publish()

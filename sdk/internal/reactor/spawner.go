@@ -165,7 +165,7 @@ func (s *spawner) send(ctx context.Context, task *background.Task) error {
 // Ended implements [background.Host]: somebody may wait for the end, such as the deletion
 // of the object, or another start.
 func (s *spawner) Ended(task *background.Task) {
-	s.memory.report.Load().ended(task)
+	s.memory.report.Load().ended(s.memory.group.Load(), task)
 	object := task.Live()
 	if s.memories.find(queueing.KeyOf(s.resource.Key(), object)) == nil {
 		return // it is gone: nobody waits, and it must not be remembered anew
