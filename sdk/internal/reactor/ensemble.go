@@ -23,7 +23,8 @@ type ensemble struct {
 	mu      sync.Mutex
 	servers map[string]*server // by the key of the resource
 	streams map[dimension]*stream
-	pending int // streams whose objects are not all known yet
+	pending int  // streams whose objects are not all known yet
+	paused  bool // there was a pause: objects may have vanished unseen
 	ready   func()
 
 	lost atomic.Bool // the cluster does not answer
@@ -110,6 +111,9 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 // pause ends all streams, and forgets what is queued. What is known of the objects stays:
 // when they are listed again, they are no news.
 func (e *ensemble) pause() {
+	e.mu.Lock()
+	e.paused = true
+	e.mu.Unlock()
 	e.end(func(dimension) bool { return true }, func(dimension) {})
 	e.operator.queue.Drop(func(queueing.Key) bool { return true })
 	for key, m := range e.operator.memories.all() {
@@ -166,7 +170,7 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 	e.pending++
 	o.reporter.listing(d.String(), d.resource)
 	logger := o.logger.With(logging.NameKey, "kopf.watching")
-	first := firstListing{}
+	first := firstListing{over: !e.paused}
 	go func() {
 		defer close(s.done)
 		watching.Run(ctx, watching.Options{
