@@ -29,7 +29,8 @@ type Request struct {
 	// Memo is in memory, private to the object, and gone with it. See [MemoOf].
 	Memo *Memo
 
-	// Logger carries the object's identity.
+	// Logger carries the object's identity. Unlike the others, it must be there in a request
+	// made by hand for a handler that logs: package kopftest makes such requests.
 	Logger *slog.Logger
 
 	// Recorder posts Kubernetes events about the object.

@@ -126,6 +126,7 @@ func requestOf(t testing.TB, body *kopf.Object) kopf.Request {
 		Annotations: kopf.GetOr(body, "metadata.annotations", map[string]string{}),
 		Body:        body,
 		Patch:       kopf.NewPatch(body),
+		Memo:        new(kopf.Memo),
 		Logger:      slog.New(kopf.NewLogHandler(t.Output(), &kopf.LogOptions{Level: slog.LevelDebug, Format: "plain"})),
 	}
 	r.Resource = resourceInfoOf(body)

@@ -105,3 +105,13 @@ func TestHandlersThatNeedTheClusterCanBeCalled(t *testing.T) {
 		t.Error(host)
 	}
 }
+
+func TestARequestMadeByHandRemembers(t *testing.T) {
+	c := Change[sized](t, "metadata: {name: one}")
+	type pings struct{ n int }
+	kopf.MemoOf[pings](c.Memo).n++
+	kopf.MemoOf[pings](c.Memo).n++
+	if got := kopf.MemoOf[pings](c.Memo).n; got != 2 {
+		t.Errorf("%d of 2 pings are remembered", got)
+	}
+}
