@@ -35,6 +35,8 @@ var packages = map[string]string{
 	"unstructured": "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 	"schema":       "k8s.io/apimachinery/pkg/runtime/schema",
 	"dynamic":      "k8s.io/client-go/dynamic",
+	"rest":         "k8s.io/client-go/rest",
+	"sql":          "database/sql",
 	"kopf":         "github.com/kopf-dev/kopf/sdk/kopf",
 	"lifecycle":    "github.com/kopf-dev/kopf/sdk/kopf/lifecycle",
 	"storage":      "github.com/kopf-dev/kopf/sdk/kopf/storage",

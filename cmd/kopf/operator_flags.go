@@ -17,6 +17,7 @@ type operatorFlags struct {
 	namespaces    []string
 	allNamespaces bool
 
+	liveness  string
 	manifests []string
 	until     string
 	timeout   time.Duration
@@ -44,6 +45,7 @@ func (f *operatorFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://127.0.0.1:8080/healthz")
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
 	set.StringVar(&f.until, "until", "", "end when everything is handled: settled")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "how long --until may take from the operator's start; 0 is no limit")
@@ -103,7 +105,7 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// scope are the operator's flags of what it serves.
+// scope are the operator's flags of what it serves, and where it tells its health.
 func (f *operatorFlags) scope() []string {
 	var args []string
 	for _, n := range f.namespaces {
@@ -111,6 +113,9 @@ func (f *operatorFlags) scope() []string {
 	}
 	if f.allNamespaces {
 		args = append(args, "--all-namespaces")
+	}
+	if f.liveness != "" {
+		args = append(args, "--liveness="+f.liveness)
 	}
 	return args
 }

@@ -75,6 +75,8 @@ func (s Settings) engine() reactor.Settings {
 			InstantExit: s.Background.InstantExitTimeout,
 		},
 
+		Liveness: s.Process.Liveness,
+
 		Finalizer:          s.Persistence.Finalizer,
 		ConsistencyTimeout: max(0, s.Persistence.ConsistencyTimeout),
 		Progress:           engineProgress(s.Persistence.ProgressStorage),

@@ -69,7 +69,7 @@ type mainFlags struct {
 	verbose, quiet, debug bool
 	logFormat, logRefKey  string
 	logPrefix             bool
-	inspector             string
+	inspector, liveness   string
 
 	prefixSet bool
 	usage     string
@@ -93,6 +93,7 @@ func parseFlags(args []string) (*mainFlags, error) {
 	noPrefix := set.Bool("no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT")
+	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	f.usage = fmt.Sprintf("Usage: %s [flags]\n\nFlags:\n%s", filepath.Base(args[0]), set.FlagUsages())
 	if err := set.Parse(args[1:]); err != nil {
 		return f, err
@@ -125,7 +126,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
 		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 	}
-	operator.Settings.Process.Inspector = f.inspector
+	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")
 	}

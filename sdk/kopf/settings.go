@@ -77,5 +77,10 @@ type Settings struct {
 		// Inspector is where to publish the operator's state: "unix:" and a path, or
 		// "tcp:" and a loopback address with a port. Nowhere, which costs nothing.
 		Inspector string
+
+		// Liveness is where to tell the operator's health by HTTP: a URL such as
+		// "http://0.0.0.0:8080/healthz". The answer has what the handlers of [OnProbe]
+		// returned in the last 10 seconds. Nowhere.
+		Liveness string
 	}
 }

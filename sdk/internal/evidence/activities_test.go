@@ -3,8 +3,10 @@ package evidence
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,4 +103,56 @@ func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
 	if requests.Load() != 0 || cleanups.Load() != 0 {
 		t.Errorf("%d requests, %d cleanups", requests.Load(), cleanups.Load())
 	}
+}
+
+func TestTheHealthIsToldOverHTTP(t *testing.T) {
+	w := newWorld(t)
+	var events atomic.Int32
+	op := w.run(func(r *kopf.Registry) {
+		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
+			a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
+			return nil
+		}, kopf.ID("startup"))
+		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { events.Add(1); return nil }, kopf.ID("event"))
+		kopf.OnProbe(r, func(context.Context, *kopf.Activity) (map[string]int32, error) {
+			return map[string]int32{"seen": events.Load()}, nil
+		}, kopf.ID("events"))
+		kopf.OnProbe(r, func(_ context.Context, a *kopf.Activity) (any, error) { return nil, nil }, kopf.ID("nothing"))
+	})
+	w.create(example("one"))
+	eventually(t, "the object is seen", func() bool { return events.Load() == 1 }, func() any { return events.Load() })
+	if code, body := get(t, served(t, op, "/healthz")); code != http.StatusOK || body != `{"events":{"seen":1}}` {
+		t.Error(code, body)
+	}
+}
+
+// served is the URL that an operator serves a path at.
+func served(t *testing.T, op *operator, path string) string {
+	t.Helper()
+	for _, e := range op.journal.all() {
+		if url, ok := strings.CutPrefix(e.line, "Serving "); ok && strings.HasSuffix(url, path) {
+			return url
+		}
+	}
+	t.Fatalf("%s is not served:\n%v", path, op.journal.text())
+	return ""
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
 }

@@ -144,6 +144,11 @@ func farewell(err error) string {
 
 // work does what the operator is for, until the context ends.
 func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error {
+	stopServing, err := o.serveEndpoints(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopServing()
 	if err := o.connect(ctx); err != nil {
 		return err
 	}

@@ -38,6 +38,8 @@ type Settings struct {
 
 	Background background.Settings
 
+	Liveness string // the URL to tell the health at; empty is nowhere
+
 	Finalizer          string
 	ConsistencyTimeout time.Duration
 	Progress           progress.Storage
