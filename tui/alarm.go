@@ -34,7 +34,7 @@ func (w *world) alarm(now time.Time) alarm {
 	if reason, paused := w.paused(); paused {
 		return alarm{theme.Warn, "‖ paused " + reason, "nothing is handled until then · p resumes"}
 	}
-	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" {
+	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" && s.Cluster.Phase == runner.ClusterReady {
 		return alarm{theme.Warn, "! operator ended", s.Process.Exit + " · R starts it again"}
 	}
 	return w.unserved()

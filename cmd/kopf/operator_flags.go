@@ -53,7 +53,7 @@ func (f *operatorFlags) add(cmd *cobra.Command) {
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
 	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: full, plain, or json")
-	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name (default: not for json)")
+	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 

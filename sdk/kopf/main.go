@@ -89,7 +89,7 @@ func parseFlags(args []string) (*mainFlags, error) {
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
 	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: full, plain, json, or none")
-	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name (default: not for json)")
+	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	noPrefix := set.Bool("no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT")
