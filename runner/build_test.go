@@ -169,6 +169,19 @@ func TestErrorsShowTheLinesAroundThem(t *testing.T) {
 	}
 }
 
+func TestErrorsAreWrittenWithAsMuchOfTheirPlaceAsIsKnown(t *testing.T) {
+	for want, e := range map[string]BuildError{
+		"m":            {Message: "m"},
+		"go.mod: m":    {File: "go.mod", Message: "m"},
+		"go.mod:3: m":  {File: "go.mod", Line: 3, Message: "m"},
+		"a.go:3:14: m": {File: "a.go", Line: 3, Column: 14, Message: "m"},
+	} {
+		if got := e.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestABuildEndsWithItsContext(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", "")})
 	p, err := Load(t.Context(), dir, []string{"./a"})

@@ -87,13 +87,21 @@ func (e *BuildFailure) Error() string {
 
 // String writes the error as the compiler does.
 func (e BuildError) String() string {
+	if at := e.Position(); at != "" {
+		return at + ": " + e.Message
+	}
+	return e.Message
+}
+
+// Position is where the error is, as far as that is known: "claims.go:49:3".
+func (e BuildError) Position() string {
 	switch {
 	case e.File == "":
-		return e.Message
+		return ""
 	case e.Line == 0:
-		return fmt.Sprintf("%s: %s", e.File, e.Message)
+		return e.File
 	case e.Column == 0:
-		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+		return fmt.Sprintf("%s:%d", e.File, e.Line)
 	}
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+	return fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
 }

@@ -66,7 +66,7 @@ func buildFailed(s *runner.State) alarm {
 	a := alarm{token: theme.Err, fact: "✗ build failed"}
 	if len(s.Build.Errors) > 0 {
 		e := s.Build.Errors[0]
-		a.fact = strings.TrimSpace("✗ " + position(e) + " " + firstLine(e.Message))
+		a.fact = strings.TrimSpace("✗ " + e.Position() + " " + firstLine(e.Message))
 	}
 	if s.Process.Phase == runner.ProcessRunning {
 		a.rest = "the old code goes on"
@@ -102,19 +102,6 @@ func unservedReason(reason string) string {
 		return "cannot be patched"
 	}
 	return "is not served: " + reason
-}
-
-// position is where the compiler found an error: "claims.go:49".
-func position(e runner.BuildError) string {
-	switch {
-	case e.File == "":
-		return ""
-	case e.Line == 0:
-		return e.File
-	case e.Column == 0:
-		return fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
-	return fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
 }
 
 func firstLine(s string) string {

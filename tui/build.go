@@ -116,7 +116,7 @@ func (v *buildView) drawError(p *canvas.Pane, e *runner.BuildError, selected boo
 		mark = "▌"
 	}
 	message := strings.Split(strings.TrimSpace(e.Message), "\n")
-	l := p.Line().Put(theme.Accent, mark).Put(theme.Err, "✗ ").Put(theme.Title, position(*e))
+	l := p.Line().Put(theme.Accent, mark).Put(theme.Err, "✗ ").Put(theme.Title, e.Position())
 	if e.File != "" {
 		l.Skip(2)
 	}

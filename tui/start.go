@@ -122,7 +122,7 @@ func (c *common) drawSteps(p *canvas.Pane) {
 	if s.Build.Phase == runner.BuildFailed {
 		p.Blank()
 		for _, e := range s.Build.Errors {
-			p.End(p.Line().Skip(3).Put(theme.Err, "✗ ").Put(theme.Title, position(e)).Skip(1).Put(theme.Text, firstLine(e.Message)))
+			p.End(p.Line().Skip(3).Put(theme.Err, "✗ ").Put(theme.Title, e.Position()).Skip(1).Put(theme.Text, firstLine(e.Message)))
 		}
 	}
 }

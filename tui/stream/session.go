@@ -76,21 +76,11 @@ func (p *printer) tellBuild(s *runner.State) []entry {
 		for _, x := range b.Errors {
 			entries = append(entries, entry{
 				Noun: "build", State: "error", token: theme.Err, loud: true,
-				What: strings.TrimSpace(position(x) + " " + x.Message), File: x.File, Line: x.Line, Error: x.Message,
+				What: x.String(), File: x.File, Line: x.Line, Error: x.Message,
 			})
 		}
 	}
 	return entries
-}
-
-func position(e runner.BuildError) string {
-	switch {
-	case e.File == "":
-		return ""
-	case e.Line == 0:
-		return e.File + ":"
-	}
-	return fmt.Sprintf("%s:%d:%d:", e.File, e.Line, e.Column)
 }
 
 func (p *printer) tellOperator(s *runner.State) []entry {
