@@ -117,18 +117,18 @@ func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) 
 	ctx, cancel := context.WithCancel(ctx)
 	probes := &health{operator: o, ctx: ctx}
 	all := endpoints{}
-	if err = all.add(o.settings.Liveness, probes); err != nil {
-		err = fmt.Errorf("liveness: %w", err)
-	} else {
-		stop, err = all.serve(ctx, o.logger)
+	if err := all.add(o.settings.Liveness, probes); err != nil {
+		cancel()
+		return nil, fmt.Errorf("liveness: %w", err)
 	}
+	hangUp, err := all.serve(ctx, o.logger)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	return func() {
 		cancel()
-		stop()
+		hangUp()
 		probes.wait()
 	}, nil
 }

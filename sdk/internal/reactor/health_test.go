@@ -187,3 +187,26 @@ func TestAnEndpointThatMakesNoSenseKeepsTheOperatorFromStarting(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheEndpointsEndWithTheOperator(t *testing.T) {
+	o, text := fresh(&handler.Registry{})
+	o.settings.Liveness = "http://127.0.0.1:0/healthz"
+	stop, err := o.serveEndpoints(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(text.String(), "Serving ")
+	url, _, _ := strings.Cut(after, `"`)
+	if code, body := fetch(t, http.MethodGet, url); code != 200 || body != "{}" {
+		t.Error(code, body)
+	}
+	stop()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.DefaultTransport.RoundTrip(req); err == nil {
+		_ = resp.Body.Close()
+		t.Error("it is still served")
+	}
+}
