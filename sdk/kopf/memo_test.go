@@ -1,0 +1,66 @@
+package kopf
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+)
+
+type pings struct{ n int }
+
+// shelf can be cloned: each object has its own.
+type shelf struct{ items []string }
+
+func (s *shelf) Clone() *shelf { return &shelf{append([]string(nil), s.items...)} }
+
+func TestAMemoHasOneValueOfEachType(t *testing.T) {
+	m := &Memo{}
+	MemoOf[pings](m).n = 5
+	if n := MemoOf[pings](m).n; n != 5 {
+		t.Errorf("%d", n)
+	}
+	if MemoOf[int](m) == MemoOf[int](&Memo{}) {
+		t.Error("two memos share a value")
+	}
+	if MemoOf[pings](nil) == nil {
+		t.Error("there is no value without a memo")
+	}
+}
+
+func TestObjectsTakeFromTheOperatorsMemo(t *testing.T) {
+	m := &Memo{}
+	MemoOf[pings](m).n = 5
+	MemoOf[shelf](m).items = []string{"a"}
+	one, other := m.child(), m.child()
+	if MemoOf[pings](one) != MemoOf[pings](m) {
+		t.Error("what cannot be cloned is not shared")
+	}
+	MemoOf[shelf](one).items[0] = "b"
+	if items := MemoOf[shelf](other).items; items[0] != "a" {
+		t.Errorf("what can be cloned is shared: %v", items)
+	}
+	MemoOf[string](one)
+	if _, ok := m.values[reflect.TypeFor[string]()]; ok {
+		t.Error("what an object has is in the operator's memo")
+	}
+}
+
+func TestAMemoIsSafeForConcurrentUse(t *testing.T) {
+	m := &Memo{}
+	MemoOf[shelf](m)
+	child := m.child()
+	seen := make([]*shelf, 20)
+	var wg sync.WaitGroup
+	for i := range seen {
+		wg.Go(func() {
+			seen[i] = MemoOf[shelf](child)
+			MemoOf[pings](m.child())
+		})
+	}
+	wg.Wait()
+	for _, one := range seen {
+		if one != seen[0] {
+			t.Fatal("there are several values of one type")
+		}
+	}
+}
