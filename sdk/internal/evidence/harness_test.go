@@ -295,6 +295,7 @@ type setup struct {
 	settings   func(*kopf.Settings)
 	journal    *journal // a new one if nil
 	unready    bool     // do not wait until it is ready
+	loggingIn  bool     // by handlers of its own
 }
 
 // run starts an operator, which ends with the test at the latest.
@@ -328,6 +329,9 @@ func (w *world) run(register func(*kopf.Registry), with ...setup) *operator {
 	op := &kopf.Operator{
 		Registry: registry, Namespaces: s.namespaces, Config: config,
 		Logger: slog.New(s.journal), OnReady: func() { close(ready) },
+	}
+	if s.loggingIn {
+		op.Config = nil
 	}
 	if s.settings != nil {
 		s.settings(&op.Settings)
