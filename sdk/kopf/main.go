@@ -22,7 +22,7 @@ import (
 //
 //	func main() { kopf.Main(Register) }
 func Main(register func(*Registry)) {
-	os.Exit(run(os.Args, os.Stdin, os.Stderr, register))
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr, register))
 }
 
 // guardVariable makes the program stop when its standard input ends: with its parent,
@@ -32,11 +32,11 @@ const guardVariable = "KOPF_STDIN_GUARD"
 // errStdinClosed is the cause of a stop by the guard.
 var errStdinClosed = errors.New("the parent process has ended")
 
-func run(args []string, stdin io.Reader, stderr io.Writer, register func(*Registry)) int {
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func(*Registry)) int {
 	flags, err := parseFlags(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprint(stderr, flags.usage)
+		fmt.Fprint(stdout, flags.usage)
 		return 0
 	case err != nil:
 		fmt.Fprintf(stderr, "%s: %v\n", filepath.Base(args[0]), err)

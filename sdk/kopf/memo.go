@@ -55,8 +55,8 @@ func inherited[M any](parent *Memo) *M {
 		return nil
 	}
 	parent.mu.Lock()
-	defer parent.mu.Unlock()
 	value, ok := parent.values[reflect.TypeFor[M]()].(*M)
+	parent.mu.Unlock()
 	if !ok {
 		return nil
 	}

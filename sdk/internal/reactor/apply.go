@@ -40,12 +40,16 @@ func (c *cycle) apply(ctx context.Context, batch *queueing.Batch, delays []time.
 			return nil, err
 		}
 	}
-	transforms := c.patch.Fns()
+	wishes, transforms := !c.patch.Empty(), c.patch.Fns()
 	c.collect()
 	changed := false
 	if !c.patch.Empty() {
 		var err error
-		if changed, err = c.send(ctx, c.patch); err != nil {
+		changed, err = c.send(ctx, c.patch)
+		if wishes && refused(err) {
+			changed, err = c.sendMarks(ctx, transforms, err)
+		}
+		if err != nil {
 			if hopeless(err) {
 				c.memory.untransformed = nil
 			}
@@ -80,6 +84,21 @@ func (c *cycle) apply(ctx context.Context, batch *queueing.Batch, delays []time.
 	}
 	c.memory.asleep = c.now().Add(delay)
 	return &queueing.Later{After: delay, Do: c.wake}, nil
+}
+
+// sendMarks sends what is left of a patch that the cluster has refused as a whole: the
+// marks, and the transformations, which are requests of their own. If the marks fell with
+// the wishes of a handler, the handler would be called again and again, for the same end.
+func (c *cycle) sendMarks(ctx context.Context, transforms []patch.Fn, refusal error) (changed bool, err error) {
+	c.logger.With(reasons(refusal)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.")
+	for _, transform := range transforms {
+		c.marks.AddFn(transform)
+	}
+	c.fit(c.marks, c.marks)
+	if c.patch = c.marks; c.patch.Empty() {
+		return false, nil
+	}
+	return c.send(ctx, c.patch)
 }
 
 // wake touches the object when a delay is over. Nobody else would come back for it: if that

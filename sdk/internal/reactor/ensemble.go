@@ -2,7 +2,9 @@ package reactor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -269,13 +271,25 @@ func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restar
 		}
 		lost := string(r.Reason)
 		if r.Err != nil {
-			lost = r.Err.Error()
+			lost = innermost(r.Err)
 		}
 		e.lost.Store(true)
 		e.operator.reporter.operator(func(op *inspect.Operator) { op.Lost = lost })
 	}
 	logger.Warn("The watch-stream for "+d.String()+" is interrupted.",
 		"reason", string(r.Reason), "error", r.Err, "again in", r.Delay.String())
+}
+
+// innermost says in few words why the cluster does not answer.
+func innermost(err error) string {
+	var network *net.OpError
+	if errors.As(err, &network) && network.Addr != nil {
+		return network.Addr.String() + ": " + innermost(network.Err)
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err.Error()
 }
 
 // whenReady sets what to call when all objects of all streams are known.

@@ -19,7 +19,8 @@ import (
 // of the interrupted attempt is recorded, and the next operator makes it again.
 var errAborted = errors.New("the operator stops")
 
-// execute attempts the handlers that are due and that the lifecycle chooses.
+// execute attempts the handlers that are due and that the lifecycle chooses. With an error,
+// there are the outcomes of those before it.
 func (c *cycle) execute(ctx context.Context, handlers []*handler.Handler, state progress.State) (map[string]outcome.Outcome, error) {
 	due := make([]lifecycle.Due, 0, len(handlers))
 	for _, h := range handlers {
@@ -40,7 +41,7 @@ func (c *cycle) execute(ctx context.Context, handlers []*handler.Handler, state 
 		i := slices.IndexFunc(handlers, func(h *handler.Handler) bool { return h.ID == chosen.ID })
 		out, err := c.attempt(ctx, handlers[i], state)
 		if err != nil {
-			return nil, err
+			return outcomes, err
 		}
 		outcomes[chosen.ID] = out
 	}

@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -18,6 +19,7 @@ import (
 // handle calls the handlers of the cause that are due, records what became of them, and
 // returns the delays until the others are. There are none when all is done.
 func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
+	c.hurry = c.memory.hurry.Swap(false)
 	switch c.cause.Reason {
 	case handler.ReasonGone:
 		c.logger.Debug("Deleted, really deleted, and we are notified.")
@@ -29,7 +31,6 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 		c.logger.Debug("Something has changed, but we are not interested (the essence is the same).")
 		return nil, nil
 	}
-	c.hurry = c.memory.hurry.Swap(false)
 	title := capitalized(c.cause.Reason.Title())
 	selected := c.handlers.Selected(handler.Changing, c.cause)
 	state, err := c.state(selected)
@@ -45,7 +46,7 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 	}
 
 	outcomes, err := c.execute(ctx, selected, state)
-	if err != nil {
+	if err != nil && !c.worthRecording(err, outcomes) {
 		return nil, err
 	}
 	if state, err = state.WithOutcomes(outcomes, c.now()); err != nil {
@@ -65,6 +66,12 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 		return nil, fmt.Errorf("purging the progress: %w", err)
 	}
 	return nil, c.finish()
+}
+
+// worthRecording tells whether something was done before the operator was told to stop: it
+// is recorded, so that the next operator does not do it again.
+func (c *cycle) worthRecording(err error, outcomes map[string]outcome.Outcome) bool {
+	return errors.Is(err, errAborted) && (len(outcomes) > 0 || !c.marks.Empty())
 }
 
 // state is the progress so far, for the cause: what belonged to an earlier one is over.

@@ -48,9 +48,9 @@ func (s *subs) Execute(ctx context.Context) error {
 		return fmt.Errorf("reading the progress of sub-handlers: %w", err)
 	}
 	state = state.WithPurpose(string(c.cause.Reason)).WithHandlers(idsOf(selected), c.now())
-	outcomes, err := c.execute(ctx, selected, state)
-	if err != nil {
-		return err
+	outcomes, aborted := c.execute(ctx, selected, state)
+	if aborted != nil && !c.worthRecording(aborted, outcomes) {
+		return aborted
 	}
 	if state, err = state.WithOutcomes(outcomes, c.now()); err != nil {
 		return err
@@ -62,6 +62,9 @@ func (s *subs) Execute(ctx context.Context) error {
 	s.refs = append(s.refs, owned...)
 	for _, out := range outcomes {
 		s.refs = append(s.refs, out.Subrefs...)
+	}
+	if aborted != nil {
+		return aborted
 	}
 	c.report.subProgressed(s.parent.ID, state)
 	if state.Done() {

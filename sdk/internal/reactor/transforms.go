@@ -38,6 +38,21 @@ func invalid(err error) bool {
 		})
 }
 
+// refused tells whether the server will never accept a merge patch, whatever becomes of the
+// object.
+func refused(err error) bool {
+	var transform *transformError
+	if err == nil || errors.As(err, &transform) {
+		return false
+	}
+	switch apiclient.Status(err) {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return true
+	default:
+		return invalid(err)
+	}
+}
+
 // hopeless tells whether to try the same transformations again would only fail again, and
 // keep all else from being done, such as the release of an object that is being deleted.
 func hopeless(err error) bool {
