@@ -27,6 +27,7 @@ var figures = []figure{
 	{"latency", "from the creation of an object to the call of its handler, at low load", measureLatency},
 	{"catchup", "objects that were there before the operator: time and memory", measureCatchUp},
 	{"resume", "objects that were handled before the operator: time and requests", measureResume},
+	{"index", "objects that are indexed before the first handler is called: time and memory", measureIndex},
 }
 
 // row is a line of the results.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
@@ -131,13 +132,14 @@ func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 
 // requestOf makes what all requests have. The call is nil for filters.
 func requestOf(cause *handler.Cause, call *handler.Call) Request {
+	meta := metadataOf(cause)
 	r := Request{
 		Resource:    infoOf(*cause.Resource),
 		Namespace:   cause.Object.Namespace,
 		Name:        cause.Object.Name,
 		UID:         types.UID(cause.Object.UID),
-		Labels:      stringsAt(cause.Tree, "labels"),
-		Annotations: stringsAt(cause.Tree, "annotations"),
+		Labels:      meta.Labels,
+		Annotations: meta.Annotations,
 		Body:        objectOfWire(cause.Object),
 		Logger:      slog.New(slog.DiscardHandler),
 	}
@@ -207,6 +209,32 @@ func result(v any) (any, error) {
 		return nil, Permanentf("the result does not encode as JSON: %w", err)
 	}
 	return stored, nil
+}
+
+// metadata is what requests show of it.
+type metadata struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// metadataOf reads the metadata, from the text if the object was not decoded: that is much
+// cheaper for those who look at nothing else.
+func metadataOf(cause *handler.Cause) *metadata {
+	of := func(tree map[string]any) *metadata {
+		return &metadata{Labels: stringsAt(tree, "labels"), Annotations: stringsAt(tree, "annotations")}
+	}
+	if cause.Tree != nil {
+		return of(cause.Tree)
+	}
+	m, err := shared(cause, func() (*metadata, error) {
+		m := &metadata{}
+		return m, kjson.UnmarshalCaseSensitivePreserveInts(cause.Object.Member("metadata"), m)
+	})
+	if err != nil {
+		tree, _ := cause.Object.Tree() //nolint:errcheck // whoever asks for the object is told
+		return of(tree)
+	}
+	return m
 }
 
 func stringsAt(object map[string]any, stanza string) map[string]string {

@@ -190,6 +190,7 @@ func (l Labels) resume(c *config) { l.apply(c) }
 func (l Labels) event(c *config)  { l.apply(c) }
 func (l Labels) daemon(c *config) { l.apply(c) }
 func (l Labels) timer(c *config)  { l.apply(c) }
+func (l Labels) index(c *config)  { l.apply(c) }
 
 func (a Annotations) create(c *config) { a.apply(c) }
 func (a Annotations) update(c *config) { a.apply(c) }
@@ -198,6 +199,7 @@ func (a Annotations) resume(c *config) { a.apply(c) }
 func (a Annotations) event(c *config)  { a.apply(c) }
 func (a Annotations) daemon(c *config) { a.apply(c) }
 func (a Annotations) timer(c *config)  { a.apply(c) }
+func (a Annotations) index(c *config)  { a.apply(c) }
 
 // funcName names a function for a person: "isShrink", or its place for a literal.
 func funcName(f any) string {

@@ -27,6 +27,8 @@ type (
 	TimerOption interface{ timer(*config) }
 	// ActivityOption is an option of [OnStartup], [OnCleanup], [OnProbe] and [OnLogin].
 	ActivityOption interface{ activity(*config) }
+	// IndexOption is an option of [NewIndex].
+	IndexOption interface{ index(*config) }
 )
 
 // A FilterOption is for all handlers of objects. Several filters must all match.
@@ -38,6 +40,7 @@ type FilterOption interface {
 	EventOption
 	DaemonOption
 	TimerOption
+	IndexOption
 }
 
 // A RetryOption is for all handlers that are tried again: not for [OnEvent], whose
@@ -50,6 +53,7 @@ type RetryOption interface {
 	DaemonOption
 	TimerOption
 	ActivityOption
+	IndexOption
 }
 
 // An Option is for all handlers.
@@ -90,7 +94,7 @@ type ErrorsMode int
 const (
 	ErrorsTemporary ErrorsMode = iota // try again after the [Backoff]: the default
 	ErrorsPermanent                   // give up
-	ErrorsIgnored                     // log and regard as success
+	ErrorsIgnored                     // log and regard as success: the default of [NewIndex]
 )
 
 // Retries limits how often a handler is called for one change, the first time included,
@@ -232,6 +236,7 @@ func (o option) resume(c *config) { o(c) }
 func (o option) event(c *config)  { o(c) }
 func (o option) daemon(c *config) { o(c) }
 func (o option) timer(c *config)  { o(c) }
+func (o option) index(c *config)  { o(c) }
 
 func (o option) activity(c *config) { o(c) }
 
@@ -255,6 +260,7 @@ func (m ErrorsMode) delete(c *config) { m.apply(c) }
 func (m ErrorsMode) resume(c *config) { m.apply(c) }
 func (m ErrorsMode) daemon(c *config) { m.apply(c) }
 func (m ErrorsMode) timer(c *config)  { m.apply(c) }
+func (m ErrorsMode) index(c *config)  { m.apply(c) }
 
 func (m ErrorsMode) activity(c *config) { m.apply(c) }
 

@@ -37,8 +37,8 @@ type Handler struct {
 }
 
 // add registers a handler. It is called by the functions that users call, whose
-// callers are the sources of the registrations.
-func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, c *config) {
+// callers are the sources of the registrations. It returns the handler's id.
+func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
 	h := c.Handler
 	h.Family, h.Fn, h.Invoke = family, funcKey(fn), call.invoke
@@ -47,18 +47,18 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 		r.errs = append(r.errs, fmt.Errorf("%s: %s: %s", shortSource(file, line), registrars[family], fmt.Sprintf(format, args...)))
 	}
 
-	id, err := c.idOf(fn)
+	name, err := c.idOf(fn)
 	if err != nil {
 		fail("%v", err)
 	}
-	h.ID = handler.MakeID(family, "", id, h.Field)
+	h.ID = handler.MakeID(family, "", name, h.Field)
 	var selErr error
 	if family.Group() != handler.Activities {
 		h.Selector, selErr = sel.engine()
 	}
 	if selErr != nil {
 		fail("%v", selErr)
-	} else if err := h.Validate(); err != nil && id != "" {
+	} else if err := h.Validate(); err != nil && name != "" {
 		fail("%v", err)
 	}
 	if family == handler.Update && len(h.Reasons) > 0 {
@@ -78,8 +78,14 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 			fail("handler %q is already registered at %s", h.ID, o.Source)
 		}
 	}
+	for i, o := range r.registry.All() {
+		if family == handler.Index && o.Family == family && o.ID == h.ID && !sameIndex(o, &h) {
+			fail("index %q is already registered at %s with other types of keys or values", h.ID, r.handlers[i].Source)
+		}
+	}
 	r.handlers = append(r.handlers, Handler{ID: h.ID, Kind: string(family), Selector: sel, Source: shortSource(file, line)})
 	r.registry.Add(&h)
+	return h.ID
 }
 
 // registrars name the functions in reports.
@@ -92,6 +98,7 @@ var registrars = map[handler.Family]string{
 	handler.Event:  "OnEvent",
 	handler.Daemon: "Daemon",
 	handler.Timer:  "Timer",
+	handler.Index:  "NewIndex",
 
 	handler.Startup: "OnStartup",
 	handler.Cleanup: "OnCleanup",

@@ -107,6 +107,15 @@ type Event[T any] struct {
 	Object *T              // as it was last, if it is deleted
 }
 
+// IndexRequest is the request of an indexing function: see [NewIndex]. What is put into the
+// Patch is not sent, since an index has no say in its objects.
+type IndexRequest[T any] struct {
+	Request
+	Attempt // since the function has failed, in memory alone
+
+	Object *T
+}
+
 // A Reason is what happened to the object.
 type Reason string
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/filter"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 )
@@ -61,6 +62,9 @@ type Handler struct {
 	Persistent     *bool
 	SideEffects    bool
 	IgnoreFailures bool
+
+	// NewIndex makes the index that the results of an indexing function go to.
+	NewIndex func() indexing.Container
 
 	// Invoke calls the user's function.
 	Invoke func(ctx context.Context, call *Call) (result any, err error)

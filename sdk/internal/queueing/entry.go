@@ -14,6 +14,7 @@ const (
 	ready                // in the row for a worker
 	running              // a worker is at it
 	waiting              // a timer goes for it
+	held                 // behind a gate
 )
 
 // entry is what is known of an object that has something to do.
@@ -33,6 +34,8 @@ type entry struct {
 
 	pressure chan struct{} // of the batch in work; nil if nobody asked
 	pressed  bool
+
+	gate *Gate // that it must not pass while it is closed; nil if there is none
 
 	next *entry // in the row
 }

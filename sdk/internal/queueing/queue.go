@@ -85,7 +85,9 @@ func New(ctx context.Context, options Options) *Queue {
 }
 
 // Put adds an event of an object. It never blocks. After Stop it does nothing.
-func (q *Queue) Put(resource string, event watching.Event) {
+func (q *Queue) Put(resource string, event watching.Event) { q.put(nil, resource, event) }
+
+func (q *Queue) put(gate *Gate, resource string, event watching.Event) {
 	key := KeyOf(resource, event.Object)
 	keep := q.options.KeepEvents != nil && q.options.KeepEvents(resource)
 	q.mu.Lock()
@@ -99,15 +101,18 @@ func (q *Queue) Put(resource string, event watching.Event) {
 		q.entries[key] = e
 	}
 	e.fold(event, keep)
+	if gate != nil {
+		e.gate = gate
+	}
 	switch e.state {
 	case running:
 		e.press()
 	case waiting:
 		q.unschedule(e)
-		q.enqueue(e)
+		q.admit(e)
 	case idle:
-		q.enqueue(e)
-	case ready: // it will be seen together with those before it
+		q.admit(e)
+	case ready, held: // it will be seen together with those before it
 	}
 }
 
@@ -138,7 +143,7 @@ func (q *Queue) Again(resource string, event watching.Event) {
 		q.enqueue(e)
 	case idle:
 		q.enqueue(e)
-	case ready: // its turn comes anyway
+	case ready, held: // its turn comes anyway
 	}
 }
 
@@ -158,6 +163,9 @@ func (q *Queue) drop(e *entry) {
 	switch e.state {
 	case waiting:
 		q.unschedule(e)
+		delete(q.entries, e.key)
+	case held:
+		e.state, e.gate = idle, nil
 		delete(q.entries, e.key)
 	case ready:
 		// It stays in the row, with nothing to do when its turn comes.

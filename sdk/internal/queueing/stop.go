@@ -33,7 +33,7 @@ func (q *Queue) Stop() error {
 		case waiting:
 			q.unschedule(e)
 			delete(q.entries, key)
-		case ready, idle:
+		case ready, held, idle:
 			delete(q.entries, key)
 		case running:
 		}

@@ -84,6 +84,9 @@ func (q *Queue) work(w *worker) {
 
 // process works on an object, with the lock released meanwhile.
 func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
+	if len(e.events) > 0 && q.hold(e) {
+		return // it was in the row before it was to be held back
+	}
 	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Folded: e.folded, queue: q, entry: e, worker: w}
 	if n := len(e.events); n > 0 {
 		batch.Newest = e.events[n-1]
@@ -109,8 +112,10 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 		if len(e.events) > 0 {
 			e.newest = watching.Event{} // and its decoded tree: the row may be long
 		}
-		e.state = ready
-		q.ready.push(e)
+		if !q.hold(e) {
+			e.state = ready
+			q.ready.push(e)
+		}
 	case later != nil:
 		q.schedule(e, later)
 	default:

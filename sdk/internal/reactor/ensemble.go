@@ -29,6 +29,9 @@ type ensemble struct {
 	paused  bool // there was a pause: objects may have vanished unseen
 	ready   func()
 
+	indexers map[dimension]*indexer // of the streams of indexed resources, in pauses too
+	cohort   *cohort                // of the newest streams
+
 	lost atomic.Bool // the cluster does not answer
 }
 
@@ -46,10 +49,13 @@ type stream struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	listed bool
+
+	indexer *indexer // nil if there are no indices of the objects
+	cohort  *cohort
 }
 
 func newEnsemble(o *operator) *ensemble {
-	return &ensemble{operator: o, servers: map[string]*server{}, streams: map[dimension]*stream{}}
+	return &ensemble{operator: o, servers: map[string]*server{}, streams: map[dimension]*stream{}, indexers: map[dimension]*indexer{}}
 }
 
 // server returns who handles a resource; nil if it is not served.
@@ -107,6 +113,7 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 		e.operator.logger.Debug("Starting the watch-stream for " + d.String() + ".")
 		e.streams[d] = e.start(ctx, d, res)
 	}
+	e.open(e.cohort)
 	e.checkReady()
 }
 
@@ -135,12 +142,13 @@ func (e *ensemble) end(which func(dimension) bool, clean func(dimension)) {
 		delete(e.streams, d)
 		if !s.listed {
 			e.pending--
+			e.indexed(s)
 		}
 		s.cancel()
 	}
 	e.mu.Unlock() // the streams may be about to tell something
 	for d, s := range ended {
-		<-s.done
+		e.await(d, s)
 		e.operator.reporter.listed(d.String())
 		e.operator.logger.Debug("Stopping the watch-stream for " + d.String() + ".")
 		clean(d)
@@ -148,7 +156,16 @@ func (e *ensemble) end(which func(dimension) bool, clean func(dimension)) {
 }
 
 // leave forgets the objects of a dimension that is not served any more.
-func (e *ensemble) leave(d dimension) { e.forget(d, nil) }
+func (e *ensemble) leave(d dimension) {
+	e.forget(d, nil)
+	e.mu.Lock()
+	indexer := e.indexers[d]
+	delete(e.indexers, d)
+	e.mu.Unlock()
+	if indexer != nil {
+		indexer.leave()
+	}
+}
 
 // forget forgets the objects of a dimension, but for those that are known to be there.
 func (e *ensemble) forget(d dimension, but map[queueing.Key]bool) {
@@ -170,21 +187,24 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stream{cancel: cancel, done: make(chan struct{})}
 	e.pending++
+	e.join(ctx, d, s)
 	o.reporter.listing(d.String(), d.resource)
 	logger := o.logger.With(logging.NameKey, "kopf.watching")
 	first := firstListing{over: !e.paused}
 	go func() {
 		defer close(s.done)
+		defer s.indexer.end()
 		watching.Run(ctx, watching.Options{
 			Client: o.client, Resource: res, Namespace: d.namespace,
 			Handle: func(event watching.Event) {
 				e.found()
 				first.note(queueing.KeyOf(d.resource, event.Object))
-				o.queue.Put(d.resource, event)
+				s.handle(o.queue, d, event)
 			},
 			Listed: func(int) {
 				if keys, ok := first.end(); ok {
 					e.forget(d, keys) // gone during a pause: nobody has told
+					s.indexer.retain(keys)
 				}
 				e.listed(d, s)
 			},
@@ -233,6 +253,7 @@ func (e *ensemble) listed(d dimension, s *stream) {
 	}
 	s.listed = true
 	e.pending--
+	e.indexed(s)
 	e.checkReady()
 }
 
@@ -276,7 +297,11 @@ func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restar
 		e.lost.Store(true)
 		e.operator.reporter.operator(func(op *inspect.Operator) { op.Lost = lost })
 	}
-	logger.Warn("The watch-stream for "+d.String()+" is interrupted.",
+	message := "The watch-stream for " + d.String() + " is interrupted."
+	if e.blocks(d) {
+		message += " All handlers wait for it, since its objects are to be indexed."
+	}
+	logger.Warn(message,
 		"reason", string(r.Reason), "error", r.Err, "again in", r.Delay.String())
 }
 
@@ -308,7 +333,7 @@ func (e *ensemble) stop() {
 	for _, s := range streams {
 		s.cancel()
 	}
-	for _, s := range streams {
-		<-s.done
+	for d, s := range streams {
+		e.await(d, s)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
 	"github.com/kopf-dev/kopf/sdk/internal/posting"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
@@ -52,6 +53,7 @@ type operator struct {
 	logger   *slog.Logger
 	reporter *reporter
 	memories memories
+	indices  *indexing.Indices
 	queue    *queueing.Queue
 	poster   *posting.Poster // nil if nothing is to be posted
 	early    *early
@@ -74,9 +76,12 @@ type operator struct {
 
 // Run runs an operator until the context ends; that is no error.
 func Run(ctx context.Context, config Config) error {
+	indices := makeIndices(config.Registry)
+	ctx = indexing.With(ctx, indices) // of all that is called by the operator
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	o := &operator{config: config, now: time.Now, changed: make(chan struct{}, 1), early: &early{}}
+	o.indices = indices
 	o.settings = config.Settings()
 	o.valid.Store(&o.settings)
 	o.background, o.endBackground = context.WithCancel(context.WithoutCancel(ctx))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
@@ -23,6 +24,7 @@ type server struct {
 	handlers    *handler.Set
 	extraFields []fieldpath.Path
 	owned       []string // the ids of all handlers that keep state on the objects
+	indexed     []string // the indices that the objects are for, each once
 }
 
 func (o *operator) server(res *resource.Resource) *server {
@@ -33,6 +35,7 @@ func (o *operator) server(res *resource.Resource) *server {
 		handlers:    set,
 		extraFields: set.ExtraFields(),
 		owned:       idsOf(set.Handlers(handler.Changing)),
+		indexed:     slices.Compact(slices.Sorted(slices.Values(idsOf(set.Handlers(handler.Indexing))))),
 	}
 }
 

@@ -14,6 +14,9 @@ func event(context.Context, *kopf.Event[kopf.Object]) error          { return ni
 func byValue(context.Context, kopf.Change[kopf.Object]) error        { return nil }
 func create(context.Context, *kopf.Change[kopf.Object]) error        { return nil }
 func result(context.Context, *kopf.Change[kopf.Object]) (any, error) { return nil, nil }
+func index(context.Context, *kopf.IndexRequest[kopf.Object]) (map[string]string, error) {
+	return nil, nil
+}
 
 // Register has all the mistakes.
 func Register(r *kopf.Registry) {
@@ -33,6 +36,8 @@ func Register(r *kopf.Registry) {
 	kopf.OnEvent(r, kex, event, kopf.ErrorsIgnored)           // want: missing method event
 	kopf.OnUpdate(r, kex, create, kopf.When(isBig))           // want: does not match
 	kopf.OnField(r, kex, create)                              // want: not enough arguments
+	kopf.NewIndex(r, kex, index, kopf.To("x"))                // want: missing method index
+	kopf.NewIndex(r, kex, create)                             // want: does not match
 	kopf.Adopt(&kopf.Change[kopf.Object]{}, map[string]any{}) // want: missing method owner
 }
 

@@ -1,0 +1,32 @@
+package indexing
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+const example = `
+apiVersion: kopf.dev/v1
+kind: KopfExample
+metadata: {name: overview}
+spec: {tier: web}
+`
+
+func TestPodsAreFoundByTheirLabels(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("../crd.yaml")
+	pod := cluster.ApplyFile("pod.yaml")
+	cluster.Run(func(r *kopf.Registry) { register(r, 20*time.Millisecond) })
+	overview := cluster.Apply(example)
+	overview.WaitValue("status.pods", []any{"web-1"})
+	overview.WaitValue("status.readyPods", []any{"web-1"})
+
+	pod.Delete()
+	overview.WaitValue("status.pods", []any{})
+	overview.WaitValue("status.readyPods", []any{})
+}

@@ -1,0 +1,52 @@
+package indexing
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+)
+
+var errBoom = errors.New("boom")
+
+func TestFailuresAreCountedUntilSuccess(t *testing.T) {
+	f, began := Failures{}, time.Unix(1000, 0)
+	delay := time.Minute
+	f.Note("x", outcome.Outcome{Err: errBoom, Delay: &delay}, began, began)
+	f.Note("x", outcome.Outcome{Err: errBoom, Delay: &delay}, began.Add(delay), began.Add(delay))
+	if got := f["x"]; got.Retries != 2 || !got.Started.Equal(began) || !got.Until.Equal(began.Add(2*delay)) {
+		t.Errorf("%+v", got)
+	}
+	f.Note("x", outcome.Outcome{Final: true}, began.Add(2*delay), began.Add(2*delay))
+	if len(f) > 0 {
+		t.Errorf("a success is remembered: %+v", f)
+	}
+}
+
+func TestAnObjectIsExcludedForTheDelayOrForGood(t *testing.T) {
+	f, now := Failures{}, time.Unix(1000, 0)
+	delay := time.Minute
+	f.Note("delayed", outcome.Outcome{Err: errBoom, Delay: &delay}, now, now)
+	f.Note("at once", outcome.Outcome{Err: errBoom, Delay: new(time.Duration)}, now, now)
+	f.Note("for good", outcome.Outcome{Err: errBoom, Final: true}, now, now)
+	for id, want := range map[string][2]bool{
+		"delayed": {true, false}, "at once": {false, false}, "for good": {true, true}, "unknown": {false, false},
+	} {
+		if got := [2]bool{f[id].Excluded(now), f[id].Excluded(now.Add(time.Hour))}; got != want {
+			t.Errorf("%s: excluded now and later: %v", id, got)
+		}
+	}
+	if due, waiting := f.Next(); !waiting || !due.Equal(now.Add(delay)) {
+		t.Errorf("due at %v, %v", due, waiting)
+	}
+}
+
+func TestNothingIsDueWithoutADelay(t *testing.T) {
+	f, now := Failures{}, time.Unix(1000, 0)
+	f.Note("x", outcome.Outcome{Err: errBoom}, now, now)
+	f.Note("y", outcome.Outcome{Err: errBoom, Final: true}, now, now)
+	if due, waiting := f.Next(); waiting {
+		t.Errorf("due at %v", due)
+	}
+}
