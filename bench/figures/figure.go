@@ -26,6 +26,7 @@ var figures = []figure{
 	{"creation", "objects that are created while the operator runs: CPU, requests, memory", measureCreation},
 	{"latency", "from the creation of an object to the call of its handler, at low load", measureLatency},
 	{"catchup", "objects that were there before the operator: time and memory", measureCatchUp},
+	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", measureBackground},
 	{"resume", "objects that were handled before the operator: time and requests", measureResume},
 	{"index", "objects that are indexed before the first handler is called: time and memory", measureIndex},
 }

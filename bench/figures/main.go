@@ -26,7 +26,7 @@ func main() {
 }
 
 func run() (err error) {
-	profile := flag.String("profile", "", "the folder for profiles of the operator under the figures creation, catchup and resume")
+	profile := flag.String("profile", "", "the folder for profiles of the operator under the figures creation, catchup, background and resume")
 	flag.Usage = usage
 	flag.Parse()
 	chosen, err := choose(flag.Args())

@@ -1,6 +1,6 @@
 // Operator is what bench/figures measures: the smallest operator, and a clock. It has
 // one handler of created objects, which stores a result as most handlers do; or an index
-// of the objects, and nothing that changes them.
+// of the objects, and nothing that changes them; or daemons and timers.
 package main
 
 import (
@@ -28,6 +28,10 @@ func register(r *kopf.Registry) {
 	if os.Getenv(indexVariable) != "" {
 		o := &overview{byName: kopf.NewIndex(r, examples, byName)}
 		kopf.OnEvent(r, examples, o.event)
+		return
+	}
+	if os.Getenv(backgroundVariable) != "" {
+		registerBackground(r, examples)
 		return
 	}
 	kopf.OnCreate(r, examples, create)

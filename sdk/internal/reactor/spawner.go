@@ -74,9 +74,11 @@ func interrupted(err error) bool {
 func (s *spawner) call(c *cycle, task *background.Task, retries int, started, began time.Time) *handler.Call {
 	object := task.Live().Detached()
 	cause := &handler.Cause{Resource: s.resource, Object: object, Local: &Views{Memo: s.memory.memo}}
-	var err error
-	if cause.Tree, err = object.Tree(); err != nil {
-		c.logger.Error("The object does not decode.", "error", err) // it did before
+	if task.Handler.Family == handler.Timer { // daemons look at the object as it is when they do
+		var err error
+		if cause.Tree, err = object.Tree(); err != nil {
+			c.logger.Error("The object does not decode.", "error", err) // it did before
+		}
 	}
 	return &handler.Call{
 		Cause: cause, Handler: task.Handler, Patch: task.Patch, Memo: s.memory.memo,
