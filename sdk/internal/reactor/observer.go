@@ -72,8 +72,19 @@ func (o *operator) observe(ctx context.Context) error {
 			o.config.OnReady()
 		}
 	})
-	ob.adjust(ctx)
+	if missing := ob.adjust(ctx); missing && !ob.settings.ScanningDisabled {
+		// A definition just before the start may be served, and not be announced yet.
+		ob.scanSoon()
+	}
 	return ob.loop(ctx)
+}
+
+// scanSoon makes the observer look for resources, now and some moments later.
+func (ob *observer) scanSoon() {
+	ob.mu.Lock()
+	ob.rescan = true
+	ob.mu.Unlock()
+	ob.signal()
 }
 
 // loop adjusts what is served to what there is.
@@ -130,8 +141,9 @@ func withFailed(found apiclient.Discovery, before []resource.Resource) []resourc
 	return all
 }
 
-// adjust resolves the selectors and starts and stops what has changed.
-func (ob *observer) adjust(ctx context.Context) {
+// adjust resolves the selectors and starts and stops what has changed. It tells whether some
+// select nothing.
+func (ob *observer) adjust(ctx context.Context) (missing bool) {
 	resolution := resource.Resolve(ob.config.Registry.Demands(), ob.all)
 	for _, warning := range resolution.Warnings() {
 		if !ob.warned[warning] {
@@ -142,9 +154,10 @@ func (ob *observer) adjust(ctx context.Context) {
 	ob.reporter.serves(resolution.Served, ob.unserved(&resolution))
 	if ob.paused.Load() {
 		ob.ensemble.pause()
-		return
+	} else {
+		ob.ensemble.adjust(ctx, resolution.Served, ob.served())
 	}
-	ob.ensemble.adjust(ctx, resolution.Served, ob.served())
+	return len(resolution.Unresolved) > 0
 }
 
 // served are the namespaces to watch; the empty one is the cluster.
@@ -219,21 +232,15 @@ func (ob *observer) followDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 		return
 	}
 	first := true
-	dirty := func() {
-		ob.mu.Lock()
-		ob.rescan = true
-		ob.mu.Unlock()
-		ob.signal()
-	}
 	ob.follow(ctx, wg, definitionsKey, watching.Options{
 		Handle: func(event watching.Event) {
 			if event.Type != watching.Listed {
-				dirty()
+				ob.scanSoon()
 			}
 		},
 		Listed: func(int) {
 			if !first {
-				dirty()
+				ob.scanSoon()
 			}
 			first = false
 		},
