@@ -71,7 +71,7 @@ func TestOtherClientsFollowTheLogins(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			text, err := io.ReadAll(resp.Body)
-			if err != nil || resp.StatusCode != 200 {
+			if err != nil || resp.StatusCode != http.StatusOK {
 				t.Fatal(resp.Status, err)
 			}
 			return string(text)
