@@ -22,6 +22,7 @@ type hooks struct {
 	running sync.WaitGroup
 }
 
+// Register is what kopf dev and kopf run look for.
 func Register(r *kopf.Registry) {
 	h := &hooks{}
 	kopf.OnStartup(r, h.startup)
