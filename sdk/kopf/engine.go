@@ -76,6 +76,7 @@ func (s Settings) engine() reactor.Settings {
 		},
 
 		Liveness: s.Process.Liveness,
+		Meter:    s.Process.Metrics,
 
 		Finalizer:          s.Persistence.Finalizer,
 		ConsistencyTimeout: max(0, s.Persistence.ConsistencyTimeout),

@@ -4,7 +4,12 @@ import (
 	"iter"
 	"log/slog"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/meter"
 )
+
+// Metrics are made by package metrics.
+type Metrics = meter.Meter
 
 // Settings is how an operator behaves in detail. The zero value of each setting
 // means its default, which its comment tells; a negative duration means none. Delays
@@ -82,5 +87,9 @@ type Settings struct {
 		// "http://0.0.0.0:8080/healthz". The answer has what the handlers of [OnProbe]
 		// returned in the last 10 seconds. Nowhere.
 		Liveness string
+
+		// Metrics count what the operator does, for Prometheus: see package metrics. Nobody
+		// counts, which costs nothing.
+		Metrics Metrics
 	}
 }

@@ -47,6 +47,7 @@ type Options struct {
 // Call is one attempt of a request, for metrics and for the curious.
 type Call struct {
 	Method   string
+	Verb     string // of the API: "get", "list", "watch", "create", "patch", "delete"
 	Path     string // with the query
 	Template string // with {namespace} and {name} in place of names; equal to Path if it is none of an object
 	Status   int    // zero if there was no response

@@ -53,8 +53,14 @@ func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.client.Transport.RoundTrip(req)
 }
 
-// Close closes the connections that nobody uses at the moment.
-func (s *Session) Close() { utilnet.CloseIdleConnectionsFor(s.client.Transport) }
+// closing is how long a connection is still in use after its last stream was cancelled.
+const closing = 100 * time.Millisecond
+
+// Close closes the connections that nobody uses at the moment, or a moment later.
+func (s *Session) Close() {
+	utilnet.CloseIdleConnectionsFor(s.client.Transport)
+	time.AfterFunc(closing, func() { utilnet.CloseIdleConnectionsFor(s.client.Transport) })
+}
 
 // Source provides sessions. It is how credentials are renewed while requests go on.
 type Source interface {

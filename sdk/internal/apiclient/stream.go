@@ -42,6 +42,7 @@ func (c *Client) Watch(ctx context.Context, res *resource.Resource, namespace st
 	if err != nil {
 		return nil, err
 	}
+	r.stream = true
 	var stream *Stream
 	err = c.authenticated(ctx, r, func(session *Session) (int, error) {
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
@@ -45,6 +46,24 @@ func (r *Request) pathTemplate() string {
 		return r.Path
 	}
 	return path
+}
+
+// verb is what the API calls the request. Whatever is not about objects, such as the
+// documents of what there is, is got.
+func (r *Request) verb() string {
+	switch {
+	case r.Method == http.MethodPost:
+		return "create"
+	case r.Method == http.MethodPut:
+		return "update"
+	case r.Method != http.MethodGet:
+		return strings.ToLower(r.Method)
+	case r.stream:
+		return "watch"
+	case r.Resource != nil && r.name == "":
+		return "list"
+	}
+	return "get"
 }
 
 // Get fetches one object.

@@ -70,6 +70,19 @@ func TestOperatorsLinkInOnlyThePackagesOfTheListOfClientGo(t *testing.T) {
 	}
 }
 
+func TestOnlyOperatorsThatAskForMetricsCarryThem(t *testing.T) {
+	for _, path := range golist(t, append([]string{"-deps"}, public...)...) {
+		if path == module+"/kopf/metrics" {
+			t.Error("package kopf uses it")
+		}
+	}
+	for _, path := range golist(t, "-deps", module+"/kopf/metrics") {
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && !strings.HasPrefix(path, module) {
+			t.Errorf("metrics are made of %s", path)
+		}
+	}
+}
+
 func TestTheInspectorsProtocolNeedsNothingButTheStandardLibrary(t *testing.T) {
 	for _, path := range golist(t, "-deps", module+"/inspect") {
 		first, _, _ := strings.Cut(path, "/")

@@ -111,6 +111,9 @@ func (o *operator) try(ctx context.Context, a *activity, logger *slog.Logger) {
 	}
 	logOutcome(ctx, logger, line, err)
 	ended := o.now()
+	if !exceeded {
+		o.metersOf().attempted(a.Handler, ended.Sub(began), out, err)
+	}
 	o.reporter.ran(a.Handler, ended, ended.Sub(began), out.Final, out.Err)
 	a.retries++
 	a.out, a.due = out, ended

@@ -38,6 +38,7 @@ func (c *cycle) await(ctx context.Context, batch *queueing.Batch) (bool, error) 
 			if noticed {
 				c.logger.Debug(fmt.Sprintf("A newer version than %s has come after %s.", c.object.ResourceVersion, c.now().Sub(began)))
 			}
+			c.meters.waited(true, c.now().Sub(began))
 			return false, nil
 		case <-long.C:
 			noticed = true
@@ -47,6 +48,7 @@ func (c *cycle) await(ctx context.Context, batch *queueing.Batch) (bool, error) 
 			c.logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
 				c.object.ResourceVersion, c.memory.wrote, c.settings.ConsistencyTimeout))
 			c.memory.wrote = ""
+			c.meters.waited(false, c.now().Sub(began))
 			c.report.consistent()
 			return true, nil
 		}

@@ -111,15 +111,18 @@ func (p pathsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveEndpoints serves what the settings ask for, until the returned function is called.
 func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
-	if o.settings.Liveness == "" {
-		return func() {}, nil
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	probes := &health{operator: o, ctx: ctx}
 	all := endpoints{}
 	if err := all.add(o.settings.Liveness, probes); err != nil {
 		cancel()
 		return nil, fmt.Errorf("liveness: %w", err)
+	}
+	if o.settings.Meter != nil {
+		if err := all.add(o.settings.Meter.Endpoint()); err != nil {
+			cancel()
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
 	}
 	hangUp, err := all.serve(ctx, o.logger)
 	if err != nil {

@@ -198,6 +198,7 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 			Client: o.client, Resource: res, Namespace: d.namespace,
 			Handle: func(event watching.Event) {
 				e.found()
+				o.meters.event(d.resource, event)
 				first.note(queueing.KeyOf(d.resource, event.Object))
 				s.handle(o.queue, d, event)
 			},
@@ -275,6 +276,7 @@ func (e *ensemble) checkReady() {
 
 // restarted logs why a stream was interrupted: what is usual, with few words.
 func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restart) {
+	e.operator.meters.restarted(d.resource, r)
 	switch r.Reason {
 	case watching.Closed, watching.ClientTimeout, watching.Expired, watching.Silent:
 		logger.Debug("The watch-stream for "+d.String()+" is restarted.", "reason", string(r.Reason))

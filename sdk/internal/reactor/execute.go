@@ -82,6 +82,7 @@ func (c *cycle) attempt(ctx context.Context, h *handler.Handler, state progress.
 	out, line := outcome.Decide(err, result, limits, retries, ended.Sub(started), h.String())
 	out.Subrefs = subs.refs
 	c.logOutcome(ctx, line, err)
+	c.meters.attempted(h, ended.Sub(began), out, err)
 	c.report.attempted(h, began, ended.Sub(began), out)
 	return out, nil
 }
@@ -100,6 +101,7 @@ func (c *cycle) observe(ctx context.Context, h *handler.Handler, cause *handler.
 	took := c.now().Sub(began)
 	out, line := outcome.Decide(err, result, limits, 0, took, h.String())
 	c.logOutcome(ctx, line, err)
+	c.meters.attempted(h, took, out, err)
 	c.report.attempted(h, began, took, out)
 }
 

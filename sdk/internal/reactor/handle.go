@@ -20,6 +20,9 @@ import (
 // returns the delays until the others are. There are none when all is done.
 func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 	c.hurry = c.memory.hurry.Swap(false)
+	if !c.cause.Reason.Handled() {
+		c.meters.settled(c)
+	}
 	switch c.cause.Reason {
 	case handler.ReasonGone:
 		c.logger.Debug("Deleted, really deleted, and we are notified.")
@@ -42,8 +45,10 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 		c.logger.Debug(title+" diff", "diff", described(c.cause.Diff))
 	}
 	if len(selected) == 0 {
+		c.meters.settled(c)
 		return nil, c.finish()
 	}
+	c.meters.began(c)
 
 	outcomes, err := c.execute(ctx, selected, state)
 	if err != nil && !c.worthRecording(err, outcomes) {
@@ -57,6 +62,7 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 	}
 	c.deliver(outcomes)
 	c.report.progressed(state)
+	c.meters.progressed(c, state)
 	if !state.Done() {
 		return state.Delays(c.now()), nil
 	}

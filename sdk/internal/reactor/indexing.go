@@ -264,9 +264,8 @@ func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memory *memo
 	}
 	ended := x.now()
 	out, line := outcome.Decide(err, result, limits, retries, ended.Sub(started), h.String())
-	if x.reporter != nil {
-		x.reporter.ran(h, began, ended.Sub(began), out.Final, out.Err)
-	}
+	x.reporter.ran(h, began, ended.Sub(began), out.Final, out.Err)
+	x.meters.attempted(h, ended.Sub(began), out, err)
 	if err == nil {
 		line.Level = slog.LevelDebug // one for each version of each object
 	}

@@ -41,6 +41,7 @@ func (o *operator) newLogins(ctx context.Context, fail func(error)) *Logins {
 	title := "Initial authentication"
 	l.Vault = apiclient.NewVault(ctx, func(ctx context.Context) ([]apiclient.Credential, error) {
 		credentials, err := o.login(ctx, title, l)
+		o.metersOf().loggedIn(err)
 		title = "Re-authentication"
 		return credentials, err
 	})

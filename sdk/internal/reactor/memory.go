@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
@@ -52,6 +53,9 @@ type memory struct {
 	// hurry tells that somebody wishes the delayed handlers to be attempted now.
 	hurry atomic.Bool
 
+	// counted is the cause that the meter knows of; empty if there is none, or no meter.
+	counted handler.Reason
+
 	// warned are the warnings about the object that need not be repeated. Daemons have some, too.
 	warnings sync.Mutex
 	warned   map[string]bool
@@ -64,8 +68,11 @@ type memory struct {
 
 	group  atomic.Pointer[background.Group] // of daemons and timers; nil if there are none
 	report atomic.Pointer[report]           // nil without an inspector
-	held   atomic.Bool                      // the object has the finalizer: it cannot vanish while something runs for it
-	left   atomic.Bool                      // nobody handles the object any more
+
+	retrying atomic.Int32 // handlers that are to be tried again; only counted with a meter
+
+	held atomic.Bool // the object has the finalizer: it cannot vanish while something runs for it
+	left atomic.Bool // nobody handles the object any more
 }
 
 // outdated tells whether an object is older than what the operator itself wrote, and

@@ -52,6 +52,7 @@ type operator struct {
 	client   *apiclient.Client
 	logger   *slog.Logger
 	reporter *reporter
+	meters   *meters
 	memories memories
 	indices  *indexing.Indices
 	queue    *queueing.Queue
@@ -160,6 +161,7 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	if o.poster != nil {
 		wg.Go(func() { o.poster.Run(serving) })
 	}
+	defer o.meters.begin(o.state)()
 	return o.run(ctx)
 }
 
@@ -170,13 +172,14 @@ func (o *operator) connect(ctx context.Context) error {
 		return err
 	}
 	o.address = session.Server()
+	o.meters = o.metersOf()
 	o.reporter.operator(func(op *inspect.Operator) { op.Server = o.address })
 	o.client = apiclient.New(o.source, apiclient.Options{
 		RequestTimeout:    o.settings.RequestTimeout,
 		Backoffs:          o.settings.ErrorBackoffs,
 		EnforceRetryAfter: o.settings.EnforceRetryAfter,
 		Logger:            o.logger.With(logging.NameKey, "kopf.clients"),
-		Observe:           o.traffic(),
+		Observe:           o.requests(),
 	})
 	o.poster = o.newPoster()
 	if dropped := o.early.begin(o.recorderOf()); dropped > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
 	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+	"github.com/kopf-dev/kopf/sdk/internal/meter"
 	"github.com/kopf-dev/kopf/sdk/internal/progress"
 )
 
@@ -37,6 +38,8 @@ type Settings struct {
 	EnforceRetryAfter bool
 
 	Background background.Settings
+
+	Meter meter.Meter // nil if nobody counts
 
 	Liveness string // the URL to tell the health at; empty is nowhere
 

@@ -54,11 +54,13 @@ func (s *spawner) Attempt(ctx context.Context, task *background.Task, retries in
 		// It was asked to end, and has: that is no failure.
 		c.logger.Debug(h.String() + " is cancelled.")
 		out := outcome.Outcome{Final: true}
+		c.meters.attempted(h, ended.Sub(began), out, nil)
 		report.attempted(h, began, ended.Sub(began), out)
 		return out
 	}
 	out, line := outcome.Decide(err, result, limits, retries, ended.Sub(started), h.String())
 	c.logOutcome(ctx, line, err)
+	c.meters.attempted(h, ended.Sub(began), out, err)
 	report.attempted(h, began, ended.Sub(began), out)
 	return out
 }

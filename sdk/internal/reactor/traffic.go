@@ -8,6 +8,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
 )
 
+// requests returns what is told of each request to the cluster; nil if nobody wants to know.
+func (o *operator) requests() func(apiclient.Call) {
+	logs, counts := o.traffic(), o.meters.requests()
+	switch {
+	case logs == nil:
+		return counts
+	case counts == nil:
+		return logs
+	}
+	return func(call apiclient.Call) {
+		logs(call)
+		counts(call)
+	}
+}
+
 // traffic returns what logs each request to the cluster; nil if nobody wants to know.
 func (o *operator) traffic() func(apiclient.Call) {
 	if !o.config.Traffic {

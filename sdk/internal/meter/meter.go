@@ -1,0 +1,80 @@
+// Package meter is what an operator tells those who count. The engine knows this interface
+// alone: how the counts are kept and shown is for whoever is interested, and nobody else
+// links it in.
+package meter
+
+import (
+	"net/http"
+	"time"
+)
+
+// A Meter is told what happens. Its methods are called from many goroutines, and must
+// return at once. All texts come from a small set, so that they can be labels: never names
+// of objects.
+type Meter interface {
+	// Event is an event of a watch: "listed", "added", "modified" or "deleted".
+	Event(resource, kind string)
+
+	// Cause is something that has happened to an object, and that handlers are called for:
+	// once, however many attempts it takes.
+	Cause(resource, reason string)
+
+	// Attempt is a call of a handler.
+	Attempt(Attempt)
+
+	// Wait is a wait for the operator's own patch to come back; seen is false if it did not
+	// in time.
+	Wait(seen bool, took time.Duration)
+
+	// Request is an attempt of a request to the cluster. The code is 0 without an answer.
+	Request(verb string, code int, took time.Duration)
+
+	// Restart is a stream that is opened anew.
+	Restart(resource, reason string)
+
+	// Login is a call of the login handlers.
+	Login(succeeded bool)
+
+	// Begin gives a look at what there is at the moment, from an operator that begins. The
+	// returned function is called when it ends: the counts of what it has done remain.
+	Begin(look func() State) (end func())
+
+	// Endpoint is where the operator is to serve the counts, and how. An empty URL is
+	// nowhere: somebody else serves them.
+	Endpoint() (url string, h http.Handler)
+}
+
+// Attempt is a call of a handler.
+type Attempt struct {
+	Handler string // its id; that of its parent for sub-handlers
+	Kind    string // the family
+	Outcome Outcome
+	Took    time.Duration
+}
+
+// Outcome is what an attempt came to.
+type Outcome string
+
+// The outcomes.
+const (
+	Succeeded  Outcome = "succeeded"
+	Retried    Outcome = "retried"    // it failed, and is to be tried again
+	Failed     Outcome = "failed"     // for good
+	Ignored    Outcome = "ignored"    // it failed, and is regarded as a success
+	Unfinished Outcome = "unfinished" // sub-handlers are to be called again
+)
+
+// State is what there is at a moment.
+type State struct {
+	Objects  int // that are known
+	Retrying int // handlers of objects that are to be tried again
+
+	// Objects by what their queues are at.
+	Queued, Running, Sleeping int
+
+	Daemons, Timers int
+	Paused          bool
+
+	// Kubernetes events since the start.
+	Posted, Repeated, Failed, Dropped int
+}

@@ -1,0 +1,176 @@
+package reactor
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/meter"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/progress"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
+
+// meters tells the meter what the operator does. All its methods do nothing on nil: without
+// a meter, that is all it costs.
+type meters struct {
+	meter    meter.Meter
+	handlers []*handler.Handler
+}
+
+// eventKinds are the types of events as labels.
+var eventKinds = map[string]string{
+	watching.Listed: "listed", watching.Added: "added", watching.Modified: "modified", watching.Deleted: "deleted",
+}
+
+func (m *meters) event(resource string, event watching.Event) {
+	if m != nil {
+		m.meter.Event(resource, eventKinds[event.Type])
+	}
+}
+
+// began counts a cause when it begins: the memory tells if it goes on.
+func (m *meters) began(c *cycle) {
+	if m == nil || c.memory.counted == c.cause.Reason {
+		return
+	}
+	c.memory.counted = c.cause.Reason
+	m.meter.Cause(c.resource.Key(), string(c.cause.Reason))
+}
+
+// progressed notes which handlers of an object are to be tried again.
+func (m *meters) progressed(c *cycle, state progress.State) {
+	if m == nil {
+		return
+	}
+	retrying := int32(0)
+	for _, h := range state.Handlers() {
+		if h.Active && !h.Finished() && h.Record.Retries > 0 {
+			retrying++
+		}
+	}
+	c.memory.retrying.Store(retrying)
+	if state.Done() {
+		m.settled(c)
+	}
+}
+
+// settled notes that nothing is left to do about an object.
+func (m *meters) settled(c *cycle) {
+	if m == nil {
+		return
+	}
+	c.memory.counted = ""
+	c.memory.retrying.Store(0)
+}
+
+// attempted counts a call of a handler, and what its error has led to.
+func (m *meters) attempted(h *handler.Handler, took time.Duration, out outcome.Outcome, err error) {
+	if m == nil {
+		return
+	}
+	a := meter.Attempt{Handler: m.label(h), Kind: string(h.Family), Outcome: meter.Succeeded, Took: took}
+	switch {
+	case !out.Final && isUnfinished(err):
+		a.Outcome = meter.Unfinished
+	case !out.Final:
+		a.Outcome = meter.Retried
+	case out.Err != nil:
+		a.Outcome = meter.Failed
+	case err != nil:
+		a.Outcome = meter.Ignored
+	}
+	m.meter.Attempt(a)
+}
+
+func isUnfinished(err error) bool {
+	var children *outcome.ChildrenRetry
+	return errors.As(err, &children)
+}
+
+// label is the id of a handler that is registered. Sub-handlers are made while the operator
+// runs, possibly one for each item of each object: they are counted as their parents.
+func (m *meters) label(h *handler.Handler) string {
+	if h.Family != handler.Sub {
+		return h.ID
+	}
+	label := ""
+	for _, known := range m.handlers {
+		if strings.HasPrefix(h.ID, known.ID+"/") && len(known.ID) > len(label) {
+			label = known.ID
+		}
+	}
+	return label
+}
+
+func (m *meters) waited(seen bool, took time.Duration) {
+	if m != nil {
+		m.meter.Wait(seen, took)
+	}
+}
+
+func (m *meters) restarted(resource string, r watching.Restart) {
+	if m != nil {
+		m.meter.Restart(resource, string(r.Reason))
+	}
+}
+
+func (m *meters) loggedIn(err error) {
+	if m != nil {
+		m.meter.Login(err == nil)
+	}
+}
+
+// requests returns what counts each request to the cluster; nil if nobody wants to know.
+func (m *meters) requests() func(apiclient.Call) {
+	if m == nil {
+		return nil
+	}
+	return func(call apiclient.Call) { m.meter.Request(call.Verb, call.Status, call.Duration) }
+}
+
+// begin shows the meter what there is, until the returned function is called.
+func (m *meters) begin(look func() meter.State) (end func()) {
+	if m == nil {
+		return func() {}
+	}
+	return m.meter.Begin(look)
+}
+
+// metersOf are for the operator's own handlers, some of which come before the settings are
+// certain; nil if nobody counts.
+func (o *operator) metersOf() *meters {
+	m := o.valid.Load().Meter
+	if m == nil {
+		return nil
+	}
+	return &meters{m, o.config.Registry.All()}
+}
+
+// state is what there is at the moment, for the meter.
+func (o *operator) state() meter.State {
+	queue := o.queue.Stats()
+	s := meter.State{Queued: queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: o.paused.Load()}
+	for _, m := range o.memories.all() {
+		s.Objects++
+		s.Retrying += int(m.retrying.Load())
+		group := m.group.Load()
+		if group == nil {
+			continue
+		}
+		for _, task := range group.Tasks() {
+			if task.Handler.Family == handler.Daemon {
+				s.Daemons++
+			} else {
+				s.Timers++
+			}
+		}
+	}
+	if o.poster != nil {
+		stats := o.poster.Stats()
+		s.Posted, s.Repeated, s.Failed, s.Dropped = stats.Posted, stats.Repeated, stats.Failed, stats.Dropped
+	}
+	return s
+}
