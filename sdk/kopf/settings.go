@@ -32,6 +32,7 @@ type Settings struct {
 	Watching struct {
 		ServerTimeout     time.Duration // how long the server keeps a stream open; as it likes
 		ClientTimeout     time.Duration // how long the operator does; forever
+		ConnectTimeout    time.Duration // until a stream is open; Networking.ConnectTimeout, else Networking.RequestTimeout
 		ReconnectBackoff  time.Duration // between streams; 100ms
 		InactivityTimeout time.Duration // of a stream with not even a bookmark; 70s
 	}

@@ -21,9 +21,13 @@ var DefaultBackoffs = slices.Values([]time.Duration{
 
 // Options of a client. The zero value of each means its default.
 type Options struct {
-	// RequestTimeout limits one attempt, except of streams, where it limits the time until
-	// the stream begins. Default: 5 minutes. Negative: no limit.
+	// RequestTimeout limits one attempt, except of streams. Default: 5 minutes. Negative: no
+	// limit.
 	RequestTimeout time.Duration
+
+	// StreamTimeout limits the time until a stream begins. Default: RequestTimeout. Negative:
+	// no limit.
+	StreamTimeout time.Duration
 
 	// Backoffs are the delays between attempts; there is one attempt more than delays.
 	// Default: [DefaultBackoffs].
@@ -67,6 +71,9 @@ type Client struct {
 func New(source Source, options Options) *Client {
 	if options.RequestTimeout == 0 {
 		options.RequestTimeout = DefaultRequestTimeout
+	}
+	if options.StreamTimeout == 0 {
+		options.StreamTimeout = options.RequestTimeout
 	}
 	if options.Backoffs == nil {
 		options.Backoffs = DefaultBackoffs

@@ -46,7 +46,7 @@ func (c *Client) Watch(ctx context.Context, res *resource.Resource, namespace st
 	var stream *Stream
 	err = c.authenticated(ctx, r, func(session *Session) (int, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
-		if limit := c.options.RequestTimeout; limit > 0 {
+		if limit := c.options.StreamTimeout; limit > 0 {
 			timer := time.AfterFunc(limit, func() { cancel(context.DeadlineExceeded) })
 			defer timer.Stop()
 		}

@@ -2,9 +2,11 @@ package apiclient
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,6 +15,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
 )
 
 func frame(name string) string {
@@ -183,4 +188,20 @@ func TestListsThatBreakHalfwayAreRetried(t *testing.T) {
 			t.Error("items are an object")
 		}
 	})
+}
+
+func TestAStreamThatDoesNotBeginIsGivenUp(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	source, err := NewStatic(&rest.Config{Host: server.URL}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := New(source, Options{RequestTimeout: -1, StreamTimeout: time.Millisecond})
+	pods := &resource.Resource{Version: "v1", Plural: "pods", Namespaced: true}
+	if _, err := client.Watch(t.Context(), pods, "", ListOptions{}); !errors.Is(err, ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -176,6 +176,7 @@ func (o *operator) connect(ctx context.Context) error {
 	o.reporter.operator(func(op *inspect.Operator) { op.Server = o.address })
 	o.client = apiclient.New(o.source, apiclient.Options{
 		RequestTimeout:    o.settings.RequestTimeout,
+		StreamTimeout:     o.settings.StreamTimeout,
 		Backoffs:          o.settings.ErrorBackoffs,
 		EnforceRetryAfter: o.settings.EnforceRetryAfter,
 		Logger:            o.logger.With(logging.NameKey, "kopf.clients"),

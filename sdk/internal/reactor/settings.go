@@ -33,6 +33,7 @@ type Settings struct {
 	Posting Posting
 
 	RequestTimeout    time.Duration
+	StreamTimeout     time.Duration
 	ConnectTimeout    time.Duration
 	ErrorBackoffs     iter.Seq[time.Duration]
 	EnforceRetryAfter bool
