@@ -42,7 +42,7 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 		DefaultBackoff: time.Minute,
 		Posting:        reactor.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
 		RequestTimeout: 5 * time.Minute, StreamTimeout: 5 * time.Minute,
-		Finalizer:      "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
+		Finalizer: "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
 		Background: background.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
 		Progress:   got.Progress, DiffBase: got.DiffBase,
 	}
