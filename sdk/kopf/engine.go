@@ -34,6 +34,7 @@ func (s Settings) filled() Settings {
 	}
 	s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, finalizer.Default)
 	s.Persistence.ConsistencyTimeout = cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)
+	s.Process.UltimateExitingTimeout = cmp.Or(s.Process.UltimateExitingTimeout, 10*time.Minute)
 	return s
 }
 
@@ -70,6 +71,8 @@ func (s Settings) engine() reactor.Settings {
 		ConnectTimeout:    max(0, s.Networking.ConnectTimeout),
 		ErrorBackoffs:     s.Networking.ErrorBackoffs,
 		EnforceRetryAfter: s.Networking.EnforceRetryAfter,
+
+		ExitingTimeout: s.Process.UltimateExitingTimeout,
 
 		Background: background.Settings{
 			Polling:     s.Background.CancellationPolling,

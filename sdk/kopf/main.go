@@ -123,6 +123,10 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
 	}
 	operator := Operator{
+		exit: func() {
+			fmt.Fprintln(stderr, "the operator has not ended in time after it was asked to: it is ended")
+			os.Exit(1)
+		},
 		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
 		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 	}

@@ -37,6 +37,7 @@ type Operator struct {
 	OnReady func()
 
 	traffic             bool   // log each request to the cluster
+	exit                func() // ends the process that does not end by itself; nil if that is not ours to do
 	kubeconfig, context string // instead of the login handlers
 }
 
@@ -68,6 +69,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		Memo:       &o.Memo,
 		NewMemo:    func() any { return o.Memo.child() },
 		Extra:      &settings,
+		Exit:       o.exit,
 	}
 	if o.Config != nil {
 		return reactor.Run(access.With(ctx, o.Config), config)

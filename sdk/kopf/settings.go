@@ -80,6 +80,10 @@ type Settings struct {
 
 	// Process is about the process of the operator.
 	Process struct {
+		// UltimateExitingTimeout is how long after it was asked to end a program made of
+		// [Main] may take, whatever its handlers do; then it ends with the exit code 1. 10m.
+		UltimateExitingTimeout time.Duration
+
 		// Inspector is where to publish the operator's state: "unix:" and a path, or
 		// "tcp:" and a loopback address with a port. Nowhere, which costs nothing.
 		Inspector string

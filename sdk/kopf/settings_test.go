@@ -39,6 +39,7 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 	want := reactor.Settings{
 		InactivityTimeout: 70 * time.Second, ReconnectBackoff: 100 * time.Millisecond,
 		ExitTimeout:    2 * time.Second,
+		ExitingTimeout: 10 * time.Minute,
 		DefaultBackoff: time.Minute,
 		Posting:        reactor.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
 		RequestTimeout: 5 * time.Minute, StreamTimeout: 5 * time.Minute,

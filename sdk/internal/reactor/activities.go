@@ -153,8 +153,9 @@ func (o *operator) startup(ctx context.Context) error {
 		}
 		return fmt.Errorf("the operator does not start: %w", err)
 	}
-	o.settings = o.config.Settings()
-	o.valid.Store(&o.settings)
+	valid := o.config.Settings()
+	o.settings = valid
+	o.valid.Store(&valid)
 	return nil
 }
 

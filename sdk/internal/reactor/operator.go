@@ -38,6 +38,7 @@ type Config struct {
 	Memo       any           // what the operator's own handlers share
 	NewMemo    func() any    // what the handlers of an object share
 	Extra      any           // for the calls of the operator's own handlers
+	Exit       func()        // ends the process, if it does not end by itself; optional
 }
 
 // operator is an operator that runs.
@@ -84,7 +85,9 @@ func Run(ctx context.Context, config Config) error {
 	o := &operator{config: config, now: time.Now, changed: make(chan struct{}, 1), early: &early{}}
 	o.indices = indices
 	o.settings = config.Settings()
-	o.valid.Store(&o.settings)
+	valid := o.settings // a copy: startup handlers may change the settings while others look
+	o.valid.Store(&valid)
+	limitExit(ctx, func() time.Duration { return o.valid.Load().ExitingTimeout }, config.Exit)
 	o.background, o.endBackground = context.WithCancel(context.WithoutCancel(ctx))
 	defer o.endBackground()
 	o.stopping = ctx.Done()

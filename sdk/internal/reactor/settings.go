@@ -40,6 +40,8 @@ type Settings struct {
 
 	Background background.Settings
 
+	ExitingTimeout time.Duration // of the process, after it was asked to end
+
 	Meter meter.Meter // nil if nobody counts
 
 	Liveness string // the URL to tell the health at; empty is nowhere
