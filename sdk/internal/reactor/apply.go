@@ -31,7 +31,9 @@ const patchTimeout = queueing.AbandonAfter - 100*time.Millisecond
 // a change makes a new event, and the next cycle takes care of the delays.
 func (c *cycle) apply(ctx context.Context, batch *queueing.Batch, delays []time.Duration) (*queueing.Later, error) {
 	if batch.Ended() {
-		c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+		if !c.patch.Empty() || !c.marks.Empty() {
+			c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+		}
 		return nil, nil
 	}
 	delay, delayed := shortest(delays)
