@@ -44,6 +44,7 @@ type loop struct {
 	crashes   int
 	notBefore time.Time   // of the next start after a crash
 	restart   *time.Timer // fires at notBefore
+	failures  failures    // of the goroutine that follows the inspector
 
 	fatal error
 }

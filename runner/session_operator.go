@@ -84,6 +84,7 @@ func (l *loop) startOperator() {
 		s.Process.Restarts = l.crashes
 		s.Process.Panic, s.Process.Error, s.Process.RestartAt = nil, "", time.Time{}
 	})
+	l.failures.renew()
 	l.tasks.Go(func() { l.accompany(op, client) })
 }
 
@@ -171,6 +172,7 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 	op.mu.Lock()
 	op.heard = true
 	op.mu.Unlock()
+	l.failures.amend(&m)
 	op.replica.Apply(m)
 	lines := m.Log
 	if m.Snapshot != nil {
