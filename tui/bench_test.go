@@ -3,15 +3,13 @@ package tui
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 )
-
-// frameBudget is what a key press may take until its frame is ready.
-const frameBudget = 16 * time.Millisecond
 
 // BenchmarkKey is a key press on the list of objects, until its frame is ready.
 func BenchmarkKey(b *testing.B) {
@@ -62,27 +60,24 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-func TestAKeyAmongTenThousandObjectsIsDrawnInTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures")
-	}
-	r := sitWith(t, many(noon, 10_000), 200, 50, Options{})
+// BenchmarkSlowestKey walks through the views with 10,000 objects. It tells the time of the
+// key that takes longest until its frame is ready: a person would notice 16 ms.
+func BenchmarkSlowestKey(b *testing.B) {
+	keys := []string{"down", "pgdown", "G", "g", "n", "n", "w", "esc", "2", "j", "enter", "G", "esc", "1", "/", "9", "9", "esc", "s", "u", "!", "esc"}
+	r := sitWith(b, many(noon, 10_000), 200, 50, Options{})
 	r.paint(colorprofile.TrueColor)
-	var worst time.Duration
-	for _, key := range []string{"down", "pgdown", "G", "g", "n", "n", "w", "esc", "2", "j", "enter", "G", "esc", "1", "/", "9", "9", "esc", "s", "u", "!", "esc"} {
-		best := time.Hour // of several: the machine has other things to do as well
-		for range 3 {
+	best := make([]time.Duration, len(keys)) // of all walks: the machine has other things to do as well
+	for b.Loop() {
+		for i, key := range keys {
 			start := time.Now()
 			r.press(key)
 			r.screen()
-			best = min(best, time.Since(start))
+			if took := time.Since(start); best[i] == 0 || took < best[i] {
+				best[i] = took
+			}
 		}
-		worst = max(worst, best)
 	}
-	t.Logf("the slowest key takes %v", worst)
-	if worst > frameBudget*raceFactor {
-		t.Errorf("the slowest key takes %v, more than %v", worst, frameBudget*raceFactor)
-	}
+	b.ReportMetric(float64(slices.Max(best))/float64(time.Millisecond), "ms/slowest-key")
 }
 
 func TestTenThousandObjectsTakeLittleMemory(t *testing.T) {

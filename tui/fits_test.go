@@ -61,7 +61,7 @@ func TestEveryFrameFitsTheTerminal(t *testing.T) {
 // sizes to look at. Drawing is all in one goroutine, so the race detector, which is slow,
 // need not see all of them.
 func sizes() (ws, hs []int) {
-	if raceFactor > 1 {
+	if raceDetector {
 		return []int{5, 40, 80, 110}, []int{3, 10, 24, 34}
 	}
 	return widths, heights

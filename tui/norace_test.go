@@ -2,5 +2,5 @@
 
 package tui
 
-// raceFactor is how much slower everything may be under the race detector.
-const raceFactor = 1
+// raceDetector tells that the tests run under it.
+const raceDetector = false

@@ -2,5 +2,5 @@
 
 package tui
 
-// raceFactor is how much slower everything may be under the race detector.
-const raceFactor = 10
+// raceDetector tells that the tests run under it.
+const raceDetector = true
