@@ -130,22 +130,16 @@ func Start(ctx context.Context, name string, o Options) (Info, error) {
 
 // Stop stops a detached cluster, and keeps its data unless it is ephemeral. Stopping a stopped one does nothing.
 func Stop(ctx context.Context, name string) error {
-	ps, err := newProviders()
-	if err != nil {
-		return err
-	}
-	i, m, err := ps.locate(ctx, name)
-	if err != nil {
-		return err
-	}
-	if i.Owner != 0 {
-		return ownedError(i)
-	}
-	return m.stop(ctx, name)
+	return onDetached(ctx, name, manager.stop)
 }
 
 // Delete stops a detached cluster and deletes its data.
 func Delete(ctx context.Context, name string) error {
+	return onDetached(ctx, name, manager.remove)
+}
+
+// onDetached does something to a cluster that does not end with another process.
+func onDetached(ctx context.Context, name string, do func(manager, context.Context, string) error) error {
 	ps, err := newProviders()
 	if err != nil {
 		return err
@@ -157,7 +151,7 @@ func Delete(ctx context.Context, name string) error {
 	if i.Owner != 0 {
 		return ownedError(i)
 	}
-	return m.remove(ctx, name)
+	return do(m, ctx, name)
 }
 
 func ownedError(i Info) error {

@@ -104,7 +104,7 @@ func (w *watcher) run(ctx context.Context) {
 			}
 			close(s.watched)
 		case event := <-w.notify.Events:
-			if event.Has(fsnotify.Create) && !isHidden(event.Name) && isDir(event.Name) {
+			if event.Has(fsnotify.Create) && mayHavePackages(event.Name) && isDir(event.Name) {
 				// A package that is being made; whether it matters is seen at the next build.
 				if err := w.notify.Add(event.Name); err == nil {
 					watched[event.Name] = true
@@ -206,6 +206,12 @@ func isSource(path string) bool {
 // isHidden tells names that the go command ignores; editors use them for their own files.
 func isHidden(path string) bool {
 	return strings.ContainsAny(filepath.Base(path)[:1], "._#")
+}
+
+// mayHavePackages tells that the go command would look for packages in a folder of this name.
+func mayHavePackages(path string) bool {
+	name := filepath.Base(path)
+	return !isHidden(name) && name != "testdata" && name != "node_modules"
 }
 
 func isDir(path string) bool {

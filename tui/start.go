@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/tui/internal/canvas"
@@ -85,6 +86,21 @@ func (c *common) drawWatched(p *canvas.Pane) {
 	}
 }
 
+// stepLines is how much of an error stands beside the step that has failed.
+const stepLines = 8
+
+// paragraphs wraps a text that has lines of its own. There is at least one line.
+func paragraphs(s string, w, n int) []string {
+	var lines []string
+	for paragraph := range strings.SplitSeq(s, "\n") {
+		lines = append(lines, canvas.Wrap(paragraph, w, n-len(lines))...)
+	}
+	if len(lines) == 0 {
+		return []string{""}
+	}
+	return lines
+}
+
 // drawSteps is the way from nothing to a running operator.
 func (c *common) drawSteps(p *canvas.Pane) {
 	s := c.world.state
@@ -93,7 +109,14 @@ func (c *common) drawSteps(p *canvas.Pane) {
 		if !word.Quiet() {
 			token = word.Token
 		}
-		p.End(p.Line().Skip(3).Cell(theme.Dim, name, 10).Put(word.Token, word.Glyph).Skip(1).Cell(token, word.Text, 13).Put(theme.Dim, what))
+		l := p.Line().Skip(3).Cell(theme.Dim, name, 10).Put(word.Token, word.Glyph).Skip(1).Cell(token, word.Text, 13)
+		indent := l.Used()
+		for i, line := range paragraphs(what, l.Rest(), stepLines) {
+			if i > 0 {
+				l = p.Line().Skip(indent)
+			}
+			p.End(l.Put(theme.Dim, line))
+		}
 	}
 	cluster := s.Cluster.Error
 	if cluster == "" {
@@ -117,7 +140,7 @@ func (c *common) drawSteps(p *canvas.Pane) {
 		build = words.Count(len(s.Build.Errors), "error") + ", 8 shows them at their places"
 	}
 	step("build", words.Build(s.Build.Phase), build)
-	step("operator", words.Operator(s), firstLine(s.Process.Error))
+	step("operator", words.Operator(s), s.Process.Error)
 
 	if s.Build.Phase == runner.BuildFailed {
 		p.Blank()

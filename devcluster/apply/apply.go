@@ -123,6 +123,9 @@ func newApplier(cfg *rest.Config, o Options) (*applier, error) {
 func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
 	gvk := m.Object.GroupVersionKind()
 	res, err := a.resources.of(ctx, gvk)
+	if errors.Is(err, errNotServed) {
+		return Object{}, fmt.Errorf("%w: %s in %s; apply its CustomResourceDefinition, too, or correct kind and apiVersion", err, gvk.Kind, gvk.GroupVersion())
+	}
 	if err != nil {
 		return Object{}, err
 	}

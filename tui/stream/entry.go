@@ -34,6 +34,7 @@ type entry struct {
 
 	token theme.Token
 	loud  bool // needs somebody: told even if only that is wanted
+	lines bool // the lines of What are kept apart, as in what a compiler says
 }
 
 // The widths of the columns: the longest noun, and the longest of the usual states.
@@ -80,9 +81,16 @@ func (w plainWriter) write(e entry) error {
 	if style != "" {
 		end = theme.Reset
 	}
+	what, more := e.What, ""
+	if e.lines {
+		what, more, _ = strings.Cut(strings.TrimSpace(what), "\n")
+	}
 	line := fmt.Sprintf("%s  %-*s  %s%-*s%s  %s",
-		e.Time.Local().Format(time.TimeOnly), nounWidth, e.Noun, style, stateWidth, canvas.Clean(e.State), end, canvas.Clean(e.What))
+		e.Time.Local().Format(time.TimeOnly), nounWidth, e.Noun, style, stateWidth, canvas.Clean(e.State), end, canvas.Clean(what))
 	lines := []string{strings.TrimRight(line, " ")}
+	for line := range strings.Lines(more) {
+		lines = append(lines, strings.TrimRight("    "+canvas.Clean(line), " "))
+	}
 	for _, call := range e.Stack {
 		lines = append(lines, "    "+canvas.Clean(call))
 	}

@@ -75,7 +75,7 @@ func (p *printer) tellBuild(s *runner.State) []entry {
 	if b.Phase == runner.BuildFailed {
 		for _, x := range b.Errors {
 			entries = append(entries, entry{
-				Noun: "build", State: "error", token: theme.Err, loud: true,
+				Noun: "build", State: "error", token: theme.Err, loud: true, lines: true,
 				What: x.String(), File: x.File, Line: x.Line, Error: x.Message,
 			})
 		}

@@ -134,12 +134,14 @@ func TestABuildThatFailsIsToldWithAllItsErrors(t *testing.T) {
 		s.change(runs())
 		s.change(func(s *runner.State) {
 			s.Build = runner.Build{Phase: runner.BuildFailed, Started: noon, Errors: []runner.BuildError{
-				{File: "a.go", Line: 3, Column: 7, Message: "undefined: x"}, {Message: "too many errors"}}}
+				{File: "a.go", Line: 3, Column: 7, Message: "cannot use f as g:\n\thave int\n\twant string"}, {Message: "too many errors"}}}
 		})
 	})
 	expect(t, got,
 		"12:00:00  build     failed     2 errors, the old code goes on",
-		"12:00:00  build     error      a.go:3:7: undefined: x",
+		"12:00:00  build     error      a.go:3:7: cannot use f as g:",
+		"     have int",
+		"     want string",
 		"12:00:00  build     error      too many errors",
 	)
 }
