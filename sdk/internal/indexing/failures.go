@@ -40,10 +40,11 @@ func (f Failures) Note(id string, out outcome.Outcome, began, now time.Time) {
 	f[id] = failure
 }
 
-// Next tells when the next attempt is due, if there is any that waits for a time.
-func (f Failures) Next() (due time.Time, waiting bool) {
-	for _, failure := range f {
-		if !failure.Final && failure.Delayed && (!waiting || failure.Until.Before(due)) {
+// Next tells when the next attempt is due, if there is any that waits for a time. It is
+// about those indices only that the object is for now.
+func (f Failures) Next(wanted func(id string) bool) (due time.Time, waiting bool) {
+	for id, failure := range f {
+		if !failure.Final && failure.Delayed && wanted(id) && (!waiting || failure.Until.Before(due)) {
 			due, waiting = failure.Until, true
 		}
 	}

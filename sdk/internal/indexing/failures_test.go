@@ -10,6 +10,8 @@ import (
 
 var errBoom = errors.New("boom")
 
+func all(string) bool { return true }
+
 func TestFailuresAreCountedUntilSuccess(t *testing.T) {
 	f, began := Failures{}, time.Unix(1000, 0)
 	delay := time.Minute
@@ -37,8 +39,11 @@ func TestAnObjectIsExcludedForTheDelayOrForGood(t *testing.T) {
 			t.Errorf("%s: excluded now and later: %v", id, got)
 		}
 	}
-	if due, waiting := f.Next(); !waiting || !due.Equal(now.Add(delay)) {
+	if due, waiting := f.Next(all); !waiting || !due.Equal(now.Add(delay)) {
 		t.Errorf("due at %v, %v", due, waiting)
+	}
+	if due, waiting := f.Next(func(id string) bool { return id != "delayed" }); waiting {
+		t.Errorf("what the object is not for is due at %v", due)
 	}
 }
 
@@ -46,7 +51,7 @@ func TestNothingIsDueWithoutADelay(t *testing.T) {
 	f, now := Failures{}, time.Unix(1000, 0)
 	f.Note("x", outcome.Outcome{Err: errBoom}, now, now)
 	f.Note("y", outcome.Outcome{Err: errBoom, Final: true}, now, now)
-	if due, waiting := f.Next(); waiting {
+	if due, waiting := f.Next(all); waiting {
 		t.Errorf("due at %v", due)
 	}
 }

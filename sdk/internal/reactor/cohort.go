@@ -32,11 +32,11 @@ func (e *ensemble) join(ctx context.Context, d dimension, s *stream) {
 	s.cohort.pending++
 	s.cohort.waited = true
 	indexer := e.indexers[d]
-	if indexer == nil {
-		indexer = newIndexer(server, d)
+	if indexer == nil || indexer.abandoned {
+		indexer = newIndexer(d)
 		e.indexers[d] = indexer
 	}
-	indexer.begin(ctx)
+	indexer.begin(ctx, server)
 	s.indexer = indexer
 }
 
@@ -91,6 +91,9 @@ func (e *ensemble) await(d dimension, s *stream) {
 	select {
 	case <-s.done:
 	case <-limit.C:
+		e.mu.Lock()
+		s.indexer.abandoned = true // it cannot serve the next stream
+		e.mu.Unlock()
 		e.operator.logger.Warn("An indexing function ignores that the watch-stream for " + d.String() + " has ended: it is left alone.")
 	}
 }

@@ -38,8 +38,8 @@ func indexerOf(t testing.TB, log *bytes.Buffer, handlers ...*handler.Handler) (*
 		config: Config{Registry: registry}, settings: Settings{DefaultBackoff: time.Minute}, now: time.Now,
 		logger: slog.New(slog.NewTextHandler(log, nil)), indices: makeIndices(registry),
 	}
-	x := newIndexer(o.server(&pods), dimension{resource: pods.Key()})
-	x.begin(t.Context())
+	x := newIndexer(dimension{resource: pods.Key()})
+	x.begin(t.Context(), o.server(&pods))
 	return x, o.indices.Find(handlers[0].ID).(*indexing.Index[string, string])
 }
 
@@ -60,57 +60,6 @@ func (later) Error() string                      { return "later" }
 func (e later) KopfDelay() (time.Duration, bool) { return e.delay, true }
 
 var _ outcome.Temporary = later{}
-
-func TestIndexingIsTriedAgainWithTheNewestVersionAtItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began, calls := time.Now(), []string(nil)
-		var started time.Time
-		x, index := indexerOf(t, &bytes.Buffer{}, &handler.Handler{ID: "x", Invoke: func(ctx context.Context, call *handler.Call) (any, error) {
-			calls = append(calls, fmt.Sprintf("%s v%s #%d", time.Since(began), call.Cause.Object.ResourceVersion, call.Retry))
-			if started = call.Started; call.Retry < 2 {
-				return nil, later{10 * time.Second}
-			}
-			return byVersion(ctx, call)
-		}})
-		x.handle(pod(watching.Listed, "a", "1"))
-		time.Sleep(5 * time.Second)
-		x.handle(pod(watching.Modified, "a", "2"))
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		want := "0s v1 #0, 10s v2 #1, 20s v2 #2"
-		if got := strings.Join(calls, ", "); got != want {
-			t.Errorf("called %s; want %s", got, want)
-		}
-		if !started.Equal(began) || len(index.Get("2")) != 1 || len(x.failures) != 0 {
-			t.Errorf("started %v, values %v, failures %v", started, index.Pairs(), x.failures)
-		}
-	})
-}
-
-func TestNothingIsTriedAgainBetweenStreams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		x, _ := indexerOf(t, &bytes.Buffer{}, &handler.Handler{ID: "x", Invoke: func(context.Context, *handler.Call) (any, error) {
-			calls++
-			return nil, later{10 * time.Second}
-		}})
-		x.handle(pod(watching.Listed, "a", "1"))
-		x.end()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if calls != 1 {
-			t.Errorf("%d calls", calls)
-		}
-		x.begin(t.Context())
-		x.handle(pod(watching.Listed, "a", "1"))
-		x.handle(pod(watching.Deleted, "a", "1"))
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if calls != 2 || len(x.failures) != 0 {
-			t.Errorf("%d calls, %d failures", calls, len(x.failures))
-		}
-	})
-}
 
 func TestAnIndexingFunctionThatPanicsIsLoggedAndIgnored(t *testing.T) {
 	log := &bytes.Buffer{}
@@ -146,12 +95,68 @@ func TestASlowIndexingFunctionIsWarnedOf(t *testing.T) {
 
 func TestWhatIsNotServedAnyMoreLeavesTheIndices(t *testing.T) {
 	x, index := indexerOf(t, &bytes.Buffer{}, &handler.Handler{ID: "x", Invoke: byVersion})
+	elsewhere := indexing.Object{Origin: indexing.Origin{Resource: "others.v1"}, ID: "uid-a"}
+	index.Set(elsewhere, map[string]string{"2": "other"})
 	x.handle(pod(watching.Listed, "a", "1"))
 	x.leave()
-	x.handle(pod(watching.Modified, "b", "1")) // by a function that does not heed the end
-	if pairs := index.Pairs(); len(pairs) > 0 {
+	if pairs := index.Pairs(); len(pairs) != 1 || pairs[0].Value != "other" {
 		t.Errorf("values %v", pairs)
 	}
+}
+
+func TestWhatAFunctionReturnsAfterTheEndOfItsStreamDoesNotCount(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	x, index := indexerOf(t, &bytes.Buffer{}, &handler.Handler{ID: "x", Invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+		calls++
+		cancel()
+		return byVersion(ctx, call)
+	}})
+	x.begin(ctx, x.server)
+	x.handle(pod(watching.Listed, "a", "1"))
+	x.handle(pod(watching.Listed, "b", "1")) // as there may be many more in a listing
+	if pairs := index.Pairs(); len(pairs) > 0 || calls != 1 {
+		t.Errorf("values %v after %d calls", pairs, calls)
+	}
+}
+
+func TestAFilterThatPanicsLeavesTheObjectAsItWasIndexed(t *testing.T) {
+	log := &bytes.Buffer{}
+	fails := false
+	x, index := indexerOf(t, log, &handler.Handler{ID: "x", Invoke: byVersion, When: func(c *handler.Cause) bool {
+		if fails && c.Object.Name == "a" {
+			panic("filtered badly")
+		}
+		return true
+	}})
+	x.handle(pod(watching.Listed, "a", "1"))
+	fails = true
+	x.handle(pod(watching.Modified, "a", "2"))
+	x.handle(pod(watching.Modified, "b", "2"))
+	if got := len(index.Get("1")) + len(index.Get("2")); got != 2 || !strings.Contains(log.String(), "filtered badly") || !strings.Contains(log.String(), "indexing_test.go") {
+		t.Errorf("values %v\n%s", index.Pairs(), log)
+	}
+	fails = false
+	x.handle(pod(watching.Modified, "a", "3"))
+	if len(index.Get("1")) != 0 || len(index.Get("3")) != 1 {
+		t.Errorf("values %v", index.Pairs())
+	}
+}
+
+func TestSeveralIndicesOfOneResourceAreOnTheirOwn(t *testing.T) {
+	fails := &handler.Handler{ID: "x", Invoke: func(context.Context, *handler.Call) (any, error) { return nil, later{time.Hour} }}
+	never := &handler.Handler{ID: "z", Invoke: byVersion, When: func(*handler.Cause) bool { return false }}
+	x, index := indexerOf(t, &bytes.Buffer{}, fails, &handler.Handler{ID: "y", Invoke: byVersion}, never)
+	x.handle(pod(watching.Listed, "a", "1"))
+	x.handle(pod(watching.Modified, "a", "2"))
+	others := map[string]int{}
+	for _, id := range []string{"y", "z"} {
+		others[id] = x.indices.Find(id).Size().Values
+	}
+	if index.Len() != 0 || others["y"] != 1 || others["z"] != 0 {
+		t.Errorf("x has %v, the others %v", index.Pairs(), others)
+	}
+	x.end()
 }
 
 func TestAfterAPauseOnlyWhatIsListedRemains(t *testing.T) {
@@ -159,7 +164,7 @@ func TestAfterAPauseOnlyWhatIsListedRemains(t *testing.T) {
 	x.handle(pod(watching.Listed, "a", "1"))
 	x.handle(pod(watching.Listed, "b", "1"))
 	x.end()
-	x.begin(t.Context())
+	x.begin(t.Context(), x.server)
 	b := pod(watching.Listed, "b", "2")
 	x.handle(b)
 	if n := index.Len(); n != 2 {

@@ -1,0 +1,64 @@
+package reactor
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+// slowIndexing is how long an indexing function may keep its stream waiting unnoticed.
+const slowIndexing = time.Second
+
+// attemptResult is what one call of an indexing function came to, and when.
+type attemptResult struct {
+	outcome.Outcome
+	began, ended time.Time
+}
+
+// attempt calls an indexing function, unless its limits forbid it. It returns false if
+// what came of it does not count, since the stream has ended meanwhile.
+func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memory *memory, f *failed) (attemptResult, bool) {
+	began := x.now()
+	logger := x.objectLogger(cause.Object)
+	limits := limitsOf(h, x.settings.DefaultBackoff)
+	retries, started := 0, began
+	if f != nil {
+		if failure, failed := f.Failures[h.ID]; failed {
+			retries, started = failure.Retries, failure.Started
+		}
+	}
+	logger.Debug(h.String() + " is invoked.")
+	if out, line, exceeded := outcome.Precheck(limits, retries, began.Sub(started), h.String()); exceeded {
+		x.reporter.ran(h, began, 0, out.Final, out.Err)
+		logger.Log(x.ctx, line.Level, line.Message)
+		return attemptResult{out, began, began}, true
+	}
+	slow := time.AfterFunc(slowIndexing, func() {
+		logger.Warn(fmt.Sprintf("%s takes its time: meanwhile, nothing is noticed of any %s.", h, x.resource.Plural))
+	})
+	defer slow.Stop()
+	call := &handler.Call{
+		Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memory.memo, Logger: logger.With(handlerKey, h.ID),
+		Recorder: x.recorder(cause.Object), Retry: retries, Started: started, Runtime: began.Sub(started),
+	}
+	result, err := invoke(x.ctx, call, limits)
+	if x.ctx.Err() != nil {
+		return attemptResult{}, false
+	}
+	if !call.Patch.Empty() {
+		logger.Warn(fmt.Sprintf("%s has changed the patch: what indexing functions put there is not sent.", h))
+	}
+	ended := x.now()
+	out, line := outcome.Decide(err, result, limits, retries, ended.Sub(started), h.String())
+	x.reporter.ran(h, ended, ended.Sub(began), out.Final, out.Err)
+	x.meters.attempted(h, ended.Sub(began), out, err)
+	if err == nil {
+		line.Level = slog.LevelDebug // one for each version of each object
+	}
+	logOutcome(x.ctx, logger, line, err)
+	return attemptResult{out, began, ended}, true
+}
