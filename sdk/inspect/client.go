@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -73,6 +74,22 @@ func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("inspector: reading the snapshot: %w", err)
 	}
 	return &s, nil
+}
+
+// Index returns a part of an index: at most so many entries, and [MaxIndexPage] at any rate,
+// behind the offset. An id that [Snapshot.Indices] does not have is an error.
+func (c *Client) Index(ctx context.Context, id string, offset, limit int) (*IndexPage, error) {
+	query := url.Values{"id": {id}, "offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
+	body, err := c.request(ctx, http.MethodGet, indexPath+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	var page IndexPage
+	err = json.NewDecoder(body).Decode(&page)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, fmt.Errorf("inspector: reading the index: %w", err)
+	}
+	return &page, nil
 }
 
 // Do asks for an intent. The error is a [*RefusedError] if the operator says no.

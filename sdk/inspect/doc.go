@@ -1,10 +1,11 @@
 // Package inspect is the inspector protocol: how an operator shows its inner state.
 //
 // An operator that publishes its state serves HTTP on a Unix socket or on a loopback
-// port. There are three requests, all with JSON bodies:
+// port. There are four requests, all with JSON bodies:
 //
 //	GET  /v1/snapshot  one [Snapshot]: everything that is known now
 //	GET  /v1/stream    a [Message] a line: first the snapshot, then what changes
+//	GET  /v1/index     one [IndexPage], of the index ?id=, from ?offset=, ?limit= entries
 //	POST /v1/intents   one [Intent]: something the reader wishes to happen; a [Reply]
 //
 // Reasons are data, never prose: readers make sentences of them. A reader that is slow

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,6 +19,10 @@ type HubOptions struct {
 	// Intents is called for what readers wish to happen. Without it, they cannot.
 	// [IntentLogLevel] does not come here: the Hub heeds it by itself.
 	Intents func(Intent) Reply
+
+	// Index is called for the entries of an index from an offset on, with the number of
+	// those that are wanted. It returns false if there is no such index, as it is without it.
+	Index func(id string, offset, limit int) (IndexPage, bool)
 }
 
 const (
@@ -41,6 +46,7 @@ const (
 type Hub struct {
 	interval time.Duration
 	intents  func(Intent) Reply
+	index    func(id string, offset, limit int) (IndexPage, bool)
 
 	mu       sync.Mutex
 	revision uint64
@@ -54,6 +60,9 @@ type Hub struct {
 
 	served    Served
 	servedRev uint64
+
+	indices    []Index
+	indicesRev uint64
 
 	objects map[Ref]*entry // with the graves
 	changes entry          // the ring of all entries, by revision
@@ -83,6 +92,7 @@ func NewHub(opts HubOptions) *Hub {
 	h := &Hub{
 		interval:      opts.Interval,
 		intents:       opts.Intents,
+		index:         opts.Index,
 		objects:       make(map[Ref]*entry),
 		logLevel:      "info",
 		subscriptions: make(map[*subscription]struct{}),
@@ -145,6 +155,26 @@ func (h *Hub) SetServed(served Served) {
 	defer h.mu.Unlock()
 	h.served = served
 	h.servedRev = h.changed()
+}
+
+// PutIndex publishes how much there is in an index, in place of what was said before. That
+// nothing has changed is no news.
+func (h *Hub) PutIndex(index Index) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, found := slices.BinarySearchFunc(h.indices, index.ID, func(x Index, id string) int { return strings.Compare(x.ID, id) })
+	switch {
+	case !found:
+		h.indices = slices.Insert(h.indices, i, index)
+	case h.indices[i].equal(&index):
+		return
+	default:
+		h.indices[i] = index
+	}
+	h.indicesRev = h.changed()
 }
 
 // PutObject publishes the state of an object, in place of its former one.
@@ -261,6 +291,14 @@ func (h *Hub) Do(in Intent) Reply {
 		return Reply{Error: "this operator takes no wishes"}
 	}
 	return h.intents(in)
+}
+
+// Index returns a page of an index, and false if there is no such index.
+func (h *Hub) Index(id string, offset, limit int) (IndexPage, bool) {
+	if h.index == nil {
+		return IndexPage{}, false
+	}
+	return h.index(id, max(0, offset), min(max(0, limit), MaxIndexPage))
 }
 
 // Snapshot returns everything that is known now.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -119,6 +120,7 @@ type cut struct {
 	operator *Operator
 	handlers []Handler
 	served   *Served
+	indices  []Index
 	objects  []*Object
 	gone     []Ref
 	log      []LogLine
@@ -131,7 +133,7 @@ func (h *Hub) cutAll() cut {
 	c := h.cutAfter(0)
 	c.all, c.gone = true, nil
 	operator, served := h.operator, h.served
-	c.operator, c.served, c.handlers = &operator, &served, h.handlersNow()
+	c.operator, c.served, c.handlers, c.indices = &operator, &served, h.handlersNow(), slices.Clone(h.indices)
 	c.log, _ = h.log.after(0)
 	return c
 }
@@ -149,6 +151,9 @@ func (h *Hub) cutAfter(revision uint64) cut {
 	if h.servedRev > revision {
 		served := h.served
 		c.served = &served
+	}
+	if h.indicesRev > revision {
+		c.indices = slices.Clone(h.indices)
 	}
 	for e := h.changes.prev; e != &h.changes && e.revision > revision; e = e.prev {
 		if e.object == nil {
@@ -168,6 +173,7 @@ func (c *cut) snapshot() *Snapshot {
 		Handlers: c.handlers,
 		Served:   c.served.Resources,
 		Unserved: c.served.Unserved,
+		Indices:  c.indices,
 		Objects:  make([]Object, len(c.objects)),
 		Log:      c.log,
 	}
@@ -203,6 +209,9 @@ func (c *cut) changes() []Message {
 	}
 	if c.handlers != nil {
 		list = append(list, Message{Handlers: c.handlers})
+	}
+	if c.indices != nil {
+		list = append(list, Message{Indices: c.indices})
 	}
 	if len(c.gone) > 0 {
 		list = append(list, Message{Gone: c.gone})

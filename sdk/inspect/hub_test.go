@@ -242,6 +242,7 @@ func TestAHubThatIsOffDoesNothing(t *testing.T) {
 	h.SetHandlers([]Handler{{}})
 	h.HandlerRan(0, Run{})
 	h.SetServed(Served{})
+	h.PutIndex(Index{})
 	h.PutObject(object(1, "1"))
 	h.DropObject(Ref{})
 	h.Log(LogLine{})
@@ -287,7 +288,7 @@ func TestAReplicaIsAlwaysEqualToTheHub(t *testing.T) {
 	var given []*Snapshot // with deep copies, to see that they stay what they were
 	var copies []*Snapshot
 	for n := range 5000 {
-		switch id := random.IntN(60); random.IntN(6) {
+		switch id := random.IntN(60); random.IntN(7) {
 		case 0, 1:
 			h.PutObject(object(id, fmt.Sprint(n)))
 		case 2:
@@ -299,6 +300,8 @@ func TestAReplicaIsAlwaysEqualToTheHub(t *testing.T) {
 		case 5:
 			h.SetHandlers([]Handler{{ID: fmt.Sprint(n)}})
 			h.SetServed(Served{Resources: []Resource{{Key: fmt.Sprint(n)}}})
+		case 6:
+			h.PutIndex(Index{ID: fmt.Sprint(id % 5), Keys: n})
 		}
 		if random.IntN(20) != 0 {
 			continue
@@ -312,7 +315,7 @@ func TestAReplicaIsAlwaysEqualToTheHub(t *testing.T) {
 			t.Fatalf("after %d changes: %s", n, diff)
 		}
 		c := *got
-		c.Objects, c.Log = slices.Clone(got.Objects), slices.Clone(got.Log)
+		c.Objects, c.Log, c.Indices = slices.Clone(got.Objects), slices.Clone(got.Log), slices.Clone(got.Indices)
 		given, copies = append(given, got), append(copies, &c)
 	}
 	if diff := cmp.Diff(copies, given); diff != "" {

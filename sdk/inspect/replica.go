@@ -32,6 +32,9 @@ func (r *Replica) Apply(m Message) {
 	if m.Served != nil {
 		r.state.Served, r.state.Unserved = m.Served.Resources, m.Served.Unserved
 	}
+	if m.Indices != nil {
+		r.state.Indices = m.Indices
+	}
 	if len(m.Gone) > 0 || len(m.Objects) > 0 {
 		r.own()
 	}

@@ -19,6 +19,7 @@ const (
 
 	snapshotPath = "/v1/snapshot"
 	streamPath   = "/v1/stream"
+	indexPath    = "/v1/index"
 	intentsPath  = "/v1/intents"
 
 	maxIntent = 64 << 10 // bytes
@@ -79,6 +80,9 @@ func protocol(hub *Hub) http.Handler {
 	mux.HandleFunc("GET "+streamPath, func(w http.ResponseWriter, r *http.Request) {
 		stream(w, r, hub)
 	})
+	mux.HandleFunc("GET "+indexPath, func(w http.ResponseWriter, r *http.Request) {
+		index(w, r, hub)
+	})
 	mux.HandleFunc("POST "+intentsPath, func(w http.ResponseWriter, r *http.Request) {
 		var in Intent
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIntent)).Decode(&in); err != nil {
@@ -119,6 +123,30 @@ func respond(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// index answers with a page of an index.
+func index(w http.ResponseWriter, r *http.Request, hub *Hub) {
+	query := r.URL.Query()
+	offset, limit := 0, MaxIndexPage
+	for name, number := range map[string]*int{"offset": &offset, "limit": &limit} {
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			http.Error(w, fmt.Sprintf("%s=%s is not a number of entries", name, text), http.StatusBadRequest)
+			return
+		}
+		*number = n
+	}
+	page, found := hub.Index(query.Get("id"), offset, limit)
+	if !found {
+		http.Error(w, fmt.Sprintf("there is no index %q", query.Get("id")), http.StatusNotFound)
+		return
+	}
+	respond(w, http.StatusOK, page)
 }
 
 // stream writes messages until the reader or the operator goes away.

@@ -14,6 +14,10 @@ type Snapshot struct {
 	// Unserved are the selectors that match nothing that could be watched.
 	Unserved []Unserved `json:"unserved,omitempty"`
 
+	// Indices are what the operator keeps in memory of objects, by their ids in order. What is
+	// in them is asked for with [Client.Index].
+	Indices []Index `json:"indices,omitempty"`
+
 	Objects []Object  `json:"objects"` // in no particular order
 	Log     []LogLine `json:"log"`     // the newest lines, oldest first
 }
@@ -271,6 +275,7 @@ type Message struct {
 	Operator *Operator `json:"operator,omitempty"`
 	Handlers []Handler `json:"handlers,omitempty"` // all of them
 	Served   *Served   `json:"served,omitempty"`
+	Indices  []Index   `json:"indices,omitempty"` // all of them
 	Objects  []Object  `json:"objects,omitempty"` // each replaces its former state
 	Gone     []Ref     `json:"gone,omitempty"`
 	Log      []LogLine `json:"log,omitempty"`

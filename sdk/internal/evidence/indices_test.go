@@ -263,21 +263,11 @@ func TestAPauseIsCaughtUpWith(t *testing.T) {
 	op := w.run(func(r *kopf.Registry) { b.register(r, kexes) },
 		setup{settings: func(s *kopf.Settings) { s.Process.Inspector = address }})
 	b.becomes(t, "x: a b")
-	client, err := inspect.Dial(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tell := func(kind inspect.IntentKind) {
-		t.Helper()
-		if err := client.Do(t.Context(), inspect.Intent{Kind: kind}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tell(inspect.IntentPause)
+	w.intend(address, inspect.IntentPause)
 	op.journal.wait(t, "Stopping the watch-stream for kopfexamples", 1)
 	w.delete("a")
 	w.create(fielded("c", "y"))
-	tell(inspect.IntentResume)
+	w.intend(address, inspect.IntentResume)
 	b.becomes(t, "x: b; y: c")
 }
 

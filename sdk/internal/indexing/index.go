@@ -29,10 +29,17 @@ type Container interface {
 
 	// Size tells how much there is.
 	Size() Size
+
+	// Types are the names of the types of the keys and the values.
+	Types() (key, value string)
+
+	// Page returns some of all keys with their values as texts, from an offset on in the
+	// order of the keys' texts, and how many there are.
+	Page(offset, limit int) (entries []Entry, total int)
 }
 
 // Size is how much there is in an index.
-type Size struct{ Keys, Values int }
+type Size struct{ Keys, Values, Objects int }
 
 // Index is an index. It is safe for concurrent use: reading excludes writing for as long
 // as it takes to copy what is read, and users never run inside.
@@ -41,6 +48,7 @@ type Index[K comparable, V any] struct {
 	keys    map[K]*entry[K, V] // the first of each
 	objects map[Origin]map[string]*entry[K, V]
 	values  int
+	members int // objects
 }
 
 // entry is one value. The entries of a key are linked in a list, so that each is added and
@@ -84,7 +92,7 @@ func (x *Index[K, V]) Len() int {
 func (x *Index[K, V]) Size() Size {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return Size{Keys: len(x.keys), Values: x.values}
+	return Size{Keys: len(x.keys), Values: x.values, Objects: x.members}
 }
 
 // Keys returns all keys of one moment.
@@ -142,6 +150,7 @@ func (x *Index[K, V]) Set(object Object, values map[K]V) {
 		x.objects[object.Origin] = objects
 	}
 	objects[object.ID] = all
+	x.members++
 }
 
 // update sets the values of an object that has had the very same keys, as it mostly is.
@@ -189,6 +198,7 @@ func (x *Index[K, V]) remove(object Object) {
 	for e := all; e != nil; e = e.sibling {
 		x.unlink(e)
 	}
+	x.members--
 	if delete(objects, object.ID); len(objects) == 0 {
 		delete(x.objects, object.Origin)
 	}

@@ -38,8 +38,11 @@ func content(t *testing.T, x *Index[string, int]) map[string][]int {
 	if diff := cmp.Diff(all, pairs); diff != "" {
 		t.Errorf("the keys and the pairs differ: %s", diff)
 	}
-	if size := x.Size(); size != (Size{Keys: len(all), Values: values}) || x.Len() != len(all) {
+	if size := x.Size(); size != (Size{Keys: len(all), Values: values, Objects: size.Objects}) || x.Len() != len(all) {
 		t.Errorf("size %+v of %d keys and %d values", size, len(all), values)
+	}
+	if entries, total := x.Page(0, values+1); len(entries) != values || total != values {
+		t.Errorf("a page of %d of %d values", len(entries), total)
 	}
 	return all
 }
@@ -125,8 +128,11 @@ func TestAnIndexIsAlwaysWhatItsObjectsGive(t *testing.T) {
 				x.Replace(o, values)
 				model[o] = values
 			}
-			want := map[string][]int{}
+			want, objects := map[string][]int{}, 0
 			for _, values := range model {
+				if len(values) > 0 {
+					objects++
+				}
 				for key, value := range values {
 					want[key] = append(want[key], value)
 				}
@@ -135,6 +141,9 @@ func TestAnIndexIsAlwaysWhatItsObjectsGive(t *testing.T) {
 				slices.Sort(values)
 			}
 			expect(t, x, want)
+			if n := x.Size().Objects; n != objects {
+				t.Errorf("%d objects of %d", n, objects)
+			}
 		}
 		if t.Failed() {
 			t.Fatalf("with the seed %d", seed)

@@ -65,6 +65,7 @@ func (x *indexer) leave() {
 	for _, id := range x.indexed {
 		x.indices.Find(id).Retain(x.origin, func(string) bool { return false })
 	}
+	x.publish()
 }
 
 // retain takes all objects out of the indices but those that are known to be there.
@@ -84,6 +85,7 @@ func (x *indexer) retain(there map[queueing.Key]bool) {
 			delete(x.failures, id)
 		}
 	}
+	x.publish()
 }
 
 // handle indexes an object as it is in an event.
@@ -107,6 +109,7 @@ func (x *indexer) handle(event watching.Event) {
 	} else {
 		x.index(id, event, func(*handler.Handler) bool { return true })
 	}
+	x.publish()
 }
 
 // index calls the indexing functions that are due for an object. Only those are called
@@ -183,6 +186,8 @@ func (x *indexer) discard(id string, indices ...string) {
 	}
 }
 
+// publish tells the inspector how much there is by now.
+func (x *indexer) publish() { x.reporter.indexed(x.indexed) }
 
 // onlyIndexed tells whether there is nothing to do for an object but to index it, and
 // nobody who would want to see that.

@@ -35,6 +35,7 @@ func (x *indexer) schedule(id string, f *failed, event watching.Event, selected 
 		defer x.mu.Unlock()
 		if f.timer == timer && x.ctx != nil && x.ctx.Err() == nil {
 			x.index(id, f.event, func(h *handler.Handler) bool { _, failed := f.Failures[h.ID]; return failed })
+			x.publish()
 		}
 	})
 	f.timer = timer

@@ -11,13 +11,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watching"
 )
 
-// newHub makes the hub of an operator with an inspector. The intents are the operator's,
-// which is made later.
-func newHub(address string, intents func(inspect.Intent) inspect.Reply) *inspect.Hub {
-	if address == "" {
+// newHub makes the hub of an operator with an inspector; nil if there is none.
+func (o *operator) newHub(intents func(inspect.Intent) inspect.Reply) *inspect.Hub {
+	if o.config.Inspector == "" {
 		return nil
 	}
-	return inspect.NewHub(inspect.HubOptions{Intents: intents})
+	return inspect.NewHub(inspect.HubOptions{Intents: intents, Index: o.indexPage})
 }
 
 // intent does what a reader of the inspector wishes.

@@ -91,9 +91,9 @@ func Run(ctx context.Context, config Config) error {
 	o.background, o.endBackground = context.WithCancel(context.WithoutCancel(ctx))
 	defer o.endBackground()
 	o.stopping = ctx.Done()
-	hub := newHub(config.Inspector, func(in inspect.Intent) inspect.Reply { return o.intent(ctx, func() { stop(nil) }, in) })
+	hub := o.newHub(func(in inspect.Intent) inspect.Reply { return o.intent(ctx, func() { stop(nil) }, in) })
 	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
-	o.reporter = newReporter(hub, config.Registry)
+	o.reporter = newReporter(hub, config.Registry, indices)
 	o.reporter.operator(func(op *inspect.Operator) {
 		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.now()
 		op.State, op.Namespaces = inspect.OperatorStarting, config.Namespaces

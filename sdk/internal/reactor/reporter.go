@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
@@ -14,8 +15,9 @@ import (
 // reporter tells the inspector what the operator does. All its methods, and those of
 // its reports, do nothing on nil: without an inspector, that is all it costs.
 type reporter struct {
-	hub     *inspect.Hub
-	indices map[*handler.Handler]int // of handlers in the inspector's list
+	hub       *inspect.Hub
+	places    map[*handler.Handler]int // in the inspector's list
+	overviews *overviews
 
 	mu      sync.Mutex
 	busy    map[inspect.Ref]struct{} // objects that are not settled
@@ -23,23 +25,25 @@ type reporter struct {
 	served  inspect.Served
 }
 
-func newReporter(hub *inspect.Hub, registry *handler.Registry) *reporter {
+func newReporter(hub *inspect.Hub, registry *handler.Registry, indices *indexing.Indices) *reporter {
 	if hub == nil {
 		return nil
 	}
 	r := &reporter{
-		hub:     hub,
-		indices: map[*handler.Handler]int{},
-		busy:    map[inspect.Ref]struct{}{},
-		pending: map[string]string{},
+		hub:       hub,
+		places:    map[*handler.Handler]int{},
+		overviews: newOverviews(registry, indices),
+		busy:      map[inspect.Ref]struct{}{},
+		pending:   map[string]string{},
 	}
 	all := registry.All()
 	described := make([]inspect.Handler, len(all))
 	for i, h := range all {
-		r.indices[h] = i
+		r.places[h] = i
 		described[i] = describeHandler(h)
 	}
 	hub.SetHandlers(described)
+	r.overviews.served(hub, nil)
 	return r
 }
 
@@ -48,6 +52,7 @@ func (r *reporter) serves(served []resource.Resource, unserved []inspect.Unserve
 	if r == nil {
 		return
 	}
+	r.overviews.served(r.hub, served)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	resources := make([]inspect.Resource, len(served))
@@ -145,7 +150,7 @@ func (r *reporter) ran(h *handler.Handler, at time.Time, took time.Duration, fin
 	if r == nil {
 		return
 	}
-	index, known := r.indices[h] // sub-handlers are not in the list
+	index, known := r.places[h] // sub-handlers are not in the list
 	if !known {
 		return
 	}

@@ -1,0 +1,232 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	ctl "github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// barrier holds back the requests for the examples while it is locked.
+type barrier struct{ sync.RWMutex }
+
+func (b *barrier) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(req.URL.Path, "/kopfexamples") {
+			b.RLock()
+			defer b.RUnlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+func TestAnIndexIsRightAfterItsStreamWasBroken(t *testing.T) {
+	for reason, words := range map[string]string{"dropped": "", "expired": expired} {
+		t.Run(reason, func(t *testing.T) {
+			w, b, watches, hold := newWorld(t), &byField{}, &breaker{}, &barrier{}
+			for _, name := range []string{"deleted", "changed", "remade", "unchanged"} {
+				w.create(fielded(name, "x"))
+			}
+			op := w.run(func(r *kopf.Registry) { b.register(r, kexes) },
+				setup{wrap: func(next http.RoundTripper) http.RoundTripper { return watches.wrap(hold.wrap(next)) }})
+			b.becomes(t, "x: changed deleted remade unchanged")
+			lists := watches.lists.Load()
+			hold.Lock()
+			watches.end(words)
+			op.journal.wait(t, "reason="+reason, 1)
+			w.delete("deleted")
+			w.delete("remade")
+			w.create(fielded("remade", "y"))
+			w.create(fielded("new", "y"))
+			w.patch("changed", field("z"))
+			hold.Unlock()
+			b.becomes(t, "x: unchanged; y: new remade; z: changed")
+			if words == expired && watches.lists.Load() == lists {
+				t.Error("it was not listed again: that is no test")
+			}
+		})
+	}
+}
+
+func TestAnIndexOfAResourceThatComesAndGoes(t *testing.T) {
+	w, b, c := newWorld(t), &byField{}, &calls{}
+	late := *kex
+	late.Group = w.ns + ".kopf.dev"
+	op := w.run(func(r *kopf.Registry) {
+		b.register(r, kopf.Resource(late.Group+"/v1", "kopfexamples"))
+		kopf.OnCreate(r, plains, func(ctx context.Context, r *change) error {
+			b.ctx.Store(&ctx)
+			c.add(fmt.Sprintf("%s sees %d", r.Name, b.index.Len(ctx)))
+			return nil
+		}, kopf.ID("create"))
+	})
+	w.res = plain
+	w.create(example("before"))
+	c.wait(t, "before sees 0", 1) // an index of nothing is complete
+	w.res = &late
+	for i, name := range []string{"first", "second"} {
+		w.define(&late, anything)
+		w.served(&late)
+		w.create(fielded(name, "x"))
+		b.becomes(t, "x: "+name)
+		if err := ctl.Delete(t.Context(), w.client, definitionResource, "", late.Plural+"."+late.Group); err != nil {
+			t.Fatal(err)
+		}
+		op.journal.wait(t, "Stopping the watch-stream for "+late.Key(), i+1)
+		b.becomes(t, "")
+		ctl.Eventually(t, "the definition is gone", func() error {
+			_, err := w.client.WithoutRetries().Get(t.Context(), definitionResource, "", late.Plural+"."+late.Group)
+			if err == nil {
+				return fmt.Errorf("it is there")
+			}
+			return nil
+		})
+	}
+}
+
+func TestANamespaceThatIsGoneLeavesTheIndex(t *testing.T) {
+	w, b := newWorld(t), &byField{}
+	gone := w.ns + "-gone"
+	w.makeNamespace(gone)
+	w.create(fielded("stays", "x"))
+	w.createIn(gone, fielded("goes", "x"))
+	op := w.run(func(r *kopf.Registry) { b.register(r, kexes) }, setup{namespaces: []string{w.ns + "*"}})
+	b.becomes(t, "x: goes stays")
+	if err := ctl.Delete(t.Context(), w.client, namespaceResource, "", gone); err != nil {
+		t.Fatal(err)
+	}
+	b.becomes(t, "x: stays")
+	op.journal.wait(t, "Stopping the watch-stream for kopfexamples.v1.kopf.dev in "+gone, 1)
+	b.becomes(t, "x: stays")
+}
+
+func TestAnObjectThatIsMadeAnewIsIndexedThoughTheFormerOneWasExcluded(t *testing.T) {
+	w, b := newWorld(t), &byField{}
+	w.run(func(r *kopf.Registry) { b.register(r, kexes) })
+	w.create(fielded("a", "never"))
+	b.calls.wait(t, "a never 0", 1)
+	w.patch("a", field("x"))
+	w.create(fielded("b", "y"))
+	b.becomes(t, "y: b")
+	w.delete("a")
+	w.create(fielded("a", "x"))
+	b.becomes(t, "x: a; y: b")
+}
+
+func TestOneIndexIsFilledFromSeveralResources(t *testing.T) {
+	w, b := newWorld(t), &byField{}
+	w.create(fielded("same", "x"))
+	w.run(func(r *kopf.Registry) {
+		b.register(r, kexes)
+		b.register(r, plains)
+	})
+	b.becomes(t, "x: same")
+	w.res = plain
+	w.create(fielded("same", "x"))
+	b.becomes(t, "x: same same")
+	w.delete("same")
+	b.becomes(t, "x: same")
+}
+
+func TestObjectsThatAreOnlyIndexedAreNotTouched(t *testing.T) {
+	w, b := newWorld(t), &byField{}
+	op := w.run(func(r *kopf.Registry) { b.register(r, kexes) })
+	w.create(fielded("a", "x"))
+	b.becomes(t, "x: a")
+	w.patch("a", field("y"))
+	b.becomes(t, "y: a")
+	w.delete("a")
+	w.untilGone("a") // there is no finalizer
+	b.becomes(t, "")
+	if patches := op.journal.patches(); len(patches) > 0 {
+		t.Errorf("patched: %v", patches)
+	}
+}
+
+func TestHandlersWaitUntilWhatIsIndexedMayBeListed(t *testing.T) {
+	w, c := newWorld(t), &calls{}
+	config := w.restricted()
+	var maps *kopf.Index[string, bool]
+	op := w.run(func(r *kopf.Registry) {
+		maps = kopf.NewIndex(r, kopf.Resource("v1", "configmaps"), func(_ context.Context, p *indexed) (map[string]bool, error) {
+			return map[string]bool{p.Name: true}, nil
+		}, kopf.ID("maps"))
+		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
+			c.add(fmt.Sprint(r.Name, " ", maps.Get(ctx, "a")))
+			return nil
+		}, kopf.ID("create"))
+	}, setup{config: config, unready: true})
+	w.create(example("x"))
+	w.res = &resource.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
+	w.create(tree{"metadata": tree{"name": "a"}})
+	w.res = kex
+	op.journal.wait(t, "All handlers wait for it, since its objects are to be indexed.", 2)
+	c.are(t)
+	ctl.Create(t, w.client, roles("roles", "Role", true), w.ns, tree{
+		"metadata": tree{"name": "maps"},
+		"rules":    []any{tree{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"list", "watch"}}},
+	})
+	ctl.Create(t, w.client, roles("rolebindings", "RoleBinding", true), w.ns, tree{
+		"metadata": tree{"name": "maps"},
+		"roleRef":  tree{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "maps"},
+		"subjects": []any{tree{"kind": "ServiceAccount", "name": "operator", "namespace": w.ns}},
+	})
+	c.wait(t, "x [true]", 1)
+	c.are(t, "x [true]")
+}
+
+func TestAnIndexingFunctionThatDoesNotEndHoldsUpNobodyAfterAPause(t *testing.T) {
+	w, b, c := newWorld(t), &byField{}, &calls{}
+	var stuck atomic.Bool
+	release := make(chan struct{})
+	defer close(release)
+	address := "unix:" + filepath.Join(t.TempDir(), "i")
+	op := w.run(func(r *kopf.Registry) {
+		b.index = kopf.NewIndex(r, kexes, func(ctx context.Context, p *indexed) (map[string]string, error) {
+			b.ctx.Store(&ctx)
+			if p.Name == "b" && !stuck.Swap(true) {
+				<-release // whatever becomes of the context
+			}
+			return map[string]string{"x": p.Name}, nil
+		}, kopf.ID("by-field"))
+		kopf.OnCreate(r, plains, c.does("create"), kopf.ID("create"))
+	}, setup{settings: func(s *kopf.Settings) {
+		s.Process.Inspector = address
+		s.Queueing.ExitTimeout = 10 * time.Millisecond
+	}})
+	w.create(fielded("a", "x"))
+	b.becomes(t, "x: a")
+	w.create(fielded("b", "x"))
+	eventually(t, "the function is stuck", stuck.Load, func() any { return stuck.Load() })
+	w.intend(address, inspect.IntentPause)
+	op.journal.wait(t, "An indexing function ignores that the watch-stream for kopfexamples", 1)
+	w.delete("a")
+	w.create(fielded("c", "x"))
+	w.intend(address, inspect.IntentResume)
+	b.becomes(t, "x: b c")
+	w.res = plain
+	w.create(example("x"))
+	c.wait(t, "create", 1)
+}
+
+// intend tells an operator something through its inspector.
+func (w *world) intend(address string, kind inspect.IntentKind) {
+	w.t.Helper()
+	client, err := inspect.Dial(address)
+	if err == nil {
+		err = client.Do(w.t.Context(), inspect.Intent{Kind: kind})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,89 @@
+package reactor
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+)
+
+// overviews are what the inspector is told of indices.
+type overviews struct {
+	indices   *indexing.Indices
+	functions []*handler.Handler
+
+	mu    sync.Mutex
+	known map[string]inspect.Index
+}
+
+// newOverviews describes the indices of an operator, which are empty.
+func newOverviews(registry *handler.Registry, indices *indexing.Indices) *overviews {
+	v := &overviews{indices: indices, known: map[string]inspect.Index{}}
+	for _, h := range registry.All() {
+		if h.Family != handler.Index {
+			continue
+		}
+		v.functions = append(v.functions, h)
+		index := inspect.Index{ID: h.ID}
+		index.Key, index.Value = indices.Find(h.ID).Types()
+		v.known[h.ID] = index
+	}
+	return v
+}
+
+// served notes the resources that the indices are filled from now.
+func (v *overviews) served(hub *inspect.Hub, resources []resource.Resource) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, index := range sorted(v.known) {
+		index.Resources = []string{}
+		for i := range resources {
+			fills := func(h *handler.Handler) bool { return h.ID == id && h.Selector.Match(&resources[i]) }
+			if slices.ContainsFunc(v.functions, fills) {
+				index.Resources = append(index.Resources, resources[i].Key())
+			}
+		}
+		slices.Sort(index.Resources)
+		v.known[id] = index
+		hub.PutIndex(index)
+	}
+}
+
+// measured notes how much there is in some indices by now.
+func (v *overviews) measured(hub *inspect.Hub, ids []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, id := range ids {
+		index, size := v.known[id], v.indices.Find(id).Size()
+		if index.Keys == size.Keys && index.Values == size.Values && index.Objects == size.Objects {
+			continue
+		}
+		index.Keys, index.Values, index.Objects = size.Keys, size.Values, size.Objects
+		v.known[id] = index
+		hub.PutIndex(index)
+	}
+}
+
+// indexed tells how much there is in some indices.
+func (r *reporter) indexed(ids []string) {
+	if r != nil {
+		r.overviews.measured(r.hub, ids)
+	}
+}
+
+// indexPage returns a part of an index for the inspector.
+func (o *operator) indexPage(id string, offset, limit int) (inspect.IndexPage, bool) {
+	index := o.indices.Find(id)
+	if index == nil {
+		return inspect.IndexPage{}, false
+	}
+	entries, total := index.Page(offset, limit)
+	page := inspect.IndexPage{ID: id, Offset: offset, Total: total, Entries: make([]inspect.IndexEntry, len(entries))}
+	for i, e := range entries {
+		page.Entries[i] = inspect.IndexEntry(e)
+	}
+	return page, true
+}
