@@ -13,17 +13,19 @@ import (
 // An Index is an overview of objects in memory, kept up to date: for each key, the
 // values of all objects that have it. It is only a name for the index: its methods
 // find the index of the operator that their context comes from, so that one handle
-// is right in several operators. All handlers' contexts will do.
+// is right in several operators. The contexts of all handlers and activities will do, and
+// those made from them; with any other one, the methods panic. They are safe for concurrent use.
 //
 // All indices are complete before the first handler of an object is called; in
-// startup handlers and indexing functions, they may be not. See the chapter "In-memory
+// activities and indexing functions, they may be not. See the chapter "In-memory
 // indexing" of Kopf's documentation.
 type Index[K comparable, V any] struct{ id string }
 
 // NewIndex registers an indexing function, which returns the values of an object by
 // key. An empty map takes the object out of the index; a nil one leaves what is
 // there; an error does what its kind and [ErrorsMode] say, which is [ErrorsIgnored] by
-// default. Objects that are deleted or do not match the filters are not in the index.
+// default. Objects that are deleted or do not match the filters are not in the index. The
+// [Timeout] and the [Retries] count from the first failure on; a success forgets about it.
 //
 //	byNode := kopf.NewIndex(r, pods, func(_ context.Context, p *kopf.IndexRequest[Pod]) (map[string]string, error) {
 //		return map[string]string{p.Object.Spec.NodeName: p.Name}, nil
@@ -31,14 +33,17 @@ type Index[K comparable, V any] struct{ id string }
 //
 // It is called for each version of each object, before the handlers of that version, and
 // all others of the resource wait meanwhile: it should look at the object and return.
-// Indices of one id and of the same types are one index, filled from several resources.
+// Indices of one id and of the same types are one index, filled from several resources. To
+// collect values without keys, return a map[struct{}]V.
 func NewIndex[T any, K comparable, V any](r *Registry, resource Selector, fn func(context.Context, *IndexRequest[T]) (map[K]V, error), opts ...IndexOption) *Index[K, V] {
 	c := applyAll(opts, IndexOption.index)
 	c.NewIndex = func() indexing.Container { return indexing.New[K, V]() }
 	return &Index[K, V]{add(r, handler.Index, resource, fn, callIndex(fn), c)}
 }
 
-// Get returns the values of a key, in no particular order.
+// Get returns the values of a key, in no particular order; none is nil. The slice is the
+// caller's own. The values are shared with all others who get them: what they point to must
+// not be modified.
 func (x *Index[K, V]) Get(ctx context.Context, key K) []V { return x.in(ctx, "Get").Get(key) }
 
 // All returns all pairs of keys and values. A key with several values comes as often. What

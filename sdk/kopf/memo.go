@@ -5,10 +5,13 @@ import (
 	"sync"
 )
 
-// A Memo holds values in memory, one of each type. Each object has its own, and so
-// does the operator: see [Operator.Memo]. The zero value is an empty memo. It is safe for
-// concurrent use, and must not be copied once it is used. See the chapter "In-memory
-// containers" of Kopf's documentation.
+// A Memo holds values in memory, one of each type, to be had with [MemoOf]. Each object has its
+// own, which all its handlers, filters and indexing functions share, for as long as the object
+// lives and the operator runs; an object that is made anew under the same name has a new one.
+// The operator's own handlers have that of the operator: see [Operator.Memo].
+//
+// The zero value is an empty memo. It is safe for concurrent use, and must not be copied once it
+// is used. See the chapter "In-memory containers" of Kopf's documentation.
 type Memo struct {
 	parent *Memo // of the operator; nil in the operator's own
 
@@ -20,12 +23,13 @@ type Memo struct {
 func (m *Memo) child() *Memo { return &Memo{parent: m} }
 
 // MemoOf returns the value of type M, the same one in every call: at first a zero
-// value. Where the operator's memo has an M, the object's memo has that very value,
-// or if M has a method Clone() *M, a clone of it.
+// value. Where the operator's memo has an M when an object's is first asked for it, the object
+// gets that very value, or if M has a method Clone() *M, a clone of it.
 //
 // The memo is safe for concurrent use; what M holds must see to that itself, since
-// timers, daemons and other handlers of an object run at the same time. A nil memo, as in
-// a request made by hand, has a new zero value each time.
+// timers, daemons and other handlers of an object run at the same time, and what the objects
+// have from the operator is used for all of them. So is Clone, which is called for many objects
+// at a time. A nil memo, as in a request made by hand, has a new zero value each time.
 //
 //	pings := kopf.MemoOf[Pings](c.Memo)
 func MemoOf[M any](m *Memo) *M {

@@ -45,6 +45,50 @@ func TestObjectsTakeFromTheOperatorsMemo(t *testing.T) {
 	}
 }
 
+func TestAnObjectKeepsTheValueThatItHadFirst(t *testing.T) {
+	m := &Memo{}
+	before := m.child()
+	MemoOf[pings](before).n = 1
+	MemoOf[pings](m).n = 5
+	if n := MemoOf[pings](before).n; n != 1 {
+		t.Errorf("the object has %d", n)
+	}
+	if n := MemoOf[pings](m.child()).n; n != 5 {
+		t.Errorf("a new object has %d", n)
+	}
+}
+
+// clerk makes use of the operator's memo when it is cloned, and may fail.
+type clerk struct {
+	operator *Memo
+	fails    bool
+}
+
+func (c *clerk) Clone() *clerk {
+	if MemoOf[pings](c.operator).n++; c.fails {
+		panic("cannot be cloned")
+	}
+	return &clerk{}
+}
+
+func TestACloneMayUseTheOperatorsMemoAndFail(t *testing.T) {
+	m := &Memo{}
+	*MemoOf[clerk](m) = clerk{operator: m, fails: true}
+	child := m.child()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the failure is not told")
+			}
+		}()
+		MemoOf[clerk](child)
+	}()
+	MemoOf[clerk](m).fails = false
+	if MemoOf[clerk](child) == nil || MemoOf[pings](m).n != 2 {
+		t.Errorf("cloned %d times", MemoOf[pings](m).n)
+	}
+}
+
 func TestAMemoIsSafeForConcurrentUse(t *testing.T) {
 	m := &Memo{}
 	MemoOf[shelf](m)
