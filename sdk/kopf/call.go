@@ -22,6 +22,14 @@ type caller struct {
 	invoke  func(context.Context, *handler.Call) (any, error)
 }
 
+// engine returns what the engine calls. What the user's function returns becomes known to it.
+func (c caller) engine() func(context.Context, *handler.Call) (any, error) {
+	return func(ctx context.Context, call *handler.Call) (any, error) {
+		value, err := c.invoke(ctx, call)
+		return value, engineError(err)
+	}
+}
+
 func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
 	return caller{
 		request: requestMaker{reflect.TypeFor[Change[T]](), func(cause *handler.Cause) (any, error) {

@@ -107,7 +107,7 @@ func (d *DaemonRun[T]) StopReason() StopReason {
 	if d.task == nil {
 		return 0
 	}
-	return d.task.Reason()
+	return StopReason(d.task.Reason())
 }
 
 // Apply sends what is in the Patch, and empties it, while the daemon goes on. The error
@@ -122,18 +122,23 @@ func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 
 func (d *DaemonRun[T]) owner() *Object { return d.Body() }
 
-// A StopReason is a set of reasons for a daemon to finish: ask with its method Has. It is
-// an error, since it is the cause of the cancellation of the daemon's context: see
-// [context.Cause].
-type StopReason = background.Reason
+// A StopReason is a set of reasons for a daemon to finish. It is an error, since it is the
+// cause of the cancellation of the daemon's context: see [context.Cause].
+type StopReason uint8
 
 // The reasons to finish.
 const (
-	StopFiltersMismatch = background.FiltersMismatch // the object no longer matches the filters
-	StopResourceDeleted = background.ResourceDeleted // the object is being deleted, or is gone
-	StopOperatorPausing = background.OperatorPausing // the operator is not to handle objects for a while
-	StopOperatorExiting = background.OperatorExiting // the operator ends
+	StopFiltersMismatch StopReason = 1 << iota // the object no longer matches the filters
+	StopResourceDeleted                        // the object is being deleted, or is gone
+	StopOperatorPausing                        // the operator is not to handle objects for a while
+	StopOperatorExiting                        // the operator ends
 )
+
+// Has tells whether the reason is in the set; of several, whether one of them is.
+func (s StopReason) Has(reason StopReason) bool { return s&reason != 0 }
+
+// Error lists the reasons.
+func (s StopReason) Error() string { return background.Reason(s).Error() }
 
 // TimerTick is the request of [Timer]: one tick, with the object as it was when
 // the tick began. The attempts are those of this tick. See the chapters "Timers" and

@@ -77,6 +77,7 @@ func (s Settings) engine() reactor.Settings {
 		Background: background.Settings{
 			Polling:     s.Background.CancellationPolling,
 			InstantExit: s.Background.InstantExitTimeout,
+			Cause:       func(r background.Reason) error { return StopReason(r) },
 		},
 
 		Liveness: s.Process.Liveness,

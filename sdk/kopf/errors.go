@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
 	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 )
@@ -24,9 +25,6 @@ func (e PermanentError) Error() string { return message(e.Err) }
 
 // Unwrap returns the error inside.
 func (e PermanentError) Unwrap() error { return e.Err }
-
-// KopfPermanent marks the error for the engine, which knows it by this method.
-func (e PermanentError) KopfPermanent() {}
 
 // TemporaryError says to try again after a delay; at once if it is zero. It is found
 // through wrapping, and is temporary whatever the [ErrorsMode]; the limits of [Retries] and
@@ -49,9 +47,6 @@ func (e TemporaryError) Error() string { return message(e.Err) }
 // Unwrap returns the error inside.
 func (e TemporaryError) Unwrap() error { return e.Err }
 
-// KopfDelay tells the delay to the engine, which knows the error by this method.
-func (e TemporaryError) KopfDelay() (time.Duration, bool) { return e.Delay, true }
-
 var (
 	// ErrTimeout is in the error of a handler that took longer than its [Timeout],
 	// and the cause of the end of its context: see [context.Cause].
@@ -66,6 +61,27 @@ var (
 	// that the cluster accepts.
 	ErrLogin = reactor.ErrLogin
 )
+
+// engineError puts the error of a handler into the terms of the engine, which does not know
+// this package. Its text and its chain stay; the outermost error of a known kind decides.
+func engineError(err error) error {
+	for e := range outcome.Chain(err) {
+		switch e := e.(type) { //nolint:errorlint // this is a walk over the chain
+		case PermanentError, *PermanentError:
+			return outcome.AsPermanent(err)
+		case TemporaryError:
+			return outcome.AsTemporary(err, e.Delay)
+		case *TemporaryError:
+			return outcome.AsTemporary(err, e.Delay)
+		case StopReason:
+			return background.AsStopped(err, background.Reason(e))
+		}
+		if outcome.Known(e) {
+			return err
+		}
+	}
+	return err
+}
 
 func message(err error) string {
 	if err == nil {

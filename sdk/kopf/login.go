@@ -149,7 +149,7 @@ func (o *Operator) logins() []*handler.Handler {
 	}
 	const again = time.Second
 	return []*handler.Handler{{
-		ID: id, Family: handler.Login, Invoke: callActivity(loginResult(fn)).invoke,
+		ID: id, Family: handler.Login, Invoke: callActivity(loginResult(fn)).engine(),
 		ErrorsSet: true, Errors: outcome.ErrorsTemporary, Backoff: new(again),
 	}}
 }

@@ -36,6 +36,10 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 		t.Errorf("%d backoffs between attempts of requests", n)
 	}
 	got.ErrorBackoffs = nil
+	if cause := got.Background.Cause(background.ResourceDeleted); cause != StopResourceDeleted { //nolint:errorlint // the very one
+		t.Errorf("daemons are cancelled because of %v", cause)
+	}
+	got.Background.Cause = nil
 	want := reactor.Settings{
 		InactivityTimeout: 70 * time.Second, ReconnectBackoff: 100 * time.Millisecond,
 		ExitTimeout:    2 * time.Second,

@@ -85,7 +85,7 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 		}
 	}
 	h := c.Handler
-	h.ID, h.Fn, h.Invoke, h.Source = id, funcKey(fn), call.invoke, s.call.Handler.Source
+	h.ID, h.Fn, h.Invoke, h.Source = id, funcKey(fn), call.engine(), s.call.Handler.Source
 	h.When, h.WhenName = c.when(call.request)
 	if len(c.errs) == 0 {
 		if err := s.call.Sub.Add(&h); err != nil {

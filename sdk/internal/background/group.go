@@ -35,6 +35,9 @@ type Host interface {
 type Settings struct {
 	Polling     time.Duration // how often a task that should be gone is looked after
 	InstantExit time.Duration // how long to wait for tasks that end at once
+
+	// Cause is what is the cause of the end of a task's context; nil is the reason itself.
+	Cause func(Reason) error
 }
 
 // Group are the tasks of one object. It is safe for concurrent use; which tasks there

@@ -37,6 +37,17 @@ func (r Reason) Error() string {
 	return "stopped: " + strings.Join(names, ", ")
 }
 
+// AsStopped makes an error, which has the text and the chain of the other, one because of the
+// reason.
+func AsStopped(err error, reason Reason) error { return &stoppedError{err, reason} }
+
+type stoppedError struct {
+	error
+	reason Reason
+}
+
+func (e *stoppedError) Unwrap() []error { return []error{e.error, e.reason} }
+
 // stopper tells a task to end, and remembers since when and how far that has gone.
 type stopper struct {
 	stopping chan struct{} // closed by the first reason

@@ -116,9 +116,17 @@ func (t *Task) ended() bool {
 func (t *Task) cancelOnce() bool {
 	first := t.stopper.reach(cancelled)
 	if first {
-		t.cancel(t.stopper.why())
+		t.cancel(t.cause())
 	}
 	return first
+}
+
+func (t *Task) cause() error {
+	reason := t.stopper.why()
+	if t.group.settings.Cause == nil {
+		return reason
+	}
+	return t.group.settings.Cause(reason)
 }
 
 func (t *Task) run() {

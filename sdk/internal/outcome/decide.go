@@ -134,6 +134,12 @@ func text(err error) string {
 	if s := err.Error(); s != "" {
 		return s
 	}
+	switch e := err.(type) { //nolint:errorlint // what was made of an error is not what it is
+	case *permanentError:
+		err = e.error
+	case *temporaryError:
+		err = e.error
+	}
 	return fmt.Sprintf("%T", err)
 }
 

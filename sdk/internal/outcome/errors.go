@@ -3,18 +3,19 @@ package outcome
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 )
 
-// Permanent is an error after which trying again is useless, whatever the errors mode.
-// The public package's permanent error and admission error implement it.
+// Permanent is an error after which trying again is useless, whatever the errors mode: see
+// [AsPermanent].
 type Permanent interface {
 	error
 	KopfPermanent()
 }
 
 // Temporary is an error after which the handler is to be tried again, whatever the
-// errors mode. The public package's temporary error implements it.
+// errors mode: see [AsTemporary].
 type Temporary interface {
 	error
 
@@ -22,6 +23,25 @@ type Temporary interface {
 	// [DefaultBackoff]; a negative one is none at all.
 	KopfDelay() (delay time.Duration, given bool)
 }
+
+// AsPermanent makes an error, which has the text and the chain of the other, a permanent one.
+func AsPermanent(err error) error { return &permanentError{err} }
+
+// AsTemporary makes an error, which has the text and the chain of the other, a temporary one.
+func AsTemporary(err error, delay time.Duration) error { return &temporaryError{err, delay} }
+
+type permanentError struct{ error }
+
+func (e *permanentError) Unwrap() error  { return e.error }
+func (e *permanentError) KopfPermanent() {}
+
+type temporaryError struct {
+	error
+	delay time.Duration
+}
+
+func (e *temporaryError) Unwrap() error                    { return e.error }
+func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, true }
 
 // The limits of attempts, as found in the errors of handlers that have met them.
 var (
@@ -117,24 +137,46 @@ func KindOf(err error) Kind {
 // classify finds the outermost error of a kind known here: a handler that wraps a
 // temporary error into a permanent one means the latter. It returns nil if there is none.
 func classify(err error) error {
-	for err != nil {
-		switch err.(type) { //nolint:errorlint // this is the walk over the chain
-		case *ChildrenRetry, *Panic, Temporary, Permanent:
-			return err
+	for e := range Chain(err) {
+		if Known(e) {
+			return e
 		}
-		switch wrapper := err.(type) { //nolint:errorlint // so is this
+	}
+	return nil
+}
+
+// Known tells whether an error by itself, whatever it wraps, is of a kind known here.
+func Known(err error) bool {
+	switch err.(type) { //nolint:errorlint // what it wraps is of no interest
+	case *ChildrenRetry, *Panic, Temporary, Permanent:
+		return true
+	}
+	return false
+}
+
+// Chain returns an error and all that it wraps, the outermost first.
+func Chain(err error) iter.Seq[error] {
+	return func(yield func(error) bool) { walk(err, yield) }
+}
+
+func walk(err error, yield func(error) bool) bool {
+	for err != nil {
+		if !yield(err) {
+			return false
+		}
+		switch wrapper := err.(type) { //nolint:errorlint // this is the walk over the chain
 		case interface{ Unwrap() error }:
 			err = wrapper.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, inner := range wrapper.Unwrap() {
-				if found := classify(inner); found != nil {
-					return found
+				if !walk(inner, yield) {
+					return false
 				}
 			}
-			return nil
+			return true
 		default:
-			return nil
+			return true
 		}
 	}
-	return nil
+	return true
 }
