@@ -55,6 +55,9 @@ func (e endpoints) add(endpoint string, h http.Handler) error {
 	return nil
 }
 
+// CheckEndpoint tells whether a URL makes sense as one to serve something at. An empty one does.
+func CheckEndpoint(endpoint string) error { return endpoints{}.add(endpoint, nil) }
+
 // serve listens at all addresses, and serves until the returned function is called.
 func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(), err error) {
 	logger = logger.With(logging.NameKey, "kopf.endpoints")

@@ -270,7 +270,7 @@ func (e *ensemble) checkReady() {
 	if e.pending == 0 && e.ready != nil {
 		ready := e.ready
 		e.ready = nil
-		go ready()
+		e.operator.readying.Go(ready)
 	}
 }
 

@@ -20,7 +20,7 @@ const probesAge = 10 * time.Second
 type health struct {
 	*operator
 	ctx   context.Context // of the probes: they go on for others if one asker gives up
-	going sync.WaitGroup
+	going beside
 
 	mu      sync.Mutex
 	results []byte
@@ -85,16 +85,7 @@ func (h *health) probe(p *probing) {
 // wait waits for a probe that goes on, unless it ignores for too long that its context has
 // ended.
 func (h *health) wait() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		h.going.Wait()
-	}()
-	timer := time.NewTimer(max(0, h.settings.ExitTimeout))
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
+	h.going.wait(h.settings.ExitTimeout, func() {
 		h.logger.Warn("A probe ignores that the operator stops: it is left alone.")
-	}
+	})
 }

@@ -60,6 +60,7 @@ type operator struct {
 	poster   *posting.Poster // nil if nothing is to be posted
 	early    *early
 	slots    chan struct{} // of handlers that run; nil if there is no limit
+	readying beside
 	said     onces
 	ensemble *ensemble
 	now      func() time.Time
@@ -78,6 +79,9 @@ type operator struct {
 
 // Run runs an operator until the context ends; that is no error.
 func Run(ctx context.Context, config Config) error {
+	if ctx.Err() != nil {
+		return nil // nothing was begun, and nothing is to be cleaned up
+	}
 	indices := makeIndices(config.Registry)
 	ctx = indexing.With(ctx, indices) // of all that is called by the operator
 	ctx, stop := context.WithCancelCause(ctx)
@@ -138,7 +142,7 @@ func unlessStopped(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrLogin):
 		return cause
-	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)):
+	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err()) || errors.Is(err, cause)):
 		return nil
 	}
 	return err
@@ -208,6 +212,9 @@ func (o *operator) run(ctx context.Context) error {
 	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
 	o.ending.Store(true)
 	o.ensemble.stop()
+	defer o.readying.wait(o.settings.ExitTimeout, func() {
+		o.logger.Warn("The function that is told that the operator is ready ignores that it stops: it is left alone.")
+	})
 	// Daemons and handlers have their times to end side by side.
 	var wg sync.WaitGroup
 	wg.Go(func() { o.endAll(background.OperatorExiting, o.settings.ExitTimeout) })
