@@ -114,7 +114,7 @@ func (c *child) kill() {
 func (c *child) exitCode() int {
 	state := c.cmd.ProcessState
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
+		return signalled + int(status.Signal())
 	}
 	return state.ExitCode()
 }

@@ -21,6 +21,10 @@ type RunOptions struct {
 	// Args are the flags of the operator, but for those of the cluster and the inspector.
 	Args []string
 
+	// Inspect is where the operator is to publish its state. The zero value is nowhere, or
+	// wherever that is of use here.
+	Inspect string
+
 	// OpenCluster provides the cluster. It runs beside the build. Closing the cluster,
 	// if need be, is the caller's matter.
 	OpenCluster func(ctx context.Context) (Cluster, error)
@@ -58,10 +62,13 @@ func (e *InterruptError) Error() string {
 	return "interrupted"
 }
 
+// signalled is what shells add to the number of the signal that a process has died of.
+const signalled = 128
+
 // ExitCode is that of a process which ended because of the signal.
 func (e *InterruptError) ExitCode() int {
 	if s, ok := e.Signal.(syscall.Signal); ok {
-		return 128 + int(s)
+		return signalled + int(s)
 	}
 	return 1
 }
@@ -163,26 +170,32 @@ func (r *headless) open(ctx context.Context) error {
 
 // operate runs the operator to its end.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
+	address := r.Inspect
+	if r.UntilSettled && address == "" {
+		sockets, err := newSocketDir(r.builder.work.path)
+		if err != nil {
+			return 1, err
+		}
+		defer func() { err = errors.Join(err, sockets.remove()) }()
+		address = sockets.next()
+	}
 	args := r.cluster.args()
+	if address != "" {
+		args = append(args, "--inspect="+address)
+	}
+	spec := childSpec{path: r.binary, args: append(args, r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr}
 	if !r.UntilSettled {
-		c, err := start(childSpec{path: r.binary, args: append(args, r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr})
+		c, err := start(spec)
 		if err != nil {
 			return 1, err
 		}
 		return r.wait(ctx, c, nil)
 	}
-
-	sockets, err := newSocketDir(r.builder.work.path)
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, sockets.remove()) }()
-	address := sockets.next()
 	client, err := inspect.Dial(address)
 	if err != nil {
 		return 1, err
 	}
-	c, err := start(childSpec{path: r.binary, args: append(append(args, "--inspect="+address), r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr})
+	c, err := start(spec)
 	if err != nil {
 		return 1, err
 	}
@@ -229,15 +242,14 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 	}
 }
 
-// ended tells what the end of the operator means.
+// ended tells what the end of the operator means. One that has heeded a signal has done well,
+// unless it was to settle its objects first.
 func (r *headless) ended(c *child, interrupted *InterruptError, unsettled bool) (int, error) {
 	code := c.exitCode()
 	switch {
-	case interrupted != nil && (interrupted.Signal == os.Interrupt || code != 0):
+	case interrupted != nil && (r.UntilSettled || code > signalled):
 		return interrupted.ExitCode(), interrupted
-	case interrupted != nil:
-		return code, nil // a termination that was heeded
-	case unsettled && code == 0:
+	case interrupted == nil && unsettled && code == 0:
 		return 1, errors.New("the operator ended before the objects had settled")
 	}
 	return code, nil // it has said why

@@ -64,8 +64,8 @@ func TestTheOperatorsExitCodeIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestATerminationThatIsHeededIsAGoodEnd(t *testing.T) {
-	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+func TestASignalThatIsHeededIsAGoodEnd(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		opts, printed := headlessOptions(t, `r.Print("ready")`)
 		sendOnceItRuns(&opts, printed, signal)
 		if code, err := Run(t.Context(), opts); code != 0 || err != nil {
@@ -74,12 +74,15 @@ func TestATerminationThatIsHeededIsAGoodEnd(t *testing.T) {
 	}
 }
 
-func TestAnInterruptIsToldByTheExitCode(t *testing.T) {
-	opts, printed := headlessOptions(t, `r.Print("ready")`)
-	sendOnceItRuns(&opts, printed, os.Interrupt)
-	code, err := Run(t.Context(), opts)
-	if _, ok := errors.AsType[*InterruptError](err); !ok || code != 130 || err.Error() != "interrupted" {
-		t.Errorf("%d, %v", code, err)
+func TestASignalBeforeAllHasSettledIsToldByTheExitCode(t *testing.T) {
+	for signal, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+		opts, printed := headlessOptions(t, `r.Publish("one", "running"); r.Print("ready")`)
+		opts.UntilSettled = true
+		sendOnceItRuns(&opts, printed, signal)
+		code, err := Run(t.Context(), opts)
+		if interrupted, ok := errors.AsType[*InterruptError](err); !ok || code != want || interrupted.Signal != signal {
+			t.Errorf("%s: %d, %v", signal, code, err)
+		}
 	}
 }
 

@@ -29,7 +29,10 @@ import (
 const asCommand = "KOPF_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	switch {
+	case os.Getenv(asOperator) != "":
+		operatorMain()
+	case os.Getenv(asCommand) != "":
 		main()
 	}
 	os.Exit(m.Run())
@@ -167,6 +170,7 @@ func TestDevInAPipeTellsWhyItCannotSettle(t *testing.T) {
 func TestMistakesOnTheCommandLineHaveTheirOwnExitCode(t *testing.T) {
 	for args, want := range map[string]string{
 		"run":                                 "kopf: which package? Such as: kopf run ./handlers\nSee: kopf run --help\n",
+		"build":                               "kopf: which package? Such as: kopf build ./handlers\nSee: kopf build --help\n",
 		"dev":                                 "kopf: which package? Such as: kopf dev ./handlers\nSee: kopf dev --help\n",
 		"run . --until=later":                 "kopf: --until=later: the only thing to wait for is settled\nSee: kopf run --help\n",
 		"run . --timeout=1s":                  "kopf: --timeout is for --until=settled\nSee: kopf run --help\n",

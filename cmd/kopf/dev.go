@@ -54,7 +54,7 @@ one that kopf cluster has started, or with its own, which ends with it.
 			return develop(cmd, &f, args)
 		},
 	}
-	f.add(cmd)
+	f.add(cmd, "full", "plain", "json")
 	return cmd
 }
 

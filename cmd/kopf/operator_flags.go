@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,13 +19,15 @@ type operatorFlags struct {
 	namespaces    []string
 	allNamespaces bool
 
-	liveness  string
+	inspect, liveness string
+
 	manifests []string
 	until     string
 	timeout   time.Duration
 
 	verbose, quiet, debug bool
 	logFormat             string
+	logFormats            []string // that there are
 	logPrefix             bool
 	noLogPrefix           bool
 	logRefKey             string
@@ -35,7 +39,9 @@ const settled = "settled"
 // defaultTimeout is how long --until=settled waits if not told otherwise.
 const defaultTimeout = 5 * time.Minute
 
-func (f *operatorFlags) add(cmd *cobra.Command) {
+// add adds the flags. Those that the operator itself has, too, are described as it does.
+func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
+	f.logFormats = logFormats
 	set := cmd.Flags()
 	set.SortFlags = false
 	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "where the cluster comes from: auto, embedded, or context")
@@ -45,21 +51,21 @@ func (f *operatorFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
-	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://127.0.0.1:8080/healthz")
+	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
 	set.StringVar(&f.until, "until", "", "end when everything is handled: settled")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "how long --until may take from the operator's start; 0 is no limit")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
-	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: full, plain, or json")
+	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: "+anyOf(logFormats))
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 
 	completeWith(cmd, "cluster", devcluster.Auto, devcluster.Embedded, devcluster.Context)
 	completeWith(cmd, "until", settled)
-	completeWith(cmd, "log-format", "full", "plain", "json")
+	completeWith(cmd, "log-format", logFormats...)
 	for flag, extensions := range map[string][]string{"apply": {"yaml", "yml", "json"}, "kubeconfig": nil} {
 		if err := cmd.MarkFlagFilename(flag, extensions...); err != nil {
 			panic(err) // the flag is not defined: a mistake in this function
@@ -67,12 +73,12 @@ func (f *operatorFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// completeFolders completes the packages of kopf dev and kopf run.
+// completeFolders completes the packages of kopf dev, kopf run and kopf build.
 func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// wantPackages are the arguments of kopf dev and kopf run.
+// wantPackages are the arguments of kopf dev, kopf run and kopf build.
 func wantPackages(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("which package? Such as: %s ./handlers", cmd.CommandPath())
@@ -84,6 +90,8 @@ func wantPackages(cmd *cobra.Command, args []string) error {
 // that, too: a mistake in them is not to be told after the cluster has come up.
 func (f *operatorFlags) check(cmd *cobra.Command) error {
 	switch {
+	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):
+		return usagef("--namespace is empty: name one, or use --all-namespaces")
 	case f.allNamespaces && len(f.namespaces) > 0:
 		return usagef("--all-namespaces excludes --namespace: use one or the other")
 	case f.quiet && (f.verbose || f.debug):
@@ -94,8 +102,8 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 		return usagef("--timeout is for --until=settled")
 	case f.timeout < 0:
 		return usagef("--timeout=%s: a time cannot be negative", f.timeout)
-	case f.logFormat != "full" && f.logFormat != "plain" && f.logFormat != "json":
-		return usagef("--log-format=%s: want full, plain or json", f.logFormat)
+	case !slices.Contains(f.logFormats, f.logFormat):
+		return usagef("--log-format=%s: want %s", f.logFormat, anyOf(f.logFormats))
 	}
 	if len(f.manifests) > 0 {
 		if _, err := apply.Read(f.manifests); err != nil {
@@ -103,6 +111,12 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 		}
 	}
 	return nil
+}
+
+// anyOf lists words as alternatives.
+func anyOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // scope are the operator's flags of what it serves, and where it tells its health.

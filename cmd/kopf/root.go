@@ -22,8 +22,8 @@ const exitCodes = `Exit codes:
   0    all went well
   1    something failed; standard error says what
   2    the command line makes no sense
-  130  ended by ctrl+c (143 by SIGTERM)
-  Others are those of the operator.`
+  130  ended by ctrl+c before it was done (143 by SIGTERM)
+  Others are those of the operator; one that ends when it is asked to has done well.`
 
 // exitError ends the process with a code when all that is to say was said.
 type exitError struct{ code int }

@@ -46,7 +46,8 @@ one that kopf cluster has started, or with its own, which ends with it.
 			return runOperator(cmd, &f, args)
 		},
 	}
-	f.add(cmd)
+	f.add(cmd, "full", "plain", "json", "none")
+	cmd.Flags().StringVar(&f.inspect, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT")
 	return cmd
 }
 
@@ -77,6 +78,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 			return c, err
 		},
 		Apply:        cluster.apply,
+		Inspect:      f.inspect,
 		Manifests:    f.manifests,
 		UntilSettled: f.until == settled,
 		Timeout:      f.timeout,
