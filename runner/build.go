@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -74,21 +75,50 @@ func (b *Builder) Build(ctx context.Context, p *Program) (string, error) {
 // staticEnv makes a program that needs nothing of the machine that it runs on.
 var staticEnv = []string{"CGO_ENABLED=0"}
 
+// staticFlags make a program that does not tell where it was built, but of what: the same
+// commit is the same file everywhere.
+var staticFlags = []string{"-trimpath", "-buildvcs=auto"}
+
+// noStamp is what the go command says if version control refuses to tell of the sources: if they
+// belong to somebody else, say. Most operators are the better for being built nevertheless.
+const noStamp = "error obtaining VCS status"
+
 // BuildStatic builds the program into a file, for the platform that GOOS and GOARCH name,
 // to be run anywhere without Go: in an empty container image, for example. A file that is
-// there is replaced, and only when the build has succeeded.
-func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string) error {
-	tool := p.tool
+// there is replaced, and only when the build has succeeded. The function, if there is one,
+// is told how many packages are being compiled or have been; those that the build cache has
+// do not count.
+func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string, compiling func(packages int)) error {
+	tool, flags := p.tool, staticFlags
 	tool.env = staticEnv
-	return b.build(ctx, p, tool, output)
+	if compiling != nil {
+		packages := 0
+		flags = append(flags[:len(flags):len(flags)], "-v") // it names them
+		tool.seen = func(line string) bool {
+			if !importPath.MatchString(line) {
+				return false
+			}
+			packages++
+			compiling(packages)
+			return true
+		}
+	}
+	err := b.build(ctx, p, tool, output, flags...)
+	if isBuildFailure(err) && strings.Contains(err.Error(), noStamp) {
+		return b.build(ctx, p, tool, output, append(flags, "-buildvcs=false")...)
+	}
+	return err
 }
 
-func (b *Builder) build(ctx context.Context, p *Program, tool goTool, output string) error {
+// importPath matches a line with nothing but the import path of a package.
+var importPath = regexp.MustCompile(`^[\w.~/-]+$`)
+
+func (b *Builder) build(ctx context.Context, p *Program, tool goTool, output string, flags ...string) error {
 	overlay, err := b.writeOverlay(p)
 	if err != nil {
 		return err
 	}
-	arguments := append([]string{"build", "-o", output}, buildFlags...)
+	arguments := append(append([]string{"build", "-o", output}, buildFlags...), flags...)
 	if overlay != "" {
 		arguments = append(arguments, "-overlay="+overlay)
 	}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"os"
 	"os/exec"
@@ -245,6 +246,123 @@ func TestASyntaxErrorAheadOfRegisterIsTheCompilersToReport(t *testing.T) {
 	}
 }
 
+// buildStatic builds a package into a file of its own.
+func buildStatic(t *testing.T, dir string) (path string) {
+	t.Helper()
+	p, err := Load(t.Context(), dir, []string{"./a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBuilder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	path = filepath.Join(t.TempDir(), "operator")
+	if err := b.BuildStatic(t.Context(), p, path, nil); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestTheSameSourcesAreTheSameStaticProgramEverywhere(t *testing.T) {
+	files := map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)}
+	one, other := tree(t, files), tree(t, files)
+	built := read(t, buildStatic(t, one))
+	if !slices.Equal(built, read(t, buildStatic(t, other))) {
+		t.Error("they differ")
+	}
+	if strings.Contains(string(built), one) {
+		t.Errorf("it tells that it was built in %s", one)
+	}
+}
+
+// stamps are what a program tells of the commit that it was built of.
+func stamps(t *testing.T, path string) []string {
+	t.Helper()
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, s := range info.Settings {
+		if key, ok := strings.CutPrefix(s.Key, "vcs."); ok && key != "time" {
+			found = append(found, s.Value)
+		}
+	}
+	return found
+}
+
+func TestAStaticProgramTellsOfWhichCommitItIs(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git: ", err)
+	}
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "-q")
+	git("add", ".")
+	git("commit", "-q", "-m", "c")
+	if got, want := stamps(t, buildStatic(t, dir)), []string{git("rev-parse", "HEAD"), "false"}; !slices.Equal(got, want) {
+		t.Errorf("%q instead of %q", got, want)
+	}
+
+	// If it is not to be known, there is a program nevertheless.
+	refusing := t.TempDir()
+	if err := os.WriteFile(filepath.Join(refusing, "git"), []byte("#!/bin/sh\nexit 128\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", refusing+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if got := stamps(t, buildStatic(t, dir)); len(got) > 0 {
+		t.Errorf("it tells %q", got)
+	}
+}
+
+func TestLongBuildsTellHowFarTheyAre(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", ""), "b/b.go": handlers("b", "nonsense")})
+	b, err := NewBuilder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for pattern, want := range map[string]string{"./a": "", "./b": "b/b.go:6:2: undefined: nonsense"} {
+		p, err := Load(t.Context(), dir, []string{pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		err = b.BuildStatic(t.Context(), p, filepath.Join(t.TempDir(), "operator"), func(packages int) { told = packages })
+		if told == 0 || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %d packages, %v", pattern, told, err)
+		}
+	}
+}
+
 func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
 	b, err := NewBuilder()
@@ -262,7 +380,7 @@ func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b.BuildStatic(t.Context(), p, output)
+		return b.BuildStatic(t.Context(), p, output, nil)
 	}
 	if err := static(); err != nil {
 		t.Fatal(err)

@@ -30,17 +30,29 @@ func (e *PackageError) Error() string { return e.Pattern + ": " + e.Reason }
 type NoRegisterError struct {
 	Patterns []string
 	Found    []string // what looks like an attempt at it, with file and line
+	Beneath  []string // the folders beneath that have one
 }
 
 func (e *NoRegisterError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: no func Register(*kopf.Registry)", strings.Join(e.Patterns, " "))
+	if len(e.Beneath) > 0 {
+		few := e.Beneath[:min(len(e.Beneath), maxBeneath)]
+		fmt.Fprintf(&b, " here, but in folders beneath; name those that you mean:\n%s", strings.Join(few, " "))
+		if more := len(e.Beneath) - len(few); more > 0 {
+			fmt.Fprintf(&b, " (and %d more)", more)
+		}
+		return b.String()
+	}
 	if len(e.Found) > 0 {
 		fmt.Fprintf(&b, "; there is %s", strings.Join(e.Found, ", "))
 	}
 	b.WriteString("\nwrite this, and register your handlers in it:\n" + registerTemplate)
 	return b.String()
 }
+
+// maxBeneath is how many folders an error names.
+const maxBeneath = 5
 
 const registerTemplate = `
 	import "` + sdkPackage + `"

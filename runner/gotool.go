@@ -18,6 +18,10 @@ import (
 type goTool struct {
 	path string
 	env  []string // beside that of this process
+
+	// seen is offered each line of standard error; those that it does not want are returned
+	// with the others. Nil wants none.
+	seen func(line string) bool
 }
 
 func findGo() (goTool, error) {
@@ -41,10 +45,19 @@ func (g goTool) run(ctx context.Context, dir string, args ...string) (stdout, st
 	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	rest := &lineWriter{line: func(line string) {
+		if !g.seen(line) {
+			errs.WriteString(line + "\n")
+		}
+	}}
+	if g.seen != nil {
+		cmd.Stderr = rest
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interruptGrace
 	err = cmd.Run()
+	rest.flush()
 	if ctx.Err() != nil {
 		if cmd.Process != nil {
 			// What did not heed the interrupt. There is mostly nothing left: no such process.

@@ -47,19 +47,20 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 	if err != nil {
 		return nil, []string{at}, listError(err, patterns)
 	}
+	elsewhere := func(err error) error { return tool.elsewhere(ctx, dir, patterns, err) }
 	if len(packages) == 0 {
 		return nil, []string{at}, &PackageError{Pattern: strings.Join(patterns, " "), Reason: "matches no packages"}
 	}
 	var folders []string
 	for _, p := range packages {
 		if err := listingError(p, patterns); err != nil {
-			return nil, []string{at}, err
+			return nil, []string{at}, elsewhere(err)
 		}
 		folders = append(folders, p.Dir)
 	}
 	program, err := combine(packages, patterns, displayFrom(dir))
 	if err != nil {
-		return nil, folders, err
+		return nil, folders, elsewhere(err)
 	}
 	program.tool, program.dir, program.patterns = tool, dir, patterns
 	return program, folders, nil

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,14 +23,23 @@ func newBuildCommand() *cobra.Command {
 empty container image, for example. It takes the flags of kopf run that are about the
 operator itself; see --help of what was built.
 
-The file is for this platform, or for that of GOOS and GOARCH. Packages are named as for
-kopf run.`,
-		Example: `  kopf build ./handlers -o bin/operator
-  GOOS=linux GOARCH=arm64 kopf build ./handlers -o operator-arm64`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return buildOperator(cmd, args, output) },
+The file is for this platform, or for that of GOOS and GOARCH. The same sources are the
+same file, wherever they are built. Packages are named as for kopf run.
+
+` + exitCodes,
+		Example: `  # A file called operator in the current folder
+  kopf build ./handlers
+
+  # Another name, another platform
+  GOOS=linux GOARCH=arm64 kopf build ./handlers -o bin/operator-arm64
+
+  # What is in a file: the versions of Go and of all modules
+  go version -m operator`,
+		Args:              wantPackages,
+		ValidArgsFunction: completeFolders,
+		RunE:              func(cmd *cobra.Command, args []string) error { return buildOperator(cmd, args, output) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "operator", "the file to write")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, or an existing folder for it (default: operator)")
 	return cmd
 }
 
@@ -36,12 +48,9 @@ func buildOperator(cmd *cobra.Command, patterns []string, output string) (err er
 	if err != nil {
 		return fmt.Errorf("finding the current folder: %w", err)
 	}
-	output, err = filepath.Abs(output)
+	path, err := outputPath(dir, output, os.Getenv("GOOS"))
 	if err != nil {
-		return fmt.Errorf("finding the folder of the output: %w", err)
-	}
-	if info, err := os.Stat(output); err == nil && info.IsDir() {
-		return usagef("--output: %s is a folder; name a file in it", output)
+		return err
 	}
 	program, err := runner.Load(cmd.Context(), dir, patterns)
 	if err != nil {
@@ -52,9 +61,65 @@ func buildOperator(cmd *cobra.Command, patterns []string, output string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, builder.Close()) }()
-	if err := builder.BuildStatic(cmd.Context(), program, output); err != nil {
+	if err := buildStatic(cmd, builder, program, path); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 	return err
+}
+
+// outputPath is the file to write: as named, or by its default name in the folder that is named,
+// which is the current one if none is.
+func outputPath(dir, output, goos string) (string, error) {
+	name := "operator"
+	if goos == "windows" {
+		name += ".exe"
+	}
+	path := output
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		path = filepath.Join(path, name)
+	case strings.HasSuffix(output, string(filepath.Separator)):
+		return "", usagef("--output=%s: there is no such folder", output)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "", usagef("the file would be called %s, and there is a folder of that name: name it with --output", path)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return "", usagef("--output=%s: there is no folder %s", output, filepath.Dir(path))
+	}
+	return path, nil
+}
+
+// slowBuild is when it must be said why nothing seems to happen.
+const slowBuild = 3 * time.Second
+
+// buildStatic builds, and tells of its progress if it takes long.
+func buildStatic(cmd *cobra.Command, builder *runner.Builder, program *runner.Program, path string) error {
+	const why = "building the operator; the first time, all that it depends on is compiled, too"
+	var mu sync.Mutex
+	line := newProgressLine(cmd.ErrOrStderr())
+	said := false
+	slow := time.AfterFunc(slowBuild, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		said = true
+		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: "+why)
+	})
+	defer func() {
+		slow.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		line.end()
+	}()
+	return builder.BuildStatic(cmd.Context(), program, path, func(packages int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if said && line.live {
+			line.print(clearLine + fmt.Sprintf("compiling (%d packages)", packages))
+		}
+	})
 }

@@ -21,7 +21,7 @@ type progressLine struct {
 
 func newProgressLine(w io.Writer) *progressLine {
 	f, ok := w.(*os.File)
-	return &progressLine{w: w, live: ok && term.IsTerminal(int(f.Fd()))}
+	return &progressLine{w: w, live: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"}
 }
 
 func (l *progressLine) report(p devcluster.Progress) {
