@@ -46,7 +46,28 @@ func failed(o *inspect.Object) string {
 	if h == nil {
 		return "A handler has failed for good. It runs again when the object changes."
 	}
+	if h.Kind == "index" {
+		return Failure(h) + ". The object is in that index no more, whatever becomes of it."
+	}
 	return Failure(h) + ". It runs again when the object changes."
+}
+
+// indexed tells of an object that is there for indices only; empty if it is not.
+func indexed(o *inspect.Object, now time.Time) string {
+	for i := range o.Handlers {
+		if h := &o.Handlers[i]; h.Kind == "index" && h.State == inspect.PhaseRetrying {
+			again := "with the next version"
+			if h.Next.After(now) {
+				again = words.In(h.Next.Sub(now))
+			}
+			return "Out of an index: " + h.ID + " failed, and is tried again " + again + "."
+		}
+	}
+	names := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "index" && h.State == inspect.PhaseDone })
+	if len(names) == 0 {
+		return ""
+	}
+	return "Only indexed: " + list(names) + pick(len(names), " looks", " look") + " at each version; nothing is stored on this object."
 }
 
 // Failure tells how a handler has failed for good, without the period.
@@ -134,9 +155,12 @@ func waiting(o *inspect.Object, now time.Time) string {
 
 func settled(o *inspect.Object, now time.Time) string {
 	if o.Cause == nil {
-		watchers := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "event" })
+		watchers := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "event" && h.Why == nil })
 		if len(watchers) > 0 {
 			return "Only watched: " + list(watchers) + pick(len(watchers), " gets", " get") + " every event; nothing is stored on this object."
+		}
+		if said := indexed(o, now); said != "" {
+			return said
 		}
 		return "Nothing to do here."
 	}

@@ -115,3 +115,64 @@ func TestTheInspectorSeesAFailedObjectComeIntoTheIndex(t *testing.T) {
 		}
 	}
 }
+
+func TestTheInspectorTellsHowAnObjectStandsWithAnIndex(t *testing.T) {
+	w, b := newWorld(t), &byField{}
+	address := "unix:" + filepath.Join(t.TempDir(), "i")
+	w.run(func(r *kopf.Registry) {
+		b.register(r, kexes, kopf.Labels{"indexed": "yes"}, kopf.Retries(5))
+		// What is called as an index is not the index.
+		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil },
+			kopf.ID("by-field"), kopf.Labels{"watched": "yes"})
+	}, setup{settings: func(s *kopf.Settings) { s.Process.Inspector = address }})
+	client, err := inspect.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unwanted := fielded("unwanted", "x")
+	unwanted["metadata"].(tree)["labels"] = tree{"indexed": "no"}
+	for _, object := range []tree{fielded("good", "x"), fielded("late", "later"), fielded("bad", "never"), unwanted} {
+		w.create(object)
+	}
+	becomes := func(name string, state inspect.ObjectState, phase inspect.HandlerPhase) *inspect.HandlerState {
+		t.Helper()
+		var object inspect.Object
+		var index *inspect.HandlerState
+		eventually(t, fmt.Sprintf("%s is %s, and its index %s", name, state, phase), func() bool {
+			s, err := client.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(s.Objects, func(o inspect.Object) bool { return o.Name == name })
+			if i < 0 {
+				return false
+			}
+			object = s.Objects[i]
+			at := slices.IndexFunc(object.Handlers, func(h inspect.HandlerState) bool { return h.Kind == "index" })
+			if at < 0 || len(object.Handlers) != 2 {
+				return false
+			}
+			index = &object.Handlers[at]
+			return object.State == state && index.State == phase
+		}, func() any { return fmt.Sprintf("%+v", object) })
+		return index
+	}
+	if h := becomes("good", inspect.StateSettled, inspect.PhaseDone); h.Attempt != 1 || len(h.Attempts) != 1 || h.Error != nil || h.Limit != 5 {
+		t.Errorf("good: %+v", h)
+	}
+	if h := becomes("late", inspect.StateSettled, inspect.PhaseRetrying); time.Until(h.Next) < 59*time.Minute || h.Error.Kind != "temporary" {
+		t.Errorf("late: %+v", h)
+	}
+	if h := becomes("bad", inspect.StateFailed, inspect.PhaseFailed); h.Error.Kind != "permanent" || h.Error.Message != "never" {
+		t.Errorf("bad: %+v", h)
+	}
+	if h := becomes("unwanted", inspect.StateIgnored, inspect.PhaseFiltered); !cmp.Equal(h.Why, &inspect.Mismatch{Kind: "label", Path: "indexed", Is: "no", Wants: "yes"}) {
+		t.Errorf("unwanted: %+v", h.Why)
+	}
+	w.patch("late", tree{"metadata": tree{"labels": tree{"indexed": nil, "watched": "yes"}}})
+	becomes("late", inspect.StateSettled, inspect.PhaseFiltered) // its events are still of interest
+	w.patch("late", tree{"metadata": tree{"labels": tree{"indexed": "yes", "watched": nil}}})
+	becomes("late", inspect.StateSettled, inspect.PhaseRetrying)
+	w.patch("unwanted", tree{"metadata": tree{"labels": tree{"indexed": "yes"}}})
+	becomes("unwanted", inspect.StateSettled, inspect.PhaseDone)
+}

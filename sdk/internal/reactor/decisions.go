@@ -51,8 +51,8 @@ func (r *report) decide(c *cycle) {
 		called = append(called, state)
 		called = append(called, r.subsOf(state.ID)...)
 	}
-	// Daemons and timers do not belong to the cause: see besides.
-	r.handlers = slices.Concat(called, others, slices.DeleteFunc(r.handlers, func(h inspect.HandlerState) bool { return !isBackground(h) }))
+	// Daemons and timers do not belong to the cause, nor do indexing functions: see besides.
+	r.handlers = slices.Concat(called, others, slices.DeleteFunc(r.handlers, func(h inspect.HandlerState) bool { return !besidesCause(h) }))
 }
 
 // explain puts the decision about a handler into its state.

@@ -119,11 +119,12 @@ func (x *indexer) index(id string, event watching.Event, wanted func(*handler.Ha
 	defer object.Forget() // it may be in the queue for long
 	memory := x.memories.recall(queueing.KeyOf(x.origin.Resource, object), object.Namespace, event.Type == watching.Listed, x.config.NewMemo)
 	cause := &handler.Cause{Resource: x.resource, Object: object, EventType: event.Type, Local: &Views{Memo: memory.memo}}
-	selected, err := x.selected(cause)
+	selected, decisions, err := x.selected(cause)
 	if err != nil {
 		x.objectLogger(object).With(reasons(err)...).Error("The object is not indexed, and stays in the indices as it was before.")
 		return
 	}
+	report := x.reporter.known(memory, x.resource, object)
 	f := x.failures[id]
 	for _, h := range selected {
 		if !wanted(h) || f != nil && f.Failures[h.ID].Excluded(x.now()) {
@@ -134,26 +135,34 @@ func (x *indexer) index(id string, event watching.Event, wanted func(*handler.Ha
 			return
 		}
 		f = x.note(h, id, out, f)
+		report.indexed(h, out)
 	}
 	for _, index := range x.indexed {
 		if !hasID(selected, index) {
 			x.discard(id, index)
 		}
 	}
-	if f != nil {
-		x.schedule(id, f, event, selected)
+	if f == nil {
+		report.decided(decisions, nil)
+		return
 	}
+	report.decided(decisions, f.Failures)
+	x.schedule(id, f, event, selected)
 }
 
-// selected are the indexing functions whose filters an object matches.
-func (x *indexer) selected(cause *handler.Cause) (selected []*handler.Handler, err error) {
+// selected are the indexing functions whose filters an object matches; for the inspector, with
+// the decisions about all of them.
+func (x *indexer) selected(cause *handler.Cause) (selected []*handler.Handler, decisions []handler.Decision, err error) {
 	defer survive(&err)
 	if x.handlers.NeedsTree(handler.Indexing) {
 		if cause.Tree, err = cause.Object.Tree(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return x.handlers.Selected(handler.Indexing, cause), nil
+	if x.reporter != nil {
+		decisions = x.handlers.Explain(handler.Indexing, cause)
+	}
+	return x.handlers.Selected(handler.Indexing, cause), decisions, nil
 }
 
 func hasID(handlers []*handler.Handler, id string) bool {

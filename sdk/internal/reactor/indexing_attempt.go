@@ -17,6 +17,9 @@ const slowIndexing = time.Second
 type attemptResult struct {
 	outcome.Outcome
 	began, ended time.Time
+
+	retries int       // attempts before
+	started time.Time // the first of them
 }
 
 // attempt calls an indexing function, unless its limits forbid it. It returns false if
@@ -35,7 +38,7 @@ func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memory *memo
 	if out, line, exceeded := outcome.Precheck(limits, retries, began.Sub(started), h.String()); exceeded {
 		x.reporter.ran(h, began, 0, out.Final, out.Err)
 		logger.Log(x.ctx, line.Level, line.Message)
-		return attemptResult{out, began, began}, true
+		return attemptResult{out, began, began, retries, started}, true
 	}
 	slow := time.AfterFunc(slowIndexing, func() {
 		logger.Warn(fmt.Sprintf("%s takes its time: meanwhile, nothing is noticed of any %s.", h, x.resource.Plural))
@@ -60,5 +63,5 @@ func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memory *memo
 		line.Level = slog.LevelDebug // one for each version of each object
 	}
 	logOutcome(x.ctx, logger, line, err)
-	return attemptResult{out, began, ended}, true
+	return attemptResult{out, began, ended, retries, started}, true
 }

@@ -3,6 +3,7 @@ package reactor
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
@@ -72,6 +73,57 @@ func (r *reporter) indexed(ids []string) {
 	if r != nil {
 		r.overviews.measured(r.hub, ids)
 	}
+}
+
+// indexed notes what a call of an indexing function has come to.
+func (r *report) indexed(h *handler.Handler, out attemptResult) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.indexing(h)
+	s.Started, s.Attempt = out.started, out.retries+1
+	called(s, out.began, out.ended.Sub(out.began), out.Err)
+}
+
+// decided tells how the object stands with all indexing functions. As they are ahead of its
+// other handlers, it is for these to tell of the object first.
+func (r *report) decided(decisions []handler.Decision, failures indexing.Failures) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range decisions {
+		s := r.indexing(d.Handler)
+		explain(s, d)
+		if !d.Selected {
+			s.Next = time.Time{}
+			continue
+		}
+		switch failure, failed := failures[d.Handler.ID]; {
+		case !failed:
+			s.State, s.Next = inspect.PhaseDone, time.Time{}
+		case failure.Final:
+			s.State, s.Next = inspect.PhaseFailed, time.Time{}
+		default:
+			s.State, s.Next = inspect.PhaseRetrying, failure.Until
+		}
+	}
+	if r.object.ResourceVersion != "" {
+		r.publish()
+	}
+}
+
+// indexing is the state of an indexing function. It is good until the next one is asked for.
+func (r *report) indexing(h *handler.Handler) *inspect.HandlerState {
+	i := slices.IndexFunc(r.handlers, func(s inspect.HandlerState) bool { return s.ID == h.ID && isIndexing(s) })
+	if i < 0 {
+		i = len(r.handlers)
+		r.handlers = append(r.handlers, inspect.HandlerState{ID: h.ID, Kind: string(h.Family)})
+	}
+	return &r.handlers[i]
 }
 
 // indexPage returns a part of an index for the inspector.

@@ -33,23 +33,31 @@ type report struct {
 	dropped  bool                   // the object is gone: nothing is to be told of it any more
 }
 
-// reportOf returns the report of an object, which lives as long as the memory of it.
+// reportOf returns the report of an object that is handled now.
 func (r *reporter) reportOf(m *memory, res *resource.Resource, object *wire.Object) *report {
 	if r == nil {
 		return nil
 	}
-	known := m.report.Load()
-	if known == nil {
-		known = &report{reporter: r, object: inspect.Object{
-			Ref: refOf(res, object), Kind: res.Kind, Short: shortName(res), Created: object.Created,
-		}}
-		m.report.Store(known)
-	}
+	known := r.known(m, res, object)
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	known.object.Generation = object.Generation
 	known.finalize = object.Deleting
 	return known
+}
+
+// known returns the report of an object, which lives as long as the memory of it.
+func (r *reporter) known(m *memory, res *resource.Resource, object *wire.Object) *report {
+	if r == nil {
+		return nil
+	}
+	if known := m.report.Load(); known != nil {
+		return known
+	}
+	m.report.CompareAndSwap(nil, &report{reporter: r, object: inspect.Object{
+		Ref: refOf(res, object), Kind: res.Kind, Short: shortName(res), Created: object.Created,
+	}})
+	return m.report.Load()
 }
 
 // publish puts a copy of what is known: readers keep what they are given.
@@ -188,8 +196,10 @@ func (r *report) handler(id, kind string) inspect.HandlerState {
 	return inspect.HandlerState{ID: id, Kind: kind}
 }
 
+// index is where a handler is in the list; those of indices are on their own, as they are no
+// handlers to their users, and may well be called as one of these.
 func (r *report) index(id string) int {
-	return slices.IndexFunc(r.handlers, func(h inspect.HandlerState) bool { return h.ID == id })
+	return slices.IndexFunc(r.handlers, func(h inspect.HandlerState) bool { return h.ID == id && !isIndexing(h) })
 }
 
 func (r *report) subsOf(id string) []inspect.HandlerState {
@@ -233,13 +243,7 @@ func (r *report) attempted(h *handler.Handler, began time.Time, took time.Durati
 		return
 	}
 	s := &r.handlers[i]
-	var failed *inspect.HandlerError
-	if err := failure(out.Err); err != nil {
-		failed = &inspect.HandlerError{Kind: string(outcome.KindOf(err)), Message: err.Error()}
-	}
-	attempts := append(slices.Clone(s.Attempts), inspect.Attempt{At: began, Took: took, Error: failed})
-	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
-	s.Took, s.Error = took, failed
+	called(s, began, took, failure(out.Err))
 	switch {
 	case out.Final && h.Family == handler.Timer && out.Err == nil:
 		s.State, s.Next = inspect.PhaseTicking, nextTick(h, began, took)
@@ -255,6 +259,17 @@ func (r *report) attempted(h *handler.Handler, began time.Time, took time.Durati
 		}
 	}
 	r.publish()
+}
+
+// called notes an attempt in the state of its handler.
+func called(s *inspect.HandlerState, began time.Time, took time.Duration, err error) {
+	var failed *inspect.HandlerError
+	if err != nil {
+		failed = &inspect.HandlerError{Kind: string(outcome.KindOf(err)), Message: err.Error()}
+	}
+	attempts := append(slices.Clone(s.Attempts), inspect.Attempt{At: began, Took: took, Error: failed})
+	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
+	s.Took, s.Error = took, failed
 }
 
 // failure tells a failure from sub-handlers that are merely not done yet.

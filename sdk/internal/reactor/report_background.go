@@ -90,9 +90,17 @@ func (r *report) ended(group *background.Group, task *background.Task) {
 	r.publish()
 }
 
-// accompanies tells daemons and timers that the object has, or had.
+// accompanies tells handlers that the object is, or was, of interest to whatever has happened
+// to it.
 func accompanies(h inspect.HandlerState) bool {
-	return isBackground(h) && h.State != inspect.PhaseFiltered
+	return !ofCause(h) && h.State != inspect.PhaseFiltered
+}
+
+// besidesCause tells those of them that are not listed with the cause.
+func besidesCause(h inspect.HandlerState) bool { return isBackground(h) || isIndexing(h) }
+
+func isIndexing(h inspect.HandlerState) bool {
+	return handler.Family(h.Kind).Group() == handler.Indexing
 }
 
 func isBackground(h inspect.HandlerState) bool {
