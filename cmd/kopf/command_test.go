@@ -43,7 +43,7 @@ func command(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdout, s
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), asCommand+"=1", "GOWORK=off", "GOPROXY=off", "XDG_STATE_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0", "GOWORK=off", "GOPROXY=off", "XDG_STATE_HOME="+t.TempDir())
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd, stdout, stderr

@@ -10,13 +10,14 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, &kopf.Operator{}, os.Stdout, work); err != nil {
 		log.Fatal(err)
@@ -39,7 +40,7 @@ func run(ctx context.Context, operator *kopf.Operator, out io.Writer, work func(
 	select {
 	case <-ready:
 	case err := <-ended:
-		return fmt.Errorf("the operator does not start: %w", err)
+		return err // it cannot start; nil if it was told to stop before it was ready
 	}
 	err := work(ctx, out)
 	stop() // and it ends gracefully

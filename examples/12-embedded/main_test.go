@@ -5,9 +5,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -56,6 +61,20 @@ func TestTheOperatorWorksBesideTheProgram(t *testing.T) {
 	}
 	if got, want := out.String(), "Hello, kopf-example-1!\nGood bye, kopf-example-1!\n"; got != want {
 		t.Errorf("%q instead of %q", got, want)
+	}
+}
+
+func TestTheProgramDoesNotWorkWithoutTheOperator(t *testing.T) {
+	never := func(context.Context, io.Writer) error { return errors.New("it works") }
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := run(stopped, &kopf.Operator{}, &output{}, never); err != nil {
+		t.Errorf("it was told to stop: %v", err)
+	}
+	nowhere := &kopf.Operator{Config: &rest.Config{Host: "http://127.0.0.1:1"}}
+	nowhere.Settings.Networking.ErrorBackoffs = slices.Values([]time.Duration{})
+	if err := run(t.Context(), nowhere, &output{}, never); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("there is no cluster: %v", err)
 	}
 }
 

@@ -74,7 +74,7 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 		fail("%s", mistake)
 	}
 	for _, o := range r.handlers {
-		if o.ID == h.ID && o.Kind == string(family) && o.Selector == sel {
+		if name != "" && o.ID == h.ID && o.Kind == string(family) && o.Selector == sel {
 			fail("handler %q is already registered at %s", h.ID, o.Source)
 		}
 	}

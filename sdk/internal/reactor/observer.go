@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
@@ -49,7 +51,11 @@ func (o *operator) observe(ctx context.Context) error {
 	o.logger.Debug("Looking for the resources of the cluster.", "server", o.address)
 	found, err := o.client.Discover(ctx)
 	if err != nil {
-		return fmt.Errorf("looking for the resources of the cluster: %w", err)
+		err = fmt.Errorf("looking for the resources of the cluster: %w", err)
+		if o.logins == nil && apierrors.IsUnauthorized(err) {
+			err = fmt.Errorf("%w: %w", ErrLogin, err) // and there are no other credentials to try
+		}
+		return err
 	}
 	ob.all = found.Resources
 	ob.reportFailed(found.Failed)
