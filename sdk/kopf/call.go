@@ -120,14 +120,8 @@ func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 		// Filters see what all requests have: there is no run of the daemon yet.
 		request: requestMaker{typ: reflect.TypeFor[Request]()},
 		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
-			task := call.Extra.(reactor.Task)
-			r := requestOf(call.Cause, call)
-			d := &DaemonRun[T]{
-				Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
-				Patch: &Patch{patch: call.Patch, live: func() *Object { return objectOfTask(task.Task) }}, Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param,
-				Attempt: attemptOf(call), task: task.Task, send: task.Apply,
-			}
-			if _, err := d.last.of(d.task); err != nil {
+			d, err := daemonRunOf[T](call)
+			if err != nil {
 				return nil, err
 			}
 			if err := fn(ctx, d); err != nil {

@@ -52,7 +52,7 @@ func (d *DaemonRun[T]) Body() *Object {
 	if d.task == nil {
 		return nil
 	}
-	return objectOfTask(d.task)
+	return liveBody(d.task)
 }
 
 // Labels returns the object's current labels.

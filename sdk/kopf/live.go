@@ -1,17 +1,39 @@
 package kopf
 
 import (
+	"errors"
 	"sync"
+	"weak"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
-// lastGood is the newest version of an object that decodes into T.
+// daemonRunOf makes the request of a daemon. It fails if the object does not decode.
+func daemonRunOf[T any](call *handler.Call) (*DaemonRun[T], error) {
+	var d *DaemonRun[T]
+	err := background.Aside(func() error {
+		r, task := requestOf(call.Cause, call), call.Extra.(reactor.Task)
+		d = &DaemonRun[T]{
+			Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
+			Patch: &Patch{patch: call.Patch, live: func() *Object { return liveBody(task.Task) }}, Memo: r.Memo,
+			Logger: r.Logger, Recorder: r.Recorder, Param: r.Param,
+			Attempt: attemptOf(call), task: task.Task, send: task.Apply,
+		}
+		_, err := d.last.of(d.task)
+		return err
+	})
+	return d, err
+}
+
+// lastGood is the newest version of an object that decodes into T. It is kept as text: to
+// decode it again takes less than to keep thousands of decoded objects that nobody looks at.
 type lastGood[T any] struct {
-	mu     sync.Mutex
-	tried  *wire.Object // the last version that was looked at
-	object *T
+	mu    sync.Mutex
+	tried weak.Pointer[wire.Object] // the last version that was looked at
+	good  *wire.Object
 }
 
 // of returns the newest version that decodes, and why there is a newer one that does not:
@@ -20,24 +42,43 @@ func (l *lastGood[T]) of(task *background.Task) (*T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if task == nil {
-		return l.object, nil
-	}
-	if view, ok := any(objectOfTask(task)).(*T); ok {
-		return view, nil // nothing to decode, nothing to keep
+		return nil, nil
 	}
 	live := task.Live()
-	if live == l.tried {
-		return l.object, nil
+	var failure error
+	if version := weak.Make(live); l.tried != version {
+		l.tried = version
+		var object *T
+		if object, failure = viewAs[T](task, live); failure == nil {
+			l.good = live
+			return object, nil
+		}
 	}
-	l.tried = live
-	object, err := decodeAs[T](objectOfWire(live))
-	if err != nil {
-		return l.object, err
+	if l.good == nil {
+		return nil, failure
 	}
-	l.object = object
-	return object, nil
+	object, err := viewAs[T](task, l.good)
+	return object, errors.Join(failure, err)
 }
 
-// objectOfTask returns the newest version, with a tree of its own: the task keeps the
-// version for long, and there may be thousands of them.
-func objectOfTask(task *background.Task) *Object { return objectOfWire(task.Live().Detached()) }
+// viewAs returns a version of the object as a T, the same one to all daemons of the object.
+func viewAs[T any](task *background.Task, version *wire.Object) (*T, error) {
+	return background.View(task, version, func(version *wire.Object) (view *T, err error) {
+		// It has a tree of its own, which is forgotten with it.
+		body := &Object{wire: version.Detached(), aside: true}
+		if object, ok := any(body).(*T); ok {
+			return object, nil
+		}
+		err = background.Aside(func() error {
+			view, err = decodeAs[T](body)
+			return err
+		})
+		return view, err
+	})
+}
+
+// liveBody returns the newest version.
+func liveBody(task *background.Task) *Object {
+	body, _ := viewAs[Object](task, task.Live()) //nolint:errcheck // it is decoded later
+	return body
+}

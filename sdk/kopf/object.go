@@ -7,6 +7,7 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
@@ -22,6 +23,7 @@ type Object struct {
 	raw  []byte       // the JSON, if it is not wire's; nil if only the tree is known
 
 	decode sync.Once
+	aside  bool // on another stack than that of who looks at it
 	tree   map[string]any
 	err    error
 }
@@ -127,8 +129,16 @@ func (o *Object) contents() (map[string]any, error) {
 		return nil, nil
 	}
 	o.decode.Do(func() {
-		if o.wire != nil {
-			o.tree, o.err = o.wire.Tree()
+		read := func() (err error) {
+			o.tree, err = o.wire.Tree()
+			return err
+		}
+		switch {
+		case o.wire == nil:
+		case o.aside:
+			o.err = background.Aside(read)
+		default:
+			o.err = read()
 		}
 	})
 	return o.tree, o.err

@@ -3,6 +3,7 @@ package background
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,8 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
-// Host is what the operator does for the tasks. Its methods are called from the tasks'
-// goroutines.
+// Host is what the operator does for the tasks. Its methods are called from any goroutine.
 type Host interface {
 	// MayStart tells whether tasks may be started. It is asked right ahead of each start,
 	// with the group locked: who makes it false and then asks for the tasks knows them all.
@@ -29,6 +29,9 @@ type Host interface {
 
 	// Ended is called when a task that was asked to end has ended: somebody may wait for it.
 	Ended(task *Task)
+
+	// Logger is where to tell of the tasks of the object.
+	Logger() *slog.Logger
 }
 
 // Settings of all tasks.
@@ -45,27 +48,23 @@ type Settings struct {
 type Group struct {
 	host     Host
 	settings Settings
-	logger   *slog.Logger
 	ctx      context.Context // carries the values of the operator's; tasks end by their stoppers
+	views    views
 
 	mu      sync.Mutex
-	tasks   map[string]*Task
-	started int                 // tasks so far
-	retired map[string]struct{} // handlers that have ended by themselves: not to be started again
+	tasks   []*Task              // that have not ended, in the order of their starts
+	retired map[string]struct{}  // handlers that have ended by themselves: not to be started again
+	due     map[string]time.Time // when the initial delay of a handler is over
 	live    *wire.Object
 	wrote   string        // the version that a task has made, until it is seen
-	newer   chan struct{} // closed when there is a newer version
-	hurried chan struct{} // closed when failed tasks are to try again at once
+	newer   chan struct{} // closed when there is a newer version; nil if nobody waits for one
 	changed time.Time     // when the essence of the object has changed last
 }
 
 // NewGroup makes the group of an object. The context gives the tasks its values; its end
 // does not end them.
-func NewGroup(ctx context.Context, host Host, settings Settings, logger *slog.Logger, object *wire.Object) *Group {
-	return &Group{
-		host: host, settings: settings, logger: logger, ctx: context.WithoutCancel(ctx),
-		tasks: map[string]*Task{}, live: object, newer: make(chan struct{}), hurried: make(chan struct{}), changed: time.Now(),
-	}
+func NewGroup(ctx context.Context, host Host, settings Settings, object *wire.Object) *Group {
+	return &Group{host: host, settings: settings, ctx: context.WithoutCancel(ctx), live: object, changed: time.Now()}
 }
 
 // Retired are the handlers that are not to be started again, since they have ended by
@@ -73,26 +72,14 @@ func NewGroup(ctx context.Context, host Host, settings Settings, logger *slog.Lo
 func (g *Group) Retired() map[string]struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.retired) == 0 {
-		return nil
-	}
-	ids := make(map[string]struct{}, len(g.retired))
-	for id := range g.retired {
-		ids[id] = struct{}{}
-	}
-	return ids
+	return maps.Clone(g.retired)
 }
 
-// Tasks returns the tasks that have not ended yet.
+// Tasks returns the tasks that have not ended yet, in the order of their starts.
 func (g *Group) Tasks() []*Task {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	tasks := make([]*Task, 0, len(g.tasks))
-	for _, t := range g.tasks {
-		tasks = append(tasks, t)
-	}
-	slices.SortFunc(tasks, func(a, b *Task) int { return a.number - b.number })
-	return tasks
+	return slices.Clone(g.tasks)
 }
 
 // Adjust starts the tasks of the handlers that match and do not run yet, and asks those to
@@ -107,7 +94,7 @@ func (g *Group) Adjust(handlers []*handler.Handler) []time.Duration {
 		switch {
 		case !slices.ContainsFunc(handlers, func(h *handler.Handler) bool { return h.ID == t.Handler.ID }):
 			mismatching = append(mismatching, t)
-		case t.stopped():
+		case t.stopper.why() != 0:
 			// It matches again, but was told to end: what has begun is brought to an end.
 			ending = append(ending, t)
 		}
@@ -117,15 +104,39 @@ func (g *Group) Adjust(handlers []*handler.Handler) []time.Duration {
 
 // start starts the task of a handler, unless it runs or has ended by itself.
 func (g *Group) start(h *handler.Handler) {
+	if t, delay := g.add(h); t != nil {
+		t.begin(delay)
+	}
+}
+
+// add makes the task of a handler that is to be started, and tells after which delay.
+func (g *Group) add(h *handler.Handler) (*Task, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, retired := g.retired[h.ID]; retired || g.tasks[h.ID] != nil || !g.host.MayStart() {
-		return
+	runs := slices.ContainsFunc(g.tasks, func(t *Task) bool { return t.Handler.ID == h.ID })
+	if _, retired := g.retired[h.ID]; retired || runs || !g.host.MayStart() {
+		return nil, 0
 	}
-	g.started++
-	t := newTask(g, h, g.started)
-	g.tasks[h.ID] = t
-	go t.run()
+	t := newTask(g, h)
+	g.tasks = append(g.tasks, t)
+	return t, g.initialDelay(h)
+}
+
+// initialDelay is what is left of the initial delay of a handler. It is there once for the
+// object: a task that is started again, since it matches again, has had it.
+func (g *Group) initialDelay(h *handler.Handler) time.Duration {
+	if h.InitialDelay == nil {
+		return 0
+	}
+	due, known := g.due[h.ID]
+	if !known {
+		due = time.Now().Add(*h.InitialDelay)
+		if g.due == nil {
+			g.due = make(map[string]time.Time, 1)
+		}
+		g.due[h.ID] = due
+	}
+	return time.Until(due)
 }
 
 // forget drops a task that has ended. One that has ended by itself is not started again.
@@ -134,11 +145,9 @@ func (g *Group) forget(t *Task) {
 	defer g.mu.Unlock()
 	if t.stopper.why() == 0 {
 		if g.retired == nil {
-			g.retired = map[string]struct{}{}
+			g.retired = make(map[string]struct{}, 1)
 		}
 		g.retired[t.Handler.ID] = struct{}{}
 	}
-	if g.tasks[t.Handler.ID] == t {
-		delete(g.tasks, t.Handler.ID)
-	}
+	g.tasks = slices.DeleteFunc(g.tasks, func(other *Task) bool { return other == t })
 }

@@ -10,15 +10,20 @@ import (
 // changed, idle timers begin to wait anew.
 func (g *Group) Update(object *wire.Object, changed bool) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	if changed {
 		g.changed = time.Now()
 	}
-	if g.wrote != "" && wire.Older(object.ResourceVersion, g.wrote) {
-		return // the tasks know better
+	if g.wrote == "" || !wire.Older(object.ResourceVersion, g.wrote) { // else the tasks know better
+		g.wrote = ""
+		g.show(object)
 	}
-	g.wrote = ""
-	g.show(object)
+	g.mu.Unlock()
+	if !changed {
+		return
+	}
+	for _, t := range g.Tasks() {
+		t.wake(aChange)
+	}
 }
 
 // Wrote shows the tasks a version that one of them has made, ahead of its event: what they
@@ -37,8 +42,10 @@ func (g *Group) show(object *wire.Object) {
 		return
 	}
 	g.live = object
-	close(g.newer)
-	g.newer = make(chan struct{})
+	if g.newer != nil {
+		close(g.newer)
+		g.newer = nil
+	}
 }
 
 // Live returns the newest version of the object.
@@ -52,6 +59,9 @@ func (g *Group) Live() *wire.Object {
 func (g *Group) Newer() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.newer == nil {
+		g.newer = make(chan struct{})
+	}
 	return g.newer
 }
 
@@ -63,14 +73,7 @@ func (g *Group) idleSince() time.Time {
 
 // Hurry makes the tasks that wait after a failure try again at once.
 func (g *Group) Hurry() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.hurried)
-	g.hurried = make(chan struct{})
-}
-
-func (g *Group) hurry() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.hurried
+	for _, t := range g.Tasks() {
+		t.hurry()
+	}
 }

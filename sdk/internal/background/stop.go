@@ -48,9 +48,10 @@ func (g *Group) stop(tasks []*Task, reason Reason) []time.Duration {
 	fresh := false
 	for _, t := range tasks {
 		fresh = t.stopper.set(reason, now) || fresh
-		if t.patience.backoff <= 0 {
+		if t.patience().backoff <= 0 {
 			t.cancelOnce()
 		}
+		t.interrupt()
 	}
 	if fresh {
 		g.instantExit(tasks)
@@ -73,18 +74,18 @@ func (g *Group) push(tasks []*Task) []time.Duration {
 
 func (g *Group) pushOne(t *Task) (time.Duration, bool) {
 	age := t.stopper.age(time.Now())
-	switch p := t.patience; {
+	switch p := t.patience(); {
 	case t.ended():
 		return 0, false
 	case age < p.backoff:
 		if t.stopper.reach(signalled) {
-			t.logger.Debug(t.String() + " is signalled to exit gracefully.")
+			g.host.Logger().Debug(t.String() + " is signalled to exit gracefully.")
 		}
 		return p.backoff - age, true
 	case p.limited && age >= p.backoff+p.timeout:
 		t.cancelOnce()
 		if t.stopper.reach(abandoned) {
-			t.logger.Warn(t.String() + " did not exit in time. Leaving it orphaned.")
+			g.host.Logger().Warn(t.String() + " did not exit in time. Leaving it orphaned.")
 		}
 		return 0, false
 	case p.limited:
@@ -94,7 +95,7 @@ func (g *Group) pushOne(t *Task) (time.Duration, bool) {
 		if g.force(t); t.ended() {
 			return 0, false
 		}
-		t.logger.Debug(t.String()+" is still exiting.", "the next check is in", p.polling.String())
+		g.host.Logger().Debug(t.String()+" is still exiting.", "the next check is in", p.polling.String())
 		return p.polling, true
 	}
 }
@@ -102,7 +103,7 @@ func (g *Group) pushOne(t *Task) (time.Duration, bool) {
 // force cancels the context of a task, if that was not done yet.
 func (g *Group) force(t *Task) {
 	if t.cancelOnce() {
-		t.logger.Debug(t.String() + " is signalled to exit by force.")
+		g.host.Logger().Debug(t.String() + " is signalled to exit by force.")
 		g.instantExit([]*Task{t})
 	}
 }
@@ -122,4 +123,26 @@ func (g *Group) instantExit(tasks []*Task) {
 			return
 		}
 	}
+}
+
+// patience is how long to wait for a task that is to end.
+type patience struct {
+	backoff time.Duration // until its context is cancelled
+	timeout time.Duration // from then until it is abandoned, if limited
+	limited bool
+	polling time.Duration
+}
+
+func (t *Task) patience() patience {
+	h, p := t.Handler, patience{polling: t.group.settings.Polling}
+	if h.CancellationBackoff != nil {
+		p.backoff = *h.CancellationBackoff
+	}
+	if h.CancellationTimeout != nil {
+		p.timeout, p.limited = *h.CancellationTimeout, true
+	}
+	if h.CancellationPolling != nil {
+		p.polling = *h.CancellationPolling
+	}
+	return p
 }

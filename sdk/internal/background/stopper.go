@@ -50,12 +50,11 @@ func (e *stoppedError) Unwrap() []error { return []error{e.error, e.reason} }
 
 // stopper tells a task to end, and remembers since when and how far that has gone.
 type stopper struct {
-	stopping chan struct{} // closed by the first reason
-
 	mu     sync.Mutex
 	reason Reason
 	since  time.Time
 	stage  stage
+	first  chan struct{} // closed by the first reason; nil if nobody waits for it
 }
 
 // stage is how hard a task was asked to end.
@@ -68,7 +67,18 @@ const (
 	abandoned              // nobody waits for it any more
 )
 
-func newStopper() *stopper { return &stopper{stopping: make(chan struct{})} }
+// stopping returns a channel that closes with the first reason.
+func (s *stopper) stopping() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == nil {
+		s.first = make(chan struct{})
+		if s.reason != 0 {
+			close(s.first)
+		}
+	}
+	return s.first
+}
 
 // set adds a reason. It tells whether it is a new one.
 func (s *stopper) set(reason Reason, now time.Time) bool {
@@ -79,7 +89,9 @@ func (s *stopper) set(reason Reason, now time.Time) bool {
 	}
 	if s.reason == 0 {
 		s.since = now
-		close(s.stopping)
+		if s.first != nil {
+			close(s.first)
+		}
 	}
 	s.reason |= reason
 	return true

@@ -24,6 +24,7 @@ func (slowPost) Attempt(context.Context, *background.Task, int, time.Time) outco
 }
 func (p slowPost) Deliver(context.Context, *background.Task, outcome.Outcome) { <-p.sent }
 func (slowPost) Ended(*background.Task)                                       {}
+func (slowPost) Logger() *slog.Logger                                         { return slog.New(slog.DiscardHandler) }
 
 func TestADaemonThatSendsTheLastItHasDoneIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestADaemonThatSendsTheLastItHasDoneIsDone(t *testing.T) {
 		if state := r.handlers[0].State; state != inspect.PhaseNext {
 			t.Errorf("before it is started, it is %s", state)
 		}
-		group := background.NewGroup(t.Context(), host, background.Settings{}, slog.New(slog.DiscardHandler), &wire.Object{})
+		group := background.NewGroup(t.Context(), host, background.Settings{}, &wire.Object{})
 		c.memory.group.Store(group)
 		group.Adjust([]*handler.Handler{h})
 		synctest.Wait()

@@ -28,7 +28,7 @@ func (c *cycle) spawn() []time.Duration {
 	case group == nil && c.stragglers.straggle(c.key(), nil):
 		return nil // there is but one of each: the end of the old ones leads here again
 	case group == nil:
-		group = background.NewGroup(c.background, &spawner{server: c.server, memory: c.memory}, c.settings.Background, c.logger, c.object)
+		group = background.NewGroup(c.background, newSpawner(c.server, c.memory), c.settings.Background, c.object)
 		c.memory.group.Store(group)
 	}
 	group.Update(c.object, c.changedEssentially())

@@ -2,8 +2,9 @@ package reactor
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
@@ -16,101 +17,59 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
-// Task is what daemons and timers find in [handler.Call.Extra].
-type Task struct {
-	*background.Task
-	Apply func(ctx context.Context) error // sends the patch while the handler goes on
-}
-
 // spawner is the host of the daemons and timers of an object.
 type spawner struct {
-	*server
+	*operator
 	memory *memory
+	known  atomic.Pointer[server]
 }
 
 var _ background.Host = (*spawner)(nil)
+
+func newSpawner(s *server, m *memory) *spawner {
+	sp := &spawner{operator: s.operator, memory: m}
+	sp.known.Store(s)
+	return sp
+}
+
+// server is who serves the resource now, since its definition can change while tasks run. What
+// is not served any more is as it was at last.
+func (s *spawner) server() *server {
+	known := s.known.Load()
+	if now := s.ensemble.server(known.resource.Key()); now != nil && now != known {
+		s.known.Store(now)
+		return now
+	}
+	return known
+}
 
 // MayStart implements [background.Host].
 func (s *spawner) MayStart() bool {
 	return !s.paused.Load() && !s.ending.Load() && s.memory.held.Load() && !s.memory.left.Load()
 }
 
+// Logger implements [background.Host].
+func (s *spawner) Logger() *slog.Logger {
+	return s.server().objectLogger(s.memory.group.Load().Live())
+}
+
 // Attempt implements [background.Host].
 func (s *spawner) Attempt(ctx context.Context, task *background.Task, retries int, started time.Time) outcome.Outcome {
-	h, report := task.Handler, s.memory.report.Load()
-	c := s.cycleOf(task)
-	began := c.now()
-	limits := c.limits(h)
-	c.logger.Debug(h.String() + " is invoked.")
-	if out, line, exceeded := outcome.Precheck(limits, retries, began.Sub(started), h.String()); exceeded {
-		c.logOutcome(ctx, line, nil)
-		report.attempted(h, began, 0, out)
-		return out
+	a := &attempt{server: s.server(), spawner: s, task: task, retries: retries, started: started}
+	refusal, err := a.begin(ctx)
+	if refusal != nil {
+		return *refusal
 	}
-	report.attempting(h, retries, started, began)
-	result, err := c.invoke(ctx, s.call(c, task, retries, started, began), limits)
-	ended := c.now()
-	if task.Reason() != 0 && interrupted(err) {
-		// It was asked to end, and has: that is no failure.
-		c.logger.Debug(h.String() + " is cancelled.")
-		out := outcome.Outcome{Final: true}
-		c.meters.attempted(h, ended.Sub(began), out, nil)
-		report.attempted(h, began, ended.Sub(began), out)
-		return out
+	var result any
+	if err == nil {
+		result, err = a.invoke(ctx)
 	}
-	out, line := outcome.Decide(err, result, limits, retries, ended.Sub(started), h.String())
-	c.logOutcome(ctx, line, err)
-	c.meters.attempted(h, ended.Sub(began), out, err)
-	report.attempted(h, began, ended.Sub(began), out)
-	return out
-}
-
-// interrupted tells whether an error is about the end of the handler's context.
-func interrupted(err error) bool {
-	var reason background.Reason
-	return errors.Is(err, context.Canceled) || errors.As(err, &reason)
-}
-
-// call is what the handler gets. It is made of a version with a tree of its own, and the
-// cycle has nothing of it: daemons run for days, and there may be thousands.
-func (s *spawner) call(c *cycle, task *background.Task, retries int, started, began time.Time) *handler.Call {
-	object := task.Live().Detached()
-	cause := &handler.Cause{Resource: s.resource, Object: object, Local: &Views{Memo: s.memory.memo}}
-	if task.Handler.Family == handler.Timer { // daemons look at the object as it is when they do
-		var err error
-		if cause.Tree, err = object.Tree(); err != nil {
-			c.logger.Error("The object does not decode.", "error", err) // it did before
-		}
-	}
-	return &handler.Call{
-		Cause: cause, Handler: task.Handler, Patch: task.Patch, Memo: s.memory.memo,
-		Logger: c.logger.With(handlerKey, task.Handler.ID), Recorder: c.recorder,
-		Retry: retries, Started: started, Runtime: began.Sub(started),
-		Extra: Task{Task: task, Apply: func(ctx context.Context) error {
-			ctx, cancel := outliving(ctx, patchTimeout)
-			defer cancel()
-			return s.send(ctx, task)
-		}},
-	}
-}
-
-// cycleOf is what an attempt needs of a cycle. It is none of the object's worker.
-func (s *spawner) cycleOf(task *background.Task) *cycle {
-	object := task.Live()
-	c := &cycle{
-		server: s.server, memory: s.memory, patch: task.Patch,
-		inside: task.Handler.Family == handler.Daemon, // a daemon would keep its slot for ever
-	}
-	c.logger = s.objectLogger(object)
-	if c.recorder = s.recorder(object); c.recorder != nil && s.settings.Posting.Loggers {
-		c.logger = c.recorder.recording(c.logger)
-	}
-	return c
+	return a.end(ctx, result, err)
 }
 
 // Deliver implements [background.Host].
 func (s *spawner) Deliver(ctx context.Context, task *background.Task, out outcome.Outcome) {
-	logger := s.objectLogger(task.Live())
+	logger := s.Logger()
 	if err := delivery.Results(map[string]outcome.Outcome{task.Handler.ID: out}, task.Patch); err != nil {
 		logger.Error("A result cannot be stored.", "error", err)
 	}
@@ -147,9 +106,8 @@ func (s *spawner) send(ctx context.Context, task *background.Task) error {
 	if unsent.Empty() {
 		return nil
 	}
-	object := task.Live()
-	logger := s.objectLogger(object)
-	result, err := s.patchObject(ctx, object, unsent, logger)
+	server, object, logger := s.server(), task.Live(), s.Logger()
+	result, err := server.patchObject(ctx, object, unsent, logger)
 	made, _ := result.Object.(*wire.Object)
 	if made != nil {
 		task.Wrote(made)
@@ -161,7 +119,7 @@ func (s *spawner) send(ctx context.Context, task *background.Task) error {
 	case result.Remaining != nil:
 		task.Patch.Restore(result.Remaining)
 	case made != nil:
-		return s.checkPruned(s.memory, logger, unsent, made)
+		return server.checkPruned(s.memory, logger, unsent, made)
 	}
 	return err
 }
@@ -170,11 +128,11 @@ func (s *spawner) send(ctx context.Context, task *background.Task) error {
 // of the object, or another start.
 func (s *spawner) Ended(task *background.Task) {
 	s.memory.report.Load().ended(s.memory.group.Load(), task)
-	object := task.Live()
-	if s.memories.find(queueing.KeyOf(s.resource.Key(), object)) == nil {
+	object, resource := task.Live(), s.known.Load().resource.Key()
+	if s.memories.find(queueing.KeyOf(resource, object)) == nil {
 		return // it is gone: nobody waits, and it must not be remembered anew
 	}
-	s.queue.Again(s.resource.Key(), watching.Event{Type: watching.Modified, Object: object})
+	s.queue.Again(resource, watching.Event{Type: watching.Modified, Object: object})
 }
 
 // key identifies the object of the cycle.

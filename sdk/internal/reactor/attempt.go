@@ -1,0 +1,123 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+)
+
+// Task is what daemons and timers find in [handler.Call.Extra].
+type Task struct {
+	*background.Task
+	Apply func(ctx context.Context) error // sends the patch while the handler goes on
+}
+
+// attempt is one call of the handler of a daemon or a timer. A daemon can go on for days,
+// and there may be thousands: what is not needed meanwhile is dropped.
+type attempt struct {
+	*server
+	spawner *spawner
+	task    *background.Task
+
+	retries        int
+	started, began time.Time
+	limits         outcome.Limits
+	call           *handler.Call // dropped when it is made
+}
+
+// begin prepares the call, unless the limits of the handler forbid it: then it is refused.
+// For a daemon, that happens aside, so that nothing of it is left on its stack.
+func (a *attempt) begin(ctx context.Context) (refusal *outcome.Outcome, err error) {
+	if a.task.Handler.Family != handler.Daemon {
+		return a.prepare(ctx), nil
+	}
+	err = background.Aside(func() error {
+		refusal = a.prepare(ctx)
+		return nil
+	})
+	return refusal, err
+}
+
+func (a *attempt) prepare(ctx context.Context) (refusal *outcome.Outcome) {
+	h := a.task.Handler
+	a.began = a.now()
+	a.limits = limitsOf(h, a.settings.DefaultBackoff)
+	c := a.cycle()
+	c.logger.Debug(h.String() + " is invoked.")
+	if out, line, exceeded := outcome.Precheck(a.limits, a.retries, a.began.Sub(a.started), h.String()); exceeded {
+		c.logOutcome(ctx, line, nil)
+		a.report().attempted(h, a.began, 0, out)
+		return &out
+	}
+	a.report().attempting(h, a.retries, a.started, a.began)
+	a.call = a.callOf(c)
+	return nil
+}
+
+// callOf is what the handler gets. It is made of a version with a tree of its own, which is
+// decoded when somebody looks at it.
+func (a *attempt) callOf(c *cycle) *handler.Call {
+	task, spawner := a.task, a.spawner
+	return &handler.Call{
+		Cause:   &handler.Cause{Resource: a.resource, Object: task.Live().Detached(), Local: &Views{Memo: spawner.memory.memo}},
+		Handler: task.Handler, Patch: task.Patch, Memo: spawner.memory.memo,
+		Logger: c.logger.With(handlerKey, task.Handler.ID), Recorder: c.recorder,
+		Retry: a.retries, Started: a.started, Runtime: a.began.Sub(a.started),
+		Extra: Task{Task: task, Apply: func(ctx context.Context) error {
+			ctx, cancel := outliving(ctx, patchTimeout)
+			defer cancel()
+			return spawner.send(ctx, task)
+		}},
+	}
+}
+
+// invoke calls the handler.
+func (a *attempt) invoke(ctx context.Context) (any, error) {
+	call := a.call
+	a.call = nil
+	if call.Handler.Family == handler.Daemon {
+		return invoke(ctx, call, a.limits) // with no slot: it would keep it for ever
+	}
+	return a.cycle().invoke(ctx, call, a.limits)
+}
+
+// end tells what the attempt came to.
+func (a *attempt) end(ctx context.Context, result any, err error) outcome.Outcome {
+	h, c, ended := a.task.Handler, a.cycle(), a.now()
+	var out outcome.Outcome
+	if a.task.Reason() != 0 && interrupted(err) {
+		// It was asked to end, and has: that is no failure.
+		c.logger.Debug(h.String() + " is cancelled.")
+		out, err = outcome.Outcome{Final: true}, nil
+	} else {
+		var line outcome.LogLine
+		out, line = outcome.Decide(err, result, a.limits, a.retries, ended.Sub(a.started), h.String())
+		c.logOutcome(ctx, line, err)
+	}
+	c.meters.attempted(h, ended.Sub(a.began), out, err)
+	a.report().attempted(h, a.began, ended.Sub(a.began), out)
+	return out
+}
+
+// interrupted tells whether an error is about the end of the handler's context.
+func interrupted(err error) bool {
+	var reason background.Reason
+	return errors.Is(err, context.Canceled) || errors.As(err, &reason)
+}
+
+// cycle is what an attempt has in common with those of the object's worker.
+func (a *attempt) cycle() *cycle {
+	object := a.task.Live()
+	c := &cycle{server: a.server, memory: a.spawner.memory}
+	c.logger = a.objectLogger(object)
+	if c.recorder = a.recorder(object); c.recorder != nil && a.settings.Posting.Loggers {
+		c.logger = c.recorder.recording(c.logger)
+	}
+	return c
+}
+
+func (a *attempt) report() *report { return a.spawner.memory.report.Load() }
