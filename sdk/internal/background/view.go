@@ -1,7 +1,7 @@
 package background
 
 import (
-	"reflect"
+	"slices"
 	"sync"
 	"weak"
 
@@ -13,7 +13,7 @@ import (
 type views struct {
 	mu   sync.Mutex
 	of   weak.Pointer[wire.Object]
-	seen map[reflect.Type]any // weak pointers
+	seen []any // weak pointers, one of each type that somebody has looked for
 }
 
 // View returns a version of a task's object as a V, the same one to all who look at it at
@@ -25,19 +25,17 @@ func View[V any](t *Task, version *wire.Object, decode func(*wire.Object) (*V, e
 	if of := weak.Make(version); v.of != of {
 		v.of, v.seen = of, nil
 	}
-	key := reflect.TypeFor[V]()
-	if seen, ok := v.seen[key].(weak.Pointer[V]); ok {
-		if view := seen.Value(); view != nil {
+	isV := func(seen any) bool { _, ok := seen.(weak.Pointer[V]); return ok }
+	at := slices.IndexFunc(v.seen, isV)
+	if at >= 0 {
+		if view := v.seen[at].(weak.Pointer[V]).Value(); view != nil {
 			return view, nil
 		}
+		v.seen = slices.Delete(v.seen, at, at+1)
 	}
 	view, err := decode(version)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		v.seen = append(v.seen, weak.Make(view))
 	}
-	if v.seen == nil {
-		v.seen = make(map[reflect.Type]any, 1)
-	}
-	v.seen[key] = weak.Make(view)
-	return view, nil
+	return view, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"reflect"
 	"sync"
@@ -25,8 +26,9 @@ type ensemble struct {
 	mu      sync.Mutex
 	servers map[string]*server // by the key of the resource
 	streams map[dimension]*stream
-	pending int  // streams whose objects are not all known yet
-	paused  bool // there was a pause: objects may have vanished unseen
+	known   map[dimension]bool // whose objects may be remembered: those of the streams, in pauses too
+	pending int                // streams whose objects are not all known yet
+	paused  bool               // there was a pause: objects may have vanished unseen
 	ready   func()
 
 	indexers map[dimension]*indexer // of the streams of indexed resources, in pauses too
@@ -55,7 +57,10 @@ type stream struct {
 }
 
 func newEnsemble(o *operator) *ensemble {
-	return &ensemble{operator: o, servers: map[string]*server{}, streams: map[dimension]*stream{}, indexers: map[dimension]*indexer{}}
+	return &ensemble{
+		operator: o, servers: map[string]*server{}, streams: map[dimension]*stream{}, known: map[dimension]bool{},
+		indexers: map[dimension]*indexer{},
+	}
 }
 
 // server returns who handles a resource; nil if it is not served.
@@ -85,7 +90,12 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 			wanted[dimension{res.Key(), ns}] = res
 		}
 	}
-	e.end(func(d dimension) bool { return wanted[d] == nil }, e.leave)
+	e.end(func(d dimension) bool { return wanted[d] == nil })
+	for d := range e.remembered() {
+		if wanted[d] == nil {
+			e.leave(d)
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	served := map[string]bool{}
@@ -123,15 +133,15 @@ func (e *ensemble) pause() {
 	e.mu.Lock()
 	e.paused = true
 	e.mu.Unlock()
-	e.end(func(dimension) bool { return true }, func(dimension) {})
+	e.end(func(dimension) bool { return true })
 	e.operator.queue.Drop(func(queueing.Key) bool { return true })
 	for key, m := range e.operator.memories.all() {
 		e.operator.endLater(key, m, background.OperatorPausing)
 	}
 }
 
-// end stops streams, waits until they have, and cleans up behind each.
-func (e *ensemble) end(which func(dimension) bool, clean func(dimension)) {
+// end stops streams, and waits until they have.
+func (e *ensemble) end(which func(dimension) bool) {
 	ended := map[dimension]*stream{}
 	e.mu.Lock()
 	for d, s := range e.streams {
@@ -151,14 +161,21 @@ func (e *ensemble) end(which func(dimension) bool, clean func(dimension)) {
 		e.await(d, s)
 		e.operator.reporter.listed(d.String())
 		e.operator.logger.Debug("Stopping the watch-stream for " + d.String() + ".")
-		clean(d)
 	}
+}
+
+// remembered are the dimensions whose objects may be remembered.
+func (e *ensemble) remembered() map[dimension]bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.known)
 }
 
 // leave forgets the objects of a dimension that is not served any more.
 func (e *ensemble) leave(d dimension) {
 	e.forget(d, nil)
 	e.mu.Lock()
+	delete(e.known, d)
 	indexer := e.indexers[d]
 	delete(e.indexers, d)
 	e.mu.Unlock()
@@ -187,6 +204,7 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stream{cancel: cancel, done: make(chan struct{})}
 	e.pending++
+	e.known[d] = true
 	e.join(ctx, d, s)
 	o.reporter.listing(d.String(), d.resource)
 	logger := o.logger.With(logging.NameKey, "kopf.watching")
