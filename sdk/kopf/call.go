@@ -118,7 +118,9 @@ func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
 func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 	return caller{
 		// Filters see what all requests have: there is no run of the daemon yet.
-		request: requestMaker{typ: reflect.TypeFor[Request]()},
+		request: requestMaker{reflect.TypeFor[Request](), func(cause *handler.Cause) (any, error) {
+			return ptr(requestOf(cause, nil)), nil
+		}},
 		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
 			d, err := daemonRunOf[T](call)
 			if err != nil {
