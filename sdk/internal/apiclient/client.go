@@ -53,10 +53,16 @@ type Call struct {
 	Method   string
 	Verb     string // of the API: "get", "list", "watch", "create", "patch", "delete"
 	Path     string // with the query
-	Template string // with {namespace} and {name} in place of names; equal to Path if it is none of an object
 	Status   int    // zero if there was no response
 	Err      error
 	Duration time.Duration // until the response was read, or until a stream began
+}
+
+// Retry is a request that has failed, and is to be repeated.
+type Retry struct {
+	Attempt int // that has failed: 1, 2, …
+	Err     error
+	Delay   time.Duration // until the next one
 }
 
 // Client sends requests. There is no limit of requests per second: objects are handled
@@ -65,6 +71,7 @@ type Client struct {
 	source   Source
 	options  Options
 	warnings *warnings
+	retrying func(Retry) // nil if nobody wants to know
 }
 
 // New makes a client.
@@ -85,6 +92,14 @@ func New(source Source, options Options) *Client {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Client{source: source, options: options, warnings: new(warnings)}
+}
+
+// Telling returns a client of the same credentials that tells of each repetition of a
+// request, from the goroutine of the request.
+func (c *Client) Telling(retrying func(Retry)) *Client {
+	out := *c
+	out.retrying = retrying
+	return &out
 }
 
 // WithoutRetries returns a client of the same credentials that makes one attempt for

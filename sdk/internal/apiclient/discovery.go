@@ -113,7 +113,7 @@ func (s *scan) fetch(ctx context.Context, path, accept string) (body []byte, hea
 		return nil, nil, context.Cause(ctx)
 	}
 	return s.client.do(ctx, Request{
-		Method: http.MethodGet, Path: path, Accept: accept, template: path,
+		Method: http.MethodGet, Path: path, Accept: accept,
 		// If the server of one group is down, the other groups must not wait for it.
 		anyAnswer: strings.Count(path, "/") > 1,
 	})

@@ -4,30 +4,32 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/http"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Identify tells configurations apart: the key is the same for the same cluster and the
-// same credentials, and empty for those with functions in them, of which nothing is known.
-// See [Credential] for both results.
+// same credentials, and empty for those with functions in them, of which nothing is known,
+// except for the proxy that one of them names. See [Credential] for both results.
 func Identify(config *rest.Config) (key string, renewable bool) {
 	tls := config.TLSClientConfig
 	renewable = config.BearerTokenFile != "" || tls.CertFile != "" || tls.KeyFile != "" ||
 		config.ExecProvider != nil || config.AuthProvider != nil
-	if config.Transport != nil || config.WrapTransport != nil || config.Dial != nil || config.Proxy != nil ||
+	proxy, known := proxyOf(config)
+	if config.Transport != nil || config.WrapTransport != nil || config.Dial != nil || !known ||
 		config.ExecProvider != nil && config.ExecProvider.Config != nil {
 		return "", renewable
 	}
 	identity := struct {
-		Host, APIPath, Username, Password, Token, TokenFile string
-		Impersonate                                         rest.ImpersonationConfig
-		TLS                                                 rest.TLSClientConfig
-		Provider                                            *api.AuthProviderConfig
-		Exec                                                *exec
+		Host, APIPath, Proxy, Username, Password, Token, TokenFile string
+		Impersonate                                                rest.ImpersonationConfig
+		TLS                                                        rest.TLSClientConfig
+		Provider                                                   *api.AuthProviderConfig
+		Exec                                                       *exec
 	}{
-		config.Host, config.APIPath, config.Username, config.Password, config.BearerToken, config.BearerTokenFile,
+		config.Host, config.APIPath, proxy, config.Username, config.Password, config.BearerToken, config.BearerTokenFile,
 		config.Impersonate, tls, config.AuthProvider, nil,
 	}
 	if p := config.ExecProvider; p != nil {
@@ -42,6 +44,25 @@ func Identify(config *rest.Config) (key string, renewable bool) {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), renewable
+}
+
+// proxyOf is the way to the server; empty if there is none of the configuration's own.
+func proxyOf(config *rest.Config) (proxy string, known bool) {
+	if config.Proxy == nil {
+		return "", true
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return "", false
+	}
+	through, err := config.Proxy(&http.Request{Method: http.MethodGet, URL: server, Host: server.Host, Header: http.Header{}})
+	switch {
+	case err != nil:
+		return "", false
+	case through == nil:
+		return "", true
+	}
+	return through.String(), true
 }
 
 // exec is what matters of a plugin that makes credentials.

@@ -29,7 +29,6 @@ type Request struct {
 	Resource *resource.Resource // what the path is about; nil if nothing in particular
 
 	name, subresource string
-	template          string
 	stream            bool
 	anyAnswer         bool // errors that the server tells are final; only the network's are retried
 }
@@ -166,5 +165,5 @@ func (c *Client) observe(r Request, status int, err error, begin time.Time) {
 	if c.options.Observe == nil {
 		return
 	}
-	c.options.Observe(Call{Method: r.Method, Verb: r.verb(), Path: r.Path, Template: r.pathTemplate(), Status: status, Err: err, Duration: time.Since(begin)})
+	c.options.Observe(Call{Method: r.Method, Verb: r.verb(), Path: r.Path, Status: status, Err: err, Duration: time.Since(begin)})
 }

@@ -9,13 +9,18 @@ import (
 // error of the last attempt is returned as it is.
 func (c *Client) retry(ctx context.Context, r Request, attempt func() error) error {
 	defer Notice(ctx)()
+	attempts := 0
 	for backoff := range c.options.Backoffs {
 		err := attempt()
+		attempts++
 		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && Status(err) != 0) {
 			return err
 		}
 		delay := c.delay(backoff, err)
 		c.options.Logger.DebugContext(ctx, "API request failed, will be repeated", "error", err, "delay", delay)
+		if c.retrying != nil {
+			c.retrying(Retry{Attempt: attempts, Err: err, Delay: delay})
+		}
 		if !sleep(ctx, delay) {
 			return err
 		}

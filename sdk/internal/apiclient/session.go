@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -19,48 +18,47 @@ type Session struct {
 	server string
 	base   *url.URL // the same
 	client *http.Client
+	usage  *usage
 }
 
+// defaultConnectTimeout is how long a TCP handshake may take if nobody says.
+const defaultConnectTimeout = 30 * time.Second
+
 // NewSession prepares connections as a configuration tells. Nothing is connected yet. A
-// connectTimeout that is not positive means no limit of its own.
+// connectTimeout that is not positive means 30 seconds.
 func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // each request has its own deadline, and streams have none
-	if connectTimeout > 0 && config.Dial == nil {
+	if connectTimeout <= 0 {
+		connectTimeout = defaultConnectTimeout
+	}
+	if config.Dial == nil {
+		// Sessions with a function of their own share no connections: client-go would keep those
+		// that were opened with a certificate that the cluster does not accept any more.
 		config.Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("server address: %w", err)
 	}
-	client, err := rest.HTTPClientFor(config)
+	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connection settings: %w", err)
 	}
 	base.RawQuery, base.Fragment = "", ""
 	base.Path = strings.TrimRight(base.Path, "/")
-	return &Session{server: base.String(), base: base, client: client}, nil
+	u := &usage{next: transport}
+	return &Session{server: base.String(), base: base, client: &http.Client{Transport: u}, usage: u}, nil
 }
 
 // Server is the address of the cluster.
 func (s *Session) Server() string { return s.server }
 
 // RoundTrip sends a request that is made for the address of the session.
-func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
-	if s.client.Transport == nil {
-		return http.DefaultTransport.RoundTrip(req) // there is nothing to configure
-	}
-	return s.client.Transport.RoundTrip(req)
-}
+func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) { return s.usage.RoundTrip(req) }
 
-// closing is how long a connection is still in use after its last stream was cancelled.
-const closing = 100 * time.Millisecond
-
-// Close closes the connections that nobody uses at the moment, or a moment later.
-func (s *Session) Close() {
-	utilnet.CloseIdleConnectionsFor(s.client.Transport)
-	time.AfterFunc(closing, func() { utilnet.CloseIdleConnectionsFor(s.client.Transport) })
-}
+// Close closes the connections: at once, or when those who use them are done.
+func (s *Session) Close() { s.usage.close() }
 
 // Source provides sessions. It is how credentials are renewed while requests go on.
 type Source interface {
@@ -75,12 +73,6 @@ type Source interface {
 
 // Static is a source of one session for ever.
 type Static struct{ session *Session }
-
-// NewStatic prepares a session which is never renewed.
-func NewStatic(config *rest.Config, connectTimeout time.Duration) (Static, error) {
-	session, err := NewSession(config, connectTimeout)
-	return Static{session}, err
-}
 
 // Fixed is a source of one session that somebody else has prepared.
 func Fixed(session *Session) Static { return Static{session} }

@@ -195,7 +195,7 @@ func TestAStreamThatDoesNotBeginIsGivenUp(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
 	defer close(release)
-	source, err := NewStatic(&rest.Config{Host: server.URL}, 0)
+	source, err := NewGiven(&rest.Config{Host: server.URL}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

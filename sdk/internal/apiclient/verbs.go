@@ -28,26 +28,6 @@ func about(method string, res *resource.Resource, namespace, name, subresource s
 	return Request{Method: method, Path: path, Resource: res, name: name, subresource: subresource}, nil
 }
 
-// pathTemplate is the path with placeholders for names: there are few of those, so they
-// can be labels of metrics.
-func (r *Request) pathTemplate() string {
-	if r.template != "" || r.Resource == nil {
-		return r.template
-	}
-	namespace, name := "", ""
-	if r.Resource.Namespaced {
-		namespace = "{namespace}"
-	}
-	if r.name != "" {
-		name = "{name}"
-	}
-	path, err := r.Resource.Path(namespace, name, r.subresource, nil)
-	if err != nil {
-		return r.Path
-	}
-	return path
-}
-
 // verb is what the API calls the request. Whatever is not about objects, such as the
 // documents of what there is, is got.
 func (r *Request) verb() string {

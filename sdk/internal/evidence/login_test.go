@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,24 +13,17 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	ctl "github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// longVar is the environment variable for how long tests of endurance take, such as "1m".
-const longVar = "KOPF_ENDURANCE"
-
-func endurance(t *testing.T) time.Duration {
-	t.Helper()
-	text := os.Getenv(longVar)
-	if text == "" {
-		return 8 * time.Second
+// endurance is how long tests of endurance take.
+func endurance() time.Duration {
+	if testing.Short() {
+		return 10 * time.Second
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("%s: %v", longVar, err)
-	}
-	return d
+	return time.Minute
 }
 
 // versions are the versions of objects that somebody has seen.
@@ -93,97 +85,178 @@ func (w *world) watch(v *versions) {
 	})
 }
 
-// A handler's own client, as a user would make it: once, at the start.
+// load is objects that are created, changed and deleted again and again, one change at a
+// time for each, so that it is known how often each handler must be called.
+type load struct {
+	*world
+
+	operator, witness versions // seen by either
+
+	mu      sync.Mutex
+	calls   map[string]int // of handlers, by what they are for and the object's name
+	names   []string
+	updated int // of the names, from the first on
+	deleted map[string]bool
+
+	own    ownClient
+	failed atomic.Int32 // requests of the handlers' own client
+}
+
+// ownClient is a handler's own client, made as a user would make it: once, at the start.
 type ownClient struct {
 	*http.Client
 	host string
 }
 
-func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
-	const life = 1500 * time.Millisecond
-	w := newWorld(t)
-	gate := newGatekeeper(t, life)
-	var witness, operator versions
-	w.watch(&witness)
+func newLoad(t *testing.T) *load {
+	t.Helper()
+	l := &load{world: newWorld(t), calls: map[string]int{}, deleted: map[string]bool{}}
+	l.watch(&l.witness)
+	return l
+}
 
-	var created, updated, logins, failed atomic.Int32
-	var client ownClient
-	register := func(r *kopf.Registry) {
+func (l *load) called(what, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls[what+" "+name]++
+}
+
+func (l *load) register(r *kopf.Registry) {
+	kopf.OnStartup(r, func(ctx context.Context, _ *kopf.Activity) error {
+		config := kopf.RESTConfig(ctx)
+		l.own.host = config.Host
+		c, err := rest.HTTPClientFor(config)
+		l.own.Client = c
+		return err
+	}, kopf.ID("startup"))
+	kopf.OnEvent(r, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+		l.operator.add(e.Name, kopf.GetOr(e.Body, "metadata.resourceVersion", ""))
+		return nil
+	}, kopf.ID("event"))
+	kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+		l.called("created", c.Name)
+		// The client was made before the login, for an address that was not known yet.
+		url := fmt.Sprintf("%s/apis/kopf.dev/v1/namespaces/%s/kopfexamples/%s", l.own.host, c.Namespace, c.Name)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := l.own.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			l.failed.Add(1)
+		}
+		c.Result = tree{"code": resp.StatusCode}
+		return nil
+	}, kopf.ID("create"))
+	kopf.OnUpdate(r, kexes, func(_ context.Context, c *change) error {
+		l.called("updated", c.Name)
+		c.Patch.Set("status.field", c.Object.Get("spec.field"))
+		return nil
+	}, kopf.ID("update"))
+	kopf.OnDelete(r, kexes, func(_ context.Context, c *change) error {
+		l.called("deleted", c.Name)
+		return nil
+	}, kopf.ID("delete"))
+}
+
+// burst makes some objects, and changes those that were made some time ago.
+func (l *load) burst() {
+	l.t.Helper()
+	const size, lag = 3, 12
+	for range size {
+		name := fmt.Sprintf("n%d", len(l.names))
+		l.create(example(name))
+		l.names = append(l.names, name)
+	}
+	for l.updated < len(l.names)-lag {
+		l.update()
+	}
+	if gone := l.updated - lag; gone >= 0 && !l.deleted[l.names[gone]] {
+		l.untilHandled(l.names[gone])
+		l.delete(l.names[gone])
+		l.deleted[l.names[gone]] = true
+	}
+}
+
+func (l *load) update() {
+	l.t.Helper()
+	l.untilHandled(l.names[l.updated])
+	l.patch(l.names[l.updated], tree{"spec": tree{"field": "changed"}})
+	l.updated++
+}
+
+// settle waits until everything is handled, and checks that it was handled once.
+func (l *load) settle() {
+	l.t.Helper()
+	for l.updated < len(l.names) {
+		l.update()
+	}
+	for _, name := range l.names {
+		deletions := 0
+		if l.deleted[name] {
+			l.untilGone(name)
+			deletions = 1
+		} else if o := l.untilHandled(name); o.Get("status.field") != "changed" {
+			l.t.Errorf("the status of %s is %v", name, o.Get("status"))
+		}
+		l.mu.Lock()
+		for what, want := range map[string]int{"created": 1, "updated": 1, "deleted": deletions} {
+			if got := l.calls[what+" "+name]; got != want {
+				l.t.Errorf("%s: the handler of what is %s was called %d times instead of %d", name, what, got, want)
+			}
+		}
+		l.mu.Unlock()
+	}
+	missed := func() []string { return l.operator.lacks(&l.witness) }
+	eventually(l.t, "all versions are seen", func() bool { return len(missed()) == 0 }, func() any { return missed() })
+	if n := l.failed.Load(); n > 0 {
+		l.t.Errorf("%d requests of the handlers' own client have failed", n)
+	}
+}
+
+func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
+	const life, pace = 3 * time.Second, 150 * time.Millisecond
+	l := newLoad(t)
+	gate := ctl.NewGatekeeper(t, life)
+	var logins, quiet atomic.Int64 // the latter is a time when there is to be no load
+	op := l.run(func(r *kopf.Registry) {
 		kopf.OnLogin(r, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
-			config, until := gate.issue()
-			info := &kopf.ConnectionInfo{Config: config}
-			if logins.Add(1)%2 == 0 {
-				info.Expiration = until.Add(-100 * time.Millisecond) // else it is noticed by a 401
+			info := &kopf.ConnectionInfo{Config: gate.Config()}
+			token, until := gate.Token()
+			info.Config.BearerToken = token
+			switch logins.Add(1) % 4 {
+			case 0, 2: // the operator knows when it ends
+				info.Expiration = until.Add(-life / 10)
+			case 1: // a 401 tells, as an answer to a stream
+				quiet.Store(until.UnixNano())
+			case 3: // or to whatever comes first
 			}
 			return info, nil
 		}, kopf.ID("login"))
-		kopf.OnStartup(r, func(ctx context.Context, _ *kopf.Activity) error {
-			config := kopf.RESTConfig(ctx)
-			client.host = config.Host
-			c, err := rest.HTTPClientFor(config)
-			client.Client = c
-			return err
-		}, kopf.ID("startup"))
-		kopf.OnEvent(r, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
-			operator.add(e.Name, kopf.GetOr(e.Body, "metadata.resourceVersion", ""))
-			return nil
-		}, kopf.ID("event"))
-		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
-			created.Add(1)
-			// The client was made before the login, for an address that was not known yet.
-			url := fmt.Sprintf("%s/apis/kopf.dev/v1/namespaces/%s/kopfexamples/%s", client.host, c.Namespace, c.Name)
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-			if err != nil {
-				return err
-			}
-			resp, err := client.Do(req)
-			if err != nil {
-				return err
-			}
-			defer resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				failed.Add(1)
-			}
-			c.Result = tree{"code": resp.StatusCode}
-			return nil
-		}, kopf.ID("create"))
-		kopf.OnUpdate(r, kexes, func(_ context.Context, c *change) error {
-			updated.Add(1)
-			c.Patch.Set("status.field", c.Object.Get("spec.field"))
-			return nil
-		}, kopf.ID("update"))
-	}
-	op := w.run(register, setup{loggingIn: true})
+		l.register(r)
+	}, setup{loggingIn: true})
 
-	ctx, cancel := context.WithTimeout(t.Context(), endurance(t))
-	defer cancel()
-	var names []string
-	for n := 0; ctx.Err() == nil; n++ {
-		name := fmt.Sprintf("n%d", n)
-		w.create(example(name))
-		names = append(names, name)
-		if n > 0 {
-			w.patch(names[n-1], tree{"spec": tree{"field": fmt.Sprint(n)}})
-		}
-		select {
-		case <-time.After(20 * time.Millisecond): // some 50 objects a second
-		case <-ctx.Done():
+	for end := time.Now().Add(endurance()); time.Now().Before(end); time.Sleep(pace) {
+		if away := time.Until(time.Unix(0, quiet.Load())); away > life/6 || away < -life/6 {
+			l.burst()
 		}
 	}
-	for _, name := range names {
-		w.untilHandled(name)
+	l.settle()
+
+	all, rejected := gate.Issued()
+	t.Logf("%d objects; %d logins, %d of them until a 401; %d streams cut; refused: %d watches, %d patches, %d reads",
+		len(l.names), logins.Load(), rejected, gate.Cut(), gate.Refused("watch"), gate.Refused(http.MethodPatch), gate.Refused(http.MethodGet))
+	if wanted := int(endurance() / life / 2); all < wanted || rejected < wanted/3 || all-rejected < wanted/3 || gate.Cut() < wanted {
+		t.Error("that is no test of credentials that expire")
 	}
-	missed := func() []string { return operator.lacks(&witness) }
-	eventually(t, "all versions are seen", func() bool { return len(missed()) == 0 }, func() any { return missed() })
-	if int(created.Load()) != len(names) || failed.Load() != 0 {
-		t.Errorf("%d creations of %d objects; %d requests of the handlers' own client failed", created.Load(), len(names), failed.Load())
-	}
-	if wanted := int32(endurance(t)/life) - 1; logins.Load() < wanted || gate.refused.Load() < wanted/2 || gate.cut.Load() < wanted/2 {
-		t.Errorf("%d logins, %d requests refused, %d streams cut: that is no test", logins.Load(), gate.refused.Load(), gate.cut.Load())
+	if !testing.Short() && (gate.Refused("watch") == 0 || gate.Refused(http.MethodPatch) == 0) {
+		t.Error("that is no test of requests that are refused")
 	}
 	if op.journal.count("Re-authentication has finished.") == 0 {
 		t.Error("the log says nothing of logins")
 	}
-	t.Logf("%d objects, %d creations, %d updates; %d logins, %d requests refused, %d streams cut",
-		len(names), created.Load(), updated.Load(), logins.Load(), gate.refused.Load(), gate.cut.Load())
 }

@@ -19,7 +19,7 @@ type Meter interface {
 	// once, however many attempts it takes.
 	Cause(resource, reason string)
 
-	// Attempt is a call of a handler.
+	// Attempt is a call of a handler, or the end of its attempts without one.
 	Attempt(Attempt)
 
 	// Wait is a wait for the operator's own patch to come back; seen is false if it did not
@@ -35,25 +35,35 @@ type Meter interface {
 	// Login is a call of the login handlers.
 	Login(succeeded bool)
 
-	// Begin gives a look at what there is at the moment, from an operator that begins. The
-	// returned function is called when it ends: the counts of what it has done remain.
-	Begin(look func() State) (end func())
+	// Begin tells which handlers an operator has that begins, and gives a look at what there
+	// is at the moment. The returned function is called when it ends: the counts of what it
+	// has done remain.
+	Begin(handlers []Handler, look func() State) (end func())
 
 	// Endpoint is where the operator is to serve the counts, and how. An empty URL is
 	// nowhere: somebody else serves them.
 	Endpoint() (url string, h http.Handler)
 }
 
+// Handler is who is called.
+type Handler struct {
+	ID   string // that of its parent for sub-handlers
+	Kind string // the family
+}
+
 // Attempt is a call of a handler.
 type Attempt struct {
-	Handler string // its id; that of its parent for sub-handlers
-	Kind    string // the family
+	Handler Handler
 	Outcome Outcome
+	Called  bool // else its limits were exceeded before
 	Took    time.Duration
 }
 
 // Outcome is what an attempt came to.
 type Outcome string
+
+// Outcomes are all that there are.
+var Outcomes = []Outcome{Succeeded, Retried, Failed, Ignored, Unfinished}
 
 // The outcomes.
 const (

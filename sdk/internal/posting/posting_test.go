@@ -73,7 +73,7 @@ func post(t *testing.T, options Options, test func(t *testing.T, p *Poster, c *c
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
-		source, err := apiclient.NewStatic(&rest.Config{Host: "http://cluster.test", Transport: c}, 0)
+		source, err := apiclient.NewGiven(&rest.Config{Host: "http://cluster.test", Transport: c}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

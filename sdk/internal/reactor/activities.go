@@ -111,8 +111,13 @@ func (o *operator) try(ctx context.Context, a *activity, logger *slog.Logger) {
 	}
 	logOutcome(ctx, logger, line, err)
 	ended := o.now()
-	if !exceeded {
+	if exceeded {
+		o.metersOf().givenUp(a.Handler)
+	} else {
 		o.metersOf().attempted(a.Handler, ended.Sub(began), out, err)
+	}
+	if a.Family == handler.Login && !out.Final {
+		o.reach.lose("cannot log in: " + err.Error())
 	}
 	o.reporter.ran(a.Handler, ended, ended.Sub(began), out.Final, out.Err)
 	a.retries++

@@ -50,6 +50,7 @@ func (a *attempt) prepare(ctx context.Context) (refusal *outcome.Outcome) {
 	c.logger.Debug(h.String() + " is invoked.")
 	if out, line, exceeded := outcome.Precheck(a.limits, a.retries, a.began.Sub(a.started), h.String()); exceeded {
 		c.logOutcome(ctx, line, nil)
+		c.meters.givenUp(h)
 		a.report().attempted(h, a.began, 0, out)
 		return &out
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
@@ -76,6 +77,9 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			stop()
+			if errors.Is(err, syscall.EADDRINUSE) {
+				err = fmt.Errorf("%w: choose another port", err)
+			}
 			return nil, fmt.Errorf("serving http://%s: %w", address, err)
 		}
 		server := &http.Server{

@@ -2,15 +2,11 @@ package reactor
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
-	"net"
 	"reflect"
 	"sync"
-	"sync/atomic"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
@@ -33,8 +29,6 @@ type ensemble struct {
 
 	indexers map[dimension]*indexer // of the streams of indexed resources, in pauses too
 	cohort   *cohort                // of the newest streams
-
-	lost atomic.Bool // the cluster does not answer
 }
 
 // dimension is one resource in one namespace, or in the cluster.
@@ -215,7 +209,6 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 		watching.Run(ctx, watching.Options{
 			Client: o.client, Resource: res, Namespace: d.namespace,
 			Handle: func(event watching.Event) {
-				e.found()
 				o.meters.event(d.resource, event)
 				first.note(queueing.KeyOf(d.resource, event.Object))
 				s.handle(o.queue, d, event)
@@ -263,7 +256,6 @@ func (l *firstListing) end() (map[queueing.Key]bool, bool) {
 
 // listed notes that all objects of a stream are known.
 func (e *ensemble) listed(d dimension, s *stream) {
-	e.found()
 	e.operator.reporter.listed(d.String())
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,13 +266,6 @@ func (e *ensemble) listed(d dimension, s *stream) {
 	e.pending--
 	e.indexed(s)
 	e.checkReady()
-}
-
-// found notes that the cluster answers.
-func (e *ensemble) found() {
-	if e.lost.Load() && e.lost.Swap(false) {
-		e.operator.reporter.operator(func(op *inspect.Operator) { op.Lost = "" })
-	}
 }
 
 // checkReady calls the ready function once, when all objects of all streams are known.
@@ -310,12 +295,12 @@ func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restar
 		if r.Attempt < 2 {
 			break // most interruptions are over at the next attempt
 		}
-		lost := string(r.Reason)
-		if r.Err != nil {
-			lost = innermost(r.Err)
+		switch {
+		case r.Err == nil:
+			e.operator.reach.lose(string(r.Reason))
+		case isLoss(r.Err):
+			e.operator.reach.lose(innermost(r.Err))
 		}
-		e.lost.Store(true)
-		e.operator.reporter.operator(func(op *inspect.Operator) { op.Lost = lost })
 	}
 	message := "The watch-stream for " + d.String() + " is interrupted."
 	if e.blocks(d) {
@@ -323,18 +308,6 @@ func (e *ensemble) restarted(logger *slog.Logger, d dimension, r watching.Restar
 	}
 	logger.Warn(message,
 		"reason", string(r.Reason), "error", r.Err, "again in", r.Delay.String())
-}
-
-// innermost says in few words why the cluster does not answer.
-func innermost(err error) string {
-	var network *net.OpError
-	if errors.As(err, &network) && network.Addr != nil {
-		return network.Addr.String() + ": " + innermost(network.Err)
-	}
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		err = inner
-	}
-	return err.Error()
 }
 
 // whenReady sets what to call when all objects of all streams are known.

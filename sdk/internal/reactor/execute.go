@@ -60,6 +60,7 @@ func (c *cycle) attempt(ctx context.Context, h *handler.Handler, state progress.
 	c.logger.Debug(h.String() + " is invoked.")
 	if out, line, exceeded := outcome.Precheck(limits, retries, began.Sub(started), h.String()); exceeded {
 		c.logOutcome(ctx, line, nil)
+		c.meters.givenUp(h)
 		c.report.attempted(h, began, 0, out)
 		return out, nil
 	}

@@ -36,6 +36,7 @@ func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memory *memo
 	}
 	logger.Debug(h.String() + " is invoked.")
 	if out, line, exceeded := outcome.Precheck(limits, retries, began.Sub(started), h.String()); exceeded {
+		x.meters.givenUp(h)
 		x.reporter.ran(h, began, 0, out.Final, out.Err)
 		logger.Log(x.ctx, line.Level, line.Message)
 		return attemptResult{out, began, began, retries, started}, true

@@ -78,12 +78,12 @@ func (o *operator) enter(ctx context.Context) (*apiclient.Session, error) {
 		o.source = o.logins
 		return o.logins.Current(ctx)
 	}
-	session, err := apiclient.NewSession(o.config.REST, o.settings.ConnectTimeout)
+	given, err := apiclient.NewGiven(o.config.REST, o.settings.ConnectTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("the configuration of the cluster: %w", err)
 	}
-	o.given, o.source = session, apiclient.Fixed(session)
-	return session, nil
+	o.given, o.source = given, given
+	return given.Current(ctx)
 }
 
 // disconnect closes the connections that nobody uses any more.

@@ -71,7 +71,7 @@ func (m *meters) attempted(h *handler.Handler, took time.Duration, out outcome.O
 	if m == nil {
 		return
 	}
-	a := meter.Attempt{Handler: m.label(h), Kind: string(h.Family), Outcome: meter.Succeeded, Took: took}
+	a := meter.Attempt{Handler: m.label(h), Outcome: meter.Succeeded, Called: true, Took: took}
 	switch {
 	case !out.Final && isUnfinished(err):
 		a.Outcome = meter.Unfinished
@@ -85,21 +85,29 @@ func (m *meters) attempted(h *handler.Handler, took time.Duration, out outcome.O
 	m.meter.Attempt(a)
 }
 
+// givenUp counts a handler whose limits have ended before another call.
+func (m *meters) givenUp(h *handler.Handler) {
+	if m != nil {
+		m.meter.Attempt(meter.Attempt{Handler: m.label(h), Outcome: meter.Failed})
+	}
+}
+
 func isUnfinished(err error) bool {
 	var children *outcome.ChildrenRetry
 	return errors.As(err, &children)
 }
 
-// label is the id of a handler that is registered. Sub-handlers are made while the operator
-// runs, possibly one for each item of each object: they are counted as their parents.
-func (m *meters) label(h *handler.Handler) string {
+// label is a handler that is registered. Sub-handlers are made while the operator runs,
+// possibly one for each item of each object: they are counted by their parents.
+func (m *meters) label(h *handler.Handler) meter.Handler {
+	label := meter.Handler{Kind: string(h.Family)}
 	if h.Family != handler.Sub {
-		return h.ID
+		label.ID = h.ID
+		return label
 	}
-	label := ""
 	for _, known := range m.handlers {
-		if strings.HasPrefix(h.ID, known.ID+"/") && len(known.ID) > len(label) {
-			label = known.ID
+		if strings.HasPrefix(h.ID, known.ID+"/") && len(known.ID) > len(label.ID) {
+			label.ID = known.ID
 		}
 	}
 	return label
@@ -123,12 +131,8 @@ func (m *meters) loggedIn(err error) {
 	}
 }
 
-// requests returns what counts each request to the cluster; nil if nobody wants to know.
-func (m *meters) requests() func(apiclient.Call) {
-	if m == nil {
-		return nil
-	}
-	return func(call apiclient.Call) { m.meter.Request(call.Verb, call.Status, call.Duration) }
+func (m *meters) request(call apiclient.Call) {
+	m.meter.Request(call.Verb, call.Status, call.Duration)
 }
 
 // begin shows the meter what there is, until the returned function is called.
@@ -136,7 +140,11 @@ func (m *meters) begin(look func() meter.State) (end func()) {
 	if m == nil {
 		return func() {}
 	}
-	return m.meter.Begin(look)
+	handlers := make([]meter.Handler, len(m.handlers))
+	for i, h := range m.handlers {
+		handlers[i] = m.label(h)
+	}
+	return m.meter.Begin(handlers, look)
 }
 
 // metersOf are for the operator's own handlers, some of which come before the settings are

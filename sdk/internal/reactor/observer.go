@@ -49,7 +49,8 @@ func (o *operator) observe(ctx context.Context) error {
 		ob.patterns = append(ob.patterns, nspattern.Parse(p))
 	}
 	o.logger.Debug("Looking for the resources of the cluster.", "server", o.address)
-	found, err := o.client.Discover(ctx)
+	insisting := o.client.Telling(o.reach.insist(o.logger, "The resources of the cluster cannot be looked for: it is tried again."))
+	found, err := insisting.Discover(ctx)
 	if err != nil {
 		err = fmt.Errorf("looking for the resources of the cluster: %w", err)
 		if o.logins == nil && apierrors.IsUnauthorized(err) {

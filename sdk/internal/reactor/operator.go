@@ -48,11 +48,12 @@ type operator struct {
 	valid    atomic.Pointer[Settings] // the same, for those who may come before that
 	logins   *Logins                  // nil if the credentials are given
 	source   apiclient.Source
-	given    *apiclient.Session // with the credentials that are given; nil if there are logins
-	address  string             // of the cluster
+	given    *apiclient.Given // the credentials that are given; nil if there are logins
+	address  string           // of the cluster
 	client   *apiclient.Client
 	logger   *slog.Logger
 	reporter *reporter
+	reach    reach
 	meters   *meters
 	memories memories
 	indices  *indexing.Indices
@@ -98,6 +99,7 @@ func Run(ctx context.Context, config Config) error {
 	hub := o.newHub(func(in inspect.Intent) inspect.Reply { return o.intent(ctx, func() { stop(nil) }, in) })
 	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
 	o.reporter = newReporter(hub, config.Registry, indices)
+	o.reach.reporter = o.reporter
 	o.reporter.operator(func(op *inspect.Operator) {
 		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.now()
 		op.State, op.Namespaces = inspect.OperatorStarting, config.Namespaces

@@ -10,24 +10,28 @@ import (
 
 // requests returns what is told of each request to the cluster; nil if nobody wants to know.
 func (o *operator) requests() func(apiclient.Call) {
-	logs, counts := o.traffic(), o.meters.requests()
-	switch {
-	case logs == nil:
-		return counts
-	case counts == nil:
-		return logs
+	var all []func(apiclient.Call)
+	if o.reporter != nil {
+		all = append(all, o.reach.note)
+	}
+	if o.config.Traffic {
+		all = append(all, o.logTraffic())
+	}
+	if o.meters != nil {
+		all = append(all, o.meters.request)
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	return func(call apiclient.Call) {
-		logs(call)
-		counts(call)
+		for _, tell := range all {
+			tell(call)
+		}
 	}
 }
 
-// traffic returns what logs each request to the cluster; nil if nobody wants to know.
-func (o *operator) traffic() func(apiclient.Call) {
-	if !o.config.Traffic {
-		return nil
-	}
+// logTraffic returns what logs each request to the cluster.
+func (o *operator) logTraffic() func(apiclient.Call) {
 	logger := o.logger.With(logging.NameKey, "kopf.clients")
 	return func(call apiclient.Call) {
 		took := call.Duration.Round(10 * time.Microsecond)

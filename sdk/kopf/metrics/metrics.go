@@ -38,7 +38,7 @@ type look struct{ at func() meter.State }
 
 // New returns metrics that the program serves by itself, as the handler that they are.
 func New() *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		events: counter{
 			name: "kopf_events_total", labels: []string{"resource", "type"},
 			help: "Events of objects that watches have delivered.",
@@ -49,7 +49,7 @@ func New() *Metrics {
 		},
 		attempts: counter{
 			name: "kopf_handler_attempts_total", labels: []string{"handler", "kind", "outcome"},
-			help: "Calls of handlers by what they came to.",
+			help: "Calls of handlers by what they came to, and those that were given up without one.",
 		},
 		durations: histogram{
 			name: "kopf_handler_duration_seconds", labels: []string{"handler", "kind"},
@@ -77,7 +77,23 @@ func New() *Metrics {
 		},
 		looks: map[*look]struct{}{},
 	}
+	// What is not there yet has no rate when it comes: what can be known beforehand begins at 0.
+	for _, result := range []string{seen, timedOut} {
+		m.waits.values.of([]string{result})
+	}
+	for _, result := range []string{succeeded, failed} {
+		m.logins.values.of([]string{result})
+	}
+	return m
 }
+
+// The results of waits and logins.
+const (
+	seen      = "seen"
+	timedOut  = "timeout"
+	succeeded = "succeeded"
+	failed    = "failed"
+)
 
 // At returns metrics that the operator serves itself, while it runs, at a URL such as
 // "http://0.0.0.0:8080/metrics". It may have the address of the liveness endpoint, with
@@ -102,15 +118,17 @@ func (m *Metrics) Cause(resource, reason string) { m.causes.inc(resource, reason
 
 // Attempt is called by the operator.
 func (m *Metrics) Attempt(a meter.Attempt) {
-	m.attempts.inc(a.Handler, a.Kind, string(a.Outcome))
-	m.durations.observe(a.Took, a.Handler, a.Kind)
+	m.attempts.inc(a.Handler.ID, a.Handler.Kind, string(a.Outcome))
+	if a.Called {
+		m.durations.observe(a.Took, a.Handler.ID, a.Handler.Kind)
+	}
 }
 
 // Wait is called by the operator.
-func (m *Metrics) Wait(seen bool, took time.Duration) {
-	result := "seen"
-	if !seen {
-		result = "timeout"
+func (m *Metrics) Wait(ok bool, took time.Duration) {
+	result := seen
+	if !ok {
+		result = timedOut
 	}
 	m.waits.observe(took, result)
 }
@@ -131,16 +149,21 @@ func (m *Metrics) Request(verb string, code int, took time.Duration) {
 func (m *Metrics) Restart(resource, reason string) { m.restarts.inc(resource, reason) }
 
 // Login is called by the operator.
-func (m *Metrics) Login(succeeded bool) {
-	result := "succeeded"
-	if !succeeded {
-		result = "failed"
+func (m *Metrics) Login(ok bool) {
+	result := succeeded
+	if !ok {
+		result = failed
 	}
 	m.logins.inc(result)
 }
 
 // Begin is called by the operator.
-func (m *Metrics) Begin(at func() meter.State) (end func()) {
+func (m *Metrics) Begin(handlers []meter.Handler, at func() meter.State) (end func()) {
+	for _, h := range handlers {
+		for _, outcome := range meter.Outcomes {
+			m.attempts.values.of([]string{h.ID, h.Kind, string(outcome)})
+		}
+	}
 	l := &look{at}
 	m.mu.Lock()
 	defer m.mu.Unlock()

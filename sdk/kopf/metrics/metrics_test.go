@@ -31,8 +31,9 @@ func TestTheTextIsThatOfPrometheus(t *testing.T) {
 	m.Event("pods.v1", "added")
 	m.Event("pods.v1", "modified")
 	m.Cause("pods.v1", "create")
-	m.Attempt(meter.Attempt{Handler: "create", Kind: "create", Outcome: meter.Retried, Took: 20 * time.Millisecond})
-	m.Attempt(meter.Attempt{Handler: "create", Kind: "create", Outcome: meter.Succeeded, Took: time.Hour})
+	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Retried, Took: 20 * time.Millisecond})
+	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Succeeded, Took: time.Hour})
+	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Outcome: meter.Failed})
 	m.Wait(true, time.Millisecond)
 	m.Wait(false, 5*time.Second)
 	m.Request("patch", 200, time.Millisecond)
@@ -40,7 +41,7 @@ func TestTheTextIsThatOfPrometheus(t *testing.T) {
 	m.Restart("pods.v1", "a \"strange\"\\\n reason")
 	m.Login(true)
 	m.Login(false)
-	defer m.Begin(func() meter.State {
+	defer m.Begin([]meter.Handler{{ID: "tick", Kind: "timer"}}, func() meter.State {
 		return meter.State{Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1}
 	})()
 	want, err := os.ReadFile("testdata/metrics.txt")
@@ -54,8 +55,8 @@ func TestTheTextIsThatOfPrometheus(t *testing.T) {
 
 func TestWhatAnOperatorHasDoneIsCountedAfterItsEnd(t *testing.T) {
 	m := New()
-	end := m.Begin(func() meter.State { return meter.State{Objects: 1, Posted: 2} })
-	defer m.Begin(func() meter.State { return meter.State{Objects: 10, Posted: 20} })()
+	end := m.Begin(nil, func() meter.State { return meter.State{Objects: 1, Posted: 2} })
+	defer m.Begin(nil, func() meter.State { return meter.State{Objects: 10, Posted: 20} })()
 	for _, want := range []string{"kopf_objects 11\n", `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
@@ -75,7 +76,7 @@ func TestNothingIsLostWhenManyCountAtOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 1000 {
-				m.Attempt(meter.Attempt{Handler: "h", Kind: "timer", Outcome: meter.Succeeded, Took: time.Second})
+				m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "h", Kind: "timer"}, Called: true, Outcome: meter.Succeeded, Took: time.Second})
 			}
 		})
 	}
@@ -111,6 +112,6 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 func BenchmarkAttempt(b *testing.B) {
 	m := New()
 	for b.Loop() {
-		m.Attempt(meter.Attempt{Handler: "create", Kind: "create", Outcome: meter.Succeeded, Took: time.Millisecond})
+		m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Succeeded, Took: time.Millisecond})
 	}
 }
