@@ -61,7 +61,7 @@ func New() *Metrics {
 		},
 		requests: counter{
 			name: "kopf_api_requests_total", labels: []string{"verb", "code"},
-			help: "Requests to the cluster, repetitions included. The code is empty if there was no answer.",
+			help: "Requests to the cluster, repetitions included. The code is \"error\" if there was no answer.",
 		},
 		latencies: histogram{
 			name: "kopf_api_request_duration_seconds", labels: []string{"verb"},
@@ -86,6 +86,9 @@ func New() *Metrics {
 	}
 	return m
 }
+
+// noAnswer is the code of requests without an answer.
+const noAnswer = "error"
 
 // The results of waits and logins.
 const (
@@ -135,7 +138,7 @@ func (m *Metrics) Wait(ok bool, took time.Duration) {
 
 // Request is called by the operator.
 func (m *Metrics) Request(verb string, code int, took time.Duration) {
-	text := ""
+	text := noAnswer
 	if code != 0 {
 		text = strconv.Itoa(code)
 	}
