@@ -84,7 +84,10 @@ func (r *rotation) token() map[string]string {
 }
 
 func (r *rotation) certificate() map[string]string {
-	cert, key, _ := r.gate.Certificate(r.t)
+	cert, key, _, err := r.gate.Certificate()
+	if err != nil {
+		r.t.Error(err)
+	}
 	return map[string]string{"tls.crt": string(cert), "tls.key": string(key)}
 }
 

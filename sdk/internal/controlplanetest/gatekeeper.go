@@ -84,6 +84,7 @@ func NewGatekeeper(t testing.TB, life time.Duration) *Gatekeeper {
 		proxy.ServeHTTP(w, r)
 	}))
 	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)         // clients may mistrust it
 	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} //nolint:gosec // the newest version is the default
 	server.StartTLS()
 	t.Cleanup(func() {
@@ -141,10 +142,11 @@ func fingerprint(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (g *Gatekeeper) issue(key string) time.Time {
+// Accept makes a token, or the fingerprint of a certificate, good for a while.
+func (g *Gatekeeper) Accept(key string) (until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	until := time.Now().Add(g.life)
+	until = time.Now().Add(g.life)
 	g.until[key] = until
 	return until
 }
@@ -152,32 +154,31 @@ func (g *Gatekeeper) issue(key string) time.Time {
 // Token makes a token, and tells until when it is good.
 func (g *Gatekeeper) Token() (token string, until time.Time) {
 	token = rand.Text()
-	return token, g.issue(token)
+	return token, g.Accept(token)
 }
 
 // Certificate makes a certificate with its key in PEM, and tells until when it is good.
-func (g *Gatekeeper) Certificate(t testing.TB) (cert, key []byte, until time.Time) {
-	t.Helper()
+func (g *Gatekeeper) Certificate() (cert, key []byte, until time.Time, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, until, err
 	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, until, err
 	}
 	template := &x509.Certificate{SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, until, err
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, until, err
 	}
 	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	key = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
-	return cert, key, g.issue(fingerprint(der))
+	return cert, key, g.Accept(fingerprint(der)), nil
 }
 
 // Config is the way to the gate, without credentials.

@@ -1,0 +1,120 @@
+package kopf
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+)
+
+// podVar has the folder with the files of a service account, in the process that plays a pod.
+const podVar = "KOPF_TEST_POD"
+
+// mountedAt is where pods have these files.
+const mountedAt = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+func TestAPodLogsInWithItsServiceAccount(t *testing.T) {
+	config := controlplanetest.Config(t)
+	client := controlplanetest.Client(t, apiclient.Options{})
+	ns := controlplanetest.Namespace(t, client)
+	accounts := &resource.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
+	controlplanetest.Create(t, client, accounts, ns, map[string]any{"metadata": map[string]any{"name": "robot"}})
+	answer, err := client.Do(t.Context(), apiclient.Request{
+		Method: http.MethodPost, ContentType: "application/json",
+		Path: "/api/v1/namespaces/" + ns + "/serviceaccounts/robot/token",
+		Body: []byte(`{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var request struct{ Status struct{ Token string } }
+	if err := json.Unmarshal(answer, &request); err != nil {
+		t.Fatal(err)
+	}
+	ca := config.CAData
+	if len(ca) == 0 {
+		if ca, err = os.ReadFile(config.CAFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := t.TempDir()
+	for name, text := range map[string]string{"token": request.Status.Token, "ca.crt": string(ca), "namespace": ns + "\n"} {
+		if err := os.WriteFile(filepath.Join(files, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInsideOfAPod$", "-test.v")
+	pod.Env = append(os.Environ(), podVar+"="+files, "KUBERNETES_SERVICE_HOST="+server.Hostname(), "KUBERNETES_SERVICE_PORT="+server.Port())
+	// Files of its own at that place need nobody's permission but the kernel's.
+	pod.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := pod.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		t.Skipf("this machine does not let a process have mounts of its own: %v", err)
+	}
+	for _, want := range []string{"user: system:serviceaccount:" + ns + ":robot", "namespace: " + ns} {
+		if err != nil || !strings.Contains(string(out), want+"\n") {
+			t.Errorf("%q is not in (%v)\n%s", want, err, out)
+		}
+	}
+}
+
+// TestInsideOfAPod is run by the test above, in a process that sees the files where pods have
+// them.
+func TestInsideOfAPod(t *testing.T) {
+	files := os.Getenv(podVar)
+	if files == "" {
+		t.Skip("this is no pod")
+	}
+	// The folder above may not exist, or not be ours.
+	if err := syscall.Mount("tmpfs", "/var/run", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(mountedAt, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount(files, mountedAt, "", syscall.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	info, err := loginAnyhow(t.Context(), nil)
+	if err != nil || info == nil {
+		t.Fatal(info, err)
+	}
+	var user string
+	controlplanetest.Eventually(t, "the roles of a new cluster", func() (err error) {
+		user, _, err = whoami(t, info.Config)
+		return err
+	})
+	t.Logf("who am I?\nuser: %s\nnamespace: %s\n", user, info.DefaultNamespace)
+	if info.Priority != serviceAccountPriority || info.Config.BearerTokenFile != mountedAt+"/token" {
+		t.Errorf("%+v", info)
+	}
+}
+
+func TestAPodWithoutItsFilesIsTold(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "localhost")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "1")
+	if _, err := os.Stat(mountedAt); err == nil {
+		t.Skip("this is a pod that has them")
+	}
+	_, err := LoginWithServiceAccount(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "the service account of this pod: open "+mountedAt) {
+		t.Error(err)
+	}
+}
