@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -102,6 +104,65 @@ func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
 	}
 	if requests.Load() != 0 || cleanups.Load() != 0 {
 		t.Errorf("%d requests, %d cleanups", requests.Load(), cleanups.Load())
+	}
+}
+
+func TestNothingIsAskedOfTheClusterUntilTheStartIsDone(t *testing.T) {
+	w := newWorld(t)
+	var requests, atTheEnd atomic.Int32
+	proceed := make(chan struct{})
+	op := w.run(func(r *kopf.Registry) {
+		kopf.OnStartup(r, func(context.Context, *kopf.Activity) error {
+			<-proceed
+			return nil
+		}, kopf.ID("slow"))
+		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
+			if a.Retry == 0 {
+				return kopf.Temporaryf(10*time.Millisecond, "not yet")
+			}
+			atTheEnd.Store(requests.Load())
+			return nil
+		}, kopf.ID("retried"))
+		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+	}, setup{unready: true, wrap: func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			requests.Add(1)
+			return next.RoundTrip(req)
+		})
+	}})
+	op.journal.wait(t, "Activity 'slow' is invoked.", 1)
+	close(proceed)
+	op.journal.wait(t, "the operator is ready", 1)
+	if atTheEnd.Load() != 0 || requests.Load() == 0 {
+		t.Errorf("%d requests before the end of the start, %d after it", atTheEnd.Load(), requests.Load())
+	}
+}
+
+func TestAFailureOfTheCleanupIsTheOperatorsError(t *testing.T) {
+	broken := errors.New("the disk is full")
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for name, address := range map[string]string{"after all went well": "127.0.0.1:0", "after another failure": busy.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			registry := &kopf.Registry{}
+			kopf.OnEvent(registry, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+			kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { return broken }, kopf.ID("cleanup"), kopf.ErrorsPermanent)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			op := kopf.Operator{Registry: registry, Config: ctl.Config(t), OnReady: cancel, Logger: slog.New(slog.DiscardHandler)}
+			op.Settings.Process.Liveness = "http://" + address + "/healthz"
+			err := op.Run(ctx)
+			if err == nil || !errors.Is(err, broken) || !strings.Contains(err.Error(), `the cleanup handler "cleanup" has failed: the disk is full`) {
+				t.Fatal(err)
+			}
+			// Nobody has to guess what else was wrong.
+			if inUse := strings.Contains(err.Error(), "choose another port"); inUse != (address == busy.Addr().String()) {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -202,6 +202,28 @@ func TestCleaningUpTakesTheTimeItNeeds(t *testing.T) {
 	})
 }
 
+func TestTheTimeOfACleanupIsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := handlerOf(handler.Cleanup, "hangs", func(ctx context.Context, _ int) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		hangs.Timeout = new(5 * time.Second)
+		done := false
+		registry := &handler.Registry{}
+		registry.Add(hangs)
+		registry.Add(handlerOf(handler.Cleanup, "other", func(context.Context, int) (any, error) { done = true; return nil, nil }))
+		began := time.Now()
+		o, _ := fresh(registry)
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		o.background = stopped // all else has stopped
+		if err := o.cleanup(); !errors.Is(err, outcome.ErrTimeout) || time.Since(began) != 5*time.Second || !done {
+			t.Error(err, time.Since(began), done)
+		}
+	})
+}
+
 func TestWhatIsRecordedBeforeTheLoginIsPostedLater(t *testing.T) {
 	e := &early{}
 	rec := &Recorder{early: e, level: slog.LevelDebug, now: time.Now}

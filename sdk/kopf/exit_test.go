@@ -1,0 +1,59 @@
+package kopf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+func TestWhatAProgramEndsWith(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		klog.ClearLogger()
+		rest.SetDefaultWarningHandler(rest.WarningLogger{})
+	})
+	broken := errors.New("no database")
+	tests := map[string]struct {
+		args     []string
+		register func(*Registry)
+		code     int
+		says     string
+	}{
+		"a start that fails": {
+			[]string{"-A"}, func(r *Registry) {
+				OnStartup(r, func(context.Context, *Activity) error { return broken }, ID("connect"), ErrorsPermanent)
+			}, 1, `op: the operator does not start: the startup handler "connect" has failed: no database` + "\n",
+		},
+		"a cleanup that fails, after a login that has": {
+			[]string{"-A", "--kubeconfig=/does/not/exist"}, func(r *Registry) {
+				OnCleanup(r, func(context.Context, *Activity) error { return broken }, ID("c"), ErrorsPermanent)
+			}, 1, `the cleanup handler "c" has failed: no database` + "\n",
+		},
+		"a login that fails": {
+			[]string{"-A", "--kubeconfig=/does/not/exist"}, func(*Registry) {}, 1, "cannot log in to the cluster",
+		},
+		"an endpoint that makes no sense": {
+			[]string{"--liveness=https://0.0.0.0:8080/healthz"}, func(*Registry) { t.Error("it has begun") }, 2,
+			"op: --liveness: want an endpoint such as http://0.0.0.0:8080/healthz: got https://0.0.0.0:8080/healthz\n",
+		},
+		"an endpoint of a port that is none": {
+			[]string{"--liveness=http://:port/"}, func(*Registry) { t.Error("it has begun") }, 2, "invalid port",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(append([]string{"/bin/op", "--log-format=none"}, tt.args...), strings.NewReader(""), &out, &errs, tt.register)
+			if code != tt.code || !strings.Contains(errs.String(), tt.says) {
+				t.Errorf("%d: %s", code, errs.String())
+			}
+		})
+	}
+}
