@@ -189,30 +189,35 @@ func (l *load) update() {
 	l.updated++
 }
 
-// settle waits until everything is handled, and checks that it was handled once.
+// settle deletes what is left, and checks that everything was handled once.
 func (l *load) settle() {
 	l.t.Helper()
 	for l.updated < len(l.names) {
 		l.update()
 	}
 	for _, name := range l.names {
-		deletions := 0
 		if l.deleted[name] {
-			l.untilGone(name)
-			deletions = 1
-		} else if o := l.untilHandled(name); o.Get("status.field") != "changed" {
+			continue
+		}
+		if o := l.untilHandled(name); o.Get("status.field") != "changed" {
 			l.t.Errorf("the status of %s is %v", name, o.Get("status"))
 		}
-		l.mu.Lock()
-		for what, want := range map[string]int{"created": 1, "updated": 1, "deleted": deletions} {
-			if got := l.calls[what+" "+name]; got != want {
-				l.t.Errorf("%s: the handler of what is %s was called %d times instead of %d", name, what, got, want)
-			}
-		}
-		l.mu.Unlock()
+		l.delete(name)
+	}
+	for _, name := range l.names {
+		l.untilGone(name)
 	}
 	missed := func() []string { return l.operator.lacks(&l.witness) }
 	eventually(l.t, "all versions are seen", func() bool { return len(missed()) == 0 }, func() any { return missed() })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range l.names {
+		for _, what := range []string{"created", "updated", "deleted"} {
+			if n := l.calls[what+" "+name]; n != 1 {
+				l.t.Errorf("%s: the handler of what is %s was called %d times", name, what, n)
+			}
+		}
+	}
 	if n := l.failed.Load(); n > 0 {
 		l.t.Errorf("%d requests of the handlers' own client have failed", n)
 	}
