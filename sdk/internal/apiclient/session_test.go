@@ -155,7 +155,8 @@ func TestProxiesTellConfigurationsApart(t *testing.T) {
 		return key
 	}
 	direct, _ := Identify(&rest.Config{Host: "https://x", BearerToken: "a"})
-	if through("http://p") == "" || through("http://p") != through("http://p") || through("http://p") == through("http://q") || through("http://p") == direct {
-		t.Error(through("http://p"), through("http://q"), direct)
+	one, same, other := through("http://p"), through("http://p"), through("http://q")
+	if one == "" || one != same || one == other || one == direct {
+		t.Error(one, same, other, direct)
 	}
 }

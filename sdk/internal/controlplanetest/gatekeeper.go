@@ -23,8 +23,9 @@ import (
 	"testing"
 	"time"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 )
 
 // Gatekeeper stands before the control plane, and lets those in who have a token or a
@@ -48,7 +49,7 @@ type Gatekeeper struct {
 func NewGatekeeper(t testing.TB, life time.Duration) *Gatekeeper {
 	t.Helper()
 	config := Config(t)
-	behind, err := rest.TransportFor(config)
+	behind, err := apiclient.NewSession(config, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func NewGatekeeper(t testing.TB, life time.Duration) *Gatekeeper {
 	server.StartTLS()
 	t.Cleanup(func() {
 		server.Close()
-		utilnet.CloseIdleConnectionsFor(behind)
+		behind.Close()
 	})
 	g.address = server.URL
 	g.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

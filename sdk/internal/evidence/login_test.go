@@ -100,6 +100,7 @@ type load struct {
 
 	own    ownClient
 	failed atomic.Int32 // requests of the handlers' own client
+	linger func()       // of handlers, before they return; optional
 }
 
 // ownClient is a handler's own client, made as a user would make it: once, at the start.
@@ -150,6 +151,9 @@ func (l *load) register(r *kopf.Registry) {
 			l.failed.Add(1)
 		}
 		c.Result = tree{"code": resp.StatusCode}
+		if l.linger != nil {
+			l.linger()
+		}
 		return nil
 	}, kopf.ID("create"))
 	kopf.OnUpdate(r, kexes, func(_ context.Context, c *change) error {
@@ -224,10 +228,16 @@ func (l *load) settle() {
 }
 
 func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
-	const life, pace = 3 * time.Second, 150 * time.Millisecond
+	const life = 3 * time.Second
 	l := newLoad(t)
 	gate := ctl.NewGatekeeper(t, life)
-	var logins, quiet atomic.Int64 // the latter is a time when there is to be no load
+	var logins, quiet, busy atomic.Int64 // the latter two are when there is to be no load, and much
+	near := func(nano *atomic.Int64) bool { return time.Until(time.Unix(0, nano.Load())).Abs() < life/6 }
+	l.linger = func() {
+		if near(&busy) {
+			time.Sleep(time.Until(time.Unix(0, busy.Load())) + 10*time.Millisecond)
+		}
+	}
 	op := l.run(func(r *kopf.Registry) {
 		kopf.OnLogin(r, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			info := &kopf.ConnectionInfo{Config: gate.Config()}
@@ -238,17 +248,25 @@ func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
 				info.Expiration = until.Add(-life / 10)
 			case 1: // a 401 tells, as an answer to a stream
 				quiet.Store(until.UnixNano())
-			case 3: // or to whatever comes first
+			case 3: // or as an answer to a patch
+				busy.Store(until.UnixNano())
 			}
 			return info, nil
 		}, kopf.ID("login"))
 		l.register(r)
 	}, setup{loggingIn: true})
 
-	for end := time.Now().Add(endurance()); time.Now().Before(end); time.Sleep(pace) {
-		if away := time.Until(time.Unix(0, quiet.Load())); away > life/6 || away < -life/6 {
+	for end := time.Now().Add(endurance()); time.Now().Before(end); {
+		pace := 300 * time.Millisecond
+		switch {
+		case near(&quiet):
+		case near(&busy):
+			pace = 50 * time.Millisecond
+			fallthrough
+		default:
 			l.burst()
 		}
+		time.Sleep(pace)
 	}
 	l.settle()
 
