@@ -19,8 +19,12 @@ type usage struct {
 	closed bool
 }
 
-// closing is how long a connection is still in use after its last stream was cancelled.
-const closing = 100 * time.Millisecond
+// A connection is still in use for a moment after its last stream was cancelled: it is
+// looked after for a while.
+const (
+	firstLook = 50 * time.Millisecond
+	lastLook  = 2 * time.Second
+)
 
 // RoundTrip implements [http.RoundTripper].
 func (u *usage) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -45,7 +49,7 @@ func (u *usage) leave() {
 	last := u.closed && u.users == 0
 	u.mu.Unlock()
 	if last {
-		u.closeIdle()
+		u.closeIdle(firstLook)
 	}
 }
 
@@ -53,13 +57,15 @@ func (u *usage) close() {
 	u.mu.Lock()
 	u.closed = true
 	u.mu.Unlock()
-	u.closeIdle()
+	u.closeIdle(firstLook)
 }
 
-// closeIdle closes the connections that nobody uses at the moment, or a moment later.
-func (u *usage) closeIdle() {
+// closeIdle closes the connections that nobody uses at the moment, or some moments later.
+func (u *usage) closeIdle(again time.Duration) {
 	utilnet.CloseIdleConnectionsFor(u.next)
-	time.AfterFunc(closing, func() { utilnet.CloseIdleConnectionsFor(u.next) })
+	if again <= lastLook {
+		time.AfterFunc(again, func() { u.closeIdle(2 * again) })
+	}
 }
 
 // usedBody is the body of a response that somebody reads.
