@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -171,6 +172,7 @@ func TestNothingIsLostWhileCredentialsAreReplaced(t *testing.T) {
 			c.CertFile, c.KeyFile = r.path("tls.crt"), r.path("tls.key")
 		})},
 	}
+	t.Cleanup(func() { untilForgotten(t) })
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,6 +199,21 @@ func TestNothingIsLostWhileCredentialsAreReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// untilForgotten waits until nobody watches the files of certificates any more: client-go
+// does so for as long as their connections can be used.
+func untilForgotten(t *testing.T) {
+	t.Helper()
+	controlplanetest.Eventually(t, "no files are watched", func() error {
+		runtime.GC()
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		if n := strings.Count(string(stacks), "dynamicClientCert).run("); n > 0 {
+			return fmt.Errorf("%d goroutines are left", n)
+		}
+		return nil
+	})
 }
 
 // handleWhile runs an operator, makes objects for a while, and checks that each was handled

@@ -23,7 +23,7 @@ type usage struct {
 // looked after for a while.
 const (
 	firstLook = 50 * time.Millisecond
-	lastLook  = 2 * time.Second
+	lastLook  = time.Second
 )
 
 // RoundTrip implements [http.RoundTripper].
