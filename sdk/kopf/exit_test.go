@@ -39,13 +39,6 @@ func TestWhatAProgramEndsWith(t *testing.T) {
 		"a login that fails": {
 			[]string{"-A", "--kubeconfig=/does/not/exist"}, func(*Registry) {}, 1, "cannot log in to the cluster",
 		},
-		"an endpoint that makes no sense": {
-			[]string{"--liveness=https://0.0.0.0:8080/healthz"}, func(*Registry) { t.Error("it has begun") }, 2,
-			"op: --liveness: want an endpoint such as http://0.0.0.0:8080/healthz: got https://0.0.0.0:8080/healthz\n",
-		},
-		"an endpoint of a port that is none": {
-			[]string{"--liveness=http://:port/"}, func(*Registry) { t.Error("it has begun") }, 2, "invalid port",
-		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
