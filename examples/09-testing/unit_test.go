@@ -15,7 +15,7 @@ func TestANewExampleIsReady(t *testing.T) {
 	if err := create(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if phase := kopftest.Patched(t, c.Body, c.Patch).Get("status.phase"); phase != "Ready" {
+	if phase := kopftest.Patched(t, c.Patch).Get("status.phase"); phase != "Ready" {
 		t.Errorf("the phase is %v", phase)
 	}
 }

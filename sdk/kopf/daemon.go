@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // DaemonRun is the request of [Daemon]: one run of it. Its methods look at the object as
@@ -31,7 +33,7 @@ type DaemonRun[T any] struct {
 	Attempt
 	Result any // as in [Change]
 
-	task *background.Task
+	task bridge.Task // nil in a request that is made by hand, unless package kopftest drives it
 	send func(context.Context) error
 	last lastGood[T]
 }
@@ -118,6 +120,12 @@ func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 		return nil
 	}
 	return d.send(ctx)
+}
+
+// attach makes it the run of a task.
+func (d *DaemonRun[T]) attach(task bridge.Task, p *patch.Patch, send func(context.Context) error) {
+	d.task, d.send = task, send
+	d.Patch = &Patch{patch: p, live: func() *Object { return liveBody(task) }}
 }
 
 func (d *DaemonRun[T]) owner() *Object { return d.Body() }

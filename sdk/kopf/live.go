@@ -6,6 +6,7 @@ import (
 	"weak"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -18,10 +19,9 @@ func daemonRunOf[T any](call *handler.Call) (*DaemonRun[T], error) {
 		r, task := requestOf(call.Cause, call), call.Extra.(reactor.Task)
 		d = &DaemonRun[T]{
 			Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
-			Patch: &Patch{patch: call.Patch, live: func() *Object { return liveBody(task.Task) }}, Memo: r.Memo,
-			Logger: r.Logger, Recorder: r.Recorder, Param: r.Param,
-			Attempt: attemptOf(call), task: task.Task, send: task.Apply,
+			Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param, Attempt: attemptOf(call),
 		}
+		d.attach(task.Task, call.Patch, task.Apply)
 		if untyped[T]() {
 			return nil // everything fits
 		}
@@ -47,7 +47,7 @@ type lastGood[T any] struct {
 
 // of returns the newest version that decodes, and why there is a newer one that does not:
 // once for each version.
-func (l *lastGood[T]) of(task *background.Task) (*T, error) {
+func (l *lastGood[T]) of(task bridge.Task) (*T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if task == nil {
@@ -71,8 +71,8 @@ func (l *lastGood[T]) of(task *background.Task) (*T, error) {
 }
 
 // viewAs returns a version of the object as a T, the same one to all daemons of the object.
-func viewAs[T any](task *background.Task, version *wire.Object) (*T, error) {
-	return background.View(task, version, func(version *wire.Object) (view *T, err error) {
+func viewAs[T any](task bridge.Task, version *wire.Object) (*T, error) {
+	return background.View(task.Views(), version, func(version *wire.Object) (view *T, err error) {
 		// It has a tree of its own, which is forgotten with it.
 		body := &Object{wire: version.Detached(), aside: true}
 		if object, ok := any(body).(*T); ok {
@@ -87,7 +87,7 @@ func viewAs[T any](task *background.Task, version *wire.Object) (*T, error) {
 }
 
 // liveBody returns the newest version.
-func liveBody(task *background.Task) *Object {
+func liveBody(task bridge.Task) *Object {
 	body, _ := viewAs[Object](task, task.Live()) //nolint:errcheck // it is decoded later
 	return body
 }

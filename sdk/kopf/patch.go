@@ -3,7 +3,6 @@ package kopf
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
@@ -53,7 +52,8 @@ func (p *Patch) set(path string, value any) {
 	}
 }
 
-// MarshalJSON returns the changes so far as a merge patch: for tests and logs.
+// MarshalJSON returns the changes so far as a merge patch, for logs: those of [Transform]
+// are not in it, since they depend on what the object is when they are sent.
 func (p *Patch) MarshalJSON() ([]byte, error) {
 	if p == nil {
 		return []byte("{}"), nil
@@ -62,8 +62,8 @@ func (p *Patch) MarshalJSON() ([]byte, error) {
 }
 
 // Edit adds to a patch what f changes in a copy of the object. The copy has the
-// earlier changes of the patch; that of a daemon is of the object as it is now. Fields that T does not have are kept as they are;
-// a list is replaced as a whole.
+// earlier changes of the patch; that of a daemon is of the object as it is now. Fields
+// that T does not have are kept as they are; a list is replaced as a whole.
 //
 //	kopf.Edit(c.Patch, func(claim *Claim) { claim.Status.Phase = "Bound" })
 func Edit[T any](p *Patch, f func(*T)) {
@@ -78,16 +78,20 @@ func Edit[T any](p *Patch, f func(*T)) {
 	p.patch.Merge(changes)
 }
 
-func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
-	base := p.body
+// base is what the changes are made to.
+func (p *Patch) base() (map[string]any, error) {
 	if p.live != nil {
-		base = p.live()
+		return p.live().contents()
 	}
-	body, err := base.contents()
+	return p.body.contents()
+}
+
+func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
+	body, err := p.base()
 	if err != nil {
 		return nil, err
 	}
-	return changesBy(merged(body, p.patch.Tree()), f)
+	return changesBy(patch.Merged(body, p.patch.Tree()), f)
 }
 
 // changesBy returns the merge patch of what a function changes in an object.
@@ -114,7 +118,7 @@ func changesBy[T any](object map[string]any, f func(*T)) (map[string]any, error)
 	if !fromOK || !toOK {
 		return nil, fmt.Errorf("it does not encode as an object")
 	}
-	return between(from, to), nil
+	return patch.Between(from, to), nil
 }
 
 // Transform adds to a patch a change of the object as it is when the patch is sent, and
@@ -135,78 +139,7 @@ func Transform[T any](p *Patch, f func(*T)) {
 		if err != nil {
 			return fmt.Errorf("kopf.Transform of a %s: %w", reflect.TypeFor[T](), err)
 		}
-		apply(object, changes)
+		patch.Apply(object, changes)
 		return nil
 	})
-}
-
-// apply applies a merge patch (RFC 7386) to an object in place.
-func apply(object, merge map[string]any) {
-	for k, v := range merge {
-		inner, isMap := v.(map[string]any)
-		switch {
-		case v == nil:
-			delete(object, k)
-		case isMap:
-			within, ok := object[k].(map[string]any)
-			if !ok {
-				within = map[string]any{}
-				object[k] = within
-			}
-			apply(within, inner)
-		default:
-			object[k] = v
-		}
-	}
-}
-
-// merged returns an object with a merge patch applied (RFC 7386). It shares with the
-// object what the patch does not touch.
-func merged(object, merge map[string]any) map[string]any {
-	out := maps.Clone(object)
-	if out == nil {
-		out = make(map[string]any, len(merge))
-	}
-	for k, v := range merge {
-		switch v := v.(type) {
-		case nil:
-			delete(out, k)
-		case map[string]any:
-			inner, _ := out[k].(map[string]any)
-			out[k] = merged(inner, v)
-		default:
-			out[k] = v
-		}
-	}
-	return out
-}
-
-// between returns the merge patch that leads from one object to another.
-func between(from, to map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, old := range from {
-		now, ok := to[k]
-		if !ok || now == nil {
-			if old != nil {
-				out[k] = nil
-			}
-			continue
-		}
-		oldMap, oldOK := old.(map[string]any)
-		nowMap, nowOK := now.(map[string]any)
-		switch {
-		case oldOK && nowOK:
-			if inner := between(oldMap, nowMap); len(inner) > 0 {
-				out[k] = inner
-			}
-		case !reflect.DeepEqual(old, now):
-			out[k] = now
-		}
-	}
-	for k, now := range to {
-		if _, ok := from[k]; !ok && now != nil {
-			out[k] = now
-		}
-	}
-	return out
 }

@@ -15,12 +15,6 @@ import (
 )
 
 func init() {
-	bridge.Patch = func(p any) *patch.Patch {
-		if p := p.(*Patch); p != nil {
-			return p.patch
-		}
-		return nil
-	}
 	bridge.Progress = func(s any) progress.Storage { return engineProgress(s.(ProgressStorage)) }
 	bridge.DiffBase = func(s any) diffbase.Storage { return engineDiffBase(s.(DiffBaseStorage)) }
 }

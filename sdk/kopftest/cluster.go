@@ -138,13 +138,17 @@ func timeout(t testing.TB) time.Duration {
 // context is for one thing to be done or waited for. It ends early enough to tell before
 // the test binary itself runs out of time.
 func (c *Cluster) context() (context.Context, context.CancelFunc) {
-	deadline := time.Now().Add(c.timeout)
-	if t, ok := c.t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if end, ok := t.Deadline(); ok && end.Add(-2*time.Second).Before(deadline) {
-			deadline = end.Add(-2 * time.Second)
+	return context.WithDeadline(c.t.Context(), deadline(c.t, c.timeout))
+}
+
+func deadline(t testing.TB, timeout time.Duration) time.Time {
+	at := time.Now().Add(timeout)
+	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, ok := t.Deadline(); ok && end.Add(-2*time.Second).Before(at) {
+			at = end.Add(-2 * time.Second)
 		}
 	}
-	return context.WithDeadline(c.t.Context(), deadline)
+	return at
 }
 
 var (

@@ -1,7 +1,9 @@
 package kopftest
 
 import (
+	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -12,14 +14,14 @@ import (
 // not called. A handler that has failed for good fails the test at once.
 func (op *Operator) WaitHandled(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "it is handled", func(state *inspect.Object) verdict {
+	return op.waitState(o, "it is handled", func(state *inspect.Object, until time.Time) (verdict, string) {
 		switch state.State {
 		case inspect.StateSettled, inspect.StateIgnored:
-			return come
+			return come, ""
 		case inspect.StateFailed:
-			return hopeless
+			return hopeless, "a handler has failed for good"
 		default:
-			return notYet
+			return tooLate(state, until)
 		}
 	})
 }
@@ -28,14 +30,14 @@ func (op *Operator) WaitHandled(o *Object) inspect.Object {
 // at least one of the handlers has failed for good. Success fails the test at once.
 func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler has failed for good", func(state *inspect.Object) verdict {
+	return op.waitState(o, "a handler has failed for good", func(state *inspect.Object, until time.Time) (verdict, string) {
 		switch {
-		case state.State == inspect.StateSettled:
-			return hopeless
+		case state.State == inspect.StateSettled, state.State == inspect.StateIgnored:
+			return hopeless, "it is " + string(state.State)
 		case state.State == inspect.StateFailed && state.Cause != nil && !state.Cause.Done.IsZero():
-			return come
+			return come, ""
 		default:
-			return notYet // other handlers may go on
+			return tooLate(state, until) // other handlers may go on
 		}
 	})
 }
@@ -45,23 +47,39 @@ func (op *Operator) WaitFailed(o *Object) inspect.Object {
 // end of the handling fails the test at once.
 func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler is going to be retried", func(state *inspect.Object) verdict {
+	return op.waitState(o, "a handler is going to be retried", func(state *inspect.Object, _ time.Time) (verdict, string) {
 		phases := map[inspect.HandlerPhase]int{}
 		for _, h := range state.Handlers {
 			phases[h.State]++
 		}
 		switch {
 		case phases[inspect.PhaseRunning]+phases[inspect.PhaseNext] > 0 || state.Waiting != nil:
-			return notYet
+			return notYet, ""
 		case phases[inspect.PhaseRetrying] > 0:
-			return come
-		case state.State == inspect.StateSettled || state.State == inspect.StateFailed:
-			return hopeless
+			return come, ""
+		case state.State == inspect.StateSettled, state.State == inspect.StateFailed, state.State == inspect.StateIgnored:
+			return hopeless, "it is " + string(state.State)
 		default:
-			return notYet
+			return notYet, ""
 		}
 	})
 }
+
+// tooLate tells of handlers whose next attempts are not going to be made while the test
+// waits: nobody needs to wait for that.
+func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
+	for _, h := range state.Handlers {
+		if h.State != inspect.PhaseRetrying || !h.Next.After(until) || accompanies(h) {
+			continue
+		}
+		return hopeless, fmt.Sprintf("the next attempt of %s is later than the test waits; "+
+			"after an error that names no delay, that is as Settings.Execution.DefaultBackoff says", h.ID)
+	}
+	return notYet, ""
+}
+
+// accompanies tells daemons and timers, which nobody waits for, from other handlers.
+func accompanies(h inspect.HandlerState) bool { return h.Kind == "daemon" || h.Kind == "timer" }
 
 // Inspect returns what the operator knows now of everything.
 func (op *Operator) Inspect() *inspect.Snapshot {
@@ -84,7 +102,9 @@ const (
 	hopeless         // it will not become so by itself
 )
 
-func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object) verdict) inspect.Object {
+// waitState waits until the state of an object is what a function wants, which is told how
+// long the test waits, and tells why it is hopeless.
+func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object, time.Time) (verdict, string)) inspect.Object {
 	c := op.cluster
 	c.t.Helper()
 	if op.run == nil {
@@ -92,6 +112,7 @@ func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object
 	}
 	ctx, cancel := c.context()
 	defer cancel()
+	until, _ := ctx.Deadline()
 	for snapshot, err := range op.inspector.Stream(ctx) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -103,11 +124,11 @@ func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object
 		if state == nil || before(state.ResourceVersion, o.version) {
 			continue
 		}
-		switch judge(state) {
+		switch v, why := judge(state, until); v {
 		case come:
 			return *state
 		case hopeless:
-			c.t.Fatalf("kopftest: %s: waited until %s, but it is %s\n%s", o, what, state.State, c.report(o))
+			c.t.Fatalf("kopftest: %s: waited until %s, but %s\n%s", o, what, why, c.report(o))
 		}
 	}
 	c.t.Fatalf("kopftest: %s: waited until %s, but the operator has ended\n%s", o, what, c.report(o))

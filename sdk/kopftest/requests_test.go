@@ -2,6 +2,7 @@ package kopftest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +43,7 @@ func TestWhatAHandlerDoesToThePatchCanBeRead(t *testing.T) {
 	kopf.Edit(c.Patch, func(s *sized) { s.Status.Phase = "Done" })
 	c.Patch.Remove("metadata.labels.a")
 	c.Patch.Set("spec.more", []int{1, 2})
-	patched := Patched(t, c.Body, c.Patch)
+	patched := Patched(t, c.Patch)
 	if patched.Get("status.phase") != "Done" || patched.Get("metadata.labels.a") != nil || patched.Get("spec.size") != int64(5) {
 		t.Errorf("%v", patched.Get(""))
 	}
@@ -52,6 +53,36 @@ func TestWhatAHandlerDoesToThePatchCanBeRead(t *testing.T) {
 	}
 	if got := Changes(t, c.Patch); !cmp.Equal(want, got) {
 		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func TestWhatAHandlerTransformsCanBeRead(t *testing.T) {
+	type users struct {
+		Spec struct {
+			Users []string `json:"users"`
+		} `json:"spec"`
+	}
+	c := Change[users](t, "{metadata: {name: one}, spec: {users: [a], more: 1}}")
+	c.Patch.Set("spec.more", 2)
+	kopf.Transform(c.Patch, func(u *users) { u.Spec.Users = append(u.Spec.Users, "b") })
+	kopf.Transform(c.Patch, func(u *users) { u.Spec.Users = append(u.Spec.Users, "c") })
+	want := map[string]any{"spec": map[string]any{"users": []any{"a", "b", "c"}, "more": int64(2)}}
+	if got := Changes(t, c.Patch); !cmp.Equal(want, got) {
+		t.Error(cmp.Diff(want, got))
+	}
+	if got := Patched(t, c.Patch).Get("spec"); !cmp.Equal(want["spec"], got) {
+		t.Error(cmp.Diff(want["spec"], got))
+	}
+	if got := Patched(t, c.Patch).Get("spec.users"); !cmp.Equal([]any{"a", "b", "c"}, got) {
+		t.Errorf("it was read once, and is now %v", got)
+	}
+}
+
+func TestARequestWithoutAPatchHasNoChanges(t *testing.T) {
+	c := &kopf.Change[sized]{}
+	kopf.Edit(c.Patch, func(s *sized) { s.Status.Phase = "forgotten" })
+	if changes := Changes(t, c.Patch); len(changes) > 0 {
+		t.Errorf("%v", changes)
 	}
 }
 
@@ -84,6 +115,48 @@ func TestAChangeOfAFieldHasBothValues(t *testing.T) {
 	}
 	if first := FieldChange[int](t, "spec.size", nil, "spec: {size: 3}"); first.Old != 0 || first.New != 3 || first.Reason != kopf.ReasonCreate {
 		t.Errorf("%+v", first)
+	}
+}
+
+func TestAChangeOfTheStatusHasBothValues(t *testing.T) {
+	c := FieldChange[string](t, "status.phase", "status: {phase: Pending}", "status: {phase: Bound}")
+	if c.Old != "Pending" || c.New != "Bound" || len(c.Diff) != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestATickOfATimerIsLikeARealOne(t *testing.T) {
+	tick := Timer[sized](t, oneWidget)
+	type ticks struct{ n int }
+	kopf.MemoOf[ticks](tick.Memo).n++
+	tick.Patch.Set("status.ticks", kopf.MemoOf[ticks](tick.Memo).n)
+	if tick.Object.Spec.Size != 1 || tick.Name != "one" || Patched(t, tick.Patch).Get("status.ticks") != int64(1) {
+		t.Errorf("%+v", tick)
+	}
+	tick.Logger.Info("it can be logged")
+}
+
+func TestAnIndexingRequestHasTheObject(t *testing.T) {
+	p := IndexRequest[sized](t, oneWidget)
+	if p.Object.Spec.Size != 1 || p.Labels["a"] != "b" || p.Resource.Resource != "widgets" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestActivitiesSeeTheDefaultSettings(t *testing.T) {
+	a := Activity(t)
+	a.Logger.Info("it can be logged")
+	if a.Settings.Execution.DefaultBackoff != time.Minute || a.Memo == nil {
+		t.Errorf("%+v", a.Settings.Execution)
+	}
+	a.Recorder.Info("Nothing", "is posted")
+}
+
+func TestTheResourceIsGuessedFromTheKind(t *testing.T) {
+	for kind, want := range map[string]string{"NetworkPolicy": "networkpolicies", "Ingress": "ingresses", "Pod": "pods"} {
+		if got := Change[kopf.Object](t, "{apiVersion: example.com/v1, kind: "+kind+"}").Resource.Resource; got != want {
+			t.Errorf("%s is of %s", kind, got)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ type Group struct {
 	host     Host
 	settings Settings
 	ctx      context.Context // carries the values of the operator's; tasks end by their stoppers
-	views    views
+	views    Views
 
 	mu      sync.Mutex
 	tasks   []*Task              // that have not ended, in the order of their starts

@@ -80,7 +80,7 @@ func TestAVersionIsDecodedOnceForAllWhoLookAtIt(t *testing.T) {
 	a, b := newTask(g, daemon("a")), newTask(g, daemon("b"))
 	decoded := 0
 	look := func(task *Task) *view {
-		v, err := View(task, task.Live(), func(o *wire.Object) (*view, error) {
+		v, err := View(task.Views(), task.Live(), func(o *wire.Object) (*view, error) {
 			decoded++
 			return &view{o.ResourceVersion, strings.Repeat("x", 100)}, nil
 		})
@@ -110,7 +110,7 @@ func TestWhatDoesNotDecodeIsTriedAgainByEachWhoAsks(t *testing.T) {
 	g := NewGroup(t.Context(), newScene(nil), Settings{}, version("5"))
 	task, failures := newTask(g, daemon("a")), 0
 	for range 2 {
-		v, err := View(task, task.Live(), func(*wire.Object) (*view, error) {
+		v, err := View(task.Views(), task.Live(), func(*wire.Object) (*view, error) {
 			failures++
 			return nil, errOops
 		})

@@ -38,6 +38,9 @@ func (t *Task) String() string { return t.Handler.String() }
 // Live returns the newest version of the object.
 func (t *Task) Live() *wire.Object { return t.group.Live() }
 
+// Views returns what the tasks of the object have decoded of it.
+func (t *Task) Views() *Views { return &t.group.views }
+
 // Newer returns a channel that closes when there is a newer version than now.
 func (t *Task) Newer() <-chan struct{} { return t.group.Newer() }
 

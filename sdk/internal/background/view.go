@@ -8,18 +8,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
-// views are what the tasks of an object have decoded of one version of it. They are shared,
+// Views are what the tasks of an object have decoded of one version of it. They are shared,
 // and kept only as long as somebody looks at them: the text is enough to make them again.
-type views struct {
+// The zero value is ready to be used.
+type Views struct {
 	mu   sync.Mutex
 	of   weak.Pointer[wire.Object]
 	seen []any // weak pointers, one of each type that somebody has looked for
 }
 
-// View returns a version of a task's object as a V, the same one to all who look at it at
+// View returns a version of an object as a V, the same one to all who look at it at
 // the same time. If nobody does yet, it is decoded.
-func View[V any](t *Task, version *wire.Object, decode func(*wire.Object) (*V, error)) (*V, error) {
-	v := &t.group.views
+func View[V any](v *Views, version *wire.Object, decode func(*wire.Object) (*V, error)) (*V, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if of := weak.Make(version); v.of != of {

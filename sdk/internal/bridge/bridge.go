@@ -4,9 +4,15 @@
 package bridge
 
 import (
+	"context"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/progress"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
 // What package kopf offers.
@@ -14,12 +20,47 @@ var (
 	// Patch returns what is in a *kopf.Patch; nil for a nil one.
 	Patch func(kopfPatch any) *patch.Patch
 
+	// PatchBase returns the object that a *kopf.Patch is about, which must not be
+	// modified; nil if it is about none.
+	PatchBase func(kopfPatch any) (map[string]any, error)
+
 	// Progress returns the engine's form of a kopf.ProgressStorage, whatever it is.
 	Progress func(storage any) progress.Storage
 
 	// DiffBase returns the engine's form of a kopf.DiffBaseStorage, whatever it is.
 	DiffBase func(storage any) diffbase.Storage
+
+	// Attach makes a *kopf.DaemonRun the run of a task, with a patch and with how to send it.
+	Attach func(daemonRun any, task Task, p *patch.Patch, send func(context.Context) error)
+
+	// Handlers returns what is in a *kopf.Registry.
+	Handlers func(registry any) *handler.Registry
+
+	// DefaultSettings returns *kopf.Settings as the handlers of activities see them.
+	DefaultSettings func() any
 )
+
+// Task is what a daemon finds out about itself and its object: from the engine, or from
+// the test that drives it.
+type Task interface {
+	// Live is the newest version of the object.
+	Live() *wire.Object
+
+	// Views are what was decoded of it.
+	Views() *background.Views
+
+	// Newer closes when there is a newer version than now.
+	Newer() <-chan struct{}
+
+	// Stopping closes when the daemon should finish.
+	Stopping() <-chan struct{}
+
+	// Reason tells why it should; 0 if it should not.
+	Reason() background.Reason
+
+	// Sleep waits for a while, and is false at once when the daemon should finish.
+	Sleep(d time.Duration) bool
+}
 
 // What package storage offers: they are nil if the program does not import it.
 var (

@@ -1,0 +1,35 @@
+package kopf
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+func init() {
+	bridge.Patch = func(p any) *patch.Patch {
+		if p := p.(*Patch); p != nil {
+			return p.patch
+		}
+		return nil
+	}
+	bridge.PatchBase = func(p any) (map[string]any, error) {
+		if p := p.(*Patch); p != nil {
+			return p.base()
+		}
+		return nil, nil
+	}
+	bridge.Attach = func(run any, task bridge.Task, p *patch.Patch, send func(context.Context) error) {
+		type attachable interface {
+			attach(task bridge.Task, p *patch.Patch, send func(context.Context) error)
+		}
+		run.(attachable).attach(task, p, send)
+	}
+	bridge.Handlers = func(r any) *handler.Registry { return &r.(*Registry).registry }
+	bridge.DefaultSettings = func() any {
+		settings := Settings{}.filled()
+		return &settings
+	}
+}

@@ -1,0 +1,67 @@
+package kopftest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// A DaemonRun is a daemon that runs in a test, without a cluster. The daemon and the test
+// take turns: [DaemonRun.NextSleep] lets the daemon go on until it sleeps, and meanwhile the
+// test waits; then the daemon sleeps, however long that is, until the test says so again.
+// What the daemon sees is changed by Set, Remove and Replace; what it has done is in Object,
+// Patches, and the fields of the Request.
+//
+// Inside of [testing/synctest], it sleeps as long as it wants to, by the clock of the bubble,
+// and daemons that wait in other ways can be tested too: make the run inside of the bubble.
+//
+// The methods fail the test if something goes wrong; they are for the test's own goroutine.
+type DaemonRun[T any] struct {
+	// Request is what the daemon is called with. Its fields can be changed before Start.
+	Request *kopf.DaemonRun[T]
+
+	driver
+}
+
+// Daemon makes the run of a daemon, for an object as with [Change]. At the end of the test,
+// it is stopped if it still runs. A daemon that is not started but called with the Request,
+// as other handlers are, is told to finish by its first Sleep.
+//
+//	run := kopftest.Daemon[Claim](t, "spec: {size: 1Gi}")
+//	run.Start(t.Context(), watchOver)
+//	if pause := run.NextSleep(); pause != time.Minute {
+//		t.Errorf("it sleeps for %s", pause)
+//	}
+//	run.Set("spec.size", "2Gi")
+//	run.NextSleep() // now it has seen that
+//	if err := run.Stop(kopf.StopResourceDeleted); err != nil {
+//		t.Error(err)
+//	}
+//	if size := run.Object().Get("status.size"); size != "2Gi" {
+//		t.Errorf("the size is %v", size)
+//	}
+func Daemon[T any](t testing.TB, object any) *DaemonRun[T] {
+	t.Helper()
+	tree := treeOf(t, object)
+	decoded[T](t, viewOf(t, tree)) // else it would not be started
+	r := requestOf(t, viewOf(t, tree))
+	d := &DaemonRun[T]{
+		Request: &kopf.DaemonRun[T]{
+			Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
+			Memo: r.Memo, Logger: r.Logger, Attempt: firstAttempt(),
+		},
+		driver: newDriver(t, tree),
+	}
+	bridge.Attach(d.Request, d.stage, d.stage.patch, d.stage.apply)
+	t.Cleanup(d.end)
+	return d
+}
+
+// Start calls the daemon in the background: with a context that ends as the given one, or
+// with Stop. A daemon that has returned can be started again, as one that is tried again is.
+func (d *DaemonRun[T]) Start(ctx context.Context, daemon func(context.Context, *kopf.DaemonRun[T]) error) {
+	d.t.Helper()
+	d.start(ctx, func(ctx context.Context) error { return daemon(ctx, d.Request) })
+}

@@ -1,0 +1,267 @@
+package kopftest
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// driver is a [DaemonRun] of whatever type.
+type driver struct {
+	t     testing.TB
+	stage *stage
+	call  *call // of the daemon, the last one; nil before the first
+}
+
+// call is one call of the daemon. Its results are there when it has ended.
+type call struct {
+	cancel    context.CancelCauseFunc
+	goroutine string
+	ended     chan struct{}
+
+	err     error
+	failure string // what the test has to know, if the daemon has not just returned
+	told    bool   // to the test
+}
+
+func newDriver(t testing.TB, object map[string]any) driver {
+	t.Helper()
+	return driver{t: t, stage: newStage(wireOf(t, object), !inBubble(t))}
+}
+
+func (r *driver) start(ctx context.Context, daemon func(context.Context) error) {
+	r.t.Helper()
+	if r.running() {
+		r.t.Fatal("kopftest: the daemon is running already")
+	}
+	r.stage.begin()
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &call{cancel: cancel, ended: make(chan struct{})}
+	begun := make(chan struct{})
+	go func() {
+		defer close(c.ended)
+		defer cancel(nil)
+		c.goroutine = goroutine()
+		close(begun)
+		c.do(func() error {
+			err := daemon(ctx)
+			if failed := r.stage.send(); failed != nil {
+				c.failure = fmt.Sprintf("the patch that the daemon has left cannot be applied: %v", failed)
+			}
+			return err
+		})
+	}()
+	<-begun
+	r.call = c
+}
+
+// do calls a function that may panic.
+func (c *call) do(f func() error) {
+	returned := false
+	defer func() {
+		switch value := recover(); {
+		case value != nil:
+			c.failure = fmt.Sprintf("the daemon has panicked: %v\n%s", value, debug.Stack())
+		case !returned:
+			c.failure = "the daemon has ended its goroutine, as FailNow and Fatal do: that is for the test's own one"
+		}
+	}()
+	c.err = f()
+	returned = true
+}
+
+func (r *driver) running() bool {
+	if r.call == nil {
+		return false
+	}
+	select {
+	case <-r.call.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// NextSleep lets the daemon go on until it sleeps, or sleeps again, and returns for how
+// long. A daemon that returns instead fails the test.
+func (r *driver) NextSleep() time.Duration {
+	r.t.Helper()
+	r.goOn()
+	const what = "the daemon sleeps"
+	d, sleeps := r.await(what, true)
+	if !sleeps {
+		r.t.Fatalf("kopftest: waited until %s, but it has returned; its error: %v", what, r.call.err)
+	}
+	return d
+}
+
+// Wait lets the daemon go on until it returns by itself, and returns its error. A daemon that
+// sleeps once more fails the test, but for those inside of testing/synctest.
+func (r *driver) Wait() error {
+	r.t.Helper()
+	r.goOn()
+	const what = "the daemon returns"
+	if d, sleeps := r.await(what, r.stage.stepwise); sleeps {
+		r.t.Fatalf("kopftest: waited until %s, but it sleeps, for %s: let it go on with NextSleep, or end it with Stop", what, d)
+	}
+	return r.call.err
+}
+
+// Signal asks the daemon to finish, but does not cancel its context: as long as its
+// cancellation backoff is not over, that is all that happens. It does not wait.
+func (r *driver) Signal(reason kopf.StopReason) {
+	r.t.Helper()
+	r.mustRun()
+	r.stage.signal(reason)
+}
+
+// Stop asks the daemon to finish, cancels its context, waits until it has returned, and
+// returns its error. That of a context that is cancelled counts as success in an operator.
+func (r *driver) Stop(reason kopf.StopReason) error {
+	r.t.Helper()
+	r.mustRun()
+	r.stage.signal(reason)
+	r.call.cancel(r.stage.Reason())
+	r.await("the daemon returns, as it was stopped", false)
+	return r.call.err
+}
+
+// Object returns the object as it is now, with the patches that the daemon has sent: with
+// [kopf.DaemonRun.Apply], or by returning.
+func (r *driver) Object() *kopf.Object {
+	r.t.Helper()
+	object, err := r.stage.Live().Tree()
+	if err != nil {
+		r.t.Fatalf("kopftest: %v", err)
+	}
+	return viewOf(r.t, object)
+}
+
+// Patches returns the patches that the daemon has sent so far, as merge patches: nil values
+// are to be removed.
+func (r *driver) Patches() []map[string]any { return r.stage.sentPatches() }
+
+// RefusePatch makes the next [kopf.DaemonRun.Apply] fail.
+func (r *driver) RefusePatch(err error) { r.stage.refuse(err) }
+
+// Set changes the value at a path of the object that the daemon looks at.
+func (r *driver) Set(path string, value any) {
+	r.t.Helper()
+	plain, err := tree.Normalize(value)
+	if err != nil {
+		r.t.Fatalf("kopftest: %s: %v", path, err)
+	}
+	where, err := fieldpath.Parse(path)
+	if err != nil || len(where) == 0 {
+		r.t.Fatalf("kopftest: the path %q: %v", path, err)
+	}
+	p := patch.NewPatch()
+	p.Set(where, plain)
+	r.change(func(object map[string]any) (map[string]any, error) { return patch.Merged(object, p.Tree()), nil })
+}
+
+// Remove removes the value at a path of the object that the daemon looks at.
+func (r *driver) Remove(path string) {
+	r.t.Helper()
+	r.Set(path, nil)
+}
+
+// Replace replaces the object that the daemon looks at.
+func (r *driver) Replace(object any) {
+	r.t.Helper()
+	tree := treeOf(r.t, object)
+	r.change(func(map[string]any) (map[string]any, error) { return tree, nil })
+}
+
+func (r *driver) change(of func(map[string]any) (map[string]any, error)) {
+	r.t.Helper()
+	if err := r.stage.change(of); err != nil {
+		r.t.Fatalf("kopftest: %v", err)
+	}
+}
+
+func (r *driver) mustRun() {
+	r.t.Helper()
+	if r.call == nil {
+		r.t.Fatal("kopftest: the daemon is not started")
+	}
+}
+
+// goOn ends the sleep that the test knows of.
+func (r *driver) goOn() {
+	r.t.Helper()
+	r.mustRun()
+	r.stage.wake()
+}
+
+// await waits until the daemon has returned or, if that is of interest, sleeps.
+func (r *driver) await(what string, orSleeps bool) (d time.Duration, sleeps bool) {
+	r.t.Helper()
+	patience, cancel := r.patience()
+	defer cancel()
+	for {
+		sleep, news := r.stage.nextSleep()
+		if sleep != nil && orSleeps {
+			return sleep.duration, true
+		}
+		select {
+		case <-r.call.ended:
+			if r.call.failure != "" {
+				r.call.told = true
+				r.t.Fatalf("kopftest: waited until %s: %s", what, r.call.failure)
+			}
+			return 0, false
+		case <-news:
+		case <-patience.Done():
+			r.t.Fatalf("kopftest: waited until %s: %v\nit is here:\n%s", what, errInVain, indented(stackOf(r.call.goroutine)))
+		}
+	}
+}
+
+// patience is how long a test waits for its daemon. In a bubble, there is no limit: time
+// flies there, and who waits in vain is found out by other means.
+func (r *driver) patience() (context.Context, context.CancelFunc) {
+	if !r.stage.stepwise {
+		return context.WithCancel(context.WithoutCancel(r.t.Context()))
+	}
+	return context.WithDeadline(context.WithoutCancel(r.t.Context()), deadline(r.t, timeout(r.t)))
+}
+
+// end stops the daemon with the test.
+func (r *driver) end() {
+	if r.call == nil {
+		return
+	}
+	r.stage.signal(kopf.StopOperatorExiting)
+	r.call.cancel(r.stage.Reason())
+	patience, cancel := r.patience()
+	defer cancel()
+	select {
+	case <-r.call.ended:
+		if r.call.failure != "" && !r.call.told {
+			r.t.Errorf("kopftest: %s", r.call.failure)
+		}
+	case <-patience.Done():
+		r.t.Errorf("kopftest: the daemon does not return though its context is cancelled; it is here:\n%s",
+			indented(stackOf(r.call.goroutine)))
+	}
+}
+
+// inBubble tells whether a test runs inside of testing/synctest, where time passes by itself
+// whenever everybody waits. There, this method is not to be called, and panics.
+func inBubble(t testing.TB) (bubble bool) {
+	limited, ok := t.(interface{ Deadline() (time.Time, bool) })
+	if !ok {
+		return false
+	}
+	defer func() { bubble = recover() != nil }()
+	limited.Deadline()
+	return false
+}

@@ -1,0 +1,63 @@
+package kopftest
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// WithIndices returns a context to call handlers with that read indices: those of a
+// registry, filled by their own functions with the objects that match their filters. Objects
+// are as with [Change], and must have a kind, from which their resource is guessed. As in an
+// operator, an object that an indexing function fails for is not in the index.
+//
+//	r := &kopf.Registry{}
+//	byNode := kopf.NewIndex(r, pods, indexByNode)
+//	ctx := kopftest.WithIndices(t.Context(), t, r, pod1, pod2)
+//	names := byNode.Get(ctx, "node-1")
+func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ...any) context.Context {
+	t.Helper()
+	if err := r.Err(); err != nil {
+		t.Fatalf("kopftest: %v", err)
+	}
+	handlers, indices := bridge.Handlers(r), new(indexing.Indices)
+	for _, h := range handlers.All() {
+		if h.Family == handler.Index {
+			indices.Ensure(h.ID, h.NewIndex)
+		}
+	}
+	ctx = indexing.With(ctx, indices)
+	for i, object := range objects {
+		tree := treeOf(t, object)
+		res := resourceOfObject(viewOf(t, tree))
+		if res.Kind == "" {
+			t.Fatalf("kopftest: object %d of the indices has no kind: nobody can tell which index it is for", i+1)
+		}
+		set := handlers.ForResource(&res)
+		if !set.Has(handler.Indexing) {
+			t.Fatalf("kopftest: object %d of the indices is a %s: no index is for %s", i+1, res.Kind, res.Key())
+		}
+		made := wireOf(t, tree)
+		memo, logger := new(kopf.Memo), loggerOf(t)
+		cause := &handler.Cause{Resource: &res, Object: made, Tree: tree, Local: &reactor.Views{Memo: memo}}
+		for _, h := range set.Selected(handler.Indexing, cause) {
+			logger := logger.With("index", h.ID, "object", made.Name)
+			values, err := h.Invoke(ctx, &handler.Call{Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo, Logger: logger})
+			if err != nil {
+				logger.Warn("The indexing function has failed.", "error", err)
+				continue
+			}
+			if values != nil {
+				indices.Find(h.ID).Replace(indexing.Object{Origin: indexing.Origin{Resource: res.Key()}, ID: strconv.Itoa(i)}, values)
+			}
+		}
+	}
+	return ctx
+}

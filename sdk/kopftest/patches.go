@@ -1,0 +1,44 @@
+package kopftest
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// Patched returns what the object of a request is going to be: with all that the handler
+// has put into the patch, by whatever means.
+//
+//	kopftest.Patched(t, c.Patch).Get("status.phase")
+func Patched(t testing.TB, patch *kopf.Patch) *kopf.Object {
+	t.Helper()
+	after, _ := foreseen(t, patch)
+	return viewOf(t, after)
+}
+
+// Changes returns what a handler has put into a patch, as a merge patch: nil values are
+// to be removed. What [kopf.Transform] changes is told for the object of the request.
+func Changes(t testing.TB, patch *kopf.Patch) map[string]any {
+	t.Helper()
+	_, changes := foreseen(t, patch)
+	return treeOf(t, changes)
+}
+
+func foreseen(t testing.TB, p *kopf.Patch) (after, changes map[string]any) {
+	t.Helper()
+	body, err := bridge.PatchBase(p)
+	if err != nil {
+		t.Fatalf("kopftest: %v", err)
+	}
+	inner := bridge.Patch(p)
+	if inner == nil {
+		inner = patch.NewPatch() // of a request that was not made here: it forgets what it is given
+	}
+	after, changes, err = inner.Foresee(body)
+	if err != nil {
+		t.Fatalf("kopftest: the patch cannot be applied: %v", err)
+	}
+	return after, changes
+}

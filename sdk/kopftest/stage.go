@@ -1,0 +1,247 @@
+package kopftest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// stage is what a daemon sees of the operator, and of the cluster behind it.
+type stage struct {
+	patch    *patch.Patch // what the daemon has not sent yet
+	stepwise bool         // sleeps are ended by the test, not by the clock
+
+	views background.Views
+
+	changing sync.Mutex // held while the object is changed, by the daemon or by the test
+
+	mu       sync.Mutex
+	started  bool // there is a test that can end sleeps
+	live     *wire.Object
+	newer    chan struct{} // closed with the next version
+	stopping chan struct{}
+	reason   kopf.StopReason
+	sent     []map[string]any
+	refusal  error // of the next sending
+	sleeps   []*sleep
+	news     chan struct{} // closed with the next sleep
+}
+
+// sleep is one that is not over.
+type sleep struct {
+	duration time.Duration
+	told     bool          // to the test
+	over     chan struct{} // closed by the test
+}
+
+var _ bridge.Task = (*stage)(nil)
+
+func newStage(object *wire.Object, stepwise bool) *stage {
+	return &stage{
+		patch: patch.NewPatch(), stepwise: stepwise,
+		live: object, newer: make(chan struct{}), stopping: make(chan struct{}), news: make(chan struct{}),
+	}
+}
+
+// Live implements [bridge.Task].
+func (s *stage) Live() *wire.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live
+}
+
+// Views implements [bridge.Task].
+func (s *stage) Views() *background.Views { return &s.views }
+
+// Newer implements [bridge.Task].
+func (s *stage) Newer() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newer
+}
+
+// Stopping implements [bridge.Task].
+func (s *stage) Stopping() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping
+}
+
+// Reason implements [bridge.Task].
+func (s *stage) Reason() kopf.StopReason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
+}
+
+// Sleep implements [bridge.Task].
+func (s *stage) Sleep(d time.Duration) bool {
+	this, stopping := s.fallAsleep(d)
+	if this == nil {
+		return stopping == nil
+	}
+	defer s.forget(this)
+	var clock <-chan time.Time
+	if !s.stepwise {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		clock = timer.C
+	}
+	select {
+	case <-clock:
+	case <-this.over:
+	case <-stopping:
+		return false
+	}
+	return true
+}
+
+// fallAsleep notes a sleep. There is none if there is no time for it: with a stopping
+// channel if the daemon should finish, without one if it wants no time.
+func (s *stage) fallAsleep(d time.Duration) (*sleep, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.reason != 0, s.stepwise && !s.started:
+		return nil, s.stopping
+	case d <= 0:
+		return nil, nil
+	}
+	this := &sleep{duration: d, over: make(chan struct{})}
+	s.sleeps = append(s.sleeps, this)
+	close(s.news)
+	s.news = make(chan struct{})
+	return this, s.stopping
+}
+
+func (s *stage) forget(over *sleep) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sleeps = slices.DeleteFunc(s.sleeps, func(sleep *sleep) bool { return sleep == over })
+}
+
+// nextSleep returns a sleep that the test does not know of yet; nil if there is none, and
+// what closes with the next one.
+func (s *stage) nextSleep() (*sleep, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sleep := range s.sleeps {
+		if !sleep.told {
+			sleep.told = true
+			return sleep, nil
+		}
+	}
+	return nil, s.news
+}
+
+// wake ends the sleeps that the test knows of, unless the clock does.
+func (s *stage) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stepwise {
+		return
+	}
+	s.sleeps = slices.DeleteFunc(s.sleeps, func(sleep *sleep) bool {
+		if sleep.told {
+			close(sleep.over)
+		}
+		return sleep.told
+	})
+}
+
+// begin is for a new call of the daemon, which nobody has asked to finish.
+func (s *stage) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started, s.sleeps = true, nil
+	if s.reason != 0 {
+		s.reason, s.stopping = 0, make(chan struct{})
+	}
+}
+
+// signal asks the daemon to finish.
+func (s *stage) signal(reason kopf.StopReason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason == 0 {
+		close(s.stopping)
+	}
+	s.reason |= reason
+	s.sleeps = nil
+}
+
+// change makes another version of the object the newest one.
+func (s *stage) change(of func(object map[string]any) (map[string]any, error)) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	before, err := s.Live().Tree()
+	if err != nil {
+		return err
+	}
+	after, err := of(before)
+	if err != nil {
+		return err
+	}
+	object, err := encode(after)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = object
+	close(s.newer)
+	s.newer = make(chan struct{})
+	return nil
+}
+
+// apply is [kopf.DaemonRun.Apply]. As the real one, it does its work even if the context
+// has ended.
+func (s *stage) apply(context.Context) error {
+	s.mu.Lock()
+	refusal := s.refusal
+	s.refusal = nil
+	s.mu.Unlock()
+	if refusal != nil {
+		return refusal
+	}
+	return s.send()
+}
+
+// send does to the object what is in the patch.
+func (s *stage) send() error {
+	taken := s.patch.Take()
+	if taken.Empty() {
+		return nil
+	}
+	var changes map[string]any
+	err := s.change(func(object map[string]any) (after map[string]any, err error) {
+		after, changes, err = taken.Foresee(object)
+		return after, err
+	})
+	if err != nil {
+		s.patch.Restore(taken)
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, changes)
+	return nil
+}
+
+func (s *stage) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal = err
+}
+
+func (s *stage) sentPatches() []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}

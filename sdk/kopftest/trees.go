@@ -1,0 +1,107 @@
+package kopftest
+
+import (
+	"encoding/json"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// treeOf decodes what users take for an object.
+func treeOf(t testing.TB, object any) map[string]any {
+	t.Helper()
+	raw, err := []byte(nil), error(nil)
+	switch object := object.(type) {
+	case string:
+		raw, err = yaml.YAMLToJSONStrict([]byte(object))
+	case []byte:
+		raw, err = yaml.YAMLToJSONStrict(object)
+	default:
+		raw, err = json.Marshal(object)
+	}
+	view := new(kopf.Object)
+	if err == nil {
+		err = view.UnmarshalJSON(raw)
+	}
+	if err != nil {
+		t.Fatalf("kopftest: an object of a %T: %v", object, err)
+	}
+	tree, _ := view.Get("").(map[string]any)
+	return tree
+}
+
+func viewOf(t testing.TB, tree map[string]any) *kopf.Object {
+	t.Helper()
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	view, err := kopf.ObjectOf(tree)
+	if err != nil {
+		t.Fatalf("kopftest: %v", err)
+	}
+	return view
+}
+
+func decoded[T any](t testing.TB, body *kopf.Object) *T {
+	t.Helper()
+	if view, ok := any(body).(*T); ok {
+		return view
+	}
+	v := new(T)
+	if err := body.Decode("", v); err != nil {
+		t.Fatalf("kopftest: %v", err)
+	}
+	return v
+}
+
+func decodeField(t testing.TB, tree map[string]any, field string, into any) {
+	t.Helper()
+	if tree == nil {
+		return
+	}
+	if err := viewOf(t, tree).Decode(field, into); err != nil {
+		t.Fatalf("kopftest: %v", err)
+	}
+}
+
+// wireOf makes of a tree what the cluster would have sent.
+func wireOf(t testing.TB, tree map[string]any) *wire.Object {
+	t.Helper()
+	object, err := encode(tree)
+	if err != nil {
+		t.Fatalf("kopftest: %v", err)
+	}
+	return object
+}
+
+func encode(tree map[string]any) (*wire.Object, error) {
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	raw, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Parse(raw, wire.Options{})
+}
+
+// resourceOfObject guesses the resource of an object as well as it can be without a cluster.
+func resourceOfObject(body *kopf.Object) resource.Resource {
+	kind := kopf.GetOr(body, "kind", "")
+	if kind == "" {
+		return resource.Resource{}
+	}
+	version := schema.FromAPIVersionAndKind(kopf.GetOr(body, "apiVersion", "v1"), kind)
+	plural, singular := meta.UnsafeGuessKindToResource(version)
+	return resource.Resource{
+		Group: version.Group, Version: version.Version, Kind: kind, Plural: plural.Resource, Singular: singular.Resource,
+		Namespaced: body.Get("metadata.namespace") != nil,
+		Preferred:  true,
+	}
+}
