@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 // fieldManager owns the fields that are applied.
@@ -111,16 +112,54 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace := ""
+	namespace, name := "", m.text("metadata", "name")
 	if res.Namespaced {
 		if namespace = m.text("metadata", "namespace"); namespace == "" {
 			namespace = c.Namespace
 		}
 	}
-	former, err := c.client.Get(ctx, res, namespace, m.text("metadata", "name"))
-	if err != nil && !apierrors.IsNotFound(err) {
+	for {
+		former, err := c.former(ctx, res, namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		made := false
+		if m.isDefinition() && c.lasting {
+			m, made = markMade(m, former)
+		}
+		applied, err := c.send(ctx, res, namespace, m)
+		if err != nil {
+			return nil, err
+		}
+		if made {
+			err := c.borrow(ctx, name)
+			if apierrors.IsNotFound(err) {
+				continue // the last binary that used it was faster
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		o := c.handle(res, namespace, applied.Name)
+		o.version, o.created = applied.ResourceVersion, former == nil
+		return o, nil
+	}
+}
+
+// former returns an object as it is before it is applied; nil if it is new.
+func (c *Cluster) former(ctx context.Context, res *resource.Resource, namespace, name string) (*kopf.Object, error) {
+	object, err := c.client.Get(ctx, res, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
+	return c.view(object), nil
+}
+
+// send applies a manifest.
+func (c *Cluster) send(ctx context.Context, res *resource.Resource, namespace string, m manifest) (*wire.Object, error) {
 	query := url.Values{"fieldManager": {fieldManager}, "force": {"true"}}
 	path, err := res.Path(namespace, m.text("metadata", "name"), "", query)
 	if err != nil {
@@ -136,13 +175,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied, err := wire.Parse(answer, wire.Options{APIVersion: res.APIVersion(), Kind: res.Kind})
-	if err != nil {
-		return nil, err
-	}
-	o := c.handle(res, namespace, applied.Name)
-	o.version, o.created = applied.ResourceVersion, former == nil
-	return o, nil
+	return wire.Parse(answer, wire.Options{APIVersion: res.APIVersion(), Kind: res.Kind})
 }
 
 // waitServed waits until the resources that are defined can be used: the definition is
@@ -163,10 +196,6 @@ func (c *Cluster) waitServed(ctx context.Context, manifests []manifest) {
 	}
 }
 
-var definitions = &resource.Resource{
-	Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: definitionKind,
-}
-
 func groupOf(apiVersion string) string {
 	group, _, grouped := strings.Cut(apiVersion, "/")
 	if !grouped {
@@ -175,9 +204,17 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// errUnknownKind is the error of a kind that the cluster does not serve, or not yet.
-type errUnknownKind struct{ apiVersion, kind string }
+// unknownKindError is the error of a kind that the cluster does not serve, or not yet.
+type unknownKindError struct {
+	apiVersion, kind string
+	others           []string // versions or groups that have such a kind
+}
 
-func (e errUnknownKind) Error() string {
-	return fmt.Sprintf("the cluster does not know the kind %s of %s: is its definition applied?", e.kind, e.apiVersion)
+// Error tells also where such a kind is.
+func (e unknownKindError) Error() string {
+	text := fmt.Sprintf("the cluster does not know the kind %s of %s: ", e.kind, e.apiVersion)
+	if len(e.others) > 0 {
+		return text + "it is a kind of " + strings.Join(e.others, ", ")
+	}
+	return text + "is its definition applied?"
 }

@@ -22,8 +22,9 @@ func (c *Cluster) cleanUp() {
 	defer cancel()
 	err := c.releaseAll(ctx)
 	for _, o := range c.handles {
-		if o.created && !o.resource.Namespaced && o.resource.Kind != definitionKind {
-			err = errors.Join(err, c.release(ctx, &o.resource, "", o.Name), c.delete(ctx, &o.resource, "", o.Name))
+		if o.created && o.Namespace != c.Namespace && o.resource.Kind != definitionKind {
+			err = errors.Join(err,
+				c.release(ctx, &o.resource, o.Namespace, o.Name), c.delete(ctx, &o.resource, o.Namespace, o.Name))
 		}
 	}
 	if err := errors.Join(err, c.delete(ctx, namespaces, "", c.Namespace)); err != nil {

@@ -29,6 +29,8 @@ const (
 	skipVar       = "KOPF_SKIP_CLUSTER_TESTS"
 
 	defaultTimeout = 30 * time.Second
+
+	userAgent = "kopftest"
 )
 
 // A Cluster is a namespace of a real cluster, for one test. Its methods fail the test if
@@ -48,7 +50,8 @@ type Cluster struct {
 
 // estate is what a cluster shares with those of subtests.
 type estate struct {
-	client *apiclient.Client
+	client  *apiclient.Client
+	lasting bool // the cluster does not end with the tests
 
 	mu        sync.Mutex
 	resources []resource.Resource // those of the cluster, as of the last look
@@ -59,14 +62,15 @@ type estate struct {
 // New makes a namespace for the test. See the package's documentation for the cluster.
 func New(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{Config: config(t), Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: t, timeout: timeout(t), estate: &estate{}}
+	c := &Cluster{Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: t, timeout: timeout(t), estate: &estate{}}
+	c.Config, c.lasting = config(t)
 	session, err := apiclient.NewSession(c.Config, 0)
 	if err != nil {
 		t.Fatalf("kopftest: the configuration of the cluster: %v", err)
 	}
 	t.Cleanup(session.Close)
 	c.client = apiclient.New(apiclient.Fixed(session), apiclient.Options{
-		UserAgent: "kopftest",
+		UserAgent: userAgent,
 		// A young cluster may not be ready for everything, but will be in a moment.
 		Backoffs: slices.Values(slices.Repeat([]time.Duration{100 * time.Millisecond}, 20)),
 	})
@@ -83,21 +87,31 @@ func (c *Cluster) With(t testing.TB) *Cluster {
 	return &sub
 }
 
-// Main runs the tests of a package and then waits until the control plane has ended:
+// Main runs the tests of a package and cleans up after all of them: it waits until the
+// control plane has ended, or deletes from another cluster the definitions of custom
+// resources that the tests have made there.
 //
 //	func TestMain(m *testing.M) { kopftest.Main(m) }
 //
-// It is not needed: without it, the control plane ends a moment after the tests.
+// It can be left out: then the control plane ends a moment after the tests, and definitions
+// stay in other clusters.
 func Main(m *testing.M) {
 	code := m.Run()
-	if err := controlplane.StopShared(); err != nil {
+	if err := cleanUpAfterAll(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-func config(t testing.TB) *rest.Config {
+func cleanUpAfterAll() error {
+	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
+	defer cancel()
+	return errors.Join(giveBack(ctx), controlplane.StopShared())
+}
+
+// config is how to connect to the cluster, and whether that is there without the tests.
+func config(t testing.TB) (config *rest.Config, lasting bool) {
 	t.Helper()
 	if os.Getenv(skipVar) != "" {
 		t.Skipf("%s is set", skipVar)
@@ -109,17 +123,19 @@ func config(t testing.TB) *rest.Config {
 		if err != nil {
 			t.Fatalf("kopftest: the cluster of %s=%s: %v", kubeconfigVar, path, err)
 		}
-		return config
+		return config, true
 	}
 	process, err := controlplane.Shared()
 	if errors.Is(err, controlplane.ErrNotFound) {
-		t.Fatalf("kopftest: there is no cluster to test with: %v\nrun: kopf cluster prepare\n"+
-			"or name the program in %s, or another cluster in %s", err, controlplane.BinaryVar, kubeconfigVar)
+		t.Fatalf("kopftest: there is no cluster to test with: %v\n"+
+			"Make it, once for all tests:  go install github.com/kopf-dev/kopf/cmd/kopf@latest && kopf cluster prepare\n"+
+			"Or name that program in %s, or the kubeconfig file of another cluster in %s. %s=1 skips such tests.",
+			err, controlplane.BinaryVar, kubeconfigVar, skipVar)
 	}
 	if err != nil {
 		t.Fatalf("kopftest: the control plane does not start: %v", err)
 	}
-	return process.Config()
+	return process.Config(), false
 }
 
 func timeout(t testing.TB) time.Duration {
@@ -135,17 +151,30 @@ func timeout(t testing.TB) time.Duration {
 	return d
 }
 
-// context is for one thing to be done or waited for. It ends early enough to tell before
-// the test binary itself runs out of time.
+// context is for one thing to be done or waited for.
 func (c *Cluster) context() (context.Context, context.CancelFunc) {
-	return context.WithDeadline(c.t.Context(), deadline(c.t, c.timeout))
+	return contextOf(c.t.Context(), c.t, c.timeout)
 }
 
+// contextOf is for something to be waited for; its cause tells that it was in vain.
+func contextOf(parent context.Context, t testing.TB, timeout time.Duration) (context.Context, context.CancelFunc) {
+	end := deadline(t, timeout)
+	return context.WithDeadlineCause(parent, end, fmt.Errorf("it has not come within %s", roughly(time.Until(end))))
+}
+
+// timeToTell is how long before the test binary runs out of time its tests give up: else
+// they could neither tell why nor clean up, since handlers may take a while to end.
+const timeToTell = 5 * time.Second
+
+// deadline is the end of something that is waited for.
 func deadline(t testing.TB, timeout time.Duration) time.Time {
 	at := time.Now().Add(timeout)
 	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if end, ok := t.Deadline(); ok && end.Add(-2*time.Second).Before(at) {
-			at = end.Add(-2 * time.Second)
+		if end, ok := t.Deadline(); ok {
+			end = end.Add(-min(timeToTell, time.Until(end)/2))
+			if end.Before(at) {
+				return end
+			}
 		}
 	}
 	return at

@@ -235,7 +235,7 @@ func TestAFailedWaitTellsAllThatIsKnown(t *testing.T) {
 		"Widget one: waited until spec.size is 2; it is 1",
 		"    kind: Widget\n", "size: 1\n",
 		"for the operator it is retrying:", "create ", "attempt 1", "arbitrary error: no luck",
-		"update ", "reason  is create, not update",
+		"update ", "reason is create, not update",
 		"the last lines of the operator's log:", "Handler 'create' failed with an exception")
 }
 
@@ -264,7 +264,7 @@ func TestAnOperatorWithMistakesDoesNotStart(t *testing.T) {
 			kopf.OnCreate(r, widgets, func(context.Context, *request) error { return nil })
 		})
 	})
-	wantAll(t, failure, "the operator does not start", "function literal", "cluster_test.go:")
+	wantAll(t, failure, "the operator has ended before it was ready", "function literal", "cluster_test.go:")
 }
 
 func TestAManifestOfAnUnknownKindTellsWhatIsMissing(t *testing.T) {

@@ -68,7 +68,7 @@ func (c *call) do(f func() error) {
 	defer func() {
 		switch value := recover(); {
 		case value != nil:
-			c.failure = fmt.Sprintf("the daemon has panicked: %v\n%s", value, debug.Stack())
+			c.failure = fmt.Sprintf("the daemon has panicked: %v\n%s", value, indented(ownFrames(string(debug.Stack()))))
 		case !returned:
 			c.failure = "the daemon has ended its goroutine, as FailNow and Fatal do: that is for the test's own one"
 		}
@@ -220,7 +220,8 @@ func (r *driver) await(what string, orSleeps bool) (d time.Duration, sleeps bool
 			return 0, false
 		case <-news:
 		case <-patience.Done():
-			r.t.Fatalf("kopftest: waited until %s: %v\nit is here:\n%s", what, errInVain, indented(stackOf(r.call.goroutine)))
+			r.t.Fatalf("kopftest: waited until %s: %v; the daemon is here:\n%s",
+				what, context.Cause(patience), indented(stackOf(r.call.goroutine)))
 		}
 	}
 }
@@ -231,7 +232,7 @@ func (r *driver) patience() (context.Context, context.CancelFunc) {
 	if !r.stage.stepwise {
 		return context.WithCancel(context.WithoutCancel(r.t.Context()))
 	}
-	return context.WithDeadline(context.WithoutCancel(r.t.Context()), deadline(r.t, timeout(r.t)))
+	return contextOf(context.WithoutCancel(r.t.Context()), r.t, timeout(r.t))
 }
 
 // end stops the daemon with the test.

@@ -225,7 +225,7 @@ func TestADaemonThatDoesSomethingElseFailsItsTest(t *testing.T) {
 		"it waits for something else": {
 			func(ctx context.Context, _ *kopf.DaemonRun[sized]) error { <-ctx.Done(); return nil },
 			func(run *DaemonRun[sized]) { run.NextSleep() },
-			[]string{"waited until the daemon sleeps: it did not come in time", "chan receive", "daemon_test.go:"},
+			[]string{"waited until the daemon sleeps: it has not come within", "chan receive", "daemon_test.go:"},
 		},
 		"it panics": {
 			func(context.Context, *kopf.DaemonRun[sized]) error { panic("oops") },

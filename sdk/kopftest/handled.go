@@ -19,7 +19,7 @@ func (op *Operator) WaitHandled(o *Object) inspect.Object {
 		case inspect.StateSettled, inspect.StateIgnored:
 			return come, ""
 		case inspect.StateFailed:
-			return hopeless, "a handler has failed for good"
+			return hopeless, failed(state)
 		default:
 			return tooLate(state, until)
 		}
@@ -65,15 +65,29 @@ func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	})
 }
 
+// failed tells which handler has failed for good, and why.
+func failed(state *inspect.Object) string {
+	for _, h := range state.Handlers {
+		if h.State == inspect.PhaseFailed && h.Error != nil {
+			return fmt.Sprintf("%s has failed for good: %s", h.ID, h.Error.Message)
+		}
+	}
+	return "it is " + string(state.State)
+}
+
 // tooLate tells of handlers whose next attempts are not going to be made while the test
 // waits: nobody needs to wait for that.
 func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 	for _, h := range state.Handlers {
-		if h.State != inspect.PhaseRetrying || !h.Next.After(until) || accompanies(h) {
+		if h.State != inspect.PhaseRetrying || h.Error == nil || !h.Next.After(until) || accompanies(h) {
 			continue
 		}
-		return hopeless, fmt.Sprintf("the next attempt of %s is later than the test waits; "+
-			"after an error that names no delay, that is as Settings.Execution.DefaultBackoff says", h.ID)
+		why := fmt.Sprintf("%s has failed, and is tried again later than the test waits (in %s): %s",
+			h.ID, roughly(time.Until(h.Next)), h.Error.Message)
+		if h.Error.Kind == "arbitrary" || h.Error.Kind == "panic" {
+			why += "\nafter errors that name no delay, the delay is Settings.Execution.DefaultBackoff: see Run"
+		}
+		return hopeless, why
 	}
 	return notYet, ""
 }
@@ -110,15 +124,22 @@ func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object
 	if op.run == nil {
 		c.t.Fatalf("kopftest: %s: waited until %s: the operator is not running", o, what)
 	}
-	ctx, cancel := c.context()
+	state, failure := op.followState(o, judge)
+	if failure != "" {
+		c.t.Fatalf("kopftest: %s: waited until %s%s\n%s", o, what, failure, c.report(o))
+	}
+	return state
+}
+
+// followState is apart from those who fail the test, for the sake of the line where the test
+// has failed: the bodies of such loops are functions of their own.
+func (op *Operator) followState(o *Object, judge func(*inspect.Object, time.Time) (verdict, string)) (_ inspect.Object, failure string) {
+	ctx, cancel := op.cluster.context()
 	defer cancel()
 	until, _ := ctx.Deadline()
 	for snapshot, err := range op.inspector.Stream(ctx) {
 		if err != nil {
-			if ctx.Err() != nil {
-				err = errInVain
-			}
-			c.t.Fatalf("kopftest: %s: waited until %s: %v\n%s", o, what, err, c.report(o))
+			return inspect.Object{}, fmt.Sprintf(": %v", waitError(ctx, err))
 		}
 		state := find(snapshot, o)
 		if state == nil || before(state.ResourceVersion, o.version) {
@@ -126,13 +147,12 @@ func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object
 		}
 		switch v, why := judge(state, until); v {
 		case come:
-			return *state
+			return *state, ""
 		case hopeless:
-			c.t.Fatalf("kopftest: %s: waited until %s, but %s\n%s", o, what, why, c.report(o))
+			return inspect.Object{}, ", but " + why
 		}
 	}
-	c.t.Fatalf("kopftest: %s: waited until %s, but the operator has ended\n%s", o, what, c.report(o))
-	panic("unreachable")
+	return inspect.Object{}, ", but the operator has ended"
 }
 
 // find returns what is known of an object; nil if nothing is.

@@ -2,9 +2,14 @@ package kopftest
 
 import (
 	"bytes"
+	"context"
 	"io"
+	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 // log keeps what an operator logs, and shows some of it as it comes.
@@ -47,7 +52,66 @@ func (l *log) all() (lines []string, news <-chan struct{}) {
 	return l.lines, l.news
 }
 
+// last returns the last lines that tell something about handlers: how the operator follows
+// the cluster is of no interest, unless something is wrong with it.
 func (l *log) last(n int) []string {
 	lines, _ := l.all()
-	return lines[max(0, len(lines)-n):]
+	var last []string
+	for i := len(lines) - 1; i >= 0 && len(last) < n; i-- {
+		if line := lines[i]; !strings.Contains(line, "] kopf.watching ") || !strings.Contains(line, "[DEBUG") {
+			last = append(last, shortened(line))
+		}
+	}
+	slices.Reverse(last)
+	return last
+}
+
+// reportedWidth is how much of a line is told with a failure.
+const reportedWidth = 300
+
+func shortened(line string) string {
+	if len(line) <= reportedWidth {
+		return line
+	}
+	return strings.ToValidUTF8(line[:reportedWidth], "") + "…"
+}
+
+// logger is what an operator logs to.
+func (l *log) logger() *slog.Logger {
+	return slog.New(stacksApart{kopf.NewLogHandler(l, &kopf.LogOptions{Level: slog.LevelDebug}), l})
+}
+
+// stacksApart writes the stacks of panics as they are usually written: in lines.
+type stacksApart struct {
+	slog.Handler
+	log *log
+}
+
+// Handle implements [slog.Handler].
+func (h stacksApart) Handle(ctx context.Context, r slog.Record) error {
+	stack := ""
+	rest := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "stack" && a.Value.Kind() == slog.KindString {
+			stack = a.Value.String()
+		} else {
+			rest.AddAttrs(a)
+		}
+		return true
+	})
+	err := h.Handler.Handle(ctx, rest)
+	if stack != "" && err == nil {
+		_, err = h.log.Write([]byte(indented(ownFrames(stack))))
+	}
+	return err
+}
+
+// WithAttrs implements [slog.Handler].
+func (h stacksApart) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return stacksApart{h.Handler.WithAttrs(attrs), h.log}
+}
+
+// WithGroup implements [slog.Handler].
+func (h stacksApart) WithGroup(name string) slog.Handler {
+	return stacksApart{h.Handler.WithGroup(name), h.log}
 }

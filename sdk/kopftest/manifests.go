@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -40,8 +41,10 @@ func parse(source, text string) ([]manifest, error) {
 		}
 	}
 	for _, m := range all {
-		if m.text("apiVersion") == "" || m.text("kind") == "" || m.text("metadata", "name") == "" {
-			return nil, fmt.Errorf("%s: %w: apiVersion, kind and metadata.name are needed", m.source, errManifest)
+		for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
+			if m.text(path...) == "" {
+				return nil, fmt.Errorf("%s: %w: it has no %s", m.source, errManifest, strings.Join(path, "."))
+			}
 		}
 	}
 	return all, nil

@@ -1,7 +1,6 @@
 package kopftest
 
 import (
-	"context"
 	"encoding/json"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -169,12 +168,11 @@ func (c *Cluster) view(object *wire.Object) *kopf.Object {
 
 // yamlOf returns an object as it is now, for messages.
 func (c *Cluster) yamlOf(res *resource.Resource, namespace, name string) string {
-	// The test's own time may be over: that is what is going to be told.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), reportTimeout)
+	ctx, cancel := c.reporting()
 	defer cancel()
 	object, err := c.client.WithoutRetries().Get(ctx, res, namespace, name)
 	if apierrors.IsNotFound(err) {
-		return "it does not exist"
+		return "it does not exist; " + c.namesakes(ctx, res, namespace)
 	}
 	if err != nil {
 		return err.Error()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +23,7 @@ type Operator struct {
 	served    []string // the keys of what it serves, as of the last look
 
 	// Of the current run; nil while it does not run.
+	registry  *kopf.Registry
 	inspector *inspect.Client
 	run       *run
 }
@@ -83,9 +83,9 @@ func (op *Operator) Start() {
 	case <-ready:
 	case <-r.ended:
 		op.run = nil
-		c.t.Fatalf("kopftest: the operator does not start: %v", r.err)
+		c.t.Fatalf("kopftest: the operator has ended before it was ready: %v", r.err)
 	case <-waiting.Done():
-		c.t.Fatalf("kopftest: waited until the operator is ready: %v\n%s", errInVain, op.lastLines())
+		c.t.Fatalf("kopftest: waited until the operator is ready: %v\n%s", context.Cause(waiting), op.lastLines())
 	}
 }
 
@@ -103,15 +103,15 @@ func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
 			c.t.Errorf("kopftest: %v", err)
 		}
 	})
-	registry := &kopf.Registry{}
-	op.register(registry)
+	op.registry = &kopf.Registry{}
+	op.register(op.registry)
 	config := rest.CopyConfig(c.Config)
 	config.Wrap(r.gate.wrap)
 	operator := &kopf.Operator{
-		Registry:   registry,
+		Registry:   op.registry,
 		Namespaces: []string{c.Namespace},
 		Config:     config,
-		Logger:     slog.New(kopf.NewLogHandler(op.log, &kopf.LogOptions{Level: slog.LevelDebug})),
+		Logger:     op.log.logger(),
 	}
 	for _, configure := range op.configure {
 		configure(operator)
@@ -224,7 +224,8 @@ func (op *Operator) WaitLog(text string) {
 		select {
 		case <-news:
 		case <-ctx.Done():
-			op.cluster.t.Fatalf("kopftest: waited for %q in the log: %v\n%s", text, errInVain, op.lastLines())
+			op.cluster.t.Fatalf("kopftest: waited for %q in the log: %v\n%s%s",
+				text, context.Cause(ctx), op.cluster.overview(), op.lastLines())
 		}
 	}
 }

@@ -3,12 +3,14 @@ package kopftest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
@@ -17,24 +19,42 @@ const (
 	// reportTimeout is what the gathering of a report may take: it is for a test that
 	// has failed anyway.
 	reportTimeout = 3 * time.Second
-	// reportedLines is how much of the log is told with a failure.
-	reportedLines = 25
+	// reportedLines is how much of the log is told with a failure, and reportedObjects how
+	// many objects are, where it is not known which one matters.
+	reportedLines   = 25
+	reportedObjects = 10
 )
 
-// report tells all that may explain why an object is not as it should be.
+// reporting is for what is gathered for a report. The test's own time may be over: that is
+// what is going to be told.
+func (c *Cluster) reporting() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.t.Context()), reportTimeout)
+}
+
+// report tells all that may explain why an object is not as it should be: what is known to
+// the operators, the object itself, and the ends of the logs.
 func (c *Cluster) report(o *Object) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s is now:\n%s", o, indented(c.yamlOf(&o.resource, o.Namespace, o.Name)))
+	var b, logs strings.Builder
 	for _, op := range c.running() {
 		op.explain(&b, o)
+		logs.WriteString(op.lastLines())
 	}
-	return b.String()
+	fmt.Fprintf(&b, "\n%s is now:\n%s", o, indented(c.yamlOf(&o.resource, o.Namespace, o.Name)))
+	return b.String() + logs.String()
 }
 
 func (c *Cluster) reportList(res *resource.Resource, namespace string, list []*kopf.Object) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nthere are %d %s in %q:\n", len(list), res.Plural, namespace)
-	for _, object := range list {
+	b.WriteString(c.overview())
+	switch {
+	case len(list) == 0 && namespace != "":
+		fmt.Fprintf(&b, "\nthere are no %s in %s\n", res.Plural, namespace)
+	case len(list) == 0:
+		fmt.Fprintf(&b, "\nthere are no %s\n", res.Plural)
+	default:
+		fmt.Fprintf(&b, "\nthere are %d %s:\n", len(list), res.Plural)
+	}
+	for _, object := range list[:min(len(list), reportedObjects)] {
 		raw, err := object.MarshalJSON()
 		if err == nil {
 			raw, err = yaml.JSONToYAML(raw)
@@ -42,7 +62,7 @@ func (c *Cluster) reportList(res *resource.Resource, namespace string, list []*k
 		if err != nil {
 			raw = []byte(err.Error())
 		}
-		b.WriteString(indented(string(raw)))
+		b.WriteString(indented("---\n" + string(raw)))
 	}
 	for _, op := range c.running() {
 		b.WriteString(op.lastLines())
@@ -53,41 +73,65 @@ func (c *Cluster) reportList(res *resource.Resource, namespace string, list []*k
 func (c *Cluster) running() []*Operator {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.operators
+	return slices.Clone(c.operators)
 }
 
-// explain tells what an operator thinks of an object, and the end of its log.
+// explain tells what an operator thinks of an object.
 func (op *Operator) explain(b *strings.Builder, o *Object) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(op.cluster.t.Context()), reportTimeout)
+	ctx, cancel := op.cluster.reporting()
 	defer cancel()
 	snapshot, err := op.snapshot(ctx)
 	switch state := find(snapshot, o); {
 	case err != nil:
 		fmt.Fprintf(b, "\nthe operator does not run: %v\n", err)
 	case state == nil:
-		fmt.Fprintf(b, "\nthe operator has not seen it; it serves %s\n", served(snapshot))
+		fmt.Fprintf(b, "\nthe operator has not seen it: %s\n", served(snapshot))
 	default:
-		fmt.Fprintf(b, "\nfor the operator it is %s:\n%s", state.State, progress(state))
+		fmt.Fprintf(b, "\nfor the operator it is %s:\n%s", state.State, op.progress(state))
 	}
-	b.WriteString(op.lastLines())
+}
+
+// overview tells what the operators think of all objects, if there are not too many.
+func (c *Cluster) overview() string {
+	ctx, cancel := c.reporting()
+	defer cancel()
+	var b strings.Builder
+	for _, op := range c.running() {
+		snapshot, err := op.snapshot(ctx)
+		if err != nil {
+			fmt.Fprintf(&b, "\nthe operator does not run: %v\n", err)
+			continue
+		}
+		if len(snapshot.Objects) == 0 {
+			fmt.Fprintf(&b, "\nthe operator has not seen any object: %s\n", served(snapshot))
+		}
+		for _, state := range snapshot.Objects[:min(len(snapshot.Objects), reportedObjects)] {
+			fmt.Fprintf(&b, "\nfor the operator, %s %s is %s:\n%s", state.Kind, state.Name, state.State, op.progress(&state))
+		}
+	}
+	return b.String()
 }
 
 func served(snapshot *inspect.Snapshot) string {
-	var words []string
+	var served, not []string
 	for _, res := range snapshot.Served {
-		words = append(words, res.Key)
+		served = append(served, res.Key)
 	}
 	for _, u := range snapshot.Unserved {
-		words = append(words, fmt.Sprintf("not %s (%s)", u.Selector, u.Reason))
+		not = append(not, fmt.Sprintf("%s (%s)", u.Selector, u.Reason))
 	}
-	if len(words) == 0 {
-		return "nothing"
+	text := "it serves " + strings.Join(served, ", ")
+	if len(served) == 0 {
+		text = "it serves nothing"
 	}
-	return strings.Join(words, ", ")
+	if len(not) > 0 {
+		text += ", and cannot serve " + strings.Join(not, ", ")
+	}
+	return text
 }
 
 // progress tells where the handlers stand.
-func progress(state *inspect.Object) string {
+func (op *Operator) progress(state *inspect.Object) string {
 	var b strings.Builder
 	for _, h := range state.Handlers {
 		fmt.Fprintf(&b, "    %-30s %s", h.ID, h.State)
@@ -98,21 +142,46 @@ func progress(state *inspect.Object) string {
 			}
 		}
 		if h.State == inspect.PhaseRetrying && !h.Next.IsZero() {
-			fmt.Fprintf(&b, ", again in %s", time.Until(h.Next).Round(100*time.Millisecond))
+			fmt.Fprintf(&b, ", again in %s", roughly(time.Until(h.Next)))
 		}
 		if h.Error != nil {
-			fmt.Fprintf(&b, ", %s error: %s", h.Error.Kind, h.Error.Message)
+			fmt.Fprintf(&b, ", %s", failure(h.Error))
 		}
 		if w := h.Why; w != nil {
-			is := w.Is
-			if w.Absent {
-				is = "absent"
-			}
-			fmt.Fprintf(&b, ": %s %s is %s, not %s", w.Kind, w.Path, is, w.Wants)
+			b.WriteString(": " + mismatch(w))
 		}
 		b.WriteByte('\n')
+		if h.State == inspect.PhaseRunning {
+			b.WriteString(indented(indented(op.whereabouts(h.ID))))
+		}
 	}
 	return b.String()
+}
+
+// failure is an error with its kind in words, unless it tells by itself.
+func failure(err *inspect.HandlerError) string {
+	switch err.Kind {
+	case "temporary", "permanent", "arbitrary":
+		return err.Kind + " error: " + err.Message
+	default:
+		return err.Message
+	}
+}
+
+func mismatch(w *inspect.Mismatch) string {
+	what, is := strings.TrimSpace(w.Kind+" "+w.Path), w.Is
+	if w.Absent {
+		is = "absent"
+	}
+	return fmt.Sprintf("%s is %s, not %s", what, is, w.Wants)
+}
+
+// roughly is a duration as people say it.
+func roughly(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
 }
 
 func (op *Operator) lastLines() string {
@@ -121,6 +190,22 @@ func (op *Operator) lastLines() string {
 		return "\nthe operator's log is empty\n"
 	}
 	return "\nthe last lines of the operator's log:\n" + indented(strings.Join(lines, "\n"))
+}
+
+// namesakes tells what there is in place of an object that does not exist.
+func (c *Cluster) namesakes(ctx context.Context, res *resource.Resource, namespace string) string {
+	list, err := c.client.WithoutRetries().List(ctx, res, namespace, apiclient.ListOptions{Limit: reportedObjects})
+	if err != nil {
+		return err.Error()
+	}
+	var names []string
+	for _, object := range list.Items {
+		names = append(names, object.Name)
+	}
+	if len(names) == 0 {
+		return "nor does any other of the " + res.Plural
+	}
+	return "of the " + res.Plural + ", there are: " + strings.Join(names, ", ")
 }
 
 func indented(text string) string {

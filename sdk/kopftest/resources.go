@@ -38,7 +38,20 @@ func (c *Cluster) resourceOfKind(ctx context.Context, apiVersion, kind string) (
 	if res := find(); res != nil {
 		return res, nil
 	}
-	return nil, errUnknownKind{apiVersion, kind}
+	return nil, unknownKindError{apiVersion, kind, c.versionsOf(kind)}
+}
+
+// versionsOf returns the API versions that are known to have a kind.
+func (c *Cluster) versionsOf(kind string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var versions []string
+	for _, r := range c.resources {
+		if r.Kind == kind {
+			versions = append(versions, r.APIVersion())
+		}
+	}
+	return versions
 }
 
 // look asks the cluster for the resources of some groups, or of all.

@@ -3,7 +3,6 @@ package kopftest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,11 +85,30 @@ func (o *Object) WaitGone() {
 	c.t.Helper()
 	ctx, cancel := c.context()
 	defer cancel()
+	var last *kopf.Object
 	err := c.follow(ctx, &o.resource, o.Namespace, o.Name, func(objects map[string]*wire.Object) bool {
-		return objects[o.Name] == nil
+		object := objects[o.Name]
+		if object != nil {
+			last = c.view(object)
+		}
+		return object == nil
 	})
 	if err != nil {
-		c.t.Fatalf("kopftest: %s: waited until it is gone: %v\n%s", o, err, c.report(o))
+		c.t.Fatalf("kopftest: %s: waited until it is gone%s: %v\n%s", o, hindrance(last), err, c.report(o))
+	}
+}
+
+// hindrance tells why an object is still there.
+func hindrance(object *kopf.Object) string {
+	switch finalizers := object.Get("metadata.finalizers"); {
+	case object == nil:
+		return ""
+	case object.Get("metadata.deletionTimestamp") == nil:
+		return "; nobody has deleted it"
+	case finalizers != nil:
+		return "; it is deleted but for its finalizers, " + asJSON(finalizers)
+	default:
+		return "; it is being deleted"
 	}
 }
 
@@ -187,11 +205,10 @@ func changes(stream *apiclient.Stream, objects map[string]*wire.Object, enough f
 	}
 }
 
-var errInVain = errors.New("it did not come in time")
-
+// waitError tells the end of the waiting from other errors.
 func waitError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errInVain
+		return context.Cause(ctx)
 	}
 	return err
 }

@@ -1,0 +1,149 @@
+package kopftest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// Definitions of custom resources are there for all tests at the same time, also for those of
+// other packages. In a cluster that outlives the tests, each test binary leaves a mark on
+// those that tests have made, and the last one deletes them.
+const (
+	madeKey    = "kopftest.kopf.dev/made"     // on definitions that were not there before the tests
+	usedPrefix = "kopftest.kopf.dev/used-by-" // on those that a test binary uses
+
+	// staleMark is the age of marks of binaries that did not live to remove them.
+	staleMark = 24 * time.Hour
+)
+
+var definitions = &resource.Resource{
+	Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: definitionKind,
+}
+
+// usedKey is the mark of this test binary.
+var usedKey = usedPrefix + strings.ToLower(rand.Text()[:8])
+
+// borrowed are the definitions that bear the mark of this binary.
+var borrowed struct {
+	sync.Mutex
+	of map[string]*rest.Config // by their names
+}
+
+// markMade notes in the manifest of a definition that it is made by tests, unless it was
+// there before them. It tells whether it is.
+func markMade(m manifest, former *kopf.Object) (manifest, bool) {
+	if former != nil && former.Get("metadata.annotations["+madeKey+"]") == nil {
+		return m, false
+	}
+	tree := maps.Clone(m.tree)
+	metadata, _ := tree["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations = maps.Clone(annotations)
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations[madeKey] = "by tests"
+	metadata["annotations"] = annotations
+	tree["metadata"] = metadata
+	return manifest{source: m.source, tree: tree}, true
+}
+
+// borrow leaves the mark of this binary on a definition.
+func (c *Cluster) borrow(ctx context.Context, name string) error {
+	mark, err := json.Marshal(metadataOf("annotations", usedKey, time.Now().UTC().Format(time.RFC3339)))
+	if err != nil {
+		return err
+	}
+	if _, err = c.client.Patch(ctx, definitions, "", name, "", apiclient.MergePatch, mark); err != nil {
+		return err
+	}
+	borrowed.Lock()
+	defer borrowed.Unlock()
+	if borrowed.of == nil {
+		borrowed.of = map[string]*rest.Config{}
+	}
+	borrowed.of[name] = c.Config
+	return nil
+}
+
+// giveBack removes the marks of this binary, and the definitions that nobody else uses.
+func giveBack(ctx context.Context) error {
+	borrowed.Lock()
+	defer borrowed.Unlock()
+	var errs []error
+	for name, config := range borrowed.of {
+		if err := giveBackOne(ctx, config, name); err != nil {
+			errs = append(errs, fmt.Errorf("kopftest: the definition %s: %w", name, err))
+		}
+	}
+	borrowed.of = nil
+	return errors.Join(errs...)
+}
+
+func giveBackOne(ctx context.Context, config *rest.Config, name string) error {
+	session, err := apiclient.NewSession(config, 0)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	client := apiclient.New(apiclient.Fixed(session), apiclient.Options{UserAgent: userAgent})
+	for {
+		definition, err := client.Get(ctx, definitions, "", name)
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		view := new(kopf.Object)
+		if err := view.UnmarshalJSON(definition.Raw); err != nil {
+			return err
+		}
+		if usedByOthers(kopf.GetOr(view, "metadata.annotations", map[string]string{}), time.Now()) {
+			unmark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, usedKey)
+			_, err := client.Patch(ctx, definitions, "", name, "", apiclient.MergePatch, unmark)
+			return ignoreNotFound(err)
+		}
+		err = deleteVersion(ctx, client, name, definition.ResourceVersion)
+		if !apierrors.IsConflict(err) { // else somebody has left a mark meanwhile
+			return ignoreNotFound(err)
+		}
+	}
+}
+
+func usedByOthers(annotations map[string]string, now time.Time) bool {
+	for key, value := range annotations {
+		if !strings.HasPrefix(key, usedPrefix) || key == usedKey {
+			continue
+		}
+		if since, err := time.Parse(time.RFC3339, value); err == nil && now.Sub(since) < staleMark {
+			return true
+		}
+	}
+	return false
+}
+
+func deleteVersion(ctx context.Context, client *apiclient.Client, name, version string) error {
+	path, err := definitions.Path("", name, "", nil)
+	if err != nil {
+		return err
+	}
+	_, err = client.Do(ctx, apiclient.Request{
+		Method: http.MethodDelete, Path: path, Resource: definitions, ContentType: "application/json",
+		Body: fmt.Appendf(nil, `{"preconditions":{"resourceVersion":%q}}`, version),
+	})
+	return err
+}

@@ -1,0 +1,34 @@
+package kopftest
+
+import (
+	"runtime"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+)
+
+// whereabouts tells where a handler is that runs. If it runs for several objects, it is not
+// known which one of the places is that of the object in question.
+func (op *Operator) whereabouts(id string) string {
+	var functions []string
+	for _, h := range bridge.Handlers(op.registry).All() {
+		if h.ID != id {
+			continue
+		}
+		if pc, ok := h.Fn.(uintptr); ok {
+			functions = append(functions, strings.TrimSuffix(runtime.FuncForPC(pc).Name(), "-fm")+"(")
+		}
+	}
+	stacks := stacksWith(func(stack string) bool {
+		for _, function := range functions {
+			if strings.Contains(stack, "\n"+function) {
+				return true
+			}
+		}
+		return false
+	})
+	if len(stacks) == 0 {
+		return "it is not known where"
+	}
+	return ownFrames(stacks[0])
+}
