@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/tree"
@@ -119,7 +120,13 @@ func (r *driver) Wait() error {
 func (r *driver) Signal(reason kopf.StopReason) {
 	r.t.Helper()
 	r.mustRun()
-	r.stage.signal(reason)
+	r.stage.signal(background.Reason(reason))
+}
+
+// cancel asks the daemon to finish, and cancels its context.
+func (r *driver) cancel(reason kopf.StopReason) {
+	r.stage.signal(background.Reason(reason))
+	r.call.cancel(kopf.StopReason(r.stage.Reason()))
 }
 
 // Stop asks the daemon to finish, cancels its context, waits until it has returned, and
@@ -127,8 +134,7 @@ func (r *driver) Signal(reason kopf.StopReason) {
 func (r *driver) Stop(reason kopf.StopReason) error {
 	r.t.Helper()
 	r.mustRun()
-	r.stage.signal(reason)
-	r.call.cancel(r.stage.Reason())
+	r.cancel(reason)
 	r.await("the daemon returns, as it was stopped", false)
 	return r.call.err
 }
@@ -240,8 +246,7 @@ func (r *driver) end() {
 	if r.call == nil {
 		return
 	}
-	r.stage.signal(kopf.StopOperatorExiting)
-	r.call.cancel(r.stage.Reason())
+	r.cancel(kopf.StopOperatorExiting)
 	patience, cancel := r.patience()
 	defer cancel()
 	select {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 // WaitHandled waits until the operator has handled an object, as the test has left it,
@@ -43,11 +44,11 @@ func (op *Operator) WaitFailed(o *Object) inspect.Object {
 }
 
 // WaitRetrying waits until a handler of the object has failed and is going to be retried,
-// while no other one is running. The attempt may not be recorded on the object yet. An
-// end of the handling fails the test at once.
+// while no other one is running, and until that is recorded on the object: a restarted
+// operator goes on from there. An end of the handling fails the test at once.
 func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler is going to be retried", func(state *inspect.Object, _ time.Time) (verdict, string) {
+	state := op.waitState(o, "a handler is going to be retried", func(state *inspect.Object, _ time.Time) (verdict, string) {
 		phases := map[inspect.HandlerPhase]int{}
 		for _, h := range state.Handlers {
 			phases[h.State]++
@@ -63,6 +64,29 @@ func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 			return notYet, ""
 		}
 	})
+	for _, h := range state.Handlers {
+		if h.State == inspect.PhaseRetrying && !accompanies(h) {
+			o.WaitFor("the attempt of "+h.ID+" is recorded", func(object *kopf.Object) bool {
+				return op.recorded(&state, h, object)
+			})
+		}
+	}
+	return state
+}
+
+// recorded tells whether an object has the last attempt of a handler, as of a state of it,
+// or has got beyond that.
+func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, object *kopf.Object) bool {
+	op.cluster.t.Helper()
+	tree, _ := object.Get("").(map[string]any)
+	record, err := op.progress.Fetch(tree, h.ID)
+	if err != nil {
+		op.cluster.t.Fatalf("kopftest: the progress of %s: %v", h.ID, err)
+	}
+	if record == nil {
+		return before(state.ResourceVersion, kopf.GetOr(object, "metadata.resourceVersion", ""))
+	}
+	return record.Retries >= h.Attempt
 }
 
 // failed tells which handler has failed for good, and why.

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/progress"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -24,6 +26,7 @@ type Operator struct {
 
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
+	progress  progress.Storage
 	inspector *inspect.Client
 	run       *run
 }
@@ -118,6 +121,10 @@ func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
 	}
 	if operator.Settings.Process.Inspector == "" {
 		operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
+	}
+	op.progress = progress.NewSmart()
+	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
+		op.progress = bridge.Progress(storage)
 	}
 	onReady := operator.OnReady
 	operator.OnReady = func() {

@@ -87,7 +87,7 @@ func (op *Operator) explain(b *strings.Builder, o *Object) {
 	case state == nil:
 		fmt.Fprintf(b, "\nthe operator has not seen it: %s\n", served(snapshot))
 	default:
-		fmt.Fprintf(b, "\nfor the operator it is %s:\n%s", state.State, op.progress(state))
+		fmt.Fprintf(b, "\nfor the operator it is %s:\n%s", state.State, op.handlers(state))
 	}
 }
 
@@ -106,7 +106,7 @@ func (c *Cluster) overview() string {
 			fmt.Fprintf(&b, "\nthe operator has not seen any object: %s\n", served(snapshot))
 		}
 		for _, state := range snapshot.Objects[:min(len(snapshot.Objects), reportedObjects)] {
-			fmt.Fprintf(&b, "\nfor the operator, %s %s is %s:\n%s", state.Kind, state.Name, state.State, op.progress(&state))
+			fmt.Fprintf(&b, "\nfor the operator, %s %s is %s:\n%s", state.Kind, state.Name, state.State, op.handlers(&state))
 		}
 	}
 	return b.String()
@@ -130,8 +130,8 @@ func served(snapshot *inspect.Snapshot) string {
 	return text
 }
 
-// progress tells where the handlers stand.
-func (op *Operator) progress(state *inspect.Object) string {
+// handlers tells where they stand.
+func (op *Operator) handlers(state *inspect.Object) string {
 	var b strings.Builder
 	for _, h := range state.Handlers {
 		fmt.Fprintf(&b, "    %-30s %s", h.ID, h.State)

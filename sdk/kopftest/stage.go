@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
-	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 // stage is what a daemon sees of the operator, and of the cluster behind it.
@@ -26,7 +26,7 @@ type stage struct {
 	live     *wire.Object
 	newer    chan struct{} // closed with the next version
 	stopping chan struct{}
-	reason   kopf.StopReason
+	reason   background.Reason
 	sent     []map[string]any
 	refusal  error // of the next sending
 	sleeps   []*sleep
@@ -74,7 +74,7 @@ func (s *stage) Stopping() <-chan struct{} {
 }
 
 // Reason implements [bridge.Task].
-func (s *stage) Reason() kopf.StopReason {
+func (s *stage) Reason() background.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason
@@ -166,7 +166,7 @@ func (s *stage) begin() {
 }
 
 // signal asks the daemon to finish.
-func (s *stage) signal(reason kopf.StopReason) {
+func (s *stage) signal(reason background.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reason == 0 {
