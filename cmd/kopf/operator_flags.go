@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // operatorFlags are common to kopf dev and kopf run.
@@ -105,9 +107,32 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 	case !slices.Contains(f.logFormats, f.logFormat):
 		return usagef("--log-format=%s: want %s", f.logFormat, anyOf(f.logFormats))
 	}
+	if err := f.checkAddresses(); err != nil {
+		return err
+	}
 	if len(f.manifests) > 0 {
 		if _, err := apply.Read(f.manifests); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkAddresses finds what the operator would refuse, before it is built.
+func (f *operatorFlags) checkAddresses() error {
+	if f.liveness != "" {
+		const want = "--liveness: want an endpoint such as http://0.0.0.0:8080/healthz: "
+		u, err := url.Parse(f.liveness)
+		switch {
+		case err != nil:
+			return usagef(want+"%w", err)
+		case u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+			return usagef(want+"got %s", f.liveness)
+		}
+	}
+	if f.inspect != "" {
+		if _, err := inspect.Dial(f.inspect); err != nil { // it connects to nobody yet
+			return usagef("--inspect: %w", err)
 		}
 	}
 	return nil

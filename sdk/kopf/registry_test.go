@@ -93,6 +93,30 @@ func TestAFunctionWithoutALastingNameNeedsAnID(t *testing.T) {
 	}
 }
 
+func TestAFilterByTheRequestOfAnotherFamilyIsRefused(t *testing.T) {
+	daemon := func(context.Context, *kopf.DaemonRun[app]) error { return nil }
+	for want, register := range map[string]func(r *kopf.Registry){
+		"takes a *kopf.Event[": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Event[kopf.Object]) bool { return true }))
+		},
+		"takes a *kopf.DaemonRun[": func(r *kopf.Registry) {
+			kopf.Daemon(r, kex, daemon, kopf.ID("d"), kopf.When(func(*kopf.DaemonRun[app]) bool { return true }))
+		},
+		"takes a *kopf.Activity": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Activity) bool { return true }))
+		},
+		"": func(r *kopf.Registry) {
+			kopf.Daemon(r, kex, daemon, kopf.ID("d"), kopf.When(func(*kopf.Request) bool { return true }), kopf.When(func(*app) bool { return true }))
+		},
+	} {
+		var r kopf.Registry
+		register(&r)
+		if err := r.Err(); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
+
 func TestMistakesAreToldTogetherEachWithItsLine(t *testing.T) {
 	var r kopf.Registry
 	kopf.OnCreate(&r, kopf.Resource("a", "b", "c", "d"), func1)

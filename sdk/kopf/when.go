@@ -49,7 +49,9 @@ func viewOf[A any](request requestMaker) func(*handler.Cause) (*A, error) {
 // anyRequest is implemented by all requests.
 type anyRequest interface{ isRequest() }
 
-func (*Request) isRequest() {}
+func (*Request) isRequest()      {}
+func (*DaemonRun[T]) isRequest() {}
+func (*Activity) isRequest()     {}
 
 // check refuses a request of another family, which could never be made.
 func (w when) check(request requestMaker) error {

@@ -144,5 +144,12 @@ func (t *Task) patience() patience {
 	if h.CancellationPolling != nil {
 		p.polling = *h.CancellationPolling
 	}
+	if p.polling <= 0 {
+		p.polling = seldom
+	}
 	return p
 }
+
+// seldom is how often a task is looked after that nobody wants to look after: its end is told
+// anyway.
+const seldom = 24 * time.Hour

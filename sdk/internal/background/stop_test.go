@@ -61,6 +61,9 @@ func TestTheEndOfADaemonThatDoesNotEnd(t *testing.T) {
 		"as often as it says": {
 			patient(-1, -1, 50), []string{"0s a retry=0", "0s asked", "0s cancelled"}, []float64{50, 50, 50}, false,
 		},
+		"if nobody wants to, that keeps nobody busy": {
+			patient(-1, -1, 0), []string{"0s a retry=0", "0s asked", "0s cancelled"}, []float64{86400}, false,
+		},
 		"with a timeout of no time, it is abandoned at once": {
 			patient(0, 0, -1), []string{"0s a retry=0", "0s asked", "0s cancelled"}, nil, true,
 		},
