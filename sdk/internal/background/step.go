@@ -23,8 +23,8 @@ type progress struct {
 // wait is what a task waits for ahead of its next step.
 type wait struct {
 	delay time.Duration
+	since time.Time // the wait begins; of changes, those after this time count
 	early occasion  // what can end the delay
-	since time.Time // of changes: those after this time count
 }
 
 // occasion is what makes a task go on ahead of time.
@@ -41,7 +41,7 @@ const forever = time.Duration(math.MaxInt64)
 
 // begin makes the task wait for its first step.
 func (t *Task) begin(delay time.Duration) {
-	if !t.await(wait{delay: delay}) {
+	if !t.await(wait{delay: max(delay, t.restless())}) {
 		t.end()
 	}
 }
@@ -70,6 +70,9 @@ func (t *Task) await(w wait) bool {
 	if w.early == aHurry && t.hurried {
 		w.delay = 0
 	}
+	if w.since.IsZero() {
+		w.since = time.Now()
+	}
 	t.hurried, t.waits = false, w
 	if w.delay <= 0 {
 		go t.run()
@@ -85,6 +88,18 @@ func (t *Task) await(w wait) bool {
 		t.proceed() // it has changed while that was scheduled
 	}
 	return true
+}
+
+// Due tells when the task makes its next step, as things are now. There is no such time
+// while it makes one, or waits for a change of the object.
+func (t *Task) Due() (due time.Time, waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil || t.waits.early == aChange {
+		return time.Time{}, false
+	}
+	left := max(time.Until(t.waits.since.Add(t.waits.delay)), t.restless())
+	return time.Now().Add(left), true
 }
 
 // proceed makes the next step at once if the task waits for it. It is called with the

@@ -75,7 +75,7 @@ func TestWhatVanishesDuringAPauseIsGoneAfterIt(t *testing.T) {
 		t.Errorf("it is told: %v", reason)
 	}
 	r.until(t, "slow gone", 0, 1)
-	phases(t, client, "there", inspect.StateSettled, "d=alive", "slow=alive", "t=ticking")
+	phases(t, client, "there", inspect.StateSettled, "by-field=done", "d=alive", "slow=alive", "t=ticking")
 	remembers(t, client, 1)
 	if n := r.count(r.all, "d gone") + r.count(r.all, "t gone"); n != 2 {
 		t.Errorf("it is called for an object that is gone: %v", r.all)

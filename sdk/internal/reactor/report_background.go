@@ -6,36 +6,58 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/background"
+	"github.com/kopf-dev/kopf/sdk/internal/filter"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 )
 
 // besides lists the daemons and timers, which do not belong to the cause: they come last.
 func (r *report) besides(c *cycle) {
 	var states []inspect.HandlerState
-	group := c.memory.group.Load()
+	group, retired := c.memory.group.Load(), c.memory.retired()
 	for _, d := range c.handlers.Explain(handler.Spawning, c.cause) {
 		state := r.handler(d.Handler.ID, string(d.Handler.Family))
-		state.Why = nil
-		task := taskOf(group, d.Handler.ID)
-		switch {
-		case task != nil && task.Reason() != 0:
-			state.State = inspect.PhaseStopping
-		case task != nil:
-			switch state.State {
-			case inspect.PhaseRetrying, inspect.PhaseDone, inspect.PhaseFailed:
-				// It waits to be tried again, or sends the last that it has done.
-			default:
-				state.State = runningPhase(d.Handler)
-			}
-		case !d.Selected:
-			why := inspect.Mismatch{Kind: string(d.Why.Kind), Path: d.Why.Path, Is: d.Why.Is, Wants: d.Why.Wants, Absent: d.Why.Absent}
-			state.Why, state.State = &why, inspect.PhaseFiltered
-		case state.State != inspect.PhaseDone && state.State != inspect.PhaseFailed:
-			state.State = inspect.PhaseNext
-		}
+		_, over := retired[d.Handler.ID]
+		stands(&state, d, taskOf(group, d.Handler.ID), c.object.Deleting, over)
 		states = append(states, state)
 	}
 	r.handlers = append(slices.DeleteFunc(r.handlers, isBackground), states...)
+}
+
+// stands tells where a daemon or a timer stands: what it does, if there is a task of it, or
+// what keeps it from running.
+func stands(state *inspect.HandlerState, d handler.Decision, task *background.Task, deleting, over bool) {
+	before := state.State
+	called, failed := state.Attempt > 0, state.Error != nil
+	state.Why = nil
+	if task != nil && task.Reason() == 0 {
+		switch before {
+		case inspect.PhaseRetrying, inspect.PhaseDone, inspect.PhaseFailed:
+			return // it waits to be tried again, or sends the last that it has done
+		}
+		var waits bool
+		state.State = runningPhase(d.Handler)
+		if state.Next, waits = task.Due(); waits && !called && d.Handler.Family == handler.Daemon {
+			state.State = inspect.PhaseNext
+		}
+		return
+	}
+	state.Next = time.Time{}
+	switch {
+	case task != nil:
+		state.State = inspect.PhaseStopping
+	case !d.Selected:
+		why := inspect.Mismatch{Kind: string(d.Why.Kind), Path: d.Why.Path, Is: d.Why.Is, Wants: d.Why.Wants, Absent: d.Why.Absent}
+		state.Why, state.State = &why, inspect.PhaseFiltered
+	case over && failed:
+		state.State = inspect.PhaseFailed
+	case over, deleting && called:
+		state.State = inspect.PhaseDone
+	case deleting:
+		state.Why = &inspect.Mismatch{Kind: string(filter.KindDeleted), Path: "metadata.deletionTimestamp", Is: "present", Wants: "absent"}
+		state.State = inspect.PhaseFiltered
+	default:
+		state.State = inspect.PhaseNext
+	}
 }
 
 func taskOf(group *background.Group, id string) *background.Task {

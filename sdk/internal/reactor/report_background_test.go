@@ -33,7 +33,7 @@ func TestADaemonThatSendsTheLastItHasDoneIsDone(t *testing.T) {
 		registry.Add(h)
 		host := slowPost{make(chan struct{})}
 		c := &cycle{
-			server: &server{handlers: registry.ForResource(&resource.Resource{Version: "v1", Plural: "pods"})}, memory: &memory{}, cause: &handler.Cause{},
+			server: &server{handlers: registry.ForResource(&resource.Resource{Version: "v1", Plural: "pods"})}, memory: &memory{}, cause: &handler.Cause{}, object: &wire.Object{},
 		}
 		r := &report{reporter: newReporter(inspect.NewHub(inspect.HubOptions{}), registry, makeIndices(registry))}
 		r.besides(c)
@@ -60,3 +60,66 @@ func TestADaemonThatSendsTheLastItHasDoneIsDone(t *testing.T) {
 		}
 	})
 }
+
+func TestWhereDaemonsAndTimersStand(t *testing.T) {
+	delayed, idle, plain := 30*time.Second, 50*time.Second, 10*time.Second
+	daemon := &handler.Handler{ID: "d", Family: handler.Daemon}
+	late := &handler.Handler{ID: "d", Family: handler.Daemon, InitialDelay: &delayed}
+	resting := &handler.Handler{ID: "t", Family: handler.Timer, Interval: &plain, Idle: &idle}
+	ticking := &handler.Handler{ID: "t", Family: handler.Timer, Interval: &plain}
+	matches := func(h *handler.Handler) handler.Decision { return handler.Decision{Handler: h, Selected: true} }
+	called := inspect.HandlerState{Attempt: 1, State: inspect.PhaseTicking}
+	broken := inspect.HandlerState{Attempt: 1, Error: &inspect.HandlerError{}}
+	for name, test := range map[string]struct {
+		before         inspect.HandlerState
+		decision       handler.Decision
+		runs           bool
+		deleting, over bool
+		want           inspect.HandlerPhase
+		next           time.Duration // 0 is none
+	}{
+		"a daemon that runs":                   {decision: matches(daemon), runs: true, want: inspect.PhaseAlive},
+		"one that is to be started later":      {decision: matches(late), runs: true, want: inspect.PhaseNext, next: delayed},
+		"one that is to be started":            {decision: matches(daemon), want: inspect.PhaseNext},
+		"a timer that waits for rest":          {decision: matches(resting), runs: true, want: inspect.PhaseTicking, next: idle},
+		"a timer between its ticks":            {before: called, decision: matches(ticking), runs: true, want: inspect.PhaseTicking, next: plain},
+		"one that does not match":              {before: called, decision: handler.Decision{Handler: ticking}, want: inspect.PhaseFiltered},
+		"one that is over":                     {before: called, decision: matches(ticking), over: true, want: inspect.PhaseDone},
+		"one that has failed":                  {before: broken, decision: matches(ticking), over: true, want: inspect.PhaseFailed},
+		"one that has ended with its object":   {before: called, decision: matches(ticking), deleting: true, want: inspect.PhaseDone},
+		"one that is not started for the rest": {decision: matches(daemon), deleting: true, want: inspect.PhaseFiltered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				group := background.NewGroup(t.Context(), patientHost{}, background.Settings{}, &wire.Object{})
+				state := test.before
+				var task *background.Task
+				if test.runs {
+					group.Adjust([]*handler.Handler{test.decision.Handler})
+					synctest.Wait()
+					task = group.Tasks()[0]
+				}
+				stands(&state, test.decision, task, test.deleting, test.over)
+				if state.State != test.want || state.Next.IsZero() != (test.next == 0) || test.next > 0 && time.Until(state.Next) != test.next {
+					t.Errorf("it is %s until %s", state.State, time.Until(state.Next))
+				}
+				if (state.Why != nil) != (test.want == inspect.PhaseFiltered) {
+					t.Errorf("it is %s because of %v", state.State, state.Why)
+				}
+				group.Wait(t.Context(), background.OperatorExiting)
+			})
+		})
+	}
+}
+
+// patientHost is a host whose daemons run until they are asked to end, and whose ticks
+// take no time.
+type patientHost struct{ slowPost }
+
+func (patientHost) Attempt(_ context.Context, task *background.Task, _ int, _ time.Time) outcome.Outcome {
+	if task.Handler.Family == handler.Daemon {
+		<-task.Stopping()
+	}
+	return outcome.Outcome{Final: true}
+}
+func (patientHost) Deliver(context.Context, *background.Task, outcome.Outcome) {}
