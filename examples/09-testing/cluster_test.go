@@ -58,6 +58,17 @@ metadata: {name: empty}
 	}
 }
 
+func TestRemindersAreOverWithTheLabel(t *testing.T) {
+	cluster, operator := start(t)
+	example := cluster.ApplyFile("obj.yaml")
+	example.Label("reminded", "yes")
+	operator.WaitLog("Daemon 'remind' is invoked")
+	example.Unlabel("reminded")
+	operator.WaitLog("Daemon 'remind' has exited on request")
+	example.Delete()
+	example.WaitGone()
+}
+
 func TestAnExampleThatWasMadeWhileTheOperatorWasDownIsHandledLater(t *testing.T) {
 	cluster, operator := start(t)
 	operator.Kill() // as a crash does; Stop is the graceful way

@@ -15,7 +15,8 @@ type Example struct {
 		Items []string `json:"items"`
 	} `json:"spec"`
 	Status struct {
-		Phase string `json:"phase,omitempty"`
+		Phase     string `json:"phase,omitempty"`
+		Reminders int    `json:"reminders,omitempty"`
 	} `json:"status"`
 }
 
@@ -24,6 +25,7 @@ func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnCreate(r, kex, create, kopf.Retries(5))
 	kopf.OnField(r, kex, "spec.items", count, kopf.Labels{"counted": "yes"})
+	kopf.Daemon(r, kex, remind, kopf.Labels{"reminded": "yes"})
 }
 
 func create(_ context.Context, c *kopf.Change[Example]) error {
@@ -40,5 +42,18 @@ func create(_ context.Context, c *kopf.Change[Example]) error {
 
 func count(_ context.Context, c *kopf.FieldChange[[]string]) error {
 	c.Result = map[string]int{"before": len(c.Old), "now": len(c.New)}
+	return nil
+}
+
+// remind tells once an hour that the example is still there.
+func remind(ctx context.Context, d *kopf.DaemonRun[Example]) error {
+	for n := 1; d.Sleep(time.Hour); n++ {
+		d.Logger.Info("the example is still there", "field", d.Object().Spec.Field)
+		kopf.Edit(d.Patch, func(e *Example) { e.Status.Reminders = n })
+		if err := d.Apply(ctx); err != nil {
+			return err
+		}
+	}
+	kopf.Edit(d.Patch, func(e *Example) { e.Status.Reminders = 0 })
 	return nil
 }

@@ -3,6 +3,8 @@ package handlers
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -45,5 +47,48 @@ func TestItemsAreCounted(t *testing.T) {
 	}
 	if got := c.Result.(map[string]int); got["before"] != 1 || got["now"] != 2 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A daemon and its test take turns: it sleeps until the test lets it go on.
+func TestRemindersAreCountedUntilTheDaemonIsStopped(t *testing.T) {
+	run := kopftest.Daemon[Example](t, "spec: {field: value}")
+	run.Start(t.Context(), remind)
+	if pause := run.NextSleep(); pause != time.Hour {
+		t.Errorf("it sleeps for %s", pause)
+	}
+	run.Set("spec.field", "other") // what it sees when it wakes up
+	run.NextSleep()
+	if n := run.Object().Get("status.reminders"); n != int64(1) {
+		t.Errorf("there are %v reminders after an hour", n)
+	}
+	if err := run.Stop(kopf.StopFiltersMismatch); err != nil {
+		t.Error(err)
+	}
+	if n := run.Object().Get("status.reminders"); n != nil {
+		t.Errorf("%v reminders are left behind", n)
+	}
+}
+
+// In a bubble, time passes by itself, for daemons that look at the clock.
+func TestThereAreAsManyRemindersADayAsItHasHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := kopftest.Daemon[Example](t, "spec: {field: value}")
+		run.Start(t.Context(), remind)
+		time.Sleep(24*time.Hour + time.Minute)
+		if n := run.Object().Get("status.reminders"); n != int64(24) {
+			t.Errorf("there are %v reminders", n)
+		}
+	})
+}
+
+func TestADaemonThatCannotSendItsPatchFails(t *testing.T) {
+	run := kopftest.Daemon[Example](t, "spec: {field: value}")
+	away := errors.New("the cluster is away")
+	run.RefusePatch(away)
+	run.Start(t.Context(), remind)
+	run.NextSleep()
+	if err := run.Wait(); !errors.Is(err, away) { // and the framework starts it again
+		t.Errorf("it ends with %v", err)
 	}
 }

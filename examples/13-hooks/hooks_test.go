@@ -4,12 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"testing"
-
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -19,7 +14,7 @@ func TestMain(m *testing.M) { kopftest.Main(m) }
 
 func TestTheOperatorLogsInAndTellsItsHealthAndCleansUp(t *testing.T) {
 	cluster := kopftest.New(t)
-	t.Setenv("KUBECONFIG", kubeconfig(t, cluster.Config))
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig())
 	endpoint := "http://" + freeAddress(t) + "/healthz"
 	operator := cluster.Run(Register, func(o *kopf.Operator) {
 		o.Config = nil // that is, use the login handlers
@@ -37,27 +32,6 @@ func TestTheOperatorLogsInAndTellsItsHealthAndCleansUp(t *testing.T) {
 	operator.Stop()
 	operator.WaitLog("the task has ended")
 	operator.WaitLog("Activity 'cleanup' succeeded.")
-}
-
-// kubeconfig writes a file for a cluster.
-func kubeconfig(t *testing.T, config *rest.Config) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := clientcmd.WriteToFile(api.Config{
-		CurrentContext: "test",
-		Contexts:       map[string]*api.Context{"test": {Cluster: "test", AuthInfo: "test"}},
-		Clusters: map[string]*api.Cluster{"test": {
-			Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData,
-		}},
-		AuthInfos: map[string]*api.AuthInfo{"test": {
-			Token: config.BearerToken, ClientCertificate: config.CertFile, ClientCertificateData: config.CertData,
-			ClientKey: config.KeyFile, ClientKeyData: config.KeyData,
-		}},
-	}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func freeAddress(t *testing.T) string {

@@ -43,8 +43,7 @@ func TestTimersDoNotPingWhatIsChanging(t *testing.T) {
 }
 
 func TestATickThatFailsIsNotCounted(t *testing.T) {
-	tick := &kopf.TimerTick[kopf.Object]{}
-	tick.Memo = &kopf.Memo{}
+	tick := kopftest.Timer[kopf.Object](t, "{}")
 	kopf.MemoOf[ticks](tick.Memo).n = 2
 	if err := count(t.Context(), tick); err == nil || kopf.MemoOf[ticks](tick.Memo).n != 2 {
 		t.Errorf("the third tick has not failed at first: %v", err)

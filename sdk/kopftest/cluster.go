@@ -15,7 +15,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/controlplane"
@@ -117,9 +116,7 @@ func config(t testing.TB) (config *rest.Config, lasting bool) {
 		t.Skipf("%s is set", skipVar)
 	}
 	if path := os.Getenv(kubeconfigVar); path != "" {
-		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-			&clientcmd.ClientConfigLoadingRules{ExplicitPath: path},
-			&clientcmd.ConfigOverrides{CurrentContext: os.Getenv(contextVar)}).ClientConfig()
+		config, err := loader(path).ClientConfig()
 		if err != nil {
 			t.Fatalf("kopftest: the cluster of %s=%s: %v", kubeconfigVar, path, err)
 		}

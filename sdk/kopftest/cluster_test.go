@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/controlplane"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -282,4 +283,64 @@ func TestWithoutAClusterTheFailureTellsWhatToRun(t *testing.T) {
 		New(d)
 	})
 	wantAll(t, failure, kubeconfigVar, "/nowhere/kubeconfig")
+}
+
+func TestTheClusterOfAKubeconfigFileIsUsed(t *testing.T) {
+	outer := New(t)
+	outer.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: outer}}")
+	t.Setenv(kubeconfigVar, outer.Kubeconfig())
+	for _, context := range []string{"", "kopftest"} {
+		t.Setenv(contextVar, context)
+		cluster := New(t)
+		if !cluster.lasting {
+			t.Error("it is thought to end with the tests")
+		}
+		cluster.Namespace = outer.Namespace
+		if !cluster.Object("configmaps", "outer").Exists() {
+			t.Error("it is another one")
+		}
+		config, err := loader(cluster.Kubeconfig()).ClientConfig()
+		if err != nil || config.Host != outer.Config.Host {
+			t.Errorf("its own file is of another one: %v", err)
+		}
+		namespace, _, err := loader(cluster.Kubeconfig()).Namespace()
+		if err != nil || namespace != cluster.Namespace {
+			t.Errorf("its own file is of the namespace %s: %v", namespace, err)
+		}
+	}
+	t.Setenv(contextVar, "nobody's")
+	wantAll(t, failureOf(t, func(d testing.TB) { New(d) }), kubeconfigVar, "nobody's")
+}
+
+func TestWithoutAControlPlaneTheFailureTellsHowToGetOne(t *testing.T) {
+	empty := t.TempDir()
+	t.Setenv("HOME", empty)
+	t.Setenv("XDG_CACHE_HOME", empty)
+	t.Setenv(controlplane.BinaryVar, "")
+	if err := controlplane.StopShared(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := controlplane.StopShared(); err != nil { // which forgets the failure
+			t.Error(err)
+		}
+	})
+	wantAll(t, failureOf(t, func(d testing.TB) { New(d) }),
+		"kopf cluster prepare", controlplane.BinaryVar, kubeconfigVar, skipVar, empty)
+}
+
+func TestAnOperatorThatLogsInByItselfCannotBeKilled(t *testing.T) {
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig())
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return nil }, kopf.ID("create"))
+	}, func(o *kopf.Operator) { o.Config = nil })
+	operator.WaitHandled(cluster.Apply(widget))
+	failure := failureOf(t, func(d testing.TB) {
+		op := *operator
+		op.cluster = cluster.With(d)
+		op.Kill()
+	})
+	wantAll(t, failure, "cannot be killed", "Stop")
 }

@@ -34,6 +34,7 @@ type Operator struct {
 // run is one life of an operator.
 type run struct {
 	gate  *gate
+	gated bool // its requests go through the gate
 	stop  context.CancelFunc
 	ended chan struct{}
 	err   error // of the operator; set before ended is closed
@@ -119,6 +120,7 @@ func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
 	for _, configure := range op.configure {
 		configure(operator)
 	}
+	r.gated = operator.Config == config
 	if operator.Settings.Process.Inspector == "" {
 		operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
 	}
@@ -169,6 +171,9 @@ func (op *Operator) Kill() {
 		op.cluster.t.Fatal("kopftest: the operator is not running")
 	}
 	r := op.run
+	if !r.gated {
+		op.cluster.t.Fatal("kopftest: an operator that does not use the Config that it was given cannot be killed, as its requests cannot be stopped: use Stop")
+	}
 	op.look()
 	r.gate.shut(errKilled)
 	r.stop()

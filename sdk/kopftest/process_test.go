@@ -1,0 +1,163 @@
+package kopftest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// asideVar tells the tests of this file which run in a process of their own that they do.
+const asideVar = "KOPFTEST_ASIDE"
+
+// aside makes a process that runs one of them.
+func aside(t *testing.T, test string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), asideVar+"=1")
+	return cmd
+}
+
+func onlyAside(t *testing.T) {
+	t.Helper()
+	if os.Getenv(asideVar) == "" {
+		t.Skip("it is run by another test, in a process of its own")
+	}
+}
+
+func TestFailing(t *testing.T) {
+	onlyAside(t)
+	hasty := func(t *testing.T) *Cluster {
+		cluster := New(t)
+		cluster.Apply(widgetsCRD)
+		cluster.timeout = 300 * time.Millisecond
+		return cluster
+	}
+	const some = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
+	t.Run("handled", func(t *testing.T) {
+		cluster := New(t)
+		cluster.Apply(widgetsCRD)
+		operator := cluster.Run(func(r *kopf.Registry) {
+			kopf.OnCreate(r, widgets, func(context.Context, *request) error { return errors.New("no luck") }, kopf.ID("create"))
+		})
+		operator.WaitHandled(cluster.Apply(widget)) // FAILS
+	})
+	t.Run("value", func(t *testing.T) {
+		object := hasty(t).Apply(some)
+		object.WaitValue("data.key", "value") // FAILS
+	})
+	t.Run("gone", func(t *testing.T) {
+		object := hasty(t).Apply(some)
+		object.WaitGone() // FAILS
+	})
+	t.Run("list", func(t *testing.T) {
+		cluster := hasty(t)
+		cluster.WaitList("pods", "there is one", func(pods []*kopf.Object) bool { return len(pods) > 0 }) // FAILS
+	})
+	t.Run("apply", func(t *testing.T) {
+		cluster := hasty(t)
+		cluster.ApplyFile("nowhere.yaml") // FAILS
+	})
+	t.Run("log", func(t *testing.T) {
+		cluster := New(t)
+		operator := cluster.Run(func(*kopf.Registry) {})
+		cluster.timeout = 300 * time.Millisecond
+		operator.WaitLog("never said") // FAILS
+	})
+	t.Run("request", func(t *testing.T) {
+		Change[sized](t, "spec: {size: big}") // FAILS
+	})
+	t.Run("daemon", func(t *testing.T) {
+		run := Daemon[sized](t, oneWidget)
+		run.Start(t.Context(), func(context.Context, *kopf.DaemonRun[sized]) error { return nil })
+		run.NextSleep() // FAILS
+	})
+}
+
+func TestAFailureIsToldForTheLineOfTheTest(t *testing.T) {
+	source, err := os.ReadFile("process_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i, line := range strings.Split(string(source), "\n") {
+		if strings.HasSuffix(line, "// "+"FAILS") {
+			want = append(want, fmt.Sprintf("process_test.go:%d: kopftest: ", i+1))
+		}
+	}
+	out, err := aside(t, "TestFailing").CombinedOutput()
+	if err == nil {
+		t.Error("it does not fail")
+	}
+	got := regexp.MustCompile(`\S+\.go:\d+: kopftest: `).FindAllString(string(out), -1)
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("it fails at %q instead of %q:\n%s", got, want, out)
+	}
+}
+
+func TestHolding(t *testing.T) {
+	onlyAside(t)
+	fmt.Println("\nserver", New(t).Config.Host)
+	select {}
+}
+
+func TestTheControlPlaneEndsWithATestBinaryThatIsKilled(t *testing.T) {
+	t.Setenv(kubeconfigVar, "")
+	cmd := aside(t, "TestHolding")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	server := ""
+	for lines := bufio.NewScanner(stdout); server == "" && lines.Scan(); {
+		server, _ = strings.CutPrefix(lines.Text(), "server ")
+		if server == lines.Text() {
+			server = ""
+		}
+	}
+	address, err := url.Parse(server)
+	if err != nil || server == "" {
+		t.Fatalf("it does not tell its server: %v\n%s", err, &errs)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	ctx, cancel := contextOf(t.Context(), t, timeout(t))
+	defer cancel()
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address.Host)
+		if err != nil && ctx.Err() == nil {
+			return // nobody listens any more
+		}
+		if err == nil {
+			end, _ := ctx.Deadline()
+			err = errors.Join(conn.SetDeadline(end), hangsUp(conn), conn.Close())
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("%s still answers: %v", server, err)
+		}
+	}
+}
+
+// hangsUp waits until the other side closes a connection.
+func hangsUp(conn net.Conn) error {
+	_, err := conn.Read(make([]byte, 1))
+	return err
+}
