@@ -30,7 +30,7 @@ func _(ctx context.Context, t *testing.T, r *kopf.Registry, registry kopf.Regist
 // packages are those that snippets import without saying so.
 var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "http": "net/http", "os": "os", "slices": "slices",
-	"slog": "log/slog", "sync": "sync", "testing": "testing", "time": "time",
+	"slog": "log/slog", "sync": "sync", "synctest": "testing/synctest", "testing": "testing", "time": "time",
 	"metav1":       "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"unstructured": "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 	"schema":       "k8s.io/apimachinery/pkg/runtime/schema",

@@ -28,16 +28,17 @@
 // # What a test does not do
 //
 // It does not sleep: all that waits follows the cluster and goes on when the awaited has
-// come. It does not handle errors: what goes wrong fails the test. It does not clean up:
-// at its end the operators are stopped, and what it has made is deleted; only the
-// definitions of custom resources stay, since other tests may be using them. And it needs
-// no logs: the operator's log is shown with a test that fails, and whatever was waited for
-// in vain is told together with the object as it is, with what the operator thinks of it,
-// and with the last lines of the log.
+// come. It does not handle errors: what goes wrong fails the test, on the test's own line. It
+// does not clean up: at its end, the operators are stopped, and what it has made is deleted,
+// finalizers or not; definitions of custom resources stay for other tests, see [Main]. And it
+// needs no logs: the operator's log is shown with a test that fails, and whatever was waited
+// for in vain is told together with where the handlers stand, with the object as it is, and
+// with the last lines of the log.
 //
 // # Handlers alone
 //
-// [Change], [FieldChange] and [Event] make requests to call handlers with, without any
-// cluster; [Patched] and [Changes] show what a handler did to the patch. [Context] is for
-// handlers that call [kopf.RESTConfig].
+// Requests to call handlers with, without any cluster, are made by [Change], [Update],
+// [FieldChange], [Event], [Timer], [IndexRequest] and [Activity]; [Daemon] drives a daemon.
+// [Patched] and [Changes] show what a handler did to the patch. [Context] is for handlers
+// that call [kopf.RESTConfig], [WithIndices] for those that read indices.
 package kopftest
