@@ -3,11 +3,13 @@ package reactor
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
 // Task is what daemons and timers find in [handler.Call.Extra].
@@ -112,13 +114,19 @@ func interrupted(err error) bool {
 
 // cycle is what an attempt has in common with those of the object's worker.
 func (a *attempt) cycle() *cycle {
-	object := a.task.Live()
 	c := &cycle{server: a.server, memory: a.spawner.memory}
-	c.logger = a.objectLogger(object)
-	if c.recorder = a.recorder(object); c.recorder != nil && a.settings.Posting.Loggers {
-		c.logger = c.recorder.recording(c.logger)
-	}
+	c.logger, c.recorder = a.tellers(a.task.Live())
 	return c
+}
+
+// tellers are the logger of an object, which posts events as well if it is set to, and the
+// recorder of its events.
+func (s *server) tellers(object *wire.Object) (*slog.Logger, *Recorder) {
+	logger, recorder := s.objectLogger(object), s.recorder(object)
+	if recorder != nil && s.settings.Posting.Loggers {
+		logger = recorder.recording(logger)
+	}
+	return logger, recorder
 }
 
 func (a *attempt) report() *report { return a.spawner.memory.report.Load() }

@@ -51,10 +51,7 @@ type cycle struct {
 func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch) (later *queueing.Later, err error) {
 	defer survive(&err)
 	c := &cycle{server: s, memory: memory, object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch()}
-	c.logger = s.objectLogger(c.object)
-	if c.recorder = s.recorder(c.object); c.recorder != nil && s.settings.Posting.Loggers {
-		c.logger = c.recorder.recording(c.logger)
-	}
+	c.logger, c.recorder = s.tellers(c.object)
 	c.report = s.reporter.reportOf(memory, s.resource, c.object)
 
 	if !s.handlers.Has(handler.Watching) && !s.handlers.Has(handler.Spawning) {

@@ -2,15 +2,19 @@ package reactor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/delivery"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
 	"github.com/kopf-dev/kopf/sdk/internal/watching"
@@ -50,7 +54,8 @@ func (s *spawner) MayStart() bool {
 
 // Logger implements [background.Host].
 func (s *spawner) Logger() *slog.Logger {
-	return s.server().objectLogger(s.memory.group.Load().Live())
+	logger, _ := s.server().tellers(s.memory.group.Load().Live())
+	return logger
 }
 
 // Attempt implements [background.Host].
@@ -102,26 +107,57 @@ func (s *spawner) Deliver(ctx context.Context, task *background.Task, out outcom
 
 // send sends what is in the patch of a task. What could not be sent stays there.
 func (s *spawner) send(ctx context.Context, task *background.Task) error {
-	unsent := task.Patch.Take()
-	if unsent.Empty() {
-		return nil
+	unsent, object := task.Patch.Take(), task.Live()
+	for range maxConflicts {
+		if unsent.Empty() {
+			return nil
+		}
+		remaining, err := s.sendOnce(ctx, task, object, unsent)
+		switch {
+		case hopeless(err): // all but the transformations has been sent
+			return err
+		case err != nil:
+			task.Patch.Restore(unsent)
+			return err
+		case remaining == nil:
+			return nil
+		}
+		// The object has changed meanwhile. No cycle comes to transform its newest version.
+		unsent = remaining
+		newest, err := s.client.Get(ctx, s.server().resource, object.Namespace, object.Name)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && newest.UID != object.UID:
+			return nil // nothing is left to be transformed
+		case err != nil:
+			task.Patch.Restore(unsent)
+			return err
+		}
+		object = newest
 	}
-	server, object, logger := s.server(), task.Live(), s.Logger()
-	result, err := server.patchObject(ctx, object, unsent, logger)
+	task.Patch.Restore(unsent)
+	return errContended
+}
+
+// maxConflicts is how often transformations are tried that meet with changes by others.
+const maxConflicts = 10
+
+var errContended = errors.New("the object changes too often to be transformed")
+
+// sendOnce sends a patch of a version of the object, and returns what remains since there is
+// a newer one.
+func (s *spawner) sendOnce(ctx context.Context, task *background.Task, object *wire.Object, p *patch.Patch) (remaining *patch.Patch, err error) {
+	server, logger := s.server(), s.Logger()
+	result, err := server.patchObject(ctx, object, p, logger)
 	made, _ := result.Object.(*wire.Object)
 	if made != nil {
 		task.Wrote(made)
 	}
-	switch {
-	case hopeless(err): // all but the transformations has been sent
-	case err != nil:
-		task.Patch.Restore(unsent)
-	case result.Remaining != nil:
-		task.Patch.Restore(result.Remaining)
-	case made != nil:
-		return server.checkPruned(s.memory, logger, unsent, made)
+	if err == nil && made != nil {
+		if odd := server.checkPruned(s.memory, logger, p, made); odd != nil {
+			logger.Error("Whether the schema keeps what was sent cannot be told.", "error", odd)
+		}
 	}
-	return err
+	return result.Remaining, err
 }
 
 // Ended implements [background.Host]: somebody may wait for the end, such as the deletion
