@@ -13,8 +13,8 @@ import (
 
 // Labels is a filter by labels. A value is a string, [Present], [Absent], or [Where]
 // of a func(string) bool; anything else is a mistake in the registration. All labels must
-// match, those of several Labels too; a label that is asked for twice is a mistake. See the chapter "Filtering" of
-// Kopf's documentation for all filters.
+// match, those of several Labels too; a label that is asked for twice is a mistake. See the
+// chapter "Filtering" of Kopf's documentation for all filters.
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
 type Labels map[string]any

@@ -1,12 +1,9 @@
 package kopf
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"slices"
 	"strings"
 
@@ -18,6 +15,8 @@ import (
 
 // mainFlags are the command line of an operator.
 type mainFlags struct {
+	name string // of the program
+
 	kubeconfig, context   string
 	namespaces            []string
 	allNamespaces         bool
@@ -36,7 +35,7 @@ var logFormats = []string{"full", "plain", "json", "none"}
 // parseFlags reads the command line. "kopf run" has these flags, too, and tells of them in the
 // same words.
 func parseFlags(name string, args []string) (*mainFlags, error) {
-	f := &mainFlags{}
+	f := &mainFlags{name: name}
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
@@ -92,42 +91,3 @@ Exit codes:
   1  something failed; standard error says what
   2  the flags make no sense
 `
-
-func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry)) error {
-	logger := slog.New(f.logHandler(stderr))
-	slog.SetDefault(logger)
-	adoptLibraries(logger)
-	var registry Registry
-	register(&registry)
-	if err := registry.Err(); err != nil {
-		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
-	}
-	operator := Operator{
-		exit: func() {
-			fmt.Fprintln(stderr, "the operator has not ended in time after it was asked to: it is ended")
-			os.Exit(1)
-		},
-		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
-		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
-	}
-	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
-	if len(f.namespaces) == 0 && !f.allNamespaces {
-		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")
-	}
-	return operator.Run(ctx)
-}
-
-func (f *mainFlags) logHandler(w io.Writer) slog.Handler {
-	if f.logFormat == "none" {
-		return slog.DiscardHandler
-	}
-	level := slog.LevelInfo
-	switch {
-	case f.debug, f.verbose:
-		level = slog.LevelDebug
-	case f.quiet:
-		level = slog.LevelWarn
-	}
-	prefix := f.logPrefix && (f.prefixSet || f.logFormat != "json")
-	return NewLogHandler(w, &LogOptions{Level: level, Format: f.logFormat, NoPrefix: !prefix, RefKey: f.logRefKey})
-}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -31,14 +32,13 @@ const guardVariable = "KOPF_STDIN_GUARD"
 var errStdinClosed = errors.New("the parent process has ended")
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func(*Registry)) int {
-	name := filepath.Base(args[0])
-	flags, err := parseFlags(name, args[1:])
+	flags, err := parseFlags(filepath.Base(args[0]), args[1:])
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		fmt.Fprint(stdout, flags.usage)
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\nSee: %s --help\n", name, err, name)
+		fmt.Fprintf(stderr, "%s: %v\nSee: %s --help\n", flags.name, err, flags.name)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -54,8 +54,49 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 		}()
 	}
 	if err := flags.operate(ctx, stderr, register); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %v\n", flags.name, err)
 		return 1
 	}
 	return 0
+}
+
+// operate runs the operator to its end.
+func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry)) error {
+	logger := slog.New(f.logHandler(stderr))
+	slog.SetDefault(logger)
+	adoptLibraries(logger)
+	var registry Registry
+	register(&registry)
+	operator := Operator{
+		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
+		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
+		exit: func() {
+			fmt.Fprintf(stderr, "%s: it has not ended in time after it was asked to, and is ended\n", f.name)
+			os.Exit(1)
+		},
+	}
+	if err := operator.check(); err != nil {
+		return err
+	}
+	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
+	if len(f.namespaces) == 0 && !f.allNamespaces {
+		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")
+	}
+	return operator.Run(ctx)
+}
+
+// logHandler writes the log as the flags say.
+func (f *mainFlags) logHandler(w io.Writer) slog.Handler {
+	if f.logFormat == "none" {
+		return slog.DiscardHandler
+	}
+	level := slog.LevelInfo
+	switch {
+	case f.debug, f.verbose:
+		level = slog.LevelDebug
+	case f.quiet:
+		level = slog.LevelWarn
+	}
+	prefix := f.logPrefix && (f.prefixSet || f.logFormat != "json")
+	return NewLogHandler(w, &LogOptions{Level: level, Format: f.logFormat, NoPrefix: !prefix, RefKey: f.logRefKey})
 }

@@ -86,8 +86,8 @@ func ID(id string) Option {
 func Param(value any) Option { return option(func(c *config) { c.Param = value }) }
 
 // An ErrorsMode tells what to do about errors that are neither temporary nor
-// permanent by themselves, panics included. It is an option. See the chapter "Error handling" of Kopf's
-// documentation for it and the limits below.
+// permanent by themselves, panics included. It is an option. See the chapter "Error
+// handling" of Kopf's documentation for it and the limits below.
 type ErrorsMode int
 
 // The modes.
