@@ -64,13 +64,13 @@ func (l *life) ignore() { //nolint:contextcheck // that is the point
 // holdRequests makes requests stay that are like the given ones.
 func (l *life) holdRequests(like func(*http.Request) bool) {
 	l.Config = rest.CopyConfig(l.Config)
-	l.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(req *http.Request) (*http.Response, error) {
+	l.Config.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		return patches{base, roundTrip(func(req *http.Request) (*http.Response, error) {
 			if like(req) {
 				return nil, l.hold(req.Context())
 			}
-			return next.RoundTrip(req)
-		})
+			return base.RoundTrip(req)
+		}), l.journal}
 	})
 }
 
