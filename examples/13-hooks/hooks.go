@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
 )
 
 // hooks is what the handlers share. Each operator has its own.
@@ -37,6 +39,10 @@ func Register(r *kopf.Registry) {
 func (h *hooks) startup(_ context.Context, a *kopf.Activity) error {
 	a.Logger.Info("initialising the tasks")
 	a.Settings.Posting.Level = slog.LevelWarn
+	if endpoint, err := url.Parse(a.Settings.Process.Liveness); err == nil && endpoint.Host != "" {
+		endpoint.Path = "/metrics" // beside the health, at the same port
+		a.Settings.Process.Metrics = metrics.At(endpoint.String())
+	}
 	h.tasks = map[string]context.CancelFunc{}
 	return nil
 }

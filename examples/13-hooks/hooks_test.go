@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -28,6 +29,10 @@ func TestTheOperatorLogsInAndTellsItsHealthAndCleansUp(t *testing.T) {
 	want := `{"monitored_objects":["` + cluster.Namespace + `/kopf-pod-1"],"tasks_count":1}`
 	if got := fetch(t, endpoint); got != want {
 		t.Errorf("the health is %s, not %s", got, want)
+	}
+	text := fetch(t, strings.Replace(endpoint, "/healthz", "/metrics", 1))
+	if want := `kopf_handler_attempts_total{handler="startupRetried",kind="startup",outcome="retried"} 3`; !strings.Contains(text, want+"\n") {
+		t.Errorf("%s is not in\n%s", want, text)
 	}
 	operator.Stop()
 	operator.WaitLog("the task has ended")

@@ -19,12 +19,23 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 )
 
-// ConnectionInfo is a cluster and credentials for it.
+// ConnectionInfo is a cluster and credentials for it, as a login handler brings them. See the
+// chapter "Authentication" of Kopf's documentation.
 type ConnectionInfo struct {
-	Config           *rest.Config
-	DefaultNamespace string    // of what has none, such as events about cluster-scoped objects; "default"
-	Priority         int       // higher ones are used first
-	Expiration       time.Time // zero means until the cluster refuses them
+	// Config has the address, and what to be let in with: whatever client-go knows, such as
+	// tokens, certificates, plugins, and files with any of these. It must not be changed later.
+	Config *rest.Config
+
+	// DefaultNamespace is for what has none, such as events about cluster-scoped objects;
+	// "default" if it is empty.
+	DefaultNamespace string
+
+	// Priority decides if there are several: the highest one is used, the first registered
+	// handler's of equal ones. The others are for when it is refused or has expired. 0.
+	Priority int
+
+	// Expiration is when to stop using it. If it is zero, that is when the cluster answers 401.
+	Expiration time.Time
 }
 
 // The priorities are those of other operators of this framework.
@@ -33,8 +44,8 @@ const (
 	serviceAccountPriority = 20
 )
 
-// LoginWithServiceAccount is a login handler: it takes the service account of the pod. It
-// has none outside of a cluster.
+// LoginWithServiceAccount is a login handler: it takes the service account of the pod,
+// whose token it reads again when it changes. It has none outside of a cluster.
 func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error) {
 	config, err := rest.InClusterConfig()
 	switch {

@@ -3,7 +3,6 @@ package apiclient
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -52,8 +51,10 @@ func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, err
 		wg.Go(func() { errs[i] = task(ctx) })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return Discovery{}, fmt.Errorf("scan the cluster: %w", err)
+	for _, err := range errs {
+		if err != nil {
+			return Discovery{}, err // the others are mostly the same
+		}
 	}
 	slices.SortFunc(s.found, func(a, b resource.Resource) int {
 		return strings.Compare(a.Group+" "+a.Version+" "+a.Plural, b.Group+" "+b.Version+" "+b.Plural)

@@ -51,6 +51,22 @@ func TestAClusterThatDoesNotAnswerAtTheStartIsToldOf(t *testing.T) {
 	}
 }
 
+func TestAnOperatorThatWaitsForItsClusterStopsInOrder(t *testing.T) {
+	w := newWorld(t)
+	way, config := newOutage(t, ctl.Config(t))
+	way.shut()
+	var cleaned atomic.Bool
+	op := w.run(func(r *kopf.Registry) {
+		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+		kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { cleaned.Store(true); return nil }, kopf.ID("cleanup"))
+	}, setup{config: config, unready: true})
+	op.journal.wait(t, "cannot be looked for: it is tried again.", 2)
+	op.stop()
+	if !cleaned.Load() {
+		t.Error("there was a start, and no cleanup")
+	}
+}
+
 func TestAClusterThatIsLostAndFoundIsToldOf(t *testing.T) {
 	w := newWorld(t)
 	way, config := newOutage(t, ctl.Config(t))

@@ -111,11 +111,13 @@ func (o *operator) try(ctx context.Context, a *activity, logger *slog.Logger) {
 	}
 	logOutcome(ctx, logger, line, err)
 	ended := o.now()
-	if exceeded {
-		o.metersOf().givenUp(a.Handler)
-	} else {
-		o.metersOf().attempted(a.Handler, ended.Sub(began), out, err)
-	}
+	o.count(a.Handler, func(m *meters) {
+		if exceeded {
+			m.givenUp(a.Handler)
+		} else {
+			m.attempted(a.Handler, ended.Sub(began), out, err)
+		}
+	})
 	if a.Family == handler.Login && !out.Final {
 		o.reach.lose("cannot log in: " + err.Error())
 	}
@@ -161,6 +163,10 @@ func (o *operator) startup(ctx context.Context) error {
 	valid := o.config.Settings()
 	o.settings = valid
 	o.valid.Store(&valid)
+	for _, count := range o.uncounted {
+		count(o.metersOf())
+	}
+	o.uncounted = nil
 	return nil
 }
 

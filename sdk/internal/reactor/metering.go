@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,7 +155,19 @@ func (o *operator) metersOf() *meters {
 	if m == nil {
 		return nil
 	}
-	return &meters{m, o.config.Registry.All()}
+	// Not all logins that are registered are used, and others may be.
+	handlers := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handler.Handler) bool { return h.Family == handler.Login })
+	return &meters{m, append(handlers, o.config.Logins...)}
+}
+
+// count counts an activity. Those of the start are counted later: one of them may be who
+// says where.
+func (o *operator) count(h *handler.Handler, tell func(*meters)) {
+	if h.Family == handler.Startup {
+		o.uncounted = append(o.uncounted, tell)
+		return
+	}
+	tell(o.metersOf())
 }
 
 // state is what there is at the moment, for the meter.

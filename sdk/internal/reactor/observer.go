@@ -51,7 +51,10 @@ func (o *operator) observe(ctx context.Context) error {
 	o.logger.Debug("Looking for the resources of the cluster.", "server", o.address)
 	insisting := o.client.Telling(o.reach.insist(o.logger, "The resources of the cluster cannot be looked for: it is tried again."))
 	found, err := insisting.Discover(ctx)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // whatever has failed before
+	case err != nil:
 		err = fmt.Errorf("looking for the resources of the cluster: %w", err)
 		if o.logins == nil && apierrors.IsUnauthorized(err) {
 			err = fmt.Errorf("%w: %w", ErrLogin, err) // and there are no other credentials to try

@@ -43,28 +43,29 @@ type Config struct {
 
 // operator is an operator that runs.
 type operator struct {
-	config   Config
-	settings Settings                 // once the startup handlers are done
-	valid    atomic.Pointer[Settings] // the same, for those who may come before that
-	logins   *Logins                  // nil if the credentials are given
-	source   apiclient.Source
-	given    *apiclient.Given // the credentials that are given; nil if there are logins
-	address  string           // of the cluster
-	client   *apiclient.Client
-	logger   *slog.Logger
-	reporter *reporter
-	reach    reach
-	meters   *meters
-	memories memories
-	indices  *indexing.Indices
-	queue    *queueing.Queue
-	poster   *posting.Poster // nil if nothing is to be posted
-	early    *early
-	slots    chan struct{} // of handlers that run; nil if there is no limit
-	readying beside
-	said     onces
-	ensemble *ensemble
-	now      func() time.Time
+	config    Config
+	settings  Settings                 // once the startup handlers are done
+	valid     atomic.Pointer[Settings] // the same, for those who may come before that
+	logins    *Logins                  // nil if the credentials are given
+	source    apiclient.Source
+	given     *apiclient.Given // the credentials that are given; nil if there are logins
+	address   string           // of the cluster
+	client    *apiclient.Client
+	logger    *slog.Logger
+	reporter  *reporter
+	reach     reach
+	meters    *meters
+	memories  memories
+	indices   *indexing.Indices
+	queue     *queueing.Queue
+	poster    *posting.Poster // nil if nothing is to be posted
+	early     *early
+	slots     chan struct{} // of handlers that run; nil if there is no limit
+	readying  beside
+	said      onces
+	ensemble  *ensemble
+	now       func() time.Time
+	uncounted []func(*meters) // attempts of the start
 
 	// background is for what goes on beside the objects: it has the values of the context, and
 	// ends when all is over.

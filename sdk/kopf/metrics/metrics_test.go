@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/internal/meter"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
 )
 
 func scrape(t *testing.T, m *Metrics) string {
@@ -97,14 +99,95 @@ func TestNothingIsLostWhenManyCountAtOnce(t *testing.T) {
 	}
 }
 
-func TestAllMetricsAreDocumented(t *testing.T) {
+// row is what the documentation tells of a metric.
+type row struct {
+	kind   string
+	labels []string
+	values string // of the labels, as they are written
+}
+
+func documented(t *testing.T) map[string]row {
+	t.Helper()
 	page, err := os.ReadFile("../../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`# TYPE (\S+) (\S+)`).FindAllStringSubmatch(scrape(t, New()), -1) {
-		if !strings.Contains(string(page), "| `"+m[1]+"` | "+m[2]+" |") {
-			t.Errorf("docs/metrics.md does not tell of the %s %s", m[2], m[1])
+	rows := map[string]row{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(kopf_\\w+)` \\| (\\w+) \\| (.*?) ?\\|").FindAllStringSubmatch(string(page), -1) {
+		r := row{kind: m[2], values: m[3]}
+		for _, label := range regexp.MustCompile("(?:^|[,;] )`(resource|type|reason|handler|kind|outcome|state|result|verb|code)`").FindAllStringSubmatch(m[3], -1) {
+			r.labels = append(r.labels, label[1])
+		}
+		rows[m[1]] = r
+	}
+	return rows
+}
+
+func TestTheDocumentationTellsWhatThereIs(t *testing.T) {
+	rows := documented(t)
+	all, err := os.ReadFile("testdata/metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`# TYPE (\S+) (\S+)\n(\S*)`).FindAllStringSubmatch(string(all), -1) {
+		name, kind, series := m[1], m[2], m[3]
+		var labels []string
+		for _, label := range regexp.MustCompile(`[{,](\w+)="`).FindAllStringSubmatch(series, -1) {
+			if label[1] != "le" {
+				labels = append(labels, label[1])
+			}
+		}
+		if r := rows[name]; r.kind != kind || !slices.Equal(r.labels, labels) {
+			t.Errorf("docs/metrics.md tells of the %s %s with %q, not of the %s with %q", r.kind, name, r.labels, kind, labels)
+		}
+		delete(rows, name)
+	}
+	for name := range rows {
+		t.Errorf("docs/metrics.md tells of %s, which there is not", name)
+	}
+}
+
+func TestTheDocumentationHasAllWordsOfLabels(t *testing.T) {
+	rows := documented(t)
+	words := map[string][]string{
+		"kopf_consistency_wait_seconds": {seen, timedOut},
+		"kopf_logins_total":             {succeeded, failed},
+	}
+	for _, outcome := range meter.Outcomes {
+		words["kopf_handler_attempts_total"] = append(words["kopf_handler_attempts_total"], string(outcome))
+	}
+	for _, reason := range []watching.Reason{
+		watching.Closed, watching.Dropped, watching.Silent, watching.ClientTimeout, watching.Expired, watching.Throttled,
+		watching.Unauthorized, watching.Forbidden, watching.NotFound, watching.Unavailable, watching.Rejected,
+	} {
+		words["kopf_watch_restarts_total"] = append(words["kopf_watch_restarts_total"], string(reason))
+	}
+	for name, all := range words {
+		for _, word := range all {
+			if !strings.Contains(rows[name].values, "`"+word+"`") {
+				t.Errorf("docs/metrics.md does not tell that a label of %s may be %s", name, word)
+			}
+		}
+	}
+}
+
+// TestTheNamesAreThoseThatPrometheusWants has the rules of "promtool check metrics".
+func TestTheNamesAreThoseThatPrometheusWants(t *testing.T) {
+	all := regexp.MustCompile(`# HELP (\S+) (.*)\n# TYPE (\S+) (\S+)`).FindAllStringSubmatch(scrape(t, New()), -1)
+	if len(all) == 0 {
+		t.Fatal("there are none")
+	}
+	for _, m := range all {
+		name, help, kind := m[1], m[2], m[4]
+		switch {
+		case m[3] != name, help == "", !regexp.MustCompile(`^kopf(_[a-z]+)+$`).MatchString(name):
+			t.Errorf("%q is not told as it should be", m[0])
+		case (kind == "counter") != strings.HasSuffix(name, "_total"):
+			t.Errorf("%s is a %s", name, kind)
+		case kind == "histogram" && !strings.HasSuffix(name, "_seconds"):
+			t.Errorf("%s has no unit", name)
+		case regexp.MustCompile(`_(ms|milliseconds|minutes|counter|gauge|histogram|bucket|sum|count)(_|$)`).MatchString(name):
+			t.Errorf("%s has what does not belong into a name", name)
 		}
 	}
 }
