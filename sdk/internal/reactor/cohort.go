@@ -68,6 +68,16 @@ func (e *ensemble) blocks(d dimension) bool {
 	return s != nil && s.indexer != nil && !s.listed && !s.cohort.opened
 }
 
+// onlyIndexed is how many objects are indexed, and nothing else is remembered of.
+func (e *ensemble) onlyIndexed() (objects int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, indexer := range e.indexers {
+		objects += int(indexer.kept.Load())
+	}
+	return objects
+}
+
 // handle takes an event to where it belongs.
 func (s *stream) handle(queue *queueing.Queue, d dimension, event watching.Event) {
 	if s.indexer != nil {

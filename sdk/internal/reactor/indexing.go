@@ -2,8 +2,10 @@ package reactor
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/indexing"
@@ -18,15 +20,20 @@ type indexer struct {
 	*server
 
 	origin    indexing.Origin
-	abandoned bool // a function does not return; guarded by the ensemble
+	abandoned bool         // a function does not return; guarded by the ensemble
+	kept      atomic.Int64 // how many memos there are
 
 	mu       sync.Mutex
 	ctx      context.Context // of the stream; nil while there is none
 	failures map[string]*failed
+	memos    map[string]any // of objects that are only indexed: see recall
 }
 
 func newIndexer(d dimension) *indexer {
-	return &indexer{origin: indexing.Origin{Resource: d.resource, Namespace: d.namespace}, failures: map[string]*failed{}}
+	return &indexer{
+		origin:   indexing.Origin{Resource: d.resource, Namespace: d.namespace},
+		failures: map[string]*failed{}, memos: map[string]any{},
+	}
 }
 
 // makeIndices makes the indices that the handlers fill.
@@ -85,6 +92,8 @@ func (x *indexer) retain(there map[queueing.Key]bool) {
 			delete(x.failures, id)
 		}
 	}
+	maps.DeleteFunc(x.memos, func(id string, _ any) bool { return !found(id) })
+	x.kept.Store(int64(len(x.memos)))
 	x.publish()
 }
 
@@ -95,20 +104,18 @@ func (x *indexer) handle(event watching.Event) {
 	if x.ctx.Err() != nil {
 		return // the next stream begins with all objects again
 	}
-	key := queueing.KeyOf(x.origin.Resource, event.Object)
-	id := key.Object
+	id := queueing.KeyOf(x.origin.Resource, event.Object).Object
 	if event.Type == watching.Deleted {
 		x.discard(id, x.indexed...)
 		if f := x.failures[id]; f != nil {
 			f.stop()
 			delete(x.failures, id)
 		}
-		if x.onlyIndexed() {
-			x.memories.forget(key)
-		}
+		delete(x.memos, id)
 	} else {
 		x.index(id, event, func(*handler.Handler) bool { return true })
 	}
+	x.kept.Store(int64(len(x.memos)))
 	x.publish()
 }
 
@@ -117,8 +124,8 @@ func (x *indexer) handle(event watching.Event) {
 func (x *indexer) index(id string, event watching.Event, wanted func(*handler.Handler) bool) {
 	object := event.Object
 	defer object.Forget() // it may be in the queue for long
-	memory := x.memories.recall(queueing.KeyOf(x.origin.Resource, object), object.Namespace, event.Type == watching.Listed, x.config.NewMemo)
-	cause := &handler.Cause{Resource: x.resource, Object: object, EventType: event.Type, Local: &Views{Memo: memory.memo}}
+	memo, memory := x.recall(id, event)
+	cause := &handler.Cause{Resource: x.resource, Object: object, EventType: event.Type, Local: &Views{Memo: memo}}
 	selected, decisions, err := x.selected(cause)
 	if err != nil {
 		x.objectLogger(object).With(reasons(err)...).Error("The object is not indexed, and stays in the indices as it was before.")
@@ -130,7 +137,7 @@ func (x *indexer) index(id string, event watching.Event, wanted func(*handler.Ha
 		if !wanted(h) || f != nil && f.Failures[h.ID].Excluded(x.now()) {
 			continue
 		}
-		out, ok := x.attempt(h, cause, memory, f)
+		out, ok := x.attempt(h, cause, memo, f)
 		if !ok {
 			return
 		}
@@ -148,6 +155,22 @@ func (x *indexer) index(id string, event watching.Event, wanted func(*handler.Ha
 	}
 	report.decided(decisions, f.Failures)
 	x.schedule(id, f, event, selected)
+}
+
+// recall returns the memo of an object, and what else is remembered of it. Of objects that are
+// only indexed, which may be very many, there is no more than the memo.
+func (x *indexer) recall(id string, event watching.Event) (memo any, memory *memory) {
+	if x.onlyIndexed() {
+		memo, known := x.memos[id]
+		if !known && x.config.NewMemo != nil {
+			memo = x.config.NewMemo()
+			x.memos[id] = memo
+		}
+		return memo, nil
+	}
+	key := queueing.Key{Resource: x.origin.Resource, Object: id}
+	memory = x.memories.recall(key, event.Object.Namespace, event.Type == watching.Listed, x.config.NewMemo)
+	return memory.memo, memory
 }
 
 // selected are the indexing functions whose filters an object matches; for the inspector, with

@@ -24,7 +24,7 @@ type attemptResult struct {
 
 // attempt calls an indexing function, unless its limits forbid it. It returns false if
 // what came of it does not count, since the stream has ended meanwhile.
-func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memory *memory, f *failed) (attemptResult, bool) {
+func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memo any, f *failed) (attemptResult, bool) {
 	began := x.now()
 	logger := x.objectLogger(cause.Object)
 	limits := limitsOf(h, x.settings.DefaultBackoff)
@@ -46,7 +46,7 @@ func (x *indexer) attempt(h *handler.Handler, cause *handler.Cause, memory *memo
 	})
 	defer slow.Stop()
 	call := &handler.Call{
-		Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memory.memo, Logger: logger.With(handlerKey, h.ID),
+		Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo, Logger: logger.With(handlerKey, h.ID),
 		Recorder: x.recorder(cause.Object), Retry: retries, Started: started, Runtime: began.Sub(started),
 	}
 	result, err := invoke(x.ctx, call, limits)

@@ -173,7 +173,10 @@ func (o *operator) count(h *handler.Handler, tell func(*meters)) {
 // state is what there is at the moment, for the meter.
 func (o *operator) state() meter.State {
 	queue := o.queue.Stats()
-	s := meter.State{Queued: queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: o.paused.Load()}
+	s := meter.State{
+		Objects: o.ensemble.onlyIndexed(),
+		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: o.paused.Load(),
+	}
 	for _, m := range o.memories.all() {
 		s.Objects++
 		s.Retrying += int(m.retrying.Load())
