@@ -31,6 +31,11 @@ var figures = []figure{
 	{"index", "objects that are indexed before the first handler is called: time and memory", measureIndex},
 }
 
+// lengthy are those that are measured only if they are named.
+var lengthy = []figure{
+	{"index-large", "the same with 100,000 objects, which take minutes to create", measureLargeIndex},
+}
+
 // row is a line of the results.
 type row struct {
 	figure   string
