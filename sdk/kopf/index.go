@@ -76,6 +76,9 @@ func (x *Index[K, V]) Len(ctx context.Context) int { return x.in(ctx, "Len").Len
 
 // in finds the index in the operator that the context is of.
 func (x *Index[K, V]) in(ctx context.Context, method string) *indexing.Index[K, V] {
+	if x == nil {
+		panic(fmt.Sprintf("kopf.Index.%s: the handle is nil: was NewIndex called before?", method))
+	}
 	indices := indexing.From(ctx)
 	if indices == nil {
 		panic(fmt.Sprintf("kopf.Index.%s: the context is not that of a handler, so there is no operator whose index %q it could be", method, x.id))

@@ -67,14 +67,16 @@ func TestAnIndexIsReadThroughItsHandle(t *testing.T) {
 	}
 }
 
-func TestAForeignContextPanicsWithASentence(t *testing.T) {
+func TestAContextOrAHandleThatIsOfNoIndexPanicsWithASentence(t *testing.T) {
 	r, other := &Registry{}, &Registry{}
 	x := NewIndex(r, Resource("kex"), bySize)
 	NewIndex(other, Resource("kex"), bySize, ID("other"))
 	foreign, _ := opened(t, other)
-	for want, ctx := range map[string]context.Context{
-		`kopf.Index.Len: the context is not that of a handler`:                      t.Context(),
-		`kopf.Index.Len: the operator that the context is of has no index "bySize"`: foreign,
+	own, _ := opened(t, r)
+	for want, read := range map[string]func(){
+		`kopf.Index.Len: the context is not that of a handler`:                      func() { x.Len(t.Context()) },
+		`kopf.Index.Get: the operator that the context is of has no index "bySize"`: func() { x.Get(foreign, 1) },
+		`kopf.Index.All: the handle is nil`:                                         func() { (*Index[int, string])(nil).All(own) },
 	} {
 		func() {
 			defer func() {
@@ -82,8 +84,13 @@ func TestAForeignContextPanicsWithASentence(t *testing.T) {
 					t.Errorf("got %q, want %q", got, want)
 				}
 			}()
-			x.Len(ctx)
+			read()
 		}()
+	}
+	derived, cancel := context.WithCancel(own)
+	cancel()
+	if n := x.Len(derived); n != 0 {
+		t.Errorf("%d keys", n)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	ctl "github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
@@ -91,6 +92,52 @@ func TestAnIndexOfAResourceThatComesAndGoes(t *testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
+	w, b, c := newWorld(t), &byField{}, &calls{}
+	own := *kex
+	own.Group = w.ns + ".kopf.dev"
+	w.define(&own, anything)
+	w.served(&own)
+	w.res = &own
+	w.create(fielded("a", "x"))
+	w.create(fielded("b", "x"))
+	w.run(func(r *kopf.Registry) {
+		b.register(r, kopf.Selector{Category: w.ns})
+		kopf.OnResume(r, kopf.Resource(own.Group+"/v1", "kopfexamples"), func(ctx context.Context, r *change) error {
+			b.ctx.Store(&ctx)
+			c.add("resumed " + r.Name)
+			return nil
+		}, kopf.ID("resume"))
+		kopf.OnEvent(r, kopf.Resource(own.Group+"/v1", "kopfexamples"), func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+			c.add(fmt.Sprint(e.Type, " ", e.Name))
+			return nil
+		}, kopf.ID("event"))
+	})
+	w.untilHandled("a")
+	w.untilHandled("b")
+	b.becomes(t, "")
+	redefine := func(categories ...any) {
+		t.Helper()
+		body := encode(t, tree{"spec": tree{"names": tree{"categories": categories}}})
+		if _, err := w.client.Patch(t.Context(), definitionResource, "", own.Plural+"."+own.Group, "", patch.MergeType, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	redefine(w.ns)
+	b.becomes(t, "x: a b")
+	w.patch("a", field("y"))
+	b.becomes(t, "x: b; y: a")
+	redefine()
+	b.becomes(t, "")
+	w.patch("b", field("y"))
+	c.wait(t, "MODIFIED b", 1)
+	redefine(w.ns)
+	b.becomes(t, "y: a b")
+	if c.count("resumed a") > 1 || c.count("resumed b") > 1 {
+		t.Errorf("what has been there all the time is resumed: %q", c.all())
 	}
 }
 

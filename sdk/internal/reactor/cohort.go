@@ -2,9 +2,13 @@ package reactor
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
 	"github.com/kopf-dev/kopf/sdk/internal/watching"
 )
 
@@ -25,19 +29,38 @@ func (e *ensemble) join(ctx context.Context, d dimension, s *stream) {
 		e.cohort = &cohort{gate: new(queueing.Gate)}
 	}
 	s.cohort = e.cohort
-	server := e.servers[d.resource]
+	server, indexer := e.servers[d.resource], e.indexers[d]
+	if indexer != nil && !slices.Equal(indexer.indexed, server.indexed) {
+		indexer.leave()
+		indexer = nil
+	}
 	if len(server.indexed) == 0 {
+		delete(e.indexers, d)
 		return
 	}
 	s.cohort.pending++
 	s.cohort.waited = true
-	indexer := e.indexers[d]
 	if indexer == nil || indexer.abandoned {
 		indexer = newIndexer(d)
 		e.indexers[d] = indexer
 	}
 	indexer.begin(ctx, server)
 	s.indexer = indexer
+}
+
+// reindexes tells whether a resource was redefined so that other indexing functions are for it
+// now than when its stream began. All its objects have to be listed again then.
+func (e *ensemble) reindexes(d dimension, res *resource.Resource) bool {
+	s := e.servers[d.resource]
+	if s == nil || reflect.DeepEqual(s.resource, res) {
+		return false
+	}
+	now := e.operator.config.Registry.ForResource(res)
+	if slices.Equal(now.Handlers(handler.Indexing), s.handlers.Handlers(handler.Indexing)) {
+		return false
+	}
+	e.paused = true
+	return true
 }
 
 // indexed notes that a stream need not be waited for any more.

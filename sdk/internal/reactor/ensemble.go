@@ -24,7 +24,7 @@ type ensemble struct {
 	streams map[dimension]*stream
 	known   map[dimension]bool // whose objects may be remembered: those of the streams, in pauses too
 	pending int                // streams whose objects are not all known yet
-	paused  bool               // there was a pause: objects may have vanished unseen
+	paused  bool               // streams have ended that begin again: objects may have vanished unseen
 	ready   func()
 
 	indexers map[dimension]*indexer // of the streams of indexed resources, in pauses too
@@ -84,7 +84,7 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 			wanted[dimension{res.Key(), ns}] = res
 		}
 	}
-	e.end(func(d dimension) bool { return wanted[d] == nil })
+	e.end(func(d dimension) bool { return wanted[d] == nil || e.reindexes(d, wanted[d]) })
 	for d := range e.remembered() {
 		if wanted[d] == nil {
 			e.leave(d)
