@@ -141,22 +141,6 @@ func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
 	}
 }
 
-func TestANamespaceThatIsGoneLeavesTheIndex(t *testing.T) {
-	w, b := newWorld(t), &byField{}
-	gone := w.ns + "-gone"
-	w.makeNamespace(gone)
-	w.create(fielded("stays", "x"))
-	w.createIn(gone, fielded("goes", "x"))
-	op := w.run(func(r *kopf.Registry) { b.register(r, kexes) }, setup{namespaces: []string{w.ns + "*"}})
-	b.becomes(t, "x: goes stays")
-	if err := ctl.Delete(t.Context(), w.client, namespaceResource, "", gone); err != nil {
-		t.Fatal(err)
-	}
-	b.becomes(t, "x: stays")
-	op.journal.wait(t, "Stopping the watch-stream for kopfexamples.v1.kopf.dev in "+gone, 1)
-	b.becomes(t, "x: stays")
-}
-
 func TestAnObjectThatIsMadeAnewIsIndexedThoughTheFormerOneWasExcluded(t *testing.T) {
 	w, b := newWorld(t), &byField{}
 	w.run(func(r *kopf.Registry) { b.register(r, kexes) })
