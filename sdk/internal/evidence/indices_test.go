@@ -286,20 +286,24 @@ func TestOperatorsHaveIndicesOfTheirOwnBehindOneHandle(t *testing.T) {
 }
 
 func TestANamespaceThatAppearsLaterIsIndexedBeforeItsObjectsAreHandled(t *testing.T) {
-	w, b, c := newWorld(t), &byField{}, &calls{}
+	w, b, c, hold := newWorld(t), &byField{}, &calls{}, &barrier{plural: "kopfplains"}
 	late := w.ns + "-late"
-	w.run(func(r *kopf.Registry) {
+	op := w.run(func(r *kopf.Registry) {
 		b.register(r, plains)
 		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
 			c.add(fmt.Sprintf("%s sees %d", r.Name, b.index.Len(ctx)))
 			return nil
 		}, kopf.ID("create"))
-	}, setup{namespaces: []string{w.ns + "*"}, wrap: slowly("kopfplains")})
+	}, setup{namespaces: []string{w.ns + "*"}, wrap: hold.wrap})
+	hold.Lock()
 	w.makeNamespace(late)
 	w.createIn(late, fielded("a", "x"))
+	op.journal.wait(t, "Starting the watch-stream for kopfplains.v1.kopf.dev in "+late, 1)
 	w.res = plain
 	w.createIn(late, fielded("b", "x"))
 	w.res = kex
+	c.are(t)
+	hold.Unlock()
 	c.wait(t, "a sees 1", 1)
 	c.are(t, "a sees 1")
 }

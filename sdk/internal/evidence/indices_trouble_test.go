@@ -18,12 +18,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// barrier holds back the requests for the examples while it is locked.
-type barrier struct{ sync.RWMutex }
+// barrier holds back the requests for a resource while it is locked.
+type barrier struct {
+	sync.RWMutex
+	plural string
+}
 
 func (b *barrier) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(req.URL.Path, "/kopfexamples") {
+		if strings.HasSuffix(req.URL.Path, "/"+b.plural) {
 			b.RLock()
 			defer b.RUnlock()
 		}
@@ -34,7 +37,7 @@ func (b *barrier) wrap(next http.RoundTripper) http.RoundTripper {
 func TestAnIndexIsRightAfterItsStreamWasBroken(t *testing.T) {
 	for reason, words := range map[string]string{"dropped": "", "expired": expired} {
 		t.Run(reason, func(t *testing.T) {
-			w, b, watches, hold := newWorld(t), &byField{}, &breaker{}, &barrier{}
+			w, b, watches, hold := newWorld(t), &byField{}, &breaker{}, &barrier{plural: "kopfexamples"}
 			for _, name := range []string{"deleted", "changed", "remade", "unchanged"} {
 				w.create(fielded(name, "x"))
 			}
