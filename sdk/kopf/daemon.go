@@ -18,9 +18,10 @@ import (
 // are safe for concurrent use. See the chapters "Daemons" and "Arguments" of Kopf's
 // documentation.
 //
-// A daemon ends in two steps. First it is asked to: [DaemonRun.Stopping] closes and
+// A daemon ends in steps. First it is asked to: [DaemonRun.Stopping] closes and
 // [DaemonRun.Sleep] returns false. After [CancellationBackoff], by default at once,
-// its context is cancelled, with the [StopReason] as the cause.
+// its context is cancelled, with the [StopReason] as the cause. After another
+// [CancellationTimeout], if there is one, it is abandoned, and the object released.
 type DaemonRun[T any] struct {
 	Resource        ResourceInfo
 	Namespace, Name string
@@ -149,7 +150,8 @@ func (s StopReason) Has(reason StopReason) bool { return s&reason != 0 }
 func (s StopReason) Error() string { return background.Reason(s).Error() }
 
 // TimerTick is the request of [Timer]: one tick, with the object as it was when
-// the tick began. The attempts are those of this tick. See the chapters "Timers" and
+// the tick began. The attempts are those of this tick. Its context ends with it, or when the
+// timer is to end, with the [StopReason] as the cause. See the chapters "Timers" and
 // "Arguments" of Kopf's documentation.
 type TimerTick[T any] struct {
 	Request

@@ -171,7 +171,8 @@ func Idle(d time.Duration) TimerOption {
 }
 
 // InitialDelay postpones the start of a daemon or the first tick of a timer, once for
-// each object and each life of the operator. The default is none.
+// each object and each life of the operator: from the moment at which the object matches
+// first. The default is none.
 func InitialDelay(d time.Duration) BackgroundOption {
 	return option(func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
 }
