@@ -134,7 +134,7 @@ func measureRest(ctx context.Context, a *accompaniment, p *process) ([]row, erro
 	cpu := cpuAfter - cpuBefore
 	return []row{
 		{what: note("goroutines of %d objects with a daemon and a timer each", accompanied),
-			measured: note("%d, or %.2f for each", after.goroutines, float64(after.goroutines)/(2*accompanied))},
+			measured: note("%d, or %.2f for each object", after.goroutines, float64(after.goroutines)/accompanied)},
 		{what: "… RSS at rest", measured: note("%.1f MB, or %.1f KB for each object; %.1f MB of it are stacks, %.1f MB heap",
 			megabytes(m.resident), float64(m.resident)/1e3/accompanied, megabytes(after.stacks), megabytes(after.heap))},
 		{what: note("… CPU at rest, with %.0f ticks a second", float64(ticks)/restTime.Seconds()),
