@@ -1,10 +1,12 @@
 package pyjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -28,6 +30,25 @@ func (e *SyntaxError) Error() string {
 // the infinities are accepted, and of repeated keys the last one counts.
 func Unmarshal(text []byte) (any, error) {
 	d := decoder{scanner: newScanner(text)}
+	return d.only()
+}
+
+// UnmarshalStrict decodes a text into a tree as Go does, for texts that no operator has
+// written. Other than with [Unmarshal], integers of more than 64 bits become float64; NaN, the
+// infinities and numbers beyond all floats are errors; and whatever is no proper Unicode
+// becomes U+FFFD.
+func UnmarshalStrict(text []byte) (any, error) {
+	d := decoder{scanner: newScanner(text), strict: true}
+	return d.only()
+}
+
+type decoder struct {
+	scanner
+	strict bool
+}
+
+// only decodes the value that is all of the text.
+func (d *decoder) only() (any, error) {
 	v, err := d.decode(0)
 	if err != nil {
 		return nil, err
@@ -37,8 +58,6 @@ func Unmarshal(text []byte) (any, error) {
 	}
 	return v, nil
 }
-
-type decoder struct{ scanner }
 
 func (d *decoder) problem(text string) error {
 	return &SyntaxError{Offset: d.pos, Problem: text}
@@ -73,7 +92,7 @@ func (d *decoder) object(depth int) (any, error) {
 		if d.peek() != '"' {
 			return nil, d.problem("a key is missing")
 		}
-		key, err := d.quotedText()
+		key, err := d.key()
 		if err != nil {
 			return nil, err
 		}
@@ -96,13 +115,16 @@ func (d *decoder) object(depth int) (any, error) {
 	}
 }
 
+// usualList is the room for the items of a list, before it has to grow.
+const usualList = 4
+
 func (d *decoder) list(depth int) (any, error) {
 	d.pos++
-	out := []any{}
 	if d.peek() == ']' {
 		d.pos++
-		return out, nil
+		return []any{}, nil
 	}
+	out := make([]any, 0, usualList)
 	for {
 		item, err := d.decode(depth + 1)
 		if err != nil {
@@ -119,6 +141,31 @@ func (d *decoder) list(depth int) (any, error) {
 			return nil, d.problem("a comma or a closing bracket is missing")
 		}
 	}
+}
+
+// usualKeys are keys that nearly all objects have: they need not be allocated anew.
+var usualKeys = func() map[string]string {
+	keys := make(map[string]string)
+	for _, key := range []string{
+		"apiVersion", "kind", "metadata", "spec", "status",
+		"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers", "ownerReferences",
+		"controller", "blockOwnerDeletion", "type", "reason", "message", "lastTransitionTime", "conditions",
+		"kopf.zalando.org/last-handled-configuration", "kubectl.kubernetes.io/last-applied-configuration",
+	} {
+		keys[key] = key
+	}
+	return keys
+}()
+
+func (d *decoder) key() (string, error) {
+	if end := bytes.IndexByte(d.text[d.pos+1:], '"'); end >= 0 {
+		if key, ok := usualKeys[string(d.text[d.pos+1:d.pos+1+end])]; ok {
+			d.pos += end + 2
+			return key, nil
+		}
+	}
+	return d.quotedText()
 }
 
 func (d *decoder) quotedText() (string, error) {
@@ -148,47 +195,63 @@ func (d *decoder) escapedText(start int) (string, error) {
 		d.pos = start
 		return "", d.problem(err.Error())
 	}
+	if d.strict {
+		// What stands for surrogates is no proper UTF-8 either.
+		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	}
 	return s, nil
 }
 
 func (d *decoder) word() (any, error) {
 	start := d.pos
-	switch word := string(d.value()); word {
+	word := d.value()
+	switch string(word) {
 	case "null":
 		return nil, nil
 	case "true":
 		return true, nil
 	case "false":
 		return false, nil
-	case "NaN":
-		return math.NaN(), nil
-	case "Infinity":
-		return math.Inf(1), nil
-	case "-Infinity":
-		return math.Inf(-1), nil
-	default:
-		v, ok := numberOf(word)
-		if !ok {
-			d.pos = start
-			return nil, d.problem("neither a value nor a number")
-		}
+	}
+	if v, ok := d.number(word); ok {
 		return v, nil
 	}
+	d.pos = start
+	return nil, d.problem("neither a value nor a number")
 }
 
-func numberOf(word string) (any, bool) {
-	isInt, ok := checkNumber(word)
+func (d *decoder) number(word []byte) (any, bool) {
+	isInt, ok := checkNumber(string(word))
 	if !ok {
-		return nil, false
+		return d.beyondFloats(word)
 	}
 	if isInt {
-		if i, err := strconv.ParseInt(word, 10, 64); err == nil {
+		if i, err := strconv.ParseInt(string(word), 10, 64); err == nil {
 			return i, true
 		}
-		return json.Number(word), true
+		if !d.strict {
+			return json.Number(word), true
+		}
 	}
-	f, err := strconv.ParseFloat(word, 64)
-	return f, err == nil || math.IsInf(f, 0) // as Python, beyond all floats is infinity
+	f, err := strconv.ParseFloat(string(word), 64)
+	// As in Python, what is beyond all floats is infinity.
+	return f, err == nil || !d.strict && math.IsInf(f, 0)
+}
+
+// beyondFloats reads what only Python takes for numbers.
+func (d *decoder) beyondFloats(word []byte) (any, bool) {
+	if d.strict {
+		return nil, false
+	}
+	switch string(word) {
+	case "NaN":
+		return math.NaN(), true
+	case "Infinity":
+		return math.Inf(1), true
+	case "-Infinity":
+		return math.Inf(-1), true
+	}
+	return nil, false
 }
 
 // checkNumber holds a word against the grammar of numbers, which is stricter than

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	kjson "sigs.k8s.io/json"
 )
 
 func TestFloatsLookAsInPython(t *testing.T) {
@@ -101,7 +104,7 @@ func TestDecodingKeepsIntegersOfAnySizeAndLoneSurrogates(t *testing.T) {
 func TestBrokenTextsAreRefusedWithTheirPosition(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "{", "[", "[1", "[1,", "[1,]", "{}x", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "01", "-", "1.", ".5", "1e", "+1", "1_0", "0x1",
-		"tru", "\"", "\"\\\"", "\"a\nb\"", "\"\\q\"", "\"\\u12\"", "\"é", "\"\\u00e9\n\"", "nul", "[1 2]", "\"a\" \"b\"", "]",
+		"tru", "\"", "\"\\\"", "\"a\nb\"", `"\q"`, "\"\\u12\"", "\"é", "\"\\u00e9\n\"", "nul", "[1 2]", "\"a\" \"b\"", "]",
 	} {
 		v, err := Unmarshal([]byte(text))
 		if syntax, ok := errors.AsType[*SyntaxError](err); !ok || syntax.Offset > len(text) {
@@ -115,6 +118,50 @@ func TestBrokenTextsAreRefusedWithTheirPosition(t *testing.T) {
 	if _, err := Unmarshal(deep); err == nil {
 		t.Error("a bottomless text was decoded")
 	}
+}
+
+func TestStrictDecodingIsThatOfGo(t *testing.T) {
+	for _, text := range []string{
+		`{"a":[1,-0,0.5,1e3,12345678901234567890,-9223372036854775808,9007199254740993],"a b":{},"l":[],"n":null,"t":true,"f":false}`,
+		`{"metadata":{"name":"x","labels":{"a/b":"\u00e9é\n\/\""},"annotations":{"":""}},"spec":{"name":{"spec":[[1,2,3,4,5],[]]}},"d":1,"d":2}`,
+		`["\ud83d\ude00","a\ud800b","\ufffd","é😀"]`, "\"a\xffb\"", ` "x" `, "null", "1", "-0.0", "1E+2",
+	} {
+		var want any
+		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		got, err := UnmarshalStrict([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	for _, text := range []string{"NaN", "[Infinity]", "-Infinity", "1e999", "01", `{"a":1}}`, `"\q"`, "\"\n\"", ""} {
+		if v, err := UnmarshalStrict([]byte(text)); err == nil {
+			t.Errorf("%q is decoded as %v", text, v)
+		}
+	}
+}
+
+func FuzzStrictDecoding(f *testing.F) {
+	f.Add(`{"a":[1,2.5,"\ud83d\ude00é",null,true],"name":{"c":12345678901234567890}}`)
+	f.Add(`{"kind":"\u00e9","kind":{"kind":[]}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := UnmarshalStrict([]byte(text))
+		var want any
+		wantErr := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%q: %v instead of %v", text, err, wantErr)
+		}
+		// How many replacements stand for several bytes in a row that are no text is all the same.
+		if err == nil && utf8.ValidString(text) && !strings.Contains(text, `\`) {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%q: %s", text, diff)
+			}
+		}
+	})
 }
 
 func TestTimesAreWrittenInUTCToTheMicrosecond(t *testing.T) {

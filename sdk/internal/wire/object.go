@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	sigsjson "sigs.k8s.io/json"
+	"github.com/kopf-dev/kopf/sdk/internal/pyjson"
 )
 
 // Object is one version of one Kubernetes object. It never changes once parsed and may
@@ -33,9 +33,13 @@ func (o *Object) Tree() (map[string]any, error) {
 	if tree := o.tree.Load(); tree != nil {
 		return *tree, nil
 	}
-	var tree map[string]any
-	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(o.Raw, &tree); err != nil {
+	decoded, err := pyjson.UnmarshalStrict(o.Raw)
+	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", o, err)
+	}
+	tree, ok := decoded.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("decode %s: %w", o, ErrSyntax)
 	}
 	// Two goroutines may decode at the same time; all callers then share the first tree.
 	if !o.tree.CompareAndSwap(nil, &tree) {
