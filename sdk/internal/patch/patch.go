@@ -27,7 +27,7 @@ type Patch struct {
 
 // NewPatch returns an empty patch.
 func NewPatch() *Patch {
-	return &Patch{merge: map[string]any{}}
+	return new(Patch)
 }
 
 // Set assigns a field. A nil value deletes the field from the object. Whatever the
@@ -56,7 +56,7 @@ func (p *Patch) Discard(path fieldpath.Path) {
 // is overwritten.
 func (p *Patch) Merge(other map[string]any) {
 	p.Edit(func(merge map[string]any) {
-		unite(merge, other)
+		unite(merge, tree.CloneMap(other))
 	})
 }
 
@@ -64,6 +64,9 @@ func (p *Patch) Merge(other map[string]any) {
 func (p *Patch) Edit(edit func(merge map[string]any)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.merge == nil {
+		p.merge = map[string]any{}
+	}
 	edit(p.merge)
 }
 
@@ -99,6 +102,9 @@ func (p *Patch) Empty() bool {
 func (p *Patch) Tree() map[string]any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.merge == nil {
+		return map[string]any{}
+	}
 	return tree.CloneMap(p.merge)
 }
 
@@ -108,7 +114,7 @@ func (p *Patch) Take() *Patch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken.merge, taken.fns = p.merge, p.fns
-	p.merge, p.fns = map[string]any{}, nil
+	p.merge, p.fns = nil, nil
 	return taken
 }
 
@@ -117,7 +123,11 @@ func (p *Patch) Append(other *Patch) {
 	merge, fns := other.Tree(), other.Fns()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	unite(p.merge, merge)
+	if p.merge == nil {
+		p.merge = merge
+	} else {
+		unite(p.merge, merge)
+	}
 	p.fns = append(p.fns, fns...)
 }
 
@@ -163,6 +173,7 @@ func discard(merge map[string]any, path fieldpath.Path) {
 	}
 }
 
+// unite moves the values of another merge patch into the first one.
 func unite(merge, other map[string]any) {
 	for key, value := range other {
 		mine, isMap := merge[key].(map[string]any)
@@ -171,6 +182,6 @@ func unite(merge, other map[string]any) {
 			unite(mine, theirs)
 			continue
 		}
-		merge[key] = tree.Clone(value)
+		merge[key] = value
 	}
 }

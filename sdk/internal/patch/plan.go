@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/tree"
@@ -70,19 +71,21 @@ type Result struct {
 // remain for the next cycle, since nobody can tell which of them the status needs.
 //
 // A 404 from any request means that the object is gone. That ends the sending.
+//
+// Meanwhile, nobody may change the patch: what others can reach is to be taken first, with
+// [Patch.Take].
 func (p *Patch) Send(original Object, statusIsSubresource bool, do Do) (Result, error) {
 	s := sender{do: do, latest: original}
-	merge, fns := p.Tree(), p.Fns()
-	for _, call := range mergeCalls(merge, statusIsSubresource) {
+	for _, call := range mergeCalls(p.merge, statusIsSubresource) {
 		ok, err := s.send(call)
 		if err != nil || !ok {
 			return s.result, err
 		}
 	}
-	if len(fns) == 0 {
+	if len(p.fns) == 0 {
 		return s.result, nil
 	}
-	ops, err := s.transform(fns)
+	ops, err := s.transform(p.fns)
 	if err != nil {
 		return s.result, err
 	}
@@ -97,7 +100,7 @@ func (p *Patch) Send(original Object, statusIsSubresource bool, do Do) (Result, 
 		if len(part.ops) == 0 {
 			continue
 		}
-		ok, err := s.sendOps(part.subresource, part.ops, fns)
+		ok, err := s.sendOps(part.subresource, part.ops, p.fns)
 		if err != nil || !ok {
 			return s.result, err
 		}
@@ -108,11 +111,13 @@ func (p *Patch) Send(original Object, statusIsSubresource bool, do Do) (Result, 
 func mergeCalls(merge map[string]any, statusIsSubresource bool) []Call {
 	var calls []Call
 	status, hasStatus := merge["status"]
-	if statusIsSubresource {
-		delete(merge, "status")
+	body := merge
+	if statusIsSubresource && hasStatus {
+		body = maps.Clone(merge)
+		delete(body, "status")
 	}
-	if len(merge) > 0 {
-		calls = append(calls, Call{ContentType: MergeType, Payload: merge})
+	if len(body) > 0 {
+		calls = append(calls, Call{ContentType: MergeType, Payload: body})
 	}
 	if emptyMap, isMap := status.(map[string]any); isMap && len(emptyMap) == 0 {
 		hasStatus = false
@@ -167,7 +172,7 @@ func (s *sender) sendOps(subresource string, ops []Op, fns []Fn) (bool, error) {
 	payload := append([]Op{test}, ops...)
 	ok, err := s.send(Call{Subresource: subresource, ContentType: JSONType, Payload: payload})
 	if err == nil && !ok && !s.result.Gone {
-		s.result.Remaining = &Patch{merge: map[string]any{}, fns: fns}
+		s.result.Remaining = &Patch{fns: fns}
 	}
 	return ok, err
 }

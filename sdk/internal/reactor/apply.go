@@ -163,9 +163,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 	if made == nil {
 		return changed, nil
 	}
-	if err := c.checkPruned(c.memory, c.logger, p, made); err != nil {
-		return changed, err
-	}
+	c.checkPruned(c.memory, c.logger, p, made)
 	return changed || made.ResourceVersion != object.ResourceVersion, nil
 }
 

@@ -86,6 +86,7 @@ func (c *cycle) collect() {
 	if c.patch.Empty() {
 		c.patch = c.marks
 	} else {
+		c.patch = c.patch.Take() // handlers that are left behind may still have it
 		c.patch.Append(c.marks)
 	}
 	c.fit(c.patch, c.marks)

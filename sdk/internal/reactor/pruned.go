@@ -1,40 +1,35 @@
 package reactor
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/pyjson"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
 // checkPruned warns when the server has thrown away what was put on the status: a
 // structural schema does so with all that it does not name, and says nothing.
-func (s *server) checkPruned(memory *memory, logger *slog.Logger, p *patch.Patch, made *wire.Object) error {
+func (s *server) checkPruned(memory *memory, logger *slog.Logger, p *patch.Patch, made *wire.Object) {
 	wanted := statusFields(p)
 	if len(wanted) == 0 {
-		return nil
+		return
 	}
-	// The rest of the object is not decoded: this is done for each result.
-	var status map[string]json.RawMessage
-	if text := made.Member("status"); text != nil {
-		if err := json.Unmarshal(text, &status); err != nil {
-			return fmt.Errorf("the status of the patched object does not decode: %w", err)
+	// Nothing is decoded: this is done for each result.
+	for field := range pyjson.Members(made.Member("status")) {
+		if i := slices.Index(wanted, field); i >= 0 {
+			wanted = slices.Delete(wanted, i, i+1)
 		}
 	}
 	for _, field := range wanted {
-		if _, kept := status[field]; kept {
-			continue
-		}
 		if memory.warnOnce("pruned " + field) {
 			logger.Warn(fmt.Sprintf("status.%s was thrown away by the schema of %s. "+
 				"Add \"x-kubernetes-preserve-unknown-fields: true\" to the status in its CRD, or declare the field there.",
 				field, s.resource.Key()))
 		}
 	}
-	return nil
 }
 
 // statusFields are the fields of the status that a patch sets, sorted.

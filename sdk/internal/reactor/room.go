@@ -39,6 +39,9 @@ func (u unwritten) over(object map[string]any) map[string]any {
 // fit takes out of the patch those marks that the object has no room for, the biggest
 // first, and remembers them.
 func (c *cycle) fit(p, marks *patch.Patch) {
+	if len(c.memory.unwritten) == 0 && annotationsSize(c.tree, p) <= patch.MaxAnnotationsSize {
+		return // as nearly always
+	}
 	c.forgetPurged(p, marks)
 	var written []string // marks that are annotations
 	size, most := 0, 0

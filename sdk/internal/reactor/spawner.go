@@ -153,9 +153,7 @@ func (s *spawner) sendOnce(ctx context.Context, task *background.Task, object *w
 		task.Wrote(made)
 	}
 	if err == nil && made != nil {
-		if odd := server.checkPruned(s.memory, logger, p, made); odd != nil {
-			logger.Error("Whether the schema keeps what was sent cannot be told.", "error", odd)
-		}
+		server.checkPruned(s.memory, logger, p, made)
 	}
 	return result.Remaining, err
 }
