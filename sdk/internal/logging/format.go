@@ -3,16 +3,25 @@ package logging
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"log/slog"
-	"strings"
 )
 
-// nameWidth is that of the column of names in the full format.
-const nameWidth = 20
+// The widths of the columns of the full format.
+const (
+	nameWidth  = 20
+	levelWidth = 8
+)
+
+// usualLine is the room for a line, before it has to grow.
+const usualLine = 256
 
 func (e *Entry) text(opts Options) []byte {
-	var b bytes.Buffer
+	line := make([]byte, 0, usualLine)
+	color := ""
+	if opts.Color {
+		color = colors[levelName(e.Level)]
+		line = append(line, color...)
+	}
 	if opts.Format != Plain {
 		name := e.Name
 		if name == "" {
@@ -21,18 +30,39 @@ func (e *Entry) text(opts Options) []byte {
 				name = "kopf.objects"
 			}
 		}
-		fmt.Fprintf(&b, "[%s] %-*.*s [%-8s] ",
-			e.Time.Format("2006-01-02 15:04:05,000"), nameWidth, nameWidth, name, levelName(e.Level))
+		line = append(line, '[')
+		line = e.Time.AppendFormat(line, "2006-01-02 15:04:05,000")
+		line = append(line, "] "...)
+		line = appendColumn(line, name, nameWidth)
+		line = append(line, " ["...)
+		line = appendColumn(line, levelName(e.Level), levelWidth)
+		line = append(line, "] "...)
 	}
 	if e.Object != nil && opts.Prefix {
-		fmt.Fprintf(&b, "[%s] ", e.Object)
+		line = append(line, '[')
+		line = append(line, e.Object.String()...)
+		line = append(line, "] "...)
 	}
-	b.WriteString(e.Text())
-	line := b.String()
-	if color := colors[levelName(e.Level)]; opts.Color && color != "" {
-		line = color + line + "\x1b[0m"
+	line = e.appendText(line)
+	if color != "" {
+		line = append(line, "\x1b[0m"...)
 	}
-	return append([]byte(strings.TrimRight(line, "\n")), '\n')
+	return append(bytes.TrimRight(line, "\n"), '\n')
+}
+
+// appendColumn appends a text cut or filled up to a width, in characters.
+func appendColumn(line []byte, text string, width int) []byte {
+	for i := range text {
+		if width == 0 {
+			return append(line, text[:i]...)
+		}
+		width--
+	}
+	line = append(line, text...)
+	for range width {
+		line = append(line, ' ')
+	}
+	return line
 }
 
 // colors are those of messages that somebody should notice.

@@ -198,16 +198,17 @@ func (e *Entry) add(a slog.Attr) {
 }
 
 // Text returns the message with its attributes, as in the plain format.
-func (e *Entry) Text() string {
-	var b strings.Builder
-	b.WriteString(e.Message)
+func (e *Entry) Text() string { return string(e.appendText(nil)) }
+
+func (e *Entry) appendText(line []byte) []byte {
+	line = append(line, e.Message...)
 	for _, a := range e.Attrs {
-		b.WriteByte(' ')
-		b.WriteString(a.Key)
-		b.WriteByte('=')
-		b.WriteString(quoted(a.Value.String()))
+		line = append(line, ' ')
+		line = append(line, a.Key...)
+		line = append(line, '=')
+		line = append(line, quoted(a.Value.String())...)
 	}
-	return b.String()
+	return line
 }
 
 func quoted(s string) string {

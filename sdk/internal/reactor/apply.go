@@ -206,6 +206,9 @@ func outliving(ctx context.Context, grace time.Duration) (context.Context, conte
 }
 
 func logPatch(logger *slog.Logger, call patch.Call) {
+	if !logger.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
 	target := "the resource"
 	if call.Subresource != "" {
 		target = "the " + call.Subresource

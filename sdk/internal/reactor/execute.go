@@ -57,7 +57,7 @@ func (c *cycle) attempt(ctx context.Context, h *handler.Handler, state progress.
 	}
 	retries, started := one.Record.Retries, one.Record.Started
 	limits := c.limits(h)
-	c.logger.Debug(h.String() + " is invoked.")
+	c.logInvocation(h)
 	if out, line, exceeded := outcome.Precheck(limits, retries, began.Sub(started), h.String()); exceeded {
 		c.logOutcome(ctx, line, nil)
 		c.meters.givenUp(h)
@@ -92,7 +92,7 @@ func (c *cycle) attempt(ctx context.Context, h *handler.Handler, state progress.
 func (c *cycle) observe(ctx context.Context, h *handler.Handler, cause *handler.Cause) {
 	began := c.now()
 	limits := c.limits(h)
-	c.logger.Debug(h.String() + " is invoked.")
+	c.logInvocation(h)
 	call := &handler.Call{
 		Cause: cause, Handler: h, Patch: c.patch, Memo: c.memory.memo, Logger: c.logger.With(handlerKey, h.ID),
 		Recorder: c.recorder, Started: began,
@@ -154,6 +154,16 @@ const handlerKey = "handler"
 
 // stackKey is the attribute of where a handler has panicked.
 const stackKey = "stack"
+
+// debugging tells whether it is worth putting words together that are read only when
+// something is looked for.
+func (c *cycle) debugging() bool { return c.logger.Enabled(context.Background(), slog.LevelDebug) }
+
+func (c *cycle) logInvocation(h *handler.Handler) {
+	if c.debugging() {
+		c.logger.Debug(h.String() + " is invoked.")
+	}
+}
 
 func (c *cycle) logOutcome(ctx context.Context, line outcome.LogLine, err error) {
 	c.recordOutcome(line)

@@ -40,9 +40,11 @@ func (c *cycle) handle(ctx context.Context) ([]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.logger.Debug(title+" is in progress", "version", c.object.ResourceVersion)
-	if c.cause.Old != nil && len(c.cause.Diff) > 0 {
-		c.logger.Debug(title+" diff", "diff", described(c.cause.Diff))
+	if c.debugging() {
+		c.logger.Debug(title+" is in progress", "version", c.object.ResourceVersion)
+		if c.cause.Old != nil && len(c.cause.Diff) > 0 {
+			c.logger.Debug(title+" diff", "diff", described(c.cause.Diff))
+		}
 	}
 	if len(selected) == 0 {
 		c.meters.settled(c)

@@ -74,9 +74,14 @@ func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing
 	return &queueing.Later{After: delay}
 }
 
+// objectLogger keeps the object's names, and not the object: daemons have their loggers for
+// long.
 func (s *server) objectLogger(object *wire.Object) *slog.Logger {
-	return s.logger.With(logging.ObjectKey, logging.ObjectRef{
-		Resource: s.resource.Key(), APIVersion: s.resource.APIVersion(), Kind: s.resource.Kind,
-		Namespace: object.Namespace, Name: object.Name, UID: object.UID,
-	})
+	namespace, name, uid := object.Namespace, object.Name, object.UID
+	return slog.New(logging.Lazily(s.logger.Handler(), func() []slog.Attr {
+		return []slog.Attr{slog.Any(logging.ObjectKey, logging.ObjectRef{
+			Resource: s.resource.Key(), APIVersion: s.resource.APIVersion(), Kind: s.resource.Kind,
+			Namespace: namespace, Name: name, UID: uid,
+		})}
+	}))
 }
