@@ -9,10 +9,17 @@ import (
 // error of the last attempt is returned as it is.
 func (c *Client) retry(ctx context.Context, r Request, attempt func() error) error {
 	defer Notice(ctx)()
-	attempts := 0
+	err := attempt()
+	if err == nil {
+		return nil
+	}
+	return c.again(ctx, r, attempt, err)
+}
+
+// again makes the attempts after the first one.
+func (c *Client) again(ctx context.Context, r Request, attempt func() error, err error) error {
+	attempts := 1
 	for backoff := range c.options.Backoffs {
-		err := attempt()
-		attempts++
 		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && Status(err) != 0) {
 			return err
 		}
@@ -24,8 +31,10 @@ func (c *Client) retry(ctx context.Context, r Request, attempt func() error) err
 		if !sleep(ctx, delay) {
 			return err
 		}
+		err = attempt()
+		attempts++
 	}
-	return attempt()
+	return err
 }
 
 func (c *Client) delay(backoff time.Duration, err error) time.Duration {

@@ -49,14 +49,12 @@ func deliver(id string, result any, p *patch.Patch) error {
 		return &ResultError{ID: id, Err: err}
 	}
 	path := fieldpath.Path{"status", id}
+	before, _ := p.Lookup(path)
+	_, joins := before.(map[string]any)
 	fields, isMap := value.(map[string]any)
 	switch {
 	case value == nil: // such as a typed nil pointer
-	case isMap:
-		before, _ := p.Lookup(path)
-		if _, joins := before.(map[string]any); !joins {
-			p.Set(path, map[string]any{})
-		}
+	case isMap && joins:
 		for _, key := range tree.SortedKeys(fields) {
 			p.Set(path.Child(key), tree.Clone(fields[key]))
 		}

@@ -137,13 +137,15 @@ func WithoutAnnotations(essence map[string]any, drop func(key string) bool) map[
 // WithoutEmpty returns the essence without labels, annotations, metadata and status
 // that have nothing in them. Where nothing changes, it is returned itself.
 func WithoutEmpty(essence map[string]any) map[string]any {
-	for _, path := range []fieldpath.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}} {
+	for _, path := range mayBeEmpty {
 		if v, ok := fieldpath.Lookup(essence, path); ok && isEmpty(v) {
 			essence = fieldpath.Without(essence, path)
 		}
 	}
 	return essence
 }
+
+var mayBeEmpty = []fieldpath.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}}
 
 // isEmpty is what Python takes for false.
 func isEmpty(v any) bool {

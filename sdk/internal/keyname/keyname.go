@@ -49,7 +49,7 @@ func TooLong(prefix string) bool {
 func Keys(prefix string, v1 bool, key string, object map[string]any) []string {
 	key = Mark(key, object)
 	full := V2(prefix, key)
-	if v1 {
+	if v1 && tooLongFor(full, maxName) { // else they are the same
 		if old := V1(prefix, key); old != full {
 			return []string{full, old}
 		}

@@ -74,6 +74,9 @@ func (s *Status) orphans(object map[string]any, ids []string) []Orphan {
 			found = append(found, Orphan{Name: name, Record: *r})
 		}
 	}
+	if len(found) == 0 {
+		return nil
+	}
 	known := withSubrefs(ids, found)
 	return slices.DeleteFunc(found, func(o Orphan) bool { return slices.Contains(known, o.Name) })
 }

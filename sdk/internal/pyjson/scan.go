@@ -78,6 +78,9 @@ func (s *scanner) key() (string, bool) {
 		return "", false
 	}
 	s.pos++
+	if key, ok := usualKeys[string(raw[1:len(raw)-1])]; ok {
+		return key, true
+	}
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), true
 	}
