@@ -15,9 +15,10 @@ type Set struct {
 }
 
 type members struct {
-	handlers  []*Handler // in the order of registration
-	distinct  []*Handler // without the repetitions of a function under the same id
-	needsTree bool
+	handlers   []*Handler // in the order of registration
+	distinct   []*Handler // without the repetitions of a function under the same id
+	needsTree  bool
+	needsWhole bool
 }
 
 func (s *Set) add(h *Handler) {
@@ -26,6 +27,7 @@ func (s *Set) add(h *Handler) {
 	m.handlers = append(m.handlers, h)
 	m.distinct = appendDistinct(m.distinct, h)
 	m.needsTree = m.needsTree || h.needsTree()
+	m.needsWhole = m.needsWhole || h.When != nil || len(h.Annotations) > 0
 	switch h.Family.Group() {
 	case Changing, Watching, Spawning:
 		if len(h.Field) > 0 && !slices.ContainsFunc(s.extra, h.Field.Equal) {
@@ -44,6 +46,10 @@ func (s *Set) Handlers(g Group) []*Handler { return s.members[g].distinct }
 // its handlers can be selected without decoding it. Functions ([Handler.When]) do not
 // count: they decode what they need.
 func (s *Set) NeedsTree(g Group) bool { return s.members[g].needsTree }
+
+// NeedsEssence tells whether filters of a group look at nothing but the essence of the object
+// with [Set.ExtraFields]: there is nothing to decide anew while that is the same.
+func (s *Set) NeedsEssence(g Group) bool { return !s.members[g].needsWhole }
 
 // ExtraFields are the fields of handlers, which belong to the essence of an object even if
 // they are of a part that does not, such as the status.

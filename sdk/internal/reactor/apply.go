@@ -164,6 +164,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 		return changed, nil
 	}
 	c.checkPruned(c.memory, c.logger, p, made)
+	c.made = made
 	return changed || made.ResourceVersion != object.ResourceVersion, nil
 }
 

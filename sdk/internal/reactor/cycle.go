@@ -41,6 +41,7 @@ type cycle struct {
 	finished  bool           // nothing is left to do about the cause
 	postponed bool           // the transformations could not be applied, as the object has changed
 	release   bool           // the finalizer is being removed
+	made      *wire.Object   // the version that the patch has made; nil if there was none
 	inside    bool           // a handler runs
 
 	recheck []time.Duration // when to look again after daemons that take their time to end
@@ -58,6 +59,9 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 		// Nobody looks at a version that is known to be old: it is not even decoded.
 		if consistent, err := c.await(ctx, batch); err != nil || !consistent {
 			return nil, err
+		}
+		if c.isEcho(batch) {
+			return nil, nil
 		}
 	}
 	if c.tree, err = c.object.Tree(); err != nil {
@@ -89,6 +93,7 @@ func (s *server) run(ctx context.Context, memory *memory, batch *queueing.Batch)
 	}
 	if c.finished {
 		memory.handled = true
+		c.expectEcho(later)
 	}
 	c.report.applied(c.finished, c.now())
 	return later, nil

@@ -47,6 +47,10 @@ type memory struct {
 	wrote    string
 	deadline time.Time
 
+	// settled is the version that the last patch has made if nothing is left to do for it; empty
+	// once it is seen.
+	settled string
+
 	// asleep is until when there is nothing to do for the object; zero if there is.
 	asleep time.Time
 

@@ -52,8 +52,10 @@ func (o *Object) Tree() (map[string]any, error) {
 
 // Member returns the text of a member of the object, such as its status; nil if there is
 // none. It is cheaper than the whole tree for those who need nothing else.
-func (o *Object) Member(name string) []byte {
-	s := &scanner{data: o.Raw}
+func (o *Object) Member(name string) []byte { return memberOf(o.Raw, name) }
+
+func memberOf(text []byte, name string) []byte {
+	s := &scanner{data: text}
 	more, err := s.enter()
 	for err == nil && more {
 		var key, value []byte

@@ -1,0 +1,107 @@
+package reactor
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/filter"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+	"github.com/kopf-dev/kopf/sdk/internal/wire"
+)
+
+func version(t *testing.T, text string) *wire.Object {
+	t.Helper()
+	object, err := wire.Parse([]byte(text), wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// written is a cycle that has handled an object, and made a version of it with a mark.
+func written(t *testing.T, handlers ...*handler.Handler) *cycle {
+	t.Helper()
+	registry := &handler.Registry{}
+	pods := &resource.Resource{Version: "v1", Plural: "pods"}
+	for _, h := range append(handlers, &handler.Handler{ID: "fn", Family: handler.Create}) {
+		h.Selector = resource.Selector{Core: true, Version: "v1", Name: "pods"}
+		registry.Add(h)
+	}
+	c := &cycle{
+		server: &server{operator: &operator{}, handlers: registry.ForResource(pods)},
+		memory: &memory{}, event: watching.Added, marks: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
+		object: version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
+		made:   version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
+	}
+	c.extraFields = c.handlers.ExtraFields()
+	c.marks.Set(annotation("mark"), "x")
+	return c
+}
+
+func TestTheVersionThatAPatchHasMadeIsTheLastOfIt(t *testing.T) {
+	c := written(t)
+	c.expectEcho(nil)
+	batch := &queueing.Batch{Events: make([]watching.Event, 1)}
+	if c.event, c.object = watching.Modified, c.made; !c.isEcho(batch) {
+		t.Error("it is not known again")
+	}
+	if c.isEcho(batch) {
+		t.Error("it is known for ever")
+	}
+}
+
+func TestOtherEventsAreNoEchoes(t *testing.T) {
+	for name, change := range map[string]func(*cycle, *queueing.Batch){
+		"another version": func(c *cycle, _ *queueing.Batch) {
+			c.object = version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"3"},"spec":{"f":1}}`)
+		},
+		"the end":         func(c *cycle, _ *queueing.Batch) { c.event = watching.Deleted },
+		"a listing":       func(c *cycle, _ *queueing.Batch) { c.event = watching.Listed },
+		"somebody's wish": func(_ *cycle, b *queueing.Batch) { b.Events = nil },
+		"no version":      func(c *cycle, _ *queueing.Batch) { c.object, c.memory.settled = version(t, `{"metadata":{}}`), "" },
+	} {
+		c := written(t)
+		c.expectEcho(nil)
+		c.event, c.object = watching.Modified, c.made
+		batch := &queueing.Batch{Events: make([]watching.Event, 1)}
+		change(c, batch)
+		if c.isEcho(batch) {
+			t.Errorf("%s is taken for an echo", name)
+		}
+	}
+}
+
+func TestNoEchoIsExpectedWhereThereMayBeMoreToDo(t *testing.T) {
+	always := func(*handler.Cause) bool { return true }
+	one := filter.EqualString("1")
+	for name, c := range map[string]*cycle{
+		"a filter by a function":    written(t, &handler.Handler{ID: "x", Family: handler.Delete, When: always}),
+		"a filter by annotations":   written(t, &handler.Handler{ID: "x", Family: handler.Delete, Annotations: map[string]filter.Criterion{"a": one}}),
+		"a field of the status":     written(t, &handler.Handler{ID: "x", Family: handler.Field, Field: fieldpath.Path{"status", "fn"}}),
+		"somebody else's change":    with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
+		"a change by a handler":     with(written(t), func(c *cycle) { c.marks = patch.NewPatch() }),
+		"nothing written":           with(written(t), func(c *cycle) { c.made = nil }),
+		"marks without room":        with(written(t), func(c *cycle) { c.memory.remember("a", "b") }),
+		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.untransformed = make([]patch.Fn, 1) }),
+		"a deleted object":          with(written(t), func(c *cycle) { c.event = watching.Deleted }),
+	} {
+		if c.expectEcho(nil); c.memory.settled != "" {
+			t.Errorf("%s is not looked at", name)
+		}
+	}
+	c := written(t)
+	if c.expectEcho(&queueing.Later{After: time.Second}); c.memory.settled != "" {
+		t.Error("something to do later is not looked at")
+	}
+}
+
+func with(c *cycle, change func(*cycle)) *cycle {
+	change(c)
+	return c
+}
