@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// measurePeer compares the operator with one of controller-runtime, in turns, as other programs
+// come and go.
+func measurePeer(ctx context.Context, l *lab) (_ []row, err error) {
+	peer, err := l.buildPeer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, client, err := l.openCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ours := l.operator
+	var used [2]time.Duration
+	var peaks [2]int64
+	var requests [2]int
+	const rounds = 2
+	for round := range rounds {
+		for i, path := range []string{ours, peer} {
+			l.operator = path
+			ld, err := l.newLoad(ctx, c, client, fmt.Sprintf("peer-%d-%d", round, i))
+			if err != nil {
+				return nil, err
+			}
+			h, err := ld.handling(ctx)
+			if err != nil {
+				return nil, err
+			}
+			used[i], peaks[i], requests[i] = used[i]+h.cpu, max(peaks[i], h.peak), requests[i]+h.patches
+			l.say("  %s: %.2f ms", filepath.Base(path), perObject(h.cpu, few))
+		}
+	}
+	l.operator = ours
+	each := func(i int) float64 { return perObject(used[i], rounds*few) }
+	return []row{
+		atMost("operator's CPU per created and handled object, as a multiple of controller-runtime's", 1, each(0)/each(1), "%.2f ×",
+			note("%.2f ms, controller-runtime %.2f", each(0), each(1))),
+		{what: "PATCH requests of both", measured: note("%.2f, controller-runtime %.2f", float64(requests[0])/rounds/few, float64(requests[1])/rounds/few)},
+		{what: "peak RSS of both", measured: note("%.1f MB, controller-runtime %.1f", megabytes(peaks[0]), megabytes(peaks[1]))},
+	}, nil
+}
+
+// handling is what it takes to handle objects that are created.
+type handling struct {
+	cpu     time.Duration
+	patches int
+	peak    int64
+}
+
+func (ld *load) handling(ctx context.Context) (h handling, err error) {
+	p, err := ld.operate(ctx, program{})
+	if err != nil {
+		return h, err
+	}
+	if _, err := ld.warm(ctx, p); err != nil {
+		return h, err
+	}
+	before, err := ld.client.writes(ctx)
+	if err != nil {
+		return h, err
+	}
+	if h.cpu, err = ld.creations(ctx, p, 0, few); err != nil {
+		return h, err
+	}
+	after, err := ld.client.writes(ctx)
+	if err != nil {
+		return h, err
+	}
+	h.patches = after["PATCH"] - before["PATCH"]
+	m, err := memoryOf(p.pid())
+	if err != nil {
+		return h, err
+	}
+	h.peak = m.peak
+	_, err = p.stop()
+	return h, err
+}
+
+// buildPeer builds the operator of a module that is not of this workspace: nothing else of
+// the repository shall depend on what it needs.
+func (l *lab) buildPeer(ctx context.Context) (string, error) {
+	l.say("  building it")
+	path := filepath.Join(l.dir, "controller-runtime")
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", path, ".")
+	cmd.Dir = filepath.Join(l.root, "bench", "peers", "controllerruntime")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the operator of controller-runtime: %w\n%s", err, out)
+	}
+	return path, nil
+}

@@ -1,0 +1,110 @@
+// Controllerruntime is the operator of bench/operator, as one writes it with
+// controller-runtime: for each new object it stores what it has handled in an annotation, and a
+// result in the status. That is what the figure "peer" compares the SDK with.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// handled is the annotation of what was handled last.
+const handled = "kopf.zalando.org/last-handled-configuration"
+
+// workers is enough for the pace of the server.
+const workers = 32
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "controllerruntime:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	name := flag.String("context", "", "the context of the kubeconfig")
+	namespace := flag.String("namespace", "", "the namespace to serve")
+	flag.Parse()
+	ctrl.SetLogger(zap.New())
+	config, err := configuration(flag.Lookup("kubeconfig").Value.String(), *name)
+	if err != nil {
+		return err
+	}
+	m, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:  scheme(),
+		Metrics: server.Options{BindAddress: "0"},
+		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{*namespace: {}}},
+	})
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(m).For(&KopfExample{}).Named("examples").
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconciler{m.GetClient()})
+	if err != nil {
+		return err
+	}
+	return m.Start(ctrl.SetupSignalHandler())
+}
+
+func configuration(path, name string) (*rest.Config, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	if err == nil {
+		config.QPS = -1 // no limit, as in the SDK
+	}
+	return config, err
+}
+
+type reconciler struct{ client.Client }
+
+// Reconcile handles the creation of an object.
+func (r reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	example := &KopfExample{}
+	if err := r.Get(ctx, request.NamespacedName, example); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if example.Annotations[handled] != "" {
+		return ctrl.Result{}, nil
+	}
+	log := ctrl.LoggerFrom(ctx)
+	fmt.Println(example.Name, time.Now().UnixNano())
+	log.Info("Handler 'create' succeeded.")
+	text, err := json.Marshal(map[string]any{
+		"spec":     example.Spec,
+		"metadata": map[string]any{"labels": example.Labels, "annotations": example.Annotations},
+	})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{handled: string(text) + "\n"}}})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.Patch(ctx, example, client.RawPatch(types.MergePatchType, marks)); err != nil {
+		return ctrl.Result{}, err
+	}
+	result, err := json.Marshal(map[string]any{"status": map[string]any{"create": Result{"message": "hello world"}}})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.Status().Patch(ctx, example, client.RawPatch(types.MergePatchType, result)); err != nil {
+		return ctrl.Result{}, err
+	}
+	log.Info("Creation is processed: 1 succeeded; 0 failed.")
+	return ctrl.Result{}, nil
+}
