@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -31,8 +32,18 @@ func TestEventsOfAllTypesArePostedAboutTheObject(t *testing.T) {
 	})
 }
 
-func TestARequestMadeByHandPostsNothing(t *testing.T) {
-	if err := create(t.Context(), kopftest.Change[kopf.Object](t, "{}")); err != nil {
-		t.Error(err)
+func TestTheHandlerPostsOneEventOfEachType(t *testing.T) {
+	c := kopftest.Change[kopf.Object](t, "{kind: KopfExample, metadata: {name: x}}")
+	if err := create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	want := []kopftest.PostedEvent{
+		{About: "KopfExample x", Type: "SomeType", Reason: "SomeReason", Message: "Some message"},
+		{About: "KopfExample x", Type: "Normal", Reason: "SomeReason", Message: "All is well"},
+		{About: "KopfExample x", Type: "Warning", Reason: "SomeReason", Message: "Not all is well"},
+		{About: "KopfExample x", Type: "Error", Reason: "SomeReason", Message: "nothing is well"},
+	}
+	if got := kopftest.Posted(c.Recorder); !slices.Equal(got, want) {
+		t.Errorf("%v instead of %v", got, want)
 	}
 }

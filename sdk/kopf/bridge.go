@@ -27,6 +27,13 @@ func init() {
 		}
 		run.(attachable).attach(task, p, send)
 	}
+	bridge.NewRecorder = func(poster bridge.Poster) any { return &Recorder{poster} }
+	bridge.PosterOf = func(r any) bridge.Poster {
+		if r := r.(*Recorder); r != nil {
+			return r.engine
+		}
+		return nil
+	}
 	bridge.Handlers = func(r any) *handler.Registry { return &r.(*Registry).registry }
 	bridge.DefaultSettings = func() any {
 		settings := Settings{}.filled()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
 	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 )
@@ -15,7 +16,7 @@ import (
 // the chapter "Events" of Kopf's documentation.
 //
 // The reason is one word. Of the message, at most 1,024 bytes are posted.
-type Recorder struct{ engine *reactor.Recorder }
+type Recorder struct{ engine bridge.Poster }
 
 // The types of events beyond those that Kubernetes knows are as other operators of this
 // framework have them.
@@ -91,5 +92,13 @@ func recorderOf(engine any) *Recorder {
 	if rec == nil {
 		return nil
 	}
-	return &Recorder{rec}
+	return &Recorder{enginePoster{rec}}
+}
+
+// enginePoster is the engine's own recorder.
+type enginePoster struct{ *reactor.Recorder }
+
+// About implements [bridge.Poster].
+func (p enginePoster) About(refs ...k8sevent.Ref) bridge.Poster {
+	return enginePoster{p.Recorder.About(refs...)}
 }

@@ -18,7 +18,8 @@ const definitionKind = "CustomResourceDefinition"
 
 // cleanUp deletes what the test has left. It comes after the operators are stopped.
 func (c *Cluster) cleanUp() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), c.timeout)
+	// Impatient tests clean up as well as others.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), max(c.timeout, defaultTimeout))
 	defer cancel()
 	err := c.releaseAll(ctx)
 	for _, o := range c.handles {

@@ -50,7 +50,7 @@ func Daemon[T any](t testing.TB, object any) *DaemonRun[T] {
 	d := &DaemonRun[T]{
 		Request: &kopf.DaemonRun[T]{
 			Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
-			Memo: r.Memo, Logger: r.Logger, Attempt: firstAttempt(),
+			Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Attempt: firstAttempt(),
 		},
 		driver: newDriver(t, tree),
 	}

@@ -39,6 +39,7 @@
 //
 // Requests to call handlers with, without any cluster, are made by [Change], [Update],
 // [FieldChange], [Event], [Timer], [IndexRequest] and [Activity]; [Daemon] drives a daemon.
-// [Patched] and [Changes] show what a handler did to the patch. [Context] is for handlers
+// [Patched] and [Changes] show what a handler did to the patch, [Posted] the events that it
+// has posted. [Context] is for handlers
 // that call [kopf.RESTConfig], [WithIndices] for those that read indices.
 package kopftest

@@ -38,13 +38,10 @@ func onlyAside(t *testing.T) {
 
 func TestFailing(t *testing.T) {
 	onlyAside(t)
-	hasty := func(t *testing.T) *Cluster {
-		cluster := New(t)
-		cluster.Apply(widgetsCRD)
-		cluster.timeout = 300 * time.Millisecond
-		return cluster
-	}
-	const some = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
+	const (
+		some  = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
+		hasty = 300 * time.Millisecond
+	)
 	t.Run("handled", func(t *testing.T) {
 		cluster := New(t)
 		cluster.Apply(widgetsCRD)
@@ -54,25 +51,28 @@ func TestFailing(t *testing.T) {
 		operator.WaitHandled(cluster.Apply(widget)) // FAILS
 	})
 	t.Run("value", func(t *testing.T) {
-		object := hasty(t).Apply(some)
+		object := New(t).Apply(some)
+		object.cluster.timeout = hasty
 		object.WaitValue("data.key", "value") // FAILS
 	})
 	t.Run("gone", func(t *testing.T) {
-		object := hasty(t).Apply(some)
+		object := New(t).Apply(some)
+		object.cluster.timeout = hasty
 		object.WaitGone() // FAILS
 	})
 	t.Run("list", func(t *testing.T) {
-		cluster := hasty(t)
+		cluster := New(t)
+		cluster.timeout = hasty
 		cluster.WaitList("pods", "there is one", func(pods []*kopf.Object) bool { return len(pods) > 0 }) // FAILS
 	})
 	t.Run("apply", func(t *testing.T) {
-		cluster := hasty(t)
+		cluster := New(t)
 		cluster.ApplyFile("nowhere.yaml") // FAILS
 	})
 	t.Run("log", func(t *testing.T) {
 		cluster := New(t)
 		operator := cluster.Run(func(*kopf.Registry) {})
-		cluster.timeout = 300 * time.Millisecond
+		cluster.timeout = hasty
 		operator.WaitLog("never said") // FAILS
 	})
 	t.Run("request", func(t *testing.T) {

@@ -93,6 +93,7 @@ func Activity(t testing.TB) *kopf.Activity {
 		Settings: bridge.DefaultSettings().(*kopf.Settings),
 		Memo:     new(kopf.Memo),
 		Logger:   loggerOf(t),
+		Recorder: recorderOf(nil),
 	}
 }
 
@@ -131,6 +132,7 @@ func statesOf(t testing.TB, older, object any, extra ...fieldpath.Path) states {
 func requestOf(t testing.TB, body *kopf.Object) kopf.Request {
 	t.Helper()
 	res := resourceOfObject(body)
+	tree, _ := body.Get("").(map[string]any)
 	return kopf.Request{
 		Resource: kopf.ResourceInfo{
 			GroupVersionResource: res.GVR(), Kind: res.Kind, Singular: res.Singular, Namespaced: res.Namespaced, Preferred: res.Preferred,
@@ -144,6 +146,7 @@ func requestOf(t testing.TB, body *kopf.Object) kopf.Request {
 		Patch:       kopf.NewPatch(body),
 		Memo:        new(kopf.Memo),
 		Logger:      loggerOf(t),
+		Recorder:    recorderOf(tree),
 	}
 }
 

@@ -1,6 +1,7 @@
 package kopftest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -149,7 +150,26 @@ func TestActivitiesSeeTheDefaultSettings(t *testing.T) {
 	if a.Settings.Execution.DefaultBackoff != time.Minute || a.Memo == nil {
 		t.Errorf("%+v", a.Settings.Execution)
 	}
-	a.Recorder.Info("Nothing", "is posted")
+	a.Recorder.Info("Nothing", "is posted about the operator itself")
+	if events := Posted(a.Recorder); len(events) > 0 {
+		t.Errorf("%v", events)
+	}
+}
+
+func TestEventsThatAHandlerHasPostedCanBeRead(t *testing.T) {
+	c := Change[sized](t, oneWidget)
+	c.Recorder.Info("Resized", "to 1")
+	c.Recorder.For(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web"}}).Warn("Evicted", "no room")
+	c.Recorder.Error("Failed", errors.New("oops"))
+	want := []PostedEvent{
+		{"Widget one", "Normal", "Resized", "to 1"}, {"Pod web", "Warning", "Evicted", "no room"}, {"Widget one", "Error", "Failed", "oops"},
+	}
+	if got := Posted(c.Recorder); !cmp.Equal(want, got) {
+		t.Error(cmp.Diff(want, got))
+	}
+	if events := Posted(nil); events != nil {
+		t.Errorf("%v", events)
+	}
 }
 
 func TestTheResourceIsGuessedFromTheKind(t *testing.T) {

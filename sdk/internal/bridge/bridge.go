@@ -5,11 +5,13 @@ package bridge
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/progress"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
@@ -32,6 +34,11 @@ var (
 
 	// Attach makes a *kopf.DaemonRun the run of a task, with a patch and with how to send it.
 	Attach func(daemonRun any, task Task, p *patch.Patch, send func(context.Context) error)
+
+	// NewRecorder makes a *kopf.Recorder, and PosterOf tells what it was made of; nil for a
+	// nil one.
+	NewRecorder func(poster Poster) any
+	PosterOf    func(recorder any) Poster
 
 	// Handlers returns what is in a *kopf.Registry.
 	Handlers func(registry any) *handler.Registry
@@ -60,6 +67,18 @@ type Task interface {
 
 	// Sleep waits for a while, and is false at once when the daemon should finish.
 	Sleep(d time.Duration) bool
+}
+
+// Poster is where a *kopf.Recorder posts events.
+type Poster interface {
+	// Record posts an event, if its level is high enough.
+	Record(level slog.Level, eventType, reason, message string)
+
+	// Unleveled posts an event whatever the level that is to be posted.
+	Unleveled(eventType, reason, message string)
+
+	// About posts about other objects.
+	About(refs ...k8sevent.Ref) Poster
 }
 
 // What package storage offers: they are nil if the program does not import it.

@@ -1,0 +1,71 @@
+package kopftest
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// A PostedEvent is a Kubernetes event that a handler has posted with a request made by hand.
+type PostedEvent struct {
+	About   string // the kind and the name of an object: "Pod web-1"
+	Type    string // "Normal", "Warning", "Error", or what the handler says
+	Reason  string
+	Message string
+}
+
+// Posted returns the events that were posted with the recorder of a request made here, and
+// with those for other objects that come from it; the oldest first.
+//
+//	events := kopftest.Posted(c.Recorder)
+func Posted(recorder *kopf.Recorder) []PostedEvent {
+	p, ok := bridge.PosterOf(recorder).(poster)
+	if !ok {
+		return nil
+	}
+	p.posted.mu.Lock()
+	defer p.posted.mu.Unlock()
+	return slices.Clone(p.posted.events)
+}
+
+// recorderOf makes a recorder that posts nowhere, but remembers.
+func recorderOf(object map[string]any) *kopf.Recorder {
+	p := poster{posted: new(posted)}
+	if object != nil {
+		p.about = []k8sevent.Ref{k8sevent.RefOf(object)}
+	}
+	return bridge.NewRecorder(p).(*kopf.Recorder)
+}
+
+// posted is what was posted so far.
+type posted struct {
+	mu     sync.Mutex
+	events []PostedEvent
+}
+
+type poster struct {
+	posted *posted
+	about  []k8sevent.Ref
+}
+
+// Record implements [bridge.Poster].
+func (p poster) Record(_ slog.Level, eventType, reason, message string) {
+	p.Unleveled(eventType, reason, message)
+}
+
+// Unleveled implements [bridge.Poster].
+func (p poster) Unleveled(eventType, reason, message string) {
+	p.posted.mu.Lock()
+	defer p.posted.mu.Unlock()
+	for _, ref := range p.about {
+		about := ref.Kind + " " + ref.Name
+		p.posted.events = append(p.posted.events, PostedEvent{About: about, Type: eventType, Reason: reason, Message: message})
+	}
+}
+
+// About implements [bridge.Poster].
+func (p poster) About(refs ...k8sevent.Ref) bridge.Poster { return poster{p.posted, refs} }
