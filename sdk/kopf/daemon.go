@@ -41,7 +41,7 @@ type DaemonRun[T any] struct {
 
 // Object returns the newest version of the object that decodes into T; if none ever did,
 // the daemon is not started. A newer one that does not is logged and passed over. Do not
-// modify it: callers that see the same version share it.
+// modify it: all who look at the same version share it, the object's other daemons, too.
 func (d *DaemonRun[T]) Object() *T {
 	object, err := d.last.of(d.task)
 	if err != nil {

@@ -21,6 +21,9 @@ func TestWhatDaemonsTransformArrivesWhateverOthersDoMeanwhile(t *testing.T) {
 			if strings.Contains(req.Header.Get("Content-Type"), "json-patch") && conflicts.Add(1)%2 == 1 {
 				w.patch("x", tree{"spec": tree{"field": fmt.Sprint("conflict ", conflicts.Load())}})
 			}
+			if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/x") {
+				t.Error("the operator needs the permission to get objects")
+			}
 			return next.RoundTrip(req)
 		})
 	}
