@@ -102,8 +102,30 @@ func TestRunPassesFlagsAndTheExitCodeOn(t *testing.T) {
 	if diff := cmp.Diff(want, stdout.String()); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.Contains(stderr.String(), "kopf: cluster: context here, Kubernetes v1.37.1 at http://127.0.0.1:") {
+	if !strings.Contains(stderr.String(), `"message":"cluster: context here, Kubernetes v1.37.1 at http://127.0.0.1:`) {
 		t.Errorf("it says %s", stderr)
+	}
+}
+
+func TestALogInJSONHasNothingElseInIt(t *testing.T) {
+	body := `fmt.Fprintln(os.Stderr, "{\"message\":\"the operator's\",\"severity\":\"info\",\"timestamp\":\"\"}")`
+	cmd, _, stderr := command(t, operatorTree(t, body), "run", ".", "--kubeconfig="+kubeconfig(t), "--log-format=json", "-v")
+	if got := code(t, cmd.Run()); got != 0 {
+		t.Fatalf("%d, %s", got, stderr)
+	}
+	var messages []string
+	for line := range strings.Lines(stderr.String()) {
+		var entry struct{ Message, Severity, Timestamp string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Severity != "info" {
+			t.Errorf("%s: %v", line, err)
+		}
+		messages = append(messages, entry.Message)
+	}
+	said := strings.Join(messages, "\n")
+	for _, want := range []string{"built in ", "cluster: context here", "the operator's"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %s", want, said)
+		}
 	}
 }
 

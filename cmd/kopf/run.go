@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -110,11 +112,16 @@ func (t *teller) progress(p devcluster.Progress) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.line.report(p)
+	switch {
+	case !t.inJSON():
+		t.line.report(p)
+	case p.Phase != devcluster.PhaseReady && t.line.news(p):
+		t.write(progressText(p))
+	}
 }
 
 func (t *teller) endProgress() {
-	if t.flags.quiet {
+	if t.flags.quiet || t.inJSON() {
 		return
 	}
 	t.mu.Lock()
@@ -128,6 +135,28 @@ func (t *teller) say(verbose bool, text string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.line.end()
-	fmt.Fprintln(t.cmd.ErrOrStderr(), "kopf: "+text)
+	if !t.inJSON() {
+		t.line.end()
+		text = "kopf: " + text
+	}
+	t.write(text)
+}
+
+// inJSON tells that whoever reads the operator's log expects nothing but JSON.
+func (t *teller) inJSON() bool { return t.flags.logFormat == "json" }
+
+// write writes a line, in JSON as the operator does.
+func (t *teller) write(text string) {
+	if t.inJSON() {
+		line, err := json.Marshal(struct {
+			Message   string `json:"message"`
+			Severity  string `json:"severity"`
+			Timestamp string `json:"timestamp"`
+		}{text, "info", time.Now().UTC().Format("2006-01-02T15:04:05.000000")})
+		if err != nil {
+			panic(err) // strings encode
+		}
+		text = string(line)
+	}
+	fmt.Fprintln(t.cmd.ErrOrStderr(), text)
 }
