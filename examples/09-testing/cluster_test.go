@@ -25,6 +25,10 @@ func TestAnAppliedExampleBecomesReady(t *testing.T) {
 	operator.WaitHandled(example)
 	operator.WaitLog("an example is created")
 	example.WaitValue("status.phase", "Ready")
+	ready := kopftest.WaitFor(example, "it is ready", func(e *Example) bool { return e.Status.Phase == "Ready" })
+	if len(ready.Spec.Items) != 2 {
+		t.Errorf("its items are %v", ready.Spec.Items)
+	}
 }
 
 func TestItemsOfLabelledExamplesAreCounted(t *testing.T) {

@@ -131,7 +131,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if made {
+		if made && !borrowedAlready(former) {
 			err := c.borrow(ctx, name)
 			if apierrors.IsNotFound(err) {
 				continue // the last binary that used it was faster

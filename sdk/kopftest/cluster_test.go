@@ -268,6 +268,30 @@ func TestAnOperatorWithMistakesDoesNotStart(t *testing.T) {
 	wantAll(t, failure, "the operator has ended before it was ready", "function literal", "cluster_test.go:")
 }
 
+func TestTypedObjectsCanBeAwaited(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(_ context.Context, c *kopf.Change[sized]) error {
+			kopf.Edit(c.Patch, func(s *sized) { s.Status.Phase = "Made" })
+			return nil
+		}, kopf.ID("create"))
+	})
+	one := cluster.Apply(widget)
+	made := WaitFor(one, "it is made", func(s *sized) bool { return s.Status.Phase == "Made" })
+	if made.Name != "one" || made.Spec.Size != 1 {
+		t.Errorf("%+v", made)
+	}
+	one.Set("spec.size", "big")
+	failure := failureOf(t, func(d testing.TB) {
+		object := *one
+		object.cluster = cluster.With(d)
+		WaitFor(&object, "it is small", func(s *sized) bool { return s.Spec.Size == 0 })
+	})
+	wantAll(t, failure, "waited until it is small", "spec.size is a string")
+}
+
 func TestAManifestOfAnUnknownKindTellsWhatIsMissing(t *testing.T) {
 	cluster := New(t)
 	failure := failureOf(t, func(d testing.TB) {

@@ -82,6 +82,11 @@ func (c *Cluster) borrow(ctx context.Context, name string) error {
 	return nil
 }
 
+// borrowedAlready tells whether a definition has the mark of this binary.
+func borrowedAlready(definition *kopf.Object) bool {
+	return definition.Get("metadata.annotations["+usedKey+"]") != nil
+}
+
 // giveBack removes the marks of this binary, and the definitions that nobody else uses.
 func giveBack(ctx context.Context) error {
 	borrowed.Lock()

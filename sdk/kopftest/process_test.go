@@ -55,6 +55,11 @@ func TestFailing(t *testing.T) {
 		object.cluster.timeout = hasty
 		object.WaitValue("data.key", "value") // FAILS
 	})
+	t.Run("typed", func(t *testing.T) {
+		object := New(t).Apply(some)
+		object.cluster.timeout = hasty
+		WaitFor(object, "it has a size", func(s *sized) bool { return s.Spec.Size > 0 }) // FAILS
+	})
 	t.Run("gone", func(t *testing.T) {
 		object := New(t).Apply(some)
 		object.cluster.timeout = hasty

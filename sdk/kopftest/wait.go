@@ -21,6 +21,25 @@ func (o *Object) WaitFor(what string, condition func(*kopf.Object) bool) *kopf.O
 	return o.wait(func() string { return what }, condition)
 }
 
+// WaitFor is [Object.WaitFor] for an object of a type, which is decoded for the condition. An
+// object that does not decode fails the test.
+//
+//	claim := kopftest.WaitFor(object, "it is bound", func(c *Claim) bool { return c.Status.Phase == "Bound" })
+func WaitFor[T any](o *Object, what string, condition func(*T) bool) *T {
+	o.cluster.t.Helper()
+	var met *T
+	var mistake error
+	o.WaitFor(what, func(object *kopf.Object) bool {
+		met = new(T)
+		mistake = object.Decode("", met)
+		return mistake != nil || condition(met)
+	})
+	if mistake != nil {
+		o.cluster.t.Fatalf("kopftest: %s: waited until %s: %v", o, what, mistake)
+	}
+	return met
+}
+
 func (o *Object) wait(what func() string, condition func(*kopf.Object) bool) *kopf.Object {
 	c := o.cluster
 	c.t.Helper()
