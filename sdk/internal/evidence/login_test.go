@@ -257,7 +257,7 @@ func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
 	}, setup{loggingIn: true})
 
 	for end := time.Now().Add(endurance()); time.Now().Before(end); {
-		pace := 300 * time.Millisecond
+		pace := 500 * time.Millisecond
 		switch {
 		case near(&quiet):
 		case near(&busy):

@@ -83,7 +83,7 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 			return nil, fmt.Errorf("serving http://%s: %w", address, err)
 		}
 		server := &http.Server{
-			Handler: pathsHandler(paths), ReadHeaderTimeout: 10 * time.Second,
+			Handler: pathsHandler(paths), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 			BaseContext: func(net.Listener) context.Context { return ctx },
 			ErrorLog:    slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		}
