@@ -33,7 +33,6 @@ var figures = []figure{
 
 // lengthy are those that are measured only if they are named.
 var lengthy = []figure{
-	{"index-large", "the same with 100,000 objects, which take minutes to create", measureLargeIndex},
 	{"peer", "an operator of controller-runtime that does the same, which takes minutes to build: CPU, requests, memory", measurePeer},
 }
 

@@ -27,7 +27,7 @@ func TestFiguresAreChosenByTheirNames(t *testing.T) {
 	if err != nil || len(some) != 2 || some[0].name != "resume" {
 		t.Errorf("%v, %v", some, err)
 	}
-	if large, err := choose([]string{"index-large"}); err != nil || len(large) != 1 {
+	if large, err := choose([]string{"peer"}); err != nil || len(large) != 1 {
 		t.Errorf("%v, %v", large, err)
 	}
 	if _, err := choose([]string{"sise"}); err == nil || !strings.Contains(err.Error(), `"sise"`) {

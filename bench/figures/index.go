@@ -8,15 +8,10 @@ import (
 	"time"
 )
 
-// measureIndex indexes so many objects that it shows whether the time is linear.
-func measureIndex(ctx context.Context, l *lab) ([]row, error) {
-	return indexing(ctx, l, few, many, 10_000)
-}
+// indexed are the numbers of objects that show whether the time of an index is linear.
+var indexed = []int{few, many, 10_000}
 
-// measureLargeIndex takes minutes to create its objects.
-func measureLargeIndex(ctx context.Context, l *lab) ([]row, error) { return indexing(ctx, l, 100_000) }
-
-func indexing(ctx context.Context, l *lab, numbers ...int) (_ []row, err error) {
+func measureIndex(ctx context.Context, l *lab) (_ []row, err error) {
 	c, client, err := l.openCluster(ctx)
 	if err != nil {
 		return nil, err
@@ -25,7 +20,7 @@ func indexing(ctx context.Context, l *lab, numbers ...int) (_ []row, err error) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var rows []row
-	for _, n := range numbers {
+	for _, n := range indexed {
 		// Nobody watches what becomes of the objects: nothing does.
 		ld := &load{lab: l, cluster: c, client: client, namespace: fmt.Sprintf("index-%d", n)}
 		if err := client.createNamespace(ctx, ld.namespace); err != nil {
