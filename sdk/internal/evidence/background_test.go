@@ -186,7 +186,7 @@ func TestWhereDaemonsAndTimersStandIsTold(t *testing.T) {
 			return nil
 		}, kopf.ID("retrying"), kopf.Backoff(time.Hour))
 		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil }, kopf.ID("ticking"), kopf.Interval(time.Hour))
-	}, setup{settings: settings})
+	}, setup{settings: settings, config: w.restricted()})
 	w.create(example("x"))
 	x := phases(t, client, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if h := x.Handlers[3]; h.Attempt != 1 || len(h.Attempts) != 1 || h.Error == nil || time.Until(h.Next) < 50*time.Minute {

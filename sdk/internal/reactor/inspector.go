@@ -73,12 +73,12 @@ func (o *operator) retryNow(ctx context.Context, ref inspect.Ref) string {
 	if s == nil || memory == nil {
 		return ref.Name + " is not known to the operator (any more)"
 	}
-	object, err := o.client.Get(ctx, s.resource, ref.Namespace, ref.Name)
+	object, err := o.newest(ctx, s.resource, ref.Namespace, ref.Name, ref.UID)
 	if err != nil {
 		return err.Error()
 	}
-	if object.UID != ref.UID {
-		return ref.Name + " is not the same object any more"
+	if object == nil {
+		return ref.Name + " is gone, or is not the same object any more"
 	}
 	memory.hurry.Store(true)
 	if group := memory.group.Load(); group != nil {

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/delivery"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
@@ -124,7 +122,7 @@ func (s *spawner) send(ctx context.Context, task *background.Task) error {
 		}
 		// The object has changed meanwhile. No cycle comes to transform its newest version.
 		unsent = remaining
-		newest, err := s.newest(ctx, object)
+		newest, err := s.newest(ctx, s.server().resource, object.Namespace, object.Name, object.UID)
 		switch {
 		case err != nil:
 			task.Patch.Restore(unsent)
@@ -142,20 +140,6 @@ func (s *spawner) send(ctx context.Context, task *background.Task) error {
 const maxConflicts = 10
 
 var errContended = errors.New("the object changes too often to be transformed")
-
-// newest asks the server for the newest version of an object; nil if it is gone. It is a
-// listing, since operators need no permission to get single objects.
-func (s *spawner) newest(ctx context.Context, object *wire.Object) (*wire.Object, error) {
-	list, err := s.client.List(ctx, s.server().resource, object.Namespace, apiclient.ListOptions{FieldSelector: "metadata.name=" + object.Name})
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(list.Items, func(o *wire.Object) bool { return o.UID == object.UID })
-	if i < 0 {
-		return nil, nil
-	}
-	return list.Items[i], nil
-}
 
 // sendOnce sends a patch of a version of the object, and returns what remains since there is
 // a newer one.
