@@ -15,6 +15,8 @@ import (
 // expectEcho remembers the version that the cycle has made if there will be nothing to do for it.
 func (c *cycle) expectEcho(later *queueing.Later) {
 	switch {
+	case c.handlers.Has(handler.Watching), c.handlers.Has(handler.Spawning), bindsDiffBase(c.settings.DiffBase):
+		return // they see each version; a storage of the user's may look at all of it
 	case c.made == nil, later != nil, c.event == watching.Deleted, c.object.Deleting,
 		len(c.memory.untransformed) > 0, len(c.memory.unwritten) > 0,
 		len(c.extraFields) > 0, !c.handlers.NeedsEssence(handler.Changing):

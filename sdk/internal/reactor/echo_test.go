@@ -1,10 +1,12 @@
 package reactor
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
 	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/filter"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
@@ -89,6 +91,8 @@ func TestNoEchoIsExpectedWhereThereMayBeMoreToDo(t *testing.T) {
 		"nothing written":           with(written(t), func(c *cycle) { c.made = nil }),
 		"marks without room":        with(written(t), func(c *cycle) { c.memory.remember("a", "b") }),
 		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.untransformed = make([]patch.Fn, 1) }),
+		"watch-event handlers":      written(t, &handler.Handler{ID: "x", Family: handler.Event}),
+		"a storage of the user's":   with(written(t), func(c *cycle) { c.settings.DiffBase = boundStorage{} }),
 		"a deleted object":          with(written(t), func(c *cycle) { c.event = watching.Deleted }),
 	} {
 		if c.expectEcho(nil); c.memory.settled != "" {
@@ -105,3 +109,8 @@ func with(c *cycle, change func(*cycle)) *cycle {
 	change(c)
 	return c
 }
+
+// boundStorage is a storage that may look at whatever there is.
+type boundStorage struct{ diffbase.Storage }
+
+func (s boundStorage) BindDiffBase(context.Context, *wire.Object) diffbase.Storage { return s }
