@@ -33,7 +33,7 @@ func (p *Patch) Set(path string, value any) {
 	if err != nil {
 		panic(fmt.Sprintf("kopf: Patch.Set(%q): %v", path, err))
 	}
-	p.set(path, plain)
+	p.set(path, tree.Clone(plain)) // more is set inside of it: the value stays the caller's
 }
 
 // Remove removes the value at a path, if there is one.

@@ -161,3 +161,14 @@ func TestATransformationOfNothingIsCalledOnNothing(t *testing.T) {
 		t.Error("it is not called")
 	}
 }
+
+func TestAValueThatIsSetStaysTheCallers(t *testing.T) {
+	shared := map[string]any{"a": map[string]any{"b": "c"}, "list": []any{"x"}}
+	p := kopf.NewPatch(nil)
+	p.Set("spec", shared)
+	p.Set("spec.a.b", "d")
+	p.Set("spec.new", true)
+	if diff := cmp.Diff(map[string]any{"a": map[string]any{"b": "c"}, "list": []any{"x"}}, shared); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -141,3 +141,16 @@ func TestWhatIsDoneAsideEndsAsItWould(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoDecodesAViewMayLookAtOthers(t *testing.T) {
+	var views Views
+	object := version("1")
+	number, err := View(&views, object, func(object *wire.Object) (*int, error) {
+		_, err := View(&views, object, func(*wire.Object) (*string, error) { return new("text"), nil })
+		return new(7), err
+	})
+	if err != nil || *number != 7 {
+		t.Errorf("%d, %v", *number, err)
+	}
+	runtime.KeepAlive(number)
+}

@@ -52,6 +52,10 @@ func (h *health) ask(ctx context.Context) ([]byte, error) {
 		defer h.mu.Unlock()
 		return h.results, nil
 	}
+	if err := context.Cause(h.ctx); err != nil {
+		h.mu.Unlock()
+		return nil, err // the operator stops, and nobody waits for another probe
+	}
 	p := h.probing
 	if p == nil {
 		p = &probing{done: make(chan struct{})}
@@ -85,6 +89,8 @@ func (h *health) probe(p *probing) {
 // wait waits for a probe that goes on, unless it ignores for too long that its context has
 // ended.
 func (h *health) wait() {
+	h.mu.Lock()   // who has asked in time has begun
+	h.mu.Unlock() //nolint:staticcheck // there is nothing else to do
 	h.going.wait(h.settings.ExitTimeout, func() {
 		h.logger.Warn("A probe ignores that the operator stops: it is left alone.")
 	})

@@ -210,3 +210,19 @@ func TestTheEndpointsEndWithTheOperator(t *testing.T) {
 		t.Error("it is still served")
 	}
 }
+
+func TestNoProbeBeginsWhenTheOperatorStops(t *testing.T) {
+	registry := &handler.Registry{}
+	registry.Add(handlerOf(handler.Probe, "p", func(context.Context, int) (any, error) {
+		t.Error("a probe is called")
+		return nil, nil
+	}))
+	o, _ := fresh(registry)
+	ctx, cancel := context.WithCancel(t.Context())
+	h := &health{operator: o, ctx: ctx}
+	cancel()
+	if code, body := asked(t.Context(), h); code != 500 || body != "context canceled" {
+		t.Errorf("%d %s", code, body)
+	}
+	h.wait()
+}
