@@ -184,7 +184,7 @@ func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 func TestAnOperatorWhoseTimeIsOverEndsWithoutAnError(t *testing.T) {
 	l := newWorld(t).newLife(t)
 	l.holdRequests(func(req *http.Request) bool { return req.URL.Path == "/apis" })
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("it is enough"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, errors.New("it is enough"))
 	defer cancel()
 	if err := l.Run(ctx); err != nil {
 		t.Error(err)

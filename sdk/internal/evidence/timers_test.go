@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,7 +62,8 @@ func TestThereIsOneOfEachTimerThroughRestartsPausesAndFlappingFilters(t *testing
 }
 
 func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
-	w, done := newWorld(t), make(chan struct{}, 2)
+	w, done, ticked := newWorld(t), make(chan struct{}, 2), make(chan struct{})
+	hasTicked := sync.OnceFunc(func() { close(ticked) })
 	type shared struct{ daemon, timer atomic.Bool }
 	check := func(what string, ok bool) {
 		if !ok {
@@ -86,6 +88,10 @@ func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
 			check("no reason to stop", d.StopReason() == 0)
 			check("index", index.Len(ctx) == 1)
 			check("tools", d.Logger != nil && d.Recorder != nil && d.Patch != nil)
+			select {
+			case <-ticked: // so that the timer is tried again
+			case <-d.Stopping():
+			}
 			kopf.MemoOf[shared](d.Memo).daemon.Store(true)
 			done <- struct{}{}
 			<-d.Stopping()
@@ -94,6 +100,7 @@ func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
 		kopf.Timer(reg, kexes, func(ctx context.Context, c *tick) error {
 			memo := kopf.MemoOf[shared](c.Memo)
 			if !memo.daemon.Load() {
+				hasTicked()
 				return kopf.Temporaryf(time.Millisecond, "the daemon is not there yet")
 			}
 			if memo.timer.Swap(true) {

@@ -91,7 +91,8 @@ func (r *report) stopping(tasks []*background.Task) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, task := range tasks {
-		r.handlers[r.place(task.Handler)].State = inspect.PhaseStopping
+		at := r.place(task.Handler)
+		r.handlers[at].State = inspect.PhaseStopping
 	}
 	r.publish()
 }
@@ -107,7 +108,8 @@ func (r *report) ended(group *background.Group, task *background.Task) {
 	if taskOf(group, task.Handler.ID) != nil {
 		return // it was started already
 	}
-	s := &r.handlers[r.place(task.Handler)]
+	at := r.place(task.Handler)
+	s := &r.handlers[at]
 	s.State, s.Next = inspect.PhaseNext, time.Time{}
 	r.publish()
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/delivery"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/outcome"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
@@ -80,7 +79,7 @@ func (s *spawner) Deliver(ctx context.Context, task *background.Task, out outcom
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(s.background, cancel)()
-	last := out.Final && (task.Handler.Family == handler.Daemon || out.Err != nil)
+	last := out.Final && (task.Handler.Interval == nil || out.Err != nil) // as far as is known
 	for failures := (throttle.Throttler{}); ; {
 		err := s.send(ctx, task)
 		what := fmt.Sprintf("What %s has changed cannot be sent", task)
