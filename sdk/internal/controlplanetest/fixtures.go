@@ -31,12 +31,14 @@ func Client(t testing.TB, options apiclient.Options) *apiclient.Client {
 	return apiclient.New(apiclient.Fixed(session), options)
 }
 
-// Namespace makes a namespace for the test, and deletes it at the end.
+// Namespace makes a namespace for the test. It ends with the control plane: to delete the
+// namespaces of all tests would keep that busy for longer than the tests take, and those
+// waiting that are about the end of a namespace.
 func Namespace(t testing.TB, client *apiclient.Client) string {
 	t.Helper()
 	name := "test-" + suffix()
 	namespaces := &resource.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}
-	Create(t, client, namespaces, "", map[string]any{"metadata": map[string]any{"name": name}})
+	create(t, client, namespaces, "", map[string]any{"metadata": map[string]any{"name": name}})
 	return name
 }
 
@@ -75,6 +77,17 @@ func Examples(t testing.TB, client *apiclient.Client, subresources ...string) *r
 // Create makes an object, and deletes it at the end.
 func Create(t testing.TB, client *apiclient.Client, res *resource.Resource, namespace string, object map[string]any) *wire.Object {
 	t.Helper()
+	created := create(t, client, res, namespace, object)
+	t.Cleanup(func() {
+		if err := Delete(context.WithoutCancel(t.Context()), client, res, namespace, created.Name); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	return created
+}
+
+func create(t testing.TB, client *apiclient.Client, res *resource.Resource, namespace string, object map[string]any) *wire.Object {
+	t.Helper()
 	object["apiVersion"], object["kind"] = res.APIVersion(), res.Kind
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -84,11 +97,6 @@ func Create(t testing.TB, client *apiclient.Client, res *resource.Resource, name
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := Delete(context.WithoutCancel(t.Context()), client, res, namespace, created.Name); err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-	})
 	return created
 }
 
