@@ -78,7 +78,6 @@ func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
 	o.journal.wait(t, "Creation is processed", 1)
 	w.patch("a", tree{"spec": tree{"field": "new"}})
 	o.journal.wait(t, "Updating is processed", 1)
-	o.stop() // what is queued is posted before the end
 	w.untilEvents(
 		"KopfExample/a: Error Logging Handler 'create' failed temporarily: not yet ×2",
 		"KopfExample/a: Normal Found It is there.",
@@ -108,7 +107,6 @@ func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
 	}})
 	w.create(example("a"))
 	o.journal.wait(t, "Creation is processed", 1)
-	o.stop()
 	w.untilEvents(
 		"KopfExample/a: Normal Logging resizing from=1 to=2 ×2",
 		"KopfExample/a: Warning Logging is slow disk=d1 it.by=far ×2",

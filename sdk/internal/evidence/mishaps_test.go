@@ -92,7 +92,7 @@ func TestRetriesSurviveATouchThatFails(t *testing.T) {
 		})
 	}
 	op := w.run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(200*time.Millisecond, "not yet")), kopf.ID("created"))
+		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(2*time.Second, "not yet")), kopf.ID("created"))
 	}, setup{wrap: refuse, settings: func(s *kopf.Settings) {
 		s.Networking.ErrorBackoffs = slices.Values([]time.Duration(nil))
 	}})

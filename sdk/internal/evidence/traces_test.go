@@ -17,7 +17,7 @@ import (
 )
 
 // fold is the time that it takes to hear of the own change in the run of the exceptions.
-const fold = 300 * time.Millisecond
+const fold = 800 * time.Millisecond
 
 // A trace is a recorded run of Kopf for Python: its requests, and its log. Where the log
 // of Kopf for Go is worded differently on purpose, see [spoken].
@@ -37,7 +37,7 @@ var traces = []struct {
 		// first one is on its way, which took a few milliseconds. That is made certain here:
 		// the way takes longer, and the second delay is shorter by as much.
 		file:     "03-exceptions",
-		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 2*time.Second, 2*time.Second-fold) },
+		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 4*time.Second, 4*time.Second-fold) },
 		wrap:     delayedWatch(fold),
 		steps:    []step{create{}, deleted{}},
 	},
