@@ -85,6 +85,18 @@ func (e *CombinationError) Error() string {
 	return fmt.Sprintf("%s cannot be one operator: %s", strings.Join(e.Packages, " and "), e.Reason)
 }
 
+// ForeignStateError tells that the state which is published where the operator's should be
+// is that of another process.
+type ForeignStateError struct {
+	Address string
+	PID     int // of the other process
+}
+
+func (e *ForeignStateError) Error() string {
+	return fmt.Sprintf("the state at %s is that of another operator, the process %d: end it, or use another address with --inspect",
+		e.Address, e.PID)
+}
+
 // BuildFailure is what the compiler, the linker or the go command has to say. Its text
 // is their list, and nothing else.
 type BuildFailure struct{ Errors []BuildError }

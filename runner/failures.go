@@ -14,6 +14,7 @@ import (
 type failures struct {
 	former  map[inspect.Ref]failure // of operators that have ended
 	current map[inspect.Ref]failure // of the one that runs
+	last    *inspect.Snapshot       // of the one that runs, before it stops
 }
 
 // failure is how an object was left.
@@ -28,6 +29,7 @@ func (f *failures) renew() {
 	if f.former == nil {
 		f.former = map[inspect.Ref]failure{}
 	}
+	f.forgetMissing()
 	maps.Copy(f.former, f.current)
 	f.current = map[inspect.Ref]failure{}
 }
@@ -45,6 +47,29 @@ func (f *failures) amend(m *inspect.Message) {
 	for i := range objects {
 		f.take(&objects[i])
 	}
+}
+
+// saw takes what the running operator knows by now, with nothing more to come of the moment.
+func (f *failures) saw(snapshot *inspect.Snapshot) {
+	if snapshot.Operator.State == inspect.OperatorRunning {
+		f.last = snapshot
+	}
+}
+
+// forgetMissing forgets what an operator has not found: of what vanishes while none runs,
+// none tells. That is only known at the end of one that was through with all it had listed,
+// because operators tell of objects one by one, as they come to them.
+func (f *failures) forgetMissing() {
+	last := f.last
+	f.last = nil
+	if last == nil || !last.Operator.Settled || len(f.former) == 0 {
+		return
+	}
+	there := make(map[inspect.Ref]bool, len(last.Objects))
+	for i := range last.Objects {
+		there[last.Objects[i].Ref] = true
+	}
+	maps.DeleteFunc(f.former, func(ref inspect.Ref, _ failure) bool { return !there[ref] })
 }
 
 func (f *failures) take(o *inspect.Object) {

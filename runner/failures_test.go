@@ -86,3 +86,36 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 		t.Errorf("remembered: %v", f)
 	}
 }
+
+func TestWhatHasVanishedWhileNoOperatorRanIsForgotten(t *testing.T) {
+	failed := func(name string) inspect.Object {
+		return inspect.Object{Ref: inspect.Ref{Name: name}, ResourceVersion: "8", State: inspect.StateFailed, Handlers: []inspect.HandlerState{{ID: "create", State: inspect.PhaseFailed}}}
+	}
+	kept := inspect.Object{Ref: inspect.Ref{Name: "kept"}, ResourceVersion: "8", State: inspect.StateSettled, Handlers: []inspect.HandlerState{{ID: "create"}}}
+	for _, test := range []struct {
+		name     string
+		operator []inspect.Operator // one after the other, as the second operator tells
+		want     int
+	}{
+		{"while it still lists", []inspect.Operator{{State: inspect.OperatorStarting, Settled: true}}, 2},
+		{"while it still handles", []inspect.Operator{{State: inspect.OperatorRunning}}, 2},
+		{"once it is through", []inspect.Operator{{State: inspect.OperatorRunning}, {State: inspect.OperatorRunning, Settled: true}}, 1},
+		{"and when it stops", []inspect.Operator{{State: inspect.OperatorRunning, Settled: true}, {State: inspect.OperatorStopping}}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var f failures
+			f.renew()
+			f.amend(&inspect.Message{Objects: []inspect.Object{failed("kept"), failed("vanished")}})
+			f.renew()
+			for _, operator := range test.operator {
+				m := inspect.Message{Snapshot: &inspect.Snapshot{Operator: operator, Objects: []inspect.Object{kept}}}
+				f.amend(&m)
+				f.saw(m.Snapshot)
+			}
+			f.renew()
+			if _, ok := f.former[kept.Ref]; !ok || len(f.former) != test.want {
+				t.Errorf("remembered: %v", f.former)
+			}
+		})
+	}
+}

@@ -53,16 +53,20 @@ func (d *socketDir) remove() error {
 }
 
 // follow reads the stream of an operator that has just been started, as soon as there
-// is one. It returns nil at the operator's good bye.
-func follow(ctx context.Context, client *inspect.Client, message func(inspect.Message)) error {
+// is one. It returns nil at the operator's good bye, or the error of message. Until there
+// is a stream, silent is told why not, with each attempt.
+func follow(ctx context.Context, client *inspect.Client, message func(inspect.Message) error, silent func(error)) error {
 	ticker := time.NewTicker(connectEvery)
 	defer ticker.Stop()
 	for connected := false; ; {
 		var failed error
 		for m, err := range client.Messages(ctx) {
-			if failed = err; err == nil {
-				connected = true
-				message(m)
+			if failed = err; err != nil {
+				break
+			}
+			connected = true
+			if failed = message(m); failed != nil {
+				break
 			}
 		}
 		if failed == nil || connected || ctx.Err() != nil {
@@ -71,6 +75,7 @@ func follow(ctx context.Context, client *inspect.Client, message func(inspect.Me
 		if _, ok := errors.AsType[*inspect.VersionError](failed); ok {
 			return failed
 		}
+		silent(failed)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

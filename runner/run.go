@@ -202,7 +202,7 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 	watching, stop := context.WithCancel(ctx)
 	settled := make(chan error, 1)
 	var watcher sync.WaitGroup
-	watcher.Go(func() { settled <- r.settle(watching, client) })
+	watcher.Go(func() { settled <- r.settle(watching, client, address, c.pid()) })
 	defer watcher.Wait()
 	defer stop()
 	return r.wait(ctx, c, settled)
@@ -262,29 +262,38 @@ func exitCodeOf(err error) int {
 	return 0
 }
 
-// settle follows the operator until the applied objects have settled. Whether the
-// operator's end has broken that off is seen by who waits for that end.
-func (r *headless) settle(ctx context.Context, client *inspect.Client) error {
+// settle follows the operator, a process at an address, until the applied objects have
+// settled. Whether the operator's end has broken that off is seen by who waits for that end.
+func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	settling := newSettling(r.applied)
 	news := make(chan settlement, 1)
 	var replica inspect.Replica
 	var last settlement
+	tell := func(s settlement) {
+		last = s
+		select {
+		case <-news:
+		default:
+		}
+		news <- last
+	}
 	var following sync.WaitGroup
 	following.Go(func() {
-		err := follow(ctx, client, func(m inspect.Message) {
-			if replica.Apply(m); m.More {
-				return
+		err := follow(ctx, client, func(m inspect.Message) error {
+			if m.Snapshot != nil && m.Snapshot.Operator.PID != pid {
+				return &ForeignStateError{Address: address, PID: m.Snapshot.Operator.PID}
 			}
-			last = settling.check(replica.Snapshot(), time.Now())
-			select {
-			case <-news:
-			default:
+			if replica.Apply(m); !m.More {
+				tell(settling.check(replica.Snapshot(), time.Now()))
 			}
-			news <- last
+			return nil
+		}, func(err error) {
+			tell(settlement{Pending: []Unsettled{{What: fmt.Sprintf("the operator's state at %s cannot be read: %v", address, err)}}})
 		})
-		if _, ok := errors.AsType[*inspect.VersionError](err); ok {
+		_, foreign := errors.AsType[*ForeignStateError](err)
+		if _, ok := errors.AsType[*inspect.VersionError](err); ok || foreign {
 			cancel(err)
 		}
 	})

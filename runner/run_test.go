@@ -164,3 +164,57 @@ func TestARunUntilSettledEndsByItself(t *testing.T) {
 		})
 	}
 }
+
+// serveAs publishes the settled state of a process.
+func serveAs(t *testing.T, pid int) (address string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "kopf-") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = "unix:" + filepath.Join(dir, "s")
+	hub := inspect.NewHub(inspect.HubOptions{})
+	hub.UpdateOperator(func(o *inspect.Operator) { o.PID, o.State, o.Settled = pid, inspect.OperatorRunning, true })
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- inspect.Serve(ctx, address, hub) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-served, os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := inspect.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := errors.New("it is there")
+	err = follow(t.Context(), client, func(inspect.Message) error { return heard }, func(error) {})
+	if !errors.Is(err, heard) {
+		t.Fatal(err)
+	}
+	return address
+}
+
+func TestOnlyTheOperatorsOwnStateSettlesARun(t *testing.T) {
+	opts, _ := headlessOptions(t, `r.Publish("one", "failed"); r.Inspectless()`)
+	opts.UntilSettled, opts.Timeout, opts.Inspect = true, timeLimit, serveAs(t, os.Getpid())
+	code, err := Run(t.Context(), opts)
+	foreign, ok := errors.AsType[*ForeignStateError](err)
+	if !ok || code != 1 || *foreign != (ForeignStateError{Address: opts.Inspect, PID: os.Getpid()}) {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestAStateThatCannotBeReadIsToldWithTheReason(t *testing.T) {
+	opts, _ := headlessOptions(t, `r.Inspectless()`)
+	opts.UntilSettled, opts.Timeout, opts.Inspect = true, time.Second, "unix:/no/such/folder/x.sock"
+	code, err := Run(t.Context(), opts)
+	if _, ok := errors.AsType[*SettleError](err); !ok || code != 1 {
+		t.Fatalf("%d, %v", code, err)
+	}
+	const want = "not settled after 1s\nthe operator's state at unix:/no/such/folder/x.sock cannot be read: inspector: "
+	if !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "no such file or directory") {
+		t.Error(err)
+	}
+}

@@ -112,12 +112,13 @@ func (l *loop) accompany(op *operator, client *inspect.Client) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
 	followed := make(chan error, 1)
 	go func() {
-		followed <- follow(ctx, client, func(m inspect.Message) {
+		followed <- follow(ctx, client, func(m inspect.Message) error {
 			if m.Snapshot != nil {
 				l.setLogLevel(ctx, client)
 			}
 			l.hear(op, client, m)
-		})
+			return nil
+		}, func(error) {}) // the socket is the session's own: it is a matter of time
 	}()
 	<-op.child.done
 	// What the operator sent before it ended is read; then the stream has ended, too.
@@ -189,6 +190,7 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 		return
 	}
 	snapshot := op.replica.Snapshot()
+	l.failures.saw(snapshot)
 	l.mu.Lock()
 	l.client = client
 	settling := l.settling

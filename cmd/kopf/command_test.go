@@ -191,18 +191,20 @@ func TestDevInAPipeTellsWhyItCannotSettle(t *testing.T) {
 
 func TestMistakesOnTheCommandLineHaveTheirOwnExitCode(t *testing.T) {
 	for args, want := range map[string]string{
-		"run":                                 "kopf: which package? Such as: kopf run ./handlers\nSee: kopf run --help\n",
-		"build":                               "kopf: which package? Such as: kopf build ./handlers\nSee: kopf build --help\n",
-		"dev":                                 "kopf: which package? Such as: kopf dev ./handlers\nSee: kopf dev --help\n",
-		"run . --until=later":                 "kopf: --until=later: the only thing to wait for is settled\nSee: kopf run --help\n",
-		"run . --timeout=1s":                  "kopf: --timeout is for --until=settled\nSee: kopf run --help\n",
-		"run . --until=settled --timeout=-1s": "kopf: --timeout=-1s: a time cannot be negative\nSee: kopf run --help\n",
-		"run . -A -n x":                       "kopf: --all-namespaces excludes --namespace: use one or the other\nSee: kopf run --help\n",
-		"run . -q -v":                         "kopf: --quiet excludes --verbose and --debug: use one or the other\nSee: kopf run --help\n",
-		"dev . --log-format=none":             "kopf: --log-format=none: want full, plain or json\nSee: kopf dev --help\n",
-		"run . --bogus":                       "kopf: unknown flag: --bogus\nSee: kopf run --help\n",
-		"version -o yaml":                     "kopf: there is no output format \"yaml\"; use json, or leave it out\nSee: kopf version --help\n",
-		"frobnicate":                          "kopf: unknown command \"frobnicate\" for \"kopf\"\nSee: kopf --help\n",
+		"run":                 "kopf: which package? Such as: kopf run ./handlers\nSee: kopf run --help\n",
+		"build":               "kopf: which package? Such as: kopf build ./handlers\nSee: kopf build --help\n",
+		"dev":                 "kopf: which package? Such as: kopf dev ./handlers\nSee: kopf dev --help\n",
+		"run . --until=later": "kopf: --until=later: the only thing to wait for is settled\nSee: kopf run --help\n",
+		"run . --timeout=1s":  "kopf: --timeout is for --until=settled\nSee: kopf run --help\n",
+		"run . --until=settled --inspect=tcp:127.0.0.1:0": "kopf: --inspect=tcp:127.0.0.1:0: with --until, name a port: one that the operator chooses cannot be asked\nSee: kopf run --help\n",
+		"run . --until=settled --inspect=tcp:[::1]:":      "kopf: --inspect=tcp:[::1]:: with --until, name a port: one that the operator chooses cannot be asked\nSee: kopf run --help\n",
+		"run . --until=settled --timeout=-1s":             "kopf: --timeout=-1s: a time cannot be negative\nSee: kopf run --help\n",
+		"run . -A -n x":                                   "kopf: --all-namespaces excludes --namespace: use one or the other\nSee: kopf run --help\n",
+		"run . -q -v":                                     "kopf: --quiet excludes --verbose and --debug: use one or the other\nSee: kopf run --help\n",
+		"dev . --log-format=none":                         "kopf: --log-format=none: want full, plain or json\nSee: kopf dev --help\n",
+		"run . --bogus":                                   "kopf: unknown flag: --bogus\nSee: kopf run --help\n",
+		"version -o yaml":                                 "kopf: there is no output format \"yaml\"; use json, or leave it out\nSee: kopf version --help\n",
+		"frobnicate":                                      "kopf: unknown command \"frobnicate\" for \"kopf\"\nSee: kopf --help\n",
 	} {
 		var out, errs bytes.Buffer
 		got := execute(t.Context(), strings.Fields(args), &out, &errs)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,7 +128,7 @@ func (f *operatorFlags) checkAddresses() error {
 		switch {
 		case err != nil:
 			return usagef(want+"%w", err)
-		case u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		case u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isPort(u.Port()):
 			return usagef(want+"got %s", f.liveness)
 		}
 	}
@@ -134,8 +136,24 @@ func (f *operatorFlags) checkAddresses() error {
 		if _, err := inspect.Dial(f.inspect); err != nil { // it connects to nobody yet
 			return usagef("--inspect: %w", err)
 		}
+		if f.until != "" && isAnyPort(f.inspect) {
+			return usagef("--inspect=%s: with --until, name a port: one that the operator chooses cannot be asked", f.inspect)
+		}
 	}
 	return nil
+}
+
+// isPort tells whether a URL may have the port; it may have none.
+func isPort(port string) bool {
+	_, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil
+}
+
+// isAnyPort tells whether an inspector at the address would have any port that is free.
+func isAnyPort(address string) bool {
+	where, tcp := strings.CutPrefix(address, "tcp:")
+	_, port, err := net.SplitHostPort(where)
+	return tcp && err == nil && strings.Trim(port, "0") == ""
 }
 
 // anyOf lists words as alternatives.

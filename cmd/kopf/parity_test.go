@@ -125,6 +125,7 @@ func TestMistakesInTheFlagsAreToldInTheSameWordsWithTheSameCode(t *testing.T) {
 		{"--liveness=http://me@here/"},
 		{"--inspect=tcp:0.0.0.0:80"},
 		{"--liveness=http://["},
+		{"--liveness=http://0.0.0.0:99999/x"},
 		{"--inspect=here"},
 	} {
 		t.Run(fmt.Sprint(args), func(t *testing.T) {

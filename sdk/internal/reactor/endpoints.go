@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -32,7 +33,7 @@ func (e endpoints) add(endpoint string, h http.Handler) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrEndpoint, err)
-	case u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isPort(u.Port()):
 		return fmt.Errorf("%w: got %s", ErrEndpoint, endpoint)
 	}
 	host, port, path := u.Hostname(), u.Port(), u.Path
@@ -54,6 +55,12 @@ func (e endpoints) add(endpoint string, h http.Handler) error {
 	}
 	e[address][path] = h
 	return nil
+}
+
+// isPort tells whether a URL may have the port; it may have none.
+func isPort(port string) bool {
+	_, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil
 }
 
 // CheckEndpoint tells whether a URL makes sense as one to serve something at. An empty one does.

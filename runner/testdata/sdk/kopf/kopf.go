@@ -23,6 +23,7 @@ type Registry struct {
 	crash   func()
 	fail    string
 	deaf    bool
+	hidden  bool
 }
 
 // Publish makes the operator publish an object in the state.
@@ -45,6 +46,10 @@ func (r *Registry) Fail(message string) { r.fail = message }
 
 // Deaf makes the operator ignore signals.
 func (r *Registry) Deaf() { r.deaf = true }
+
+// Inspectless makes the operator go on without an inspector, as it does where the address
+// is not to be had.
+func (r *Registry) Inspectless() { r.hidden = true }
 
 // Main is the program.
 func Main(register func(*Registry)) {
@@ -95,7 +100,7 @@ func Main(register func(*Registry)) {
 	if r.crash != nil {
 		go r.crash()
 	}
-	if *address != "" {
+	if *address != "" && !r.hidden {
 		serving, end := context.WithCancel(context.Background())
 		served := make(chan error, 1)
 		go func() { served <- inspect.Serve(serving, *address, hub) }()
