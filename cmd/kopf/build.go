@@ -23,8 +23,8 @@ func newBuildCommand() *cobra.Command {
 empty container image, for example. It takes the flags of kopf run that are about the
 operator itself; see --help of what was built.
 
-The file is for this platform, or for that of GOOS and GOARCH. The same sources are the
-same file, wherever they are built. Packages are named as for kopf run.
+The file is for this platform, or for that of GOOS and GOARCH. The same commit, built by
+the same version of Go, gives the same file. Packages are named as for kopf run.
 
 ` + exitCodes,
 		Example: `  # A file called operator in the current folder
@@ -39,7 +39,7 @@ same file, wherever they are built. Packages are named as for kopf run.
 		ValidArgsFunction: completeFolders,
 		RunE:              func(cmd *cobra.Command, args []string) error { return buildOperator(cmd, args, output) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, or an existing folder for it (default: operator)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, or a folder for it: one that exists, or a name with a slash at its end (default: operator)")
 	return cmd
 }
 
@@ -61,6 +61,9 @@ func buildOperator(cmd *cobra.Command, patterns []string, output string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, builder.Close()) }()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("making the folder of the file: %w", err)
+	}
 	if err := buildStatic(cmd, builder, program, path); err != nil {
 		return err
 	}
@@ -69,7 +72,7 @@ func buildOperator(cmd *cobra.Command, patterns []string, output string) (err er
 }
 
 // outputPath is the file to write: as named, or by its default name in the folder that is named,
-// which is the current one if none is.
+// which is the current one if none is. Folders need not be there yet.
 func outputPath(dir, output, goos string) (string, error) {
 	name := "operator"
 	if goos == "windows" {
@@ -79,17 +82,11 @@ func outputPath(dir, output, goos string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	switch info, err := os.Stat(path); {
-	case err == nil && info.IsDir():
+	if info, err := os.Stat(path); err == nil && info.IsDir() || strings.HasSuffix(output, string(filepath.Separator)) {
 		path = filepath.Join(path, name)
-	case strings.HasSuffix(output, string(filepath.Separator)):
-		return "", usagef("--output=%s: there is no such folder", output)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return "", usagef("the file would be called %s, and there is a folder of that name: name it with --output", path)
-	}
-	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return "", usagef("--output=%s: there is no folder %s", output, filepath.Dir(path))
 	}
 	return path, nil
 }

@@ -27,8 +27,8 @@ func TestTheFileToBuildIsNamedOrHasADefaultName(t *testing.T) {
 		{"", filepath.Join(dir, "bin"), "", "bin/operator", ""},
 		{"taken", "", "", "", "there is a folder of that name: name it with --output"},
 		{"taken", "operator", "", "taken/operator/operator", ""},
-		{"", "none/", "", "", "there is no such folder"},
-		{"", "none/op", "", "", "there is no folder " + filepath.Join(dir, "none")},
+		{"", "none/", "", "none/operator", ""},
+		{"", "none/or/such", "", "none/or/such", ""},
 	} {
 		got, err := outputPath(filepath.Join(dir, test.from), test.output, test.goos)
 		if test.err != "" {
@@ -45,11 +45,11 @@ func TestTheFileToBuildIsNamedOrHasADefaultName(t *testing.T) {
 
 func TestWhatIsBuiltIsTheOnlyThingOnStandardOutput(t *testing.T) {
 	dir := operatorTree(t, "os.Exit(7)")
-	cmd, stdout, stderr := command(t, dir, "build", ".", "-o", "built")
+	cmd, stdout, stderr := command(t, dir, "build", ".", "-o", "new/folder/built")
 	if got := code(t, cmd.Run()); got != 0 {
 		t.Fatalf("%d, %s", got, stderr)
 	}
-	path := filepath.Join(dir, "built")
+	path := filepath.Join(dir, "new", "folder", "built")
 	if stdout.String() != path+"\n" || strings.Contains(stderr.String(), "\x1b") {
 		t.Errorf("it says %s and %s", stdout, stderr)
 	}
