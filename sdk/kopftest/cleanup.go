@@ -46,7 +46,8 @@ func (c *Cluster) releaseAll(ctx context.Context) error {
 			continue // its definition is deleted
 		}
 		if err != nil {
-			return fmt.Errorf("listing %s: %w", res.Key(), err)
+			errs = append(errs, fmt.Errorf("listing %s: %w", res.Key(), err))
+			continue // nothing of it can be released, but of the others
 		}
 		for _, object := range list.Items {
 			if hasFinalizers(object) {

@@ -155,17 +155,31 @@ func TestFiltersOfDaemonsAreAskedWhenTheObjectChanges(t *testing.T) {
 	w, r := newWorld(t), newRoster()
 	var on atomic.Bool
 	on.Store(true)
+	var seen atomic.Value // the newest version that the filter was asked about
+	refused := make(chan string, 1)
 	w.run(func(reg *kopf.Registry) {
-		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.When(func(*kopf.Request) bool { return on.Load() }))
+		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.When(func(q *kopf.Request) bool {
+			if !on.Load() {
+				select {
+				case refused <- fmt.Sprintf("%v, with %d running", q.Body.Get("spec.field"), r.count(r.now, "d x")):
+				default:
+				}
+				return false
+			}
+			seen.Store(q.Body.Get("metadata.resourceVersion"))
+			return true
+		}))
 	})
 	w.create(example("x"))
 	r.until(t, "d x", 1, 1)
-	w.untilHeld("x")
+	held := w.untilHeld("x")
+	eventually(t, "the finalizer is seen", func() bool { return seen.Load() == held.Get("metadata.resourceVersion") }, func() any { return seen.Load() })
 	on.Store(false)
-	time.Sleep(50 * time.Millisecond) // nothing is to come of it yet
-	r.until(t, "d x", 1, 1)
 	w.patch("x", tree{"spec": tree{"field": "other"}})
 	r.until(t, "d x", 0, 1)
+	if first := <-refused; first != "other, with 1 running" {
+		t.Errorf("the filter has refused %s, first of all", first)
+	}
 	on.Store(true)
 	w.patch("x", tree{"spec": tree{"field": "another"}})
 	r.until(t, "d x", 1, 2)

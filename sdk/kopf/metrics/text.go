@@ -19,7 +19,7 @@ func (m *Metrics) text() []byte {
 	w.gauge("kopf_objects", "Objects that the operator knows.", s.Objects)
 	w.split("kopf_queue_objects", "gauge", "Objects that have something to do: they wait for a worker, have one, or wait for a time.",
 		"state", []part{{"queued", s.Queued}, {"running", s.Running}, {"sleeping", s.Sleeping}})
-	w.gauge("kopf_daemons", "Daemons that run.", s.Daemons)
+	w.gauge("kopf_daemons", "Daemons that run, those included that wait for their initial delay or after an error.", s.Daemons)
 	w.gauge("kopf_timers", "Timers that tick.", s.Timers)
 	paused := 0
 	if s.Paused {
