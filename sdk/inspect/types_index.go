@@ -22,8 +22,9 @@ func (x *Index) equal(other *Index) bool {
 }
 
 // IndexPage is a part of what is in an index, as it was at one moment or very close to it.
-// Entries are in the order of their keys' texts, so that pages which are asked for one after
-// another fit together as far as the index did not change meanwhile.
+// Entries are in the order of their keys' whole texts, so that pages which are asked for one after
+// another fit together as far as the index did not change meanwhile. Keys with equal texts, as
+// pointers of one type are, have no order: they may come in another one in each page.
 type IndexPage struct {
 	ID      string       `json:"id"`
 	Offset  int          `json:"offset"` // entries before this page

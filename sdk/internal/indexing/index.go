@@ -34,7 +34,8 @@ type Container interface {
 	Types() (key, value string)
 
 	// Page returns some of all keys with their values as texts, from an offset on in the
-	// order of the keys' texts, and how many there are.
+	// order of the keys' texts, and how many there are. The texts are cut when they are in
+	// order. Keys with equal texts have no order.
 	Page(offset, limit int) (entries []Entry, total int)
 }
 

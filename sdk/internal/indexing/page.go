@@ -37,6 +37,7 @@ func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 	for i := range keys {
 		keys[i].text = text(keys[i].key)
 	}
+	// By the whole texts: those that begin alike are not to be mixed up when they are cut.
 	slices.SortFunc(keys, func(a, b named) int { return strings.Compare(a.text, b.text) })
 
 	entries = []Entry{}
@@ -52,7 +53,7 @@ func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 		values = values[min(offset, len(values)):]
 		offset = 0
 		for _, value := range values[:min(limit-len(entries), len(values))] {
-			entries = append(entries, Entry{k.text, text(value)})
+			entries = append(entries, Entry{cut(k.text), cut(text(value))})
 		}
 	}
 	return entries, total
@@ -61,22 +62,24 @@ func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 // text shows a key or a value. What a pointer points to is looked at only by its own
 // methods: others might change it meanwhile.
 func text(v any) string {
-	var s string
 	switch v := v.(type) {
 	case string:
-		s = v
+		return v
 	case fmt.Stringer, error:
-		s = fmt.Sprint(v)
+		return fmt.Sprint(v)
 	case json.Marshaler:
-		s = encoded(v)
-	default:
-		switch reflect.ValueOf(v).Kind() {
-		case reflect.Pointer, reflect.Func, reflect.Chan, reflect.UnsafePointer:
-			s = fmt.Sprintf("%T", v)
-		default:
-			s = fmt.Sprintf("%+v", v)
-		}
+		return encoded(v)
 	}
+	switch reflect.ValueOf(v).Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return fmt.Sprintf("%T", v)
+	default:
+		return fmt.Sprintf("%+v", v)
+	}
+}
+
+// cut makes a text fit for an entry.
+func cut(s string) string {
 	if len(s) <= maxText {
 		return strings.ToValidUTF8(s, "\uFFFD")
 	}

@@ -44,6 +44,20 @@ func TestPagesOfAnIndexFitTogether(t *testing.T) {
 	}
 }
 
+func TestPagesFitTogetherThoughTheKeysBeginAlike(t *testing.T) {
+	x, prefix := New[string, int](), strings.Repeat("x", maxText)
+	const keys = 100
+	for i := range keys {
+		x.Set(pod(fmt.Sprint(i)), map[string]int{fmt.Sprintf("%s%03d", prefix, i): i})
+	}
+	for i := range keys {
+		entries, _ := x.Page(i, 1)
+		if diff := cmp.Diff([]Entry{{prefix + "…", fmt.Sprint(i)}}, entries); diff != "" {
+			t.Fatalf("entry %d: %s", i, diff)
+		}
+	}
+}
+
 // guarded is a value that its users change, as is their right if they lock it.
 type guarded struct {
 	mu    sync.Mutex
@@ -78,7 +92,7 @@ func TestKeysAndValuesAreShownToPeople(t *testing.T) {
 		long[:maxText] + "…":         long,
 		"x" + long[:maxText-2] + "…": "x" + long,
 	} {
-		got := text(v)
+		got := cut(text(v))
 		if got != want || !utf8.ValidString(got) {
 			t.Errorf("%T: %q, want %q", v, got, want)
 		}
