@@ -98,6 +98,15 @@ func TestAnIndexOfAResourceThatComesAndGoes(t *testing.T) {
 	}
 }
 
+// categorize redefines a resource to be of some categories, and no others.
+func (w *world) categorize(res *resource.Resource, categories ...any) {
+	w.t.Helper()
+	body := encode(w.t, tree{"spec": tree{"names": tree{"categories": categories}}})
+	if _, err := w.client.Patch(w.t.Context(), definitionResource, "", res.Plural+"."+res.Group, "", patch.MergeType, body); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
 	w, b, c := newWorld(t), &byField{}, &calls{}
 	own := *kex
@@ -124,10 +133,7 @@ func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
 	b.becomes(t, "")
 	redefine := func(categories ...any) {
 		t.Helper()
-		body := encode(t, tree{"spec": tree{"names": tree{"categories": categories}}})
-		if _, err := w.client.Patch(t.Context(), definitionResource, "", own.Plural+"."+own.Group, "", patch.MergeType, body); err != nil {
-			t.Fatal(err)
-		}
+		w.categorize(&own, categories...)
 	}
 	redefine(w.ns)
 	b.becomes(t, "x: a b")
@@ -141,6 +147,47 @@ func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
 	b.becomes(t, "y: a b")
 	if c.count("resumed a") > 1 || c.count("resumed b") > 1 {
 		t.Errorf("what has been there all the time is resumed: %q", c.all())
+	}
+}
+
+func TestMoreIsDoneForObjectsOfARedefinedResourceThatWereOnlyIndexed(t *testing.T) {
+	for name, oneMore := range map[string]bool{"one more index": true, "the same index": false} {
+		t.Run(name, func(t *testing.T) {
+			w, b, c, hold := newWorld(t), &byField{}, &calls{}, &barrier{plural: "kopfexamples"}
+			own := *kex
+			own.Group = w.ns + ".kopf.dev"
+			w.define(&own, anything)
+			w.served(&own)
+			w.res = &own
+			w.create(fielded("a", "x"))
+			var late *kopf.Index[string, string]
+			op := w.run(func(r *kopf.Registry) {
+				b.index = kopf.NewIndex(r, kopf.Resource(own.Group+"/v1", "kopfexamples"), func(ctx context.Context, p *indexed) (map[string]string, error) {
+					kopf.MemoOf[tally](p.Memo).add(kopf.GetOr(p.Object, "spec.field", ""))
+					return b.values(ctx, p)
+				}, kopf.ID("by-name"))
+				if oneMore {
+					late = kopf.NewIndex(r, kopf.Selector{Category: w.ns}, b.values, kopf.ID("by-category"))
+				}
+				kopf.OnEvent(r, kopf.Selector{Category: w.ns}, func(ctx context.Context, e *kopf.Event[kopf.Object]) error {
+					c.add(fmt.Sprint(e.Name, " ", kopf.MemoOf[tally](e.Memo).add("event")))
+					if oneMore && len(late.Get(ctx, kopf.GetOr(e.Object, "spec.field", ""))) != 1 {
+						t.Errorf("%s is not in the new index", e.Name)
+					}
+					return nil
+				}, kopf.ID("event"))
+			}, setup{wrap: hold.wrap})
+			b.becomes(t, "x: a")
+			hold.Lock()
+			w.categorize(&own, w.ns)
+			op.journal.wait(t, "Starting the watch-stream for "+own.Key(), 2)
+			b.becomes(t, "x: a") // already before it is listed again
+			w.patch("a", field("y"))
+			hold.Unlock()
+			c.wait(t, "a [event x y]", 1)
+			w.create(fielded("b", "z"))
+			c.wait(t, "b [event z]", 1)
+		})
 	}
 }
 

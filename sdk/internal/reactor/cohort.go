@@ -30,9 +30,8 @@ func (e *ensemble) join(ctx context.Context, d dimension, s *stream) {
 	}
 	s.cohort = e.cohort
 	server, indexer := e.servers[d.resource], e.indexers[d]
-	if indexer != nil && !slices.Equal(indexer.indexed, server.indexed) {
-		indexer.leave()
-		indexer = nil
+	if indexer != nil {
+		indexer.leave(server.indexed)
 	}
 	if len(server.indexed) == 0 {
 		delete(e.indexers, d)
@@ -49,14 +48,16 @@ func (e *ensemble) join(ctx context.Context, d dimension, s *stream) {
 }
 
 // reindexes tells whether a resource was redefined so that other indexing functions are for it
-// now than when its stream began. All its objects have to be listed again then.
+// now than when its stream began, or handlers for what was only indexed. All its objects have to
+// be listed again then.
 func (e *ensemble) reindexes(d dimension, res *resource.Resource) bool {
 	s := e.servers[d.resource]
 	if s == nil || reflect.DeepEqual(s.resource, res) {
 		return false
 	}
-	now := e.operator.config.Registry.ForResource(res)
-	if slices.Equal(now.Handlers(handler.Indexing), s.handlers.Handlers(handler.Indexing)) {
+	now := e.operator.server(res).after(s)
+	if now.onlyIndexed == s.onlyIndexed &&
+		slices.Equal(now.handlers.Handlers(handler.Indexing), s.handlers.Handlers(handler.Indexing)) {
 		return false
 	}
 	e.paused = true
@@ -91,21 +92,11 @@ func (e *ensemble) blocks(d dimension) bool {
 	return s != nil && s.indexer != nil && !s.listed && !s.cohort.opened
 }
 
-// onlyIndexed is how many objects are indexed, and nothing else is remembered of.
-func (e *ensemble) onlyIndexed() (objects int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, indexer := range e.indexers {
-		objects += int(indexer.kept.Load())
-	}
-	return objects
-}
-
 // handle takes an event to where it belongs.
 func (s *stream) handle(queue *queueing.Queue, d dimension, event watching.Event) {
 	if s.indexer != nil {
 		s.indexer.handle(event)
-		if s.indexer.onlyIndexed() {
+		if s.indexer.onlyIndexed {
 			return
 		}
 	}

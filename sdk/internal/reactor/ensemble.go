@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
 	"github.com/kopf-dev/kopf/sdk/internal/logging"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
@@ -33,6 +34,10 @@ type ensemble struct {
 
 // dimension is one resource in one namespace, or in the cluster.
 type dimension struct{ resource, namespace string }
+
+func (d dimension) origin() indexing.Origin {
+	return indexing.Origin{Resource: d.resource, Namespace: d.namespace}
+}
 
 func (d dimension) String() string {
 	if d.namespace == "" {
@@ -104,7 +109,7 @@ func (e *ensemble) adjust(ctx context.Context, resources []resource.Resource, na
 	for d, res := range wanted {
 		// A definition can change while its objects are served: get a status of its own, say.
 		if s := e.servers[d.resource]; s != nil && s.resource != res && !reflect.DeepEqual(s.resource, res) {
-			e.servers[d.resource] = e.operator.server(res)
+			e.servers[d.resource] = e.operator.server(res).after(s)
 		}
 	}
 	for d, res := range wanted {
@@ -174,13 +179,14 @@ func (e *ensemble) leave(d dimension) {
 	delete(e.indexers, d)
 	e.mu.Unlock()
 	if indexer != nil {
-		indexer.leave()
+		indexer.leave(nil)
 	}
 }
 
 // forget forgets the objects of a dimension, but for those that are known to be there.
 func (e *ensemble) forget(d dimension, but map[queueing.Key]bool) {
 	o := e.operator
+	o.memories.retainMemos(d.origin(), but)
 	gone := o.memories.forgetWhere(d.resource, func(key queueing.Key, m *memory) bool {
 		return (d.namespace == "" || m.namespace == d.namespace) && !but[key]
 	})

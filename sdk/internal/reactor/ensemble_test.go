@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
 )
@@ -50,7 +51,12 @@ func TestObjectsThatVanishedDuringAPauseAreForgotten(t *testing.T) {
 	o.memories.recall(key("there"), "ns", true, nil)
 	o.memories.recall(key("gone"), "ns", true, nil)
 	o.memories.recall(key("elsewhere"), "other", true, nil)
+	origin, fresh := indexing.Origin{Resource: "kex", Namespace: "ns"}, func() any { return new([3]uintptr) }
+	for _, uid := range []string{"only indexed", "only indexed and gone"} {
+		o.memories.memo(origin, uid, fresh)
+	}
 	var first firstListing
+	first.note(key("only indexed"))
 	first.note(key("there"))
 	first.note(key("new"))
 	keys, ok := first.end()
@@ -62,6 +68,9 @@ func TestObjectsThatVanishedDuringAPauseAreForgotten(t *testing.T) {
 		if got := o.memories.find(key(uid)) != nil; got != want {
 			t.Errorf("%s: remembered is %t", uid, got)
 		}
+	}
+	if n := o.memories.onlyIndexed(); n != 1 {
+		t.Errorf("%d objects that are only indexed are known of one", n)
 	}
 	first.note(key("later"))
 	if keys, ok := first.end(); ok || keys != nil {

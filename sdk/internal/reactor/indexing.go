@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/indexing"
@@ -20,20 +19,15 @@ type indexer struct {
 	*server
 
 	origin    indexing.Origin
-	abandoned bool         // a function does not return; guarded by the ensemble
-	kept      atomic.Int64 // how many memos there are
+	abandoned bool // a function does not return; guarded by the ensemble
 
 	mu       sync.Mutex
 	ctx      context.Context // of the stream; nil while there is none
 	failures map[string]*failed
-	memos    map[string]any // of objects that are only indexed: see recall
 }
 
 func newIndexer(d dimension) *indexer {
-	return &indexer{
-		origin:   indexing.Origin{Resource: d.resource, Namespace: d.namespace},
-		failures: map[string]*failed{}, memos: map[string]any{},
-	}
+	return &indexer{origin: d.origin(), failures: map[string]*failed{}}
 }
 
 // makeIndices makes the indices that the handlers fill.
@@ -52,6 +46,12 @@ func (x *indexer) begin(ctx context.Context, s *server) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ctx, x.server = ctx, s
+	for id, f := range x.failures {
+		maps.DeleteFunc(f.Failures, func(index string, _ indexing.Failure) bool { return !slices.Contains(s.indexed, index) })
+		if len(f.Failures) == 0 {
+			delete(x.failures, id)
+		}
+	}
 }
 
 // end is the end of a stream. What is in the indices stays there.
@@ -67,10 +67,13 @@ func (x *indexer) end() {
 	}
 }
 
-// leave takes all objects of a stream that has ended out of the indices.
-func (x *indexer) leave() {
+// leave takes all objects of a stream that has ended out of the indices, but for those that they
+// are still for: these stay complete while the objects are listed again.
+func (x *indexer) leave(but []string) {
 	for _, id := range x.indexed {
-		x.indices.Find(id).Retain(x.origin, func(string) bool { return false })
+		if !slices.Contains(but, id) {
+			x.indices.Find(id).Retain(x.origin, func(string) bool { return false })
+		}
 	}
 	x.publish()
 }
@@ -92,8 +95,6 @@ func (x *indexer) retain(there map[queueing.Key]bool) {
 			delete(x.failures, id)
 		}
 	}
-	maps.DeleteFunc(x.memos, func(id string, _ any) bool { return !found(id) })
-	x.kept.Store(int64(len(x.memos)))
 	x.publish()
 }
 
@@ -111,11 +112,10 @@ func (x *indexer) handle(event watching.Event) {
 			f.stop()
 			delete(x.failures, id)
 		}
-		delete(x.memos, id)
+		x.memories.forgetMemo(x.origin, id)
 	} else {
 		x.index(id, event, func(*handler.Handler) bool { return true })
 	}
-	x.kept.Store(int64(len(x.memos)))
 	x.publish()
 }
 
@@ -157,16 +157,11 @@ func (x *indexer) index(id string, event watching.Event, wanted func(*handler.Ha
 	x.schedule(id, f, event, selected)
 }
 
-// recall returns the memo of an object, and what else is remembered of it. Of objects that are
-// only indexed, which may be very many, there is no more than the memo.
+// recall returns the memo of an object, and what else is remembered of it: nothing if it is only
+// indexed.
 func (x *indexer) recall(id string, event watching.Event) (memo any, memory *memory) {
-	if x.onlyIndexed() {
-		memo, known := x.memos[id]
-		if !known && x.config.NewMemo != nil {
-			memo = x.config.NewMemo()
-			x.memos[id] = memo
-		}
-		return memo, nil
+	if x.onlyIndexed {
+		return x.memories.memo(x.origin, id, x.config.NewMemo), nil
 	}
 	key := queueing.Key{Resource: x.origin.Resource, Object: id}
 	memory = x.memories.recall(key, event.Object.Namespace, event.Type == watching.Listed, x.config.NewMemo)
@@ -220,9 +215,3 @@ func (x *indexer) discard(id string, indices ...string) {
 
 // publish tells the inspector how much there is by now.
 func (x *indexer) publish() { x.reporter.indexed(x.indexed) }
-
-// onlyIndexed tells whether there is nothing to do for an object but to index it, and
-// nobody who would want to see that.
-func (s *server) onlyIndexed() bool {
-	return s.reporter == nil && !s.handlers.Has(handler.Changing) && !s.handlers.Has(handler.Watching) && !s.handlers.Has(handler.Spawning)
-}

@@ -18,6 +18,7 @@ func inspected(x *indexer) *inspect.Hub {
 	hub := inspect.NewHub(inspect.HubOptions{Index: x.indexPage})
 	x.reporter = newReporter(hub, x.config.Registry, x.indices)
 	x.reporter.serves([]resource.Resource{pods}, nil)
+	x.server = x.operator.server(&pods)
 	return hub
 }
 

@@ -99,7 +99,7 @@ func TestWhatIsNotServedAnyMoreLeavesTheIndices(t *testing.T) {
 	elsewhere := indexing.Object{Origin: indexing.Origin{Resource: "others.v1"}, ID: "uid-a"}
 	index.Set(elsewhere, map[string]string{"2": "other"})
 	x.handle(pod(watching.Listed, "a", "1"))
-	x.leave()
+	x.leave(nil)
 	if pairs := index.Pairs(); len(pairs) != 1 || pairs[0].Value != "other" {
 		t.Errorf("values %v", pairs)
 	}
@@ -192,33 +192,4 @@ func objects(tb testing.TB, n int) []watching.Event {
 		events[i] = watching.Event{Object: object}
 	}
 	return events
-}
-
-func TestTheMemoOfAnObjectThatIsOnlyIndexedGoesWithIt(t *testing.T) {
-	seen := map[string][]any{}
-	x, _ := indexerOf(t, &bytes.Buffer{}, &handler.Handler{ID: "x", Invoke: func(_ context.Context, call *handler.Call) (any, error) {
-		seen[call.Cause.Object.Name] = append(seen[call.Cause.Object.Name], call.Memo)
-		return nil, nil
-	}})
-	x.handle(pod(watching.Listed, "a", "1"))
-	x.handle(pod(watching.Listed, "b", "1"))
-	x.handle(pod(watching.Modified, "a", "2"))
-	x.end()
-	x.begin(t.Context(), x.server)
-	x.handle(pod(watching.Listed, "a", "3"))
-	x.retain(map[queueing.Key]bool{queueing.KeyOf(pods.Key(), pod(watching.Listed, "a", "3").Object): true})
-	if a := seen["a"]; a[0] == nil || a[0] != a[1] || a[0] != a[2] || a[0] == seen["b"][0] {
-		t.Errorf("memos: %p", a)
-	}
-	if len(x.memos) != 1 {
-		t.Errorf("%d memos are left of one object", len(x.memos))
-	}
-	e := &ensemble{indexers: map[dimension]*indexer{{}: x}}
-	if n := e.onlyIndexed(); n != 1 {
-		t.Errorf("%d objects are known", n)
-	}
-	x.handle(pod(watching.Deleted, "a", "4"))
-	if n := e.onlyIndexed(); n != 0 || len(x.memos) != 0 {
-		t.Errorf("%d memos are left of nothing, %d objects are known", len(x.memos), n)
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/throttle"
@@ -109,6 +110,8 @@ func (m *memory) warnOnce(what string) bool {
 type memories struct {
 	mu sync.Mutex
 	m  map[queueing.Key]*memory
+
+	memos map[indexing.Origin]map[string]any // of objects that are only indexed: see memo
 }
 
 func (ms *memories) recall(key queueing.Key, namespace string, listed bool, newMemo func() any) *memory {
@@ -118,7 +121,9 @@ func (ms *memories) recall(key queueing.Key, namespace string, listed bool, newM
 		return m
 	}
 	m := &memory{namespace: namespace, listed: listed}
-	if newMemo != nil {
+	if memo, known := ms.takeMemo(key, namespace); known {
+		m.memo = memo
+	} else if newMemo != nil {
 		m.memo = newMemo()
 	}
 	if ms.m == nil {

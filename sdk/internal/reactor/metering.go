@@ -174,7 +174,7 @@ func (o *operator) count(h *handler.Handler, tell func(*meters)) {
 func (o *operator) state() meter.State {
 	queue := o.queue.Stats()
 	s := meter.State{
-		Objects: o.ensemble.onlyIndexed(),
+		Objects: o.memories.onlyIndexed(),
 		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: o.paused.Load(),
 	}
 	for _, m := range o.memories.all() {

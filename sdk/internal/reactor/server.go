@@ -25,6 +25,10 @@ type server struct {
 	extraFields []fieldpath.Path
 	owned       []string // the ids of all handlers that keep state on the objects
 	indexed     []string // the indices that the objects are for, each once
+
+	// onlyIndexed tells that there is nothing to do for an object but to index it, that there
+	// never was, and that nobody would want to see that.
+	onlyIndexed bool
 }
 
 func (o *operator) server(res *resource.Resource) *server {
@@ -36,7 +40,15 @@ func (o *operator) server(res *resource.Resource) *server {
 		extraFields: set.ExtraFields(),
 		owned:       idsOf(set.Handlers(handler.Changing)),
 		indexed:     slices.Compact(slices.Sorted(slices.Values(idsOf(set.Handlers(handler.Indexing))))),
+		onlyIndexed: o.reporter == nil && !set.Has(handler.Changing) && !set.Has(handler.Watching) && !set.Has(handler.Spawning),
 	}
+}
+
+// after makes the server the next one of a resource that was redefined. Objects that were handled
+// before it are remembered, and so they are not only indexed even if no handler is for them now.
+func (s *server) after(before *server) *server {
+	s.onlyIndexed = s.onlyIndexed && before.onlyIndexed
+	return s
 }
 
 // process handles what is new of an object. It is the queue's processor.

@@ -1,0 +1,59 @@
+package reactor
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
+
+func TestTheMemoOfAnObjectThatIsOnlyIndexedGoesWithIt(t *testing.T) {
+	seen := map[string][]any{}
+	x, _ := indexerOf(t, &bytes.Buffer{}, &handler.Handler{ID: "x", Invoke: func(_ context.Context, call *handler.Call) (any, error) {
+		seen[call.Cause.Object.Name] = append(seen[call.Cause.Object.Name], call.Memo)
+		return nil, nil
+	}})
+	x.handle(pod(watching.Listed, "a", "1"))
+	x.handle(pod(watching.Listed, "b", "1"))
+	x.handle(pod(watching.Modified, "a", "2"))
+	x.end()
+	x.begin(t.Context(), x.server)
+	x.handle(pod(watching.Listed, "a", "3"))
+	if n := x.memories.onlyIndexed(); n != 2 {
+		t.Errorf("%d objects are known before the listing has ended", n)
+	}
+	x.memories.retainMemos(x.origin, map[queueing.Key]bool{queueing.KeyOf(pods.Key(), pod(watching.Listed, "a", "3").Object): true})
+	if a := seen["a"]; a[0] == nil || a[0] != a[1] || a[0] != a[2] || a[0] == seen["b"][0] {
+		t.Errorf("memos: %p", a)
+	}
+	if n := x.memories.onlyIndexed(); n != 1 {
+		t.Errorf("%d objects are known", n)
+	}
+	x.handle(pod(watching.Deleted, "a", "4"))
+	if n := x.memories.onlyIndexed(); n != 0 {
+		t.Errorf("%d objects are known of none", n)
+	}
+}
+
+func TestTheMemoOfAnObjectStaysWhenThereIsMoreToDoForItThanToIndexIt(t *testing.T) {
+	for _, served := range []string{"", "ns"} { // the cluster, or a namespace
+		all, fresh := &memories{}, func() any { return new([3]uintptr) }
+		origin := indexing.Origin{Resource: "a", Namespace: served}
+		memo := all.memo(origin, "1", fresh)
+		elsewhere := all.memo(indexing.Origin{Resource: "a", Namespace: "other"}, "1", fresh)
+		m := all.recall(queueing.Key{Resource: "a", Object: "1"}, "ns", true, fresh)
+		if m.memo != memo || memo == elsewhere {
+			t.Errorf("served in %q: it has another memo", served)
+		}
+		if n := all.onlyIndexed(); n != 1 {
+			t.Errorf("served in %q: %d objects are only indexed", served, n)
+		}
+		if other := all.recall(queueing.Key{Resource: "a", Object: "2"}, "ns", true, fresh); other.memo == nil || other.memo == memo {
+			t.Errorf("served in %q: another object has no memo of its own", served)
+		}
+	}
+}
