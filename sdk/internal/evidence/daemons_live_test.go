@@ -151,6 +151,31 @@ func TestDaemonsHeedADefinitionThatChanges(t *testing.T) {
 	w.until("x", "has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "written" })
 }
 
+func TestDaemonsEndWithTheDefinitionThatTheyWereFor(t *testing.T) {
+	w, r := newWorld(t), newRoster()
+	own := *kex
+	own.Group = w.ns + ".kopf.dev"
+	w.define(&own, anything)
+	w.served(&own)
+	w.res = &own
+	w.categorize(&own, w.ns)
+	op := w.run(func(reg *kopf.Registry) {
+		kopf.Daemon(reg, kopf.Selector{Category: w.ns}, r.daemon("d", 0), kopf.ID("d"))
+		kopf.OnEvent(reg, kopf.Resource(own.Group+"/v1", own.Plural), func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("seen"))
+	})
+	w.create(example("x"))
+	op.journal.wait(t, "Daemon 'd' is invoked.", 1)
+	w.until("x", "is blocked", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
+	w.categorize(&own)
+	changes := 0
+	eventually(t, "the daemon ends with a change of the object", func() bool {
+		changes++
+		w.patch("x", field(fmt.Sprint(changes)))
+		return r.count(r.now, "d x") == 0
+	}, func() any { return op.journal.text() })
+	w.until("x", "is let go", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
+}
+
 func TestFiltersOfDaemonsAreAskedWhenTheObjectChanges(t *testing.T) {
 	w, r := newWorld(t), newRoster()
 	var on atomic.Bool

@@ -126,7 +126,8 @@ func (c *cycle) watch(ctx context.Context, events []watching.Event) error {
 // change finds out what has happened to the object, and does what is to be done about
 // it. It returns the delays until something is to be done next.
 func (c *cycle) change(ctx context.Context, batch *queueing.Batch) ([]time.Duration, error) {
-	if !c.handlers.Has(handler.Changing) && !c.handlers.Has(handler.Spawning) {
+	spawned := c.memory.group.Load() != nil // by handlers that another definition of the resource had
+	if !c.handlers.Has(handler.Changing) && !c.handlers.Has(handler.Spawning) && !spawned {
 		c.report.observed(c)
 		return nil, nil
 	}

@@ -14,10 +14,10 @@ import (
 // spawn starts the daemons and timers that the object should have, and ends those that it
 // should not. It returns when to look again after those that take their time to end.
 func (c *cycle) spawn() []time.Duration {
-	if !c.handlers.Has(handler.Spawning) {
+	group := c.memory.group.Load()
+	if group == nil && !c.handlers.Has(handler.Spawning) {
 		return nil
 	}
-	group := c.memory.group.Load()
 	switch {
 	case c.event == watching.Deleted:
 		c.memory.left.Store(true)
