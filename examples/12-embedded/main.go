@@ -35,14 +35,19 @@ func run(ctx context.Context, operator *kopf.Operator, out io.Writer, work func(
 
 	operating, stop := context.WithCancel(ctx)
 	defer stop()
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- operator.Run(operating) }()
+	go func() {
+		ended <- operator.Run(operating)
+		cancel() // whatever the operator has ended for: the work does not go on without it
+	}()
 	select {
 	case <-ready:
 	case err := <-ended:
 		return err // it cannot start; nil if it was told to stop before it was ready
 	}
-	err := work(ctx, out)
+	err := work(working, out)
 	stop() // and it ends gracefully
 	return errors.Join(err, <-ended)
 }

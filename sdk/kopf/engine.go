@@ -68,7 +68,7 @@ func (s Settings) engine() reactor.Settings {
 
 		RequestTimeout:    s.Networking.RequestTimeout,
 		StreamTimeout:     cmp.Or(s.Watching.ConnectTimeout, s.Networking.ConnectTimeout, s.Networking.RequestTimeout),
-		ConnectTimeout:    max(0, s.Networking.ConnectTimeout),
+		ConnectTimeout:    s.Networking.ConnectTimeout,
 		ErrorBackoffs:     s.Networking.ErrorBackoffs,
 		EnforceRetryAfter: s.Networking.EnforceRetryAfter,
 

@@ -65,7 +65,7 @@ type Settings struct {
 	// Networking is about requests to the cluster, except streams.
 	Networking struct {
 		RequestTimeout    time.Duration           // of one attempt; 5m
-		ConnectTimeout    time.Duration           // of its TCP handshake; within RequestTimeout
+		ConnectTimeout    time.Duration           // of its TCP handshake; 30s
 		ErrorBackoffs     iter.Seq[time.Duration] // between attempts; Fibonacci, 1s to 21s
 		EnforceRetryAfter bool                    // wait as the server says even if that is shorter; else the longer of the two
 	}

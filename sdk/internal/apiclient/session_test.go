@@ -33,6 +33,14 @@ func (c *connections) of(handler http.HandlerFunc) *httptest.Server {
 	return server
 }
 
+func TestConnectingTakesHalfAMinuteAtMostUnlessToldOtherwise(t *testing.T) {
+	for told, want := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Second: time.Second, -1: 0} {
+		if got := dialer(told).Timeout; got != want {
+			t.Errorf("%s: %s", told, got)
+		}
+	}
+}
+
 func TestSessionsShareNoConnections(t *testing.T) {
 	var conns connections
 	server := conns.of(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, example) })
