@@ -89,11 +89,19 @@ func (c *common) drawWatched(p *canvas.Pane) {
 // stepLines is how much of an error stands beside the step that has failed.
 const stepLines = 8
 
-// paragraphs wraps a text that has lines of its own. There is at least one line.
+// paragraphs wraps a text that has lines of its own. There is at least one line, and no more
+// than n: the last one tells if there would be more.
 func paragraphs(s string, w, n int) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(s, "\n") {
-		lines = append(lines, canvas.Wrap(paragraph, w, n-len(lines))...)
+		if len(lines) < n {
+			lines = append(lines, canvas.Wrap(paragraph, w, n-len(lines))...)
+			continue
+		}
+		if last := &lines[n-1]; strings.TrimSpace(paragraph) != "" && !strings.HasSuffix(*last, canvas.Ellipsis) {
+			*last = canvas.CutEnd(*last+canvas.Ellipsis, w)
+			break
+		}
 	}
 	if len(lines) == 0 {
 		return []string{""}
