@@ -5,14 +5,22 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -75,6 +83,58 @@ func TestTheProgramDoesNotWorkWithoutTheOperator(t *testing.T) {
 	nowhere.Settings.Networking.ErrorBackoffs = slices.Values([]time.Duration{})
 	if err := run(t.Context(), nowhere, &output{}, never); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("there is no cluster: %v", err)
+	}
+}
+
+// gatekeeper passes requests on to the cluster until the credentials are revoked.
+func gatekeeper(t *testing.T, cluster *kopftest.Cluster) (server *httptest.Server, revoked *atomic.Bool) {
+	transport, err := rest.TransportFor(cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(cluster.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: transport, FlushInterval: -1,
+	}
+	revoked = &atomic.Bool{}
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if revoked.Load() {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server, revoked
+}
+
+func TestTheWorkDoesNotGoOnWithoutTheOperator(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("../crd.yaml")
+	server, revoked := gatekeeper(t, cluster)
+	path := filepath.Join(t.TempDir(), "config")
+	config := api.NewConfig()
+	config.Clusters["here"] = &api.Cluster{Server: server.URL}
+	config.Contexts["here"] = &api.Context{Cluster: "here"}
+	config.CurrentContext = "here"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", path)
+	operator := embedded(t, cluster)
+	operator.Config = nil // it logs in
+	err := run(t.Context(), operator, &output{}, func(ctx context.Context, _ io.Writer) error {
+		revoked.Store(true)
+		cluster.ApplyFile("obj.yaml") // whose handling takes requests
+		<-ctx.Done()
+		return nil
+	})
+	if !errors.Is(err, kopf.ErrLogin) {
+		t.Errorf("its credentials are revoked: %v", err)
 	}
 }
 
