@@ -135,7 +135,8 @@ func checkAll(snapshot *inspect.Snapshot, now time.Time) settlement {
 		o := &snapshot.Objects[i]
 		result.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
 	}
-	if len(result.Pending) == 0 && !snapshot.Operator.Settled {
+	starting := snapshot.Operator.State == inspect.OperatorStarting // it does not know of what is there
+	if len(result.Pending) == 0 && (starting || !snapshot.Operator.Settled) {
 		result.Pending = append(result.Pending, Unsettled{What: notSeen(snapshot)})
 	}
 	return result

@@ -81,9 +81,10 @@ func TestObjectsHaveSettledWhenTheirAppliedVersionsAreHandled(t *testing.T) {
 			map[string][]string{"pending": {"things/default/a: the operator is paused: peer other"}}},
 		"a starting operator": {[]Applied{applied("a", "10")}, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting}},
 			map[string][]string{"pending": {"things/default/a: the operator is still starting"}}},
-		"nothing applied, all done":   {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}, map[string][]string{}},
-		"nothing applied, not listed": {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
-		"nothing applied, one fails":  {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed for good (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
+		"nothing applied, nothing known": {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting, Settled: true}}, map[string][]string{"pending": {"the operator is still starting"}}},
+		"nothing applied, all done":      {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}, map[string][]string{}},
+		"nothing applied, not listed":    {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
+		"nothing applied, one fails":     {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed for good (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, texts(newSettling(test.applied).check(test.snapshot, now))); diff != "" {

@@ -158,7 +158,7 @@ func (e *ensemble) end(which func(dimension) bool) {
 	e.mu.Unlock() // the streams may be about to tell something
 	for d, s := range ended {
 		e.await(d, s)
-		e.operator.reporter.listed(d.String())
+		e.operator.reporter.ended(d)
 		e.operator.logger.Debug("Stopping the watch-stream for " + d.String() + ".")
 	}
 }
@@ -216,7 +216,9 @@ func (e *ensemble) start(ctx context.Context, d dimension, res *resource.Resourc
 			Client: o.client, Resource: res, Namespace: d.namespace,
 			Handle: func(event watching.Event) {
 				o.meters.event(d.resource, event)
-				first.note(queueing.KeyOf(d.resource, event.Object))
+				key := queueing.KeyOf(d.resource, event.Object)
+				o.reporter.found(d, key, event)
+				first.note(key)
 				s.handle(o.queue, d, event)
 			},
 			Listed: func(int) {

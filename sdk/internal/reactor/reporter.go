@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -8,7 +9,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handler"
 	"github.com/kopf-dev/kopf/sdk/internal/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
 	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
 	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
@@ -20,8 +23,9 @@ type reporter struct {
 	overviews *overviews
 
 	mu      sync.Mutex
-	busy    map[inspect.Ref]struct{} // objects that are not settled
-	pending map[string]string        // streams that have not been listed yet, and the resource of each
+	busy    map[inspect.Ref]struct{}   // objects that are not settled
+	pending map[string]string          // streams that have not been listed yet, and the resource of each
+	unseen  map[queueing.Key]dimension // objects that were listed but not looked at yet, and their streams
 	served  inspect.Served
 }
 
@@ -35,6 +39,7 @@ func newReporter(hub *inspect.Hub, registry *handler.Registry, indices *indexing
 		overviews: newOverviews(registry, indices),
 		busy:      map[inspect.Ref]struct{}{},
 		pending:   map[string]string{},
+		unseen:    map[queueing.Key]dimension{},
 	}
 	all := registry.All()
 	described := make([]inspect.Handler, len(all))
@@ -74,6 +79,43 @@ func (r *reporter) listing(stream, resource string) {
 	r.publishServed()
 }
 
+// ended tells that a stream is no more, so that nothing of it is awaited.
+func (r *reporter) ended(stream dimension) {
+	if r == nil {
+		return
+	}
+	r.listed(stream.String())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.unseen, func(_ queueing.Key, of dimension) bool { return of == stream })
+	r.publishSettled()
+}
+
+// found tells of an event; those of a listing are awaited to be looked at.
+func (r *reporter) found(stream dimension, key queueing.Key, event watching.Event) {
+	if r == nil || event.Type != watching.Listed {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unseen[key] = stream
+}
+
+// looked tells that an object has been looked at.
+func (r *reporter) looked(key queueing.Key) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, awaited := r.unseen[key]; !awaited {
+		return
+	}
+	if delete(r.unseen, key); len(r.unseen) == 0 {
+		r.publishSettled()
+	}
+}
+
 func (r *reporter) listed(stream string) {
 	if r == nil {
 		return
@@ -108,7 +150,7 @@ func (r *reporter) operator(update func(*inspect.Operator)) {
 }
 
 func (r *reporter) publishSettled() {
-	settled := len(r.busy) == 0 && len(r.pending) == 0
+	settled := len(r.busy) == 0 && len(r.pending) == 0 && len(r.unseen) == 0
 	r.hub.UpdateOperator(func(o *inspect.Operator) { o.Settled = settled })
 }
 

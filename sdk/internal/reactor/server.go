@@ -69,6 +69,7 @@ func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing
 	later, err := s.run(ctx, memory, batch)
 	switch {
 	case err == nil:
+		o.reporter.looked(batch.Key)
 		if memory.throttle.Succeeded() {
 			s.objectLogger(newest.Object).Info("Throttling is over: back to normal.")
 		}
@@ -79,6 +80,7 @@ func (o *operator) process(ctx context.Context, batch *queueing.Batch) *queueing
 	logger := s.objectLogger(newest.Object).With(reasons(err)...)
 	delay := memory.throttle.Failed(o.now(), o.settings.ErrorDelays)
 	if newest.Type == watching.Deleted {
+		o.reporter.looked(batch.Key)
 		logger.Error("Handling has failed.")
 		return nil
 	}

@@ -1,0 +1,42 @@
+package reactor
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/queueing"
+	"github.com/kopf-dev/kopf/sdk/internal/watching"
+)
+
+func TestNothingHasSettledWhileListedObjectsAreNotLookedAt(t *testing.T) {
+	hub := inspect.NewHub(inspect.HubOptions{})
+	r := newReporter(hub, &handler.Registry{}, &indexing.Indices{})
+	settled := func(want bool, when string) {
+		t.Helper()
+		if got := hub.Snapshot().Operator.Settled; got != want {
+			t.Errorf("settled %s: %v", when, got)
+		}
+	}
+	pods, jobs := dimension{resource: "pods.v1"}, dimension{resource: "jobs.v1.batch", namespace: "ns"}
+	a, b, c := queueing.Key{Resource: "pods.v1", Object: "a"}, queueing.Key{Resource: "pods.v1", Object: "b"}, queueing.Key{Resource: "jobs.v1.batch", Object: "c"}
+	for _, d := range []dimension{pods, jobs} {
+		r.listing(d.String(), d.resource)
+	}
+	r.found(pods, a, watching.Event{Type: watching.Listed})
+	r.found(pods, b, watching.Event{Type: watching.Listed})
+	r.found(jobs, c, watching.Event{Type: watching.Listed})
+	r.listed(pods.String())
+	r.looked(a)
+	settled(false, "while a resource is listed")
+	r.listed(jobs.String())
+	settled(false, "before all were looked at")
+	r.ended(jobs)
+	settled(false, "before all of the other resource were looked at")
+	r.looked(b)
+	settled(true, "when all were looked at")
+	r.found(pods, a, watching.Event{Type: watching.Modified})
+	r.looked(a)
+	settled(true, "after an event")
+}
