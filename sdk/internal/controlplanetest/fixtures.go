@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long the cluster may take for something that it does by itself.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // Client makes a client of the control plane, whose connections end with the test.
 func Client(t testing.TB, options apiclient.Options) *apiclient.Client {

@@ -29,8 +29,9 @@ func TestMain(m *testing.M) {
 	ctl.Main(m)
 }
 
-// patience is how long a test waits for what should come in milliseconds.
-const patience = 30 * time.Second
+// patience is how long a test waits for what should come in milliseconds. Only the end of a
+// namespace takes longer: its controller waits ever longer if resources come and go meanwhile.
+const patience = 90 * time.Second
 
 const (
 	finalizer   = "kopf.zalando.org/KopfFinalizerMarker"
