@@ -99,7 +99,7 @@ func TestPrometheusIsToldWhatTheOperatorDoes(t *testing.T) {
 		}, kopf.ID("daemon"), kopf.Labels{"patient": kopf.Present})
 		kopf.Timer(r, kexes, func(context.Context, *kopf.TimerTick[kopf.Object]) error { return nil },
 			kopf.ID("timer"), kopf.Interval(time.Hour), kopf.Labels{"patient": kopf.Present})
-	})
+	}, setup{wrap: delayedWatch(50 * time.Millisecond)}) // so that versions come when there is one to wait for
 	untilScraped(t, op, map[string]float64{
 		`kopf_events_total{` + kexKey + `,type="listed"}`:                                   1,
 		`kopf_causes_total{` + kexKey + `,reason="resume"}`:                                 1,
