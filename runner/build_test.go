@@ -14,13 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// build builds the patterns in the folder.
-func build(t *testing.T, dir string, patterns ...string) (string, error) {
+// newBuilder makes a builder for the test.
+func newBuilder(t *testing.T) *Builder {
 	t.Helper()
-	p, err := Load(t.Context(), dir, patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
 	b, err := NewBuilder()
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +26,17 @@ func build(t *testing.T, dir string, patterns ...string) (string, error) {
 			t.Error(err)
 		}
 	})
+	return b
+}
+
+// build builds the patterns in the folder.
+func build(t *testing.T, dir string, patterns ...string) (string, error) {
+	t.Helper()
+	p, err := Load(t.Context(), dir, patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBuilder(t)
 	return b.Build(t.Context(), p)
 }
 
@@ -189,15 +196,7 @@ func TestABuildEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := NewBuilder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	b := newBuilder(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Build(ctx, p); !errors.Is(err, context.Canceled) {
@@ -253,15 +252,7 @@ func buildStatic(t *testing.T, dir string) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := NewBuilder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	b := newBuilder(t)
 	path = filepath.Join(t.TempDir(), "operator")
 	if err := b.BuildStatic(t.Context(), p, path, nil); err != nil {
 		t.Fatal(err)
@@ -308,7 +299,7 @@ func stamps(t *testing.T, path string) []string {
 
 func TestAStaticProgramTellsOfWhichCommitItIs(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git: ", err)
+		t.Skipf("git is not on the PATH, and the test makes a repository: install it (%v)", err)
 	}
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
 	git := func(args ...string) string {
@@ -341,15 +332,7 @@ func TestAStaticProgramTellsOfWhichCommitItIs(t *testing.T) {
 
 func TestLongBuildsTellHowFarTheyAre(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", ""), "b/b.go": handlers("b", "nonsense")})
-	b, err := NewBuilder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	b := newBuilder(t)
 	for pattern, want := range map[string]string{"./a": "", "./b": "b/b.go:6:2: undefined: nonsense"} {
 		p, err := Load(t.Context(), dir, []string{pattern})
 		if err != nil {
@@ -365,15 +348,7 @@ func TestLongBuildsTellHowFarTheyAre(t *testing.T) {
 
 func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
-	b, err := NewBuilder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	b := newBuilder(t)
 	output := filepath.Join(t.TempDir(), "operator")
 	static := func() error {
 		p, err := Load(t.Context(), dir, []string{"./a"})

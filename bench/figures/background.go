@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 const (
@@ -49,12 +51,7 @@ func (a *accompaniment) ask(ctx context.Context, p *process) (state, error) {
 	}
 }
 
-func measureBackground(ctx context.Context, l *lab) (_ []row, err error) {
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
+func measureBackground(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
 	const namespace = "background"
 	if err := client.createNamespace(ctx, namespace); err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 // bareWorkers is how many requests the bare client makes at a time. More do not make
@@ -14,14 +16,7 @@ const bareWorkers = 32
 
 // measureCatchUp lets the bare client go before and after the operator: the server gets
 // slower as it fills, and other programs come and go.
-func measureCatchUp(ctx context.Context, l *lab) (_ []row, err error) {
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func measureCatchUp(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
 	first, err := l.newLoad(ctx, c, client, "warm")
 	if err != nil {
 		return nil, err
@@ -138,14 +133,7 @@ func (ld *load) catchUp(ctx context.Context) (c caughtUp, err error) {
 // settleRequests is how long requests may still come after the last handler was called.
 const settleRequests = time.Second
 
-func measureResume(ctx context.Context, l *lab) (_ []row, err error) {
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func measureResume(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
 	ld, err := l.newLoad(ctx, c, client, "resume")
 	if err != nil {
 		return nil, err

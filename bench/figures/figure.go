@@ -21,19 +21,19 @@ var figures = []figure{
 	{"dev", "the same of kopf dev in a pipe", measureDev},
 	{"controlplane", "the embedded control plane: from its start until it is usable", measureControlPlane},
 	{"size", "the smallest operator as a stripped binary", measureSize},
-	{"reload", "kopf dev: from a save until the new code has handled an object", measureReload},
-	{"idle", "an operator's memory when there is nothing to do", measureIdle},
-	{"creation", "objects that are created while the operator runs: CPU, requests, memory", measureCreation},
-	{"latency", "from the creation of an object to the call of its handler, at low load", measureLatency},
-	{"catchup", "objects that were there before the operator: time and memory", measureCatchUp},
-	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", measureBackground},
-	{"resume", "objects that were handled before the operator: time and requests", measureResume},
-	{"index", "objects that are indexed before the first handler is called: time and memory", measureIndex},
+	{"reload", "kopf dev: from a save until the new code has handled an object", inCluster(measureReload)},
+	{"idle", "an operator's memory when there is nothing to do", inCluster(measureIdle)},
+	{"creation", "objects that are created while the operator runs: CPU, requests, memory", inCluster(measureCreation)},
+	{"latency", "from the creation of an object to the call of its handler, at low load", inCluster(measureLatency)},
+	{"catchup", "objects that were there before the operator: time and memory", inCluster(measureCatchUp)},
+	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", inCluster(measureBackground)},
+	{"resume", "objects that were handled before the operator: time and requests", inCluster(measureResume)},
+	{"index", "objects that are indexed before the first handler is called: time and memory", inCluster(measureIndex)},
 }
 
 // lengthy are those that are measured only if they are named.
 var lengthy = []figure{
-	{"peer", "an operator of controller-runtime that does the same, which takes minutes to build: CPU, requests, memory", measurePeer},
+	{"peer", "an operator of controller-runtime that does the same, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
 }
 
 // row is a line of the results.

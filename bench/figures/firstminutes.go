@@ -149,18 +149,11 @@ func (l *lab) newModule() (dir string, err error) {
 	return dir, nil
 }
 
-func measureReload(ctx context.Context, l *lab) (_ []row, err error) {
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
+func measureReload(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) (_ []row, err error) {
 	dir, err := l.newModule()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var versions reloads
 	if err := client.watch(ctx, "default", versions.line); err != nil {
 		return nil, err

@@ -2,20 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 // settleTime is how long an operator is left alone before its memory is read.
 const settleTime = 10 * time.Second
 
-func measureIdle(ctx context.Context, l *lab) (_ []row, err error) {
-	c, _, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
+func measureIdle(ctx context.Context, l *lab, c *devcluster.Cluster, _ *api) ([]row, error) {
 	var rows []row
 	for _, variant := range []struct {
 		what string

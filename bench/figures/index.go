@@ -2,23 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 // indexed are the numbers of objects that show whether the time of an index is linear.
 var indexed = []int{few, many, 10_000}
 
-func measureIndex(ctx context.Context, l *lab) (_ []row, err error) {
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func measureIndex(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
 	var rows []row
 	for _, n := range indexed {
 		// Nobody watches what becomes of the objects: nothing does.

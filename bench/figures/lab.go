@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,6 +90,21 @@ func (l *lab) buildOperator(ctx context.Context) error {
 	return nil
 }
 
+// inCluster lets a figure be measured in a new cluster. Both end together, with all that the
+// measurement has begun.
+func inCluster(measure func(context.Context, *lab, *devcluster.Cluster, *api) ([]row, error)) func(context.Context, *lab) ([]row, error) {
+	return func(ctx context.Context, l *lab) (_ []row, err error) {
+		c, client, err := l.openCluster(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, l.closeCluster(c)) }()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return measure(ctx, l, c, client)
+	}
+}
+
 // openCluster starts a new cluster that knows the example's resource.
 func (l *lab) openCluster(ctx context.Context) (*devcluster.Cluster, *api, error) {
 	c, err := devcluster.Open(ctx, devcluster.Options{Provider: devcluster.Embedded, Ephemeral: true})
@@ -113,9 +129,10 @@ func (l *lab) closeCluster(c *devcluster.Cluster) error {
 	return c.Close(ctx)
 }
 
-// startOperator starts the operator in a namespace of a cluster; an empty one is all.
+// startOperator starts the operator, or the program that is named instead, in a namespace of a
+// cluster; an empty one is all.
 func (l *lab) startOperator(ctx context.Context, c *devcluster.Cluster, namespace string, p program) (*process, error) {
-	p.path, p.quiet = l.operator, true
+	p.path, p.quiet = cmp.Or(p.path, l.operator), true
 	p.args = append(p.args, "--kubeconfig="+c.KubeconfigPath, "--context="+c.Context)
 	if namespace == "" {
 		p.args = append(p.args, "--all-namespaces")

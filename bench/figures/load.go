@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,14 +58,7 @@ func (ld *load) warm(ctx context.Context, p *process) (traces, error) {
 	return ld.client.tracesOf(ctx, ld.namespace, "warm")
 }
 
-func measureCreation(ctx context.Context, l *lab) (_ []row, err error) {
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func measureCreation(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
 	ld, err := l.newLoad(ctx, c, client, "creation")
 	if err != nil {
 		return nil, err
@@ -182,14 +174,7 @@ func (c *clock) since(began *clock) []time.Duration {
 	return all
 }
 
-func measureLatency(ctx context.Context, l *lab) (_ []row, err error) {
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func measureLatency(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
 	ld, err := l.newLoad(ctx, c, client, "latency")
 	if err != nil {
 		return nil, err

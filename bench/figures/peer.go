@@ -2,41 +2,33 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 // measurePeer compares the operator with one of controller-runtime, in turns, as other programs
 // come and go.
-func measurePeer(ctx context.Context, l *lab) (_ []row, err error) {
+func measurePeer(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
 	peer, err := l.buildPeer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, client, err := l.openCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ours := l.operator
 	var used [2]time.Duration
 	var peaks [2]int64
 	var requests [2]int
 	const rounds = 2
 	for round := range rounds {
-		for i, path := range []string{ours, peer} {
-			l.operator = path
+		for i, path := range []string{l.operator, peer} {
 			ld, err := l.newLoad(ctx, c, client, fmt.Sprintf("peer-%d-%d", round, i))
 			if err != nil {
 				return nil, err
 			}
-			h, err := ld.handling(ctx)
+			h, err := ld.handling(ctx, path)
 			if err != nil {
 				return nil, err
 			}
@@ -44,7 +36,6 @@ func measurePeer(ctx context.Context, l *lab) (_ []row, err error) {
 			l.say("  %s: %.2f ms", filepath.Base(path), perObject(h.cpu, few))
 		}
 	}
-	l.operator = ours
 	each := func(i int) float64 { return perObject(used[i], rounds*few) }
 	return []row{
 		atMost("operator's CPU per created and handled object, as a multiple of controller-runtime's", 1, each(0)/each(1), "%.2f ×",
@@ -61,8 +52,8 @@ type handling struct {
 	peak    int64
 }
 
-func (ld *load) handling(ctx context.Context) (h handling, err error) {
-	p, err := ld.operate(ctx, program{})
+func (ld *load) handling(ctx context.Context, path string) (h handling, err error) {
+	p, err := ld.operate(ctx, program{path: path})
 	if err != nil {
 		return h, err
 	}

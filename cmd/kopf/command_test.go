@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -149,27 +148,12 @@ func TestACompileErrorIsTheCompilersListAndNothingElse(t *testing.T) {
 
 func TestCtrlCEndsARunWithOneMessage(t *testing.T) {
 	cmd, _, stderr := command(t, operatorTree(t, "fmt.Fprintln(os.Stderr, \"ready\")\n\ttime.Sleep(time.Hour)"), "run", ".", "--kubeconfig="+kubeconfig(t), "-q")
-	errs, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = errs.Close() }()
+	errs, said := outputFile(t)
 	cmd.Stderr = errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said := func() string {
-		text, err := os.ReadFile(errs.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !strings.Contains(said(), "ready") {
-		<-ticker.C
-	}
+	eventually(t, "ready", func() bool { return strings.Contains(said(), "ready") })
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

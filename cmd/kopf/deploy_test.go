@@ -40,23 +40,12 @@ func TestWhatIsBuiltNeedsNothingButAKubeconfig(t *testing.T) {
 		t.Fatalf("%d, %s%s", got, stdout, stderr)
 	}
 	empty := t.TempDir()
-	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = out.Close() }()
+	out, said := outputFile(t)
 	operator := exec.CommandContext(t.Context(), built, "-n", "default")
 	operator.Dir, operator.Env = empty, []string{"KUBECONFIG=" + cluster.KubeconfigPath}
 	operator.Stdout, operator.Stderr = out, out
 	if err := operator.Start(); err != nil {
 		t.Fatal(err)
-	}
-	said := func() string {
-		text, err := os.ReadFile(out.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
 	}
 	eventually(t, "handled", func() bool { return strings.Contains(said(), "Creation is processed: 1 succeeded") })
 	if err := errors.Join(operator.Process.Signal(syscall.SIGTERM), operator.Wait()); err != nil {

@@ -104,22 +104,12 @@ func TestAKilledDevLeavesNoProcess(t *testing.T) {
 	}
 	state := shortDir(t)
 	cmd, _, stderr := withCluster(t, state, "dev", example)
-	out, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = out.Close() }()
+	out, said := outputFile(t)
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "running", func() bool {
-		text, err := os.ReadFile(out.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Contains(string(text), "operator  running")
-	})
+	eventually(t, "running", func() bool { return strings.Contains(said(), "operator  running") })
 	if n := len(processesOf(t, state)); n < 2 {
 		t.Fatalf("there are %d processes, and should be an operator and a control plane", n)
 	}
@@ -175,6 +165,27 @@ func processesOf(t *testing.T, folder string) []string {
 		}
 	}
 	return found
+}
+
+// outputFile is for what a process says, and returns how to read what it has said so far.
+func outputFile(t *testing.T) (out *os.File, said func() string) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return out, func() string {
+		text, err := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
 }
 
 // eventually waits for something that other processes do.

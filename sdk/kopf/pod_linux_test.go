@@ -20,7 +20,7 @@ import (
 const podVar = "KOPF_TEST_POD"
 
 // noMounts is what such a process says if it cannot have these files.
-const noMounts = "this machine does not let a process have mounts of its own"
+const noMounts = "this machine does not let a process have mounts of its own: allow user namespaces (sysctl user.max_user_namespaces), or run the test elsewhere"
 
 // mountedAt is where pods have these files.
 const mountedAt = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -83,7 +83,7 @@ func TestAPodLogsInWithItsServiceAccount(t *testing.T) {
 func TestInsideOfAPod(t *testing.T) {
 	files := os.Getenv(podVar)
 	if files == "" {
-		t.Skip("this is no pod")
+		t.Skip("TestAPodLogsInWithItsServiceAccount runs this one, in a process that is like a pod")
 	}
 	// The folder above may not exist, or not be ours.
 	if err := syscall.Mount("tmpfs", "/var/run", "tmpfs", 0, ""); err != nil {
@@ -114,7 +114,7 @@ func TestAPodWithoutItsFilesIsTold(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "localhost")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "1")
 	if _, err := os.Stat(mountedAt); err == nil {
-		t.Skip("this is a pod that has them")
+		t.Skipf("there are files of a service account at %s: run the test where there are none", mountedAt)
 	}
 	_, err := LoginWithServiceAccount(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "the service account of this pod: open "+mountedAt) {

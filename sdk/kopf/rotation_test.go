@@ -253,10 +253,18 @@ func handleWhile(t *testing.T, o *Operator, while time.Duration) {
 	}
 	n := 0
 	for end := time.Now().Add(while); time.Now().Before(end); n++ {
+		name := fmt.Sprintf("n%d", n)
 		controlplanetest.Create(t, client, configMaps, ns, map[string]any{
-			"metadata": map[string]any{"name": fmt.Sprintf("n%d", n), "labels": map[string]any{"test": "yes"}},
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"test": "yes"}},
 		})
-		time.Sleep(100 * time.Millisecond)
+		controlplanetest.Eventually(t, "it is handled", func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if calls[name] == 0 {
+				return fmt.Errorf("%s was not handled yet", name)
+			}
+			return nil
+		})
 	}
 	controlplanetest.Eventually(t, "all objects are handled", func() error {
 		list, err := client.List(t.Context(), configMaps, ns, apiclient.ListOptions{LabelSelector: "test"})

@@ -29,15 +29,16 @@ func aside(t *testing.T, test string) *exec.Cmd {
 	return cmd
 }
 
-func onlyAside(t *testing.T) {
+// onlyAside skips a test that another one runs.
+func onlyAside(t *testing.T, by string) {
 	t.Helper()
 	if os.Getenv(asideVar) == "" {
-		t.Skip("it is run by another test, in a process of its own")
+		t.Skipf("%s runs this one, in a process of its own", by)
 	}
 }
 
 func TestFailing(t *testing.T) {
-	onlyAside(t)
+	onlyAside(t, "TestAFailureIsToldForTheLineOfTheTest")
 	const (
 		some  = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
 		hasty = 300 * time.Millisecond
@@ -112,7 +113,7 @@ func TestAFailureIsToldForTheLineOfTheTest(t *testing.T) {
 }
 
 func TestHolding(t *testing.T) {
-	onlyAside(t)
+	onlyAside(t, "TestTheControlPlaneEndsWithATestBinaryThatIsKilled")
 	fmt.Println("\nserver", New(t).Config.Host)
 	select {}
 }

@@ -17,16 +17,20 @@ import (
 )
 
 // connections counts those of a server.
-type connections struct{ opened, closed atomic.Int32 }
+type connections struct {
+	opened atomic.Int32
+	closed chan struct{} // one each
+}
 
 func (c *connections) of(handler http.HandlerFunc) *httptest.Server {
+	c.closed = make(chan struct{}, 10)
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
 			c.opened.Add(1)
 		case http.StateClosed:
-			c.closed.Add(1)
+			c.closed <- struct{}{}
 		}
 	}
 	server.Start()
@@ -91,8 +95,10 @@ func TestTheConnectionOfAClosedSessionGoesWithItsLastStream(t *testing.T) {
 		t.Error(err)
 	}
 	stream.Close()
-	for deadline := time.Now().Add(10 * time.Second); conns.closed.Load() != conns.opened.Load(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
+	for range conns.opened.Load() {
+		select {
+		case <-conns.closed:
+		case <-time.After(10 * time.Second):
 			t.Fatal("the connection is kept")
 		}
 	}

@@ -153,12 +153,8 @@ func TestDaemonsHeedADefinitionThatChanges(t *testing.T) {
 
 func TestDaemonsEndWithTheDefinitionThatTheyWereFor(t *testing.T) {
 	w, r := newWorld(t), newRoster()
-	own := *kex
-	own.Group = w.ns + ".kopf.dev"
-	w.define(&own, anything)
-	w.served(&own)
-	w.res = &own
-	w.categorize(&own, w.ns)
+	own := w.ownResource()
+	w.categorize(own, w.ns)
 	op := w.run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kopf.Selector{Category: w.ns}, r.daemon("d", 0), kopf.ID("d"))
 		kopf.OnEvent(reg, kopf.Resource(own.Group+"/v1", own.Plural), func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("seen"))
@@ -166,7 +162,7 @@ func TestDaemonsEndWithTheDefinitionThatTheyWereFor(t *testing.T) {
 	w.create(example("x"))
 	op.journal.wait(t, "Daemon 'd' is invoked.", 1)
 	w.until("x", "is blocked", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
-	w.categorize(&own)
+	w.categorize(own)
 	changes := 0
 	eventually(t, "the daemon ends with a change of the object", func() bool {
 		changes++

@@ -178,6 +178,36 @@ func TestThereIsOneOfEachDaemonThroughPauses(t *testing.T) {
 	r.until(t, "slow x", 0, 1)
 }
 
+func TestNothingIsMissedHoweverShortAPauseIs(t *testing.T) {
+	w, r := newWorld(t), newRoster()
+	settings, client := inspected(t)
+	op := w.run(func(reg *kopf.Registry) {
+		kopf.OnUpdate(reg, kexes, func(_ context.Context, c *change) error {
+			c.Patch.Set("status.seen", c.Body.Get("spec.field"))
+			return nil
+		}, kopf.ID("update"))
+		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"))
+	}, setup{settings: settings})
+	w.create(example("x"))
+	r.until(t, "d x", 1, 1)
+	for n := range 30 {
+		value := fmt.Sprint(n)
+		var both sync.WaitGroup
+		both.Go(func() {
+			for range 5 {
+				intend(t, client, inspect.IntentPause)
+				intend(t, client, inspect.IntentResume)
+			}
+		})
+		w.patch("x", field(value))
+		both.Wait()
+		w.until("x", "is handled", func(o *kopf.Object) bool { return o.Get("status.seen") == value })
+		r.until(t, "d x", 1, 1)
+	}
+	r.neverTwice(t)
+	op.stop()
+}
+
 func TestThereIsOneOfEachDaemonHoweverFiltersFlap(t *testing.T) {
 	w, r := newWorld(t), newRoster()
 	settings, client := inspected(t)

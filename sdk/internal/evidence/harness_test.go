@@ -123,6 +123,17 @@ func (w *world) define(res *resource.Resource, schema tree) {
 	}
 }
 
+// ownResource makes a resource of the test alone, which its objects are of from now on.
+func (w *world) ownResource() *resource.Resource {
+	w.t.Helper()
+	own := *kex
+	own.Group = w.ns + ".kopf.dev"
+	w.define(&own, anything)
+	w.served(&own)
+	w.res = &own
+	return &own
+}
+
 // served waits until a resource is served.
 func (w *world) served(res *resource.Resource) {
 	w.t.Helper()

@@ -109,11 +109,7 @@ func (w *world) categorize(res *resource.Resource, categories ...any) {
 
 func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
 	w, b, c := newWorld(t), &byField{}, &calls{}
-	own := *kex
-	own.Group = w.ns + ".kopf.dev"
-	w.define(&own, anything)
-	w.served(&own)
-	w.res = &own
+	own := w.ownResource()
 	w.create(fielded("a", "x"))
 	w.create(fielded("b", "x"))
 	w.run(func(r *kopf.Registry) {
@@ -133,7 +129,7 @@ func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
 	b.becomes(t, "")
 	redefine := func(categories ...any) {
 		t.Helper()
-		w.categorize(&own, categories...)
+		w.categorize(own, categories...)
 	}
 	redefine(w.ns)
 	b.becomes(t, "x: a b")
@@ -154,11 +150,7 @@ func TestMoreIsDoneForObjectsOfARedefinedResourceThatWereOnlyIndexed(t *testing.
 	for name, oneMore := range map[string]bool{"one more index": true, "the same index": false} {
 		t.Run(name, func(t *testing.T) {
 			w, b, c, hold := newWorld(t), &byField{}, &calls{}, &barrier{plural: "kopfexamples"}
-			own := *kex
-			own.Group = w.ns + ".kopf.dev"
-			w.define(&own, anything)
-			w.served(&own)
-			w.res = &own
+			own := w.ownResource()
 			w.create(fielded("a", "x"))
 			var late *kopf.Index[string, string]
 			op := w.run(func(r *kopf.Registry) {
@@ -179,7 +171,7 @@ func TestMoreIsDoneForObjectsOfARedefinedResourceThatWereOnlyIndexed(t *testing.
 			}, setup{wrap: hold.wrap})
 			b.becomes(t, "x: a")
 			hold.Lock()
-			w.categorize(&own, w.ns)
+			w.categorize(own, w.ns)
 			op.journal.wait(t, "Starting the watch-stream for "+own.Key(), 2)
 			b.becomes(t, "x: a") // already before it is listed again
 			w.patch("a", field("y"))

@@ -180,11 +180,7 @@ func TestDefinitionsComeAndGoWhileTheOperatorRuns(t *testing.T) {
 func TestPermissionsThatComeLateAreNoticed(t *testing.T) {
 	w, c := newWorld(t), &calls{}
 	config := w.restricted()
-	own := *kex // as the operator looks into all namespaces, those of other tests included
-	own.Group = w.ns + ".kopf.dev"
-	w.define(&own, anything)
-	w.served(&own)
-	w.res = &own
+	own := w.ownResource() // as the operator looks into all namespaces, those of other tests included
 	op := w.run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kopf.Resource(own.Group, "kopfexamples"), c.does("created"), kopf.ID("created"))
 	}, setup{config: config, namespaces: []string{}, unready: true})

@@ -40,8 +40,8 @@ func (f Failures) Note(id string, out outcome.Outcome, began, now time.Time) {
 	f[id] = failure
 }
 
-// Next tells when the next attempt is due, if there is any that waits for a time. It is
-// about those indices only that the object is for now.
+// Next tells when the next attempt is due, if there is any that waits for a time. Indices that
+// are not wanted do not count: the object may not match their filters any more.
 func (f Failures) Next(wanted func(id string) bool) (due time.Time, waiting bool) {
 	for id, failure := range f {
 		if !failure.Final && failure.Delayed && wanted(id) && (!waiting || failure.Until.Before(due)) {

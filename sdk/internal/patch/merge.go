@@ -10,22 +10,9 @@ import (
 
 // Apply applies a merge patch (RFC 7386) to an object in place.
 func Apply(object, merge map[string]any) {
-	for k, v := range merge {
-		inner, isMap := v.(map[string]any)
-		switch {
-		case v == nil:
-			delete(object, k)
-		case isMap:
-			within, ok := object[k].(map[string]any)
-			if !ok {
-				within = map[string]any{}
-				object[k] = within
-			}
-			Apply(within, inner)
-		default:
-			object[k] = v
-		}
-	}
+	merged := Merged(object, merge)
+	clear(object)
+	maps.Copy(object, merged)
 }
 
 // Merged returns an object with a merge patch applied (RFC 7386). It shares with the

@@ -79,7 +79,7 @@ func TestOtherEventsAreNoEchoes(t *testing.T) {
 	}
 }
 
-func TestNoEchoIsExpectedWhereThereMayBeMoreToDo(t *testing.T) {
+func TestNoEchoIsExpectedWhereItMayMatter(t *testing.T) {
 	always := func(*handler.Cause) bool { return true }
 	one := filter.EqualString("1")
 	for name, c := range map[string]*cycle{

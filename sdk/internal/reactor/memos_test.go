@@ -39,7 +39,7 @@ func TestTheMemoOfAnObjectThatIsOnlyIndexedGoesWithIt(t *testing.T) {
 	}
 }
 
-func TestTheMemoOfAnObjectStaysWhenThereIsMoreToDoForItThanToIndexIt(t *testing.T) {
+func TestTheMemoOfAnObjectStaysWhenItIsNoLongerOnlyIndexed(t *testing.T) {
 	for _, served := range []string{"", "ns"} { // the cluster, or a namespace
 		all, fresh := &memories{}, func() any { return new([3]uintptr) }
 		origin := indexing.Origin{Resource: "a", Namespace: served}
