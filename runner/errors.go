@@ -97,35 +97,9 @@ func (e *ForeignStateError) Error() string {
 		e.Address, e.PID)
 }
 
-// BuildFailure is what the compiler, the linker or the go command has to say. Its text
-// is their list, and nothing else.
-type BuildFailure struct{ Errors []BuildError }
+// ClusterEndedError tells that the cluster has ended while it was needed.
+type ClusterEndedError struct{ Name string }
 
-func (e *BuildFailure) Error() string {
-	lines := make([]string, len(e.Errors))
-	for i, line := range e.Errors {
-		lines[i] = line.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// String writes the error as the compiler does.
-func (e BuildError) String() string {
-	if at := e.Position(); at != "" {
-		return at + ": " + e.Message
-	}
-	return e.Message
-}
-
-// Position is where the error is, as far as that is known: "claims.go:49:3".
-func (e BuildError) Position() string {
-	switch {
-	case e.File == "":
-		return ""
-	case e.Line == 0:
-		return e.File
-	case e.Column == 0:
-		return fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
-	return fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+func (e *ClusterEndedError) Error() string {
+	return fmt.Sprintf("the control plane of the cluster %s has ended by itself", e.Name)
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +21,6 @@ const defaultGrace = 10 * time.Second
 // drain is how long the output of an operator is read after its end: processes that it
 // has left behind may hold it open.
 const drain = time.Second
-
-// maxLine is the length beyond which lines of output are broken.
-const maxLine = 64 << 10
 
 // child is a running operator.
 type child struct {
@@ -117,42 +113,4 @@ func (c *child) exitCode() int {
 		return signalled + int(status.Signal())
 	}
 	return state.ExitCode()
-}
-
-// lineWriter calls a function for each complete line that is written to it.
-type lineWriter struct {
-	line    func(string)
-	partial []byte
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	n := len(p)
-	for len(p) > 0 {
-		advance, token, err := bufio.ScanLines(p, false)
-		if err != nil {
-			return 0, err
-		}
-		if advance == 0 { // no end of line
-			w.partial = append(w.partial, p...)
-			if len(w.partial) >= maxLine {
-				w.flush()
-			}
-			break
-		}
-		if len(w.partial) > 0 {
-			token = append(w.partial, token...)
-		}
-		w.line(string(token))
-		w.partial = w.partial[:0]
-		p = p[advance:]
-	}
-	return n, nil
-}
-
-// flush takes what is there for a line.
-func (w *lineWriter) flush() {
-	if len(w.partial) > 0 {
-		w.line(string(w.partial))
-		w.partial = w.partial[:0]
-	}
 }

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -67,12 +65,6 @@ type Session struct {
 	began    chan struct{}   // closed when the first operator starts
 }
 
-// request is an intent that the loop fulfils.
-type request struct {
-	intent Intent
-	reply  chan error
-}
-
 // NewSession prepares a session. [Session.Run] starts it.
 func NewSession(opts Options) *Session {
 	opts.Unattended = opts.Unattended || opts.Once
@@ -118,109 +110,11 @@ func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	return awaitSettled(ctx, timeout, s.settled)
 }
 
-// Do fulfils a wish. The error is for a person to read.
-func (s *Session) Do(ctx context.Context, intent Intent) error {
-	switch intent.Kind {
-	case IntentRebuild, IntentRestart, IntentApply:
-		return s.request(ctx, intent)
-	case IntentLogLevel:
-		s.mu.Lock()
-		s.logLevel = intent.Value // for the operators to come, too
-		s.mu.Unlock()
-		return s.ask(ctx, intent)
-	case IntentRetry, IntentPause, IntentResume:
-		return s.ask(ctx, intent)
-	}
-	return fmt.Errorf("no such intent: %q", intent.Kind)
-}
-
-// errEnded is the answer to wishes that come too late.
-var errEnded = errors.New("the session has ended")
-
 // Kill ends the operator at once, where a graceful stop takes too long.
 func (s *Session) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {
 		s.child.kill()
-	}
-}
-
-// request has an intent fulfilled by the loop.
-func (s *Session) request(ctx context.Context, intent Intent) error {
-	r := request{intent: intent, reply: make(chan error, 1)}
-	select {
-	case s.requests <- r:
-	case <-s.ended:
-		return errEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case err := <-r.reply:
-		return err
-	case <-s.ended:
-		return errEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// ask has an intent fulfilled by the operator.
-func (s *Session) ask(ctx context.Context, intent Intent) error {
-	s.mu.Lock()
-	client := s.client
-	s.mu.Unlock()
-	if client == nil {
-		return s.notRunning()
-	}
-	err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Value: intent.Value})
-	if refused, ok := errors.AsType[*inspect.RefusedError](err); ok {
-		return refused
-	}
-	if err != nil {
-		return fmt.Errorf("the operator does not answer: %w", err)
-	}
-	return nil
-}
-
-// notRunning says why nothing can be asked of the operator.
-func (s *Session) notRunning() error {
-	switch state := s.State(); {
-	case state.Process.Phase == ProcessCrashed:
-		return errors.New("the operator has crashed")
-	case state.Process.Phase != ProcessNone:
-		return fmt.Errorf("the operator is %s", state.Process.Phase)
-	case state.Build.Phase == BuildFailed:
-		return errors.New("the operator does not run: its build failed")
-	case state.Cluster.Phase != ClusterReady:
-		return errors.New("the operator does not run: the cluster is not ready")
-	}
-	return errors.New("the operator does not run yet")
-}
-
-// awaitSettled waits for a settlement that is over.
-func awaitSettled(ctx context.Context, timeout time.Duration, news <-chan settlement) error {
-	var late <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		late = timer.C
-	}
-	last := settlement{Pending: []Unsettled{{What: "the operator did not start"}}}
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-late:
-			return &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending}
-		case last = <-news:
-		}
-		if last.over() && len(last.Failed) > 0 {
-			return &SettleError{Failed: last.Failed}
-		}
-		if last.over() {
-			return nil
-		}
 	}
 }

@@ -161,53 +161,6 @@ func TestACrashIsShownAndTheOperatorStartedAgain(t *testing.T) {
 	}
 }
 
-func TestWishesAreFulfilledOrDeniedInWords(t *testing.T) {
-	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
-	var got []string
-	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string) ([]Applied, error) {
-		got = append(got, paths...)
-		if paths[0] == "bad.yaml" {
-			return nil, errors.New("bad.yaml:3: not YAML")
-		}
-		return nil, nil
-	}})
-	first := l.until("running", runs("one")).Process.PID
-	for _, test := range []struct {
-		intent Intent
-		want   string
-	}{
-		{Intent{Kind: IntentPause}, "<nil>"},
-		{Intent{Kind: IntentRetry, Object: &inspect.Ref{Name: "one"}}, "nothing to retry"},
-		{Intent{Kind: IntentLogLevel, Value: "debug"}, "<nil>"},
-		{Intent{Kind: IntentApply}, "there are no manifests beside the code; give some with --apply"},
-		{Intent{Kind: IntentApply, Value: "good.yaml"}, "<nil>"},
-		{Intent{Kind: IntentApply, Value: "bad.yaml"}, "bad.yaml:3: not YAML"},
-		{Intent{Kind: "dance"}, `no such intent: "dance"`},
-		{Intent{Kind: IntentRestart}, "<nil>"},
-	} {
-		if got := fmt.Sprint(l.Do(t.Context(), test.intent)); got != test.want {
-			t.Errorf("%s: %s", test.intent.Kind, got)
-		}
-	}
-	if fmt.Sprint(got) != "[good.yaml bad.yaml]" {
-		t.Errorf("applied were %v", got)
-	}
-	second := l.until("restarted", func(s *State) bool { return runs("one")(s) && s.Process.PID != first }).Process.PID
-	if err := l.Do(t.Context(), Intent{Kind: IntentRebuild}); err != nil {
-		t.Error(err)
-	}
-	l.until("rebuilt", func(s *State) bool { return runs("one")(s) && s.Process.PID != second })
-
-	same := l.State().Process.PID
-	write(t, dir, "a/a.go", handlers("a", `r.Publish("one", "settled")`)+"\n// a comment at the end\n")
-	l.until("built again", func(s *State) bool {
-		return len(s.Build.History) == 3 && len(s.Build.History[0].Files) == 1 && s.Build.Phase == BuildBuilt
-	})
-	if now := l.State().Process; now.PID != same || now.Phase != ProcessRunning {
-		t.Errorf("what makes no difference has replaced the operator: %+v", now)
-	}
-}
-
 func TestAnOperatorThatDoesNotHearIsKilledAfterTheGrace(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled"); r.Deaf()`)})
 	l := begin(t, Options{Dir: dir, Grace: 50 * time.Millisecond})
@@ -332,36 +285,4 @@ func TestWithSomebodyToEditTheSessionWaitsForARegister(t *testing.T) {
 	l.until("failed", func(s *State) bool { return s.Build.Phase == BuildFailed })
 	write(t, dir, "a/a.go", handlers("a", `r.Publish("one", "settled")`))
 	l.until("running", runs("one"))
-}
-
-func TestTheWaitAfterCrashesGrowsUpToALimit(t *testing.T) {
-	var got []time.Duration
-	for n := 1; n <= 7; n++ {
-		got = append(got, backoff(n))
-	}
-	if want := "[1s 2s 4s 8s 16s 30s 30s]"; fmt.Sprint(got) != want {
-		t.Errorf("got %v", got)
-	}
-	if backoff(1000) != maxBackoff {
-		t.Error("it overflows")
-	}
-}
-
-func TestStatesThatWereGivenAwayDoNotChange(t *testing.T) {
-	s := newStore()
-	s.say("info", "one")
-	given := s.get()
-	if s.get() != given {
-		t.Error("the same state was copied again")
-	}
-	for range 3 * maxLog {
-		s.say("info", "more")
-	}
-	if len(given.Log) != 1 || given.Log[0].Message != "one" {
-		t.Errorf("its log is %v", given.Log)
-	}
-	last := s.get()
-	if len(last.Log) > 2*maxLog || last.LogDropped+len(last.Log) != 3*maxLog+1 || last.Revision <= given.Revision {
-		t.Errorf("%d lines, %d dropped", len(last.Log), last.LogDropped)
-	}
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -282,4 +283,30 @@ func objectName(short string, r inspect.Ref) string {
 		return short + "/" + r.Name
 	}
 	return short + "/" + r.Namespace + "/" + r.Name
+}
+
+// awaitSettled waits for a settlement that is over.
+func awaitSettled(ctx context.Context, timeout time.Duration, news <-chan settlement) error {
+	var late <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	last := settlement{Pending: []Unsettled{{What: "the operator did not start"}}}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending}
+		case last = <-news:
+		}
+		if last.over() && len(last.Failed) > 0 {
+			return &SettleError{Failed: last.Failed}
+		}
+		if last.over() {
+			return nil
+		}
+	}
 }

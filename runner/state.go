@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -68,18 +67,6 @@ const (
 	BuildFailed   BuildPhase = "failed"
 )
 
-// BuildError is one line of the compiler's list.
-type BuildError struct {
-	File    string // relative to the module's folder, as the compiler has it; may be empty
-	Line    int    // 0 if unknown
-	Column  int    // in bytes from 1; 0 if unknown
-	Message string // may have more than one line
-
-	// Source are the lines around the error, SourceAt being the number of the first.
-	Source   []string
-	SourceAt int
-}
-
 // Reload is a build that came from a change, or from a wish.
 type Reload struct {
 	At    time.Time
@@ -143,13 +130,6 @@ type Cluster struct {
 	Ended <-chan struct{}
 }
 
-// ClusterEndedError tells that the cluster has ended while it was needed.
-type ClusterEndedError struct{ Name string }
-
-func (e *ClusterEndedError) Error() string {
-	return fmt.Sprintf("the control plane of the cluster %s has ended by itself", e.Name)
-}
-
 // ClusterPhase is where the cluster stands.
 type ClusterPhase string
 
@@ -161,26 +141,4 @@ const (
 	ClusterReady    ClusterPhase = "ready"
 	ClusterGone     ClusterPhase = "gone" // it was ready, and does not answer any more
 	ClusterFailed   ClusterPhase = "failed"
-)
-
-// Intent is something that the user of a [Session] wishes to happen.
-type Intent struct {
-	Kind   IntentKind
-	Object *inspect.Ref // for [IntentRetry]
-	Value  string       // the level of [IntentLogLevel]; a path for [IntentApply], which may be empty
-}
-
-// IntentKind tells intents apart.
-type IntentKind string
-
-// The intents.
-const (
-	IntentRebuild IntentKind = "rebuild" // build and, if it succeeds, restart
-	IntentRestart IntentKind = "restart" // the operator, without a build; now, if it has crashed; or the cluster, if it failed
-	IntentApply   IntentKind = "apply"   // the manifests
-
-	IntentRetry    IntentKind = "retry"
-	IntentPause    IntentKind = "pause"
-	IntentResume   IntentKind = "resume"
-	IntentLogLevel IntentKind = "loglevel"
 )

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -90,4 +92,65 @@ func addSource(list []BuildError, dir string) {
 		e.SourceAt = from
 		e.Source = lines[from-1 : min(e.Line+sourceContext, len(lines))]
 	}
+}
+
+// BuildFailure is what the compiler, the linker or the go command has to say. Its text
+// is their list, and nothing else.
+type BuildFailure struct{ Errors []BuildError }
+
+func (e *BuildFailure) Error() string {
+	lines := make([]string, len(e.Errors))
+	for i, line := range e.Errors {
+		lines[i] = line.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// String writes the error as the compiler does.
+func (e BuildError) String() string {
+	if at := e.Position(); at != "" {
+		return at + ": " + e.Message
+	}
+	return e.Message
+}
+
+// Position is where the error is, as far as that is known: "claims.go:49:3".
+func (e BuildError) Position() string {
+	switch {
+	case e.File == "":
+		return ""
+	case e.Line == 0:
+		return e.File
+	case e.Column == 0:
+		return fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+}
+
+// BuildError is one line of the compiler's list.
+type BuildError struct {
+	File    string // relative to the module's folder, as the compiler has it; may be empty
+	Line    int    // 0 if unknown
+	Column  int    // in bytes from 1; 0 if unknown
+	Message string // may have more than one line
+
+	// Source are the lines around the error, SourceAt being the number of the first.
+	Source   []string
+	SourceAt int
+}
+
+// buildErrors makes any error of a build a list.
+func buildErrors(err error) []BuildError {
+	if failure, ok := errors.AsType[*BuildFailure](err); ok {
+		return failure.Errors
+	}
+	if bad, ok := errors.AsType[*SignatureError](err); ok {
+		return []BuildError{{File: bad.File, Line: bad.Line, Column: bad.Column, Message: "Register is a " + bad.Got + "; it must be func(*kopf.Registry)"}}
+	}
+	return []BuildError{{Message: err.Error()}}
+}
+
+func isBuildFailure(err error) bool {
+	_, ok := errors.AsType[*BuildFailure](err)
+	return ok
 }

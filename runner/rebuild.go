@@ -188,17 +188,6 @@ func (l *loop) failBuild(r buildResult) {
 	})
 }
 
-// buildErrors makes any error of a build a list.
-func buildErrors(err error) []BuildError {
-	if failure, ok := errors.AsType[*BuildFailure](err); ok {
-		return failure.Errors
-	}
-	if bad, ok := errors.AsType[*SignatureError](err); ok {
-		return []BuildError{{File: bad.File, Line: bad.Line, Column: bad.Column, Message: "Register is a " + bad.Got + "; it must be func(*kopf.Registry)"}}
-	}
-	return []BuildError{{Message: err.Error()}}
-}
-
 // isMendable tells that an edit of the code can mend the error.
 func isMendable(err error) bool {
 	if isBuildFailure(err) {
@@ -208,11 +197,6 @@ func isMendable(err error) bool {
 		return true
 	}
 	_, ok := errors.AsType[*SignatureError](err)
-	return ok
-}
-
-func isBuildFailure(err error) bool {
-	_, ok := errors.AsType[*BuildFailure](err)
 	return ok
 }
 
