@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newBuilder makes a builder for the test.
+// newBuilder returns a Builder that is closed after the test.
 func newBuilder(t *testing.T) *Builder {
 	t.Helper()
 	b, err := NewBuilder()
@@ -40,7 +40,7 @@ func build(t *testing.T, dir string, patterns ...string) (string, error) {
 	return b.Build(t.Context(), p)
 }
 
-// listing is all that is in a folder.
+// listing returns the paths of everything in a folder.
 func listing(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
@@ -54,7 +54,7 @@ func listing(t *testing.T, dir string) []string {
 	return names
 }
 
-func TestProgramsAreBuiltWithoutWritingIntoTheTree(t *testing.T) {
+func TestBuilder_BuildLeavesUserFoldersUntouched(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":               handlers("a", `r.Fail("this is a")`),
 		"b/internal/x/x.go":    handlers("x", `r.Fail("this is x")`),
@@ -88,16 +88,16 @@ func TestProgramsAreBuiltWithoutWritingIntoTheTree(t *testing.T) {
 			}
 			said, err := exec.CommandContext(t.Context(), path).CombinedOutput()
 			if err == nil || !strings.Contains(string(said), test.says) {
-				t.Errorf("it says %q, %v", said, err)
+				t.Errorf("the program printed %q, %v", said, err)
 			}
 		})
 	}
 	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-		t.Errorf("the tree has changed: %s", diff)
+		t.Errorf("the folder has changed: %s", diff)
 	}
 }
 
-func TestABuildEndsWithItsContext(t *testing.T) {
+func TestBuilder_BuildStopsWithContext(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", "")})
 	p, err := Load(t.Context(), dir, []string{"./a"})
 	if err != nil {
@@ -135,19 +135,19 @@ func read(t *testing.T, path string) []byte {
 	return content
 }
 
-func TestTheSameSourcesAreTheSameStaticProgramEverywhere(t *testing.T) {
+func TestBuildStatic_IsReproducibleInAnyFolder(t *testing.T) {
 	files := map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)}
 	one, other := tree(t, files), tree(t, files)
 	built := read(t, buildStatic(t, one))
 	if !slices.Equal(built, read(t, buildStatic(t, other))) {
-		t.Error("they differ")
+		t.Error("the two programs differ")
 	}
 	if strings.Contains(string(built), one) {
-		t.Errorf("it tells that it was built in %s", one)
+		t.Errorf("the program contains the path %s", one)
 	}
 }
 
-// stamps are what a program tells of the commit that it was built of.
+// stamps returns the VCS settings recorded in a program, except the time.
 func stamps(t *testing.T, path string) []string {
 	t.Helper()
 	info, err := buildinfo.ReadFile(path)
@@ -163,9 +163,9 @@ func stamps(t *testing.T, path string) []string {
 	return found
 }
 
-func TestAStaticProgramTellsOfWhichCommitItIs(t *testing.T) {
+func TestBuildStatic_RecordsCommit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skipf("git is not on the PATH, and the test makes a repository: install it (%v)", err)
+		t.Skipf("the test needs git on the PATH; install it (%v)", err)
 	}
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
 	git := func(args ...string) string {
@@ -185,18 +185,18 @@ func TestAStaticProgramTellsOfWhichCommitItIs(t *testing.T) {
 		t.Errorf("%q instead of %q", got, want)
 	}
 
-	// If it is not to be known, there is a program nevertheless.
+	// Without a readable commit, the build succeeds without a stamp.
 	refusing := t.TempDir()
 	if err := os.WriteFile(filepath.Join(refusing, "git"), []byte("#!/bin/sh\nexit 128\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", refusing+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	if got := stamps(t, buildStatic(t, dir)); len(got) > 0 {
-		t.Errorf("it tells %q", got)
+		t.Errorf("the stamps are %q", got)
 	}
 }
 
-func TestLongBuildsTellHowFarTheyAre(t *testing.T) {
+func TestBuildStatic_ReportsCompiledPackages(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", ""), "b/b.go": handlers("b", "nonsense")})
 	b := newBuilder(t)
 	for pattern, want := range map[string]string{"./a": "", "./b": "b/b.go:6:2: undefined: nonsense"} {
@@ -204,15 +204,15 @@ func TestLongBuildsTellHowFarTheyAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := 0
-		err = b.BuildStatic(t.Context(), p, filepath.Join(t.TempDir(), "operator"), func(packages int) { told = packages })
-		if told == 0 || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: %d packages, %v", pattern, told, err)
+		reported := 0
+		err = b.BuildStatic(t.Context(), p, filepath.Join(t.TempDir(), "operator"), func(packages int) { reported = packages })
+		if reported == 0 || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %d packages, %v", pattern, reported, err)
 		}
 	}
 }
 
-func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
+func TestBuildStatic_ReplacesFileOnlyAfterSuccess(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
 	b := newBuilder(t)
 	output := filepath.Join(t.TempDir(), "operator")
@@ -231,12 +231,12 @@ func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said, err := exec.Command(output).CombinedOutput(); err == nil || !strings.Contains(string(said), "this is a") {
-		t.Errorf("it says %q, %v", said, err)
+		t.Errorf("the program printed %q, %v", said, err)
 	}
 
 	write(t, dir, "a/a.go", "package a\n\nfunc broken( {\n")
 	if _, ok := errors.AsType[*BuildFailure](static()); !ok {
-		t.Error("a syntax error has been built")
+		t.Error("the build of a syntax error succeeded")
 	}
 	after, err := os.ReadFile(output)
 	if err != nil || !slices.Equal(before, after) {

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// quiet is how long the files must have been left alone before they are built:
-	// editors write in several steps, and tools write many files.
-	quiet = 50 * time.Millisecond
+	// quietPeriod is how long no file must have changed before a rebuild is triggered:
+	// editors save in several steps, and tools write many files.
+	quietPeriod = 50 * time.Millisecond
 
-	// patience is how long a change waits for quiet at most.
-	patience = 500 * time.Millisecond
+	// maxBurst is the maximal delay of a rebuild while files keep changing.
+	maxBurst = 500 * time.Millisecond
 )
 
-// burst collects changes until they pause.
+// burst collects changes of files until they pause.
 type burst struct {
 	paths map[string]bool
 	first time.Time
 	timer *time.Timer
-	over  bool
+	ended bool
 }
 
 func newBurst() *burst {
@@ -34,8 +34,8 @@ func (b *burst) add(path string) {
 		b.first = time.Now()
 	}
 	b.paths[path] = true
-	b.over = false
-	b.timer.Reset(max(0, min(quiet, patience-time.Since(b.first))))
+	b.ended = false
+	b.timer.Reset(max(0, min(quietPeriod, maxBurst-time.Since(b.first))))
 }
 
 func (b *burst) files() []string {
@@ -45,7 +45,7 @@ func (b *burst) files() []string {
 
 func (b *burst) reset() {
 	clear(b.paths)
-	b.over = false
+	b.ended = false
 }
 
 func (b *burst) stop() { b.timer.Stop() }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheCompilersListIsTakenApart(t *testing.T) {
+func TestBuildFailure_ListsCompilerErrorsWithPositions(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":         handlers("a", "undefinedOne()\n\tvar n int = \"text\""),
 		"syntax/s.go":    handlers("syntax", "if {"),
@@ -40,15 +40,15 @@ func TestTheCompilersListIsTakenApart(t *testing.T) {
 				}
 			}
 			for _, line := range lines {
-				if strings.HasPrefix(line, "#") || strings.Contains(line, mainFolder) {
-					t.Errorf("%q says nothing to the user", line)
+				if strings.HasPrefix(line, "#") || strings.Contains(line, mainDir) {
+					t.Errorf("%q is not for the user", line)
 				}
 			}
 		})
 	}
 }
 
-func TestModulesThatGoSumLacksAreOneErrorWithItsRemedy(t *testing.T) {
+func TestBuildFailure_MissingGoSumEntriesBecomeOneError(t *testing.T) {
 	text := `# example.com/op/a
 a/a.go:6:2: undefined: create
 /sdk/x.go:8:2: missing go.sum entry for module providing package k8s.io/client-go/rest (imported by github.com/kopf-dev/kopf/sdk/kopf); to add:
@@ -56,13 +56,13 @@ a/a.go:6:2: undefined: create
 /sdk/y.go:4:2: missing go.sum entry for module providing package sigs.k8s.io/json (imported by github.com/kopf-dev/kopf/sdk/kopf); to add:
 	go get github.com/kopf-dev/kopf/sdk/kopf@v0.1.0`
 	failure := &BuildFailure{Errors: shortenMissingSums(parseBuildErrors(text))}
-	want := "a/a.go:6:2: undefined: create\ngo.sum lacks modules that the packages need; add them with: go mod tidy"
+	want := "a/a.go:6:2: undefined: create\ngo.sum lacks entries for modules that the packages need; add them with: go mod tidy"
 	if got := failure.Error(); got != want {
 		t.Errorf("got %s", got)
 	}
 }
 
-func TestABrokenGoModIsReportedWithItsLine(t *testing.T) {
+func TestLoad_BrokenGoModReportsLine(t *testing.T) {
 	dir := tree(t, map[string]string{"go.mod": "module example.com/op\n\nnonsense here\n", "a/a.go": handlers("a", "")})
 	_, err := Load(t.Context(), dir, []string{"./a"})
 	failure, ok := errors.AsType[*BuildFailure](err)
@@ -71,7 +71,7 @@ func TestABrokenGoModIsReportedWithItsLine(t *testing.T) {
 	}
 }
 
-func TestErrorsShowTheLinesAroundThem(t *testing.T) {
+func TestAddSource_AddsSurroundingLines(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": "1\n2\n3\n4\n5\n6"})
 	list := []BuildError{{File: "a/a.go", Line: 1}, {File: "a/a.go", Line: 4}, {File: "a/a.go", Line: 6}, {File: "a/a.go", Line: 99}, {Message: "without"}}
 	addSource(list, dir)
@@ -84,11 +84,11 @@ func TestErrorsShowTheLinesAroundThem(t *testing.T) {
 		t.Error(diff)
 	}
 	if list[0].SourceAt != 1 || list[1].SourceAt != 2 {
-		t.Errorf("they begin at %d and %d", list[0].SourceAt, list[1].SourceAt)
+		t.Errorf("the sources begin at %d and %d", list[0].SourceAt, list[1].SourceAt)
 	}
 }
 
-func TestErrorsAreWrittenWithAsMuchOfTheirPlaceAsIsKnown(t *testing.T) {
+func TestBuildError_StringHasKnownPartOfPosition(t *testing.T) {
 	for want, e := range map[string]BuildError{
 		"m":            {Message: "m"},
 		"go.mod: m":    {File: "go.mod", Message: "m"},
@@ -101,7 +101,7 @@ func TestErrorsAreWrittenWithAsMuchOfTheirPlaceAsIsKnown(t *testing.T) {
 	}
 }
 
-func TestASyntaxErrorAheadOfRegisterIsTheCompilersToReport(t *testing.T) {
+func TestBuildFailure_ReportsSyntaxErrorBeforeRegister(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go": "package a\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\nvar broken = \"\n\nfunc Register(r *kopf.Registry) {}\n",
 	})

@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// maxTail is how many of the last lines on standard error are kept, to find the
-	// panic in them: the trace of one goroutine, of which there are seldom 100 lines.
+	// maxTail is the number of last lines on standard error that are kept to find a panic
+	// in them. The trace of one goroutine rarely has 100 lines.
 	maxTail = 400
 
 	firstBackoff = time.Second
 	maxBackoff   = 30 * time.Second
 
-	// steady is how long an operator must have run for its crash to be a first one.
-	steady = time.Minute
+	// stableAfter is how long an operator must have run for its crash to reset the backoff.
+	stableAfter = time.Minute
 )
 
-// backoff is the time to wait before the restart after so many crashes in a row.
+// backoff returns the delay of the restart after a number of crashes in a row.
 func backoff(crashes int) time.Duration {
 	return min(firstBackoff<<min(crashes-1, 10), maxBackoff)
 }
 
-// crashed plans the restart of an operator that has ended without being asked to.
-func (l *loop) crashed(op *operator, exit string, tail []string) {
-	if time.Since(op.started) > steady {
+// scheduleRestart publishes a crash and restarts the operator after a backoff.
+func (l *loop) scheduleRestart(op *operator, exit string, tail []string) {
+	if time.Since(op.started) > stableAfter {
 		l.crashes = 0
 	}
 	l.crashes++
@@ -38,7 +38,7 @@ func (l *loop) crashed(op *operator, exit string, tail []string) {
 	}
 	process := Process{
 		Phase: ProcessCrashed, Started: op.started, Restarts: l.crashes, Exit: exit,
-		Panic: findPanic(tail, dir), RestartAt: l.notBefore, Error: lastWords(tail),
+		Panic: findPanic(tail, dir), RestartAt: l.notBefore, Error: lastOutput(tail),
 	}
 	l.store.update(func(s *State) { s.Live, s.Process = false, process })
 	if l.opts.Once {
@@ -46,8 +46,8 @@ func (l *loop) crashed(op *operator, exit string, tail []string) {
 	}
 }
 
-// lastWords are the last lines on standard error: of a panic, that is its message.
-func lastWords(tail []string) string {
+// lastOutput returns the message of a panic, or else the last lines on standard error.
+func lastOutput(tail []string) string {
 	if p := findPanic(tail, ""); p != nil {
 		return "panic: " + p.Message
 	}
@@ -55,7 +55,7 @@ func lastWords(tail []string) string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// CrashError tells that the operator has ended by itself.
+// CrashError reports that the operator exited without being asked to.
 type CrashError struct{ Process Process }
 
 func (e *CrashError) Error() string {
@@ -64,7 +64,7 @@ func (e *CrashError) Error() string {
 		return fmt.Sprintf("the operator crashed at %s:%d: %s", p.Panic.File, p.Panic.Line, p.Panic.Message)
 	}
 	if p.Error == "" {
-		return "the operator ended by itself: " + p.Exit
+		return "the operator exited unexpectedly: " + p.Exit
 	}
-	return fmt.Sprintf("the operator ended by itself: %s\n%s", p.Exit, p.Error)
+	return fmt.Sprintf("the operator exited unexpectedly: %s\n%s", p.Exit, p.Error)
 }

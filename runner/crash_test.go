@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestTheWaitAfterCrashesGrowsUpToALimit(t *testing.T) {
+func TestBackoff_GrowsUpToLimit(t *testing.T) {
 	var got []time.Duration
 	for n := 1; n <= 7; n++ {
 		got = append(got, backoff(n))
@@ -15,6 +15,6 @@ func TestTheWaitAfterCrashesGrowsUpToALimit(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if backoff(1000) != maxBackoff {
-		t.Error("it overflows")
+		t.Error("the backoff overflows")
 	}
 }

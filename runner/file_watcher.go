@@ -9,42 +9,42 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// change is a burst of changes, such as a save.
+// change is a burst of changes of files, such as a save.
 type change struct {
-	at    time.Time // of the first
+	at    time.Time // of the first change
 	files []string  // their paths, sorted
 }
 
-// watcher tells of changes in the files of a program.
+// watcher reports changes in the source files of a program.
 type watcher struct {
 	notify  *fsnotify.Watcher
-	sets    chan setRequest
+	sets    chan watchRequest
 	changed chan change
-	failed  chan error // folders that cannot be watched; not fatal
+	failed  chan error // errors about folders that cannot be watched
 }
 
 func newWatcher() (*watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, fmt.Errorf("watching files: %w", err)
+		return nil, fmt.Errorf("watch the source files: %w", err)
 	}
 	return &watcher{
 		notify:  notify,
-		sets:    make(chan setRequest),
+		sets:    make(chan watchRequest),
 		changed: make(chan change),
 		failed:  make(chan error, 1),
 	}, nil
 }
 
-// setRequest asks for a set to be watched.
-type setRequest struct {
+// watchRequest asks the watcher to watch a set.
+type watchRequest struct {
 	watchSet
-	watched chan struct{} // closed when it is
+	watched chan struct{} // closed when the set is watched
 }
 
-// set replaces what is watched. When it returns, changes are noticed.
+// set replaces the watched set. When it returns, changes in the new set are reported.
 func (w *watcher) set(ctx context.Context, s watchSet) {
-	r := setRequest{watchSet: s, watched: make(chan struct{})}
+	r := watchRequest{watchSet: s, watched: make(chan struct{})}
 	select {
 	case w.sets <- r:
 		<-r.watched
@@ -52,10 +52,10 @@ func (w *watcher) set(ctx context.Context, s watchSet) {
 	}
 }
 
-// run watches until the context ends.
+// run watches until the context is cancelled.
 func (w *watcher) run(ctx context.Context) {
 	defer func() {
-		// Nothing is written through it; there is nothing to lose.
+		// Nothing is written through it.
 		_ = w.notify.Close()
 	}()
 	burst := newBurst()
@@ -64,9 +64,9 @@ func (w *watcher) run(ctx context.Context) {
 	extra := make(map[string]bool)
 	for {
 		var out chan change
-		var news change
-		if burst.over {
-			out, news = w.changed, change{at: burst.first, files: burst.files()}
+		var latest change
+		if burst.ended {
+			out, latest = w.changed, change{at: burst.first, files: burst.files()}
 		}
 		select {
 		case <-ctx.Done():
@@ -82,7 +82,7 @@ func (w *watcher) run(ctx context.Context) {
 			close(s.watched)
 		case event := <-w.notify.Events:
 			if event.Has(fsnotify.Create) && mayHavePackages(event.Name) && isDir(event.Name) {
-				// A package that is being made; whether it matters is seen at the next build.
+				// It may become a package of the program; the next build finds out.
 				if err := w.notify.Add(event.Name); err == nil {
 					watched[event.Name] = true
 				}
@@ -93,19 +93,19 @@ func (w *watcher) run(ctx context.Context) {
 				burst.add(event.Name)
 			}
 		case err := <-w.notify.Errors:
-			// Events were lost: build rather once too often.
+			// Events may have been lost: rebuild to be safe.
 			w.fail(err)
 			burst.add("")
 		case <-burst.timer.C:
-			burst.over = true
-		case out <- news:
+			burst.ended = true
+		case out <- latest:
 			burst.reset()
 		}
 	}
 }
 
-// watch makes the watched folders those of the set, and returns the files that changed
-// while they were not watched.
+// watch replaces the watched folders by those of the set, and returns the files that
+// changed since the set's build but before their folder was watched.
 func (w *watcher) watch(watched map[string]bool, s watchSet) []string {
 	wanted := make(map[string]bool)
 	for _, folder := range s.folders {
@@ -116,7 +116,7 @@ func (w *watcher) watch(watched map[string]bool, s watchSet) []string {
 	}
 	for folder := range watched {
 		if !wanted[folder] {
-			// It fails if the folder is gone, and then it is not watched any more either.
+			// An error means that the folder is deleted, which ends its watch.
 			_ = w.notify.Remove(folder)
 			delete(watched, folder)
 		}
@@ -136,7 +136,7 @@ func (w *watcher) watch(watched map[string]bool, s watchSet) []string {
 	return missed
 }
 
-// fail tells of an error unless one is waiting to be heard already.
+// fail reports an error unless an earlier one is still unread.
 func (w *watcher) fail(err error) {
 	select {
 	case w.failed <- err:

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// watching runs a watcher of the folder for the time of the test.
+// watching runs a watcher of the set until the end of the test.
 func watching(t *testing.T, set watchSet) *watcher {
 	t.Helper()
 	w, err := newWatcher()
@@ -29,7 +29,7 @@ func watching(t *testing.T, set watchSet) *watcher {
 	return w
 }
 
-func TestSavesAreNoticedInWhateverWayTheEditorWrites(t *testing.T) {
+func TestWatcher_ReportsSavesOfAllKindsOfEditors(t *testing.T) {
 	for name, save := range map[string]func(t *testing.T, dir string){
 		"in place": func(t *testing.T, dir string) { write(t, dir, "a.go", "package b\n") },
 		"by an atomic rename": func(t *testing.T, dir string) {
@@ -49,7 +49,7 @@ func TestSavesAreNoticedInWhateverWayTheEditorWrites(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "a.go", "package a\n")
 			w := watching(t, watchSet{folders: []string{dir}})
-			write(t, dir, "notes.txt", "does not count")
+			write(t, dir, "notes.txt", "not a source file")
 			save(t, dir)
 			if diff := cmp.Diff([]string{filepath.Join(dir, "a.go")}, (<-w.changed).files); diff != "" {
 				t.Error(diff)
@@ -58,7 +58,7 @@ func TestSavesAreNoticedInWhateverWayTheEditorWrites(t *testing.T) {
 	}
 }
 
-func TestEmbeddedFilesCountByTheirNames(t *testing.T) {
+func TestWatcher_ReportsEmbeddedFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "data/page.html", "old")
 	w := watching(t, watchSet{extra: []string{filepath.Join(dir, "data", "page.html")}})
@@ -69,7 +69,7 @@ func TestEmbeddedFilesCountByTheirNames(t *testing.T) {
 	}
 }
 
-func TestFilesSavedBeforeTheirFolderIsWatchedAreNotMissed(t *testing.T) {
+func TestWatcher_ReportsFilesSavedBeforeWatching(t *testing.T) {
 	dir := t.TempDir()
 	before := time.Now().Add(-time.Hour)
 	write(t, dir, "a.go", "package a\n")

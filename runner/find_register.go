@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// entry is how a package's handlers can be reached.
-type entry struct {
-	register bool // it has a proper Register
-	main     bool // it has a func main()
-	found    []string
+// entryPoint is what a package declares to start with: a Register, a main, or neither.
+type entryPoint struct {
+	register   bool     // it has a func Register(*kopf.Registry)
+	main       bool     // it has a func main()
+	nearMisses []string // functions that look like an attempt at Register
 }
 
-// findEntry looks into the files of a package. What it cannot decide without types (an
-// alias of the registry's type, for example) it leaves to the compiler.
-func findEntry(p *listed, display func(path string) string) (entry, error) {
-	var e entry
+// findEntryPoint parses the files of a package. What needs type information, such as an
+// alias of the registry's type, is accepted here and left to the compiler.
+func findEntryPoint(p *goPackage, display func(path string) string) (entryPoint, error) {
+	var e entryPoint
 	files := token.NewFileSet()
 	for _, name := range append(p.GoFiles[:len(p.GoFiles):len(p.GoFiles)], p.CgoFiles...) {
 		file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 		if file == nil {
-			return entry{}, &PackageError{Pattern: p.ImportPath, Reason: err.Error()}
+			return entryPoint{}, &PackageError{Pattern: p.ImportPath, Reason: err.Error()}
 		}
-		// A syntax error may hide what comes after it: that is the compiler's to report.
+		// A syntax error may hide a Register after it; the compiler reports the error.
 		e.register = e.register || err != nil
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
@@ -42,20 +42,20 @@ func findEntry(p *listed, display func(path string) string) (entry, error) {
 				e.main = true
 			case fn.Recv == nil && fn.Name.Name == "Register":
 				if !mayRegister(file, fn) {
-					return entry{}, &SignatureError{File: display(at.Filename), Line: at.Line, Column: at.Column, Got: signature(fn)}
+					return entryPoint{}, &SignatureError{File: display(at.Filename), Line: at.Line, Column: at.Column, Got: signature(fn)}
 				}
 				e.register = true
 			case fn.Name.Name == "Register":
-				e.found = append(e.found, fmt.Sprintf("a method Register at %s", where))
+				e.nearMisses = append(e.nearMisses, fmt.Sprintf("a method Register at %s", where))
 			case strings.EqualFold(fn.Name.Name, "Register"), takesRegistry(file, fn):
-				e.found = append(e.found, fmt.Sprintf("func %s at %s", fn.Name.Name, where))
+				e.nearMisses = append(e.nearMisses, fmt.Sprintf("func %s at %s", fn.Name.Name, where))
 			}
 		}
 	}
 	return e, nil
 }
 
-// mayRegister tells that a function is, as far as syntax tells, a func(*kopf.Registry).
+// mayRegister reports whether a function is, judged by its syntax, a func(*kopf.Registry).
 func mayRegister(file *ast.File, fn *ast.FuncDecl) bool {
 	t := fn.Type
 	if t.TypeParams != nil || t.Results.NumFields() != 0 || t.Params.NumFields() != 1 {
@@ -72,7 +72,7 @@ func mayRegister(file *ast.File, fn *ast.FuncDecl) bool {
 	return selector.Sel.Name == "Registry" && imports(file, selector.X) == sdkPackage
 }
 
-// takesRegistry tells that the only parameter of a function is a *kopf.Registry.
+// takesRegistry reports whether the only parameter of a function is a *kopf.Registry.
 func takesRegistry(file *ast.File, fn *ast.FuncDecl) bool {
 	if fn.Recv != nil || fn.Type.Params.NumFields() != 1 {
 		return false
@@ -85,7 +85,7 @@ func takesRegistry(file *ast.File, fn *ast.FuncDecl) bool {
 	return ok && selector.Sel.Name == "Registry" && imports(file, selector.X) == sdkPackage
 }
 
-// imports returns the path of the package that the expression names in the file.
+// imports returns the import path of the package that x names in the file, or "".
 func imports(file *ast.File, x ast.Expr) string {
 	name, ok := x.(*ast.Ident)
 	if !ok {
@@ -94,7 +94,7 @@ func imports(file *ast.File, x ast.Expr) string {
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // the parser has complained already
+			continue // the parser has reported it
 		}
 		local := path[strings.LastIndexByte(path, '/')+1:]
 		if spec.Name != nil {
@@ -107,7 +107,7 @@ func imports(file *ast.File, x ast.Expr) string {
 	return ""
 }
 
-// signature writes the type of a function without its name.
+// signature returns the type of a function as source text, without its name.
 func signature(fn *ast.FuncDecl) string {
 	if fn.Type.TypeParams != nil {
 		return "generic " + types.ExprString(fn.Type)

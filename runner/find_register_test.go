@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestARegisterWithAnotherSignatureIsToldTheWantedOne(t *testing.T) {
+func TestFindEntryPoint_WrongSignatureReportsExpectedOne(t *testing.T) {
 	for signature, got := range map[string]string{
 		"()":                                  "func()",
 		"(r kopf.Registry)":                   "func(r kopf.Registry)",

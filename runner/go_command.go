@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// goTool runs the go command.
-type goTool struct {
+// goCommand runs the go command.
+type goCommand struct {
 	path string
-	env  []string // beside that of this process
+	env  []string // in addition to the environment of this process
 
-	// seen is offered each line of standard error; those that it does not want are returned
-	// with the others. Nil wants none.
-	seen func(line string) bool
+	// consume is called with each line of standard error. Lines for which it returns true
+	// are left out of the returned output. May be nil.
+	consume func(line string) bool
 }
 
-func findGo() (goTool, error) {
+func findGoCommand() (goCommand, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
-		return goTool{}, &ToolchainError{Err: err}
+		return goCommand{}, &ToolchainError{Err: err}
 	}
-	return goTool{path: path}, nil
+	return goCommand{path: path}, nil
 }
 
-// interruptGrace is how long the go command may clean up after an interrupt.
+// interruptGrace is how long the go command may take to clean up after an interrupt.
 const interruptGrace = 3 * time.Second
 
-// run runs the go command in a process group of its own, all of which ends with the
-// context: the go command starts compilers, and those would go on by themselves.
-func (g goTool) run(ctx context.Context, dir string, args ...string) (stdout, stderr []byte, err error) {
+// run runs the go command in its own process group. Cancelling the context ends the whole
+// group: the compilers that the go command starts would otherwise continue.
+func (g goCommand) run(ctx context.Context, dir string, args ...string) (stdout, stderr []byte, err error) {
 	cmd := exec.CommandContext(ctx, g.path, args...)
 	cmd.Dir = dir
 	if len(g.env) > 0 {
@@ -46,11 +46,11 @@ func (g goTool) run(ctx context.Context, dir string, args ...string) (stdout, st
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	rest := &lineWriter{line: func(line string) {
-		if !g.seen(line) {
+		if !g.consume(line) {
 			errs.WriteString(line + "\n")
 		}
 	}}
-	if g.seen != nil {
+	if g.consume != nil {
 		cmd.Stderr = rest
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -60,7 +60,7 @@ func (g goTool) run(ctx context.Context, dir string, args ...string) (stdout, st
 	rest.flush()
 	if ctx.Err() != nil {
 		if cmd.Process != nil {
-			// What did not heed the interrupt. There is mostly nothing left: no such process.
+			// Kill what ignored the interrupt. Usually no process is left.
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		return nil, nil, context.Cause(ctx)
@@ -73,42 +73,41 @@ func (g goTool) run(ctx context.Context, dir string, args ...string) (stdout, st
 	return out.Bytes(), errs.Bytes(), err
 }
 
-// listed is a package as "go list" tells of it.
-type listed struct {
+// goPackage is a package as "go list" reports it.
+type goPackage struct {
 	ImportPath string
 	Name       string
 	Dir        string
 	Standard   bool
 	Match      []string
 
-	GoFiles, CgoFiles, CFiles, HFiles, SFiles, EmbedFiles []string
+	GoFiles, CgoFiles, EmbedFiles []string
 
-	Module *listedModule
+	Module *goModule
 	Error  *struct {
-		Pos string
 		Err string
 	}
 }
 
-type listedModule struct {
+type goModule struct {
 	Path    string
 	Version string
 	Dir     string
-	GoMod   string
 	Main    bool
-	Replace *listedModule
+	Replace *goModule
 }
 
-// local tells that the module's files are the user's own, to be edited.
-func (m *listedModule) local() bool {
+// local reports whether the user edits the module's files: it is the main module, a module
+// of the workspace, or replaced by a folder.
+func (m *goModule) local() bool {
 	return m != nil && (m.Main || m.Replace != nil && m.Replace.Version == "")
 }
 
-const listFields = "ImportPath,Name,Dir,Standard,Match,GoFiles,CgoFiles,CFiles,HFiles,SFiles,EmbedFiles,Module,Error"
+const listFields = "ImportPath,Name,Dir,Standard,Match,GoFiles,CgoFiles,EmbedFiles,Module,Error"
 
-// list runs "go list". Packages with errors are listed with them; an error is that of
-// the go command as a whole, in its own words.
-func (g goTool) list(ctx context.Context, dir string, args ...string) ([]listed, error) {
+// list runs "go list". Packages with errors are returned with them; the returned error is
+// one of the go command as a whole.
+func (g goCommand) list(ctx context.Context, dir string, args ...string) ([]goPackage, error) {
 	stdout, stderr, err := g.run(ctx, dir, append([]string{"list", "-e", "-json=" + listFields}, args...)...)
 	if err != nil {
 		if text := strings.TrimSpace(string(stderr)); text != "" {
@@ -116,13 +115,13 @@ func (g goTool) list(ctx context.Context, dir string, args ...string) ([]listed,
 		}
 		return nil, err
 	}
-	var packages []listed
+	var packages []goPackage
 	for decoder := json.NewDecoder(bytes.NewReader(stdout)); ; {
-		var p listed
+		var p goPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			return packages, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("reading the output of go list: %w", err)
+			return nil, fmt.Errorf("parse the output of go list: %w", err)
 		}
 		packages = append(packages, p)
 	}

@@ -10,14 +10,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// connectEvery is how often a new operator's inspector is tried. It is there some ten
-// milliseconds after the start of the process.
+// connectEvery is the interval between attempts to connect to a new operator's inspector.
+// The inspector usually listens some ten milliseconds after the start of the process.
 const connectEvery = 10 * time.Millisecond
 
-// follow reads the stream of an operator that has just been started, as soon as there
-// is one. It returns nil at the operator's good bye, or the error of message. Until there
-// is a stream, silent is told why not, with each attempt.
-func follow(ctx context.Context, client *inspect.Client, message func(inspect.Message) error, silent func(error)) error {
+// follow connects to the inspector of an operator that has just been started, and calls
+// message for each message. Until it is connected, it retries and calls onRetry with the
+// error of each attempt. It returns nil when the operator ends the stream, or the error of
+// message.
+func follow(ctx context.Context, client *inspect.Client, message func(inspect.Message) error, onRetry func(error)) error {
 	ticker := time.NewTicker(connectEvery)
 	defer ticker.Stop()
 	for connected := false; ; {
@@ -37,7 +38,7 @@ func follow(ctx context.Context, client *inspect.Client, message func(inspect.Me
 		if _, ok := errors.AsType[*inspect.VersionError](failed); ok {
 			return failed
 		}
-		silent(failed)
+		onRetry(failed)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -46,9 +47,9 @@ func follow(ctx context.Context, client *inspect.Client, message func(inspect.Me
 	}
 }
 
-// accompany follows the operator to its end, and reports that.
-func (l *loop) accompany(op *operator, client *inspect.Client) {
-	// It does not end with the session: the operator's last words belong to it.
+// followOperator reads the inspector until the operator exits, then reports the exit.
+func (l *loop) followOperator(op *operator, client *inspect.Client) {
+	// The context outlives the session's, so that the operator's last messages are read.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
 	followed := make(chan error, 1)
 	go func() {
@@ -56,14 +57,14 @@ func (l *loop) accompany(op *operator, client *inspect.Client) {
 			if m.Snapshot != nil {
 				l.setLogLevel(ctx, client)
 			}
-			l.hear(op, client, m)
+			l.handleMessage(op, client, m)
 			return nil
-		}, func(error) {}) // the socket is the session's own: it is a matter of time
+		}, func(error) {}) // the operator will create the session's socket soon
 	}()
 	<-op.child.done
-	// What the operator sent before it ended is read; then the stream has ended, too.
-	timer := time.AfterFunc(drain, cancel)
-	if !op.connected() {
+	// Read what the operator sent before its exit; then the stream ends by itself.
+	timer := time.AfterFunc(outputDrain, cancel)
+	if !op.wasInspected() {
 		cancel()
 	}
 	err := <-followed
@@ -72,10 +73,10 @@ func (l *loop) accompany(op *operator, client *inspect.Client) {
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	l.events <- operatorEvent{op, err}
+	l.events <- operatorExit{op, err}
 }
 
-// setLogLevel makes a new operator publish what the former one did.
+// setLogLevel gives a new process the log level of the previous one.
 func (l *loop) setLogLevel(ctx context.Context, client *inspect.Client) {
 	l.mu.Lock()
 	level := l.logLevel
@@ -84,27 +85,27 @@ func (l *loop) setLogLevel(ctx context.Context, client *inspect.Client) {
 		return
 	}
 	if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentLogLevel, Value: level}); err != nil {
-		l.store.say("warn", fmt.Sprintf("the log level stays as it is: %v", err))
+		l.store.say("warn", fmt.Sprintf("cannot set the operator's log level to %s: %v", level, err))
 	}
 }
 
-// connected tells that the operator's inspector was heard.
-func (o *operator) connected() bool {
+// wasInspected reports whether that the operator's inspector was inspected.
+func (o *operator) wasInspected() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.heard
+	return o.inspected
 }
 
-// hear takes a message of the operator's inspector.
-func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
+// handleMessage publishes a message of the operator's inspector.
+func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Message) {
 	op.mu.Lock()
-	op.heard = true
+	op.inspected = true
 	op.mu.Unlock()
-	l.failures.amend(&m)
+	l.pastFailures.restoreInto(&m)
 	op.replica.Apply(m)
 	lines := m.Log
 	if m.Snapshot != nil {
-		// It repeats lines if the stream has started anew, because this reader was slow.
+		// A stream that restarts because this reader was slow repeats lines.
 		lines = slices.DeleteFunc(slices.Clone(m.Snapshot.Log), func(line inspect.LogLine) bool { return !line.At.After(op.lastLog) })
 	}
 	if len(lines) > 0 || m.Dropped > 0 {
@@ -117,7 +118,7 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 		return
 	}
 	snapshot := op.replica.Snapshot()
-	l.failures.saw(snapshot)
+	l.pastFailures.observe(snapshot)
 	l.mu.Lock()
 	l.client = client
 	settling := l.settling
@@ -133,7 +134,7 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 		}
 		switch phase := s.Cluster.Phase; {
 		case phase != ClusterReady && phase != ClusterGone:
-			// That it has ended is known better here.
+			// The session itself knows that the cluster has ended.
 		case snapshot.Operator.Lost != "":
 			s.Cluster.Phase, s.Cluster.Error = ClusterGone, snapshot.Operator.Lost
 		case snapshot.Operator.State != inspect.OperatorStarting:
@@ -145,12 +146,12 @@ func (l *loop) hear(op *operator, client *inspect.Client, m inspect.Message) {
 	})
 	op.ready = op.ready || handling
 	if settling != nil {
-		// After the state: who waits for this looks at the state next.
-		l.tellSettlement(settling.check(snapshot, time.Now()))
+		// Only after the state is published: waiters look at the state next.
+		l.publishSettlement(settling.check(snapshot, time.Now()))
 	}
 }
 
-// markReady notes when the code of a reload began to handle objects.
+// markReady records when the code of a reload began to handle objects.
 func markReady(history []Reload, at, now time.Time) []Reload {
 	for i := range history {
 		if !at.IsZero() && history[i].At.Equal(at) {
@@ -162,11 +163,11 @@ func markReady(history []Reload, at, now time.Time) []Reload {
 	return history
 }
 
-// tellSettlement replaces the news about what has settled.
-func (s *Session) tellSettlement(news settlement) {
+// publishSettlement replaces the settlement that [Session.Settled] reads.
+func (s *Session) publishSettlement(latest settlement) {
 	select {
 	case <-s.settled:
 	default:
 	}
-	s.settled <- news
+	s.settled <- latest
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Intent is something that the user of a [Session] wishes to happen.
+// Intent is a request of the user to a [Session].
 type Intent struct {
 	Kind   IntentKind
 	Object *inspect.Ref // for [IntentRetry]
-	Value  string       // the level of [IntentLogLevel]; a path for [IntentApply], which may be empty
+	Value  string       // the level for [IntentLogLevel]; an optional path for [IntentApply]
 }
 
-// IntentKind tells intents apart.
+// IntentKind is the kind of an [Intent].
 type IntentKind string
 
-// The intents.
+// The kinds of intents. The operator handles the last four, the session the others.
 const (
-	IntentRebuild IntentKind = "rebuild" // build and, if it succeeds, restart
-	IntentRestart IntentKind = "restart" // the operator, without a build; now, if it has crashed; or the cluster, if it failed
-	IntentApply   IntentKind = "apply"   // the manifests
+	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
+	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
+	IntentApply   IntentKind = "apply"   // apply the manifests
 
 	IntentRetry    IntentKind = "retry"
 	IntentPause    IntentKind = "pause"
@@ -31,32 +31,32 @@ const (
 	IntentLogLevel IntentKind = "loglevel"
 )
 
-// request is an intent that the loop fulfils.
+// request is an intent that the loop handles.
 type request struct {
 	intent Intent
 	reply  chan error
 }
 
-// Do fulfils a wish. The error is for a person to read.
+// Do carries out an intent. The error says why it was rejected, in words for a person.
 func (s *Session) Do(ctx context.Context, intent Intent) error {
 	switch intent.Kind {
 	case IntentRebuild, IntentRestart, IntentApply:
 		return s.request(ctx, intent)
 	case IntentLogLevel:
 		s.mu.Lock()
-		s.logLevel = intent.Value // for the operators to come, too
+		s.logLevel = intent.Value // applies to later processes, too
 		s.mu.Unlock()
-		return s.ask(ctx, intent)
+		return s.sendToOperator(ctx, intent)
 	case IntentRetry, IntentPause, IntentResume:
-		return s.ask(ctx, intent)
+		return s.sendToOperator(ctx, intent)
 	}
-	return fmt.Errorf("no such intent: %q", intent.Kind)
+	return fmt.Errorf("unknown intent %q", intent.Kind)
 }
 
-// errEnded is the answer to wishes that come too late.
+// errEnded is the answer to intents after the end of the session.
 var errEnded = errors.New("the session has ended")
 
-// request has an intent fulfilled by the loop.
+// request hands an intent to the loop and waits for its answer.
 func (s *Session) request(ctx context.Context, intent Intent) error {
 	r := request{intent: intent, reply: make(chan error, 1)}
 	select {
@@ -76,8 +76,8 @@ func (s *Session) request(ctx context.Context, intent Intent) error {
 	}
 }
 
-// ask has an intent fulfilled by the operator.
-func (s *Session) ask(ctx context.Context, intent Intent) error {
+// sendToOperator sends an intent to the operator and waits for its answer.
+func (s *Session) sendToOperator(ctx context.Context, intent Intent) error {
 	s.mu.Lock()
 	client := s.client
 	s.mu.Unlock()
@@ -89,12 +89,12 @@ func (s *Session) ask(ctx context.Context, intent Intent) error {
 		return refused
 	}
 	if err != nil {
-		return fmt.Errorf("the operator does not answer: %w", err)
+		return fmt.Errorf("send %q to the operator: %w", intent.Kind, err)
 	}
 	return nil
 }
 
-// notRunning says why nothing can be asked of the operator.
+// notRunning explains why no operator can handle an intent.
 func (s *Session) notRunning() error {
 	switch state := s.State(); {
 	case state.Process.Phase == ProcessCrashed:
@@ -102,23 +102,23 @@ func (s *Session) notRunning() error {
 	case state.Process.Phase != ProcessNone:
 		return fmt.Errorf("the operator is %s", state.Process.Phase)
 	case state.Build.Phase == BuildFailed:
-		return errors.New("the operator does not run: its build failed")
+		return errors.New("the operator is not running: its build failed")
 	case state.Cluster.Phase != ClusterReady:
-		return errors.New("the operator does not run: the cluster is not ready")
+		return errors.New("the operator is not running: the cluster is not ready")
 	}
-	return errors.New("the operator does not run yet")
+	return errors.New("the operator is not running yet")
 }
 
-// fulfil does what a request asks for. Restarts and rebuilds are answered when they
-// begin: what comes of them is in the state.
-func (l *loop) fulfil(r request) {
+// handleIntent carries out a request. Restarts and rebuilds are answered when they begin;
+// their outcome is in the state.
+func (l *loop) handleIntent(r request) {
 	switch r.intent.Kind {
 	case IntentRebuild:
-		l.startBuild(cause{at: time.Now(), forced: true})
+		l.triggerBuild(trigger{at: time.Now(), forced: true})
 		r.reply <- nil
 	case IntentRestart:
 		if l.cluster == nil && !l.opening {
-			l.openCluster() // it has failed, and the cause may be mended by now
+			l.openCluster() // it has failed; the reason may be fixed by now
 			r.reply <- nil
 			return
 		}
@@ -126,8 +126,8 @@ func (l *loop) fulfil(r request) {
 			r.reply <- l.notRunning()
 			return
 		}
-		l.remember(Reload{At: time.Now(), Built: true})
-		l.wantOperator()
+		l.recordReload(Reload{At: time.Now(), Built: true})
+		l.requestNewProcess()
 		r.reply <- nil
 	case IntentApply:
 		paths := l.State().Manifests
@@ -136,9 +136,9 @@ func (l *loop) fulfil(r request) {
 		}
 		switch {
 		case len(paths) == 0:
-			r.reply <- errors.New("there are no manifests beside the code; give some with --apply")
+			r.reply <- errors.New("no manifests to apply: the folders of the packages have none; name some with --apply")
 		case l.cluster == nil:
-			r.reply <- errors.New("the cluster is not ready")
+			r.reply <- errors.New("cannot apply the manifests: the cluster is not ready")
 		default:
 			l.apply(paths, r.reply)
 		}

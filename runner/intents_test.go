@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-func TestWishesAreFulfilledOrDeniedInWords(t *testing.T) {
+func TestIntent_AcceptedOrRejectedWithReason(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	var got []string
 	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string) ([]Applied, error) {
@@ -27,10 +27,10 @@ func TestWishesAreFulfilledOrDeniedInWords(t *testing.T) {
 		{Intent{Kind: IntentPause}, "<nil>"},
 		{Intent{Kind: IntentRetry, Object: &inspect.Ref{Name: "one"}}, "nothing to retry"},
 		{Intent{Kind: IntentLogLevel, Value: "debug"}, "<nil>"},
-		{Intent{Kind: IntentApply}, "there are no manifests beside the code; give some with --apply"},
+		{Intent{Kind: IntentApply}, "no manifests to apply: the folders of the packages have none; name some with --apply"},
 		{Intent{Kind: IntentApply, Value: "good.yaml"}, "<nil>"},
 		{Intent{Kind: IntentApply, Value: "bad.yaml"}, "bad.yaml:3: not YAML"},
-		{Intent{Kind: "dance"}, `no such intent: "dance"`},
+		{Intent{Kind: "dance"}, `unknown intent "dance"`},
 		{Intent{Kind: IntentRestart}, "<nil>"},
 	} {
 		if got := fmt.Sprint(l.Do(t.Context(), test.intent)); got != test.want {
@@ -38,7 +38,7 @@ func TestWishesAreFulfilledOrDeniedInWords(t *testing.T) {
 		}
 	}
 	if fmt.Sprint(got) != "[good.yaml bad.yaml]" {
-		t.Errorf("applied were %v", got)
+		t.Errorf("the applied manifests are %v", got)
 	}
 	second := l.until("restarted", func(s *State) bool { return runs("one")(s) && s.Process.PID != first }).Process.PID
 	if err := l.Do(t.Context(), Intent{Kind: IntentRebuild}); err != nil {
@@ -52,6 +52,6 @@ func TestWishesAreFulfilledOrDeniedInWords(t *testing.T) {
 		return len(s.Build.History) == 3 && len(s.Build.History[0].Files) == 1 && s.Build.Phase == BuildBuilt
 	})
 	if now := l.State().Process; now.PID != same || now.Phase != ProcessRunning {
-		t.Errorf("what makes no difference has replaced the operator: %+v", now)
+		t.Errorf("a rebuild without a change of the binary restarted the operator: %+v", now)
 	}
 }

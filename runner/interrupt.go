@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// InterruptError tells that a signal has ended the work.
+// InterruptError reports that a signal ended the work.
 type InterruptError struct{ Signal os.Signal }
 
 func (e *InterruptError) Error() string {
@@ -13,18 +13,18 @@ func (e *InterruptError) Error() string {
 	case syscall.SIGTERM:
 		return "terminated"
 	case syscall.SIGHUP:
-		return "the terminal is gone"
+		return "the terminal was closed"
 	}
 	return "interrupted"
 }
 
-// signalled is what shells add to the number of the signal that a process has died of.
-const signalled = 128
+// signalExitBase is what shells add to the number of the signal that killed a process.
+const signalExitBase = 128
 
-// ExitCode is that of a process which ended because of the signal.
+// ExitCode returns the exit code of a process that the signal ended: 128 plus its number.
 func (e *InterruptError) ExitCode() int {
 	if s, ok := e.Signal.(syscall.Signal); ok {
-		return signalled + int(s)
+		return signalExitBase + int(s)
 	}
 	return 1
 }

@@ -2,7 +2,7 @@ package runner
 
 import "bufio"
 
-// maxLine is the length beyond which lines of output are broken.
+// maxLine is the length in bytes at which a line is split.
 const maxLine = 64 << 10
 
 // lineWriter calls a function for each complete line that is written to it.
@@ -35,7 +35,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// flush takes what is there for a line.
+// flush passes on an incomplete last line.
 func (w *lineWriter) flush() {
 	if len(w.partial) > 0 {
 		w.line(string(w.partial))

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOutputIsTakenLineByLine(t *testing.T) {
+func TestLineWriter_SplitsOutputIntoLines(t *testing.T) {
 	var lines []string
 	w := &lineWriter{line: func(text string) { lines = append(lines, text) }}
 	for _, part := range []string{"one\ntwo\r\nth", "re", "e\n\nfour"} {
@@ -21,7 +21,7 @@ func TestOutputIsTakenLineByLine(t *testing.T) {
 	}
 }
 
-func TestALineWithoutEndIsBroken(t *testing.T) {
+func TestLineWriter_SplitsEndlessLine(t *testing.T) {
 	count := 0
 	w := &lineWriter{line: func(text string) { count += len(text) }}
 	for range 10 {

@@ -9,31 +9,31 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// operator is a process of the operator, with what follows its inspector.
+// operator is one process of the operator and the reader of its inspector.
 type operator struct {
-	serial   int // the loop's wanted that it fulfils
+	serial   int // the value of loop.wanted at its start
 	child    *child
 	started  time.Time
-	stopping bool      // it was asked to end; of the loop
+	stopping bool      // it was asked to stop; used by the loop
 	reload   time.Time // the At of the reload that led to it; zero if none did
 
-	// Of the goroutine that follows the inspector.
+	// Used by the goroutine that reads the inspector.
 	replica inspect.Replica
 	lastLog time.Time
 	ready   bool
 
-	mu    sync.Mutex
-	heard bool     // a message came from its inspector
-	tail  []string // of its standard error
+	mu        sync.Mutex
+	inspected bool     // its inspector has sent a message
+	tail      []string // the last lines of its standard error
 }
 
-// operatorEvent tells that an operator has ended.
-type operatorEvent struct {
-	operator *operator
-	unheard  error // why its inspector could not be read, if that was so
+// operatorExit reports that an operator's process has exited.
+type operatorExit struct {
+	operator  *operator
+	streamErr error // why its inspector could not be read; nil if it could
 }
 
-// startOperator starts the newest binary.
+// startOperator starts the newest binary. A failed start is treated as a crash.
 func (l *loop) startOperator() {
 	op := &operator{serial: l.wanted, started: time.Now(), reload: l.reload}
 	l.reload = time.Time{}
@@ -44,11 +44,11 @@ func (l *loop) startOperator() {
 			path: l.binary,
 			args: l.operatorArgs(address),
 			dir:  l.opts.Dir,
-			line: func(stderr bool, text string) { l.printed(op, stderr, text) },
+			line: func(stderr bool, text string) { l.capturePrintedLine(op, stderr, text) },
 		})
 	}
 	if err != nil {
-		l.crashed(op, err.Error(), nil)
+		l.scheduleRestart(op, err.Error(), nil)
 		return
 	}
 	l.operator = op
@@ -64,17 +64,17 @@ func (l *loop) startOperator() {
 		s.Process.Restarts = l.crashes
 		s.Process.Panic, s.Process.Error, s.Process.RestartAt = nil, "", time.Time{}
 	})
-	l.failures.renew()
-	l.tasks.Go(func() { l.accompany(op, client) })
+	l.pastFailures.rotate()
+	l.tasks.Go(func() { l.followOperator(op, client) })
 }
 
-// operatorArgs are the flags of the operator.
+// operatorArgs returns the flags of the operator.
 func (l *loop) operatorArgs(address string) []string {
 	args := append(l.cluster.args(), "--log-format=none", "--inspect="+address)
 	return append(args, l.opts.Args...)
 }
 
-// args are the flags that lead an operator to the cluster.
+// args returns the flags that connect an operator to the cluster.
 func (c Cluster) args() []string {
 	var args []string
 	if c.Kubeconfig != "" {
@@ -86,8 +86,8 @@ func (c Cluster) args() []string {
 	return args
 }
 
-// printed takes a line of the program's own output.
-func (l *loop) printed(op *operator, stderr bool, text string) {
+// capturePrintedLine adds a line that the program has printed to the log.
+func (l *loop) capturePrintedLine(op *operator, stderr bool, text string) {
 	if stderr {
 		op.mu.Lock()
 		op.tail = append(op.tail, text)
@@ -99,7 +99,7 @@ func (l *loop) printed(op *operator, stderr bool, text string) {
 	l.store.log(0, inspect.LogLine{At: time.Now(), Level: LevelPrint, Message: text})
 }
 
-// stopOperator asks the operator to end.
+// stopOperator asks the operator to stop, and kills it after the grace period.
 func (l *loop) stopOperator() {
 	op := l.operator
 	if op.stopping {
@@ -110,15 +110,16 @@ func (l *loop) stopOperator() {
 	l.tasks.Go(func() { op.child.stop(l.opts.Grace) })
 }
 
-// takeEvent takes the end of the operator in.
-func (l *loop) takeEvent(event operatorEvent) {
+// handleOperatorExit publishes the exit of the operator, and schedules a restart if it was
+// not asked to stop.
+func (l *loop) handleOperatorExit(event operatorExit) {
 	op := event.operator
 	l.operator = nil
 	l.mu.Lock()
 	l.child, l.client = nil, nil
 	l.mu.Unlock()
-	if _, ok := errors.AsType[*inspect.VersionError](event.unheard); ok {
-		l.store.say("error", event.unheard.Error())
+	if _, ok := errors.AsType[*inspect.VersionError](event.streamErr); ok {
+		l.store.say("error", event.streamErr.Error())
 	}
 	exit := op.child.cmd.ProcessState.String()
 	if op.stopping {
@@ -128,5 +129,5 @@ func (l *loop) takeEvent(event operatorEvent) {
 		})
 		return
 	}
-	l.crashed(op, exit, op.tail)
+	l.scheduleRestart(op, exit, op.tail)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestThePanicOfADyingProgramIsFoundInTheUsersCode(t *testing.T) {
+func TestFindPanic_ReportsTopmostFrameOfUserCode(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		want *Panic

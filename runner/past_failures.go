@@ -7,25 +7,25 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// failures remembers which objects' handlers have failed for good, from one operator of the
-// session to the next. An object does not say that of itself: once all of its handlers are
-// done, it only bears what was handled, and the next operator would show it as settled.
-// It is used by one goroutine at a time, as there is one operator at a time.
-type failures struct {
-	former  map[inspect.Ref]failure // of operators that have ended
-	current map[inspect.Ref]failure // of the one that runs
-	last    *inspect.Snapshot       // of the one that runs, before it stops
+// pastFailures remembers permanent failures of handlers across the processes of a session.
+// The object itself does not record them: when all handlers are done, it carries only the
+// diff base, and the next process would report it as settled. It must not be used
+// concurrently.
+type pastFailures struct {
+	former  map[inspect.Ref]failure // of earlier processes
+	current map[inspect.Ref]failure // of the running process
+	last    *inspect.Snapshot       // of the running process, before it stops
 }
 
-// failure is how an object was left.
+// failure is the last known state of an object with failed handlers.
 type failure struct {
 	version  string
 	cause    *inspect.Cause
-	handlers []inspect.HandlerState // those that have failed
+	handlers []inspect.HandlerState // the failed ones
 }
 
-// renew begins with another operator.
-func (f *failures) renew() {
+// rotate starts a new process: its predecessor's failures become former ones.
+func (f *pastFailures) rotate() {
 	if f.former == nil {
 		f.former = map[inspect.Ref]failure{}
 	}
@@ -34,8 +34,8 @@ func (f *failures) renew() {
 	f.current = map[inspect.Ref]failure{}
 }
 
-// amend brings into an operator's message what former operators knew of unchanged objects.
-func (f *failures) amend(m *inspect.Message) {
+// restoreInto adds the failures of earlier processes to the unchanged objects of a message.
+func (f *pastFailures) restoreInto(m *inspect.Message) {
 	for _, ref := range m.Gone {
 		delete(f.former, ref)
 		delete(f.current, ref)
@@ -45,21 +45,21 @@ func (f *failures) amend(m *inspect.Message) {
 		objects = m.Snapshot.Objects
 	}
 	for i := range objects {
-		f.take(&objects[i])
+		f.recordOrRestore(&objects[i])
 	}
 }
 
-// saw takes what the running operator knows by now, with nothing more to come of the moment.
-func (f *failures) saw(snapshot *inspect.Snapshot) {
+// observe keeps the latest complete snapshot of the running process.
+func (f *pastFailures) observe(snapshot *inspect.Snapshot) {
 	if snapshot.Operator.State == inspect.OperatorRunning {
 		f.last = snapshot
 	}
 }
 
-// forgetMissing forgets what an operator has not found: of what vanishes while none runs,
-// none tells. That is only known at the end of one that was through with all it had listed,
-// because operators tell of objects one by one, as they come to them.
-func (f *failures) forgetMissing() {
+// forgetMissing forgets objects that were deleted while no process was running. They are
+// known only after a process has handled all objects it has listed, because the inspector
+// reports objects one by one.
+func (f *pastFailures) forgetMissing() {
 	last := f.last
 	f.last = nil
 	if last == nil || !last.Operator.Settled || len(f.former) == 0 {
@@ -72,7 +72,9 @@ func (f *failures) forgetMissing() {
 	maps.DeleteFunc(f.former, func(ref inspect.Ref, _ failure) bool { return !there[ref] })
 }
 
-func (f *failures) take(o *inspect.Object) {
+// recordOrRestore records an object that has failed, and restores the former failure of one
+// that has not changed since.
+func (f *pastFailures) recordOrRestore(o *inspect.Object) {
 	delete(f.current, o.Ref)
 	if o.State == inspect.StateFailed {
 		f.current[o.Ref] = failure{o.ResourceVersion, o.Cause, slices.DeleteFunc(slices.Clone(o.Handlers), hasNotFailed)}
@@ -89,8 +91,8 @@ func (f *failures) take(o *inspect.Object) {
 	}
 }
 
-// restore makes an object look as it was left, as far as its handlers are still there and
-// were not called anew.
+// restore gives an object its former failure, unless the failed handlers were removed or
+// called again.
 func (f failure) restore(o *inspect.Object) {
 	handlers, restored := slices.Clone(o.Handlers), false
 	for i, h := range handlers {

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-func TestAFailureIsShownByTheNextOperatorUntilTheObjectChanges(t *testing.T) {
+func TestPastFailures_RestoredUntilObjectChanges(t *testing.T) {
 	ref := inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: "default", Name: "a", UID: "1"}
 	done := inspect.HandlerState{ID: "log", State: inspect.PhaseDone}
 	failed := inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Message: "no size"}}
@@ -34,16 +34,16 @@ func TestAFailureIsShownByTheNextOperatorUntilTheObjectChanges(t *testing.T) {
 		{"handled anew", object("8", inspect.StateSettled, idle("log"), inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempts: make([]inspect.Attempt, 1)}), inspect.StateSettled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var f failures
-			f.renew()
-			f.amend(&inspect.Message{Objects: []inspect.Object{left}})
+			var f pastFailures
+			f.rotate()
+			f.restoreInto(&inspect.Message{Objects: []inspect.Object{left}})
 			for range 2 { // operators
-				f.renew()
+				f.rotate()
 				m := inspect.Message{Snapshot: &inspect.Snapshot{Objects: []inspect.Object{test.told}}}
-				f.amend(&m)
+				f.restoreInto(&m)
 				got := m.Snapshot.Objects[0]
 				if got.State != test.want {
-					t.Fatalf("it is %s, not %s", got.State, test.want)
+					t.Fatalf("the state is %s, want %s", got.State, test.want)
 				}
 				if test.want != inspect.StateFailed {
 					continue
@@ -58,61 +58,61 @@ func TestAFailureIsShownByTheNextOperatorUntilTheObjectChanges(t *testing.T) {
 	}
 }
 
-func TestTheOperatorItselfKnowsBetterThanItDidBefore(t *testing.T) {
+func TestPastFailures_NewerStateOfSameProcessWins(t *testing.T) {
 	ref := inspect.Ref{Name: "a"}
-	var f failures
-	f.renew()
-	f.amend(&inspect.Message{Objects: []inspect.Object{{Ref: ref, ResourceVersion: "8", State: inspect.StateFailed, Handlers: []inspect.HandlerState{{ID: "create", State: inspect.PhaseFailed}}}}})
+	var f pastFailures
+	f.rotate()
+	f.restoreInto(&inspect.Message{Objects: []inspect.Object{{Ref: ref, ResourceVersion: "8", State: inspect.StateFailed, Handlers: []inspect.HandlerState{{ID: "create", State: inspect.PhaseFailed}}}}})
 	m := inspect.Message{Objects: []inspect.Object{{Ref: ref, ResourceVersion: "8", State: inspect.StateSettled, Handlers: []inspect.HandlerState{{ID: "create"}}}}}
-	f.amend(&m)
+	f.restoreInto(&m)
 	if m.Objects[0].State != inspect.StateSettled {
-		t.Error("it is still shown as", m.Objects[0].State)
+		t.Error("the state is", m.Objects[0].State)
 	}
-	f.renew()
-	f.amend(&m)
+	f.rotate()
+	f.restoreInto(&m)
 	if m.Objects[0].State != inspect.StateSettled {
-		t.Error("another operator shows it as", m.Objects[0].State)
+		t.Error("after a restart, the state is", m.Objects[0].State)
 	}
 }
 
-func TestWhatIsGoneIsForgotten(t *testing.T) {
+func TestPastFailures_DeletedObjectIsForgotten(t *testing.T) {
 	ref := inspect.Ref{Name: "a"}
-	var f failures
-	f.renew()
-	f.amend(&inspect.Message{Objects: []inspect.Object{{Ref: ref, State: inspect.StateFailed}}})
-	f.renew()
-	f.amend(&inspect.Message{Gone: []inspect.Ref{ref}})
+	var f pastFailures
+	f.rotate()
+	f.restoreInto(&inspect.Message{Objects: []inspect.Object{{Ref: ref, State: inspect.StateFailed}}})
+	f.rotate()
+	f.restoreInto(&inspect.Message{Gone: []inspect.Ref{ref}})
 	if len(f.former)+len(f.current) > 0 {
 		t.Errorf("remembered: %v", f)
 	}
 }
 
-func TestWhatHasVanishedWhileNoOperatorRanIsForgotten(t *testing.T) {
+func TestPastFailures_ObjectDeletedBetweenProcessesIsForgotten(t *testing.T) {
 	failed := func(name string) inspect.Object {
 		return inspect.Object{Ref: inspect.Ref{Name: name}, ResourceVersion: "8", State: inspect.StateFailed, Handlers: []inspect.HandlerState{{ID: "create", State: inspect.PhaseFailed}}}
 	}
 	kept := inspect.Object{Ref: inspect.Ref{Name: "kept"}, ResourceVersion: "8", State: inspect.StateSettled, Handlers: []inspect.HandlerState{{ID: "create"}}}
 	for _, test := range []struct {
 		name     string
-		operator []inspect.Operator // one after the other, as the second operator tells
+		operator []inspect.Operator // the states that the second process publishes
 		want     int
 	}{
-		{"while it still lists", []inspect.Operator{{State: inspect.OperatorStarting, Settled: true}}, 2},
-		{"while it still handles", []inspect.Operator{{State: inspect.OperatorRunning}}, 2},
-		{"once it is through", []inspect.Operator{{State: inspect.OperatorRunning}, {State: inspect.OperatorRunning, Settled: true}}, 1},
-		{"and when it stops", []inspect.Operator{{State: inspect.OperatorRunning, Settled: true}, {State: inspect.OperatorStopping}}, 1},
+		{"while listing", []inspect.Operator{{State: inspect.OperatorStarting, Settled: true}}, 2},
+		{"while handling", []inspect.Operator{{State: inspect.OperatorRunning}}, 2},
+		{"when settled", []inspect.Operator{{State: inspect.OperatorRunning}, {State: inspect.OperatorRunning, Settled: true}}, 1},
+		{"when stopping", []inspect.Operator{{State: inspect.OperatorRunning, Settled: true}, {State: inspect.OperatorStopping}}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var f failures
-			f.renew()
-			f.amend(&inspect.Message{Objects: []inspect.Object{failed("kept"), failed("vanished")}})
-			f.renew()
+			var f pastFailures
+			f.rotate()
+			f.restoreInto(&inspect.Message{Objects: []inspect.Object{failed("kept"), failed("vanished")}})
+			f.rotate()
 			for _, operator := range test.operator {
 				m := inspect.Message{Snapshot: &inspect.Snapshot{Operator: operator, Objects: []inspect.Object{kept}}}
-				f.amend(&m)
-				f.saw(m.Snapshot)
+				f.restoreInto(&m)
+				f.observe(m.Snapshot)
 			}
-			f.renew()
+			f.rotate()
 			if _, ok := f.former[kept.Ref]; !ok || len(f.former) != test.want {
 				t.Errorf("remembered: %v", f.former)
 			}

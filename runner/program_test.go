@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPackagesWithHandlersAreFoundByPatterns(t *testing.T) {
+func TestLoad_FindsPackagesByPattern(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":          handlers("a", ""),
 		"b/b.go":          handlers("b", ""),
@@ -58,7 +58,7 @@ func TestPackagesWithHandlersAreFoundByPatterns(t *testing.T) {
 	}
 }
 
-func TestAPackageWithoutRegisterIsToldWhatToWrite(t *testing.T) {
+func TestLoad_MissingRegisterExplainsWhatToWrite(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go": "package a\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\ntype T struct{}\n\nfunc (T) Register(r *kopf.Registry) {}\n\nfunc Setup(r *kopf.Registry) {}\n\nfunc register() {}\n",
 	})
@@ -78,7 +78,7 @@ func TestAPackageWithoutRegisterIsToldWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPackageIsSaidInAFewWords(t *testing.T) {
+func TestLoad_InvalidPackageHasShortError(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":     handlers("a", ""),
 		"empty/x.md": "nothing",
@@ -92,11 +92,11 @@ func TestWhatIsNoPackageIsSaidInAFewWords(t *testing.T) {
 		want     string
 	}{
 		"no such folder":    {[]string{"./b"}, "./b: no such folder"},
-		"a file":            {[]string{"./a/a.go"}, "./a/a.go: a file; give its folder"},
+		"a file":            {[]string{"./a/a.go"}, "./a/a.go: is a file; name its folder"},
 		"a folder without":  {[]string{"./empty"}, "no Go files"},
 		"no such import":    {[]string{"example.com/op/zzz"}, "example.com/op/zzz: "},
 		"matching nothing":  {[]string{"./empty/..."}, "matches no packages"},
-		"another module":    {[]string{"./a", filepath.Join(other, "c")}, "is in another module"},
+		"another module":    {[]string{"./a", filepath.Join(other, "c")}, "is not in the module of the first package"},
 		"no module":         {[]string{filepath.Join(bare, "d")}, "go mod init"},
 		"packages in a mix": {[]string{"./two"}, "found packages a (a.go) and b (b.go)"},
 	} {
@@ -106,13 +106,13 @@ func TestWhatIsNoPackageIsSaidInAFewWords(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			if lines := strings.Count(err.Error(), "\n"); lines > 1 {
-				t.Errorf("it takes %d lines: %s", lines+1, err)
+				t.Errorf("the error has %d lines: %s", lines+1, err)
 			}
 		})
 	}
 }
 
-func TestProgramsThatCannotBeOneAreRefused(t *testing.T) {
+func TestLoad_RejectsPackagesThatCannotBeCombined(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":    handlers("a", ""),
 		"m/main.go": handlers("main", ""),
@@ -120,8 +120,8 @@ func TestProgramsThatCannotBeOneAreRefused(t *testing.T) {
 		"o/main.go": handlers("main", "") + "\nfunc main() {}\n",
 	})
 	for want, patterns := range map[string][]string{
-		"both are programs":       {"./m", "./n"},
-		"has a func main of its ": {"./a", "./o"},
+		"both are programs":     {"./m", "./n"},
+		"has its own func main": {"./a", "./o"},
 	} {
 		_, err := Load(t.Context(), dir, patterns)
 		if _, ok := errors.AsType[*CombinationError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -130,7 +130,7 @@ func TestProgramsThatCannotBeOneAreRefused(t *testing.T) {
 	}
 }
 
-func TestAMissingToolchainIsSaidSo(t *testing.T) {
+func TestLoad_MissingToolchainIsReported(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Load(t.Context(), ".", []string{"."})
 	if _, ok := errors.AsType[*ToolchainError](err); !ok || !strings.Contains(err.Error(), "https://go.dev") {

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// maxHistory is how many reloads are remembered.
+// maxHistory is the number of reloads in [Build.History].
 const maxHistory = 50
 
-// cause is why a build is made.
-type cause struct {
+// trigger is why a build is started: the first one, a change of files, or an intent.
+type trigger struct {
 	at     time.Time
 	first  bool
-	forced bool     // wished for: the operator is restarted even if it stays the same
-	files  []string // that changed
+	forced bool     // restart the operator even if the binary is unchanged
+	files  []string // the changed files
 }
 
-// buildTask is a build under way. A change while it runs ends it: what it would make
-// is out of date.
+// buildTask is a build in progress. The next trigger cancels it, because its result would
+// be outdated.
 type buildTask struct {
-	cause
+	trigger
 	started time.Time
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -34,17 +34,17 @@ type buildTask struct {
 
 type buildResult struct {
 	task    *buildTask
-	program *Program // as it was found, even if it was not built
+	program *Program // set even if the build failed
 	binary  string
 	digest  string
 	took    time.Duration
 	err     error
 }
 
-// startBuild begins a build instead of the one under way.
-func (l *loop) startBuild(why cause) {
+// triggerBuild cancels the build in progress, if any, and starts a new one.
+func (l *loop) triggerBuild(why trigger) {
 	ctx, cancel := context.WithCancel(l.ctx)
-	task := &buildTask{cause: why, started: time.Now(), cancel: cancel, done: make(chan struct{})}
+	task := &buildTask{trigger: why, started: time.Now(), cancel: cancel, done: make(chan struct{})}
 	former := l.build
 	if former != nil {
 		former.cancel()
@@ -61,20 +61,20 @@ func (l *loop) startBuild(why cause) {
 		defer cancel()
 		defer close(task.done)
 		if former != nil {
-			<-former.done // the Builder is for one at a time
+			<-former.done // the Builder must not be used concurrently
 		}
 		result := l.runBuild(ctx, task, program)
 		post(l.ctx, l.built, result)
 		if result.program != nil {
-			l.watchSources(ctx, result.program, task.started)
+			l.watchProgramSources(ctx, result.program, task.started)
 		}
 	})
 }
 
-// runBuild finds the program, if need be, and builds it.
+// runBuild loads the program, unless it is known, and builds it.
 func (l *loop) runBuild(ctx context.Context, task *buildTask, program *Program) buildResult {
 	r := buildResult{task: task, program: program}
-	if program == nil || program.isOpen() {
+	if program == nil || program.hasWildcard() {
 		var folders []string
 		r.program, folders, r.err = load(ctx, l.opts.Dir, l.opts.Patterns)
 		if r.err != nil {
@@ -83,16 +83,16 @@ func (l *loop) runBuild(ctx context.Context, task *buildTask, program *Program) 
 			return r
 		}
 		if task.first {
-			// The rest follows after the build; these are where one edits meanwhile.
+			// Watch the packages during the first build; watchProgramSources adds the rest.
 			l.watcher.set(ctx, watchSet{folders: folders, since: task.started})
 		}
 	}
 	r.binary, r.err = l.builder.Build(ctx, r.program)
 	if _, ok := errors.AsType[*BuildFailure](r.err); ok && r.program == program {
-		// The code may have changed its shape: a Register less, a main more.
+		// A Register or a main may have been added or removed: load the packages again.
 		found, _, err := load(ctx, l.opts.Dir, l.opts.Patterns)
 		switch {
-		case err != nil && isMendable(err) && !isBuildFailure(err):
+		case err != nil && isFixableInCode(err) && !isBuildFailure(err):
 			r.err = err
 		case err == nil && !maps.Equal(found.overlay, program.overlay):
 			r.program = found
@@ -106,25 +106,26 @@ func (l *loop) runBuild(ctx context.Context, task *buildTask, program *Program) 
 	return r
 }
 
-// isOpen tells that packages may join the program without its files being changed.
-func (p *Program) isOpen() bool {
+// hasWildcard reports whether new packages may join the program without a change in its files.
+func (p *Program) hasWildcard() bool {
 	return slices.ContainsFunc(p.patterns, func(s string) bool { return strings.Contains(s, "...") })
 }
 
-// watchSources makes the watcher watch what the program is built from.
-func (l *loop) watchSources(ctx context.Context, p *Program, since time.Time) {
+// watchProgramSources makes the watcher watch the sources of the program.
+func (l *loop) watchProgramSources(ctx context.Context, p *Program, since time.Time) {
 	set, err := p.sourceSet(ctx, since)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.store.say("warn", fmt.Sprintf("changes in some files will not be noticed: %v", err))
+			l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
 		}
 		return
 	}
 	l.watcher.set(ctx, set)
 }
 
-// takeBuild takes the result of a build in, unless a newer build is under way.
-func (l *loop) takeBuild(r buildResult) {
+// handleBuildResult publishes the result of a build and requests a new process if the
+// binary has changed. It ignores the result if a newer build is in progress.
+func (l *loop) handleBuildResult(r buildResult) {
 	if r.task != l.build {
 		return
 	}
@@ -134,15 +135,15 @@ func (l *loop) takeBuild(r buildResult) {
 	}
 	reload := Reload{At: r.task.at, Files: r.task.files, Built: r.err == nil, Build: r.took}
 	if r.err != nil {
-		l.failBuild(r)
+		l.publishBuildFailure(r)
 		if !r.task.first {
-			l.remember(reload)
+			l.recordReload(reload)
 		}
 		return
 	}
 	same := r.digest == l.digest && !r.task.forced && l.operator != nil && !l.operator.stopping
 	if l.binary != "" {
-		// The running process does not need its file; it fails only if it is gone already.
+		// The running process does not need its file. An error means that the file is gone.
 		_ = os.Remove(l.binary)
 	}
 	l.binary, l.digest = r.binary, r.digest
@@ -151,19 +152,19 @@ func (l *loop) takeBuild(r buildResult) {
 		s.Build.Phase, s.Build.Took, s.Build.Errors = BuildBuilt, r.took, nil
 	})
 	if same {
-		reload.Ready = time.Since(r.task.at) // the code is the running one
-		l.remember(reload)
+		reload.Ready = time.Since(r.task.at) // the running process has this code
+		l.recordReload(reload)
 		l.reload = time.Time{}
 		return
 	}
 	if !r.task.first {
-		l.remember(reload)
+		l.recordReload(reload)
 	}
-	l.wantOperator()
+	l.requestNewProcess()
 }
 
-// remember adds a reload to the history. The next operator is what it led to.
-func (l *loop) remember(r Reload) {
+// recordReload adds a reload to the history. The next process belongs to it.
+func (l *loop) recordReload(r Reload) {
 	if r.Built {
 		l.reload = r.At
 	}
@@ -175,9 +176,9 @@ func (l *loop) remember(r Reload) {
 	})
 }
 
-// failBuild publishes why there is no new operator.
-func (l *loop) failBuild(r buildResult) {
-	if l.opts.Once || r.task.first && !isMendable(r.err) {
+// publishBuildFailure publishes the errors of a failed build.
+func (l *loop) publishBuildFailure(r buildResult) {
+	if l.opts.Once || r.task.first && !isFixableInCode(r.err) {
 		l.fatal = r.err
 	}
 	l.store.update(func(s *State) {
@@ -188,8 +189,8 @@ func (l *loop) failBuild(r buildResult) {
 	})
 }
 
-// isMendable tells that an edit of the code can mend the error.
-func isMendable(err error) bool {
+// isFixableInCode reports whether an edit of the code can fix the error.
+func isFixableInCode(err error) bool {
 	if isBuildFailure(err) {
 		return true
 	}
@@ -200,11 +201,11 @@ func isMendable(err error) bool {
 	return ok
 }
 
-// digestOf identifies an executable. The compiler makes the same of the same.
+// digestOf returns a hash of an executable. Builds of equal sources have equal hashes.
 func digestOf(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("reading the built operator: %w", err)
+		return "", fmt.Errorf("read the built operator: %w", err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(content)), nil
 }

@@ -13,7 +13,7 @@ type clusterResult struct {
 type applyResult struct {
 	applied []Applied
 	err     error
-	reply   chan error // nil for those of the start
+	reply   chan error // nil for the initial manifests
 }
 
 func (l *loop) openCluster() {
@@ -27,7 +27,7 @@ func (l *loop) openCluster() {
 	})
 }
 
-func (l *loop) takeCluster(r clusterResult) {
+func (l *loop) handleClusterResult(r clusterResult) {
 	l.opening = false
 	if r.err != nil {
 		l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, r.err.Error() })
@@ -39,14 +39,14 @@ func (l *loop) takeCluster(r clusterResult) {
 	r.cluster.Phase = ClusterReady
 	l.cluster = &r.cluster
 	l.store.update(func(s *State) { s.Cluster = r.cluster })
-	l.guardCluster(l.cluster)
+	l.watchClusterEnd(l.cluster)
 	if l.prepared = len(l.opts.Manifests) == 0; !l.prepared {
 		l.apply(l.opts.Manifests, nil)
 	}
 }
 
-// guardCluster reports the end of the cluster, if that can be known.
-func (l *loop) guardCluster(cluster *Cluster) {
+// watchClusterEnd reports the end of the cluster to the loop, if the cluster announces it.
+func (l *loop) watchClusterEnd(cluster *Cluster) {
 	if cluster.Ended == nil {
 		return
 	}
@@ -59,12 +59,12 @@ func (l *loop) guardCluster(cluster *Cluster) {
 	})
 }
 
-// loseCluster ends the operator of a cluster that has ended: what it would try again and
-// again cannot succeed before somebody asks for the next control plane.
-func (l *loop) loseCluster(cluster *Cluster) {
+// handleClusterEnd stops the operator: its requests cannot succeed until [IntentRestart]
+// opens the cluster again.
+func (l *loop) handleClusterEnd(cluster *Cluster) {
 	ended := &ClusterEndedError{Name: cluster.Name}
 	l.cluster = nil
-	l.wantOperator()
+	l.requestNewProcess()
 	l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, ended.Error() })
 	if l.opts.Unattended {
 		l.fatal = ended
@@ -78,13 +78,13 @@ func (l *loop) apply(paths []string, reply chan error) {
 	})
 }
 
-func (l *loop) takeApplied(r applyResult) {
+func (l *loop) handleApplied(r applyResult) {
 	if r.reply != nil {
 		r.reply <- r.err
 	}
 	l.prepared = true
 	if r.err != nil {
-		l.store.say("error", "applying the manifests: "+r.err.Error())
+		l.store.say("error", "cannot apply the manifests: "+r.err.Error())
 		if l.opts.Unattended && r.reply == nil {
 			l.fatal = r.err
 		}
@@ -94,7 +94,7 @@ func (l *loop) takeApplied(r applyResult) {
 	l.want(r.applied)
 }
 
-// want adds to the objects that are to settle.
+// want adds to the objects that [Session.Settled] waits for.
 func (s *Session) want(applied []Applied) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

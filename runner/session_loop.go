@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// loop is the only goroutine that decides. Whatever takes time runs beside it and
-// reports back; after each report, the loop compares what is with what should be.
+// loop makes all decisions of a session in one goroutine. Slow work runs in tasks, which
+// send their results to the loop's channels; after each result the loop reconciles.
 type loop struct {
 	*Session
 	ctx     context.Context
@@ -22,8 +22,8 @@ type loop struct {
 	program *Program
 	builder *Builder
 	built   chan buildResult
-	build   *buildTask // the running one, if any
-	binary  string     // the newest that was built
+	build   *buildTask // in progress; nil if none
+	binary  string     // the newest one
 	digest  string     // of the binary
 	reload  time.Time  // the At of the reload that the next operator belongs to
 
@@ -31,25 +31,25 @@ type loop struct {
 	opening   bool
 	opened    chan clusterResult
 	cluster   *Cluster      // once it is ready
-	lost      chan *Cluster // that have ended
+	lost      chan *Cluster // clusters that have ended
 	appliedAt chan applyResult
-	prepared  bool // the manifests of the start are applied
+	prepared  bool // the initial manifests are applied
 
 	// The operator.
-	wanted    int // grows whenever another process is wanted than the running one
-	operator  *operator
-	begun     bool // there was one
-	events    chan operatorEvent
-	crashes   int
-	notBefore time.Time   // of the next start after a crash
-	restart   *time.Timer // fires at notBefore
-	failures  failures    // of the goroutine that follows the inspector
+	wanted       int // incremented to replace the running process
+	operator     *operator
+	begun        bool // an operator was started before
+	events       chan operatorExit
+	crashes      int
+	notBefore    time.Time    // of the next start after a crash
+	restart      *time.Timer  // fires at notBefore
+	pastFailures pastFailures // of the goroutine that follows the inspector
 
 	fatal error
 }
 
-// Run runs the session until the context ends, or something happens that nobody can
-// mend. It returns when everything it has started has ended.
+// Run runs the session until the context is cancelled or an error ends the session; see
+// [Options]. It returns when all goroutines and processes that it has started have ended.
 func (s *Session) Run(ctx context.Context) (err error) {
 	defer s.store.close()
 	defer close(s.ended)
@@ -62,7 +62,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		opened:    make(chan clusterResult),
 		lost:      make(chan *Cluster),
 		appliedAt: make(chan applyResult),
-		events:    make(chan operatorEvent),
+		events:    make(chan operatorExit),
 		restart:   time.NewTimer(time.Hour),
 	}
 	l.restart.Stop()
@@ -81,7 +81,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 	defer l.end(cancel)
 
 	l.openCluster()
-	l.startBuild(cause{at: time.Now(), first: true})
+	l.triggerBuild(trigger{at: time.Now(), first: true})
 	for l.fatal == nil {
 		l.reconcile()
 		if !l.step() {
@@ -91,33 +91,33 @@ func (s *Session) Run(ctx context.Context) (err error) {
 	return l.fatal
 }
 
-// step takes in one report. It returns false when the session is to end.
+// step handles one result, change or request. It returns false when the context is cancelled.
 func (l *loop) step() bool {
 	select {
 	case <-l.ctx.Done():
 		return false
 	case c := <-l.watcher.changed:
-		l.startBuild(cause{at: c.at, files: l.relative(c.files)})
+		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
 	case err := <-l.watcher.failed:
-		l.store.say("warn", fmt.Sprintf("changes in some files will not be noticed: %v", err))
+		l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
 	case result := <-l.built:
-		l.takeBuild(result)
+		l.handleBuildResult(result)
 	case result := <-l.opened:
-		l.takeCluster(result)
+		l.handleClusterResult(result)
 	case cluster := <-l.lost:
-		l.loseCluster(cluster)
+		l.handleClusterEnd(cluster)
 	case result := <-l.appliedAt:
-		l.takeApplied(result)
+		l.handleApplied(result)
 	case event := <-l.events:
-		l.takeEvent(event)
+		l.handleOperatorExit(event)
 	case <-l.restart.C:
 	case r := <-l.requests:
-		l.fulfil(r)
+		l.handleIntent(r)
 	}
 	return true
 }
 
-// reconcile brings the operator to what should be: one process of the newest binary.
+// reconcile makes sure that one process of the newest binary is running.
 func (l *loop) reconcile() {
 	if l.operator != nil {
 		if l.operator.serial != l.wanted {
@@ -131,13 +131,13 @@ func (l *loop) reconcile() {
 	l.startOperator()
 }
 
-// wantOperator makes the loop start a new process, at once.
-func (l *loop) wantOperator() {
+// requestNewProcess makes the loop replace the operator's process without a backoff.
+func (l *loop) requestNewProcess() {
 	l.wanted++
 	l.crashes, l.notBefore = 0, time.Time{}
 }
 
-// relative makes the paths of changed files short.
+// relative shortens the paths of changed files.
 func (l *loop) relative(files []string) []string {
 	display := displayFrom(l.opts.Dir)
 	if l.program != nil {
@@ -150,23 +150,23 @@ func (l *loop) relative(files []string) []string {
 	return short
 }
 
-// end stops everything and waits for it.
+// end stops the operator and all tasks, and waits for them.
 func (l *loop) end(cancel context.CancelFunc) {
 	l.restart.Stop()
 	if l.operator != nil {
 		l.stopOperator()
 		for l.operator != nil {
-			l.takeEvent(<-l.events)
+			l.handleOperatorExit(<-l.events)
 		}
 	}
 	cancel()
 	l.tasks.Wait()
 }
 
-// post sends a report unless the session has ended.
-func post[T any](ctx context.Context, to chan<- T, report T) {
+// post sends a result to the loop unless the session has ended.
+func post[T any](ctx context.Context, to chan<- T, result T) {
 	select {
-	case to <- report:
+	case to <- result:
 	case <-ctx.Done():
 	}
 }

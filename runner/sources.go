@@ -10,9 +10,18 @@ import (
 	"time"
 )
 
-// sourceSet returns the files that the program is built from, as the go command knows
-// them now: those in the main module, in the other modules of a go.work, and in modules
-// that are replaced by folders.
+// watchSet is the set of source folders and files of a program.
+type watchSet struct {
+	folders []string
+	extra   []string // further files, such as embedded ones
+
+	// since is the start of the set's build. It has missed files of newly watched folders
+	// that changed later.
+	since time.Time
+}
+
+// sourceSet asks the go command for the sources of the program that a user may edit: those
+// of the main module, of the other modules of a go.work, and of modules replaced by folders.
 func (p *Program) sourceSet(ctx context.Context, since time.Time) (watchSet, error) {
 	packages, err := p.tool.list(ctx, p.Dir, append([]string{"-deps", "--"}, p.Packages...)...)
 	if err != nil {
@@ -24,7 +33,7 @@ func (p *Program) sourceSet(ctx context.Context, since time.Time) (watchSet, err
 		if pkg.Standard || !pkg.Module.local() {
 			continue
 		}
-		// With all that is above it: go.mod is there, and new packages begin there.
+		// Include the parent folders: go.mod is there, and new packages appear there.
 		for folder := pkg.Dir; !folders[folder]; folder = filepath.Dir(folder) {
 			folders[folder] = true
 			if folder == pkg.Module.Dir {
@@ -39,25 +48,14 @@ func (p *Program) sourceSet(ctx context.Context, since time.Time) (watchSet, err
 	return set, nil
 }
 
-// watchSet is what a program is built from.
-type watchSet struct {
-	folders []string
-	extra   []string // files that matter by themselves, such as embedded ones
-
-	// since is when the build began that the set belongs to. Files in newly watched
-	// folders that changed since were missed by it.
-	since time.Time
-}
-
-// clockTick is how far the times of files may be behind the clock.
+// clockTick is the maximal lag of file times behind the clock.
 const clockTick = 20 * time.Millisecond
 
-// changedSince returns the files in the folder that have changed since the build that the
-// set belongs to.
+// changedSince returns the files in the folder that have changed since the set's build.
 func changedSince(folder string, s watchSet) []string {
 	entries, err := os.ReadDir(folder)
 	if err != nil || s.since.IsZero() {
-		return nil // a folder that is gone again is noticed as an event
+		return nil // the deletion of the folder is a separate event
 	}
 	var files []string
 	for _, entry := range entries {
@@ -72,7 +70,7 @@ func changedSince(folder string, s watchSet) []string {
 	return files
 }
 
-// isSource tells that a file of this name can change what is built.
+// isSource reports whether the build reads files of this name.
 func isSource(path string) bool {
 	name := filepath.Base(path)
 	if isHidden(name) || strings.HasSuffix(name, "_test.go") {
@@ -85,12 +83,13 @@ func isSource(path string) bool {
 	return name == "modules.txt"
 }
 
-// isHidden tells names that the go command ignores; editors use them for their own files.
+// isHidden reports whether the go command ignores the name. Editors use such names for
+// temporary files.
 func isHidden(path string) bool {
 	return strings.ContainsAny(filepath.Base(path)[:1], "._#")
 }
 
-// mayHavePackages tells that the go command would look for packages in a folder of this name.
+// mayHavePackages reports whether the go command looks for packages in a folder of this name.
 func mayHavePackages(path string) bool {
 	name := filepath.Base(path)
 	return !isHidden(name) && name != "testdata" && name != "node_modules"

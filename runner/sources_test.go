@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOnlyFilesThatCanChangeTheProgramCount(t *testing.T) {
+func TestIsSource_MatchesFilesOfTheBuild(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a.go": true, "dir/a.go": true, "asm.s": true, "go.mod": true, "go.sum": true, "go.work": true, "vendor/modules.txt": true,
 		"a_test.go": false, ".#a.go": false, ".a.go.swp": false, "a.go~": false, "4913": false, "#a.go#": false, "_a.go": false, "README.md": false,
@@ -19,7 +19,7 @@ func TestOnlyFilesThatCanChangeTheProgramCount(t *testing.T) {
 	}
 }
 
-func TestAProgramsSourcesAreThoseOfItsModuleAndOfReplacedOnes(t *testing.T) {
+func TestSourceSet_HasOwnAndReplacedModules(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":          "package a\n\nimport (\n\t_ \"embed\"\n\t\"example.com/op/internal/b\"\n\t\"github.com/kopf-dev/kopf/sdk/kopf\"\n)\n\n//go:embed page.html\nvar page string\n\nfunc Register(*kopf.Registry) { b.B(page) }\n",
 		"a/page.html":     "x",
@@ -34,7 +34,7 @@ func TestAProgramsSourcesAreThoseOfItsModuleAndOfReplacedOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sdk, err := filepath.EvalSymlinks(standInSDK)
+	sdk, err := filepath.EvalSymlinks(fakeSDK)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// maxLog is how many log lines a State has, give or take: at twice as many the older
-// half is forgotten.
+// maxLog is the number of log lines that are kept. At twice as many, the older half is
+// dropped.
 const maxLog = 5000
 
-// store holds the State of a session. It is written by several goroutines; the
-// immutable State is made when somebody asks for it, not at every change.
+// store holds the State of a session. It may be used by several goroutines. The immutable
+// State is copied when it is read, not at every change.
 type store struct {
 	mu      sync.Mutex
 	state   State
-	given   *State // what was given away, if it is still true
+	given   *State // the last returned copy; nil after a change
 	changes chan struct{}
 	closed  bool
 }
@@ -32,7 +32,7 @@ func newStore() *store {
 	}
 }
 
-// update changes the state. Slices and pointers in it are replaced, never written to.
+// update changes the state. The function must replace slices and pointers, not modify them.
 func (s *store) update(change func(*State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *store) get() *State {
 	return s.given
 }
 
-// close ends the channel of changes.
+// close closes the channel of changes.
 func (s *store) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *store) close() {
 	}
 }
 
-// log appends lines. States that were given away end before them, so the array behind
-// them is shared until it has grown too long.
+// log appends lines. Returned states end before the new lines, so that they can share the
+// underlying array.
 func (s *store) log(dropped int, lines ...inspect.LogLine) {
 	s.update(func(state *State) {
 		state.LogDropped += dropped

@@ -2,7 +2,7 @@ package runner
 
 import "testing"
 
-func TestStatesThatWereGivenAwayDoNotChange(t *testing.T) {
+func TestStore_ReturnedStatesDoNotChange(t *testing.T) {
 	s := newStore()
 	s.say("info", "one")
 	given := s.get()

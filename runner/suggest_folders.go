@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// elsewhere is an error about a folder that has no handlers. If there are some in folders
-// beneath it, as beneath the top of a module, it names those.
-func (g goTool) elsewhere(ctx context.Context, dir string, patterns []string, err error) error {
+// suggestFolders adds the subfolders with a Register to an error about a folder without one,
+// for example for the top folder of a module. It returns other errors unchanged.
+func (g goCommand) suggestFolders(ctx context.Context, dir string, patterns []string, err error) error {
 	missing, ok := errors.AsType[*NoRegisterError](err)
 	if nothing, isNothing := errors.AsType[*PackageError](err); isNothing && strings.HasPrefix(nothing.Reason, noFiles) {
 		missing, ok = &NoRegisterError{}, true
@@ -21,7 +21,7 @@ func (g goTool) elsewhere(ctx context.Context, dir string, patterns []string, er
 	if !filepath.IsAbs(top) {
 		top = filepath.Join(dir, top)
 	}
-	// It is about a hint: what cannot be looked into gives none.
+	// The suggestion is optional: without a list there is none.
 	packages, listErr := g.list(ctx, top, "--", "./...")
 	if listErr != nil {
 		return err
@@ -30,20 +30,20 @@ func (g goTool) elsewhere(ctx context.Context, dir string, patterns []string, er
 	found.Patterns = patterns
 	display := displayFrom(dir)
 	for _, p := range packages {
-		if e, entryErr := findEntry(&p, filepath.Clean); entryErr != nil || !e.register || p.Dir == top {
+		if e, entryErr := findEntryPoint(&p, filepath.Clean); entryErr != nil || !e.register || p.Dir == top {
 			continue
 		}
 		name := display(p.Dir)
 		if !filepath.IsAbs(name) {
 			name = "./" + name
 		}
-		found.Beneath = append(found.Beneath, name)
+		found.Subfolders = append(found.Subfolders, name)
 	}
-	if len(found.Beneath) == 0 {
+	if len(found.Subfolders) == 0 {
 		return err
 	}
 	return &found
 }
 
-// noFiles begins what the go command says of a folder without Go files.
+// noFiles is how the go command's error about a folder without Go files begins.
 const noFiles = "no Go files in "

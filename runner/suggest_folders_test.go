@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAFolderWithoutHandlersNamesThoseBeneathThatHaveSome(t *testing.T) {
+func TestSuggestFolders_NamesSubfoldersWithRegister(t *testing.T) {
 	none := "package p\n"
 	for name, test := range map[string]struct {
 		files map[string]string
@@ -17,22 +17,22 @@ func TestAFolderWithoutHandlersNamesThoseBeneathThatHaveSome(t *testing.T) {
 	}{
 		"without any files": {
 			map[string]string{"handlers/h.go": handlers("h", "")}, "", ".",
-			".: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./handlers",
+			".: no func Register(*kopf.Registry) in this folder, but in folders below it; name the ones to run:\n./handlers",
 		},
 		"with others": {
 			map[string]string{"p.go": none, "b/c/h.go": handlers("h", ""), "a/h.go": handlers("h", ""), "util/u.go": none}, "", "./",
-			"./: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./a ./b/c",
+			"./: no func Register(*kopf.Registry) in this folder, but in folders below it; name the ones to run:\n./a ./b/c",
 		},
 		"from above": {
 			map[string]string{"p/p.go": none, "p/a/h.go": handlers("h", "")}, "", "./p",
-			"./p: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./p/a",
+			"./p: no func Register(*kopf.Registry) in this folder, but in folders below it; name the ones to run:\n./p/a",
 		},
 		"with many": {
 			map[string]string{
 				"a/h.go": handlers("h", ""), "b/h.go": handlers("h", ""), "c/h.go": handlers("h", ""), "d/h.go": handlers("h", ""),
 				"e/h.go": handlers("h", ""), "f/h.go": handlers("h", ""), "g/h.go": handlers("h", ""),
 			}, "", ".",
-			".: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./a ./b ./c ./d ./e (and 2 more)",
+			".: no func Register(*kopf.Registry) in this folder, but in folders below it; name the ones to run:\n./a ./b ./c ./d ./e (and 2 more)",
 		},
 		"with none beneath": {map[string]string{"p.go": none, "a/a.go": none}, "", ".", ""},
 		"with all beneath":  {map[string]string{"p.go": none}, "", "./...", ""},
@@ -44,7 +44,7 @@ func TestAFolderWithoutHandlersNamesThoseBeneathThatHaveSome(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := test.want; want != "" && err.Error() != want || want == "" && !strings.Contains(err.Error(), registerTemplate) {
-				t.Errorf("it says %s", err)
+				t.Errorf("the error is %s", err)
 			}
 		})
 	}

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// mainFolder and mainFile are names that nobody uses. Neither ever exists on the disk:
-// they are given to the compiler by an overlay.
+// mainDir and mainFile are the names of the synthesised main package and its file. They
+// exist only in the overlay for the compiler, never on disk.
 const (
-	mainFolder = "kopf_operator_main"
-	mainFile   = "kopf_operator_main.go"
+	mainDir  = "kopf_operator_main"
+	mainFile = "kopf_operator_main.go"
 )
 
-// synthesise writes the main program. Where one of the packages is a program without a
-// func main, it gets one; otherwise the program is a package beneath the packages, or
-// beneath the folder they share, so that it may import what is internal there.
-func (p *Program) synthesise(packages, mains []listed) {
+// synthesise generates the main program. If one of the packages is a program without a
+// func main, the main is added to it. Otherwise the program is a new package below the
+// common parent folder of the packages, so that it may import internal packages there.
+func (p *Program) synthesise(packages, mains []goPackage) {
 	folder := packages[0].Dir
 	target := packages[0].ImportPath
-	own := "" // the import path of the program that gets the main
+	own := "" // the import path of the program that the main is added to
 	if len(mains) == 1 {
 		folder, target = mains[0].Dir, mains[0].ImportPath
 		own = target
@@ -30,14 +30,14 @@ func (p *Program) synthesise(packages, mains []listed) {
 				folder, target = filepath.Dir(folder), path.Dir(target)
 			}
 		}
-		folder, target = filepath.Join(folder, mainFolder), path.Join(target, mainFolder)
+		folder, target = filepath.Join(folder, mainDir), path.Join(target, mainDir)
 	}
 	p.target = target
 	p.overlay = map[string]string{filepath.Join(folder, mainFile): mainText(p.Packages, own)}
 }
 
-// mainText is the main program of the packages; own is the one that it is part of. The
-// names of the imports are such that no user's package declares them.
+// mainText returns the source of the main program. own is the import path of the package
+// that it is added to, if any. The import names are unlikely to collide with user's names.
 func mainText(packages []string, own string) string {
 	var imports, calls strings.Builder
 	for i, pkg := range packages {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFoldersOfDeadProcessesAreSweptAndOthersAreNot(t *testing.T) {
+func TestWorkDir_SweepRemovesOnlyFoldersOfDeadProcesses(t *testing.T) {
 	parent := t.TempDir()
 	alive, err := newWorkDirIn(parent)
 	if err != nil {
@@ -15,7 +15,7 @@ func TestFoldersOfDeadProcessesAreSweptAndOthersAreNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dead.lock.Close(); err != nil { // what its process's end would do
+	if err := dead.lock.Close(); err != nil { // as the end of its process does
 		t.Fatal(err)
 	}
 	next, err := newWorkDirIn(parent)
@@ -24,7 +24,7 @@ func TestFoldersOfDeadProcessesAreSweptAndOthersAreNot(t *testing.T) {
 	}
 	for path, want := range map[string]bool{alive.path: true, dead.path: false, next.path: true} {
 		if got := isDir(path); got != want {
-			t.Errorf("%s is there: %t", path, got)
+			t.Errorf("%s exists: %t", path, got)
 		}
 	}
 	if err := errors.Join(alive.remove(), next.remove()); err != nil {

@@ -271,7 +271,7 @@ func TestManifestsBesideTheCodeAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := manifestsBeside(dir, []string{"./a", "./b", "./c/...", filepath.Join(dir, "a"), "example.com/op"})
+	got := findManifests(dir, []string{"./a", "./b", "./c/...", filepath.Join(dir, "a"), "example.com/op"})
 	if diff := cmp.Diff([]string{filepath.Join(dir, "a"), filepath.Join(dir, "c")}, got); diff != "" {
 		t.Error(diff)
 	}

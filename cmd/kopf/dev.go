@@ -80,10 +80,10 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
 		},
-		Apply:     cluster.apply,
-		Manifests: f.manifests,
-		Beside:    manifestsBeside(dir, patterns),
-		LogLevel:  level,
+		Apply:          cluster.apply,
+		Manifests:      f.manifests,
+		FoundManifests: findManifests(dir, patterns),
+		LogLevel:       level,
 
 		Unattended: !screen,
 		Once:       !screen && f.until == settled,
@@ -194,8 +194,8 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// manifestsBeside are the folders of the packages that have manifests in them.
-func manifestsBeside(dir string, patterns []string) []string {
+// findManifests are the folders of the packages that have manifests in them.
+func findManifests(dir string, patterns []string) []string {
 	var folders []string
 	for _, pattern := range patterns {
 		folder, _, _ := strings.Cut(pattern, "...")

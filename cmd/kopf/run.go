@@ -85,7 +85,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 		UntilSettled: f.until == settled,
 		Timeout:      f.timeout,
 		Signals:      signals,
-		Say:          tell.say,
+		Progress:     tell.say,
 		Stdout:       os.Stdout,
 		Stderr:       os.Stderr,
 	})
