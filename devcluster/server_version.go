@@ -13,23 +13,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serverVersion asks the server for its version: the cheapest request that shows
-// that somebody is there who accepts us.
+// serverVersion asks the API server for its version. It is the cheapest request that checks
+// the connection and the credentials.
 func serverVersion(ctx context.Context, cfg *rest.Config, timeout time.Duration) (_ string, err error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = timeout
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
-		return "", fmt.Errorf("reading the address: %w", err)
+		return "", fmt.Errorf("parse the address: %w", err)
 	}
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return "", fmt.Errorf("preparing the connection: %w", err)
+		return "", fmt.Errorf("configure the connection: %w", err)
 	}
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), nil)
 	if err != nil {
-		return "", fmt.Errorf("preparing the request: %w", err)
+		return "", fmt.Errorf("create the request: %w", err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -37,16 +37,16 @@ func serverVersion(ctx context.Context, cfg *rest.Config, timeout time.Duration)
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the answer is %s", resp.Status)
+		return "", fmt.Errorf("the server answered %s", resp.Status)
 	}
 	var v version.Info
 	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil || v.GitVersion == "" {
-		return "", errors.New("the answer is not one of a Kubernetes API server")
+		return "", errors.New("the server is not a Kubernetes API server")
 	}
 	return v.GitVersion, nil
 }
 
-// plain drops the method and the URL, which the message names anyway.
+// plain removes the method and the URL from an error, whose callers add the server.
 func plain(err error, timeout time.Duration) error {
 	u, ok := errors.AsType[*url.Error](err)
 	switch {

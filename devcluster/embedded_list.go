@@ -13,18 +13,18 @@ func (e embedded) list(ctx context.Context) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	// In parallel, since one that hangs takes as long as the timeout.
+	// In parallel, because a cluster that hangs takes the whole timeout.
 	infos := make([]Info, len(all))
 	var wg sync.WaitGroup
 	for i, s := range all {
-		wg.Go(func() { infos[i] = inspect(ctx, s) })
+		wg.Go(func() { infos[i] = infoOf(ctx, s) })
 	}
 	wg.Wait()
 	return infos, nil
 }
 
-// inspect tells what a cluster does, and asks it whether it answers.
-func inspect(ctx context.Context, s instance.Status) Info {
+// infoOf returns the state of a cluster, after checking whether it answers.
+func infoOf(ctx context.Context, s instance.Status) Info {
 	i := Info{
 		Name: filepath.Base(s.Dir), Provider: Embedded, State: Stopped,
 		PID: s.PID, Ephemeral: s.Ephemeral, Dir: s.Dir,

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// interruptGrace is what the go command gets to clean up behind itself.
+	// interruptGrace is how long the go command may take to clean up after an interrupt.
 	interruptGrace = 3 * time.Second
-	// shownLines bounds how much of the compiler's output is put into an error.
+	// shownLines is the maximal number of lines of the compiler's output in an error.
 	shownLines = 20
 )
 
-// goCommand runs the go command in a directory and returns its standard output. Each line of its standard
-// error is offered to seen; those that it does not want are the error's text.
-// Cancelling the context ends the command with all its compilers.
-func (b builder) goCommand(ctx context.Context, dir string, seen func(line string) bool, args ...string) ([]byte, error) {
+// goCommand runs the go command in a directory and returns its standard output. It calls
+// consume, if not nil, with each line of standard error; the lines for which it returns false
+// are the text of the error. Cancelling the context ends the command and its compilers.
+func (b builder) goCommand(ctx context.Context, dir string, consume func(line string) bool, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// The source is a module of its own, whatever workspace the user is in.
+	// The source is a separate module, outside of the user's workspace.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+b.tmp)
 	var stdout bytes.Buffer
-	stderr := lineWriter{seen: seen}
+	stderr := lineWriter{consume: consume}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// An own group, so that all of it can be ended, and so that Ctrl-C reaches it only through us.
+	// In its own process group, it can be ended with its compilers, and Ctrl-C does not reach it directly.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interruptGrace
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("running go: %w", err)
+		return nil, fmt.Errorf("run go: %w", err)
 	}
 	err := cmd.Wait()
 	if ctx.Err() != nil {
@@ -45,16 +45,16 @@ func (b builder) goCommand(ctx context.Context, dir string, seen func(line strin
 		return stdout.Bytes(), stderr.err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("running go: %w", err)
+		return nil, fmt.Errorf("run go: %w", err)
 	}
 	return stdout.Bytes(), nil
 }
 
-// lineWriter cuts what is written into lines, and keeps those that nobody wants to see.
+// lineWriter splits what is written into lines, and keeps those that are not consumed.
 type lineWriter struct {
-	seen func(line string) bool
-	part []byte
-	kept []string
+	consume func(line string) bool
+	part    []byte
+	kept    []string
 }
 
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -70,23 +70,23 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 }
 
 func (w *lineWriter) line(line string) {
-	if w.seen != nil && w.seen(line) || strings.TrimSpace(line) == "" {
+	if w.consume != nil && w.consume(line) || strings.TrimSpace(line) == "" {
 		return
 	}
 	w.kept = append(w.kept, line)
 }
 
-// err makes an error of the lines that were kept.
+// err returns an error with the kept lines.
 func (w *lineWriter) err() error {
 	w.line(string(w.part))
 	lines := w.kept
 	if more := len(lines) - shownLines; more > 0 {
-		lines = append(lines[:shownLines:shownLines], fmt.Sprintf("(and %d lines more)", more))
+		lines = append(lines[:shownLines:shownLines], fmt.Sprintf("(and %d more lines)", more))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// killGroup signals a command and its children. That nobody is left is fine.
+// killGroup signals a command and its children. It ignores that they have exited.
 func killGroup(pid int, s syscall.Signal) error {
 	if err := syscall.Kill(-pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err

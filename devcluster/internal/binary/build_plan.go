@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// plan is what the compiler will have to do.
+// plan is the number of packages to compile, for the progress of a build.
 type plan struct {
 	main    string
 	total   int
@@ -13,10 +13,10 @@ type plan struct {
 	pending map[string]bool // the packages to compile
 }
 
-// plan lists the packages of the program, and which of them the build cache lacks.
-// The first time, this downloads the modules.
+// plan lists the packages of the program, and which of them are not in the build cache. It
+// downloads missing modules.
 func (b builder) plan(ctx context.Context, dir string, flags []string) (plan, error) {
-	b.report(Progress{Step: StepDownload, Message: "looking at the source of the control plane"})
+	b.report(Progress{Step: StepDownload, Message: "listing the packages of the control plane"})
 	downloaded := 0
 	args := append([]string{"list", "-deps", "-f", "{{.ImportPath}} {{.Stale}}"}, flags...)
 	stdout, err := b.goCommand(ctx, dir, func(line string) bool {
@@ -28,13 +28,13 @@ func (b builder) plan(ctx context.Context, dir string, flags []string) (plan, er
 		return ok
 	}, append(args, ".")...)
 	if err != nil {
-		return plan{}, buildError(ctx, "the modules of the control plane cannot be loaded", err)
+		return plan{}, buildError(ctx, "cannot load the modules of the control plane", err)
 	}
 	return parsePlan(string(stdout)), nil
 }
 
-// parsePlan reads lines of an import path and whether it is stale. The main package, whose
-// name is the last in the order of dependencies, is always compiled.
+// parsePlan parses lines with an import path and whether it is stale. The main package, which
+// is the last line, is always compiled.
 func parsePlan(list string) plan {
 	p := plan{pending: map[string]bool{}}
 	for line := range strings.Lines(list) {
