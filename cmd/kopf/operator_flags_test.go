@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,16 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
-
-	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// asOperator makes the test's binary behave as an operator with no handlers.
-const asOperator = "KOPF_TEST_AS_OPERATOR"
-
-func operatorMain() { kopf.Main(func(*kopf.Registry) {}) }
-
-// operator runs an operator as a process.
+// operator runs an operator in a process.
 func operator(t *testing.T, args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
 	cmd, out, errs := command(t, t.TempDir(), args...)
@@ -29,20 +24,19 @@ func operator(t *testing.T, args ...string) (exit int, stdout, stderr string) {
 	return code(t, err), out.String(), errs.String()
 }
 
-// ofTheTool are the flags of kopf run that are not about the operator itself: where the
-// cluster comes from, what is applied, and when it ends.
-var ofTheTool = []string{"cluster", "ephemeral", "yes", "apply", "until", "timeout", "help"}
+// toolFlags are the flags of kopf run that the operator itself does not have.
+var toolFlags = []string{"cluster", "ephemeral", "yes", "apply", "until", "timeout", "help"}
 
-// otherwise are the flags whose absence means something else, so that their descriptions go on in
-// another way.
-var otherwise = []string{"kubeconfig", "context"}
+// clusterFlags are flags with different defaults in kopf run and in operators, so that their
+// descriptions differ after "to use".
+var clusterFlags = []string{"kubeconfig", "context"}
 
-// described are the flags of a help text: their names, kinds and descriptions.
-func described(help string) map[string]string {
+// flagDescriptions parses the flags of a help text: name, type and description.
+func flagDescriptions(help string) map[string]string {
 	found := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^ +((?:-\w, )?--([\w-]+)(?: \w+)?) +(.*)$`).FindAllStringSubmatch(help, -1) {
 		text := m[1] + ": " + m[3]
-		if slices.Contains(otherwise, m[2]) {
+		if slices.Contains(clusterFlags, m[2]) {
 			text, _, _ = strings.Cut(text, " to use")
 		}
 		found[m[2]] = text
@@ -50,7 +44,7 @@ func described(help string) map[string]string {
 	return found
 }
 
-func TestRunHasTheFlagsOfOperatorsInTheSameWords(t *testing.T) {
+func TestOperatorFlags_DescribedAsByOperator(t *testing.T) {
 	exit, help, stderr := operator(t, "--help")
 	if exit != 0 || stderr != "" {
 		t.Fatalf("%d, %s", exit, stderr)
@@ -59,8 +53,8 @@ func TestRunHasTheFlagsOfOperatorsInTheSameWords(t *testing.T) {
 	if got := execute(t.Context(), []string{"run", "--help"}, &out, &out); got != 0 {
 		t.Fatalf("%d, %s", got, &out)
 	}
-	theirs, ours := described(help), described(out.String())
-	for _, name := range ofTheTool {
+	theirs, ours := flagDescriptions(help), flagDescriptions(out.String())
+	for _, name := range toolFlags {
 		delete(ours, name)
 	}
 	if len(theirs) < 10 {
@@ -71,18 +65,18 @@ func TestRunHasTheFlagsOfOperatorsInTheSameWords(t *testing.T) {
 	}
 }
 
-// values are values of the operator's flags that mean something.
+// values are valid values of the operator's flags.
 var values = map[string]string{
 	"namespace": "ns", "log-format": "plain", "log-refkey": "ref", "inspect": "tcp:127.0.0.1:0", "liveness": "http://127.0.0.1:0/",
 }
 
-func TestEachFlagOfOperatorsIsPassedOnByRun(t *testing.T) {
+func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 	dir, config := operatorTree(t, ""), kubeconfig(t)
 	var all []string
 	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
-		case slices.Contains(ofTheTool, f.Name), slices.Contains(otherwise, f.Name):
-			// The cluster is told in another way.
+		case slices.Contains(toolFlags, f.Name), slices.Contains(clusterFlags, f.Name):
+			// kopf run passes the cluster on in another way.
 		case f.Value.Type() == "bool":
 			all = append(all, "--"+f.Name)
 		case values[f.Name] == "":
@@ -91,7 +85,7 @@ func TestEachFlagOfOperatorsIsPassedOnByRun(t *testing.T) {
 			all = append(all, "--"+f.Name+"="+values[f.Name])
 		}
 	})
-	// Not all of them make sense together.
+	// Some flags exclude each other.
 	for _, without := range [][]string{{"--quiet", "--all-namespaces"}, {"--verbose", "--debug", "--namespace=ns"}} {
 		flags := slices.DeleteFunc(slices.Clone(all), func(flag string) bool { return slices.Contains(without, flag) })
 		cmd, stdout, stderr := command(t, dir, append([]string{"run", ".", "--kubeconfig=" + config}, flags...)...)
@@ -101,16 +95,16 @@ func TestEachFlagOfOperatorsIsPassedOnByRun(t *testing.T) {
 		got := strings.Fields(stdout.String())
 		for _, flag := range flags {
 			if !slices.Contains(got, flag) {
-				t.Errorf("the operator does not get %s: %s", flag, stdout)
+				t.Errorf("the operator was started without %s: %s", flag, stdout)
 			}
 		}
 		if exit, _, said := operator(t, append(flags, "--kubeconfig=/nowhere", "--log-format=none")...); exit != 1 || !strings.Contains(said, "/nowhere") {
-			t.Errorf("an operator itself does not know them all: %d, %s", exit, said)
+			t.Errorf("an operator rejects them: %d, %s", exit, said)
 		}
 	}
 }
 
-func TestMistakesInTheFlagsAreToldInTheSameWordsWithTheSameCode(t *testing.T) {
+func TestOperatorFlags_MistakesReportedAsByOperator(t *testing.T) {
 	for _, args := range [][]string{
 		{"-A", "-n", "x"},
 		{"-n", ""},
@@ -141,5 +135,16 @@ func TestMistakesInTheFlagsAreToldInTheSameWordsWithTheSameCode(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestOperatorFlags_ManifestsAreReadFirst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(path, []byte("a: b\n  c: d\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if got := execute(t.Context(), []string{"run", "./nowhere", "--apply", path}, &out, &errs); got != exitFailure || !strings.HasPrefix(errs.String(), "kopf: "+path+":2: ") {
+		t.Errorf("%d, %s", got, &errs)
 	}
 }

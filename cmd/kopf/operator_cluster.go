@@ -12,17 +12,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// closeTimeout is far above the second that an embedded cluster takes to stop.
+// closeTimeout bounds the stop of an embedded cluster, which usually takes a second.
 const closeTimeout = 20 * time.Second
 
-// clusterInUse is the cluster of one command, from its opening to its end.
-type clusterInUse struct {
+// operatorCluster is the cluster of kopf run or kopf dev, from its opening to its end.
+type operatorCluster struct {
 	mu      sync.Mutex
 	cluster *devcluster.Cluster // nil until it is open
 }
 
-// open opens the cluster that the options ask for.
-func (c *clusterInUse) open(ctx context.Context, opts devcluster.Options) (runner.Cluster, error) {
+// open opens the cluster that the options select.
+func (c *operatorCluster) open(ctx context.Context, opts devcluster.Options) (runner.Cluster, error) {
 	cluster, err := devcluster.Open(ctx, opts)
 	if err != nil {
 		return runner.Cluster{}, err
@@ -44,7 +44,7 @@ func (c *clusterInUse) open(ctx context.Context, opts devcluster.Options) (runne
 }
 
 // apply applies manifests to the open cluster.
-func (c *clusterInUse) apply(ctx context.Context, paths []string) ([]runner.Applied, error) {
+func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.Applied, error) {
 	c.mu.Lock()
 	cluster := c.cluster
 	c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *clusterInUse) apply(ctx context.Context, paths []string) ([]runner.Appl
 	return applied, nil
 }
 
-// resourceKey identifies the resource of an object as the inspector does.
+// resourceKey returns the key of the object's resource in the inspector's format.
 func resourceKey(o apply.Object) string {
 	key := o.Resource.Resource + "." + o.Resource.Version
 	if o.Resource.Group != "" {
@@ -75,18 +75,19 @@ func resourceKey(o apply.Object) string {
 	return key
 }
 
-// stays tells that the cluster goes on after the command, and how to stop it.
-func (c *clusterInUse) stays() []string {
+// remainsRunning says that the cluster keeps running after the command, and how to stop it. It
+// returns nil if it does not, or if kopf does not manage it.
+func (c *operatorCluster) remainsRunning() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cluster == nil || c.cluster.Started || c.cluster.Provider == devcluster.Context {
 		return nil
 	}
-	return []string{fmt.Sprintf("The cluster %s goes on: kopf cluster stop %s", c.cluster.Name, c.cluster.Name)}
+	return []string{fmt.Sprintf("The cluster %s keeps running; stop it with: kopf cluster stop %s", c.cluster.Name, c.cluster.Name)}
 }
 
 // close stops the cluster if this command has started it.
-func (c *clusterInUse) close(ctx context.Context) error {
+func (c *operatorCluster) close(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cluster == nil {
@@ -97,7 +98,7 @@ func (c *clusterInUse) close(ctx context.Context) error {
 	return c.cluster.Close(ctx)
 }
 
-// clusterPhases are the phases of a cluster's opening as the workbench knows them.
+// clusterPhases maps the phases of opening a cluster to those of the workbench.
 var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
 	devcluster.PhaseWait:     runner.ClusterBuilding,
 	devcluster.PhaseDownload: runner.ClusterBuilding,
@@ -108,12 +109,12 @@ var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
 	devcluster.PhaseReady:    runner.ClusterReady,
 }
 
-// progressOf is a step of the opening as the workbench knows it.
+// progressOf converts a step of opening a cluster for the workbench.
 func progressOf(p devcluster.Progress) runner.Cluster {
 	return runner.Cluster{Phase: clusterPhases[p.Phase], Done: p.Done, Total: p.Total, Message: p.Message}
 }
 
-// describe is the cluster in one line.
+// describe returns a line about the cluster.
 func describe(c runner.Cluster) string {
 	return fmt.Sprintf("cluster: %s %s, Kubernetes %s at %s (%s)", c.Provider, c.Name, c.Version, c.Server, c.Reason)
 }

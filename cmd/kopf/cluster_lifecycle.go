@@ -13,7 +13,7 @@ func newClusterCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Create a cluster and start it",
-		Long:  "Create a cluster and start it. It runs until it is stopped. The name is dev unless another is given.",
+		Long:  "Create a cluster and start it. It runs until it is stopped. The name defaults to dev.",
 		Example: `  kopf cluster create
   kopf cluster create experiments
   kopf cluster create throwaway --ephemeral`,
@@ -28,11 +28,11 @@ func newClusterCreateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return describeStarted(cmd, "created", i)
+			return printStarted(cmd, "created", i)
 		},
 	}
 	cmd.Flags().StringVar(&o.Provider, "provider", devcluster.Auto, "where the cluster comes from: auto or embedded")
-	cmd.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "forget the cluster when it stops")
+	cmd.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "delete the data of the cluster when it stops")
 	return cmd
 }
 
@@ -40,7 +40,7 @@ func newClusterStartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "start [NAME]",
 		Short:             "Start a stopped cluster",
-		Long:              "Start a stopped cluster with the data it had. Starting one that runs changes nothing.",
+		Long:              "Start a stopped cluster with its data. Starting a running cluster does nothing.",
 		Example:           "  kopf cluster start\n  kopf cluster start experiments",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
@@ -51,7 +51,7 @@ func newClusterStartCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return describeStarted(cmd, "started", i)
+			return printStarted(cmd, "started", i)
 		},
 	}
 }
@@ -60,7 +60,7 @@ func newClusterStopCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "stop [NAME]",
 		Short:             "Stop a cluster and keep its data",
-		Long:              "Stop a cluster and keep its data. Stopping a stopped one changes nothing.\n\nA cluster that kopf dev or kopf run has started ends with them and is not stopped here.",
+		Long:              "Stop a cluster and keep its data. Stopping a stopped cluster does nothing.\n\nA cluster that kopf dev or kopf run has started stops with them; this command cannot stop it.",
 		Example:           "  kopf cluster stop\n  kopf cluster stop experiments",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
@@ -100,12 +100,12 @@ func clusterName(args []string) string {
 	return args[0]
 }
 
-// describeStarted says on standard output what happened, and on standard error what to do with it.
-func describeStarted(cmd *cobra.Command, verb string, i devcluster.Info) error {
+// printStarted prints what happened to standard output, and how to use it to standard error.
+func printStarted(cmd *cobra.Command, verb string, i devcluster.Info) error {
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s %s: Kubernetes %s at %s\n", i.Name, verb, i.Version, i.Server); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "Use it with: export KUBECONFIG=%s\nIts node is simulated: pods are Running without any container.\n", i.Kubeconfig)
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "Use it with: export KUBECONFIG=%s\nIts node is simulated: pods become Running without any container.\n", i.Kubeconfig)
 	return err
 }
 
