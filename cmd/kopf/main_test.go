@@ -51,8 +51,8 @@ func code(t *testing.T, err error) int {
 	return 0
 }
 
-// operatorTree is a module with a program that prints its arguments, and then does what
-// is given: an operator without the SDK, as far as kopf run can printer.
+// operatorTree creates a module with a program that prints its arguments and then runs the
+// body. kopf run treats it as an operator, although it does not use the SDK.
 func operatorTree(t *testing.T, body string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestNothingIsLostWhenItIsKilledAndStartedAgain(t *testing.T) {
+func TestRestart_KilledClusterLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, "--data-dir", dir)
 	gvr := c.define(t, "treasures", "Treasure")

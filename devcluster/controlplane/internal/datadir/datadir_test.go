@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestTheLockTellsWhoHoldsIt(t *testing.T) {
+func TestOpen_LockFileHasHolder(t *testing.T) {
 	path := t.TempDir()
 	// A longer text of an earlier process must not shine through.
 	if err := os.WriteFile(filepath.Join(path, "lock"), make([]byte, 1000), 0o600); err != nil {
@@ -33,7 +33,7 @@ func TestTheLockTellsWhoHoldsIt(t *testing.T) {
 	}
 }
 
-func TestAnEphemeralDirectoryIsDeleted(t *testing.T) {
+func TestClose_DeletesEphemeralDirectory(t *testing.T) {
 	for _, path := range []string{"", filepath.Join(t.TempDir(), "new")} {
 		d, err := Open(path, Holder{Ephemeral: true})
 		if err != nil {
@@ -51,7 +51,7 @@ func TestAnEphemeralDirectoryIsDeleted(t *testing.T) {
 	}
 }
 
-func TestAnEphemeralDirectoryMustBeNew(t *testing.T) {
+func TestOpen_EphemeralDirectoryMustBeNew(t *testing.T) {
 	path := t.TempDir()
 	if err := os.Mkdir(filepath.Join(path, "etcd"), 0o700); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestAnEphemeralDirectoryMustBeNew(t *testing.T) {
 	}
 }
 
-func TestFilesAreReplacedAtOnce(t *testing.T) {
+func TestWriteFile_ReplacesContent(t *testing.T) {
 	d, err := Open(t.TempDir(), Holder{})
 	if err != nil {
 		t.Fatal(err)

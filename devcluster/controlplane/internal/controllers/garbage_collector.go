@@ -22,24 +22,24 @@ import (
 
 const (
 	garbageWorkers = 5
-	// garbageResync is how often the collector compares the resources that exist with those it
-	// watches. The comparison is cheap, since the answer comes from followingDiscovery.
+	// garbageResync is how often the collector compares the served resources with those it
+	// watches. The comparison is cheap, because cachedDiscovery answers it.
 	garbageResync = 250 * time.Millisecond
-	// garbageSyncTimeout bounds how long the collector waits for its first caches.
+	// garbageSyncTimeout bounds the wait for the initial sync of the caches.
 	garbageSyncTimeout = 10 * time.Second
 )
 
-// RunGarbageCollector runs the upstream garbage collector until the context ends. In the controller
-// manager it would look for new resources every 30 s only, and a
-// cascade over a new CRD would take as long; here it follows within a second.
+// RunGarbageCollector runs the upstream garbage collector until the context is cancelled. In
+// the controller manager it would look for new resources only every 30 s, which would delay
+// cascading deletions of new CRDs; here it watches them within a second.
 func RunGarbageCollector(ctx context.Context, cfg *rest.Config) error {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return fmt.Errorf("configuring the garbage collector: %w", err)
+		return fmt.Errorf("configure the garbage collector: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(cfg)
 	if err != nil {
-		return fmt.Errorf("configuring the garbage collector: %w", err)
+		return fmt.Errorf("configure the garbage collector: %w", err)
 	}
 	shared := informers.NewSharedInformerFactory(client, 0)
 	partial := metadatainformer.NewSharedInformerFactory(metadataClient, 0)
@@ -49,16 +49,16 @@ func RunGarbageCollector(ctx context.Context, cfg *rest.Config) error {
 		garbagecollector.DefaultIgnoredResources(),
 		informerfactory.NewInformerFactory(shared, partial), started)
 	if err != nil {
-		return fmt.Errorf("configuring the garbage collector: %w", err)
+		return fmt.Errorf("configure the garbage collector: %w", err)
 	}
-	resources := newFollowingDiscovery(client.Discovery(), time.Now)
+	resources := newCachedDiscovery(client.Discovery(), time.Now)
 	crds := partial.ForResource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Informer()
 	if _, err := crds.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { resources.changed() },
 		UpdateFunc: func(any, any) { resources.changed() },
 		DeleteFunc: func(any) { resources.changed() },
 	}); err != nil {
-		return fmt.Errorf("following the custom resources: %w", err)
+		return fmt.Errorf("watch the custom resources: %w", err)
 	}
 	shared.Start(ctx.Done())
 	partial.Start(ctx.Done())
@@ -71,7 +71,7 @@ func RunGarbageCollector(ctx context.Context, cfg *rest.Config) error {
 	shared.Shutdown()
 	partial.Shutdown()
 	if ctx.Err() == nil {
-		return errors.New("the garbage collector ended by itself")
+		return errors.New("the garbage collector stopped unexpectedly")
 	}
 	return nil
 }

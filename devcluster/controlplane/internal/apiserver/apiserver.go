@@ -15,10 +15,10 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
 )
 
-// connectionGrace is what open connections get when the server stops.
+// connectionGrace is how long open connections may continue when the server stops.
 const connectionGrace = 200 * time.Millisecond
 
-// Run serves on the listener until the context ends.
+// Run serves on the listener until the context is cancelled.
 func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs pki.Store) error {
 	o := options.NewServerRunOptions()
 	all := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
@@ -27,26 +27,26 @@ func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs 
 		all.AddFlagSet(set)
 	}
 	if err := all.Parse(flags(etcdEndpoint, certs)); err != nil {
-		return fmt.Errorf("configuring the API server: %w", err)
+		return fmt.Errorf("configure the API server: %w", err)
 	}
 	conns := track(listener)
 	o.SecureServing.Listener = conns
 	o.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
 	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
-		return fmt.Errorf("configuring the API server: %w", err)
+		return fmt.Errorf("configure the API server: %w", err)
 	}
 	completed, err := o.Complete(ctx)
 	if err != nil {
-		return fmt.Errorf("configuring the API server: %w", err)
+		return fmt.Errorf("configure the API server: %w", err)
 	}
 	if errs := completed.Validate(); len(errs) > 0 {
-		return fmt.Errorf("configuring the API server: %w", utilerrors.NewAggregate(errs))
+		return fmt.Errorf("configure the API server: %w", utilerrors.NewAggregate(errs))
 	}
-	// What was asked just before the end is still answered.
+	// Answer the last requests before closing the connections.
 	stopping := context.AfterFunc(ctx, func() { time.AfterFunc(connectionGrace, conns.closeAll) })
 	defer stopping()
 	if err := app.Run(ctx, completed); err != nil {
-		return fmt.Errorf("running the API server: %w", err)
+		return fmt.Errorf("run the API server: %w", err)
 	}
 	return nil
 }
@@ -75,10 +75,10 @@ func flags(etcdEndpoint string, certs pki.Store) []string {
 		"--service-account-key-file=" + certs.Path(pki.ServiceAccountID),
 		"--service-account-signing-key-file=" + certs.Path(pki.ServiceAccountID),
 
-		// Otherwise an open watch holds up the end for a minute.
+		// Otherwise an open watch delays the shutdown for a minute.
 		"--shutdown-send-retry-after=true",
 
-		// What costs time at the start or when idle, and is for production.
+		// Disable features for production that take time at the start or when idle.
 		"--enable-priority-and-fairness=false",
 		"--profiling=false",
 		"--etcd-count-metric-poll-period=0",

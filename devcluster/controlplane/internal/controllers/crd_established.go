@@ -16,19 +16,20 @@ import (
 )
 
 const (
-	// settling is how long the API server takes a CRD for just established. Until then
-	// it delays every creation of an object by as much, for the sake of other API
-	// servers of the same cluster, which do not exist here.
-	settling = 2 * time.Second
-	// backdating must exceed settling, also for a clock that rounds to seconds.
+	// establishedDelay is the age up to which the API server considers a CRD just
+	// established. It delays creations of its objects for the sake of other API servers of
+	// the cluster, which do not exist here.
+	establishedDelay = 2 * time.Second
+	// backdating must exceed establishedDelay, even if times are rounded to seconds.
 	backdating = 10 * time.Second
 )
 
-// RunEstablishedShortcut makes CRDs look as if they had been established for some time, until the context ends.
-func RunEstablishedShortcut(ctx context.Context, cfg *rest.Config) error {
+// RunCRDBackdating sets the time at which CRDs were established to an earlier one, so that
+// their objects can be created without a delay. It runs until the context is cancelled.
+func RunCRDBackdating(ctx context.Context, cfg *rest.Config) error {
 	client, err := clientset.NewForConfig(cfg)
 	if err != nil {
-		return fmt.Errorf("configuring the shortcut for CRDs: %w", err)
+		return fmt.Errorf("configure the backdating of CRDs: %w", err)
 	}
 	factory := externalversions.NewSharedInformerFactory(client, 0)
 	handle := func(o any) {
@@ -36,16 +37,16 @@ func RunEstablishedShortcut(ctx context.Context, cfg *rest.Config) error {
 		if !ok {
 			return
 		}
-		// A conflict comes with another event. All that is lost is two seconds.
+		// After a conflict, another event follows. A failure costs a delay of two seconds.
 		if err := backdate(ctx, client, crd, time.Now()); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Backdating a CRD", "crd", crd.Name)
+			klog.FromContext(ctx).Error(err, "Cannot backdate a CRD", "crd", crd.Name)
 		}
 	}
 	if _, err := factory.Apiextensions().V1().CustomResourceDefinitions().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    handle,
 		UpdateFunc: func(_, o any) { handle(o) },
 	}); err != nil {
-		return fmt.Errorf("following the CRDs: %w", err)
+		return fmt.Errorf("watch the CRDs: %w", err)
 	}
 	factory.Start(ctx.Done())
 	<-ctx.Done()
@@ -65,13 +66,13 @@ func backdate(ctx context.Context, client clientset.Interface, crd *apiextension
 	return err
 }
 
-// backdated returns a changed copy, or nil where there is no reason for one.
+// backdated returns a backdated copy, or nil if the CRD is not just established.
 func backdated(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) *apiextensionsv1.CustomResourceDefinition {
 	for n, c := range crd.Status.Conditions {
 		if c.Type != apiextensionsv1.Established || c.Status != apiextensionsv1.ConditionTrue {
 			continue
 		}
-		if now.Sub(c.LastTransitionTime.Time) > settling {
+		if now.Sub(c.LastTransitionTime.Time) > establishedDelay {
 			return nil
 		}
 		changed := crd.DeepCopy()

@@ -9,24 +9,24 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Credentials are what an administrator needs, in memory.
+// Credentials are the credentials of an administrator.
 type Credentials struct{ ca, cert, key []byte }
 
-// AdminCredentials reads those of the administrator.
+// AdminCredentials reads the credentials of the administrator.
 func (s Store) AdminCredentials() (Credentials, error) {
 	var c Credentials
 	for name, into := range map[string]*[]byte{CA: &c.ca, Admin: &c.cert, AdminKey: &c.key} {
 		body, err := os.ReadFile(s.Path(name))
 		if err != nil {
-			return Credentials{}, fmt.Errorf("reading the credentials: %w", err)
+			return Credentials{}, fmt.Errorf("read the credentials: %w", err)
 		}
 		*into = body
 	}
 	return c, nil
 }
 
-// RESTConfig is a client's configuration, without a limit on the rate of requests:
-// server and clients share one process.
+// RESTConfig returns a client configuration. It has no rate limit, because the server and its
+// clients run in the same process.
 func (c Credentials) RESTConfig(server, userAgent string) *rest.Config {
 	return &rest.Config{
 		Host:            server,
@@ -36,7 +36,7 @@ func (c Credentials) RESTConfig(server, userAgent string) *rest.Config {
 	}
 }
 
-// Kubeconfig is the file for kubectl and its like, with one context.
+// Kubeconfig returns a kubeconfig with one context.
 func (c Credentials) Kubeconfig(server, context string) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = context
@@ -45,7 +45,7 @@ func (c Credentials) Kubeconfig(server, context string) ([]byte, error) {
 	config.Contexts[context] = &clientcmdapi.Context{Cluster: context, AuthInfo: context, Namespace: "default"}
 	body, err := clientcmd.Write(*config)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
+		return nil, fmt.Errorf("encode the kubeconfig: %w", err)
 	}
 	return body, nil
 }

@@ -18,43 +18,43 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// workers handle different pods at the same time.
+// workers is the number of pods that are handled concurrently.
 const workers = 4
 
-// kubelet handles the pods.
-type kubelet struct {
+// podController moves pods through their phases.
+type podController struct {
 	client    kubernetes.Interface
 	pods      listers.PodLister
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	addresses *addresses
 }
 
-// Run simulates the node until the context ends.
+// Run simulates the node until the context is cancelled.
 func Run(ctx context.Context, cfg *rest.Config, version string) error {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return fmt.Errorf("configuring the simulated node: %w", err)
+		return fmt.Errorf("configure the simulated node: %w", err)
 	}
 	if err := register(ctx, client, version, runtime.GOARCH); err != nil {
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods := factory.Core().V1().Pods()
-	k := &kubelet{
+	k := &podController{
 		client: client, pods: pods.Lister(), addresses: newAddresses(),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
 	}
-	seen, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    k.changed,
 		UpdateFunc: func(_, o any) { k.changed(o) },
 		DeleteFunc: k.gone,
 	})
 	if err != nil {
-		return fmt.Errorf("following the pods: %w", err)
+		return fmt.Errorf("watch the pods: %w", err)
 	}
 	factory.Start(ctx.Done())
-	// The addresses of all pods must be known before any is given away.
-	if !cache.WaitForCacheSync(ctx.Done(), seen.HasSynced) {
+	// The addresses of all pods must be known before a new one is assigned.
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return context.Cause(ctx)
 	}
 	var wg sync.WaitGroup
@@ -68,7 +68,7 @@ func Run(ctx context.Context, cfg *rest.Config, version string) error {
 	return nil
 }
 
-func (k *kubelet) changed(o any) {
+func (k *podController) changed(o any) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return
@@ -77,7 +77,7 @@ func (k *kubelet) changed(o any) {
 	k.queue.Add(cache.MetaObjectToName(p))
 }
 
-func (k *kubelet) gone(o any) {
+func (k *podController) gone(o any) {
 	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = last.Obj
 	}
@@ -86,7 +86,7 @@ func (k *kubelet) gone(o any) {
 	}
 }
 
-func (k *kubelet) work(ctx context.Context) {
+func (k *podController) work(ctx context.Context) {
 	for {
 		name, shutdown := k.queue.Get()
 		if shutdown {
@@ -97,9 +97,9 @@ func (k *kubelet) work(ctx context.Context) {
 			k.queue.Forget(name)
 		case ctx.Err() != nil:
 		default:
-			// Conflicts are a matter of course: the cache was behind.
+			// Conflicts are normal: the cache was stale.
 			if !apierrors.IsConflict(err) {
-				klog.FromContext(ctx).Error(err, "Simulating a pod", "pod", name)
+				klog.FromContext(ctx).Error(err, "Cannot simulate a pod; retrying", "pod", name)
 			}
 			k.queue.AddRateLimited(name)
 		}
@@ -107,21 +107,21 @@ func (k *kubelet) work(ctx context.Context) {
 	}
 }
 
-func (k *kubelet) handle(ctx context.Context, name cache.ObjectName) error {
+func (k *podController) handle(ctx context.Context, name cache.ObjectName) error {
 	p, err := k.pods.Pods(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the pod: %w", err)
+		return fmt.Errorf("read the pod: %w", err)
 	}
-	if err := k.do(ctx, p, next(p)); err != nil && !apierrors.IsNotFound(err) {
+	if err := k.perform(ctx, p, next(p)); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil
 }
 
-func (k *kubelet) do(ctx context.Context, p *corev1.Pod, s step) error {
+func (k *podController) perform(ctx context.Context, p *corev1.Pod, s step) error {
 	pods := k.client.CoreV1().Pods(p.Namespace)
 	switch s {
 	case bind:
@@ -130,7 +130,7 @@ func (k *kubelet) do(ctx context.Context, p *corev1.Pod, s step) error {
 			Target:     corev1.ObjectReference{Kind: "Node", Name: Name},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("binding the pod: %w", err)
+			return fmt.Errorf("bind the pod: %w", err)
 		}
 	case report:
 		changed := p.DeepCopy()
@@ -141,13 +141,13 @@ func (k *kubelet) do(ctx context.Context, p *corev1.Pod, s step) error {
 		changed.Status = status(p, ip, metav1.Now())
 		if _, err := pods.UpdateStatus(ctx, changed, metav1.UpdateOptions{}); err != nil {
 			k.addresses.release(ip, string(p.UID))
-			return fmt.Errorf("reporting the pod: %w", err)
+			return fmt.Errorf("report the pod: %w", err)
 		}
 	case finish:
 		now := int64(0)
 		err := pods.Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}})
 		if err != nil {
-			return fmt.Errorf("finishing the deletion of the pod: %w", err)
+			return fmt.Errorf("complete the deletion of the pod: %w", err)
 		}
 	case nothing:
 	}

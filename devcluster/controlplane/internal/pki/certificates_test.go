@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 func ensure(t *testing.T, dir string) Store {
@@ -35,7 +33,7 @@ func certificate(t *testing.T, s Store, name string) *x509.Certificate {
 	return c
 }
 
-func TestCertificatesAreSignedForTheirPurpose(t *testing.T) {
+func TestEnsure_CertificatesHavePurpose(t *testing.T) {
 	s := ensure(t, filepath.Join(t.TempDir(), "pki"))
 	for _, test := range []struct {
 		cert, ca string
@@ -63,7 +61,7 @@ func TestCertificatesAreSignedForTheirPurpose(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreMadeOnce(t *testing.T) {
+func TestEnsure_CreatesCertificatesOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	first := certificate(t, ensure(t, dir), CA)
 	if second := certificate(t, ensure(t, dir), CA); !first.Equal(second) {
@@ -71,7 +69,7 @@ func TestCertificatesAreMadeOnce(t *testing.T) {
 	}
 }
 
-func TestAHalfFilledStoreIsMadeAnew(t *testing.T) {
+func TestEnsure_ReplacesIncompleteStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	if err := os.Mkdir(dir+".tmp", 0o700); err != nil {
 		t.Fatal(err)
@@ -82,20 +80,5 @@ func TestAHalfFilledStoreIsMadeAnew(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v (%v)", name, info, err)
 		}
-	}
-}
-
-func TestTheKubeconfigIsComplete(t *testing.T) {
-	c, err := ensure(t, filepath.Join(t.TempDir(), "pki")).AdminCredentials()
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Kubeconfig("https://127.0.0.1:1", "kopf-dev")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(body)
-	if err != nil || config.Host != "https://127.0.0.1:1" || len(config.CertData) == 0 || len(config.KeyData) == 0 || len(config.CAData) == 0 {
-		t.Errorf("it is %s (%v)", body, err)
 	}
 }

@@ -16,7 +16,7 @@ func (m maker) writeCert(name string, cert *x509.Certificate) error {
 func (m maker) writeKey(name string, key *ecdsa.PrivateKey) error {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return fmt.Errorf("encoding %s: %w", name, err)
+		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	return m.writePEM(name, "EC PRIVATE KEY", der)
 }
@@ -24,7 +24,7 @@ func (m maker) writeKey(name string, key *ecdsa.PrivateKey) error {
 func (m maker) writePEM(name, kind string, der []byte) error {
 	body := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	if err := os.WriteFile(filepath.Join(m.dir, name), body, 0o600); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package pki makes the certificates and keys of a cluster, once in its life.
+// Package pki creates the certificates and keys of a new cluster.
 package pki
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The files of the directory. What ends in Key holds a private key.
+// The files of a [Store]. Names ending in Key, and ServiceAccountID, have private keys.
 const (
 	CA               = "ca.crt"
 	CAKey            = "ca.key"
@@ -32,43 +32,43 @@ const (
 	ServiceAccountID = "sa.key"
 )
 
-// FrontProxyName is the common name that the API server accepts as a front proxy.
+// FrontProxyName is the common name that the API server accepts for a front proxy.
 const FrontProxyName = "front-proxy-client"
 
-// validity of the certificates. They are as old as the data, and nobody renews them.
+// validity is the validity of the certificates, which are never renewed.
 const validity = 10 * 365 * 24 * time.Hour
 
-// Store is the directory with the files.
+// Store is the directory with the certificates and keys.
 type Store struct{ dir string }
 
-// Ensure returns the store in a directory, which it makes where it is missing.
+// Ensure returns the store in a directory, and creates it if it is missing.
 func Ensure(dir string, now time.Time) (Store, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return Store{dir}, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return Store{}, fmt.Errorf("looking for the certificates: %w", err)
+		return Store{}, fmt.Errorf("find the certificates: %w", err)
 	}
-	// All or nothing: a half-filled store would never heal.
+	// Create it atomically: an incomplete store would never be completed.
 	building := dir + ".tmp"
 	if err := os.RemoveAll(building); err != nil {
-		return Store{}, fmt.Errorf("cleaning up for the certificates: %w", err)
+		return Store{}, fmt.Errorf("remove incomplete certificates: %w", err)
 	}
 	if err := os.Mkdir(building, 0o700); err != nil {
-		return Store{}, fmt.Errorf("creating the directory of the certificates: %w", err)
+		return Store{}, fmt.Errorf("create the directory of the certificates: %w", err)
 	}
 	if err := (maker{dir: building, now: now}).fill(); err != nil {
-		return Store{}, fmt.Errorf("making the certificates: %w", err)
+		return Store{}, fmt.Errorf("create the certificates: %w", err)
 	}
 	if err := os.Rename(building, dir); err != nil {
-		return Store{}, fmt.Errorf("putting the certificates in place: %w", err)
+		return Store{}, fmt.Errorf("move the certificates into place: %w", err)
 	}
 	return Store{dir}, nil
 }
 
-// Path is where a file is.
+// Path returns the path of a file.
 func (s Store) Path(name string) string { return filepath.Join(s.dir, name) }
 
-// maker fills a directory.
+// maker creates the files in a directory.
 type maker struct {
 	dir string
 	now time.Time
@@ -99,7 +99,7 @@ func (m maker) fill() error {
 	if err := m.issue(server, ca, Server, ServerKey); err != nil {
 		return err
 	}
-	// The group that is above all roles: it works before the roles are there.
+	// The group system:masters bypasses RBAC, so it works before the roles exist.
 	admin := client("kubernetes-admin", "system:masters")
 	if err := m.issue(admin, ca, Admin, AdminKey); err != nil {
 		return err
@@ -150,14 +150,14 @@ func (m maker) issue(template x509.Certificate, by issuer, certFile, keyFile str
 func (m maker) sign(template x509.Certificate, by issuer, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return nil, fmt.Errorf("drawing a serial number: %w", err)
+		return nil, fmt.Errorf("generate a serial number: %w", err)
 	}
 	template.SerialNumber = serial
 	template.BasicConstraintsValid = true
 	template.NotBefore, template.NotAfter = m.now.Add(-time.Hour), m.now.Add(validity)
 	der, err := x509.CreateCertificate(rand.Reader, &template, by.cert, key.Public(), by.key)
 	if err != nil {
-		return nil, fmt.Errorf("signing %s: %w", template.Subject.CommonName, err)
+		return nil, fmt.Errorf("sign %s: %w", template.Subject.CommonName, err)
 	}
 	return x509.ParseCertificate(der)
 }
@@ -165,7 +165,7 @@ func (m maker) sign(template x509.Certificate, by issuer, key *ecdsa.PrivateKey)
 func newKey() (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generating a key: %w", err)
+		return nil, fmt.Errorf("generate a key: %w", err)
 	}
 	return key, nil
 }
