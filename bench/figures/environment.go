@@ -15,25 +15,25 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/apply"
 )
 
-// lab is where everything is measured: a folder of its own, so that neither clusters nor
-// programs of the user are met, and nothing is left.
-type lab struct {
-	root     string // of the repository
+// environment is a temporary folder for all clusters and programs of a run, so that it does not
+// affect the user's and leaves nothing behind.
+type environment struct {
+	root     string // the root of the repository
 	dir      string
-	profile  string // where to write profiles; empty: none
+	profile  string // the folder for profiles; empty for none
 	operator string // the path of the operator's program
 
 	clusters []*devcluster.Cluster
 	began    time.Time
 }
 
-func newLab(profile string) (*lab, error) {
+func newEnvironment(profile string) (*environment, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(root, "go.work")); err != nil {
-		return nil, fmt.Errorf("this is to be started at the root of the repository: %w", err)
+		return nil, fmt.Errorf("start this in the root of the repository: %w", err)
 	}
 	if profile != "" {
 		if profile, err = filepath.Abs(profile); err != nil {
@@ -43,7 +43,7 @@ func newLab(profile string) (*lab, error) {
 			return nil, err
 		}
 	}
-	// The path is short: there are unix sockets in it.
+	// The path must be short, because it contains unix sockets.
 	dir, err := os.MkdirTemp("", "kopf-bench-")
 	if err != nil {
 		return nil, err
@@ -51,11 +51,11 @@ func newLab(profile string) (*lab, error) {
 	if err := os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &lab{root: root, dir: dir, profile: profile, began: time.Now()}, nil
+	return &environment{root: root, dir: dir, profile: profile, began: time.Now()}, nil
 }
 
-// close ends the clusters that still run and removes the folder.
-func (l *lab) close() error {
+// close stops the running clusters and removes the folder.
+func (l *environment) close() error {
 	var all []error
 	for _, c := range l.clusters {
 		all = append(all, l.closeCluster(c))
@@ -63,20 +63,20 @@ func (l *lab) close() error {
 	return errors.Join(append(all, os.RemoveAll(l.dir))...)
 }
 
-// say tells about the progress.
-func (l *lab) say(format string, args ...any) {
+// say prints a line about the progress.
+func (l *environment) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(l.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// example is a file of the example that everything is measured with.
-func (l *lab) example(name string) string {
+// example returns the path of a file of examples/01-minimal.
+func (l *environment) example(name string) string {
 	return filepath.Join(l.root, "examples", "01-minimal", name)
 }
 
-func (l *lab) kopf() string { return filepath.Join(l.root, "bin", "kopf") }
+func (l *environment) kopf() string { return filepath.Join(l.root, "bin", "kopf") }
 
-// buildOperator builds the operator as it would be shipped, unless it is to be profiled.
-func (l *lab) buildOperator(ctx context.Context) error {
+// buildOperator builds the operator as for a release, or with a profiler.
+func (l *environment) buildOperator(ctx context.Context) error {
 	l.operator = filepath.Join(l.dir, "operator")
 	args := []string{"build", "-ldflags=-s -w", "-o", l.operator}
 	if l.profile != "" {
@@ -85,15 +85,14 @@ func (l *lab) buildOperator(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", append(args, "./bench/operator")...)
 	cmd.Dir = l.root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the operator: %w\n%s", err, out)
+		return fmt.Errorf("build the operator: %w\n%s", err, out)
 	}
 	return nil
 }
 
-// inCluster lets a figure be measured in a new cluster. Both end together, with all that the
-// measurement has begun.
-func inCluster(measure func(context.Context, *lab, *devcluster.Cluster, *api) ([]row, error)) func(context.Context, *lab) ([]row, error) {
-	return func(ctx context.Context, l *lab) (_ []row, err error) {
+// inCluster returns a function that measures a figure in a new cluster and stops the cluster.
+func inCluster(measure func(context.Context, *environment, *devcluster.Cluster, *api) ([]row, error)) func(context.Context, *environment) ([]row, error) {
+	return func(ctx context.Context, l *environment) (_ []row, err error) {
 		c, client, err := l.openCluster(ctx)
 		if err != nil {
 			return nil, err
@@ -105,8 +104,8 @@ func inCluster(measure func(context.Context, *lab, *devcluster.Cluster, *api) ([
 	}
 }
 
-// openCluster starts a new cluster that knows the example's resource.
-func (l *lab) openCluster(ctx context.Context) (*devcluster.Cluster, *api, error) {
+// openCluster starts a new cluster with the example's CRD.
+func (l *environment) openCluster(ctx context.Context) (*devcluster.Cluster, *api, error) {
 	c, err := devcluster.Open(ctx, devcluster.Options{Provider: devcluster.Embedded, Ephemeral: true})
 	if err != nil {
 		return nil, nil, err
@@ -123,15 +122,15 @@ func (l *lab) openCluster(ctx context.Context) (*devcluster.Cluster, *api, error
 	return c, client, err
 }
 
-func (l *lab) closeCluster(c *devcluster.Cluster) error {
+func (l *environment) closeCluster(c *devcluster.Cluster) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	return c.Close(ctx)
 }
 
-// startOperator starts the operator, or the program that is named instead, in a namespace of a
-// cluster; an empty one is all.
-func (l *lab) startOperator(ctx context.Context, c *devcluster.Cluster, namespace string, p program) (*process, error) {
+// startOperator starts the operator, or p.path if it is set, in a namespace of a cluster. An
+// empty namespace means all.
+func (l *environment) startOperator(ctx context.Context, c *devcluster.Cluster, namespace string, p program) (*process, error) {
 	p.path, p.quiet = cmp.Or(p.path, l.operator), true
 	p.args = append(p.args, "--kubeconfig="+c.KubeconfigPath, "--context="+c.Context)
 	if namespace == "" {
@@ -139,16 +138,16 @@ func (l *lab) startOperator(ctx context.Context, c *devcluster.Cluster, namespac
 	} else {
 		p.args = append(p.args, "--namespace="+namespace)
 	}
-	// It ends with the bench, however that ends.
+	// The guard stops it when this program ends, even if it is killed.
 	p.env = append(p.env, "KOPF_STDIN_GUARD=1", "KOPF_BENCH_PROFILE="+l.profile)
 	return l.start(ctx, p)
 }
 
-// profiled ends the profile of an operator, if there is one.
-func (l *lab) profiled(p *process) error {
+// profiled makes the operator write its profiles, if it has any.
+func (l *environment) profiled(p *process) error {
 	if l.profile == "" {
 		return nil
 	}
-	defer time.Sleep(time.Second) // it is being written
+	defer time.Sleep(time.Second) // wait until it is written
 	return p.cmd.Process.Signal(syscall.SIGUSR1)
 }
