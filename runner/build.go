@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/kopf-dev/kopf/internal/gocommand"
 )
 
 // buildFlags are the flags of every build of an operator. They are constant: with other
@@ -64,7 +66,7 @@ func (b *Builder) writeOverlay(p *Program) (string, error) {
 func (b *Builder) Build(ctx context.Context, p *Program) (string, error) {
 	b.builds++
 	output := filepath.Join(b.work.path, fmt.Sprintf("operator-%d", b.builds))
-	if err := b.build(ctx, p, p.tool, output); err != nil {
+	if err := b.build(ctx, p, gocommand.Command{}, output); err != nil {
 		return "", err
 	}
 	return output, nil
@@ -86,12 +88,11 @@ const noStamp = "error obtaining VCS status"
 // file only if the build succeeds. If compiling is not nil, it is called with the number of
 // packages compiled so far, not counting those in the build cache.
 func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string, compiling func(packages int)) error {
-	tool, flags := p.tool, staticFlags
-	tool.env = staticEnv
+	cmd, flags := gocommand.Command{Env: staticEnv}, staticFlags
 	if compiling != nil {
 		packages := 0
 		flags = append(flags[:len(flags):len(flags)], "-v") // names each compiled package
-		tool.consume = func(line string) bool {
+		cmd.Consume = func(line string) bool {
 			if !importPath.MatchString(line) {
 				return false
 			}
@@ -100,9 +101,9 @@ func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string, co
 			return true
 		}
 	}
-	err := b.build(ctx, p, tool, output, flags...)
+	err := b.build(ctx, p, cmd, output, flags...)
 	if isBuildFailure(err) && strings.Contains(err.Error(), noStamp) {
-		return b.build(ctx, p, tool, output, append(flags, "-buildvcs=false")...)
+		return b.build(ctx, p, cmd, output, append(flags, "-buildvcs=false")...)
 	}
 	return err
 }
@@ -110,7 +111,7 @@ func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string, co
 // importPath matches a line that consists of the import path of a package.
 var importPath = regexp.MustCompile(`^[\w.~/-]+$`)
 
-func (b *Builder) build(ctx context.Context, p *Program, tool goCommand, output string, flags ...string) error {
+func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, output string, flags ...string) error {
 	overlay, err := b.writeOverlay(p)
 	if err != nil {
 		return err
@@ -119,7 +120,8 @@ func (b *Builder) build(ctx context.Context, p *Program, tool goCommand, output 
 	if overlay != "" {
 		arguments = append(arguments, "-overlay="+overlay)
 	}
-	_, stderr, err := tool.run(ctx, p.Dir, append(arguments, "--", p.target)...)
+	cmd.Dir = p.Dir
+	_, stderr, err := runGo(ctx, cmd, append(arguments, "--", p.target)...)
 	if err == nil {
 		return nil
 	}

@@ -7,70 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
-	"syscall"
-	"time"
+
+	"github.com/kopf-dev/kopf/internal/gocommand"
 )
 
-// goCommand runs the go command.
-type goCommand struct {
-	path string
-	env  []string // in addition to the environment of this process
-
-	// consume is called with each line of standard error. Lines for which it returns true
-	// are left out of the returned output. May be nil.
-	consume func(line string) bool
+// checkGoCommand fails with a [*ToolchainError] if there is no go command.
+func checkGoCommand() error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return &ToolchainError{Err: err}
+	}
+	return nil
 }
 
-func findGoCommand() (goCommand, error) {
-	path, err := exec.LookPath("go")
-	if err != nil {
-		return goCommand{}, &ToolchainError{Err: err}
+// runGo runs the go command. The error is a [*ToolchainError] if it cannot be run.
+func runGo(ctx context.Context, cmd gocommand.Command, args ...string) (stdout, stderr []byte, err error) {
+	stdout, stderr, err = cmd.Run(ctx, args...)
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed && ctx.Err() == nil {
+		err = &ToolchainError{Err: err}
 	}
-	return goCommand{path: path}, nil
-}
-
-// interruptGrace is how long the go command may take to clean up after an interrupt.
-const interruptGrace = 3 * time.Second
-
-// run runs the go command in its own process group. Cancelling the context ends the whole
-// group: the compilers that the go command starts would otherwise continue.
-func (g goCommand) run(ctx context.Context, dir string, args ...string) (stdout, stderr []byte, err error) {
-	cmd := exec.CommandContext(ctx, g.path, args...)
-	cmd.Dir = dir
-	if len(g.env) > 0 {
-		cmd.Env = append(os.Environ(), g.env...)
-	}
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	rest := &lineWriter{line: func(line string) {
-		if !g.consume(line) {
-			errs.WriteString(line + "\n")
-		}
-	}}
-	if g.consume != nil {
-		cmd.Stderr = rest
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
-	cmd.WaitDelay = interruptGrace
-	err = cmd.Run()
-	rest.flush()
-	if ctx.Err() != nil {
-		if cmd.Process != nil {
-			// Kill what ignored the interrupt. Usually no process is left.
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		}
-		return nil, nil, context.Cause(ctx)
-	}
-	if err != nil {
-		if _, ok := errors.AsType[*exec.ExitError](err); !ok {
-			return nil, nil, &ToolchainError{Err: err}
-		}
-	}
-	return out.Bytes(), errs.Bytes(), err
+	return stdout, stderr, err
 }
 
 // goPackage is a package as "go list" reports it.
@@ -105,10 +62,10 @@ func (m *goModule) local() bool {
 
 const listFields = "ImportPath,Name,Dir,Standard,Match,GoFiles,CgoFiles,EmbedFiles,Module,Error"
 
-// list runs "go list". Packages with errors are returned with them; the returned error is
-// one of the go command as a whole.
-func (g goCommand) list(ctx context.Context, dir string, args ...string) ([]goPackage, error) {
-	stdout, stderr, err := g.run(ctx, dir, append([]string{"list", "-e", "-json=" + listFields}, args...)...)
+// listPackages runs "go list". Packages with errors are returned with them; the returned error
+// is one of the go command as a whole.
+func listPackages(ctx context.Context, dir string, args ...string) ([]goPackage, error) {
+	stdout, stderr, err := runGo(ctx, gocommand.Command{Dir: dir}, append([]string{"list", "-e", "-json=" + listFields}, args...)...)
 	if err != nil {
 		if text := strings.TrimSpace(string(stderr)); text != "" {
 			return nil, &BuildFailure{Errors: parseBuildErrors(text)}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/kopf-dev/kopf/internal/gocommand"
 )
 
 // stdinGuardEnv makes an operator stop gracefully when its standard input closes, as it
@@ -55,13 +57,13 @@ func start(spec childSpec) (*child, error) {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}
 	c := &child{cmd: cmd, stdin: stdin, done: make(chan struct{})}
-	var lines []*lineWriter
+	var lines []*gocommand.LineWriter
 	if spec.line == nil {
 		cmd.Stdout, cmd.Stderr = spec.stdout, spec.stderr
 	} else {
-		lines = []*lineWriter{
-			{line: func(text string) { spec.line(false, text) }},
-			{line: func(text string) { spec.line(true, text) }},
+		lines = []*gocommand.LineWriter{
+			{Line: func(text string) { spec.line(false, text) }},
+			{Line: func(text string) { spec.line(true, text) }},
 		}
 		cmd.Stdout, cmd.Stderr = lines[0], lines[1]
 	}
@@ -71,7 +73,7 @@ func start(spec childSpec) (*child, error) {
 	go func() {
 		c.err = cmd.Wait()
 		for _, w := range lines {
-			w.flush()
+			w.Flush()
 		}
 		if errors.Is(c.err, exec.ErrWaitDelay) {
 			c.err = nil // the operator itself has exited; only its children remain

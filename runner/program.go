@@ -17,7 +17,6 @@ type Program struct {
 	Module   string   // the path of their module
 	Dir      string   // the folder of the module
 
-	tool    goCommand
 	target  string            // the import path of the main package
 	overlay map[string]string // the synthesised files: path to content
 
@@ -35,19 +34,18 @@ func Load(ctx context.Context, dir string, patterns []string) (*Program, error) 
 // load is [Load] that also returns the folders it has searched, even if it fails, so that
 // they can be watched for a fix.
 func load(ctx context.Context, dir string, patterns []string) (*Program, []string, error) {
-	tool, err := findGoCommand()
-	if err != nil {
+	if err := checkGoCommand(); err != nil {
 		return nil, nil, err
 	}
 	at, arguments, err := localize(dir, patterns)
 	if err != nil {
 		return nil, nil, err
 	}
-	packages, err := tool.list(ctx, at, append([]string{"--"}, arguments...)...)
+	packages, err := listPackages(ctx, at, append([]string{"--"}, arguments...)...)
 	if err != nil {
 		return nil, []string{at}, missingModuleError(err, patterns)
 	}
-	elsewhere := func(err error) error { return tool.suggestFolders(ctx, dir, patterns, err) }
+	elsewhere := func(err error) error { return suggestFolders(ctx, dir, patterns, err) }
 	if len(packages) == 0 {
 		return nil, []string{at}, &PackageError{Pattern: strings.Join(patterns, " "), Reason: "matches no packages"}
 	}
@@ -62,7 +60,7 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 	if err != nil {
 		return nil, folders, elsewhere(err)
 	}
-	program.tool, program.dir, program.patterns = tool, dir, patterns
+	program.dir, program.patterns = dir, patterns
 	return program, folders, nil
 }
 

@@ -23,7 +23,7 @@ type watchSet struct {
 // sourceSet asks the go command for the sources of the program that a user may edit: those
 // of the main module, of the other modules of a go.work, and of modules replaced by folders.
 func (p *Program) sourceSet(ctx context.Context, since time.Time) (watchSet, error) {
-	packages, err := p.tool.list(ctx, p.Dir, append([]string{"-deps", "--"}, p.Packages...)...)
+	packages, err := listPackages(ctx, p.Dir, append([]string{"-deps", "--"}, p.Packages...)...)
 	if err != nil {
 		return watchSet{}, err
 	}

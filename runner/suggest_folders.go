@@ -9,7 +9,7 @@ import (
 
 // suggestFolders adds the subfolders with a Register to an error about a folder without one,
 // for example for the top folder of a module. It returns other errors unchanged.
-func (g goCommand) suggestFolders(ctx context.Context, dir string, patterns []string, err error) error {
+func suggestFolders(ctx context.Context, dir string, patterns []string, err error) error {
 	missing, ok := errors.AsType[*NoRegisterError](err)
 	if nothing, isNothing := errors.AsType[*PackageError](err); isNothing && strings.HasPrefix(nothing.Reason, noFiles) {
 		missing, ok = &NoRegisterError{}, true
@@ -22,7 +22,7 @@ func (g goCommand) suggestFolders(ctx context.Context, dir string, patterns []st
 		top = filepath.Join(dir, top)
 	}
 	// The suggestion is optional: without a list there is none.
-	packages, listErr := g.list(ctx, top, "--", "./...")
+	packages, listErr := listPackages(ctx, top, "--", "./...")
 	if listErr != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package runner
+package gocommand
 
 import (
 	"testing"
@@ -8,14 +8,14 @@ import (
 
 func TestLineWriter_SplitsOutputIntoLines(t *testing.T) {
 	var lines []string
-	w := &lineWriter{line: func(text string) { lines = append(lines, text) }}
+	w := &LineWriter{Line: func(text string) { lines = append(lines, text) }}
 	for _, part := range []string{"one\ntwo\r\nth", "re", "e\n\nfour"} {
 		if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	w.flush()
-	w.flush()
+	w.Flush()
+	w.Flush()
 	if diff := cmp.Diff([]string{"one", "two", "three", "", "four"}, lines); diff != "" {
 		t.Error(diff)
 	}
@@ -23,7 +23,7 @@ func TestLineWriter_SplitsOutputIntoLines(t *testing.T) {
 
 func TestLineWriter_SplitsEndlessLine(t *testing.T) {
 	count := 0
-	w := &lineWriter{line: func(text string) { count += len(text) }}
+	w := &LineWriter{Line: func(text string) { count += len(text) }}
 	for range 10 {
 		if _, err := w.Write(make([]byte, maxLine/2)); err != nil {
 			t.Fatal(err)
