@@ -111,7 +111,7 @@ func TestBuilder_BuildStopsWithContext(t *testing.T) {
 	}
 }
 
-// buildStatic builds a package into a file of its own.
+// buildStatic builds a package into a separate file.
 func buildStatic(t *testing.T, dir string) (path string) {
 	t.Helper()
 	p, err := Load(t.Context(), dir, []string{"./a"})

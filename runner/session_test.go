@@ -154,9 +154,9 @@ func TestSession_CrashIsPublishedAndOperatorRestarted(t *testing.T) {
 	}
 	l.until("crashed again", func(s *State) bool { return s.Process.Restarts == 2 })
 
-	write(t, dir, "a/a.go", handlers("a", `r.Publish("mended", "settled")`))
-	if mended := l.until("mended", runs("mended")); mended.Process.Panic != nil || mended.Process.Restarts != 0 {
-		t.Errorf("the process is %+v", mended.Process)
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("fixed", "settled")`))
+	if fixed := l.until("fixed", runs("fixed")); fixed.Process.Panic != nil || fixed.Process.Restarts != 0 {
+		t.Errorf("the process is %+v", fixed.Process)
 	}
 }
 
@@ -218,8 +218,8 @@ func TestSession_FailedClusterIsReopenedOnDemand(t *testing.T) {
 	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
 		t.Error(err)
 	}
-	if mended := l.until("running", runs("one")); mended.Cluster.Error != "" || mended.Cluster.Phase != ClusterReady {
-		t.Errorf("the cluster is %+v", mended.Cluster)
+	if fixed := l.until("running", runs("one")); fixed.Cluster.Error != "" || fixed.Cluster.Phase != ClusterReady {
+		t.Errorf("the cluster is %+v", fixed.Cluster)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestRestart_KilledClusterLosesNothing(t *testing.T) {
 	}
 	again.get(t, configMaps, ns, "last")
 
-	// The old pods run on, and the new ones get addresses of their own.
+	// The old pods run on, and the new ones get other addresses.
 	scale := []byte(`{"spec":{"replicas":5}}`)
 	if _, err := again.client.Resource(deployments).Namespace(ns).Patch(t.Context(), "web", "application/merge-patch+json", scale, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

@@ -81,9 +81,9 @@ func TestFind_EnvironmentVariableFirst(t *testing.T) {
 func TestFind_NextToExecutableSecond(t *testing.T) {
 	for _, name := range []string{"controlplane", "kopf-controlplane"} {
 		f := newFinder(t, small)
-		beside := filepath.Join(filepath.Dir(f.executable), name)
-		put(t, beside, "", 0o755)
-		if got, err := f.find(t.Context()); err != nil || got != beside {
+		path := filepath.Join(filepath.Dir(f.executable), name)
+		put(t, path, "", 0o755)
+		if got, err := f.find(t.Context()); err != nil || got != path {
 			t.Errorf("found is %q (%v)", got, err)
 		}
 	}
