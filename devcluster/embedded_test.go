@@ -62,7 +62,7 @@ func TestOpen_StartedClusterStopsWithClose(t *testing.T) {
 	var phases []Phase
 	c := open(t, Options{Progress: func(p Progress) { phases = append(phases, p.Phase) }})
 	if c.Provider != Embedded || c.Name != "dev" || !c.Started || c.Context != "kopf-dev" || c.Version == "" || c.Reason == "" {
-		t.Errorf("it is %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	if len(phases) != 2 || phases[0] != PhaseStart || phases[1] != PhaseReady {
 		t.Errorf("the phases are %q", phases)
@@ -187,7 +187,7 @@ func TestGet_KilledClusterIsStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := get(t, "lab"); now.State != Stopped || now.PID != 0 {
-		t.Errorf("it is %+v", now)
+		t.Errorf("got %+v", now)
 	}
 	if c := open(t, Options{Name: "lab"}); c.Server != i.Server {
 		t.Errorf("opened again it is at %s, and was at %s", c.Server, i.Server)
@@ -199,7 +199,7 @@ func TestOpen_EphemeralClusterDeletesItsData(t *testing.T) {
 	c := open(t, Options{Ephemeral: true})
 	i := get(t, c.Name)
 	if !i.Ephemeral {
-		t.Errorf("it is %+v", i)
+		t.Errorf("got %+v", i)
 	}
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func TestOpen_ClusterEndsWithKilledParent(t *testing.T) {
 		t.Fatalf("the process said %q (%v)", line, err)
 	}
 	if i := get(t, "dev"); i.State != Running || i.Owner != cmd.Process.Pid {
-		t.Errorf("it is %+v", i)
+		t.Errorf("got %+v", i)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -342,7 +342,7 @@ func TestCreate_ClusterOutlivesItsCreator(t *testing.T) {
 		t.Fatalf("the process said %q (%v)", out, err)
 	}
 	if i := get(t, "dev"); i.State != Running || i.Owner != 0 {
-		t.Errorf("it is %+v", i)
+		t.Errorf("got %+v", i)
 	}
 	if err := Delete(t.Context(), "dev"); err != nil {
 		t.Fatal(err)

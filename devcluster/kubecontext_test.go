@@ -60,7 +60,7 @@ func TestOpen_Context(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Provider != Context || c.Name != "kind-b" || c.Context != "kind-b" || c.Version != "v1.30.1" || c.Server != server || c.Namespace != "ns" || c.Started {
-		t.Errorf("it is %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	cfg, err := c.RESTConfig()
 	if err != nil || cfg.Host != server {
@@ -76,7 +76,7 @@ func TestOpen_CurrentContextFromDefaultKubeconfig(t *testing.T) {
 	t.Setenv("KUBECONFIG", kubeconfig(t, serve(t, versionAnswer), "kind-a", "kind-a"))
 	c, err := Open(t.Context(), Options{Provider: Context})
 	if err != nil || c.Name != "kind-a" {
-		t.Fatalf("it is %+v (%v)", c, err)
+		t.Fatalf("got %+v (%v)", c, err)
 	}
 	if cfg, err := c.RESTConfig(); err != nil || cfg.Host != c.Server {
 		t.Errorf("its configuration is %v (%v)", cfg, err)

@@ -21,6 +21,6 @@ dev    embedded   running   v1.37.1   https://127.0.0.1:1   42       26h
 lab    embedded   stopped   <none>    <none>                <none>   <none>
 `
 	if err != nil || b.String() != want {
-		t.Errorf("it is\n%s(%v)", b.String(), err)
+		t.Errorf("got\n%s(%v)", b.String(), err)
 	}
 }

@@ -19,7 +19,7 @@ func TestProgressLine_PrintsTenthsOutsideTerminal(t *testing.T) {
 	l.end()
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != 12 || lines[0] != "compiling (0 of 100)" || lines[10] != "compiling (100 of 100)" || lines[11] != "starting" {
-		t.Errorf("it is %q", lines)
+		t.Errorf("got %q", lines)
 	}
 }
 
@@ -30,6 +30,6 @@ func TestProgressLine_OverwritesLineInTerminal(t *testing.T) {
 	l.report(devcluster.Progress{Phase: devcluster.PhaseStart, Message: "starting"})
 	l.end()
 	if got := b.String(); got != clearLine+"downloading (3)"+clearLine+"starting"+clearLine {
-		t.Errorf("it is %q", got)
+		t.Errorf("got %q", got)
 	}
 }

@@ -146,7 +146,7 @@ func TestFiles_OverwritesFieldsOfOtherManagers(t *testing.T) {
 	}
 	o, err := maps.Get(t.Context(), "shared", metav1.GetOptions{})
 	if err != nil || fmt.Sprint(o.Object["data"]) != "map[a:file b:other]" {
-		t.Errorf("it is %v (%v)", o, err)
+		t.Errorf("got %v (%v)", o, err)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestBuild_DownloadsRelease(t *testing.T) {
 		t.Errorf("it is at %s", program)
 	}
 	if got := run(t, program); got != "hello" {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 
 	f.source.version = "v0.0.8"

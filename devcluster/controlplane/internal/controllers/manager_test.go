@@ -10,7 +10,7 @@ import (
 
 func TestSelection_ExcludesKnownControllersOnly(t *testing.T) {
 	if got := selection([]string{"garbage-collector-controller", "other"}, true); got != "*,-garbage-collector-controller" {
-		t.Errorf("it is %q", got)
+		t.Errorf("got %q", got)
 	}
 	known := app.KnownControllers()
 	for _, name := range slices.Concat(unwanted, unwantedWithNode) {

@@ -23,7 +23,7 @@ func TestOpen_LockFileHasHolder(t *testing.T) {
 	body := make([]byte, 1000)
 	n, _ := d.lock.ReadAt(body, 0) // to the end
 	if err := json.Unmarshal(body[:n], &h); err != nil || h.PID != 7 || h.Owner != 6 {
-		t.Errorf("it says %s (%v)", body[:n], err)
+		t.Errorf("got %s (%v)", body[:n], err)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
@@ -72,7 +72,7 @@ func TestWriteFile_ReplacesContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(d.Path("f")); err != nil || string(got) != body {
-			t.Errorf("it is %q (%v)", got, err)
+			t.Errorf("got %q (%v)", got, err)
 		}
 	}
 	if matches, err := filepath.Glob(d.Path("*.tmp")); err != nil || len(matches) > 0 {

@@ -69,7 +69,7 @@ func TestStatus_RestartedPodRuns(t *testing.T) {
 	})
 	s := status(p, "10.244.0.1", metav1.NewTime(time.Unix(1, 0)))
 	if s.Phase != corev1.PodRunning || s.PodIP != "10.244.0.1" || s.ObservedGeneration != 3 || !s.ContainerStatuses[0].Ready || s.ContainerStatuses[0].State.Running == nil {
-		t.Errorf("it is %+v", s)
+		t.Errorf("got %+v", s)
 	}
 	if s.InitContainerStatuses[0].State.Terminated == nil || s.InitContainerStatuses[1].State.Running == nil {
 		t.Errorf("its first containers are %+v", s.InitContainerStatuses)
@@ -86,7 +86,7 @@ func TestStatus_UnrestartedPodCompletes(t *testing.T) {
 	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure} {
 		s := status(pod(func(p *corev1.Pod) { p.Spec.RestartPolicy = policy }), "10.244.0.1", metav1.Now())
 		if s.Phase != corev1.PodSucceeded || s.ContainerStatuses[0].State.Terminated == nil || condition(s, corev1.PodReady) != corev1.ConditionFalse {
-			t.Errorf("%s: it is %+v", policy, s)
+			t.Errorf("%s: got %+v", policy, s)
 		}
 	}
 }

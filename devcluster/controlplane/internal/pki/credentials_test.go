@@ -18,6 +18,6 @@ func TestKubeconfig_IsComplete(t *testing.T) {
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(body)
 	if err != nil || config.Host != "https://127.0.0.1:1" || len(config.CertData) == 0 || len(config.KeyData) == 0 || len(config.CAData) == 0 {
-		t.Errorf("it is %s (%v)", body, err)
+		t.Errorf("got %s (%v)", body, err)
 	}
 }
