@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
@@ -34,7 +34,7 @@ func init() {
 		}
 		return nil
 	}
-	bridge.Handlers = func(r any) *handler.Registry { return &r.(*Registry).registry }
+	bridge.Handlers = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 	bridge.DefaultSettings = func() any {
 		settings := Settings{}.filled()
 		return &settings

@@ -1,6 +1,6 @@
 package kopf
 
-import "github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+import "github.com/kopf-dev/kopf/sdk/internal/handlers"
 
 // A Lifecycle chooses which of the handlers that are due to run in this cycle, and in
 // which order; the others wait for the next one. It gets at least one, in the order of
@@ -15,19 +15,19 @@ type Due struct {
 	Retry int // 0 before the first attempt
 }
 
-func (l Lifecycle) engine() lifecycle.Func {
+func (l Lifecycle) engine() handlers.Lifecycle {
 	if l == nil {
-		return lifecycle.ASAP
+		return handlers.ASAP
 	}
-	return func(due []lifecycle.Due) []lifecycle.Due {
+	return func(due []handlers.Due) []handlers.Due {
 		public := make([]Due, len(due))
 		for i, d := range due {
 			public[i] = Due{ID: d.ID, Retry: d.Retries}
 		}
 		chosen := l(public)
-		out := make([]lifecycle.Due, len(chosen))
+		out := make([]handlers.Due, len(chosen))
 		for i, d := range chosen {
-			out[i] = lifecycle.Due{ID: d.ID, Retries: d.Retry}
+			out[i] = handlers.Due{ID: d.ID, Retries: d.Retry}
 		}
 		return out
 	}

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/meter"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // Metrics are made by package metrics.
-type Metrics = meter.Meter
+type Metrics = observe.Meter
 
 // Settings is how an operator behaves in detail. The zero value of each setting
 // means its default, which its comment tells; a negative duration means none. Delays

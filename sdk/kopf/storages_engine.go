@@ -5,25 +5,21 @@ import (
 	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
-	"github.com/kopf-dev/kopf/sdk/internal/essence"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 func init() {
-	bridge.Progress = func(s any) progress.Storage { return engineProgress(s.(ProgressStorage)) }
-	bridge.DiffBase = func(s any) diffbase.Storage { return engineDiffBase(s.(DiffBaseStorage)) }
+	bridge.Progress = func(s any) state.ProgressStorage { return engineProgress(s.(ProgressStorage)) }
+	bridge.DiffBase = func(s any) state.DiffBaseStorage { return engineDiffBase(s.(DiffBaseStorage)) }
 }
 
 // engineProgress returns the engine's form of a storage: its own, for those of package
 // storage, and an adapter for all others.
-func engineProgress(s ProgressStorage) progress.Storage {
+func engineProgress(s ProgressStorage) state.ProgressStorage {
 	if s == nil {
-		return progress.NewSmart()
+		return state.NewSmartProgress()
 	}
 	if bridge.BuiltinProgress != nil {
 		if builtin := bridge.BuiltinProgress(s); builtin != nil {
@@ -33,9 +29,9 @@ func engineProgress(s ProgressStorage) progress.Storage {
 	return customProgress{custom: s, where: unbound()}
 }
 
-func engineDiffBase(s DiffBaseStorage) diffbase.Storage {
+func engineDiffBase(s DiffBaseStorage) state.DiffBaseStorage {
 	if s == nil {
-		return diffbase.NewAnnotations()
+		return state.NewAnnotationsDiffBase()
 	}
 	if bridge.BuiltinDiffBase != nil {
 		if builtin := bridge.BuiltinDiffBase(s); builtin != nil {
@@ -55,7 +51,7 @@ type where struct {
 func unbound() where { return where{ctx: context.Background()} }
 
 // boundTo survives the stop of the operator: what is done must be recorded.
-func boundTo(ctx context.Context, object *wire.Object) where {
+func boundTo(ctx context.Context, object *object.Object) where {
 	return where{ctx: context.WithoutCancel(ctx), body: objectOfWire(object)}
 }
 
@@ -73,11 +69,11 @@ type customProgress struct {
 }
 
 // BindProgress implements reactor.ProgressBinder.
-func (s customProgress) BindProgress(ctx context.Context, object *wire.Object) progress.Storage {
+func (s customProgress) BindProgress(ctx context.Context, object *object.Object) state.ProgressStorage {
 	return customProgress{s.custom, boundTo(ctx, object)}
 }
 
-func (s customProgress) Fetch(object map[string]any, id string) (*progress.Record, error) {
+func (s customProgress) Fetch(object map[string]any, id string) (*state.Record, error) {
 	r, err := s.custom.Fetch(s.ctx, s.bodyOf(object), id)
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", s.custom, err)
@@ -85,13 +81,13 @@ func (s customProgress) Fetch(object map[string]any, id string) (*progress.Recor
 	if r == nil {
 		return nil, nil
 	}
-	return &progress.Record{
+	return &state.Record{
 		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: string(r.Purpose), Retries: r.Retries,
 		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
 	}, nil
 }
 
-func (s customProgress) Store(object map[string]any, id string, r progress.Record, p *patch.Patch) error {
+func (s customProgress) Store(object map[string]any, id string, r state.Record, p *patch.Patch) error {
 	body := s.bodyOf(object)
 	return s.failed(s.custom.Store(s.ctx, body, id, &ProgressRecord{
 		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: Reason(r.Purpose), Retries: r.Retries,
@@ -110,9 +106,9 @@ func (s customProgress) Touch(object map[string]any, value string, p *patch.Patc
 }
 
 func (s customProgress) Clear(e map[string]any) map[string]any {
-	e = tree.CloneMap(e)
+	e = object.CloneMap(e)
 	s.custom.Clean(e)
-	return essence.WithoutEmpty(e)
+	return state.WithoutEmpty(e)
 }
 
 func (s customProgress) failed(err error) error {
@@ -129,31 +125,31 @@ type customDiffBase struct {
 }
 
 // BindDiffBase implements reactor.DiffBaseBinder.
-func (s customDiffBase) BindDiffBase(ctx context.Context, object *wire.Object) diffbase.Storage {
+func (s customDiffBase) BindDiffBase(ctx context.Context, object *object.Object) state.DiffBaseStorage {
 	return customDiffBase{s.custom, boundTo(ctx, object)}
 }
 
-func (s customDiffBase) Essence(object map[string]any, extra []fieldpath.Path) map[string]any {
-	built := tree.CloneMap(essence.Build(object, extra, nil))
-	return s.custom.Essence(s.bodyOf(object), built)
+func (s customDiffBase) Essence(obj map[string]any, extra []object.Path) map[string]any {
+	built := object.CloneMap(state.BuildEssence(obj, extra, nil))
+	return s.custom.Essence(s.bodyOf(obj), built)
 }
 
-func (s customDiffBase) Fetch(object map[string]any) (map[string]any, error) {
-	last, err := s.custom.Fetch(s.ctx, s.bodyOf(object))
+func (s customDiffBase) Fetch(obj map[string]any) (map[string]any, error) {
+	last, err := s.custom.Fetch(s.ctx, s.bodyOf(obj))
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", s.custom, err)
 	}
 	if last == nil {
 		return nil, nil
 	}
-	plain, err := tree.Normalize(last)
+	plain, err := object.Normalize(last)
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", s.custom, err)
 	}
 	return plain.(map[string]any), nil
 }
 
-func (s customDiffBase) Store(object map[string]any, _ []byte, last map[string]any, _ []fieldpath.Path, p *patch.Patch) error {
+func (s customDiffBase) Store(object map[string]any, _ []byte, last map[string]any, _ []object.Path, p *patch.Patch) error {
 	body := s.bodyOf(object)
 	if err := s.custom.Store(s.ctx, body, last, &Patch{patch: p, body: body}); err != nil {
 		return fmt.Errorf("%T: %w", s.custom, err)

@@ -4,30 +4,30 @@
 package lifecycle
 
 import (
-	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 // ASAP runs one handler in a cycle, that with the fewest retries, so that a handler that
 // fails does not hold up the others. It is the default.
-func ASAP(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.ASAP) }
+func ASAP(due []kopf.Due) []kopf.Due { return choose(due, handlers.ASAP) }
 
 // AllAtOnce runs all handlers in the order of registration.
-func AllAtOnce(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.AllAtOnce) }
+func AllAtOnce(due []kopf.Due) []kopf.Due { return choose(due, handlers.AllAtOnce) }
 
 // OneByOne runs one handler in a cycle, in the order of registration.
-func OneByOne(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.OneByOne) }
+func OneByOne(due []kopf.Due) []kopf.Due { return choose(due, handlers.OneByOne) }
 
 // Randomized runs one handler in a cycle, any.
-func Randomized(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.Randomized) }
+func Randomized(due []kopf.Due) []kopf.Due { return choose(due, handlers.Randomized) }
 
 // Shuffled runs all handlers in a random order.
-func Shuffled(due []kopf.Due) []kopf.Due { return choose(due, lifecycle.Shuffled) }
+func Shuffled(due []kopf.Due) []kopf.Due { return choose(due, handlers.Shuffled) }
 
-func choose(due []kopf.Due, by lifecycle.Func) []kopf.Due {
-	all := make([]lifecycle.Due, len(due))
+func choose(due []kopf.Due, by handlers.Lifecycle) []kopf.Due {
+	all := make([]handlers.Due, len(due))
 	for i, d := range due {
-		all[i] = lifecycle.Due{ID: d.ID, Retries: d.Retry}
+		all[i] = handlers.Due{ID: d.ID, Retries: d.Retry}
 	}
 	chosen := by(all)
 	out := make([]kopf.Due, len(chosen))

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -41,18 +41,18 @@ func (s StatusDiffBase) Store(_ context.Context, body *kopf.Object, essence map[
 
 // essenceOf takes out of an essence what the storage keeps there. Whatever it has beyond
 // the usual stays, as handlers have asked for it.
-func essenceOf(s diffbase.Storage, essence map[string]any) map[string]any {
-	asked := []fieldpath.Path{{"apiVersion"}, {"kind"}, {"status"}}
+func essenceOf(s state.DiffBaseStorage, essence map[string]any) map[string]any {
+	asked := []object.Path{{"apiVersion"}, {"kind"}, {"status"}}
 	metadata, _ := essence["metadata"].(map[string]any)
 	for key := range metadata {
 		if key != "labels" && key != "annotations" {
-			asked = append(asked, fieldpath.Path{"metadata", key})
+			asked = append(asked, object.Path{"metadata", key})
 		}
 	}
 	return s.Essence(essence, asked)
 }
 
-func storeBase(s diffbase.Storage, body *kopf.Object, essence map[string]any, p *kopf.Patch) error {
+func storeBase(s state.DiffBaseStorage, body *kopf.Object, essence map[string]any, p *kopf.Patch) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return err

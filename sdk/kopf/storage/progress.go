@@ -6,7 +6,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -95,7 +95,7 @@ func patchOf(p *kopf.Patch) *patch.Patch {
 	return patch.NewPatch()
 }
 
-func fetch(s progress.Storage, body *kopf.Object, id string) (*kopf.ProgressRecord, error) {
+func fetch(s state.ProgressStorage, body *kopf.Object, id string) (*kopf.ProgressRecord, error) {
 	r, err := s.Fetch(treeOf(body), id)
 	if r == nil || err != nil {
 		return nil, err
@@ -106,23 +106,23 @@ func fetch(s progress.Storage, body *kopf.Object, id string) (*kopf.ProgressReco
 	}, nil
 }
 
-func store(s progress.Storage, body *kopf.Object, id string, r *kopf.ProgressRecord, p *kopf.Patch) error {
-	return s.Store(treeOf(body), id, progress.Record{
+func store(s state.ProgressStorage, body *kopf.Object, id string, r *kopf.ProgressRecord, p *kopf.Patch) error {
+	return s.Store(treeOf(body), id, state.Record{
 		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: string(r.Purpose), Retries: r.Retries,
 		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
 	}, patchOf(p))
 }
 
-func purge(s progress.Storage, body *kopf.Object, id string, p *kopf.Patch) error {
+func purge(s state.ProgressStorage, body *kopf.Object, id string, p *kopf.Patch) error {
 	return s.Purge(treeOf(body), id, patchOf(p))
 }
 
-func touch(s progress.Storage, body *kopf.Object, value string, p *kopf.Patch) error {
+func touch(s state.ProgressStorage, body *kopf.Object, value string, p *kopf.Patch) error {
 	return s.Touch(treeOf(body), value, patchOf(p))
 }
 
 // clean puts what is left of an essence in its place.
-func clean(s progress.Storage, essence map[string]any) {
+func clean(s state.ProgressStorage, essence map[string]any) {
 	left := maps.Clone(s.Clear(essence))
 	clear(essence)
 	maps.Copy(essence, left)

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -76,11 +76,11 @@ var (
 )
 
 // fieldOf is a field whose notation may have the name in it.
-func fieldOf(notation, name, byDefault string) fieldpath.Path {
+func fieldOf(notation, name, byDefault string) object.Path {
 	notation = strings.ReplaceAll(cmp.Or(notation, byDefault), "{name}", cmp.Or(name, defaultName))
-	path, err := fieldpath.Parse(notation)
+	path, err := object.ParsePath(notation)
 	if err == nil && len(path) == 0 {
-		err = fieldpath.ErrRoot
+		err = object.ErrRoot
 	}
 	if err != nil {
 		panic(fmt.Sprintf("kopf/storage: the field %q: %v", notation, err))

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
@@ -190,16 +189,16 @@ func TestEveryStorageOfDiffBasesGivesBackWhatItWasGiven(t *testing.T) {
 
 func TestTheOperatorUsesItsOwnStoragesDirectly(t *testing.T) {
 	smart := bridge.Progress(storage.SmartProgress{})
-	if diff := cmp.Diff(progress.Storage(progress.NewSmart()), smart); diff != "" {
+	if diff := cmp.Diff(state.ProgressStorage(state.NewSmartProgress()), smart); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	base := bridge.DiffBase(storage.AnnotationsDiffBase{})
-	if diff := cmp.Diff(diffbase.Storage(diffbase.NewAnnotations()), base); diff != "" {
+	if diff := cmp.Diff(state.DiffBaseStorage(state.NewAnnotationsDiffBase()), base); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	several := bridge.Progress(storage.MultiProgress{storage.AnnotationsProgress{}, foreign{}})
-	if _, own := several.(progress.Multi)[0].(*progress.Annotations); !own {
-		t.Errorf("got %T", several.(progress.Multi)[0])
+	if _, own := several.(state.MultiProgress)[0].(*state.AnnotationsProgress); !own {
+		t.Errorf("got %T", several.(state.MultiProgress)[0])
 	}
 }
 
