@@ -46,7 +46,7 @@ var packages = map[string]string{
 
 var fence = regexp.MustCompile("(?ms)^( *)```go\n(.*?)^ *```$")
 
-func TestTheSnippetsCompile(t *testing.T) {
+func TestSnippets_Compile(t *testing.T) {
 	module, err := filepath.Abs("../examples")
 	if err != nil {
 		t.Fatal(err)
