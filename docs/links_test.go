@@ -32,7 +32,7 @@ func TestLinks_TargetsExist(t *testing.T) {
 func linkedPages(t *testing.T) []string {
 	t.Helper()
 	pages := []string{"../README.md", "../CONTRIBUTING.md", "../bench/README.md"}
-	for _, pattern := range []string{"*.md", "decisions/*.md"} {
+	for _, pattern := range []string{"*.md", "decisions/*.md", "../examples/*.md", "../examples/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("find pages %s: %v", pattern, err)
