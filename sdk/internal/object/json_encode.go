@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Marshal returns the compact text of a tree.
@@ -103,81 +102,23 @@ func appendKey(dst []byte, key string, start int) []byte {
 
 func appendList(dst []byte, list []any, order []byte) ([]byte, error) {
 	dst = append(dst, '[')
-	hints := newScanner(order)
-	hints.enter('[')
+	hints := scanner{text: order}
+	more := hints.enter('[', ']')
 	var err error
 	for i, item := range list {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = AppendJSON(dst, item, hints.item()); err != nil {
+		var hint []byte
+		if more {
+			hint = hints.value()
+			more = hints.after(']')
+		}
+		if dst, err = AppendJSON(dst, item, hint); err != nil {
 			return nil, err
 		}
 	}
 	return append(dst, ']'), nil
-}
-
-// AppendString appends the text of a string in quotes.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	plain := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		dst = append(dst, s[plain:i]...)
-		var size int
-		dst, size = appendEscaped(dst, s[i:])
-		i += size
-		plain = i
-	}
-	dst = append(dst, s[plain:]...)
-	return append(dst, '"')
-}
-
-// appendEscaped escapes the first character and tells how many bytes it has.
-func appendEscaped(dst []byte, s string) ([]byte, int) {
-	switch c := s[0]; c {
-	case '"', '\\':
-		return append(dst, '\\', c), 1
-	case '\n':
-		return append(dst, `\n`...), 1
-	case '\r':
-		return append(dst, `\r`...), 1
-	case '\t':
-		return append(dst, `\t`...), 1
-	case '\b':
-		return append(dst, `\b`...), 1
-	case '\f':
-		return append(dst, `\f`...), 1
-	}
-	r, size := utf8.DecodeRuneInString(s)
-	if r == utf8.RuneError && size == 1 {
-		if lone, ok := loneSurrogate(s); ok {
-			return appendUnit(dst, lone), 3
-		}
-	}
-	if r >= 0x10000 {
-		r -= 0x10000
-		dst = appendUnit(dst, 0xd800+r>>10)
-		return appendUnit(dst, 0xdc00+r&0x3ff), size
-	}
-	return appendUnit(dst, r), size
-}
-
-func appendUnit(dst []byte, unit rune) []byte {
-	const hex = "0123456789abcdef"
-	return append(dst, '\\', 'u', hex[unit>>12&15], hex[unit>>8&15], hex[unit>>4&15], hex[unit&15])
-}
-
-// loneSurrogate reads the three bytes that stand for a surrogate without its half.
-func loneSurrogate(s string) (rune, bool) {
-	if len(s) < 3 || s[0] != 0xed || s[1] < 0xa0 || s[1] > 0xbf || s[2]&0xc0 != 0x80 {
-		return 0, false
-	}
-	return 0xd000 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f), true
 }
 
 // appendNumber writes a float, or the integer that it was made of if the order has

@@ -107,7 +107,7 @@ func TestBrokenTextsAreRefusedWithTheirPosition(t *testing.T) {
 		"tru", "\"", "\"\\\"", "\"a\nb\"", `"\q"`, "\"\\u12\"", "\"é", "\"\\u00e9\n\"", "nul", "[1 2]", "\"a\" \"b\"", "]",
 	} {
 		v, err := DecodeJSON([]byte(text))
-		if syntax, ok := errors.AsType[*SyntaxError](err); !ok || syntax.Offset > len(text) {
+		if syntax, ok := errors.AsType[*syntaxError](err); !ok || syntax.offset > len(text) {
 			t.Errorf("%q: %v, %v", text, v, err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestStrictDecodingIsThatOfGo(t *testing.T) {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		got, err := DecodeJSONStrict([]byte(text))
+		got, err := decodeStrict([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -139,7 +139,7 @@ func TestStrictDecodingIsThatOfGo(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"NaN", "[Infinity]", "-Infinity", "1e999", "01", `{"a":1}}`, `"\q"`, "\"\n\"", ""} {
-		if v, err := DecodeJSONStrict([]byte(text)); err == nil {
+		if v, err := decodeStrict([]byte(text)); err == nil {
 			t.Errorf("%q is decoded as %v", text, v)
 		}
 	}
@@ -149,7 +149,7 @@ func FuzzStrictDecoding(f *testing.F) {
 	f.Add(`{"a":[1,2.5,"\ud83d\ude00é",null,true],"name":{"c":12345678901234567890}}`)
 	f.Add(`{"kind":"\u00e9","kind":{"kind":[]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := DecodeJSONStrict([]byte(text))
+		got, err := decodeStrict([]byte(text))
 		var want any
 		wantErr := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
 		if (err == nil) != (wantErr == nil) {

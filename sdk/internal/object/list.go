@@ -41,7 +41,7 @@ func readMembers(dec *json.Decoder, member func(key string) error) error {
 		}
 		name, ok := key.(string)
 		if !ok {
-			return fmt.Errorf("%w: a key is %v", ErrSyntax, key)
+			return fmt.Errorf("%w: a key is %v", errSyntax, key)
 		}
 		if err := member(name); err != nil {
 			return err
@@ -59,7 +59,7 @@ func readItems(dec *json.Decoder, list *List, opts ParseOptions) error {
 		return nil
 	}
 	if token != json.Delim('[') {
-		return fmt.Errorf("%w: items are %v", ErrSyntax, token)
+		return fmt.Errorf("%w: items are %v", errSyntax, token)
 	}
 	var item json.RawMessage
 	for dec.More() {
@@ -81,7 +81,7 @@ func delimiter(dec *json.Decoder, want json.Delim) error {
 		return err
 	}
 	if token != want {
-		return fmt.Errorf("%w: %v instead of %v", ErrSyntax, token, want)
+		return fmt.Errorf("%w: %v instead of %v", errSyntax, token, want)
 	}
 	return nil
 }

@@ -31,13 +31,13 @@ func (o *Object) Tree() (map[string]any, error) {
 	if tree := o.tree.Load(); tree != nil {
 		return *tree, nil
 	}
-	decoded, err := DecodeJSONStrict(o.Raw)
+	decoded, err := decodeStrict(o.Raw)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", o, err)
 	}
 	tree, ok := decoded.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("decode %s: %w", o, ErrSyntax)
+		return nil, fmt.Errorf("decode %s: %w", o, errSyntax)
 	}
 	// Two goroutines may decode at the same time; all callers then share the first tree.
 	if !o.tree.CompareAndSwap(nil, &tree) {
@@ -48,27 +48,17 @@ func (o *Object) Tree() (map[string]any, error) {
 	return tree, nil
 }
 
-// Member returns the text of a member of the object, such as its status; nil if there is
-// none. It is cheaper than the whole tree for those who need nothing else.
+// Member returns the text of a top-level member, such as "status"; nil if it is absent. It is
+// cheaper than [Object.Tree].
 func (o *Object) Member(name string) []byte { return memberOf(o.Raw, name) }
 
 func memberOf(text []byte, name string) []byte {
-	s := &rawScanner{data: text}
-	more, err := s.enter()
-	for err == nil && more {
-		var key, value []byte
-		if key, err = s.member(); err != nil {
-			break
+	for m := membersOf(text); m.next(); {
+		if string(m.key) == name {
+			return m.value
 		}
-		if value, err = s.value(); err != nil {
-			break
-		}
-		if string(key) == name {
-			return value
-		}
-		more, err = s.after('}')
 	}
-	return nil // the object was scanned to its end when it came
+	return nil
 }
 
 // Forget drops the decoded tree: an object that is only kept for later costs its text.

@@ -99,7 +99,7 @@ func TestTextThatEndsTooEarlyAsksForMore(t *testing.T) {
 
 func TestTextOfAnotherShapeIsASyntaxError(t *testing.T) {
 	for _, text := range []string{`[]`, `"x"`, `{"a" 1}`, `{"a":1 "b":2}`, `{1:2}`, `{"a":}`, `{"metadata":{"generation":"x"}}`, `{"metadata":{"creationTimestamp":"x"}}`} {
-		if _, err := Parse([]byte(text), ParseOptions{}); !errors.Is(err, ErrSyntax) {
+		if _, err := Parse([]byte(text), ParseOptions{}); !errors.Is(err, errSyntax) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestFramesOfErrorsAndBookmarksAreToldApart(t *testing.T) {
 		t.Error(f, err)
 	}
 	for _, text := range []string{`{}`, `{"type":"ADDED"}`, `{"object":{}}`, `{"type":"ADDED","object":1}`} {
-		if _, err := ParseFrame([]byte(text), ParseOptions{}); !errors.Is(err, ErrSyntax) {
+		if _, err := ParseFrame([]byte(text), ParseOptions{}); !errors.Is(err, errSyntax) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
