@@ -133,14 +133,8 @@ func (s *scanner) value() []byte {
 		return s.nested()
 	}
 	start := s.pos
-	for s.pos < len(s.text) {
-		switch s.text[s.pos] {
-		case ',', ':', '}', ']', ' ', '\t', '\n', '\r':
-		default:
-			s.pos++
-			continue
-		}
-		break
+	for s.pos < len(s.text) && !endsWord(s.text[s.pos]) {
+		s.pos++
 	}
 	if s.pos == start {
 		s.fail("a value is missing")
@@ -148,25 +142,33 @@ func (s *scanner) value() []byte {
 	return s.text[start:s.pos]
 }
 
+func endsWord(c byte) bool {
+	switch c {
+	case ',', ':', '}', ']', ' ', '\t', '\n', '\r':
+		return true
+	}
+	return false
+}
+
 // nested returns the text of the object or list that begins here.
 func (s *scanner) nested() []byte {
 	start, depth := s.pos, 0
-	for s.pos < len(s.text) {
-		switch s.text[s.pos] {
+	for i := start; i < len(s.text); i++ {
+		switch s.text[i] {
 		case '"':
+			s.pos = i
 			s.quoted()
-			continue
+			i = s.pos - 1
 		case '{', '[':
 			depth++
 		case '}', ']':
-			depth--
-			if depth == 0 {
-				s.pos++
+			if depth--; depth == 0 {
+				s.pos = i + 1
 				return s.text[start:s.pos]
 			}
 		}
-		s.pos++
 	}
+	s.pos = len(s.text)
 	s.fail("a bracket is not closed")
 	return nil
 }
@@ -174,24 +176,28 @@ func (s *scanner) nested() []byte {
 // quoted returns the text of the string that begins here, with its quotes.
 func (s *scanner) quoted() []byte {
 	start := s.pos
-	s.pos++
-	for {
-		length := bytes.IndexByte(s.text[s.pos:], '"')
+	for end := start + 1; ; {
+		length := bytes.IndexByte(s.text[end:], '"')
 		if length < 0 {
 			s.pos = len(s.text)
 			s.fail("a string is not closed")
 			return nil
 		}
-		end := s.pos + length
-		backslashes := 0
-		for i := end - 1; i >= s.pos && s.text[i] == '\\'; i-- {
-			backslashes++
-		}
-		s.pos = end + 1
-		if backslashes%2 == 0 {
-			return s.text[start:s.pos]
+		end += length + 1
+		if !endsInEscape(s.text[start+1 : end-1]) {
+			s.pos = end
+			return s.text[start:end]
 		}
 	}
+}
+
+// endsInEscape reports whether the text ends with a backslash that escapes what follows.
+func endsInEscape(text []byte) bool {
+	n := len(text)
+	for n > 0 && text[n-1] == '\\' {
+		n--
+	}
+	return (len(text)-n)%2 == 1
 }
 
 // members steps over the members of an object.
@@ -222,8 +228,10 @@ func (m *members) next() bool {
 // text of its value. It ends early at a syntax error.
 func Members(text []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
-		for m := membersOf(text); m.next(); {
-			if !yield(keyText(m.key), m.value) {
+		s := scanner{text: text}
+		for more := s.enter('{', '}'); more; more = s.after('}') {
+			key, value := s.key(), s.value()
+			if s.problem != "" || !yield(keyText(key), value) {
 				return
 			}
 		}
