@@ -132,7 +132,7 @@ func TestAnAttemptThatHangsTimesOut(t *testing.T) {
 			return resp, err
 		}
 		client, _ = clientFor(t, ClientOptions{RequestTimeout: time.Minute}, stuck)
-		if _, err := client.WithoutRetries().Get(t.Context(), examples, "ns", "n"); !errors.Is(err, ErrTimeout) {
+		if _, err := client.WithoutRetries().Get(t.Context(), examples, "ns", "n"); !errors.Is(err, errTimeout) {
 			t.Error(err)
 		}
 	})

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -170,10 +168,10 @@ func (s *scan) oneGroup(ctx context.Context, name string) error {
 	var group groupVersions
 	err := s.document(ctx, "/apis/"+name, &group)
 	switch {
-	case apierrors.IsNotFound(err):
+	case Classify(err) == NotFound:
 		return nil
 	case err != nil && Status(err) == 0:
-		return err // there is no cluster to speak of
+		return err // the cluster is unreachable
 	case err != nil:
 		s.fail(name, err)
 		return nil
@@ -186,7 +184,7 @@ func (s *scan) oneGroup(ctx context.Context, name string) error {
 func (s *scan) versions(ctx context.Context, group groupVersions) {
 	for _, v := range group.Versions {
 		preferred := v.Version == group.PreferredVersion.Version
-		if err := s.version(ctx, group.Name, v.Version, preferred); err != nil && !apierrors.IsNotFound(err) {
+		if err := s.version(ctx, group.Name, v.Version, preferred); err != nil && Classify(err) != NotFound {
 			s.fail(group.Name+"/"+v.Version, err)
 		}
 	}

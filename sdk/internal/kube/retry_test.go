@@ -79,7 +79,7 @@ var kinds = map[string]func(error) bool{
 	"APIConflictError":            apierrors.IsConflict,
 	"APIUnprocessableEntityError": apierrors.IsInvalid,
 	"APIClientError":              func(err error) bool { return Status(err)/100 == 4 },
-	"TimeoutError":                func(err error) bool { return errors.Is(err, ErrTimeout) },
+	"TimeoutError":                func(err error) bool { return errors.Is(err, errTimeout) },
 	"ClientConnectionError":       func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) },
 }
 

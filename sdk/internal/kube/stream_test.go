@@ -128,7 +128,7 @@ func TestAStreamThatDoesNotBeginTimesOut(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		if _, err := client.Watch(t.Context(), examples, "ns", ListOptions{}); !errors.Is(err, ErrTimeout) {
+		if _, err := client.Watch(t.Context(), examples, "ns", ListOptions{}); !errors.Is(err, errTimeout) {
 			t.Error(err)
 		}
 	})
@@ -201,7 +201,7 @@ func TestAStreamThatDoesNotBeginIsGivenUp(t *testing.T) {
 	}
 	client := NewClient(source, ClientOptions{RequestTimeout: -1, StreamTimeout: time.Millisecond})
 	pods := &resources.Resource{Version: "v1", Plural: "pods", Namespaced: true}
-	if _, err := client.Watch(t.Context(), pods, "", ListOptions{}); !errors.Is(err, ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := client.Watch(t.Context(), pods, "", ListOptions{}); !errors.Is(err, errTimeout) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

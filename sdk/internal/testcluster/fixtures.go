@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -79,7 +77,7 @@ func Create(t testing.TB, client *kube.Client, res *resources.Resource, namespac
 	t.Helper()
 	created := create(t, client, res, namespace, object)
 	t.Cleanup(func() {
-		if err := Delete(context.WithoutCancel(t.Context()), client, res, namespace, created.Name); err != nil && !apierrors.IsNotFound(err) {
+		if err := Delete(context.WithoutCancel(t.Context()), client, res, namespace, created.Name); err != nil && kube.Classify(err) != kube.NotFound {
 			t.Error(err)
 		}
 	})

@@ -108,7 +108,7 @@ func (f *follower) watch(ctx context.Context, o metav1.ListOptions) (watch.Inter
 			return nil, ctx.Err()
 		}
 		refused := final(err)
-		if options.SendInitialEvents && refused && !expired(err) {
+		if options.SendInitialEvents && refused && kube.Classify(err) != kube.Expired {
 			return nil, err // the reflector tries a list, and that will tell
 		}
 		f.pacing.failed(failReason(err), err)
