@@ -258,7 +258,7 @@ func TestSeveralLoginsAreUsedByPriority(t *testing.T) {
 	if err != nil || high.Server() != "http://high" || l.defaultNamespace() != "two" {
 		t.Fatal(high, err)
 	}
-	l.Invalidate(high, nil)
+	l.Invalidate(high)
 	if low, err := l.Current(t.Context()); err != nil || low.Server() != "http://low" {
 		t.Error(low, err)
 	}

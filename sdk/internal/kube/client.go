@@ -3,6 +3,7 @@ package kube
 import (
 	"iter"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -68,7 +69,7 @@ type Retry struct {
 // Client sends requests. There is no limit of requests per second: objects are handled
 // as fast as the server lets.
 type Client struct {
-	source   Source
+	http     *http.Client
 	options  ClientOptions
 	warnings *warnings
 	retrying func(Retry) // nil if nobody wants to know
@@ -91,7 +92,7 @@ func NewClient(source Source, options ClientOptions) *Client {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Client{source: source, options: options, warnings: new(warnings)}
+	return &Client{http: &http.Client{Transport: &reloginTransport{source: source, base: anyServer}}, options: options, warnings: new(warnings)}
 }
 
 // Telling returns a client of the same credentials that tells of each repetition of a

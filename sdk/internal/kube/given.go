@@ -38,7 +38,7 @@ func (g *Given) Current(context.Context) (*Session, error) {
 }
 
 // Invalidate replaces a session, if another one can have other credentials.
-func (g *Given) Invalidate(session *Session, _ error) {
+func (g *Given) Invalidate(session *Session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.renewable || g.session != session {

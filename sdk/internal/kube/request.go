@@ -2,10 +2,13 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -14,9 +17,10 @@ import (
 // errorBodyLimit bounds what is read of a response that tells an error.
 const errorBodyLimit = 64 << 10
 
-// maxLogins is how many times one request asks for other credentials before it fails.
-// Without a limit, a login that brings bad credentials again and again would spin.
-const maxLogins = 3
+// anyServer stands for the address of the session that a request is sent with.
+var anyServer = &url.URL{Scheme: "https", Host: anyHost}
+
+const anyHost = "api-server.invalid"
 
 // Request is what to send. Most callers have a verb of [Client] for it.
 type Request struct {
@@ -68,102 +72,135 @@ func (c *Client) do(ctx context.Context, r Request) (body []byte, header http.He
 	return body, header, err
 }
 
-// receive makes one attempt whose response is read by a function within the time limit.
+// receive sends a request once for each session, and reads the response with a function.
+// The request timeout limits each attempt, the reading included.
 func (c *Client) receive(ctx context.Context, r Request, read func(*http.Response) error) error {
-	return c.authenticated(ctx, r, func(session *Session) (status int, err error) {
-		if c.options.RequestTimeout < 0 {
-			return c.exchange(ctx, session, r, read)
-		}
-		limited, cancel := context.WithTimeout(ctx, c.options.RequestTimeout)
-		defer cancel()
-		return c.exchange(limited, session, r, read)
-	})
-}
-
-func (c *Client) exchange(ctx context.Context, session *Session, r Request, read func(*http.Response) error) (status int, err error) {
-	resp, err := c.send(ctx, session, r)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e := &exchange{client: c, request: r, limit: c.options.RequestTimeout, cancel: cancel}
+	resp, err := e.send(ctx)
 	if err != nil {
-		return 0, networkError(r, err)
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // everything of interest has been read
-	if err := failure(r, resp); err != nil {
-		return resp.StatusCode, err
+	if err = read(resp); err != nil {
+		err = networkError(r, causeOf(ctx, err))
 	}
-	if err := read(resp); err != nil {
-		return resp.StatusCode, networkError(r, err)
-	}
-	return resp.StatusCode, nil
+	e.end(resp.StatusCode, err)
+	return err
 }
 
-// send starts an exchange. The context governs the reading of the response too.
-func (c *Client) send(ctx context.Context, session *Session, r Request) (*http.Response, error) {
+// exchange is a request with the attempts at it: another one follows each login.
+type exchange struct {
+	client  *Client
+	request Request
+	limit   time.Duration // of an attempt; none if not positive
+	cancel  context.CancelCauseFunc
+
+	begun     time.Time
+	timer     *time.Timer // nil if there is no limit
+	rejection error       // 401; nil if the last attempt was accepted
+}
+
+// exchangeKey is the context's key of the exchange that a request belongs to.
+type exchangeKey struct{}
+
+// send sends the request and returns a successful response. The context governs the
+// reading of the response too, after which the caller calls end.
+func (e *exchange) send(ctx context.Context) (*http.Response, error) {
+	r := e.request
 	var body io.Reader
 	if r.Body != nil {
 		body = bytes.NewReader(r.Body)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, session.server+r.Path, body)
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, exchangeKey{}, e), r.Method, "https://"+anyHost+r.Path, body)
 	if err != nil {
-		return nil, fmt.Errorf("request: %w", err)
+		return nil, networkError(r, fmt.Errorf("request: %w", err))
 	}
-	accept := r.Accept
-	if accept == "" {
-		accept = "application/json"
-	}
-	req.Header.Set("Accept", accept)
-	req.Header.Set("User-Agent", c.options.UserAgent)
+	req.Header.Set("Accept", cmp.Or(r.Accept, "application/json"))
+	req.Header.Set("User-Agent", e.client.options.UserAgent)
 	if r.ContentType != "" {
 		req.Header.Set("Content-Type", r.ContentType)
 	}
-	resp, err := session.client.Do(req)
+	resp, err := e.client.http.Do(req)
+	if missing, ok := errors.AsType[*noSessionError](err); ok {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, missing.err)
+	}
 	if err != nil {
+		err = networkError(r, causeOf(ctx, err))
+		e.end(0, err)
 		return nil, err
 	}
-	c.warn(resp.Header)
+	if e.rejection != nil {
+		_ = resp.Body.Close()
+		return nil, e.rejection
+	}
+	e.client.warn(resp.Header)
+	if err := failure(r, resp); err != nil {
+		_ = resp.Body.Close()
+		e.end(resp.StatusCode, err)
+		return nil, err
+	}
 	return resp, nil
 }
 
-// failure reads the error out of a response that tells one.
+// begin starts an attempt. It does nothing if there is no exchange, as do rejected and
+// loginFailed.
+func (e *exchange) begin() {
+	if e == nil {
+		return
+	}
+	e.rejection, e.begun = nil, time.Now()
+	if e.timer != nil {
+		e.timer.Stop() // the previous attempt was redirected
+	}
+	if e.limit > 0 {
+		e.timer = time.AfterFunc(e.limit, func() { e.cancel(context.DeadlineExceeded) })
+	}
+}
+
+// end ends an attempt.
+func (e *exchange) end(status int, err error) {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	if observe := e.client.options.Observe; observe != nil {
+		r := e.request
+		observe(Call{Method: r.Method, Verb: r.verb(), Path: r.Path, Status: status, Err: err, Duration: time.Since(e.begun)})
+	}
+}
+
+// rejected ends an attempt that the API server answered with 401.
+func (e *exchange) rejected(resp *http.Response, body []byte) {
+	if e == nil {
+		return
+	}
+	e.client.warn(resp.Header)
+	e.rejection = statusError(e.request, resp, body)
+	e.end(resp.StatusCode, e.rejection)
+}
+
+// loginFailed notes why there is no session for another attempt.
+func (e *exchange) loginFailed(err error) {
+	if e != nil {
+		e.rejection = fmt.Errorf("%w: %w", err, e.rejection)
+	}
+}
+
+// causeOf returns why a context ended, or else the error.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// failure returns the error of an unsuccessful response.
 func failure(r Request, resp *http.Response) error {
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
 	}
-	// A body that cannot be read leaves what the code says.
+	// A body that cannot be read leaves the status.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit))
 	return statusError(r, resp, body)
-}
-
-// authenticated makes one attempt, and repeats it with other credentials if the cluster
-// rejects those it was made with.
-func (c *Client) authenticated(ctx context.Context, r Request, attempt func(*Session) (status int, err error)) error {
-	session, err := c.source.Current(ctx)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
-	}
-	for logins := 0; ; logins++ {
-		begin := time.Now()
-		status, err := attempt(session)
-		c.observe(r, status, err, begin)
-		if status != http.StatusUnauthorized {
-			return err
-		}
-		c.source.Invalidate(session, err)
-		if logins == maxLogins {
-			return err
-		}
-		next, loginErr := c.source.Current(ctx)
-		if loginErr != nil {
-			return fmt.Errorf("%w: %w", loginErr, err)
-		}
-		if next == session {
-			return err
-		}
-		session = next
-	}
-}
-
-func (c *Client) observe(r Request, status int, err error, begin time.Time) {
-	if c.options.Observe == nil {
-		return
-	}
-	c.options.Observe(Call{Method: r.Method, Verb: r.verb(), Path: r.Path, Status: status, Err: err, Duration: time.Since(begin)})
 }

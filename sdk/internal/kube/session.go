@@ -16,10 +16,8 @@ import (
 // Session is a way into a cluster with one set of credentials: the connections and who
 // uses them. It is safe for concurrent use.
 type Session struct {
-	server string
-	base   *url.URL // the same
-	client *http.Client
-	usage  *usage
+	base  *url.URL
+	usage *usage
 }
 
 // defaultConnectTimeout is how long a TCP handshake may take if nobody says.
@@ -45,8 +43,7 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 	}
 	base.RawQuery, base.Fragment = "", ""
 	base.Path = strings.TrimRight(base.Path, "/")
-	u := &usage{next: transport}
-	return &Session{server: base.String(), base: base, client: &http.Client{Transport: u}, usage: u}, nil
+	return &Session{base: base, usage: &usage{next: transport}}, nil
 }
 
 func dialer(connectTimeout time.Duration) *net.Dialer {
@@ -55,7 +52,7 @@ func dialer(connectTimeout time.Duration) *net.Dialer {
 }
 
 // Server is the address of the cluster.
-func (s *Session) Server() string { return s.server }
+func (s *Session) Server() string { return s.base.String() }
 
 // RoundTrip sends a request that is made for the address of the session.
 func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) { return s.usage.RoundTrip(req) }
@@ -71,7 +68,7 @@ type Source interface {
 
 	// Invalidate says that the cluster rejected the credentials of a session. A later
 	// Current returns another session, or the same one if there cannot be another.
-	Invalidate(session *Session, cause error)
+	Invalidate(session *Session)
 }
 
 // Static is a source of one session for ever.
@@ -84,4 +81,4 @@ func Fixed(session *Session) Static { return Static{session} }
 func (s Static) Current(context.Context) (*Session, error) { return s.session, nil }
 
 // Invalidate does nothing: there is no other session.
-func (Static) Invalidate(*Session, error) {}
+func (Static) Invalidate(*Session) {}

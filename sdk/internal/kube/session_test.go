@@ -137,7 +137,7 @@ func TestAGivenConfigurationIsLookedUpAgainIfItCanChange(t *testing.T) {
 		if changed := token == "new"; (err == nil) != changed || (first != second) != changed {
 			t.Error(token, err, first == second)
 		}
-		given.Invalidate(first, nil) // somebody is late with that
+		given.Invalidate(first) // somebody is late with that
 		if third, _ := given.Current(t.Context()); third != second {
 			t.Error("a session was thrown away that nobody has complained about")
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -43,34 +42,19 @@ func (c *Client) Watch(ctx context.Context, res *resources.Resource, namespace s
 		return nil, err
 	}
 	r.stream = true
-	var stream *Stream
-	err = c.authenticated(ctx, r, func(session *Session) (int, error) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		if limit := c.options.StreamTimeout; limit > 0 {
-			timer := time.AfterFunc(limit, func() { cancel(context.DeadlineExceeded) })
-			defer timer.Stop()
-		}
-		resp, err := c.send(ctx, session, r)
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
-			cancel(nil)
-			return 0, networkError(r, err)
-		}
-		if err := failure(r, resp); err != nil {
-			cancel(nil)
-			_ = resp.Body.Close() // its content is in the error
-			return resp.StatusCode, err
-		}
-		stream = &Stream{
-			body: resp.Body, cancel: cancel, ctx: ctx,
-			reader:  bufio.NewReaderSize(resp.Body, streamBuffer),
-			options: options.wire(res),
-		}
-		return resp.StatusCode, nil
-	})
-	return stream, err
+	ctx, cancel := context.WithCancelCause(ctx)
+	e := &exchange{client: c, request: r, limit: c.options.StreamTimeout, cancel: cancel}
+	resp, err := e.send(ctx)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	e.end(resp.StatusCode, nil)
+	return &Stream{
+		body: resp.Body, cancel: cancel, ctx: ctx,
+		reader:  bufio.NewReaderSize(resp.Body, streamBuffer),
+		options: options.wire(res),
+	}, nil
 }
 
 // Next waits for the next frame. The end of the stream is io.EOF if it was a proper one.

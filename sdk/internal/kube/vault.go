@@ -121,7 +121,7 @@ func (v *Vault) Current(ctx context.Context) (*Session, error) {
 
 // Invalidate removes a session. The others stay; if there are none, the next request
 // logs in. Requests that fail together invalidate a session once.
-func (v *Vault) Invalidate(session *Session, _ error) {
+func (v *Vault) Invalidate(session *Session) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, c := range v.credentials {

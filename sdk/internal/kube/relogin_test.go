@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 )
 
@@ -88,6 +92,40 @@ func TestOtherClientsFollowTheLogins(t *testing.T) {
 	}
 }
 
+func TestRelogin_EveryAttemptIsObservedAndLimitedOnItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var valid atomic.Pointer[Session]
+		vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
+			time.Sleep(time.Minute) // longer than an attempt may take
+			rejected, accepted := newGuarded(t, &valid), newGuarded(t, &valid)
+			valid.Store(accepted)
+			return []Credential{{Session: rejected, Priority: 1}, {Session: accepted}}, nil
+		})
+		var calls []Call
+		client := NewClient(vault, ClientOptions{RequestTimeout: time.Second, StreamTimeout: time.Second, Observe: func(c Call) { calls = append(calls, c) }})
+		if _, err := client.Get(t.Context(), examples, "ns", "n"); err != nil {
+			t.Fatal(err)
+		}
+		valid.Store(nil)
+		stream, err := client.Watch(t.Context(), examples, "ns", ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Close()
+		var got []string
+		for _, c := range calls {
+			got = append(got, fmt.Sprintf("%s %d %v", c.Verb, c.Status, c.Err != nil))
+			if c.Duration != 0 {
+				t.Errorf("%s took %s, want nothing but the attempt", c.Verb, c.Duration)
+			}
+		}
+		want := []string{"get 401 true", "get 200 false", "watch 401 true", "watch 401 true", "watch 200 false"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestRequestsOfOtherClientsFailWithTheLogin(t *testing.T) {
 	broken := errors.New("nobody knows")
 	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) { return nil, broken })
@@ -157,7 +195,7 @@ func TestASessionGoesOnIfALoginBringsTheSameCredentials(t *testing.T) {
 	if err := vault.populate([]Credential{credentialFor(t, config)}); err != nil || vault.Peek() != one {
 		t.Error("the connections of the session are thrown away", err)
 	}
-	vault.Invalidate(one, nil)
+	vault.Invalidate(one)
 	if two, err := vault.Current(t.Context()); err != nil || two == one {
 		t.Error("the file may have another token", err)
 	}
