@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 )
 
@@ -44,7 +43,7 @@ func credentialFor(t *testing.T, config *rest.Config) Credential {
 	return Credential{Session: session, Key: key, Renewable: renewable}
 }
 
-func TestOtherClientsFollowTheLogins(t *testing.T) {
+func TestFollow_OtherClientsUseTheCurrentSession(t *testing.T) {
 	var valid atomic.Value
 	valid.Store("t1")
 	first, second := guardedServer(t, &valid, "/first"), guardedServer(t, &valid, "/second")
@@ -126,7 +125,7 @@ func TestRelogin_EveryAttemptIsObservedAndLimitedOnItsOwn(t *testing.T) {
 	})
 }
 
-func TestRequestsOfOtherClientsFailWithTheLogin(t *testing.T) {
+func TestFollow_RequestsFailWithTheLoginError(t *testing.T) {
 	broken := errors.New("nobody knows")
 	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) { return nil, broken })
 	defer vault.Close()
@@ -140,7 +139,7 @@ func TestRequestsOfOtherClientsFailWithTheLogin(t *testing.T) {
 	}
 }
 
-func TestABodyThatCannotBeSentAgainIsAnsweredAsItWas(t *testing.T) {
+func TestRelogin_BodyThatCannotBeRepeatedReturnsThe401(t *testing.T) {
 	var valid atomic.Value
 	valid.Store("good")
 	server := guardedServer(t, &valid, "")
@@ -161,58 +160,15 @@ func TestABodyThatCannotBeSentAgainIsAnsweredAsItWas(t *testing.T) {
 	_ = resp.Body.Close()
 }
 
-func TestCredentialsThatWereRejectedAreNotUsedAgain(t *testing.T) {
-	var valid atomic.Value
-	valid.Store("other")
-	server := guardedServer(t, &valid, "")
-	static := &rest.Config{Host: server.URL, BearerToken: "stale"}
+func TestRelogin_EndsAfterRepeatedlyInvalidCredentials(t *testing.T) {
+	var valid atomic.Pointer[Session]
 	logins := 0
 	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
 		logins++
-		return []Credential{credentialFor(t, static)}, nil
+		return []Credential{{Session: newGuarded(t, &valid)}}, nil
 	})
-	defer vault.Close()
 	_, err := NewClient(vault, ClientOptions{}).Get(t.Context(), examples, "ns", "n")
-	if failed, ok := errors.AsType[*LoginError](err); !ok || logins != 2 || !strings.Contains(failed.Error(), "rejected them before") {
+	if !apierrors.IsUnauthorized(err) || logins != maxLogins+1 {
 		t.Error(err, logins)
-	}
-}
-
-func TestASessionGoesOnIfALoginBringsTheSameCredentials(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("t"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: "http://localhost:1", BearerTokenFile: file}
-	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
-		return []Credential{credentialFor(t, config)}, nil
-	})
-	defer vault.Close()
-	one, err := vault.Current(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := vault.populate([]Credential{credentialFor(t, config)}); err != nil || vault.Peek() != one {
-		t.Error("the connections of the session are thrown away", err)
-	}
-	vault.Invalidate(one)
-	if two, err := vault.Current(t.Context()); err != nil || two == one {
-		t.Error("the file may have another token", err)
-	}
-}
-
-func TestConfigurationsAreToldApartByTheirCredentials(t *testing.T) {
-	a, _ := Identify(&rest.Config{Host: "http://x", BearerToken: "a"})
-	b, _ := Identify(&rest.Config{Host: "http://x", BearerToken: "b"})
-	again, renewable := Identify(&rest.Config{Host: "http://x", BearerToken: "a"})
-	if a == b || a != again || renewable {
-		t.Error(a, b, again, renewable)
-	}
-	if key, _ := Identify(&rest.Config{Host: "http://x", WrapTransport: func(rt http.RoundTripper) http.RoundTripper { return rt }}); key != "" {
-		t.Error("nothing is known of what a function does")
-	}
-	file, renewable := Identify(&rest.Config{Host: "http://x", BearerToken: "a", BearerTokenFile: "/f"})
-	if other, _ := Identify(&rest.Config{Host: "http://x", BearerToken: "b", BearerTokenFile: "/f"}); other != file || !renewable {
-		t.Error("the token of a file is only what it was when it was read")
 	}
 }

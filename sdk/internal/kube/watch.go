@@ -13,14 +13,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// streamBuffer is what is read from the network at once. Longer frames are gathered in
-// a buffer of their own.
+// streamBuffer is the size of the read buffer. Longer frames are collected in another one.
 const streamBuffer = 16 << 10
 
-// keptBuffer is how much of that buffer is kept for the next long frame.
+// keptBuffer is the size up to which a buffer is kept for reuse.
 const keptBuffer = 1 << 20
 
-// Stream is a sequence of changes. Only Close may be called while Next goes on.
+// Stream is an open watch. Only its Close methods may be called concurrently.
 type Stream struct {
 	body    io.ReadCloser
 	cancel  context.CancelCauseFunc
@@ -30,12 +29,12 @@ type Stream struct {
 	options object.ParseOptions
 }
 
-// ErrClosed is the error of a stream that its reader has closed.
+// ErrClosed is the error of [Stream.Next] after [Stream.Close].
 var ErrClosed = errors.New("the stream is closed")
 
-// Watch opens a stream of changes in a namespace, or in the cluster if the namespace is
-// empty. The context governs the stream's whole life. Opening is not retried: those who
-// watch have to begin anew anyway, and know from where.
+// Watch opens a stream of the changes in a namespace, or in the cluster if the namespace is
+// empty. The stream ends with the context. Watch does not retry: its caller must reopen ended
+// streams anyway, and knows from which resourceVersion.
 func (c *Client) Watch(ctx context.Context, res *resources.Resource, namespace string, options ListOptions) (*Stream, error) {
 	r, err := about(http.MethodGet, res, namespace, "", "", options.query(true))
 	if err != nil {
@@ -57,7 +56,8 @@ func (c *Client) Watch(ctx context.Context, res *resources.Resource, namespace s
 	}, nil
 }
 
-// Next waits for the next frame. The end of the stream is io.EOF if it was a proper one.
+// Next waits for the next frame. Its error is [io.EOF] if the server ended the stream
+// regularly.
 func (s *Stream) Next() (object.Frame, error) {
 	whole := s.long[:0]
 	for {
@@ -78,7 +78,7 @@ func (s *Stream) Next() (object.Frame, error) {
 		}
 		frame, err := object.ParseFrame(line, s.options)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			// A server that writes pretty JSON has several lines a frame.
+			// Servers that indent JSON use several lines for a frame.
 			if len(whole) == 0 {
 				whole = append(whole, line...)
 				s.long = whole
@@ -92,11 +92,11 @@ func (s *Stream) Next() (object.Frame, error) {
 	}
 }
 
-func (s *Stream) ended(err error, halfway bool) error {
+func (s *Stream) ended(err error, truncated bool) error {
 	if cause := context.Cause(s.ctx); cause != nil {
 		return cause
 	}
-	if errors.Is(err, io.EOF) && halfway {
+	if errors.Is(err, io.EOF) && truncated {
 		err = io.ErrUnexpectedEOF
 	}
 	if errors.Is(err, io.EOF) {
@@ -105,11 +105,11 @@ func (s *Stream) ended(err error, halfway bool) error {
 	return fmt.Errorf("watch stream: %w", err)
 }
 
-// Close ends the stream and interrupts Next with [ErrClosed].
+// Close ends the stream: Next returns [ErrClosed].
 func (s *Stream) Close() { s.CloseWith(ErrClosed) }
 
-// CloseWith ends the stream and interrupts Next with an error.
+// CloseWith ends the stream: Next returns the error.
 func (s *Stream) CloseWith(err error) {
 	s.cancel(err)
-	_ = s.body.Close() // the connection is given up, whatever state it is in
+	_ = s.body.Close() // the connection is not reused
 }

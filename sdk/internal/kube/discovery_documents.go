@@ -8,20 +8,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// aggregatedKind is in the content type of a response that has everything at once.
+// aggregatedKind is part of the content type of an aggregated document.
 const aggregatedKind = "as=APIGroupDiscoveryList"
 
-// acceptAggregated asks for everything at once, in the final or the beta version of the
-// format (they have the same fields), or else for what older servers have.
+// acceptAggregated asks for the aggregated document, in the final or the beta version of the
+// format, which have the same fields, or else for what older servers have.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," +
 	"application/json"
 
-// errStale is the reason of a version whose server does not answer: what the cluster
-// tells about it may be outdated or nothing at all.
-var errStale = errors.New("the server of this API does not answer")
+// errStale is the error of a version whose extension server does not answer. Its resources
+// may be outdated or missing.
+var errStale = errors.New("the extension server of this API does not answer")
 
-// aggregated is the document with all groups, versions in the order of preference.
+// aggregated is the document of all groups, with their versions by preference.
 type aggregated struct {
 	Items []struct {
 		Metadata struct{ Name string }
@@ -107,7 +107,7 @@ func (l resourceList) resources(group, version string, preferred bool) []resourc
 	return found
 }
 
-// normal sorts what has no order, so that equal resources look equal, whoever told.
+// normal sorts what has no order, so that resources are equal whichever document they are from.
 func normal(r resources.Resource) resources.Resource {
 	for _, names := range []*[]string{&r.Shortcuts, &r.Categories, &r.Verbs, &r.Subresources} {
 		*names = slices.Sorted(slices.Values(*names))

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -50,7 +49,7 @@ func names(t *testing.T, s *Stream) (all []string, err error) {
 	}
 }
 
-func TestFramesAreReadHoweverTheyArrive(t *testing.T) {
+func TestStream_ReadsFramesInAnyChunks(t *testing.T) {
 	long := strings.Repeat("x", 3*streamBuffer)
 	huge := strings.Repeat("y", 2*keptBuffer)
 	pretty := strings.ReplaceAll(frame("pretty"), ",", ",\n\t")
@@ -68,7 +67,7 @@ func TestFramesAreReadHoweverTheyArrive(t *testing.T) {
 	}
 }
 
-func TestAStreamThatBreaksInAFrameIsNotAtItsEnd(t *testing.T) {
+func TestStream_TruncatedFrameIsAnError(t *testing.T) {
 	got, err := names(t, open(t, strings.NewReader(frame("a")+`{"type":"ADD`)))
 	if len(got) != 1 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(got, err)
@@ -79,7 +78,7 @@ func TestAStreamThatBreaksInAFrameIsNotAtItsEnd(t *testing.T) {
 	}
 }
 
-func TestAClosedStreamSaysSo(t *testing.T) {
+func TestStream_CloseInterruptsNext(t *testing.T) {
 	client, _ := clientFor(t, ClientOptions{}, func(req *http.Request) (*http.Response, error) {
 		r, w := io.Pipe()
 		t.Cleanup(func() { _ = w.Close() })
@@ -99,7 +98,7 @@ func TestAClosedStreamSaysSo(t *testing.T) {
 	}
 }
 
-func TestStreamsAskForBookmarks(t *testing.T) {
+func TestWatch_AsksForBookmarks(t *testing.T) {
 	client, s := clientFor(t, ClientOptions{}, respond(200, ""))
 	yes := true
 	options := FromMeta(metav1.ListOptions{ResourceVersion: "7", ResourceVersionMatch: "NotOlderThan", SendInitialEvents: &yes, LabelSelector: "a=b", FieldSelector: "c=d"})
@@ -115,14 +114,14 @@ func TestStreamsAskForBookmarks(t *testing.T) {
 	}
 }
 
-func TestAStreamThatCannotBeOpenedIsNotRetried(t *testing.T) {
+func TestWatch_IsNotRetried(t *testing.T) {
 	client, s := clientFor(t, ClientOptions{}, respond(410, `{"kind":"Status","status":"Failure","reason":"Expired","code":410}`))
 	if _, err := client.Watch(t.Context(), examples, "ns", ListOptions{}); !apierrors.IsResourceExpired(err) || len(s.requests) != 1 {
 		t.Error(err, len(s.requests))
 	}
 }
 
-func TestAStreamThatDoesNotBeginTimesOut(t *testing.T) {
+func TestWatch_TimesOutUntilTheStreamBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := clientFor(t, ClientOptions{RequestTimeout: time.Minute}, func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
@@ -134,7 +133,7 @@ func TestAStreamThatDoesNotBeginTimesOut(t *testing.T) {
 	})
 }
 
-func TestAnOpenStreamOutlivesTheRequestTimeout(t *testing.T) {
+func TestStream_OutlivesTheRequestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		client, _ := clientFor(t, ClientOptions{RequestTimeout: time.Minute}, func(req *http.Request) (*http.Response, error) {
@@ -158,39 +157,7 @@ func TestAnOpenStreamOutlivesTheRequestTimeout(t *testing.T) {
 	})
 }
 
-func TestListsGetTheKindThatItemsLack(t *testing.T) {
-	client, s := clientFor(t, ClientOptions{}, respond(200, `{"kind":"KopfExampleList","apiVersion":"kopf.dev/v1","metadata":{"resourceVersion":"9","continue":"more"},"extra":[1],
-		"items":[{"metadata":{"name":"a"}},{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"b"}}]}`), respond(200, `{"items":null}`))
-	list, err := client.List(t.Context(), examples, "", ListOptions{Limit: 2, Continue: "here"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list.Items) != 2 || list.ResourceVersion != "9" || list.Continue != "more" || !bytes.HasPrefix(list.Items[0].Raw, []byte(`{"apiVersion":"kopf.dev/v1","kind":"KopfExample",`)) {
-		t.Errorf("%+v", list)
-	}
-	if q := s.requests[0].URL.RawQuery; q != "continue=here&limit=2" {
-		t.Error(q)
-	}
-	if list, err := client.List(t.Context(), examples, "", ListOptions{}); err != nil || len(list.Items) != 0 {
-		t.Error(list, err)
-	}
-}
-
-func TestListsThatBreakHalfwayAreRetried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client, s := clientFor(t, ClientOptions{}, respond(200, `{"items":[{"metadata":`), respond(200, `{"items":[{}]}`))
-		list, err := client.List(t.Context(), examples, "", ListOptions{})
-		if err != nil || len(list.Items) != 1 || len(s.requests) != 2 {
-			t.Error(list, err)
-		}
-		client, _ = clientFor(t, ClientOptions{}, respond(200, `{"items":{}}`))
-		if _, err := client.WithoutRetries().List(t.Context(), examples, "", ListOptions{}); err == nil {
-			t.Error("items are an object")
-		}
-	})
-}
-
-func TestAStreamThatDoesNotBeginIsGivenUp(t *testing.T) {
+func TestWatch_CancellationStopsTheOpening(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()

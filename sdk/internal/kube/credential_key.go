@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Identify tells configurations apart: the key is the same for the same cluster and the
-// same credentials, and empty for those with functions in them, of which nothing is known,
-// except for the proxy that one of them names. See [Credential] for both results.
+// Identify returns the key of a configuration, which is equal for the same cluster with the
+// same credentials, and whether the credentials are renewable; see [Credential]. The key is
+// empty if the configuration has functions, except for a proxy function.
 func Identify(config *rest.Config) (key string, renewable bool) {
 	tls := config.TLSClientConfig
 	renewable = config.BearerTokenFile != "" || tls.CertFile != "" || tls.KeyFile != "" ||
@@ -36,17 +36,17 @@ func Identify(config *rest.Config) (key string, renewable bool) {
 		identity.Exec = &exec{p.Command, p.Args, p.Env, p.APIVersion, p.ProvideClusterInfo}
 	}
 	if identity.TokenFile != "" {
-		identity.Token = "" // it is only what the file had at the time
+		identity.Token = "" // the file may have another one by now
 	}
 	text, err := json.Marshal(identity)
 	if err != nil {
-		return "", renewable // nothing in it can fail; if so, it is like nothing else
+		return "", renewable
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), renewable
 }
 
-// proxyOf is the way to the server; empty if there is none of the configuration's own.
+// proxyOf returns the address of the configuration's own proxy; empty if there is none.
 func proxyOf(config *rest.Config) (proxy string, known bool) {
 	if config.Proxy == nil {
 		return "", true
@@ -65,7 +65,7 @@ func proxyOf(config *rest.Config) (proxy string, known bool) {
 	return through.String(), true
 }
 
-// exec is what matters of a plugin that makes credentials.
+// exec identifies a plugin that provides credentials.
 type exec struct {
 	Command            string
 	Args               []string
