@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	errSilent        = errors.New("nothing was received for too long")
-	errClientTimeout = errors.New("the stream was open for as long as it may")
+	errSilent        = errors.New("no frame was received within the inactivity timeout")
+	errClientTimeout = errors.New("the stream reached the client-side timeout")
 )
 
 // endReason returns the reason why an open stream ended.

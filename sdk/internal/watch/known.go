@@ -9,12 +9,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// liveKey is a uid in 16 bytes, or a hash of what identifies an object without one.
-type liveKey [16]byte
+// knownObjects are the objects that exist, as far as the stream knows. After a relist, it
+// shows which ones were deleted meanwhile. It is all that is kept of an object for as long
+// as it exists, so it is small.
+type knownObjects map[objectKey]identity
 
-// live is who exists, to tell later who vanished while nobody watched. It is all that is
-// kept of objects for as long as they live, hence the economy.
-type live map[liveKey]identity
+// objectKey is a uid in 16 bytes, or a hash of what identifies an object without a UUID.
+type objectKey [16]byte
 
 // identity is "uid namespace/name", where the uid is empty if it is the key itself.
 type identity string
@@ -22,12 +23,12 @@ type identity string
 // noUID stands for the uid of objects without one, which some extension servers have.
 const noUID = "-"
 
-func identify(o *object.Object) (liveKey, identity) {
+func identify(o *object.Object) (objectKey, identity) {
 	id := o.Namespace + "/" + o.Name
 	if key, ok := parseUUID(o.UID); ok {
 		return key, identity(" " + id)
 	}
-	var key liveKey
+	var key objectKey
 	h := fnv.New128a()
 	uid, unique := o.UID, o.UID
 	if uid == "" {
@@ -38,8 +39,8 @@ func identify(o *object.Object) (liveKey, identity) {
 	return key, identity(uid + " " + id)
 }
 
-// vanished makes the object for the last event of one that is not there any more.
-func (key liveKey) vanished(id identity, res *resources.Resource, resourceVersion string) *object.Object {
+// deleted returns the object of the last event, with nothing but its identity.
+func (key objectKey) deleted(id identity, res *resources.Resource, resourceVersion string) *object.Object {
 	uid, path, _ := strings.Cut(string(id), " ")
 	namespace, name, _ := strings.Cut(path, "/")
 	switch uid {
@@ -51,8 +52,9 @@ func (key liveKey) vanished(id identity, res *resources.Resource, resourceVersio
 	return object.Stub(res.APIVersion(), res.Kind, namespace, name, uid, resourceVersion)
 }
 
-// parseUUID reads the usual form, in lower case: any other text would not come back equal.
-func parseUUID(text string) (key liveKey, ok bool) {
+// parseUUID parses a UUID in lower case. It rejects all that formatUUID would write
+// differently.
+func parseUUID(text string) (key objectKey, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return key, false
 	}
@@ -64,7 +66,7 @@ func parseUUID(text string) (key liveKey, ok bool) {
 	return key, err == nil
 }
 
-func formatUUID(key liveKey) string {
+func formatUUID(key objectKey) string {
 	digits := hex.EncodeToString(key[:])
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
