@@ -144,7 +144,11 @@ func (h debugHandler) Handle(ctx context.Context, record slog.Record) error {
 }
 
 // WithAttrs implements [slog.Handler].
-func (h debugHandler) WithAttrs(attrs []slog.Attr) slog.Handler { return debugHandler{h.Handler.WithAttrs(attrs)} }
+func (h debugHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return debugHandler{h.Handler.WithAttrs(attrs)}
+}
 
 // WithGroup implements [slog.Handler].
-func (h debugHandler) WithGroup(name string) slog.Handler { return debugHandler{h.Handler.WithGroup(name)} }
+func (h debugHandler) WithGroup(name string) slog.Handler {
+	return debugHandler{h.Handler.WithGroup(name)}
+}
