@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep values may be nested, so that no text exhausts the stack.
+// maxDepth limits the nesting of values, so that no text exhausts the stack.
 const maxDepth = 10000
 
 // DecodeJSON decodes a text into a tree as Python does. Integers become int64, or
@@ -86,7 +86,7 @@ func (d *decoder) decodeList(depth int) any {
 	return out
 }
 
-// usualKeys are keys that nearly all objects have: they need not be allocated anew.
+// usualKeys are keys of nearly all objects. Decoding them allocates nothing.
 var usualKeys = func() map[string]string {
 	keys := make(map[string]string)
 	for _, key := range []string{
@@ -191,11 +191,11 @@ func (d *decoder) number(word []byte) (any, bool) {
 		}
 	}
 	f, err := strconv.ParseFloat(string(word), 64)
-	// As in Python, what is beyond all floats is infinity.
+	// As in Python, a number out of range is infinity.
 	return f, err == nil || !d.strict && math.IsInf(f, 0)
 }
 
-// beyondFloats reads what only Python takes for numbers.
+// beyondFloats decodes what is a number in Python only.
 func (d *decoder) beyondFloats(word []byte) (any, bool) {
 	if d.strict {
 		return nil, false
@@ -211,8 +211,8 @@ func (d *decoder) beyondFloats(word []byte) (any, bool) {
 	return nil, false
 }
 
-// checkNumber holds a word against the grammar of numbers, which is stricter than
-// what Go parses as one.
+// checkNumber checks a word against the grammar of JSON numbers, which is stricter than the
+// parser of Go.
 func checkNumber(s string) (isInt, ok bool) {
 	digits := func() bool {
 		n := 0

@@ -9,16 +9,11 @@ import (
 	"strings"
 )
 
-// Marshal returns the compact text of a tree.
+// AppendJSON appends the compact JSON of a tree, as Python writes it.
 //
-// The order is a JSON text of the same structure, or nil: it tells the order of the
-// keys, and the digits of integers that a float could not keep. Keys that it does not
-// have come last, sorted. It must not repeat a key within an object.
-func EncodeJSON(v any, order []byte) ([]byte, error) {
-	return AppendJSON(make([]byte, 0, len(order)/2+64), v, order)
-}
-
-// Append is [Marshal] that appends to a text.
+// The order is a JSON text of the same structure, or nil. It provides the order of keys, and
+// the digits of integers that a float cannot represent. Keys that it lacks come last, sorted.
+// It must not repeat a key within an object.
 func AppendJSON(dst []byte, v any, order []byte) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -42,7 +37,7 @@ func AppendJSON(dst []byte, v any, order []byte) ([]byte, error) {
 	}
 	normal, err := Normalize(v)
 	if err != nil {
-		return nil, fmt.Errorf("writing JSON: %w", err)
+		return nil, fmt.Errorf("write JSON: %w", err)
 	}
 	return AppendJSON(dst, normal, order)
 }
@@ -73,7 +68,7 @@ func appendMap(dst []byte, m map[string]any, order []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendUnordered writes the members that the order does not have.
+// appendUnordered appends the members that the order lacks.
 func appendUnordered(dst []byte, m map[string]any, order []byte, start int) ([]byte, error) {
 	known := make(map[string]bool)
 	for key := range Members(order) {
@@ -121,8 +116,8 @@ func appendList(dst []byte, list []any, order []byte) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// appendNumber writes a float, or the integer that it was made of if the order has
-// one: 64-bit decoders turn integers that are too big for them into floats.
+// appendNumber appends a float, or the integer in the order that it was decoded from: decoders
+// turn integers that exceed 64 bits into floats.
 func appendNumber(dst []byte, f float64, order []byte) []byte {
 	if len(order) >= len("9223372036854775808") && isInteger(string(order)) {
 		exact, errFloat := strconv.ParseFloat(string(order), 64)
@@ -131,7 +126,7 @@ func appendNumber(dst []byte, f float64, order []byte) []byte {
 			return append(dst, order...)
 		}
 	}
-	return AppendFloat(dst, f)
+	return appendFloat(dst, f)
 }
 
 func appendJSONNumber(dst []byte, n json.Number) ([]byte, error) {
@@ -140,9 +135,9 @@ func appendJSONNumber(dst []byte, n json.Number) ([]byte, error) {
 	}
 	f, err := n.Float64()
 	if err != nil && !math.IsInf(f, 0) {
-		return nil, fmt.Errorf("writing JSON: %q is no number: %w", string(n), err)
+		return nil, fmt.Errorf("write JSON: number %q: %w", string(n), err)
 	}
-	return AppendFloat(dst, f), nil
+	return appendFloat(dst, f), nil
 }
 
 func isInteger(s string) bool {
@@ -155,9 +150,9 @@ func isInteger(s string) bool {
 	return digits != ""
 }
 
-// AppendFloat appends a float as Python shows it: as few digits as tell it from all
-// others, with an exponent from 1e16 on and below 1e-4.
-func AppendFloat(dst []byte, f float64) []byte {
+// appendFloat appends a float as Python writes it: with the fewest digits that identify it,
+// and with an exponent from 1e16 on and below 1e-4.
+func appendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
 		return append(dst, "NaN"...)

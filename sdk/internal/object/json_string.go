@@ -119,7 +119,7 @@ func unitOf(in []byte) (rune, bool) {
 	return rune(unit), err == nil
 }
 
-// AppendString appends the text of a string in quotes.
+// AppendString appends a string in quotes, escaped as by Python.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	plain := 0
@@ -139,7 +139,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendEscaped escapes the first character and tells how many bytes it has.
+// appendEscaped escapes the first character, and returns its length in bytes.
 func appendEscaped(dst []byte, s string) ([]byte, int) {
 	switch c := s[0]; c {
 	case '"', '\\':
@@ -174,7 +174,7 @@ func appendUnit(dst []byte, unit rune) []byte {
 	return append(dst, '\\', 'u', hex[unit>>12&15], hex[unit>>8&15], hex[unit>>4&15], hex[unit&15])
 }
 
-// loneSurrogate reads the three bytes that stand for a surrogate without its half.
+// loneSurrogate decodes the three bytes that stand for a surrogate without its other half.
 func loneSurrogate(s string) (rune, bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1] < 0xa0 || s[1] > 0xbf || s[2]&0xc0 != 0x80 {
 		return 0, false

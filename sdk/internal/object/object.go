@@ -1,32 +1,32 @@
 package object
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
 )
 
-// Object is one version of one Kubernetes object. It never changes once parsed and may
-// be shared between goroutines.
+// Object is a version of a Kubernetes object. It is immutable and safe for concurrent use.
 type Object struct {
-	// Raw is the JSON text, without metadata.managedFields unless they were asked for.
+	// Raw is the JSON text. It has no metadata.managedFields, unless they were asked for.
 	Raw []byte
 
 	APIVersion      string
 	Kind            string
-	Namespace       string // empty for objects of the cluster
+	Namespace       string // empty for cluster-scoped objects
 	Name            string
 	UID             string
 	ResourceVersion string
 	Generation      int64     // zero where the resource has none
-	Created         time.Time // zero if the object does not tell
-	Deleting        bool      // there is a deletionTimestamp
+	Created         time.Time // zero if unknown
+	Deleting        bool      // whether there is a deletionTimestamp
 
 	tree atomic.Pointer[map[string]any]
 }
 
-// Tree decodes the text. The tree is kept for the next caller until [Object.Forget],
-// and must not be changed by anybody.
+// Tree returns the decoded text. The tree is shared by all callers until [Object.Forget], and
+// must not be modified.
 func (o *Object) Tree() (map[string]any, error) {
 	if tree := o.tree.Load(); tree != nil {
 		return *tree, nil
@@ -39,7 +39,7 @@ func (o *Object) Tree() (map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("decode %s: %w", o, errSyntax)
 	}
-	// Two goroutines may decode at the same time; all callers then share the first tree.
+	// Goroutines may decode concurrently; all share the first tree.
 	if !o.tree.CompareAndSwap(nil, &tree) {
 		if first := o.tree.Load(); first != nil {
 			return *first, nil
@@ -61,14 +61,34 @@ func memberOf(text []byte, name string) []byte {
 	return nil
 }
 
-// Forget drops the decoded tree: an object that is only kept for later costs its text.
-// Those who hold the tree keep it.
+// Forget drops the decoded tree, so that the object takes no more memory than its text.
 func (o *Object) Forget() { o.tree.Store(nil) }
 
-// String names the object for logs and errors: "Kind namespace/name".
+// String returns "Kind namespace/name", for logs and errors.
 func (o *Object) String() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
 	}
 	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// Detached returns a copy that shares the text but not the decoded tree, for short-lived use
+// of an object that is kept for long.
+func (o *Object) Detached() *Object {
+	return &Object{
+		Raw: o.Raw, APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+		ResourceVersion: o.ResourceVersion, Generation: o.Generation, Created: o.Created, Deleting: o.Deleting,
+	}
+}
+
+// Stub returns an object with nothing but its identity.
+func Stub(apiVersion, kind, namespace, name, uid, resourceVersion string) *Object {
+	metadata := map[string]string{"name": name}
+	for key, value := range map[string]string{"namespace": namespace, "uid": uid, "resourceVersion": resourceVersion} {
+		if value != "" {
+			metadata[key] = value
+		}
+	}
+	raw, _ := json.Marshal(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata})
+	return &Object{Raw: raw, APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, UID: uid, ResourceVersion: resourceVersion}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Types of frames of a watch stream, as the API writes them.
+// Types of frames of a watch stream.
 const (
 	EventAdded    = "ADDED"
 	EventModified = "MODIFIED"
@@ -17,7 +17,7 @@ const (
 // initialEventsEnd is the annotation of the bookmark that ends a streamed list.
 var initialEventsEnd = []byte(`"k8s.io/initial-events-end"`)
 
-// Frame is one message of a watch stream.
+// Frame is a message of a watch stream.
 type Frame struct {
 	Type   string
 	Object *Object // nil for [EventError]

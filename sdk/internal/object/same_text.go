@@ -2,13 +2,13 @@ package object
 
 import "bytes"
 
-// SameBut reports if two versions of an object are the same text but for the status, for
-// what the server counts (the resource version, the generation), and for the annotations that the
-// function names. It decodes nothing, and is false when in doubt: versions that mean the same may
-// be written in different ways.
+// SameBut reports whether the texts of two versions of an object are equal, except for the
+// status, the resourceVersion, the generation, the managed fields, and the annotations for which
+// the function returns true. It decodes nothing, so it returns false for equal content in different
+// notations.
 func (o *Object) SameBut(other *Object, annotation func(key string) bool) bool {
-	status := func(key []byte) bool { return string(key) == "status" || string(key) == "metadata" }
-	counted := func(key []byte) bool {
+	topLevel := func(key []byte) bool { return string(key) == "status" || string(key) == "metadata" }
+	volatile := func(key []byte) bool {
 		switch string(key) {
 		case "resourceVersion", "generation", "managedFields", "annotations":
 			return true
@@ -16,8 +16,8 @@ func (o *Object) SameBut(other *Object, annotation func(key string) bool) bool {
 		return false
 	}
 	mine, theirs := o.Member("metadata"), other.Member("metadata")
-	return sameMembers(o.Raw, other.Raw, status) &&
-		sameMembers(mine, theirs, counted) &&
+	return sameMembers(o.Raw, other.Raw, topLevel) &&
+		sameMembers(mine, theirs, volatile) &&
 		sameMembers(memberOf(mine, "annotations"), memberOf(theirs, "annotations"), func(key []byte) bool { return annotation(keyText(key)) })
 }
 
