@@ -35,7 +35,7 @@ func TestDiscover_RealClusterNeedsTwoRequests(t *testing.T) {
 		t.Fatal(err, d.Failed, requests.Load())
 	}
 	pods := find(d, "pods.v1")
-	if pods == nil || pods.Kind != "Pod" || !pods.Namespaced || !pods.Preferred || !slices.Contains(pods.Subresources, "status") || !pods.Watchable() || !slices.Equal(pods.Shortcuts, []string{"po"}) {
+	if pods == nil || pods.Kind != "Pod" || !pods.Namespaced || !pods.Preferred || !slices.Contains(pods.Subresources, "status") || !slices.Contains(pods.Verbs, "watch") || !slices.Equal(pods.Shortcuts, []string{"po"}) {
 		t.Errorf("%+v", pods)
 	}
 	if find(d, "deployments.v1.apps") == nil {
