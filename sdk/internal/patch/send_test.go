@@ -17,7 +17,7 @@ func addToList(object map[string]any) error {
 	return vectorFns["append_list"](object)
 }
 
-func TestFunctionsSeeWhatTheMergePatchHasMadeOfTheObject(t *testing.T) {
+func TestSend_TransformationsSeeTheMergedObject(t *testing.T) {
 	server := &fakeServer{object: newObject()}
 	p := NewPatch()
 	p.Set(object.Path{"spec", "list"}, []any{"first"})
@@ -35,7 +35,7 @@ func TestFunctionsSeeWhatTheMergePatchHasMadeOfTheObject(t *testing.T) {
 	}
 }
 
-func TestFunctionsRemainWhenTheObjectChangesMeanwhile(t *testing.T) {
+func TestSend_TransformationsRemainIfTheObjectChanged(t *testing.T) {
 	server := &fakeServer{object: newObject()}
 	server.before = func(call Call) {
 		if call.ContentType == JSONType && len(server.calls) == 1 {
@@ -60,7 +60,7 @@ func TestFunctionsRemainWhenTheObjectChangesMeanwhile(t *testing.T) {
 	}
 }
 
-func TestTheStatusIsPatchedForTheVersionThatTheBodyPatchHasMade(t *testing.T) {
+func TestSend_StatusIsPatchedForTheVersionOfTheBodyPatch(t *testing.T) {
 	server := &fakeServer{object: newObject()}
 	p := NewPatch()
 	p.AddFn(addToList)
@@ -69,13 +69,13 @@ func TestTheStatusIsPatchedForTheVersionThatTheBodyPatchHasMade(t *testing.T) {
 	if err != nil || result.Calls != 2 || result.Remaining != nil {
 		t.Fatal(result, err)
 	}
-	version := Op{Op: OpTest, Path: "/metadata/resourceVersion", Value: "11"}
+	version := Op{Op: opTest, Path: "/metadata/resourceVersion", Value: "11"}
 	if diff := cmp.Diff(version, server.calls[1].Payload.([]Op)[0]); diff != "" || server.calls[1].Subresource != "status" {
 		t.Error(diff)
 	}
 }
 
-func TestAConflictInTheStatusLeavesAllFunctionsForTheNextCycle(t *testing.T) {
+func TestSend_ChangeBeforeTheStatusPatchKeepsAllTransformations(t *testing.T) {
 	server := &fakeServer{object: newObject()}
 	server.fail = func(call Call) int {
 		if call.Subresource == "status" {
@@ -92,7 +92,7 @@ func TestAConflictInTheStatusLeavesAllFunctionsForTheNextCycle(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsGoneEndsTheSending(t *testing.T) {
+func TestSend_StopsIfTheObjectIsGone(t *testing.T) {
 	server := &fakeServer{object: newObject(), fail: func(call Call) int {
 		if call.Subresource == "status" {
 			return 404
@@ -108,7 +108,7 @@ func TestAnObjectThatIsGoneEndsTheSending(t *testing.T) {
 	}
 }
 
-func TestARefusedMergePatchIsAnError(t *testing.T) {
+func TestSend_RejectedMergePatchIsAnError(t *testing.T) {
 	refused := errors.New("invalid")
 	p := NewPatch()
 	p.Set(object.Path{"spec", "a"}, 1)
@@ -118,7 +118,7 @@ func TestARefusedMergePatchIsAnError(t *testing.T) {
 	}
 }
 
-func TestAFailureOfAnyRequestIsAnErrorWithWhatWasDoneBefore(t *testing.T) {
+func TestSend_FailureKeepsTheResultOfPreviousRequests(t *testing.T) {
 	down := errors.New("down")
 	server := &fakeServer{object: newObject()}
 	p := NewPatch()
@@ -135,7 +135,7 @@ func TestAFailureOfAnyRequestIsAnErrorWithWhatWasDoneBefore(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentWhereNothingChanges(t *testing.T) {
+func TestSend_NothingWithoutChanges(t *testing.T) {
 	object := newObject()
 	object["spec"] = map[string]any{"n": int64(1)}
 	p := NewPatch()
@@ -150,7 +150,7 @@ func TestNothingIsSentWhereNothingChanges(t *testing.T) {
 	}
 }
 
-func TestAWholeStatusIsDeletedThroughItsSubresource(t *testing.T) {
+func TestSend_RemovesTheStatusByItsSubresource(t *testing.T) {
 	obj := newObject()
 	obj["status"] = map[string]any{"a": 1}
 	server := &fakeServer{object: obj}
@@ -169,7 +169,7 @@ type unreadable struct{ error }
 
 func (u unreadable) Tree() (map[string]any, error) { return nil, u.error }
 
-func TestAnObjectIsReadOnlyWhereAFunctionNeedsIt(t *testing.T) {
+func TestSend_DecodesTheObjectForTransformationsOnly(t *testing.T) {
 	broken := unreadable{errors.New("broken")}
 	p := NewPatch()
 	p.Set(object.Path{"spec", "a"}, 1)

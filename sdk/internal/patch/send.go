@@ -8,73 +8,68 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// The content types of PATCH requests.
+// Content types of PATCH requests.
 const (
 	MergeType = "application/merge-patch+json"
 	JSONType  = "application/json-patch+json"
 )
 
-// The HTTP statuses that are results rather than failures.
+// HTTP statuses that are results instead of failures.
 const (
 	statusNotFound      = 404
 	statusUnprocessable = 422
 )
 
-// Call is one PATCH request.
+// Call is a PATCH request.
 type Call struct {
 	Subresource string // "status", or empty for the object itself
 	ContentType string // [MergeType] or [JSONType]
 	Payload     any    // map[string]any of a merge patch, or []Op of a JSON patch
 }
 
-// Object is the state of an object as it was watched or as a server returned it. Its
-// tree is asked for only where transformations need it.
+// Object is a version of an object, as it was watched or as the server returned it. Only
+// transformations need its tree.
 type Object interface {
 	Tree() (map[string]any, error)
 }
 
-// Do sends one PATCH request. It returns the state of the object after the request,
-// and the HTTP status. The statuses 404 and 422 are results, with or without an
-// error; any other failure is an error.
-type Do func(call Call) (Object, int, error)
+// sendFunc sends a PATCH request. It returns the patched object and the HTTP status. The
+// statuses 404 and 422 are results, with or without an error; any other failure is an error.
+type sendFunc func(call Call) (Object, int, error)
 
-// Result is what has become of a patch.
+// Result is the result of sending a patch.
 type Result struct {
-	// Object is the state that the last successful request has returned, with its new
-	// resource version. Nil if nothing was sent, or nothing has succeeded.
+	// Object is what the last successful request returned, with its new resourceVersion. It is
+	// nil if no request was sent or none succeeded.
 	Object Object
 
-	// Gone tells that the object does not exist anymore: the rest of the patch is
-	// pointless, and none of it remains.
+	// Gone is whether the object no longer exists (404). Nothing remains to be sent then.
 	Gone bool
 
-	// Remaining holds the transformations that could not be applied, because the object
-	// had changed meanwhile. They belong to the next cycle, which the newer version of
-	// the object brings soon. Nil if there are none.
+	// Remaining holds the transformations that did not apply, as the object had changed (422).
+	// They run again in the next cycle, for the newer version. It is nil if there are none.
 	Remaining *Patch
 
-	// Calls is the number of requests that were sent.
+	// Calls is the number of sent requests.
 	Calls int
 }
 
-// Send applies a patch by as few requests as possible, at most four, in this order:
+// Send applies the patch by as few requests as possible, at most four, in this order:
 //
 //  1. the merge patch, without the status if that is a subresource;
 //  2. the merge patch of the status, if that is a subresource;
-//  3. what the transformations change, as a JSON patch;
-//  4. what they change in the status, as another one, if that is a subresource.
+//  3. the changes by the transformations, as a JSON patch;
+//  4. their changes of the status, as another one, if that is a subresource.
 //
-// The transformations run once, on the state that the merge patches have returned or,
-// if there were none, on the original one. Each JSON patch first tests that the
-// resource version is still that of the state it was made for. If it is not, the
-// server answers 422: nothing of the request is applied, and all transformations
-// remain for the next cycle, since nobody can tell which of them the status needs.
+// The transformations run once, on the result of the merge patches or, if there were none, on
+// the original. Each JSON patch tests first that the resourceVersion is unchanged. If it is
+// not, the server answers 422 and applies nothing of the request; all transformations remain
+// for the next cycle, as it is unknown which of them change the status.
 //
-// A 404 from any request means that the object is gone. That ends the sending.
+// If the server answers 404, the object is gone and Send returns.
 //
-// Meanwhile, nobody may change the patch: what others can reach is to be taken first, with
-// [Patch.Take].
-func (p *Patch) Send(original Object, statusIsSubresource bool, do Do) (Result, error) {
+// The patch must not change meanwhile; use [Patch.Take] first if others can access it.
+func (p *Patch) Send(original Object, statusIsSubresource bool, do sendFunc) (Result, error) {
 	s := sender{do: do, latest: original}
 	for _, call := range mergeCalls(p.merge, statusIsSubresource) {
 		ok, err := s.send(call)
@@ -141,12 +136,12 @@ func splitStatus(ops []Op) (body, status []Op) {
 }
 
 type sender struct {
-	do     Do
-	latest Object // the freshest known state
+	do     sendFunc
+	latest Object // the newest known version
 	result Result
 }
 
-// send returns false when the sending is over.
+// send returns false if no more requests should follow.
 func (s *sender) send(call Call) (bool, error) {
 	object, status, err := s.do(call)
 	s.result.Calls++
@@ -157,7 +152,7 @@ func (s *sender) send(call Call) (bool, error) {
 	case call.ContentType == JSONType && status == statusUnprocessable:
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("patching: %w", err)
+		return false, fmt.Errorf("patch: %w", err)
 	}
 	s.latest, s.result.Object = object, object
 	return true, nil
@@ -168,7 +163,7 @@ func (s *sender) sendOps(subresource string, ops []Op, fns []Fn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	test := Op{Op: OpTest, Path: "/metadata/resourceVersion", Value: version}
+	test := Op{Op: opTest, Path: "/metadata/resourceVersion", Value: version}
 	payload := append([]Op{test}, ops...)
 	ok, err := s.send(Call{Subresource: subresource, ContentType: JSONType, Payload: payload})
 	if err == nil && !ok && !s.result.Gone {
@@ -196,7 +191,7 @@ func (s *sender) tree() (map[string]any, error) {
 	}
 	object, err := s.latest.Tree()
 	if err != nil {
-		return nil, fmt.Errorf("reading the object to be patched: %w", err)
+		return nil, fmt.Errorf("read the object to patch: %w", err)
 	}
 	return object, nil
 }

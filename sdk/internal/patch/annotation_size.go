@@ -4,13 +4,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// MaxAnnotationsSize is how many bytes the names and values of all annotations of an
-// object may have together. The server refuses any request that leaves more of them,
-// even if that request takes some away.
+// MaxAnnotationsSize limits the total size of the names and values of an object's
+// annotations, in bytes. The API server rejects all requests that leave more of them, even
+// those that remove some.
 const MaxAnnotationsSize = 256 * 1024
 
-// AnnotationsSize returns how many bytes the annotations of an object will have after
-// a merge patch. Above [MaxAnnotationsSize], the server will refuse the patch.
+// AnnotationsSize returns the size of an object's annotations after a merge patch, to be
+// compared with [MaxAnnotationsSize].
 func AnnotationsSize(obj, merge map[string]any) int {
 	current := object.Annotations(obj)
 	size := 0
@@ -34,9 +34,8 @@ func AnnotationsSize(obj, merge map[string]any) int {
 	return size
 }
 
-// DropAnnotations takes the annotations out of the patch that it would write, if the
-// function says so, and returns their names in order. What it deletes stays: with too
-// many annotations, deleting is what helps.
+// DropAnnotations removes from the patch the annotations for which drop returns true, and
+// returns their names in order. It keeps the deletions of annotations, which make room.
 func (p *Patch) DropAnnotations(drop func(key string) bool) []string {
 	var dropped []string
 	p.Edit(func(merge map[string]any) {

@@ -15,8 +15,8 @@ func Apply(object, merge map[string]any) {
 	maps.Copy(object, merged)
 }
 
-// Merged returns an object with a merge patch applied (RFC 7386). It shares with the
-// object what the patch does not touch.
+// Merged returns an object with a merge patch applied (RFC 7386). It shares unchanged values
+// with the object.
 func Merged(object, merge map[string]any) map[string]any {
 	out := maps.Clone(object)
 	if out == nil {
@@ -36,7 +36,7 @@ func Merged(object, merge map[string]any) map[string]any {
 	return out
 }
 
-// Between returns the merge patch that leads from one object to another.
+// Between returns the merge patch that turns one object into another.
 func Between(from, to map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, old := range from {
@@ -66,9 +66,8 @@ func Between(from, to map[string]any) map[string]any {
 	return out
 }
 
-// Foresee returns what the patch would make of an object, and a merge patch that leads
-// there: with what the transformations make of it, which a merge patch can tell for one
-// version of the object alone.
+// Foresee returns the object that the patch would result in, and a merge patch with the
+// same result. As that includes the transformations, it is valid for this version of the object only.
 func (p *Patch) Foresee(obj map[string]any) (after, changes map[string]any, err error) {
 	changes = p.Tree()
 	after = Merged(obj, changes)

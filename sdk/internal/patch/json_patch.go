@@ -10,25 +10,24 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// The operations of JSON patches that are used here.
+// Operations of JSON patches.
 const (
-	OpAdd     = "add"
-	OpRemove  = "remove"
-	OpReplace = "replace"
-	OpTest    = "test"
+	opAdd     = "add"
+	opRemove  = "remove"
+	opReplace = "replace"
+	opTest    = "test"
 )
 
-// Op is one operation of a JSON patch.
+// Op is an operation of a JSON patch.
 type Op struct {
-	Op    string // what to do
-	Path  string // where, as a JSON pointer
-	Value any    // what to put there or to compare with; unused when removing
+	Op    string // "add", "remove", "replace" or "test"
+	Path  string // a JSON pointer
+	Value any    // unused by "remove"
 }
 
-// MarshalJSON implements [json.Marshaler]. A value is written even when it is null,
-// except for removals, which have none.
+// MarshalJSON implements [json.Marshaler]. It writes null values, but none for removals.
 func (o Op) MarshalJSON() ([]byte, error) {
-	if o.Op == OpRemove {
+	if o.Op == opRemove {
 		return json.Marshal(struct {
 			Op   string `json:"op"`
 			Path string `json:"path"`
@@ -41,20 +40,20 @@ func (o Op) MarshalJSON() ([]byte, error) {
 	}{o.Op, o.Path, o.Value})
 }
 
-// JSONPatch expresses the whole patch, the merge patch and the functions, as the
-// operations that turn the object into the wanted one. The object stays as it is.
+// JSONPatch returns the operations for the merge patch and the transformations together. It
+// does not change the object.
 //
-// Other than in a merge patch that the server applies, a map cannot take the place of
-// a scalar (that is a [object.NotMapError]), an empty map creates nothing, and
-// parents that are emptied by a removal vanish.
+// Unlike with a merge patch that the server applies, a map cannot replace a scalar, which is
+// an [object.NotMapError], an empty map creates nothing, and parents that become empty by a
+// removal are removed.
 func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return transform(object, p.merge, p.fns)
 }
 
-// ErrTransform is in the error of a patch one of whose transformations has failed.
-var ErrTransform = errors.New("a transformation of the patch has failed")
+// ErrTransform is wrapped by the error of a patch with a transformation that failed.
+var ErrTransform = errors.New("a transformation of the patch failed")
 
 func transform(obj, merge map[string]any, fns []Fn) ([]Op, error) {
 	wanted := object.CloneMap(obj)
@@ -71,7 +70,7 @@ func transform(obj, merge map[string]any, fns []Fn) ([]Op, error) {
 	}
 	normal, err := object.Normalize(wanted)
 	if err != nil {
-		return nil, fmt.Errorf("the patched object is not fit for JSON: %w", err)
+		return nil, fmt.Errorf("encode the patched object: %w", err)
 	}
 	var ops opList
 	ops.compare("", asMap(obj), normal)
@@ -120,29 +119,29 @@ func (l *opList) compare(path string, before, after any) {
 		}
 	}
 	if !identical(before, after) {
-		*l = append(*l, Op{Op: OpReplace, Path: path, Value: after})
+		*l = append(*l, Op{Op: opReplace, Path: path, Value: after})
 	}
 }
 
 func (l *opList) compareMaps(path string, before, after map[string]any) {
 	for _, key := range object.SortedKeys(before) {
 		if _, ok := after[key]; !ok {
-			*l = append(*l, Op{Op: OpRemove, Path: path + "/" + escape(key)})
+			*l = append(*l, Op{Op: opRemove, Path: path + "/" + escape(key)})
 		}
 	}
 	for _, key := range object.SortedKeys(after) {
 		here := path + "/" + escape(key)
 		old, ok := before[key]
 		if !ok {
-			*l = append(*l, Op{Op: OpAdd, Path: here, Value: after[key]})
+			*l = append(*l, Op{Op: opAdd, Path: here, Value: after[key]})
 			continue
 		}
 		l.compare(here, old, after[key])
 	}
 }
 
-// compareLists leaves the items alone that both lists begin and end with, so that an
-// item added or removed is one operation wherever it is.
+// compareLists skips the items that both lists begin and end with, so that an item that was
+// added or removed anywhere is one operation.
 func (l *opList) compareLists(path string, before, after []any) {
 	start := 0
 	for start < len(before) && start < len(after) && identical(before[start], after[start]) {
@@ -158,10 +157,10 @@ func (l *opList) compareLists(path string, before, after []any) {
 		l.compare(path+"/"+strconv.Itoa(i), before[i], after[i])
 	}
 	for range endB - both {
-		*l = append(*l, Op{Op: OpRemove, Path: path + "/" + strconv.Itoa(both)})
+		*l = append(*l, Op{Op: opRemove, Path: path + "/" + strconv.Itoa(both)})
 	}
 	for i := both; i < endA; i++ {
-		*l = append(*l, Op{Op: OpAdd, Path: path + "/" + strconv.Itoa(i), Value: after[i]})
+		*l = append(*l, Op{Op: opAdd, Path: path + "/" + strconv.Itoa(i), Value: after[i]})
 	}
 }
 
