@@ -2,9 +2,9 @@ package hierarchy
 
 import "github.com/kopf-dev/kopf/sdk/internal/object"
 
-// OwnerReference is what makes an object the owner of others. The controller is the one
-// owner that manages the object; an owner that blocks its deletion is deleted after the
-// object where the deletion is in the foreground. Nil leaves either to the server.
+// OwnerReference returns the reference to an owner. The controller is the only owner that
+// manages the object; blockDeletion delays a foreground deletion of the owner until the object
+// is deleted. If they are nil, the server decides.
 func OwnerReference(owner map[string]any, controller, blockDeletion *bool) map[string]any {
 	meta := object.Metadata(owner)
 	ref := map[string]any{}
@@ -24,8 +24,8 @@ func OwnerReference(owner map[string]any, controller, blockDeletion *bool) map[s
 	return ref
 }
 
-// AppendOwnerReference adds an owner to objects that do not have it yet. It is an error if
-// it cannot be told from the owners that they have, because it has no uid.
+// AppendOwnerReference adds an owner to objects that do not have it. It returns an error if the
+// owner has no uid and the objects have other owners.
 func AppendOwnerReference(objs any, ref map[string]any) error {
 	return each(objs, nil, func(obj map[string]any) error {
 		meta, refs, err := owners(obj)
@@ -41,7 +41,7 @@ func AppendOwnerReference(objs any, ref map[string]any) error {
 	})
 }
 
-// RemoveOwnerReference takes an owner from objects that have it.
+// RemoveOwnerReference removes an owner from objects.
 func RemoveOwnerReference(objs any, ref map[string]any) error {
 	return each(objs, nil, func(obj map[string]any) error {
 		meta, refs, err := owners(obj)
@@ -74,15 +74,15 @@ func owners(obj map[string]any) (meta map[string]any, refs []any, err error) {
 	case []any:
 		return meta, value, nil
 	default:
-		return nil, nil, &UnsupportedError{value}
+		return nil, nil, &unsupportedError{value}
 	}
 }
 
-// indexOf finds an owner among others by its uid: names are given anew.
+// indexOf finds an owner by its uid, as names are reused.
 func indexOf(refs []any, ref map[string]any) (int, error) {
 	uid := text(ref["uid"])
 	if uid == nil && len(refs) > 0 {
-		return -1, ErrNoUID
+		return -1, errNoUID
 	}
 	for i, other := range refs {
 		if other, ok := other.(map[string]any); ok && other["uid"] == *uid {
