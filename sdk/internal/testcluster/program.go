@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// BinaryVar is the environment variable that names the program of the control plane.
+// BinaryVar is the environment variable with the path of the control plane's program.
 const BinaryVar = "KOPF_CONTROLPLANE"
 
-// ErrNotFound is the error of a program that nobody has built yet.
-var ErrNotFound = errors.New("the program of the embedded control plane is not there")
+// ErrNotFound is the error of a program that was not built yet.
+var ErrNotFound = errors.New("no program of the embedded control plane found")
 
-// Find returns the program that is named, or else the one used last of those in the
-// user's cache, where "kopf cluster prepare" puts them.
-func Find() (string, error) {
+// findProgram returns the path in [BinaryVar], or else the last used program in the user's
+// cache, where "kopf cluster prepare" stores them.
+func findProgram() (string, error) {
 	if program := os.Getenv(BinaryVar); program != "" {
 		return program, nil
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("the user's cache directory: %w", err)
+		return "", fmt.Errorf("find the user's cache directory: %w", err)
 	}
 	return newest(filepath.Join(cache, "kopf", "controlplane", "*", "controlplane"))
 }
@@ -30,11 +30,11 @@ func Find() (string, error) {
 func newest(pattern string) (string, error) {
 	programs, err := filepath.Glob(pattern)
 	if err != nil {
-		return "", fmt.Errorf("look for %s: %w", pattern, err)
+		return "", fmt.Errorf("find %s: %w", pattern, err)
 	}
 	newest, at := "", time.Time{}
 	for _, program := range programs {
-		// The directory is touched with every use, the program is not.
+		// Every use updates the time of the directory.
 		info, err := os.Stat(filepath.Dir(program))
 		if err == nil && info.ModTime().After(at) {
 			newest, at = program, info.ModTime()

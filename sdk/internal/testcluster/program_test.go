@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestTheProgramUsedLastIsTaken(t *testing.T) {
+func TestFindProgram_ReturnsTheLastUsedOne(t *testing.T) {
 	dir := t.TempDir()
 	for name, age := range map[string]time.Duration{"old": 2 * time.Hour, "last": time.Minute, "older": 3 * time.Hour} {
 		folder := filepath.Join(dir, name)
@@ -30,19 +30,19 @@ func TestTheProgramUsedLastIsTaken(t *testing.T) {
 	}
 }
 
-func TestWithoutAProgramTheErrorTellsWhereItWasLookedFor(t *testing.T) {
+func TestFindProgram_ErrorNamesTheSearchedPath(t *testing.T) {
 	t.Setenv(BinaryVar, "")
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", "")
-	_, err := Find()
+	_, err := findProgram()
 	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), filepath.Join("kopf", "controlplane")) {
 		t.Error(err)
 	}
 }
 
-func TestTheNamedProgramIsTakenAsItIs(t *testing.T) {
+func TestFindProgram_UsesTheEnvironmentVariable(t *testing.T) {
 	t.Setenv(BinaryVar, "/somewhere/else")
-	if program, err := Find(); program != "/somewhere/else" || err != nil {
+	if program, err := findProgram(); program != "/somewhere/else" || err != nil {
 		t.Error(program, err)
 	}
 }
