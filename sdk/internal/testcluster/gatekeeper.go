@@ -41,6 +41,7 @@ type Gatekeeper struct {
 	rejected map[string]bool      // expired credentials that were used
 	refused  map[string]int       // requests by kind
 	streams  int
+	cut      int // streams
 }
 
 // NewGatekeeper starts a proxy with credentials of the given lifetime. It stops at the end of
@@ -78,6 +79,7 @@ func NewGatekeeper(t testing.TB, life time.Duration) *Gatekeeper {
 		if kindOf(r) == "watch" {
 			ctx, cancel := context.WithDeadline(r.Context(), until)
 			defer cancel()
+			defer g.ended(ctx)
 			r = r.WithContext(ctx)
 		}
 		proxy.ServeHTTP(w, r)
@@ -125,6 +127,15 @@ func (g *Gatekeeper) admit(r *http.Request) (until time.Time, ok bool) {
 		}
 	}
 	return until, true
+}
+
+func (g *Gatekeeper) ended(stream context.Context) {
+	if stream.Err() == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cut++
 }
 
 func fingerprint(der []byte) string {
@@ -199,4 +210,11 @@ func (g *Gatekeeper) Issued() (all, rejected int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.until), len(g.rejected)
+}
+
+// Cut returns the number of streams that ended when their credentials expired.
+func (g *Gatekeeper) Cut() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cut
 }
