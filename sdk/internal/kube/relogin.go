@@ -77,18 +77,17 @@ func (t *reloginTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	}
 }
 
-// addressed returns the request for the address of a session.
+// addressed returns a copy of the request for the address of a session. It has headers of its
+// own, as plugins for credentials add some.
 func (t *reloginTransport) addressed(req *http.Request, session *Session, body io.ReadCloser) *http.Request {
 	base := session.base
-	out := req.WithContext(req.Context())
+	out := req.Clone(req.Context())
 	out.Body = body
-	to := *req.URL
-	to.Scheme, to.Host = base.Scheme, base.Host
-	to.Path = base.Path + strings.TrimPrefix(req.URL.Path, t.base.Path)
+	out.URL.Scheme, out.URL.Host = base.Scheme, base.Host
+	out.URL.Path = base.Path + strings.TrimPrefix(req.URL.Path, t.base.Path)
 	if req.URL.RawPath != "" {
-		to.RawPath = base.EscapedPath() + strings.TrimPrefix(req.URL.RawPath, t.base.EscapedPath())
+		out.URL.RawPath = base.EscapedPath() + strings.TrimPrefix(req.URL.RawPath, t.base.EscapedPath())
 	}
-	out.URL = &to
 	if out.Host == t.base.Host {
 		out.Host = ""
 	}

@@ -125,6 +125,37 @@ func TestRelogin_EveryAttemptIsObservedAndLimitedOnItsOwn(t *testing.T) {
 	})
 }
 
+// stubbornAuth adds a token unless the request has one, as client-go does for plugins.
+type stubbornAuth struct {
+	*script
+	token string
+}
+
+func (a *stubbornAuth) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Authorization") == "" {
+		r.Header.Set("Authorization", a.token)
+	}
+	return a.script.RoundTrip(r)
+}
+
+func TestRelogin_RepeatedRequestHasNoHeadersOfThePreviousSession(t *testing.T) {
+	s := &script{answers: []answer{func(r *http.Request) (*http.Response, error) {
+		if r.Header.Get("Authorization") == "new" {
+			return respond(200, example)(r)
+		}
+		return respond(401, "")(r)
+	}}}
+	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
+		return []Credential{
+			{Session: sessionFor(t, &stubbornAuth{s, "old"}), Priority: 1},
+			{Session: sessionFor(t, &stubbornAuth{s, "new"})},
+		}, nil
+	})
+	if _, err := NewClient(vault, ClientOptions{}).Get(t.Context(), examples, "ns", "n"); err != nil || len(s.requests) != 2 {
+		t.Error(err, len(s.requests))
+	}
+}
+
 func TestFollow_RequestsFailWithTheLoginError(t *testing.T) {
 	broken := errors.New("nobody knows")
 	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) { return nil, broken })
