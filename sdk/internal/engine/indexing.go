@@ -128,7 +128,7 @@ func (x *indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	cause := &handlers.Cause{Resource: x.resource, Object: object, EventType: event.Type, Local: &Views{Memo: memo}}
 	selected, decisions, err := x.selected(cause)
 	if err != nil {
-		x.objectLogger(object).With(reasons(err)...).Error("The object is not indexed, and stays in the indices as it was before.")
+		x.objectLogger(object).With(errorAttrs(err)...).Error("The object is not indexed, and stays in the indices as it was before.")
 		return
 	}
 	report := x.reporter.known(memory, x.resource, object)
@@ -171,7 +171,7 @@ func (x *indexer) recall(id string, event watch.Event) (memo any, memory *memory
 // selected are the indexing functions whose filters an object matches; for the inspector, with
 // the decisions about all of them.
 func (x *indexer) selected(cause *handlers.Cause) (selected []*handlers.Handler, decisions []handlers.Decision, err error) {
-	defer survive(&err)
+	defer recoverPanic(&err)
 	if x.handlers.NeedsTree(handlers.Indexing) {
 		if cause.Tree, err = cause.Object.Tree(); err != nil {
 			return nil, nil, err
