@@ -41,3 +41,35 @@ type runState struct {
 	paused  atomic.Bool // no object is handled
 	exiting atomic.Bool // no daemon or timer may start
 }
+
+// objectLogger returns the logger of an object. It keeps the names of the object rather than the
+// object, since daemons keep their loggers for long.
+func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slog.Logger {
+	namespace, name, uid := object.Namespace, object.Name, object.UID
+	return slog.New(observe.WithLazyAttrs(d.logger.Handler(), func() []slog.Attr {
+		return []slog.Attr{slog.Any(observe.ObjectKey, observe.ObjectRef{
+			Resource: res.Key(), APIVersion: res.APIVersion(), Kind: res.Kind,
+			Namespace: namespace, Name: name, UID: uid,
+		})}
+	}))
+}
+
+// recorder posts Kubernetes events about an object. It is nil if none are posted.
+func (d *deps) recorder(object *object.Object) *Recorder {
+	if d.poster == nil {
+		return nil
+	}
+	return &Recorder{poster: d.poster, level: d.settings.Posting.Level, now: d.now, about: []observe.ObjectReference{{
+		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
+	}}}
+}
+
+// objectSinks returns the logger and the recorder of an object. What is logged is posted too, if the
+// settings say so.
+func (d *deps) objectSinks(res *resources.Resource, object *object.Object) (*slog.Logger, *Recorder) {
+	logger, recorder := d.objectLogger(res, object), d.recorder(object)
+	if recorder != nil && d.settings.Posting.Loggers {
+		logger = recorder.recording(logger)
+	}
+	return logger, recorder
+}

@@ -384,3 +384,43 @@ func (r *report) gone() {
 func shortSource(source string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(source)), filepath.Base(source))
 }
+
+// changesOf are the differences as the inspector shows them. A new object has none: all
+// of it is new.
+func changesOf(cause *handlers.Cause) []inspect.DiffItem {
+	if cause.Old == nil {
+		return nil
+	}
+	items := make([]inspect.DiffItem, len(cause.Diff))
+	for i, item := range cause.Diff {
+		items[i] = inspect.DiffItem{Op: string(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
+	}
+	return items
+}
+
+// unknown lists the handlers that nobody has. They are no part of the object's state: it
+// does not wait for them.
+func (r *report) unknown(found []state.Orphan) {
+	if r == nil || len(found) == 0 && len(r.orphans) == 0 {
+		return
+	}
+	r.orphans = nil
+	for _, o := range found {
+		state := inspect.HandlerState{ID: o.Name}
+		recorded(&state, o.Record)
+		state.State = inspect.PhaseUnknown
+		r.orphans = append(r.orphans, state)
+	}
+	r.publish()
+}
+
+// echoed tells that a version is as good as the one before.
+func (r *report) echoed(version string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.object.ResourceVersion, r.object.Waiting = version, nil
+	r.publish()
+}
