@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+// deps are the dependencies that the parts of the engine share. The operator fills them in before
+// the first stream starts; they do not change afterwards.
+type deps struct {
+	client   *kube.Client
+	registry *handlers.Registry
+	settings *Settings
+	logger   *slog.Logger
+	now      func() time.Time
+	queue    *queue.Queue
+	indices  *index.Indices
+	newMemo  func() any // makes the memo of an object; nil if objects have none
+	state    *runState
+
+	// background is the context of what runs independently of single objects, such as daemons. It
+	// ends when the operator has stopped everything else.
+	background context.Context
+	stopping   <-chan struct{} // closes when the operator is asked to stop
+
+	reporter *reporter       // nil without an inspector
+	meters   *meters         // nil without a meter
+	poster   *observe.Poster // nil if no Kubernetes events are posted
+}
+
+// runState is whether the operator handles objects now.
+type runState struct {
+	paused  atomic.Bool // no object is handled
+	exiting atomic.Bool // no daemon or timer may start
+}
