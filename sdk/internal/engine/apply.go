@@ -91,7 +91,7 @@ func (c *cycle) apply(ctx context.Context, batch *queue.Batch, delays []time.Dur
 // marks, and the transformations, which are requests of their own. If the marks fell with
 // the wishes of a handler, the handler would be called again and again, for the same end.
 func (c *cycle) sendMarks(ctx context.Context, transforms []patch.Fn, refusal error) (changed bool, err error) {
-	c.logger.With(reasons(refusal)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.")
+	c.logger.With(errorAttrs(refusal)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.")
 	for _, transform := range transforms {
 		c.marks.AddFn(transform)
 	}
@@ -111,13 +111,13 @@ func (c *cycle) wake(ctx context.Context) *queue.Later {
 		return nil
 	}
 	delay := max(time.Second, c.memory.throttle.Failed(c.now(), c.settings.ErrorDelays))
-	c.logger.With(reasons(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
+	c.logger.With(errorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
 	return &queue.Later{After: delay, Do: c.wake}
 }
 
 // touch makes a change that means nothing, so that there is an event and a new cycle.
 func (c *cycle) touch(ctx context.Context) (err error) {
-	defer survive(&err)
+	defer recoverPanic(&err)
 	touch := patch.NewPatch()
 	if err := c.progress.Touch(c.seen, object.FormatTime(c.now()), touch); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 
 // patchObject sends a patch of an object in as few requests as possible.
 func (s *server) patchObject(ctx context.Context, object *object.Object, p *patch.Patch, logger *slog.Logger) (result patch.Result, err error) {
-	defer survive(&err)
+	defer recoverPanic(&err)
 	result, err = p.Send(object, s.resource.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
 		logPatch(logger, call)
 		body, err := json.Marshal(call.Payload)

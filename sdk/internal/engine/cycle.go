@@ -39,7 +39,7 @@ type cycle struct {
 	postponed bool            // the transformations could not be applied, as the object has changed
 	release   bool            // the finalizer is being removed
 	made      *object.Object  // the version that the patch has made; nil if there was none
-	inside    bool            // a handler runs
+	slot      slot
 
 	recheck []time.Duration // when to look again after daemons that take their time to end
 }
@@ -47,7 +47,7 @@ type cycle struct {
 // run handles an object: the events that have come since the last time, and the newest
 // state of it.
 func (s *server) run(ctx context.Context, memory *memory, batch *queue.Batch) (later *queue.Later, err error) {
-	defer survive(&err)
+	defer recoverPanic(&err)
 	c := &cycle{server: s, memory: memory, object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch()}
 	c.logger, c.recorder = s.tellers(c.object)
 	c.report = s.reporter.reportOf(memory, s.resource, c.object)

@@ -59,7 +59,7 @@ type operator struct {
 	queue     *queue.Queue
 	poster    *observe.Poster // nil if nothing is to be posted
 	early     *early
-	slots     chan struct{} // of handlers that run; nil if there is no limit
+	invoker   *invoker
 	readying  beside
 	said      onces
 	ensemble  *ensemble
@@ -195,9 +195,7 @@ func (o *operator) connect(ctx context.Context) error {
 	if dropped := o.early.begin(o.recorderOf()); dropped > 0 {
 		o.logger.Warn("There were too many events before the operator could post them: some are dropped.", "dropped", dropped)
 	}
-	if o.settings.MaxWorkers > 0 {
-		o.slots = make(chan struct{}, o.settings.MaxWorkers)
-	}
+	o.invoker = newInvoker(o.now, o.settings.MaxWorkers, o.reporter, o.meters)
 	o.ensemble = newEnsemble(o)
 	o.queue = queue.New(ctx, queue.Options{
 		Process:     o.process,

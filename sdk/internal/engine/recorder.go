@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -87,14 +86,6 @@ func (o *operator) recorderOf(refs ...observe.ObjectReference) *Recorder {
 		return nil
 	}
 	return &Recorder{poster: o.poster, level: o.settings.Posting.Level, now: o.now, about: refs}
-}
-
-// recordOutcome posts what a handler came to, if it is a failure: successes would cost a
-// request each. Those who want them have the log posted, which has them all.
-func (c *cycle) recordOutcome(line handlers.LogLine) {
-	if !c.settings.Posting.Loggers && line.Level >= slog.LevelWarn {
-		c.recorder.Record(line.Level, kindOf(line.Level), loggingReason, line.Message)
-	}
 }
 
 func kindOf(level slog.Level) string {

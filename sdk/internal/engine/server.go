@@ -76,7 +76,7 @@ func (o *operator) process(ctx context.Context, batch *queue.Batch) *queue.Later
 	case errors.Is(err, errAborted), ctx.Err() != nil:
 		return nil
 	}
-	logger := s.objectLogger(newest.Object).With(reasons(err)...)
+	logger := s.objectLogger(newest.Object).With(errorAttrs(err)...)
 	delay := memory.throttle.Failed(o.now(), o.settings.ErrorDelays)
 	if newest.Type == watch.Deleted {
 		o.reporter.looked(batch.Key)

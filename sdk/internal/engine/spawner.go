@@ -54,20 +54,6 @@ func (s *spawner) Logger() *slog.Logger {
 	return logger
 }
 
-// Attempt implements [daemons.Host].
-func (s *spawner) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) handlers.Outcome {
-	a := &attempt{server: s.server(), spawner: s, task: task, retries: retries, started: started}
-	refusal, err := a.begin(ctx)
-	if refusal != nil {
-		return *refusal
-	}
-	var result any
-	if err == nil {
-		result, err = a.invoke(ctx)
-	}
-	return a.end(ctx, result, err)
-}
-
 // Deliver implements [daemons.Host].
 func (s *spawner) Deliver(ctx context.Context, task *daemons.Task, out handlers.Outcome) {
 	logger := s.Logger()
@@ -86,7 +72,7 @@ func (s *spawner) Deliver(ctx context.Context, task *daemons.Task, out handlers.
 		case err == nil:
 			return
 		case hopeless(err):
-			logger.With(reasons(err)...).Error(what + ".")
+			logger.With(errorAttrs(err)...).Error(what + ".")
 			return
 		case !last:
 			logger.Error(what+": it is tried again with its next call.", "error", err)
