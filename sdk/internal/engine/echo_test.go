@@ -34,7 +34,7 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 		registry.Add(h)
 	}
 	c := &cycle{
-		server: &server{operator: &operator{}, handlers: registry.ForResource(pods)},
+		server: &server{oldOperator: &oldOperator{deps: &deps{settings: &Settings{}}}, handlers: registry.ForResource(pods)},
 		memory: &memory{}, event: watch.Added, marks: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
 		object: version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
 		made:   version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),

@@ -46,4 +46,6 @@ func (g *indexGate) openWhenComplete() {
 }
 
 // put queues an event, to be processed once the gate is open.
-func (g *indexGate) put(resource string, event watch.Event) { g.queue.PutBehind(&g.gate, resource, event) }
+func (g *indexGate) put(resource string, event watch.Event) {
+	g.queue.PutBehind(&g.gate, resource, event)
+}

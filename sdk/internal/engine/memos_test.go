@@ -20,8 +20,8 @@ func TestTheMemoOfAnObjectThatIsOnlyIndexedGoesWithIt(t *testing.T) {
 	x.handle(pod(watch.Listed, "a", "1"))
 	x.handle(pod(watch.Listed, "b", "1"))
 	x.handle(pod(watch.Modified, "a", "2"))
-	x.end()
-	x.begin(t.Context(), x.server)
+	x.stop()
+	x.start(t.Context(), x.resource)
 	x.handle(pod(watch.Listed, "a", "3"))
 	if n := x.memories.onlyIndexed(); n != 2 {
 		t.Errorf("%d objects are known before the listing has ended", n)

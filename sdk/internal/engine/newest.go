@@ -11,8 +11,12 @@ import (
 
 // newest asks the server for the newest version of an object; nil if it is gone. It is a
 // listing, since operators need no permission to get single objects.
-func (o *operator) newest(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
-	list, err := o.client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
+func (o *oldOperator) newest(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
+	return newestVersion(ctx, o.client, res, namespace, name, uid)
+}
+
+func newestVersion(ctx context.Context, client *kube.Client, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
+	list, err := client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -17,7 +16,7 @@ import (
 
 // server handles the objects of one resource.
 type server struct {
-	*operator
+	*oldOperator
 
 	resource    *resources.Resource
 	handlers    *handlers.Set
@@ -30,34 +29,14 @@ type server struct {
 	onlyIndexed bool
 }
 
-func (o *operator) server(res *resources.Resource) *server {
-	set := o.config.Registry.ForResource(res)
-	return &server{
-		operator:    o,
-		resource:    res,
-		handlers:    set,
-		extraFields: set.ExtraFields(),
-		owned:       idsOf(set.Handlers(handlers.Changing)),
-		indexed:     slices.Compact(slices.Sorted(slices.Values(idsOf(set.Handlers(handlers.Indexing))))),
-		onlyIndexed: o.reporter == nil && !set.Has(handlers.Changing) && !set.Has(handlers.Watching) && !set.Has(handlers.Spawning),
-	}
-}
-
-// after makes the server the next one of a resource that was redefined. Objects that were handled
-// before it are remembered, and so they are not only indexed even if no handler is for them now.
-func (s *server) after(before *server) *server {
-	s.onlyIndexed = s.onlyIndexed && before.onlyIndexed
-	return s
-}
-
 // process handles what is new of an object. It is the queue's processor.
-func (o *operator) process(ctx context.Context, batch *queue.Batch) *queue.Later {
+func (o *oldOperator) process(ctx context.Context, batch *queue.Batch) *queue.Later {
 	s := o.ensemble.server(batch.Key.Resource)
-	if s == nil || o.paused.Load() {
+	if s == nil || o.state.paused.Load() {
 		return nil // what is not handled now will be listed again
 	}
 	newest := batch.Newest
-	memory := o.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, o.config.NewMemo)
+	memory := o.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, o.newMemo)
 	if newest.Type == watch.Deleted {
 		defer o.memories.forget(batch.Key)
 	}
@@ -87,13 +66,17 @@ func (o *operator) process(ctx context.Context, batch *queue.Batch) *queue.Later
 	return &queue.Later{After: delay}
 }
 
+func (s *server) objectLogger(object *object.Object) *slog.Logger {
+	return s.deps.objectLogger(s.resource, object)
+}
+
 // objectLogger keeps the object's names, and not the object: daemons have their loggers for
 // long.
-func (s *server) objectLogger(object *object.Object) *slog.Logger {
+func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slog.Logger {
 	namespace, name, uid := object.Namespace, object.Name, object.UID
-	return slog.New(observe.WithLazyAttrs(s.logger.Handler(), func() []slog.Attr {
+	return slog.New(observe.WithLazyAttrs(d.logger.Handler(), func() []slog.Attr {
 		return []slog.Attr{slog.Any(observe.ObjectKey, observe.ObjectRef{
-			Resource: s.resource.Key(), APIVersion: s.resource.APIVersion(), Kind: s.resource.Kind,
+			Resource: res.Key(), APIVersion: res.APIVersion(), Kind: res.Kind,
 			Namespace: namespace, Name: name, UID: uid,
 		})}
 	}))

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-func TestAProgramThatDoesNotEndIsEnded(t *testing.T) {
+func TestExitAfterTimeout_EndsHangingProcess(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit time.Duration
-		ended bool
+		exits bool
 	}{
-		"at the limit":   {10 * time.Minute, true},
-		"without limits": {-1, false},
+		"timeout":    {10 * time.Minute, true},
+		"no timeout": {-1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
-				var ended atomic.Bool
-				limitExit(ctx, func() time.Duration { return c.limit }, func() { ended.Store(true) })
+				var exited atomic.Bool
+				exitAfterTimeout(ctx, func() time.Duration { return c.limit }, func() { exited.Store(true) })
 				time.Sleep(time.Hour)
-				if ended.Load() {
-					t.Error("it is ended before it was asked to")
+				if exited.Load() {
+					t.Error("exited before it was asked to stop")
 				}
 				stop()
 				time.Sleep(9 * time.Minute)
-				if ended.Load() {
-					t.Error("it is ended before its time")
+				if exited.Load() {
+					t.Error("exited before the timeout")
 				}
 				time.Sleep(2 * time.Minute)
-				if ended.Load() != c.ended {
-					t.Errorf("ended: %v", ended.Load())
+				if exited.Load() != c.exits {
+					t.Errorf("exited: %v", exited.Load())
 				}
 			})
 		})

@@ -21,11 +21,11 @@ func (c *cycle) spawn() []time.Duration {
 	switch {
 	case c.event == watch.Deleted:
 		c.memory.left.Store(true)
-		c.endLater(c.key(), c.memory, daemons.ResourceDeleted)
+		c.detached.stop(c.key(), c.memory, daemons.ResourceDeleted)
 		return nil
 	case group == nil && c.object.Deleting:
 		return nil // what does not run need not be ended
-	case group == nil && c.stragglers.straggle(c.key(), nil):
+	case group == nil && c.detached.running(c.key()):
 		return nil // there is but one of each: the end of the old ones leads here again
 	case group == nil:
 		group = daemons.NewGroup(c.background, newSpawner(c.server, c.memory), c.settings.Background, c.object)

@@ -19,7 +19,7 @@ import (
 
 // spawner is the host of the daemons and timers of an object.
 type spawner struct {
-	*operator
+	*oldOperator
 	memory *memory
 	known  atomic.Pointer[server]
 }
@@ -27,7 +27,7 @@ type spawner struct {
 var _ daemons.Host = (*spawner)(nil)
 
 func newSpawner(s *server, m *memory) *spawner {
-	sp := &spawner{operator: s.operator, memory: m}
+	sp := &spawner{oldOperator: s.oldOperator, memory: m}
 	sp.known.Store(s)
 	return sp
 }
@@ -45,7 +45,7 @@ func (s *spawner) server() *server {
 
 // MayStart implements [daemons.Host].
 func (s *spawner) MayStart() bool {
-	return !s.paused.Load() && !s.ending.Load() && s.memory.held.Load() && !s.memory.left.Load()
+	return !s.state.paused.Load() && !s.state.exiting.Load() && s.memory.held.Load() && !s.memory.left.Load()
 }
 
 // Logger implements [daemons.Host].

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -10,70 +11,70 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// quiet is an operator that does nothing.
-func quiet(t *testing.T) *operator {
-	o := &operator{config: Config{Registry: &handlers.Registry{}}}
-	o.ensemble = newEnsemble(o)
-	o.queue = queue.New(t.Context(), queue.Options{
-		Process: func(context.Context, *queue.Batch) *queue.Later { return nil },
-	})
+// testStreams returns streams without a cluster, whose queue is processed by a function.
+func testStreams(t *testing.T, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Later) *streams {
+	t.Helper()
+	d := testDeps(t, registry, slog.New(slog.DiscardHandler))
+	d.queue = queue.New(t.Context(), queue.Options{Process: process})
 	t.Cleanup(func() {
-		if err := o.queue.Stop(); err != nil {
+		if err := d.queue.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return o
+	return newStreams(d, &memories{}, &detachedDaemons{background: t.Context()}, newInvoker(d.now, 0, nil, nil), &connectivity{})
 }
 
-func TestAChangedDefinitionIsServedAsItIsNow(t *testing.T) {
-	o := quiet(t)
+func noProcessing(context.Context, *queue.Batch) *queue.Later { return nil }
+
+func TestStreams_ChangedDefinitionIsServed(t *testing.T) {
+	s := testStreams(t, &handlers.Registry{}, noProcessing)
 	before := resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Namespaced: true}
-	d := dimension{before.Key(), ""}
-	o.ensemble.servers[d.resource] = o.server(&before)
-	o.ensemble.streams[d] = &stream{listed: true}
+	scope := resources.Scope{Resource: before.Key()}
+	s.resources[scope.Resource] = s.newResource(&before)
+	s.running[scope] = &stream{listed: true}
 	same := before
-	served := o.ensemble.server(d.resource)
-	o.ensemble.adjust(t.Context(), []resources.Resource{same}, []string{""})
-	if o.ensemble.server(d.resource) != served {
-		t.Error("nothing has changed, but the server has")
+	served := s.served(scope.Resource)
+	s.adjust(t.Context(), []resources.Resource{same}, []string{""})
+	if s.served(scope.Resource) != served {
+		t.Error("the served resource was replaced although its definition is the same")
 	}
 	now := before
 	now.Subresources = []string{"status"}
-	o.ensemble.adjust(t.Context(), []resources.Resource{now}, []string{""})
-	if !o.ensemble.server(d.resource).resource.HasSubresource("status") {
-		t.Error("it is not known that the status is a subresource now")
+	s.adjust(t.Context(), []resources.Resource{now}, []string{""})
+	if !s.served(scope.Resource).resource.HasSubresource("status") {
+		t.Error("the new subresource is unknown")
 	}
 }
 
-func TestObjectsThatVanishedDuringAPauseAreForgotten(t *testing.T) {
-	o := quiet(t)
+func TestStreams_ObjectsDeletedDuringPauseAreForgotten(t *testing.T) {
+	s := testStreams(t, &handlers.Registry{}, noProcessing)
 	key := func(uid string) queue.Key { return queue.Key{Resource: "kex", Object: uid} }
-	o.memories.recall(key("there"), "ns", true, nil)
-	o.memories.recall(key("gone"), "ns", true, nil)
-	o.memories.recall(key("elsewhere"), "other", true, nil)
-	origin, fresh := index.Origin{Resource: "kex", Namespace: "ns"}, func() any { return new([3]uintptr) }
+	s.memories.recall(key("there"), "ns", true, nil)
+	s.memories.recall(key("gone"), "ns", true, nil)
+	s.memories.recall(key("elsewhere"), "other", true, nil)
+	scope := resources.Scope{Resource: "kex", Namespace: "ns"}
 	for _, uid := range []string{"only indexed", "only indexed and gone"} {
-		o.memories.memo(origin, uid, fresh)
+		s.memories.memo(index.Origin(scope), uid, s.deps.newMemo)
 	}
-	var first firstListing
-	first.note(key("only indexed"))
-	first.note(key("there"))
-	first.note(key("new"))
-	keys, ok := first.end()
+	var first initialListing
+	first.add(key("only indexed"))
+	first.add(key("there"))
+	first.add(key("new"))
+	existing, ok := first.end()
 	if !ok {
-		t.Fatal("the first listing is none")
+		t.Fatal("the first listing is not returned")
 	}
-	o.ensemble.forget(dimension{"kex", "ns"}, keys)
+	s.forgetObjects(scope, existing)
 	for uid, want := range map[string]bool{"there": true, "gone": false, "elsewhere": true} {
-		if got := o.memories.find(key(uid)) != nil; got != want {
+		if got := s.memories.find(key(uid)) != nil; got != want {
 			t.Errorf("%s: remembered is %t", uid, got)
 		}
 	}
-	if n := o.memories.onlyIndexed(); n != 1 {
-		t.Errorf("%d objects that are only indexed are known of one", n)
+	if n := s.memories.onlyIndexed(); n != 1 {
+		t.Errorf("%d objects that are only indexed are remembered, want 1", n)
 	}
-	first.note(key("later"))
+	first.add(key("later"))
 	if keys, ok := first.end(); ok || keys != nil {
-		t.Error("a later listing is taken for the first")
+		t.Error("a later listing is returned as the first one")
 	}
 }
