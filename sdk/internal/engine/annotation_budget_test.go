@@ -15,112 +15,123 @@ import (
 
 func annotation(key string) object.Path { return object.Path{"metadata", "annotations", key} }
 
-// crowded is a cycle of an object that has so many bytes of annotations left.
-func crowded(room int) (c *cycle, logged *bytes.Buffer) {
-	logged = &bytes.Buffer{}
-	blob := strings.Repeat("x", patch.MaxAnnotationsSize-len("blob")-room)
-	return &cycle{
-		memory: &memory{}, patch: patch.NewPatch(), marks: patch.NewPatch(),
-		logger: slog.New(slog.NewTextHandler(logged, nil)),
-		tree:   map[string]any{"metadata": map[string]any{"annotations": map[string]any{"blob": blob}}},
-	}, logged
+// fullObject is an object with so many bytes of annotations left, and what is done to it.
+type fullObject struct {
+	tree       map[string]any
+	patch, own *patch.Patch
+	budget     annotationBudget
+	logged     bytes.Buffer
 }
 
-func TestMarksThatFitAreWritten(t *testing.T) {
-	c, logged := crowded(len("marktext"))
-	c.marks.Set(annotation("mark"), "text")
-	c.collect()
-	if got, _ := c.patch.Lookup(annotation("mark")); got != "text" || len(c.memory.unwritten) > 0 || logged.Len() > 0 {
-		t.Errorf("got %v, %v, %s", got, c.memory.unwritten, logged)
+func newFullObject(left int) *fullObject {
+	blob := strings.Repeat("x", patch.MaxAnnotationsSize-len("blob")-left)
+	return &fullObject{
+		tree:  map[string]any{"metadata": map[string]any{"annotations": map[string]any{"blob": blob}}},
+		patch: patch.NewPatch(), own: patch.NewPatch(),
 	}
 }
 
-func TestTheBiggestOfTheMarksIsKeptBack(t *testing.T) {
-	c, _ := crowded(len("markmarkmarktext") - 1)
-	c.patch.Set(object.Path{"spec", "size"}, int64(1))
-	c.marks.Set(annotation("mark"), "text")
-	c.marks.Set(annotation("markmark"), "much text")
-	c.marks.Remove(annotation("old"))
-	c.collect()
+// fit merges and fits the patches as cycles do.
+func (f *fullObject) fit() {
+	f.patch.Append(f.own)
+	f.budget.fit(slog.New(slog.NewTextHandler(&f.logged, nil)), f.tree, f.patch, f.own)
+}
+
+func TestAnnotationBudget_WritesAnnotationsThatFit(t *testing.T) {
+	f := newFullObject(len("marktext"))
+	f.own.Set(annotation("mark"), "text")
+	f.fit()
+	if got, _ := f.patch.Lookup(annotation("mark")); got != "text" || len(f.budget.unwritten) > 0 || f.logged.Len() > 0 {
+		t.Errorf("got %v, %v, %s", got, f.budget.unwritten, &f.logged)
+	}
+}
+
+func TestAnnotationBudget_KeepsBiggestAnnotationBack(t *testing.T) {
+	f := newFullObject(len("markmarkmarktext") - 1)
+	f.patch.Set(object.Path{"spec", "size"}, int64(1))
+	f.own.Set(annotation("mark"), "text")
+	f.own.Set(annotation("markmark"), "much text")
+	f.own.Remove(annotation("old"))
+	f.fit()
 	want := map[string]any{
 		"spec":     map[string]any{"size": int64(1)},
 		"metadata": map[string]any{"annotations": map[string]any{"mark": "text", "old": nil}},
 	}
-	if diff := cmp.Diff(want, c.patch.Tree()); diff != "" {
+	if diff := cmp.Diff(want, f.patch.Tree()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(unwritten{"markmark": "much text"}, c.memory.unwritten); diff != "" {
+	if diff := cmp.Diff(map[string]string{"markmark": "much text"}, f.budget.unwritten); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-func TestWhatIsKeptBackIsSeenAsIfItWereWritten(t *testing.T) {
-	c, _ := crowded(0)
-	seen := unwritten{"mark": "text", "blob": "newer"}.over(c.tree)
+func TestAnnotationBudget_OverlaysUnwrittenAnnotations(t *testing.T) {
+	f := newFullObject(0)
+	f.budget.unwritten = map[string]string{"mark": "text", "blob": "newer"}
 	want := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"blob": "newer", "mark": "text"}}}
-	if diff := cmp.Diff(want, seen); diff != "" {
+	if diff := cmp.Diff(want, f.budget.overlay(f.tree)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if _, there := c.tree["metadata"].(map[string]any)["annotations"].(map[string]any)["mark"]; there {
+	if _, there := f.tree["metadata"].(map[string]any)["annotations"].(map[string]any)["mark"]; there {
 		t.Error("the object itself is changed")
 	}
 }
 
-func TestWhatWasNeverWrittenNeedNotBeRemoved(t *testing.T) {
-	c, _ := crowded(0)
-	c.memory.remember("mark", "text")
-	c.marks.Remove(annotation("mark"))
-	c.collect()
-	if !c.patch.Empty() || len(c.memory.unwritten) > 0 {
-		t.Errorf("got %v, %v", c.patch.Tree(), c.memory.unwritten)
+func TestAnnotationBudget_ForgetsRemovedAnnotations(t *testing.T) {
+	f := newFullObject(0)
+	f.budget.keep("mark", "text")
+	f.own.Remove(annotation("mark"))
+	f.fit()
+	if !f.patch.Empty() || len(f.budget.unwritten) > 0 {
+		t.Errorf("got %v, %v", f.patch.Tree(), f.budget.unwritten)
 	}
 }
 
-func TestWhatWasKeptBackIsWrittenWhenThereIsRoom(t *testing.T) {
-	for room, want := range map[int]bool{100: true, 7: false} {
-		t.Run(fmt.Sprint(room), func(t *testing.T) {
-			c, _ := crowded(room)
-			c.memory.remember("mark", "text")
-			c.collect()
-			got, _ := c.patch.Lookup(annotation("mark"))
-			if (got == "text") != want || (len(c.memory.unwritten) == 0) != want {
-				t.Errorf("got %v, %v", got, c.memory.unwritten)
+func TestAnnotationBudget_WritesUnwrittenAnnotationsWhenAllFit(t *testing.T) {
+	for left, want := range map[int]bool{100: true, 7: false} {
+		t.Run(fmt.Sprint(left), func(t *testing.T) {
+			f := newFullObject(left)
+			f.budget.keep("mark", "text")
+			f.fit()
+			got, _ := f.patch.Lookup(annotation("mark"))
+			if (got == "text") != want || (len(f.budget.unwritten) == 0) != want {
+				t.Errorf("got %v, %v", got, f.budget.unwritten)
 			}
 		})
 	}
 }
 
-func TestANewerMarkReplacesTheOneThatWasKeptBack(t *testing.T) {
-	c, _ := crowded(0)
-	c.memory.remember("mark", "old")
-	c.marks.Set(annotation("mark"), "new")
-	c.collect()
-	if diff := cmp.Diff(unwritten{"mark": "new"}, c.memory.unwritten); diff != "" || !c.patch.Empty() {
-		t.Errorf("%v (-want +got)\n%s", c.patch.Tree(), diff)
+func TestAnnotationBudget_ReplacesUnwrittenAnnotationByNewer(t *testing.T) {
+	f := newFullObject(0)
+	f.budget.keep("mark", "old")
+	f.own.Set(annotation("mark"), "new")
+	f.fit()
+	if diff := cmp.Diff(map[string]string{"mark": "new"}, f.budget.unwritten); diff != "" || !f.patch.Empty() {
+		t.Errorf("%v (-want +got)\n%s", f.patch.Tree(), diff)
 	}
 }
 
-func TestAFullObjectIsWarnedAboutOnce(t *testing.T) {
-	c, logged := crowded(0)
+func TestAnnotationBudget_WarnsOncePerObject(t *testing.T) {
+	f := newFullObject(0)
 	for range 3 {
-		c.patch, c.marks = patch.NewPatch(), patch.NewPatch()
-		c.marks.Set(annotation("mark"), "text")
-		c.collect()
+		f.patch, f.own = patch.NewPatch(), patch.NewPatch()
+		f.own.Set(annotation("mark"), "text")
+		f.fit()
 	}
-	if got := logged.String(); strings.Count(got, "are full") != 1 || !strings.Contains(got, "The biggest annotations: blob (262144 bytes).") {
+	if got := f.logged.String(); strings.Count(got, "are full") != 1 || !strings.Contains(got, "The biggest annotations: blob (262144 bytes).") {
 		t.Errorf("got %s", got)
 	}
 }
 
-func TestAHandlersAnnotationsAreGivenUpWhenNothingElseHelps(t *testing.T) {
-	c, logged := crowded(0)
-	c.patch.Set(annotation("mine"), "text")
-	c.marks.Set(annotation("mark"), "text")
-	c.collect()
-	if !c.patch.Empty() || !strings.Contains(logged.String(), "thrown away, since the object has no room for them: mine.") {
-		t.Errorf("got %v, %s", c.patch.Tree(), logged)
+func TestAnnotationBudget_DropsHandlersAnnotationsAsLastResort(t *testing.T) {
+	f := newFullObject(0)
+	f.patch.Set(annotation("mine"), "text")
+	f.own.Set(annotation("mark"), "text")
+	f.fit()
+	if !f.patch.Empty() || !strings.Contains(f.logged.String(), "thrown away, since the object has no room for them: mine.") {
+		t.Errorf("got %v, %s", f.patch.Tree(), &f.logged)
 	}
-	if diff := cmp.Diff(unwritten{"mark": "text"}, c.memory.unwritten); diff != "" {
+	if diff := cmp.Diff(map[string]string{"mark": "text"}, f.budget.unwritten); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -167,7 +167,7 @@ func (d *deps) sendRequest(ctx context.Context, res *resources.Resource, obj *ob
 			return nil, err
 		}
 		logger.Debug("Patching is repeated after a conflict with another change.", "error", err)
-		newest, err := d.newestVersion(ctx, res, obj.Namespace, obj.Name, obj.UID)
+		newest, err := newestVersion(ctx, d.client, res, obj.Namespace, obj.Name, obj.UID)
 		if err != nil {
 			return nil, err
 		}
@@ -187,8 +187,8 @@ func pinsVersion(call patch.Call) bool {
 
 // newestVersion lists the newest version of an object; nil if it does not exist anymore. Operators
 // need no permission to get single objects.
-func (d *deps) newestVersion(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
-	list, err := d.client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
+func newestVersion(ctx context.Context, client *kube.Client, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
+	list, err := client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		return nil, err
 	}

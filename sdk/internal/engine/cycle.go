@@ -40,12 +40,12 @@ type cycle struct {
 	retryNow     bool // delayed handlers are due, on request
 	slot         slot // of the handlers that run
 
-	patch     *patch.Patch // what handlers change; in the end with the operator's own changes
-	own       *patch.Patch // what the operator records: progress, last-handled state, finalizer
+	patch     *patch.Patch   // what handlers change; in the end with the operator's own changes
+	own       *patch.Patch   // what the operator records: progress, last-handled state, finalizer
 	patched   *object.Object // the version that the patch made; nil if it made none
-	postponed bool         // the transformations are to be applied to a newer version
-	finished  bool         // nothing is left to do for the cause
-	gone      bool         // the object was deleted meanwhile
+	postponed bool           // the transformations are to be applied to a newer version
+	finished  bool           // nothing is left to do for the cause
+	gone      bool           // the object was deleted meanwhile
 
 	handlerDelays []time.Duration // until delayed handlers are due
 	daemonDelays  []time.Duration // until daemons that are stopping must be checked

@@ -9,8 +9,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // deps are the dependencies that the parts of the engine share. The operator fills them in before
@@ -52,16 +54,6 @@ func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slo
 			Namespace: namespace, Name: name, UID: uid,
 		})}
 	}))
-}
-
-// recorder posts Kubernetes events about an object. It is nil if none are posted.
-func (d *deps) recorder(object *object.Object) *Recorder {
-	if d.poster == nil {
-		return nil
-	}
-	return &Recorder{poster: d.poster, level: d.settings.Posting.Level, now: d.now, about: []observe.ObjectReference{{
-		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
-	}}}
 }
 
 // objectSinks returns the logger and the recorder of an object. What is logged is posted too, if the

@@ -76,15 +76,15 @@ func (r *reporter) indexed(ids []string) {
 }
 
 // indexed notes what a call of an indexing function has come to.
-func (r *report) indexed(h *handlers.Handler, out attemptResult) {
+func (r *report) indexed(h *handlers.Handler, a *attempt, out handlers.Outcome) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.indexing(h)
-	s.Started, s.Attempt = out.started, out.retries+1
-	called(s, out.began, out.ended.Sub(out.began), out.Err)
+	s.Started, s.Attempt = a.started, a.retries+1
+	called(s, a.began, a.ended.Sub(a.began), out.Err)
 }
 
 // decided tells how the object stands with all indexing functions. As they are ahead of its
@@ -128,7 +128,7 @@ func (r *report) indexing(h *handlers.Handler) *inspect.HandlerState {
 
 // indexPage returns a part of an index for the inspector.
 func (o *operator) indexPage(id string, offset, limit int) (inspect.IndexPage, bool) {
-	index := o.indices.Find(id)
+	index := o.deps.indices.Find(id)
 	if index == nil {
 		return inspect.IndexPage{}, false
 	}

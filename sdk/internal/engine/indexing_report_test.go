@@ -15,10 +15,11 @@ import (
 
 // inspected makes an indexer tell an inspector.
 func inspected(x *indexer) *inspect.Hub {
-	hub := inspect.NewHub(inspect.HubOptions{Index: x.indexPage})
-	x.reporter = newReporter(hub, x.config.Registry, x.indices)
-	x.reporter.serves([]resources.Resource{pods}, nil)
-	x.server = x.operator.server(&pods)
+	hub := inspect.NewHub(inspect.HubOptions{})
+	x.deps.reporter = newReporter(hub, x.deps.registry, x.deps.indices)
+	x.invoker = newInvoker(x.deps.now, 0, x.deps.reporter, nil)
+	x.deps.reporter.serves([]resources.Resource{pods}, nil)
+	x.resource = newServedResource(x.deps.registry, &pods, true)
 	return hub
 }
 
@@ -39,7 +40,7 @@ func TestWhatIsIndexedIsToldOnlyOnceTheObjectIsHandled(t *testing.T) {
 
 		// As the worker does:
 		for _, m := range x.memories.all() {
-			c := &cycle{server: x.server, memory: m, object: event.Object, report: x.reporter.reportOf(m, x.resource, event.Object)}
+			c := &cycle{deps: x.deps, served: x.resource, memory: m, object: event.Object, report: x.deps.reporter.reportOf(m, &pods, event.Object)}
 			c.report.observed(c)
 		}
 		phase := func() inspect.HandlerPhase {

@@ -1,5 +1,12 @@
 package engine
 
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
 // choose lets the lifecycle choose from the handlers that are due.
 func choose(lifecycle handlers.Lifecycle, due []handlers.Due) ([]handlers.Due, error) {
 	chosen := lifecycle(slices.Clone(due))
@@ -17,4 +24,3 @@ func choose(lifecycle handlers.Lifecycle, due []handlers.Due) ([]handlers.Due, e
 	}
 	return chosen, nil
 }
-

@@ -37,7 +37,7 @@ func (m *meters) began(c *cycle) {
 		return
 	}
 	c.memory.counted = c.cause.Reason
-	m.meter.Cause(c.resource.Key(), string(c.cause.Reason))
+	m.meter.Cause(c.served.resource.Key(), string(c.cause.Reason))
 }
 
 // progressed notes which handlers of an object are to be tried again.
@@ -147,34 +147,52 @@ func (m *meters) begin(look func() observe.MeterState) (end func()) {
 	return m.meter.Begin(handlers, look)
 }
 
-// metersOf are for the operator's own handlers, some of which come before the settings are
-// certain; nil if nobody counts.
+// metersOf returns the meters of the current settings, for the operator's own handlers: some of them
+// run before the settings are final. It is nil without a meter.
 func (o *operator) metersOf() *meters {
-	m := o.valid.Load().Meter
-	if m == nil {
+	meter := o.settings.Load().Meter
+	if meter == nil {
 		return nil
 	}
 	// Not all logins that are registered are used, and others may be.
-	handlers := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handlers.Handler) bool { return h.Family == handlers.Login })
-	return &meters{m, append(handlers, o.config.Logins...)}
+	all := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handlers.Handler) bool { return h.Family == handlers.Login })
+	return &meters{meter, append(all, o.config.Logins...)}
 }
 
-// count counts an activity. Those of the start are counted later: one of them may be who
-// says where.
-func (o *operator) count(h *handlers.Handler, tell func(*meters)) {
-	if h.Family == handlers.Startup {
-		o.uncounted = append(o.uncounted, tell)
-		return
+// activityMeters returns the meters of an activity. Attempts of startup handlers are kept until the
+// settings are final: one of these handlers may set the meter.
+func (o *operator) activityMeters(family handlers.Family) *meters {
+	if family == handlers.Startup {
+		return &meters{meter: &o.startups}
 	}
-	tell(o.metersOf())
+	return o.metersOf()
+}
+
+// startupMeter keeps the attempts of startup handlers.
+type startupMeter struct {
+	observe.Meter
+	attempts []observe.MeteredAttempt
+}
+
+// Attempt implements [observe.Meter].
+func (s *startupMeter) Attempt(a observe.MeteredAttempt) { s.attempts = append(s.attempts, a) }
+
+// replay passes the attempts on.
+func (s *startupMeter) replay(m *meters) {
+	for _, a := range s.attempts {
+		if m != nil {
+			m.meter.Attempt(a)
+		}
+	}
+	s.attempts = nil
 }
 
 // state is what there is at the moment, for the meter.
 func (o *operator) state() observe.MeterState {
-	queue := o.queue.Stats()
+	queue := o.deps.queue.Stats()
 	s := observe.MeterState{
 		Objects: o.memories.onlyIndexed(),
-		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: o.paused.Load(),
+		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: o.deps.state.paused.Load(),
 	}
 	for _, m := range o.memories.all() {
 		s.Objects++
@@ -191,8 +209,8 @@ func (o *operator) state() observe.MeterState {
 			}
 		}
 	}
-	if o.poster != nil {
-		stats := o.poster.Stats()
+	if o.deps.poster != nil {
+		stats := o.deps.poster.Stats()
 		s.Posted, s.Repeated, s.Failed, s.Dropped = stats.Posted, stats.Repeated, stats.Failed, stats.Dropped
 	}
 	return s

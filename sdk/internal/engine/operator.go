@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -22,92 +22,65 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// Config is an operator to be run.
+// Config configures an operator.
 type Config struct {
 	Registry   *handlers.Registry
-	Settings   func() Settings // asked again when the startup handlers have changed them
-	Namespaces []string        // patterns; none is the whole cluster
-	REST       *rest.Config    // the cluster and the credentials; nil if there are logins
+	Settings   func() Settings // called again after the startup handlers, which may change them
+	Namespaces []string        // patterns; none for the whole cluster
+	REST       *rest.Config    // how to connect to the cluster; nil if there are logins
 	Logins     []*handlers.Handler
 	Logger     *slog.Logger
-	Inspector  string        // where to publish the state; empty is nowhere
+	Inspector  string        // the address of the inspector; none if empty
 	Traffic    bool          // log each request to the cluster
-	OnReady    func()        // once all objects are being watched
-	OnLogins   func(*Logins) // told the source of credentials, at the beginning; nil if there is REST
-	Memo       any           // what the operator's own handlers share
-	NewMemo    func() any    // what the handlers of an object share
-	Extra      any           // for the calls of the operator's own handlers
-	Exit       func()        // ends the process, if it does not end by itself; optional
+	OnReady    func()        // called once all objects are being watched
+	OnLogins   func(*Logins) // called once at the beginning; required unless there is REST
+	Memo       any           // shared by the operator's own handlers
+	NewMemo    func() any    // makes what the handlers of an object share
+	Extra      any           // for the operator's own handlers
+	Exit       func()        // ends the process if it does not end on its own; optional
 }
 
-// operator is an operator that runs.
+// operator is a running operator.
 type operator struct {
-	config    Config
-	settings  Settings                 // once the startup handlers are done
-	valid     atomic.Pointer[Settings] // the same, for those who may come before that
-	logins    *Logins                  // nil if the credentials are given
-	source    kube.Source
-	given     *kube.Given // the credentials that are given; nil if there are logins
-	address   string      // of the cluster
-	client    *kube.Client
-	logger    *slog.Logger
-	reporter  *reporter
-	reach     reach
-	meters    *meters
-	memories  memories
-	indices   *index.Indices
-	queue     *queue.Queue
-	poster    *observe.Poster // nil if nothing is to be posted
-	early     *early
-	invoker   *invoker
-	readying  beside
-	said      onces
-	ensemble  *ensemble
-	now       func() time.Time
-	uncounted []func(*meters) // attempts of the start
+	config   Config
+	settings atomic.Pointer[Settings] // those before the startup handlers, and then those after
+	deps     *deps
+	memories memories
 
-	// background is for what goes on beside the objects: it has the values of the context, and
-	// ends when all is over.
-	background    context.Context
-	endBackground context.CancelFunc
-	stragglers    stragglers
-	stopping      <-chan struct{} // closes when the operator is to end
-	ending        atomic.Bool     // no daemon is to be started any more
+	connectivity *connectivity
+	early        *early
+	startups     startupMeter
+	activities   *activities
+	logins       *Logins     // nil if the credentials are given
+	given        *kube.Given // nil if there are logins
+	intents      *intents
 
-	paused  atomic.Bool   // nothing is to be handled
-	changed chan struct{} // signals to the observer
+	streams        *streams
+	discovery      *discovery
+	detached       *detachedDaemons
+	stopBackground context.CancelFunc
+	changed        signal // wakes up the discovery
 }
 
-// Run runs an operator until the context ends; that is no error.
+// Run runs an operator until the context ends, which is not an error.
 func Run(ctx context.Context, config Config) error {
 	if ctx.Err() != nil {
-		return nil // nothing was begun, and nothing is to be cleaned up
+		return nil // nothing has started, and nothing must be cleaned up
 	}
-	indices := makeIndices(config.Registry)
-	ctx = index.With(ctx, indices) // of all that is called by the operator
+	indices := newIndices(config.Registry)
+	ctx = index.With(ctx, indices) // for all handlers
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	o := &operator{config: config, now: time.Now, changed: make(chan struct{}, 1), early: &early{}}
-	o.indices = indices
-	o.settings = config.Settings()
-	valid := o.settings // a copy: startup handlers may change the settings while others look
-	o.valid.Store(&valid)
-	limitExit(ctx, func() time.Duration { return o.valid.Load().ExitingTimeout }, config.Exit)
-	o.background, o.endBackground = context.WithCancel(context.WithoutCancel(ctx))
-	defer o.endBackground()
-	o.stopping = ctx.Done()
-	hub := o.newHub(func(in inspect.Intent) inspect.Reply { return o.intent(ctx, func() { stop(nil) }, in) })
-	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
-	o.reporter = newReporter(hub, config.Registry, indices)
-	o.reach.reporter = o.reporter
-	o.reporter.operator(func(op *inspect.Operator) {
-		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.now()
-		op.State, op.Namespaces = inspect.OperatorStarting, config.Namespaces
-	})
+	o := newOperator(ctx, config, indices)
+	defer o.stopBackground()
+	exitAfterTimeout(ctx, func() time.Duration { return o.settings.Load().ExitingTimeout }, config.Exit)
+	o.intents.stop = func() { stop(nil) }
+	hub := o.startReporting(ctx)
 
+	// Connections and the inspector are needed to the very end, e.g. to post events.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	defer func() { // events may be posted to the very end
+	defer func() {
 		stopServing()
 		wg.Wait()
 		o.disconnect()
@@ -115,7 +88,7 @@ func Run(ctx context.Context, config Config) error {
 	if hub != nil {
 		wg.Go(func() {
 			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
-				o.logger.Error("The inspector is not available.", "address", config.Inspector, "error", err)
+				o.deps.logger.Error("Cannot serve the inspector; choose another address", "address", config.Inspector, "error", err)
 			}
 		})
 	}
@@ -128,18 +101,86 @@ func Run(ctx context.Context, config Config) error {
 	return err
 }
 
-// live is the operator's life: from its startup handlers to those of the cleanup, which
-// are called only if there was a start.
+// newOperator makes an operator that ends when the context does.
+func newOperator(ctx context.Context, config Config, indices *index.Indices) *operator {
+	o := &operator{config: config, early: &early{}, changed: newSignal()}
+	settings := config.Settings()
+	o.settings.Store(&settings)
+	o.deps = &deps{
+		registry: config.Registry, settings: &settings, logger: config.Logger, now: time.Now, indices: indices,
+		newMemo: config.NewMemo, state: &runState{}, stopping: ctx.Done(),
+	}
+	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
+	o.connectivity = &connectivity{}
+	o.detached = &detachedDaemons{background: o.deps.background}
+	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
+	o.activities = &activities{
+		logger: config.Logger, now: time.Now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
+		meters: o.activityMeters, early: o.early, connectivity: o.connectivity,
+	}
+	return o
+}
+
+// startReporting prepares the inspector; nil if there is none.
+func (o *operator) startReporting(ctx context.Context) *inspect.Hub {
+	if o.config.Inspector == "" {
+		return nil
+	}
+	hub := inspect.NewHub(inspect.HubOptions{
+		Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
+		Index:   o.indexPage,
+	})
+	o.deps.logger = slog.New(teeHandler(o.deps.logger.Handler(), hub))
+	o.deps.reporter = newReporter(hub, o.config.Registry, o.deps.indices)
+	o.connectivity.reporter = o.deps.reporter
+	o.activities.logger, o.activities.reporter = o.deps.logger, o.deps.reporter
+	o.deps.reporter.operator(func(op *inspect.Operator) {
+		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.deps.now()
+		op.State, op.Namespaces = inspect.OperatorStarting, o.config.Namespaces
+	})
+	return hub
+}
+
+// live runs the operator from the startup handlers to the cleanup handlers. These are called only if
+// the startup has succeeded.
 func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error {
 	if err := o.startup(ctx); err != nil {
 		return unlessStopped(ctx, err)
 	}
 	err := unlessStopped(ctx, o.work(ctx, serving, wg))
-	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	o.deps.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
 	return errors.Join(err, o.cleanup())
 }
 
-// unlessStopped tells an error from the end of the context on purpose.
+// startup calls the startup handlers. Their changes of the settings apply from then on.
+func (o *operator) startup(ctx context.Context) error {
+	hs := o.config.Registry.Activities(handlers.Startup)
+	if len(hs) == 0 {
+		return nil
+	}
+	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
+		if ctx.Err() != nil {
+			o.deps.logger.Warn("The startup handlers are only partially executed, as the operator stops.")
+			return err
+		}
+		return fmt.Errorf("the operator does not start: %w", err)
+	}
+	settings := o.config.Settings()
+	o.deps.settings = &settings
+	o.settings.Store(&settings)
+	o.startups.replay(o.metersOf())
+	return nil
+}
+
+// cleanup calls the cleanup handlers. It waits for them however long they take.
+func (o *operator) cleanup() error {
+	ctx := context.WithoutCancel(o.deps.background)
+	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
+	return err
+}
+
+// unlessStopped returns an error unless it is due to the requested end of the context. A failed login
+// also ends the context, and is returned.
 func unlessStopped(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrLogin):
@@ -157,78 +198,163 @@ func farewell(err error) string {
 	return "stopped"
 }
 
-// work does what the operator is for, until the context ends.
+// work does all that is between the startup and the cleanup, until the context ends.
 func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error {
-	stopServing, err := o.serveEndpoints(ctx)
+	stopEndpoints, err := o.serveEndpoints(ctx)
 	if err != nil {
 		return err
 	}
-	defer stopServing()
+	defer stopEndpoints()
 	if err := o.connect(ctx); err != nil {
 		return err
 	}
-	if o.poster != nil {
-		wg.Go(func() { o.poster.Run(serving) })
+	if o.deps.poster != nil {
+		wg.Go(func() { o.deps.poster.Run(serving) })
 	}
-	defer o.meters.begin(o.state)()
-	return o.run(ctx)
+	defer o.deps.meters.begin(o.state)()
+	return o.serve(ctx)
 }
 
-// connect prepares all that the operator is made of.
+// serveEndpoints serves the endpoints of the settings until stop is called.
+func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	settings := o.deps.settings
+	health := newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe))
+	all := endpoints{}
+	if err := all.add(settings.Liveness, health); err != nil {
+		cancel()
+		return nil, fmt.Errorf("liveness: %w", err)
+	}
+	if settings.Meter != nil {
+		if err := all.add(settings.Meter.Endpoint()); err != nil {
+			cancel()
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	stopServing, err := all.serve(ctx, o.deps.logger)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return func() {
+		cancel()
+		stopServing()
+		health.wait(settings.ExitTimeout, o.deps.logger)
+	}, nil
+}
+
+// connect logs in to the cluster, and prepares all that needs a connection.
 func (o *operator) connect(ctx context.Context) error {
-	session, err := o.enter(ctx)
+	source, server, err := o.logIn(ctx)
 	if err != nil {
 		return err
 	}
-	o.address = session.Server()
-	o.meters = o.metersOf()
-	o.reporter.operator(func(op *inspect.Operator) { op.Server = o.address })
-	o.client = kube.NewClient(o.source, kube.ClientOptions{
-		RequestTimeout:    o.settings.RequestTimeout,
-		StreamTimeout:     o.settings.StreamTimeout,
-		Backoffs:          o.settings.ErrorBackoffs,
-		EnforceRetryAfter: o.settings.EnforceRetryAfter,
-		Logger:            o.logger.With(observe.NameKey, "kopf.clients"),
+	d := o.deps
+	d.meters = o.metersOf()
+	d.reporter.operator(func(op *inspect.Operator) { op.Server = server })
+	d.client = kube.NewClient(source, kube.ClientOptions{
+		RequestTimeout:    d.settings.RequestTimeout,
+		StreamTimeout:     d.settings.StreamTimeout,
+		Backoffs:          d.settings.ErrorBackoffs,
+		EnforceRetryAfter: d.settings.EnforceRetryAfter,
+		Logger:            d.logger.With(observe.NameKey, "kopf.clients"),
 		Observe:           o.requests(),
 	})
-	o.poster = o.newPoster()
-	if dropped := o.early.begin(o.recorderOf()); dropped > 0 {
-		o.logger.Warn("There were too many events before the operator could post them: some are dropped.", "dropped", dropped)
+	d.poster = o.newPoster()
+	if dropped := o.early.begin(d.recorderOf()); dropped > 0 {
+		d.logger.Warn("Too many events were posted before the operator could send them; dropping some", "dropped", dropped)
 	}
-	o.invoker = newInvoker(o.now, o.settings.MaxWorkers, o.reporter, o.meters)
-	o.ensemble = newEnsemble(o)
-	o.queue = queue.New(ctx, queue.Options{
-		Process:     o.process,
-		KeepEvents:  o.ensemble.keepsEvents,
-		WorkerLimit: o.settings.WorkerLimit,
-		ExitTimeout: o.settings.ExitTimeout,
+	invoker := newInvoker(d.now, d.settings.MaxWorkers, d.reporter, d.meters)
+	o.streams = newStreams(d, &o.memories, o.detached, invoker, o.connectivity)
+	processor := newProcessor(d, &o.memories, o.detached, invoker, o.streams)
+	d.queue = queue.New(ctx, queue.Options{
+		Process:     processor.process,
+		KeepEvents:  o.streams.keepsEvents,
+		WorkerLimit: d.settings.WorkerLimit,
+		ExitTimeout: d.settings.ExitTimeout,
 	})
+	o.intents.streams.Store(o.streams)
+	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed), o.connectivity)
+	d.logger.Debug("Discovering the resources of the cluster", "server", server)
 	return nil
 }
 
-// run serves until the context ends, and then ends what was begun.
-func (o *operator) run(ctx context.Context) error {
-	err := o.observe(ctx)
-	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
-	o.ending.Store(true)
-	o.ensemble.stop()
-	defer o.readying.wait(o.settings.ExitTimeout, func() {
-		o.logger.Warn("The function that is told that the operator is ready ignores that it stops: it is left alone.")
+// logIn returns the source of sessions, and the address of the cluster.
+func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
+	var source kube.Source = o.logins
+	if o.logins == nil {
+		given, err := kube.NewGiven(o.config.REST, o.deps.settings.ConnectTimeout)
+		if err != nil {
+			return nil, "", fmt.Errorf("use the configuration of the cluster: %w", err)
+		}
+		o.given, source = given, given
+	}
+	session, err := source.Current(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return source, session.Server(), nil
+}
+
+// newLogins makes the sessions of the login handlers. Logins continue until the context ends; stop
+// stops the operator.
+func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
+	l := &Logins{
+		fail: stop, activities: o.activities, handlers: o.config.Logins, meters: o.activityMeters,
+		logger: o.deps.logger.With(observe.NameKey, "kopf.authentication"), reporter: o.deps.reporter,
+	}
+	l.open(ctx)
+	return l
+}
+
+// disconnect closes the connections.
+func (o *operator) disconnect() {
+	if o.given != nil {
+		o.given.Close()
+	}
+	if o.logins != nil {
+		o.logins.Close()
+	}
+}
+
+// serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and
+// timers, and what else runs in the background.
+func (o *operator) serve(ctx context.Context) error {
+	o.streams.whenReady(o.ready)
+	err := o.discovery.run(ctx)
+	if o.logins == nil && apierrors.IsUnauthorized(err) {
+		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
+	}
+	d := o.deps
+	d.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	d.state.exiting.Store(true)
+	o.streams.stopAll()
+	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
+		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it")
 	})
-	// Daemons and handlers have their times to end side by side.
+	// Daemons and handlers stop at the same time: each has the whole exit timeout.
 	var wg sync.WaitGroup
-	wg.Go(func() { o.endAll(daemons.OperatorExiting, o.settings.ExitTimeout) })
-	defer o.stragglers.waits.Wait()
-	defer o.endBackground()
+	wg.Go(func() { stopAllDaemons(d, &o.memories, o.detached) })
+	defer o.detached.waiting.Wait()
+	defer o.stopBackground()
 	defer wg.Wait()
 	var abandoned *queue.AbandonedError
-	if stopped := o.queue.Stop(); errors.As(stopped, &abandoned) {
-		o.logger.Warn("Some handlers ignore that the operator stops: they are left alone.", "objects", len(abandoned.Keys))
+	if stopped := d.queue.Stop(); errors.As(stopped, &abandoned) {
+		d.logger.Warn("Some handlers ignore that the operator stops; abandoning them", "objects", len(abandoned.Keys))
 	}
 	return err
 }
 
-// identity tells this operator from others of the same program.
+// ready is called once all objects are known.
+func (o *operator) ready() {
+	o.deps.logger.Debug("All objects are known; the operator is ready")
+	o.deps.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorRunning })
+	if o.config.OnReady != nil {
+		o.config.OnReady()
+	}
+}
+
+// identity identifies this process among the operators of the same program.
 func identity() string {
 	user, host := os.Getenv("USER"), "localhost"
 	if name, err := os.Hostname(); err == nil {

@@ -19,6 +19,10 @@ type processor struct {
 	orphans   *orphanedProgress
 }
 
+func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, resources servedResources) *processor {
+	return &processor{deps: d, invoker: i, memories: m, detached: detached, resources: resources, orphans: &orphanedProgress{}}
+}
+
 // process handles one object. It is the processor of the queue.
 func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next {
 	served, newest := p.resources.served(batch.Key.Resource), batch.Newest
@@ -72,7 +76,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		c.addFinalizer()
 		p.adjustDaemons(c)
 		c.removeUnneededFinalizer()
-		c.report.seen(c)
+		c.report.seen(c, c.hasFinalizer)
 		p.orphans.warn(c)
 		handled, err := c.callChangeHandlers(ctx)
 		if err != nil {

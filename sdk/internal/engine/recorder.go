@@ -62,30 +62,30 @@ func (r *Recorder) About(refs ...observe.ObjectReference) *Recorder {
 
 // newPoster makes the poster; nil if nothing is to be posted.
 func (o *operator) newPoster() *observe.Poster {
-	if o.settings.Posting.Disabled {
+	if o.deps.settings.Posting.Disabled {
 		return nil
 	}
 	return observe.NewPoster(observe.PosterOptions{
-		Client:     o.client,
+		Client:     o.deps.client,
 		Namespace:  o.logins.defaultNamespace(),
-		Component:  o.settings.Posting.Component,
-		Instance:   o.settings.Posting.Instance,
-		NamePrefix: o.settings.Posting.NamePrefix,
-		Logger:     o.logger.With(observe.NameKey, "kopf.posting"),
+		Component:  o.deps.settings.Posting.Component,
+		Instance:   o.deps.settings.Posting.Instance,
+		NamePrefix: o.deps.settings.Posting.NamePrefix,
+		Logger:     o.deps.logger.With(observe.NameKey, "kopf.posting"),
 	})
 }
 
-func (o *operator) recorder(object *object.Object) *Recorder {
-	return o.recorderOf(observe.ObjectReference{
+func (d *deps) recorder(object *object.Object) *Recorder {
+	return d.recorderOf(observe.ObjectReference{
 		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
 	})
 }
 
-func (o *operator) recorderOf(refs ...observe.ObjectReference) *Recorder {
-	if o.poster == nil {
+func (d *deps) recorderOf(refs ...observe.ObjectReference) *Recorder {
+	if d.poster == nil {
 		return nil
 	}
-	return &Recorder{poster: o.poster, level: o.settings.Posting.Level, now: o.now, about: refs}
+	return &Recorder{poster: d.poster, level: d.settings.Posting.Level, now: d.now, about: refs}
 }
 
 func kindOf(level slog.Level) string {

@@ -115,7 +115,7 @@ func (r *report) seen(c *cycle, finalizer bool) {
 		r.begin(c)
 	case r.object.Cause == nil:
 		// Nothing has happened since the operator has started.
-		r.object.Cause = &inspect.Cause{Reason: string(handlers.ReasonNoop), Seen: c.now(), Version: c.object.ResourceVersion, Done: c.now()}
+		r.object.Cause = &inspect.Cause{Reason: string(handlers.ReasonNoop), Seen: c.deps.now(), Version: c.object.ResourceVersion, Done: c.deps.now()}
 	default:
 		// What was handled last remains to be shown.
 		r.besides(c)
@@ -129,12 +129,12 @@ func (r *report) seen(c *cycle, finalizer bool) {
 
 // resumesNothing tells that the object is there, as it was left, and that no handler cares.
 func (c *cycle) resumesNothing() bool {
-	return c.cause.Reason == handlers.ReasonResume && len(c.handlers.Selected(handlers.Changing, c.cause)) == 0
+	return c.cause.Reason == handlers.ReasonResume && len(c.served.handlers.Selected(handlers.Changing, c.cause)) == 0
 }
 
 // begin makes the cause the current one, unless it is the continuation of it.
 func (r *report) begin(c *cycle) {
-	reason, now := string(c.cause.Reason), c.now()
+	reason, now := string(c.cause.Reason), c.deps.now()
 	before := r.object.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		before := *before

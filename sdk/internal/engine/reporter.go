@@ -23,9 +23,9 @@ type reporter struct {
 	overviews *overviews
 
 	mu      sync.Mutex
-	busy    map[inspect.Ref]struct{} // objects that are not settled
-	pending map[string]string        // streams that have not been listed yet, and the resource of each
-	unseen  map[queue.Key]dimension  // objects that were listed but not looked at yet, and their streams
+	busy    map[inspect.Ref]struct{}      // objects that are not settled
+	pending map[string]string             // streams that have not been listed yet, and the resource of each
+	unseen  map[queue.Key]resources.Scope // objects that were listed but not looked at yet, and their streams
 	served  inspect.Served
 }
 
@@ -39,7 +39,7 @@ func newReporter(hub *inspect.Hub, registry *handlers.Registry, indices *index.I
 		overviews: newOverviews(registry, indices),
 		busy:      map[inspect.Ref]struct{}{},
 		pending:   map[string]string{},
-		unseen:    map[queue.Key]dimension{},
+		unseen:    map[queue.Key]resources.Scope{},
 	}
 	all := registry.All()
 	described := make([]inspect.Handler, len(all))
@@ -80,19 +80,19 @@ func (r *reporter) listing(stream, resource string) {
 }
 
 // ended tells that a stream is no more, so that nothing of it is awaited.
-func (r *reporter) ended(stream dimension) {
+func (r *reporter) ended(stream resources.Scope) {
 	if r == nil {
 		return
 	}
 	r.listed(stream.String())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.unseen, func(_ queue.Key, of dimension) bool { return of == stream })
+	maps.DeleteFunc(r.unseen, func(_ queue.Key, of resources.Scope) bool { return of == stream })
 	r.publishSettled()
 }
 
 // found tells of an event; those of a listing are awaited to be looked at.
-func (r *reporter) found(stream dimension, key queue.Key, event watch.Event) {
+func (r *reporter) found(stream resources.Scope, key queue.Key, event watch.Event) {
 	if r == nil || event.Type != watch.Listed {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -19,10 +20,10 @@ func TestNothingHasSettledWhileListedObjectsAreNotLookedAt(t *testing.T) {
 			t.Errorf("settled %s: %v", when, got)
 		}
 	}
-	pods, jobs := dimension{resource: "pods.v1"}, dimension{resource: "jobs.v1.batch", namespace: "ns"}
+	pods, jobs := resources.Scope{Resource: "pods.v1"}, resources.Scope{Resource: "jobs.v1.batch", Namespace: "ns"}
 	a, b, c := queue.Key{Resource: "pods.v1", Object: "a"}, queue.Key{Resource: "pods.v1", Object: "b"}, queue.Key{Resource: "jobs.v1.batch", Object: "c"}
-	for _, d := range []dimension{pods, jobs} {
-		r.listing(d.String(), d.resource)
+	for _, d := range []resources.Scope{pods, jobs} {
+		r.listing(d.String(), d.Resource)
 	}
 	r.found(pods, a, watch.Event{Type: watch.Listed})
 	r.found(pods, b, watch.Event{Type: watch.Listed})

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-func TestIndexingIsTriedAgainWithTheNewestVersionAtItsTime(t *testing.T) {
+func TestIndexRetry_NewestVersionRetriedWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, calls := time.Now(), []string(nil)
 		var started time.Time
@@ -40,7 +40,7 @@ func TestIndexingIsTriedAgainWithTheNewestVersionAtItsTime(t *testing.T) {
 	})
 }
 
-func TestNothingIsTriedAgainBetweenStreams(t *testing.T) {
+func TestIndexRetry_NoneWhileNoStreamRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: func(context.Context, *handlers.Call) (any, error) {
@@ -48,13 +48,13 @@ func TestNothingIsTriedAgainBetweenStreams(t *testing.T) {
 			return nil, later{10 * time.Second}
 		}})
 		x.handle(pod(watch.Listed, "a", "1"))
-		x.end()
+		x.stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if calls != 1 {
 			t.Errorf("%d calls", calls)
 		}
-		x.begin(t.Context(), x.server)
+		x.start(t.Context(), x.resource)
 		x.handle(pod(watch.Listed, "a", "1"))
 		x.handle(pod(watch.Deleted, "a", "1"))
 		time.Sleep(time.Hour)
@@ -65,7 +65,7 @@ func TestNothingIsTriedAgainBetweenStreams(t *testing.T) {
 	})
 }
 
-func TestLimitsOfIndexingCountFromTheFirstFailure(t *testing.T) {
+func TestIndexRetry_LimitsCountFromFirstFailure(t *testing.T) {
 	arbitrary, soon := errors.New("oops"), later{10 * time.Second}
 	tests := map[string]struct {
 		handler handlers.Handler
@@ -73,23 +73,23 @@ func TestLimitsOfIndexingCountFromTheFirstFailure(t *testing.T) {
 		want    string // the calls, with their runtimes
 		log     string
 	}{
-		"the backoff is a minute by default": {
+		"backoff defaults to a minute": {
 			handlers.Handler{Errors: handlers.ErrorsTemporary, Retries: new(3)}, arbitrary,
 			"0s #0 +0s, 1m0s #1 +1m0s, 2m0s #2 +2m0s", "would exceed 3 retries",
 		},
-		"the backoff is for arbitrary errors": {
+		"backoff applies to arbitrary errors": {
 			handlers.Handler{Errors: handlers.ErrorsTemporary, Retries: new(2), Backoff: new(5 * time.Second)}, arbitrary,
 			"0s #0 +0s, 5s #1 +5s", "would exceed 2 retries",
 		},
-		"the delay is that of the error": {
+		"temporary error has its own delay": {
 			handlers.Handler{Retries: new(2), Backoff: new(5 * time.Second)}, soon,
 			"0s #0 +0s, 10s #1 +10s", "will exceed 2 retries",
 		},
-		"the timeout is of all attempts": {
+		"timeout spans all attempts": {
 			handlers.Handler{Timeout: new(25 * time.Second)}, soon,
 			"0s #0 +0s, 10s #1 +10s, 20s #2 +20s", "will time out after 25 seconds",
 		},
-		"permanent errors are not tried again": {
+		"permanent errors are not retried": {
 			handlers.Handler{Errors: handlers.ErrorsPermanent}, arbitrary,
 			"0s #0 +0s", "will stop now",
 		},
@@ -115,11 +115,11 @@ func TestLimitsOfIndexingCountFromTheFirstFailure(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				x.handle(pod(watch.Modified, "a", "3")) // it is excluded for good
+				x.handle(pod(watch.Modified, "a", "3")) // excluded permanently
 				if got := strings.Join(calls, ", "); got != tt.want || !strings.Contains(log.String(), tt.log) {
 					t.Errorf("called %s; want %s\n%s", got, tt.want, log)
 				}
-				// Another object of the same name is none of those that have failed.
+				// The failures do not apply to another object of the same name.
 				x.handle(pod(watch.Deleted, "a", "3"))
 				x.handle(pod(watch.Added, "a", "1"))
 				if index.Len() != 1 || len(x.failures) != 0 {
@@ -130,12 +130,12 @@ func TestLimitsOfIndexingCountFromTheFirstFailure(t *testing.T) {
 	}
 }
 
-func TestATimeoutThatIsOverBeforeTheNextAttemptForbidsIt(t *testing.T) {
+func TestIndexRetry_NoAttemptAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls, log := 0, &bytes.Buffer{}
 		x, _ := indexerOf(t, log, &handlers.Handler{ID: "x", Timeout: new(25 * time.Second), Invoke: func(context.Context, *handlers.Call) (any, error) {
 			calls++
-			return nil, later{0} // it waits for the next version
+			return nil, later{0} // retried with the next version
 		}})
 		x.handle(pod(watch.Listed, "a", "1"))
 		x.handle(pod(watch.Modified, "a", "2"))
@@ -148,7 +148,7 @@ func TestATimeoutThatIsOverBeforeTheNextAttemptForbidsIt(t *testing.T) {
 	})
 }
 
-func TestASuccessForgetsAboutTheFailures(t *testing.T) {
+func TestIndexRetry_SuccessResetsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var attempts []string
 		x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Retries: new(2), Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
@@ -170,14 +170,14 @@ func TestASuccessForgetsAboutTheFailures(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatDoesNotMatchAnyMoreIsNotTriedAgain(t *testing.T) {
+func TestIndexRetry_NoneForObjectThatStoppedMatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		matches, looks := true, 0
 		x, index := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{
 			ID: "x",
 			When: func(*handlers.Cause) bool {
 				looks++
-				return matches || looks > 100 // or else there would be no end
+				return matches || looks > 100 // or it would loop forever
 			},
 			Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 				if call.Retry == 0 {
@@ -202,7 +202,7 @@ func TestAnObjectThatDoesNotMatchAnyMoreIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatMatchesAgainIsStillExcludedForTheRestOfTheDelay(t *testing.T) {
+func TestIndexRetry_DelayAppliesAfterMatchingAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		matches, began, calls := true, time.Now(), []string(nil)
 		x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{
@@ -227,4 +227,50 @@ func TestAnObjectThatMatchesAgainIsStillExcludedForTheRestOfTheDelay(t *testing.
 			t.Errorf("called %s; want %s", got, want)
 		}
 	})
+}
+
+func anyIndex(string) bool { return true }
+
+func TestIndexFailures_CountedUntilSuccess(t *testing.T) {
+	f, began := indexFailures{}, time.Unix(1000, 0)
+	delay := time.Minute
+	f.record("x", handlers.Outcome{Err: errBoom, Delay: &delay}, began, began)
+	f.record("x", handlers.Outcome{Err: errBoom, Delay: &delay}, began.Add(delay), began.Add(delay))
+	if got := f["x"]; got.Retries != 2 || !got.Started.Equal(began) || !got.Until.Equal(began.Add(2*delay)) {
+		t.Errorf("%+v", got)
+	}
+	f.record("x", handlers.Outcome{Final: true}, began.Add(2*delay), began.Add(2*delay))
+	if len(f) > 0 {
+		t.Errorf("a success is remembered: %+v", f)
+	}
+}
+
+func TestIndexFailures_ExcludeForDelayOrPermanently(t *testing.T) {
+	f, now := indexFailures{}, time.Unix(1000, 0)
+	delay := time.Minute
+	f.record("delayed", handlers.Outcome{Err: errBoom, Delay: &delay}, now, now)
+	f.record("at once", handlers.Outcome{Err: errBoom, Delay: new(time.Duration)}, now, now)
+	f.record("for good", handlers.Outcome{Err: errBoom, Final: true}, now, now)
+	for id, want := range map[string][2]bool{
+		"delayed": {true, false}, "at once": {false, false}, "for good": {true, true}, "unknown": {false, false},
+	} {
+		if got := [2]bool{f[id].excluded(now), f[id].excluded(now.Add(time.Hour))}; got != want {
+			t.Errorf("%s: excluded now and later: %v", id, got)
+		}
+	}
+	if due, waiting := f.next(anyIndex); !waiting || !due.Equal(now.Add(delay)) {
+		t.Errorf("due at %v, %v", due, waiting)
+	}
+	if due, waiting := f.next(func(id string) bool { return id != "delayed" }); waiting {
+		t.Errorf("what the object is not for is due at %v", due)
+	}
+}
+
+func TestIndexFailures_NothingDueWithoutDelay(t *testing.T) {
+	f, now := indexFailures{}, time.Unix(1000, 0)
+	f.record("x", handlers.Outcome{Err: errBoom}, now, now)
+	f.record("y", handlers.Outcome{Err: errBoom, Final: true}, now, now)
+	if due, waiting := f.next(anyIndex); waiting {
+		t.Errorf("due at %v", due)
+	}
 }

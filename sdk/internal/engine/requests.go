@@ -11,14 +11,14 @@ import (
 // requests returns what is told of each request to the cluster; nil if nobody wants to know.
 func (o *operator) requests() func(kube.Call) {
 	var all []func(kube.Call)
-	if o.reporter != nil {
-		all = append(all, o.reach.note)
+	if o.deps.reporter != nil {
+		all = append(all, o.connectivity.regain)
 	}
 	if o.config.Traffic {
 		all = append(all, o.logTraffic())
 	}
-	if o.meters != nil {
-		all = append(all, o.meters.request)
+	if o.deps.meters != nil {
+		all = append(all, o.deps.meters.request)
 	}
 	if len(all) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (o *operator) requests() func(kube.Call) {
 
 // logTraffic returns what logs each request to the cluster.
 func (o *operator) logTraffic() func(kube.Call) {
-	logger := o.logger.With(observe.NameKey, "kopf.clients")
+	logger := o.deps.logger.With(observe.NameKey, "kopf.clients")
 	return func(call kube.Call) {
 		took := call.Duration.Round(10 * time.Microsecond)
 		switch {

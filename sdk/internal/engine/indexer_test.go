@@ -20,7 +20,7 @@ import (
 
 var pods = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 
-// indexerOf makes an indexer of pods with the functions, by the ids of their indices.
+// indexerOf returns an indexer of pods with index handlers by the IDs of their indices.
 func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*indexer, *index.Index[string, string]) {
 	t.Helper()
 	registry := &handlers.Registry{}
@@ -33,14 +33,20 @@ func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*index
 		h.NewIndex = func() index.Container { return index.New[string, string]() }
 		registry.Add(h)
 	}
-	o := &operator{
-		config:   Config{Registry: registry, NewMemo: func() any { return new([3]uintptr) }},
-		settings: Settings{DefaultBackoff: time.Minute}, now: time.Now,
-		logger: slog.New(slog.NewTextHandler(log, nil)), indices: makeIndices(registry),
+	d := testDeps(t, registry, slog.New(slog.NewTextHandler(log, nil)))
+	x := newIndexer(d, &memories{}, newInvoker(d.now, 0, nil, nil), resources.Scope{Resource: pods.Key()})
+	x.start(t.Context(), newServedResource(registry, &pods, false))
+	return x, d.indices.Find(hs[0].ID).(*index.Index[string, string])
+}
+
+// testDeps returns what indexers and streams need without a cluster.
+func testDeps(t testing.TB, registry *handlers.Registry, logger *slog.Logger) *deps {
+	t.Helper()
+	return &deps{
+		registry: registry, settings: &Settings{DefaultBackoff: time.Minute}, now: time.Now, logger: logger,
+		newMemo: func() any { return new([3]uintptr) }, indices: newIndices(registry), state: &runState{},
+		background: t.Context(),
 	}
-	x := newIndexer(dimension{resource: pods.Key()})
-	x.begin(t.Context(), o.server(&pods))
-	return x, o.indices.Find(hs[0].ID).(*index.Index[string, string])
 }
 
 func pod(kind, name, version string) watch.Event {
@@ -61,7 +67,7 @@ func (e later) KopfDelay() (time.Duration, bool) { return e.delay, true }
 
 var _ handlers.Temporary = later{}
 
-func TestAnIndexingFunctionThatPanicsIsLoggedAndIgnored(t *testing.T) {
+func TestIndexer_PanicIsLoggedAndIgnored(t *testing.T) {
 	log := &bytes.Buffer{}
 	fails := false
 	x, index := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
@@ -78,7 +84,7 @@ func TestAnIndexingFunctionThatPanicsIsLoggedAndIgnored(t *testing.T) {
 	}
 }
 
-func TestASlowIndexingFunctionIsWarnedOf(t *testing.T) {
+func TestIndexer_SlowHandlerIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}
 		x, _ := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
@@ -87,24 +93,24 @@ func TestASlowIndexingFunctionIsWarnedOf(t *testing.T) {
 		}})
 		x.handle(pod(watch.Listed, "a", "1"))
 		synctest.Wait()
-		if !strings.Contains(log.String(), "Indexer 'x' takes its time: meanwhile, nothing is noticed of any pods.") {
+		if !strings.Contains(log.String(), "Indexer 'x' is slow; no event of any pods is handled until it returns") {
 			t.Error(log)
 		}
 	})
 }
 
-func TestWhatIsNotServedAnyMoreLeavesTheIndices(t *testing.T) {
+func TestIndexer_ClearRemovesEntriesOfScopeOnly(t *testing.T) {
 	x, idx := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion})
 	elsewhere := index.Object{Origin: index.Origin{Resource: "others.v1"}, ID: "uid-a"}
 	idx.Set(elsewhere, map[string]string{"2": "other"})
 	x.handle(pod(watch.Listed, "a", "1"))
-	x.leave(nil)
+	x.clear(nil)
 	if pairs := idx.Pairs(); len(pairs) != 1 || pairs[0].Value != "other" {
 		t.Errorf("values %v", pairs)
 	}
 }
 
-func TestWhatAFunctionReturnsAfterTheEndOfItsStreamDoesNotCount(t *testing.T) {
+func TestIndexer_ResultAfterEndOfStreamIsDiscarded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	x, index := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
@@ -112,7 +118,7 @@ func TestWhatAFunctionReturnsAfterTheEndOfItsStreamDoesNotCount(t *testing.T) {
 		cancel()
 		return byVersion(ctx, call)
 	}})
-	x.begin(ctx, x.server)
+	x.start(ctx, x.resource)
 	x.handle(pod(watch.Listed, "a", "1"))
 	x.handle(pod(watch.Listed, "b", "1")) // as there may be many more in a listing
 	if pairs := index.Pairs(); len(pairs) > 0 || calls != 1 {
@@ -120,7 +126,7 @@ func TestWhatAFunctionReturnsAfterTheEndOfItsStreamDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestAFilterThatPanicsLeavesTheObjectAsItWasIndexed(t *testing.T) {
+func TestIndexer_PanickingFilterKeepsPreviousEntries(t *testing.T) {
 	log := &bytes.Buffer{}
 	fails := false
 	x, index := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(c *handlers.Cause) bool {
@@ -133,7 +139,7 @@ func TestAFilterThatPanicsLeavesTheObjectAsItWasIndexed(t *testing.T) {
 	fails = true
 	x.handle(pod(watch.Modified, "a", "2"))
 	x.handle(pod(watch.Modified, "b", "2"))
-	if got := len(index.Get("1")) + len(index.Get("2")); got != 2 || !strings.Contains(log.String(), "filtered badly") || !strings.Contains(log.String(), "indexing_test.go") {
+	if got := len(index.Get("1")) + len(index.Get("2")); got != 2 || !strings.Contains(log.String(), "filtered badly") || !strings.Contains(log.String(), "indexer_test.go") {
 		t.Errorf("values %v\n%s", index.Pairs(), log)
 	}
 	fails = false
@@ -143,7 +149,7 @@ func TestAFilterThatPanicsLeavesTheObjectAsItWasIndexed(t *testing.T) {
 	}
 }
 
-func TestSeveralIndicesOfOneResourceAreOnTheirOwn(t *testing.T) {
+func TestIndexer_IndicesOfOneResourceAreIndependent(t *testing.T) {
 	fails := &handlers.Handler{ID: "x", Invoke: func(context.Context, *handlers.Call) (any, error) { return nil, later{time.Hour} }}
 	never := &handlers.Handler{ID: "z", Invoke: byVersion, When: func(*handlers.Cause) bool { return false }}
 	x, index := indexerOf(t, &bytes.Buffer{}, fails, &handlers.Handler{ID: "y", Invoke: byVersion}, never)
@@ -151,20 +157,20 @@ func TestSeveralIndicesOfOneResourceAreOnTheirOwn(t *testing.T) {
 	x.handle(pod(watch.Modified, "a", "2"))
 	others := map[string]int{}
 	for _, id := range []string{"y", "z"} {
-		others[id] = x.indices.Find(id).Size().Values
+		others[id] = x.deps.indices.Find(id).Size().Values
 	}
 	if index.Len() != 0 || others["y"] != 1 || others["z"] != 0 {
 		t.Errorf("x has %v, the others %v", index.Pairs(), others)
 	}
-	x.end()
+	x.stop()
 }
 
-func TestAfterAPauseOnlyWhatIsListedRemains(t *testing.T) {
+func TestIndexer_RetainKeepsListedObjectsOnly(t *testing.T) {
 	x, index := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion})
 	x.handle(pod(watch.Listed, "a", "1"))
 	x.handle(pod(watch.Listed, "b", "1"))
-	x.end()
-	x.begin(t.Context(), x.server)
+	x.stop()
+	x.start(t.Context(), x.resource)
 	b := pod(watch.Listed, "b", "2")
 	x.handle(b)
 	if n := index.Len(); n != 2 {
@@ -176,7 +182,7 @@ func TestAfterAPauseOnlyWhatIsListedRemains(t *testing.T) {
 	}
 }
 
-// objects are as they come from the cluster, with a body of common size.
+// objects returns objects as the API server sends them, with bodies of a common size.
 func objects(tb testing.TB, n int) []watch.Event {
 	tb.Helper()
 	filler := strings.Repeat("x", 1000)

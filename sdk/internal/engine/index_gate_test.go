@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -18,22 +16,22 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// redefined is an operator whose handlers are for pods by their name, or by a category that the
-// pods get and lose.
-type redefined struct {
-	*operator
+// redefinition is the stream of pods while their definition changes. Handlers match the pods by name,
+// or by a category that the pods get and lose.
+type redefinition struct {
 	t         *testing.T
-	d         dimension
+	streams   *streams
+	scope     resources.Scope
 	stream    *stream
 	end       func()
 	processed []string
-	memos     []any // that the functions and the queue have seen
+	memos     []any // that the handlers and the queue have seen
 }
 
-// redefine makes an operator of handlers by their ids; those "by category" are for that.
-func redefine(t *testing.T, hs ...*handlers.Handler) *redefined {
+// redefine starts the stream with handlers; those whose IDs end in "by category" match by category.
+func redefine(t *testing.T, hs ...*handlers.Handler) *redefinition {
 	t.Helper()
-	r := &redefined{t: t, d: dimension{resource: pods.Key()}}
+	r := &redefinition{t: t, scope: resources.Scope{Resource: pods.Key()}}
 	registry := &handlers.Registry{}
 	for _, h := range hs {
 		h.Selector = resources.Selector{Version: "v1", Plural: "pods"}
@@ -45,100 +43,87 @@ func redefine(t *testing.T, hs ...*handlers.Handler) *redefined {
 		}
 		registry.Add(h)
 	}
-	r.operator = &operator{
-		config:   Config{Registry: registry, NewMemo: func() any { return new([3]uintptr) }},
-		settings: Settings{DefaultBackoff: time.Minute}, now: time.Now,
-		logger: slog.New(slog.NewTextHandler(io.Discard, nil)), indices: makeIndices(registry),
-	}
-	r.ensemble = newEnsemble(r.operator)
-	r.queue = queue.New(t.Context(), queue.Options{Process: func(_ context.Context, batch *queue.Batch) *queue.Later {
-		m := r.memories.recall(batch.Key, batch.Newest.Object.Namespace, batch.Listed, r.config.NewMemo)
+	r.streams = testStreams(t, registry, func(_ context.Context, batch *queue.Batch) *queue.Next {
+		s := r.streams
+		m := s.memories.recall(batch.Key, batch.Newest.Object.Namespace, batch.Listed, s.deps.newMemo)
 		r.processed = append(r.processed, batch.Newest.Object.Name)
 		r.memos = append(r.memos, m.memo)
 		return nil
-	}})
-	t.Cleanup(func() {
-		if err := r.queue.Stop(); err != nil {
-			t.Error(err)
-		}
 	})
-	r.begin()
+	r.start()
 	return r
 }
 
-// begin is what the ensemble does about the pods when their stream starts.
-func (r *redefined) begin(categories ...string) {
+// start does what the streams do about indexing when the stream of the pods starts.
+func (r *redefinition) start(categories ...string) {
 	res := pods
 	res.Categories = categories
-	e, next := r.ensemble, r.server(&res)
-	if before := e.servers[r.d.resource]; before != nil {
-		next = next.after(before)
-	}
-	e.servers[r.d.resource] = next
+	s := r.streams
+	s.updateResources(map[resources.Scope]*resources.Resource{r.scope: &res})
 	ctx, cancel := context.WithCancel(r.t.Context())
 	r.stream = &stream{}
-	r.end = func() { cancel(); r.stream.indexer.end() }
-	e.streams[r.d] = r.stream
-	e.join(ctx, r.d, r.stream)
+	r.end = func() { cancel(); r.stream.indexer.stop() }
+	s.running[r.scope] = r.stream
+	s.prepareIndexing(ctx, r.scope, r.stream)
 }
 
-// becomes redefines the pods, and tells whether they have to be listed again.
-func (r *redefined) becomes(categories ...string) bool {
+// becomes redefines the pods, and reports whether they must be listed again.
+func (r *redefinition) becomes(categories ...string) bool {
 	res := pods
 	res.Categories = categories
-	if !r.ensemble.reindexes(r.d, &res) {
+	if !r.streams.mustReindex(r.scope, &res) {
 		return false
 	}
 	r.end()
 	r.listed()
-	r.begin(categories...)
+	r.start(categories...)
 	return true
 }
 
-func (r *redefined) sees(events ...watch.Event) {
+func (r *redefinition) sees(events ...watch.Event) {
 	for _, event := range events {
-		r.stream.handle(r.queue, r.d, event)
+		r.stream.handle(r.scope.Resource, event)
 	}
 }
 
-// listed is the end of the first listing of the stream.
-func (r *redefined) listed() {
+// listed ends the first listing of the stream.
+func (r *redefinition) listed() {
 	if !r.stream.listed {
 		r.stream.listed = true
-		r.ensemble.indexed(r.stream)
+		r.stream.indexed()
 	}
 }
 
-// sizes are how many objects there are in the indices.
-func (r *redefined) sizes() string {
+// sizes returns how many objects are in the indices.
+func (r *redefinition) sizes() string {
 	var sizes []string
 	for _, id := range []string{"A", "B by category"} {
-		sizes = append(sizes, fmt.Sprint(id, ": ", r.indices.Find(id).Size().Objects))
+		sizes = append(sizes, fmt.Sprint(id, ": ", r.streams.deps.indices.Find(id).Size().Objects))
 	}
 	return strings.Join(sizes, ", ")
 }
 
-// index is an indexing function.
-func (r *redefined) index(ctx context.Context, call *handlers.Call) (any, error) {
+// index is an index handler.
+func (r *redefinition) index(ctx context.Context, call *handlers.Call) (any, error) {
 	r.memos = append(r.memos, call.Memo)
 	return byVersion(ctx, call)
 }
 
-func (r *redefined) oneMemo() {
+func (r *redefinition) oneMemo() {
 	r.t.Helper()
 	if all := slices.Compact(slices.Clone(r.memos)); len(all) != 1 || all[0] == nil {
-		r.t.Errorf("the object has not had one memo all the time: %p", r.memos)
+		r.t.Errorf("the object has had several memos: %p", r.memos)
 	}
 }
 
-func TestAnIndexIsCompleteWhileItsObjectsAreListedForOneMore(t *testing.T) {
-	var r *redefined
+func TestIndexGate_IndexStaysCompleteWhileRelistedForAnother(t *testing.T) {
+	var r *redefinition
 	index := func(ctx context.Context, call *handlers.Call) (any, error) { return r.index(ctx, call) }
 	r = redefine(t, &handlers.Handler{Family: handlers.Index, ID: "A", Invoke: index},
 		&handlers.Handler{Family: handlers.Index, ID: "B by category", Invoke: index})
 	for _, step := range []struct {
 		categories    []string
-		before, after string // the next listing
+		before, after string // sizes before and after the next listing
 	}{
 		{[]string{"late"}, "A: 1, B by category: 0", "A: 1, B by category: 1"},
 		{nil, "A: 1, B by category: 0", "A: 1, B by category: 0"},
@@ -158,7 +143,7 @@ func TestAnIndexIsCompleteWhileItsObjectsAreListedForOneMore(t *testing.T) {
 	r.oneMemo()
 }
 
-func TestAnExcludedObjectStaysSoOnlyForTheIndicesThatItIsFor(t *testing.T) {
+func TestIndexGate_ExclusionEndsWhenIndexStopsMatching(t *testing.T) {
 	calls := map[string]int{}
 	fails := func(_ context.Context, call *handlers.Call) (any, error) {
 		calls[call.Handler.ID]++
@@ -176,11 +161,11 @@ func TestAnExcludedObjectStaysSoOnlyForTheIndicesThatItIsFor(t *testing.T) {
 	}
 }
 
-func TestHandlersThatBeginToMatchWhatIsOnlyIndexedAreCalled(t *testing.T) {
+func TestIndexGate_HandlersThatStartToMatchAreCalled(t *testing.T) {
 	for _, family := range []handlers.Family{handlers.Event, handlers.Create, handlers.Daemon} {
 		t.Run(string(family), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var r *redefined
+				var r *redefinition
 				r = redefine(t, &handlers.Handler{Family: family, ID: "handler by category"},
 					&handlers.Handler{Family: handlers.Index, ID: "A", Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 						return r.index(ctx, call)
@@ -205,7 +190,7 @@ func TestHandlersThatBeginToMatchWhatIsOnlyIndexedAreCalled(t *testing.T) {
 				}
 				step(pod(watch.Modified, "a", "2"), "a", "a")
 				r.oneMemo()
-				if n := r.memories.onlyIndexed(); n != 0 {
+				if n := r.streams.memories.onlyIndexed(); n != 0 {
 					t.Errorf("%d objects are only indexed", n)
 				}
 			})

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-func TestResourcesOfAServerThatIsDownAreStillServed(t *testing.T) {
+func TestDiscovery_UndiscoverableGroupKeepsKnownResources(t *testing.T) {
 	res := func(group, version, plural string) resources.Resource {
 		return resources.Resource{Group: group, Version: version, Plural: plural}
 	}
@@ -23,7 +23,7 @@ func TestResourcesOfAServerThatIsDownAreStillServed(t *testing.T) {
 		Failed:    map[string]error{"down.dev": down, "half.dev/v1": down, "half.dev/v2": down},
 	}
 	var got []string
-	for _, r := range withFailed(found, before) {
+	for _, r := range withUndiscoverable(found, before) {
 		got = append(got, r.Key())
 	}
 	want := []string{"b.v2.half.dev", "d.v1.up.dev", "a.v1.down.dev", "b.v1.half.dev", "c.v2.half.dev"}

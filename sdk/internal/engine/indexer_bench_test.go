@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// BenchmarkIndexing indexes objects as the stream hands them over, with a function that
-// decodes each: the figures are per object.
-func BenchmarkIndexing(b *testing.B) {
+// BenchmarkIndexer indexes objects as the stream does, with a handler that decodes each. Its metrics are
+// per object.
+func BenchmarkIndexer(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			events := objects(b, n)
