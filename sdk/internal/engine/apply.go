@@ -31,20 +31,25 @@ const maxConflicts = 10
 // apply sends what the cycle has collected: the changes by handlers and the operator's own. It
 // reports whether that changed the object, so that a new event arrives.
 func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
-	requested := !c.patch.Empty() // by handlers
 	if c.batch.Ended() {
-		if requested || !c.own.Empty() {
+		if !c.patch.Empty() || !c.own.Empty() {
 			c.logger.Debug("Patching was skipped: the object does not exist anymore.")
 		}
 		c.gone = true
 		return false, nil
 	}
-	if requested || !c.own.Empty() {
+	if !c.patch.Empty() || !c.own.Empty() {
 		if err := c.progress.Touch(c.stored, "", c.own); err != nil {
 			return false, err
 		}
 	}
-	transforms := c.patch.Fns()
+	return c.sendCollected(ctx)
+}
+
+// sendCollected sends the changes by handlers together with the operator's own. If the API server
+// rejects the former, the operator's own changes are sent alone, so that no outcome is lost.
+func (c *cycle) sendCollected(ctx context.Context) (changed bool, err error) {
+	requested, transforms := !c.patch.Empty(), c.patch.Fns() // by handlers
 	if c.mergePatches(); c.patch.Empty() {
 		return false, nil
 	}
@@ -53,10 +58,8 @@ func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 		changed, err = c.sendOwnPatch(ctx, transforms, err)
 	}
 	switch {
-	case isHopeless(err):
-		c.memory.transforms = nil
-	case err != nil:
-	case c.postponed:
+	case err != nil && !isHopeless(err): // the next cycle tries the same transformations
+	case c.postponed && err == nil:
 		// Only those of handlers, which are not called again for them. The finalizer is decided on
 		// again.
 		c.memory.transforms = transforms

@@ -20,23 +20,32 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// adjustDaemons starts the daemons and timers whose filters match the object, and stops the others.
-// It notes when to check those that take their time to stop.
-func (p *processor) adjustDaemons(c *cycle) {
+// daemonRunner starts and stops the daemons and timers of objects.
+type daemonRunner struct {
+	deps      *deps
+	invoker   *invoker
+	memories  *memories
+	detached  *detachedDaemons
+	resources servedResources
+}
+
+// adjust starts the daemons and timers whose filters match the object, and stops the others. It
+// notes when to check those that take their time to stop.
+func (r *daemonRunner) adjust(c *cycle) {
 	group := c.memory.group.Load()
 	switch {
 	case group == nil && !c.served.handlers.Has(handlers.Spawning):
 		return
 	case c.event == watch.Deleted:
 		c.memory.forgotten.Store(true)
-		p.detached.stop(c.key(), c.memory, daemons.ResourceDeleted)
+		r.detached.stop(c.key(), c.memory, daemons.ResourceDeleted)
 		return
 	case group == nil && c.object.Deleting:
 		return
-	case group == nil && p.detached.running(c.key()):
+	case group == nil && r.detached.running(c.key()):
 		return // only one of each may run: when the old ones have stopped, the object is handled again
 	case group == nil:
-		group = daemons.NewGroup(p.deps.background, p.newDaemonHost(c.served, c.memory), p.deps.settings.Background, c.object)
+		group = daemons.NewGroup(r.deps.background, r.newHost(c.served, c.memory), r.deps.settings.Background, c.object)
 		c.memory.group.Store(group)
 	}
 	group.Update(c.object, c.essenceChanged())
@@ -73,16 +82,14 @@ type Task struct {
 
 // daemonHost runs the daemons and timers of one object. It implements [daemons.Host].
 type daemonHost struct {
-	deps      *deps
-	invoker   *invoker
-	memories  *memories
-	memory    *memory
-	resources servedResources
-	last      atomic.Pointer[servedResource] // the resource when it was served last
+	runner *daemonRunner
+	deps   *deps
+	memory *memory
+	last   atomic.Pointer[servedResource] // the resource when it was served last
 }
 
-func (p *processor) newDaemonHost(served *servedResource, m *memory) *daemonHost {
-	host := &daemonHost{deps: p.deps, invoker: p.invoker, memories: p.memories, memory: m, resources: p.resources}
+func (r *daemonRunner) newHost(served *servedResource, m *memory) *daemonHost {
+	host := &daemonHost{runner: r, deps: r.deps, memory: m}
 	host.last.Store(served)
 	return host
 }
@@ -91,7 +98,7 @@ func (p *processor) newDaemonHost(served *servedResource, m *memory) *daemonHost
 // run. If it is not served anymore, it is as it was last.
 func (d *daemonHost) served() *servedResource {
 	last := d.last.Load()
-	if now := d.resources.served(last.resource.Key()); now != nil && now != last {
+	if now := d.runner.resources.served(last.resource.Key()); now != nil && now != last {
 		d.last.Store(now)
 		return now
 	}
@@ -111,7 +118,7 @@ func (d *daemonHost) Logger() *slog.Logger {
 
 // Attempt implements [daemons.Host].
 func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) handlers.Outcome {
-	out, _ := d.invoker.try(ctx, d.newAttempt(task, retries, started))
+	out, _ := d.runner.invoker.try(ctx, d.newAttempt(task, retries, started))
 	return out
 }
 
@@ -232,7 +239,7 @@ func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *
 func (d *daemonHost) Ended(task *daemons.Task) {
 	d.memory.report.Load().ended(d.memory.group.Load(), task)
 	version, resource := task.Live(), d.last.Load().resource.Key()
-	if d.memories.find(queue.KeyOf(resource, version)) == nil {
+	if d.runner.memories.find(queue.KeyOf(resource, version)) == nil {
 		return // it is gone, and must not be remembered again
 	}
 	d.deps.queue.Again(resource, watch.Event{Type: watch.Modified, Object: version})

@@ -14,13 +14,16 @@ type processor struct {
 	deps      *deps
 	invoker   *invoker
 	memories  *memories
-	detached  *detachedDaemons
 	resources servedResources
+	daemons   *daemonRunner
 	orphans   *orphanedProgress
 }
 
 func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, resources servedResources) *processor {
-	return &processor{deps: d, invoker: i, memories: m, detached: detached, resources: resources, orphans: &orphanedProgress{}}
+	return &processor{
+		deps: d, invoker: i, memories: m, resources: resources, orphans: &orphanedProgress{},
+		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
+	}
 }
 
 // process handles one object. It is the processor of the queue.
@@ -74,7 +77,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 			return nil, err
 		}
 		c.addFinalizer()
-		p.adjustDaemons(c)
+		p.daemons.adjust(c)
 		c.removeUnneededFinalizer()
 		c.report.seen(c, c.hasFinalizer)
 		p.orphans.warn(c)
