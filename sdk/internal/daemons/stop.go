@@ -103,7 +103,7 @@ func (g *Group) escalateOne(t *Task) (time.Duration, bool) {
 // forceExit cancels the context of a task once.
 func (g *Group) forceExit(t *Task) {
 	if t.cancelOnce() {
-		g.host.Logger().Debug(t.String() + " is signalled to exit by forceExit.")
+		g.host.Logger().Debug(t.String() + " is signalled to exit by force.")
 		g.instantExit([]*Task{t})
 	}
 }
