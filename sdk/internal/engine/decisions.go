@@ -14,7 +14,7 @@ func (r *report) watched(c *cycle, cause *handlers.Cause) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, d := range c.handlers.Explain(handlers.Watching, cause) {
+	for _, d := range c.served.handlers.Explain(handlers.Watching, cause) {
 		state := r.handler(d.Handler.ID, string(d.Handler.Family))
 		explain(&state, d)
 		if i := r.index(state.ID); i >= 0 {
@@ -39,8 +39,8 @@ func (r *report) observed(c *cycle) {
 // decide lists all handlers with the decision about each: those called come first.
 func (r *report) decide(c *cycle) {
 	var called, others []inspect.HandlerState
-	decisions := c.handlers.Explain(handlers.Changing, c.cause)
-	decisions = append(decisions, c.handlers.Explain(handlers.Watching, c.cause)...)
+	decisions := c.served.handlers.Explain(handlers.Changing, c.cause)
+	decisions = append(decisions, c.served.handlers.Explain(handlers.Watching, c.cause)...)
 	for _, d := range decisions {
 		state := r.handler(d.Handler.ID, string(d.Handler.Family))
 		explain(&state, d)

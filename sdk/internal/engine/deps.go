@@ -9,8 +9,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // deps are the dependencies that the parts of the engine share. The operator fills them in before
@@ -40,4 +42,26 @@ type deps struct {
 type runState struct {
 	paused  atomic.Bool // no object is handled
 	exiting atomic.Bool // no daemon or timer may start
+}
+
+// objectLogger returns the logger of an object. It keeps the names of the object rather than the
+// object, since daemons keep their loggers for long.
+func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slog.Logger {
+	namespace, name, uid := object.Namespace, object.Name, object.UID
+	return slog.New(observe.WithLazyAttrs(d.logger.Handler(), func() []slog.Attr {
+		return []slog.Attr{slog.Any(observe.ObjectKey, observe.ObjectRef{
+			Resource: res.Key(), APIVersion: res.APIVersion(), Kind: res.Kind,
+			Namespace: namespace, Name: name, UID: uid,
+		})}
+	}))
+}
+
+// objectSinks returns the logger and the recorder of an object. What is logged is posted too, if the
+// settings say so.
+func (d *deps) objectSinks(res *resources.Resource, object *object.Object) (*slog.Logger, *Recorder) {
+	logger, recorder := d.objectLogger(res, object), d.recorder(object)
+	if recorder != nil && d.settings.Posting.Loggers {
+		logger = recorder.recording(logger)
+	}
+	return logger, recorder
 }

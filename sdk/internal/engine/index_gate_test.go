@@ -43,7 +43,7 @@ func redefine(t *testing.T, hs ...*handlers.Handler) *redefinition {
 		}
 		registry.Add(h)
 	}
-	r.streams = testStreams(t, registry, func(_ context.Context, batch *queue.Batch) *queue.Later {
+	r.streams = testStreams(t, registry, func(_ context.Context, batch *queue.Batch) *queue.Next {
 		s := r.streams
 		m := s.memories.recall(batch.Key, batch.Newest.Object.Namespace, batch.Listed, s.deps.newMemo)
 		r.processed = append(r.processed, batch.Newest.Object.Name)

@@ -40,8 +40,7 @@ func TestWhatIsIndexedIsToldOnlyOnceTheObjectIsHandled(t *testing.T) {
 
 		// As the worker does:
 		for _, m := range x.memories.all() {
-			s := oldServers{operator: &oldOperator{deps: x.deps}}.of(x.resource)
-			c := &cycle{server: s, memory: m, object: event.Object, report: x.deps.reporter.reportOf(m, &pods, event.Object)}
+			c := &cycle{deps: x.deps, served: x.resource, memory: m, object: event.Object, report: x.deps.reporter.reportOf(m, &pods, event.Object)}
 			c.report.observed(c)
 		}
 		phase := func() inspect.HandlerPhase {

@@ -77,7 +77,7 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref) (reason string)
 	case object == nil:
 		return ref.Name + " was deleted"
 	}
-	memory.hurry.Store(true)
+	memory.retryNow.Store(true)
 	if group := memory.group.Load(); group != nil {
 		group.Hurry()
 	}

@@ -37,7 +37,7 @@ func (m *meters) began(c *cycle) {
 		return
 	}
 	c.memory.counted = c.cause.Reason
-	m.meter.Cause(c.resource.Key(), string(c.cause.Reason))
+	m.meter.Cause(c.served.resource.Key(), string(c.cause.Reason))
 }
 
 // progressed notes which handlers of an object are to be tried again.

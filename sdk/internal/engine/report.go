@@ -115,7 +115,7 @@ func (r *report) seen(c *cycle, finalizer bool) {
 		r.begin(c)
 	case r.object.Cause == nil:
 		// Nothing has happened since the operator has started.
-		r.object.Cause = &inspect.Cause{Reason: string(handlers.ReasonNoop), Seen: c.now(), Version: c.object.ResourceVersion, Done: c.now()}
+		r.object.Cause = &inspect.Cause{Reason: string(handlers.ReasonNoop), Seen: c.deps.now(), Version: c.object.ResourceVersion, Done: c.deps.now()}
 	default:
 		// What was handled last remains to be shown.
 		r.besides(c)
@@ -129,12 +129,12 @@ func (r *report) seen(c *cycle, finalizer bool) {
 
 // resumesNothing tells that the object is there, as it was left, and that no handler cares.
 func (c *cycle) resumesNothing() bool {
-	return c.cause.Reason == handlers.ReasonResume && len(c.handlers.Selected(handlers.Changing, c.cause)) == 0
+	return c.cause.Reason == handlers.ReasonResume && len(c.served.handlers.Selected(handlers.Changing, c.cause)) == 0
 }
 
 // begin makes the cause the current one, unless it is the continuation of it.
 func (r *report) begin(c *cycle) {
-	reason, now := string(c.cause.Reason), c.now()
+	reason, now := string(c.cause.Reason), c.deps.now()
 	before := r.object.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		before := *before
@@ -383,4 +383,44 @@ func (r *report) gone() {
 // shortSource leaves of a file's path what tells it from others.
 func shortSource(source string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(source)), filepath.Base(source))
+}
+
+// changesOf are the differences as the inspector shows them. A new object has none: all
+// of it is new.
+func changesOf(cause *handlers.Cause) []inspect.DiffItem {
+	if cause.Old == nil {
+		return nil
+	}
+	items := make([]inspect.DiffItem, len(cause.Diff))
+	for i, item := range cause.Diff {
+		items[i] = inspect.DiffItem{Op: string(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
+	}
+	return items
+}
+
+// unknown lists the handlers that nobody has. They are no part of the object's state: it
+// does not wait for them.
+func (r *report) unknown(found []state.Orphan) {
+	if r == nil || len(found) == 0 && len(r.orphans) == 0 {
+		return
+	}
+	r.orphans = nil
+	for _, o := range found {
+		state := inspect.HandlerState{ID: o.Name}
+		recorded(&state, o.Record)
+		state.State = inspect.PhaseUnknown
+		r.orphans = append(r.orphans, state)
+	}
+	r.publish()
+}
+
+// echoed tells that a version is as good as the one before.
+func (r *report) echoed(version string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.object.ResourceVersion, r.object.Waiting = version, nil
+	r.publish()
 }

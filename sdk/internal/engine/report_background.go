@@ -13,7 +13,7 @@ import (
 func (r *report) besides(c *cycle) {
 	var states []inspect.HandlerState
 	group, retired := c.memory.group.Load(), c.memory.retired()
-	for _, d := range c.handlers.Explain(handlers.Spawning, c.cause) {
+	for _, d := range c.served.handlers.Explain(handlers.Spawning, c.cause) {
 		state := r.handler(d.Handler.ID, string(d.Handler.Family))
 		_, over := retired[d.Handler.ID]
 		stands(&state, d, taskOf(group, d.Handler.ID), c.object.Deleting, over)

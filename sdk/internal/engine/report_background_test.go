@@ -32,7 +32,7 @@ func TestADaemonThatSendsTheLastItHasDoneIsDone(t *testing.T) {
 		registry.Add(h)
 		host := slowPost{make(chan struct{})}
 		c := &cycle{
-			server: &server{handlers: registry.ForResource(&resources.Resource{Version: "v1", Plural: "pods"})}, memory: &memory{}, cause: &handlers.Cause{}, object: &object.Object{},
+			served: &servedResource{handlers: registry.ForResource(&resources.Resource{Version: "v1", Plural: "pods"})}, memory: &memory{}, cause: &handlers.Cause{}, object: &object.Object{},
 		}
 		r := &report{reporter: newReporter(inspect.NewHub(inspect.HubOptions{}), registry, newIndices(registry))}
 		r.besides(c)

@@ -72,7 +72,7 @@ func TestANewCauseBeginsWithoutTheFailuresOfTheLastOne(t *testing.T) {
 		handlers: []inspect.HandlerState{failed, event},
 	}
 	r.begin(&cycle{
-		server: &server{oldOperator: &oldOperator{deps: &deps{now: time.Now}}},
+		deps: &deps{now: time.Now}, served: &servedResource{},
 		object: &object.Object{ResourceVersion: "2"},
 		cause:  &handlers.Cause{Reason: handlers.ReasonUpdate},
 	})

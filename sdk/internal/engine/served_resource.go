@@ -46,3 +46,11 @@ type servedResources interface {
 	// served returns nil if the resource is not served.
 	served(key string) *servedResource
 }
+
+func idsOf(handlers []*handlers.Handler) []string {
+	ids := make([]string, len(handlers))
+	for i, h := range handlers {
+		ids[i] = h.ID
+	}
+	return ids
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // testStreams returns streams without a cluster, whose queue is processed by a function.
-func testStreams(t *testing.T, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Later) *streams {
+func testStreams(t *testing.T, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Next) *streams {
 	t.Helper()
 	d := testDeps(t, registry, slog.New(slog.DiscardHandler))
 	d.queue = queue.New(t.Context(), queue.Options{Process: process})
@@ -24,7 +24,7 @@ func testStreams(t *testing.T, registry *handlers.Registry, process func(context
 	return newStreams(d, &memories{}, &detachedDaemons{background: t.Context()}, newInvoker(d.now, 0, nil, nil), &connectivity{})
 }
 
-func noProcessing(context.Context, *queue.Batch) *queue.Later { return nil }
+func noProcessing(context.Context, *queue.Batch) *queue.Next { return nil }
 
 func TestStreams_ChangedDefinitionIsServed(t *testing.T) {
 	s := testStreams(t, &handlers.Registry{}, noProcessing)

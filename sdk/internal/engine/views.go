@@ -2,15 +2,15 @@ package engine
 
 import "reflect"
 
-// Views are what filters have decoded of an object in one cycle, so that they need
-// not decode it each on their own. They are for one goroutine.
+// Views are the typed views of one version of an object that filters have decoded, so that each type
+// is decoded once. They must be used by one goroutine.
 type Views struct {
-	Memo any // what the object's handlers share
+	Memo any // what the handlers of the object share
 
 	seen map[reflect.Type]any
 }
 
-// Of returns the view of a type, and makes it the first time.
+// Of returns the view of a type. The first time, it calls the function to make the view.
 func (v *Views) Of(t reflect.Type, view func() any) any {
 	if seen, ok := v.seen[t]; ok {
 		return seen

@@ -10,12 +10,12 @@ import (
 
 func TestLaterIsDoneUnlessAnEventComesFirst(t *testing.T) {
 	var log journal
-	later := func(what string) *Later {
-		return &Later{After: time.Minute, Do: func(context.Context) *Later { log.add("later " + what); return nil }}
+	next := func(what string) *Next {
+		return &Next{After: time.Minute, Do: func(context.Context) *Next { log.add("next " + what); return nil }}
 	}
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add("batch " + b.Newest.Object.ResourceVersion)
-		return later(b.Newest.Object.ResourceVersion)
+		return next(b.Newest.Object.ResourceVersion)
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Second)
@@ -24,7 +24,7 @@ func TestLaterIsDoneUnlessAnEventComesFirst(t *testing.T) {
 		}
 		q.Put("pods", event("MODIFIED", "a", "2"))
 		time.Sleep(time.Hour)
-		log.check(t, "batch 1", "batch 2", "later 2")
+		log.check(t, "batch 1", "batch 2", "next 2")
 		if q.remembered() != 0 || q.Stats() != (Stats{}) {
 			t.Errorf("%+v", q.Stats())
 		}
@@ -35,10 +35,10 @@ func TestAnObjectCanBeWorkedOnAgainInItsNewestVersion(t *testing.T) {
 	var log journal
 	bubble(t, Options{
 		KeepEvents: func(string) bool { return true },
-		Process: func(_ context.Context, b *Batch) *Later {
+		Process: func(_ context.Context, b *Batch) *Next {
 			log.add(fmt.Sprint(b.Newest.Object.ResourceVersion, versions(b)))
 			if len(b.Events) > 0 {
-				return &Later{After: time.Minute}
+				return &Next{After: time.Minute}
 			}
 			return nil
 		},
@@ -82,12 +82,12 @@ func TestAgainNeverBringsBackAnOlderVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log journal
 			first := true
-			bubble(t, Options{WorkerLimit: 1, Process: func(_ context.Context, b *Batch) *Later {
+			bubble(t, Options{WorkerLimit: 1, Process: func(_ context.Context, b *Batch) *Next {
 				log.add(b.Newest.Object.ResourceVersion)
 				time.Sleep(time.Second)
 				if first && name == "waiting for another try" {
 					first = false
-					return &Later{After: time.Hour}
+					return &Next{After: time.Hour}
 				}
 				return nil
 			}}, func(t *testing.T, q *Queue) {
@@ -102,12 +102,12 @@ func TestAgainNeverBringsBackAnOlderVersion(t *testing.T) {
 
 func TestAgainEndsTheWaitForSomethingLater(t *testing.T) {
 	var log journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add("batch " + b.Newest.Object.ResourceVersion)
 		if len(b.Events) == 0 {
 			return nil
 		}
-		return &Later{After: time.Hour, Do: func(context.Context) *Later { log.add("too late"); return nil }}
+		return &Next{After: time.Hour, Do: func(context.Context) *Next { log.add("too late"); return nil }}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Minute)
@@ -120,13 +120,13 @@ func TestAgainEndsTheWaitForSomethingLater(t *testing.T) {
 func TestWhatIsDoneLaterCanAskForAnotherTry(t *testing.T) {
 	var log journal
 	var q *Queue
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add("batch " + b.Newest.Object.ResourceVersion)
 		if len(b.Events) == 0 {
 			return nil
 		}
-		return &Later{After: time.Minute, Do: func(context.Context) *Later {
-			log.add("later")
+		return &Next{After: time.Minute, Do: func(context.Context) *Next {
+			log.add("next")
 			q.Again("pods", event("MODIFIED", "a", "2"))
 			return nil
 		}}
@@ -134,25 +134,25 @@ func TestWhatIsDoneLaterCanAskForAnotherTry(t *testing.T) {
 		q = made
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Hour)
-		log.check(t, "batch 1", "later", "batch 2")
+		log.check(t, "batch 1", "next", "batch 2")
 	})
 }
 
 func TestWhatIsDoneLaterCanBePutOffAgain(t *testing.T) {
 	var log journal
 	began := time.Now()
-	var put func(context.Context) *Later
-	put = func(context.Context) *Later {
+	var put func(context.Context) *Next
+	put = func(context.Context) *Next {
 		log.add(fmt.Sprint(time.Since(began)))
-		return &Later{After: time.Hour, Do: put}
+		return &Next{After: time.Hour, Do: put}
 	}
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		began = time.Now()
 		log.add("batch " + b.Newest.Object.ResourceVersion)
 		if b.Newest.Object.ResourceVersion == "2" {
 			return nil
 		}
-		return &Later{After: time.Minute, Do: put}
+		return &Next{After: time.Minute, Do: put}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("ADDED", "a", "1"))
 		time.Sleep(2*time.Hour + 2*time.Minute)
@@ -167,7 +167,7 @@ func TestWhatIsDoneLaterCanBePutOffAgain(t *testing.T) {
 
 func TestTheEndOfAnObjectIsKnownWhileItIsWorkedOn(t *testing.T) {
 	var log journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add(fmt.Sprint(b.Newest.Type, b.Ended()))
 		time.Sleep(time.Second)
 		log.add(fmt.Sprint(b.Newest.Type, b.Ended()))

@@ -13,7 +13,7 @@ import (
 
 func TestTheWorkerLimitHoldsForSleepersToo(t *testing.T) {
 	var now, most atomic.Int32
-	bubble(t, Options{WorkerLimit: 3, Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{WorkerLimit: 3, Process: func(_ context.Context, b *Batch) *Next {
 		b.Yield()
 		most.Store(max(most.Load(), now.Add(1)))
 		time.Sleep(time.Second)
@@ -33,7 +33,7 @@ func TestTheWorkerLimitHoldsForSleepersToo(t *testing.T) {
 func TestHandlersThatSleepDoNotKeepOthersWaiting(t *testing.T) {
 	const objects = 5000
 	var started atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
 		started.Add(1)
 		time.Sleep(time.Hour)
 		return nil
@@ -52,7 +52,7 @@ func TestHandlersThatSleepDoNotKeepOthersWaiting(t *testing.T) {
 func TestQuickHandlersShareFewWorkers(t *testing.T) {
 	const objects = 5000
 	var now, most, done atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
 		most.Store(max(most.Load(), now.Add(1)))
 		time.Sleep(time.Millisecond)
 		now.Add(-1)
@@ -71,7 +71,7 @@ func TestQuickHandlersShareFewWorkers(t *testing.T) {
 
 func TestAFewSlowHandlersDoNotTakeThePlacesOfQuickOnes(t *testing.T) {
 	var done atomic.Int32
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		if b.Key.Resource == "slow" {
 			b.Yield()
 			time.Sleep(time.Hour)
@@ -100,7 +100,7 @@ func TestABusyClusterIsNotAskedMoreAtATime(t *testing.T) {
 			const objects = 2000
 			var cluster chan struct{}
 			var now, most, done atomic.Int32
-			bubble(t, Options{Process: func(ctx context.Context, _ *Batch) *Later {
+			bubble(t, Options{Process: func(ctx context.Context, _ *Batch) *Next {
 				if inRequest {
 					defer kube.Notice(ctx)()
 				}
@@ -129,7 +129,7 @@ func TestABusyClusterIsNotAskedMoreAtATime(t *testing.T) {
 
 func TestAClusterThatHangsForSomeDoesNotKeepOthersWaitingForEver(t *testing.T) {
 	var done atomic.Int32
-	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Next {
 		if b.Key.Resource == "broken" {
 			defer kube.Notice(ctx)()
 			time.Sleep(time.Hour)

@@ -28,9 +28,9 @@ type entry struct {
 	newest watch.Event // the version in work, or to be worked on again; else none
 	again  bool        // it is to be worked on even without events
 
-	due   *Later // what to do when a worker comes, if there are no events
-	later *Later // what to do when the timer ends
-	timer *time.Timer
+	due       *Next // what to do when a worker comes, if there are no events
+	scheduled *Next // what to do when the timer ends
+	timer     *time.Timer
 
 	pressure chan struct{} // of the batch in work; nil if nobody asked
 	pressed  bool

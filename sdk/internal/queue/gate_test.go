@@ -11,7 +11,7 @@ import (
 )
 
 func noting(j *journal) Processor {
-	return func(_ context.Context, b *Batch) *Later {
+	return func(_ context.Context, b *Batch) *Next {
 		j.add(b.Key.Object + " " + strings.Join(versions(b), ","))
 		return nil
 	}
@@ -42,10 +42,10 @@ func TestObjectsBehindAGateWaitUntilItIsOpened(t *testing.T) {
 
 func TestWhatGoesOnForAnObjectIsNotContinuedBehindAGate(t *testing.T) {
 	j := &journal{}
-	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Later {
-		later := noting(j)(ctx, b)
+	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Next {
+		next := noting(j)(ctx, b)
 		time.Sleep(time.Second)
-		return later
+		return next
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event(watch.Listed, "a", "1"))
 		synctest.Wait()
@@ -61,9 +61,9 @@ func TestWhatGoesOnForAnObjectIsNotContinuedBehindAGate(t *testing.T) {
 
 func TestAGateStopsWhatWasAboutToBeDoneLater(t *testing.T) {
 	j := &journal{}
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		j.add(strings.Join(versions(b), ","))
-		return &Later{After: time.Minute, Do: func(context.Context) *Later { j.add("later"); return nil }}
+		return &Next{After: time.Minute, Do: func(context.Context) *Next { j.add("next"); return nil }}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event(watch.Listed, "a", "1"))
 		synctest.Wait()

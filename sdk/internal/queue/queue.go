@@ -26,19 +26,19 @@ func KeyOf(resource string, object *object.Object) Key {
 	return Key{resource, object.Namespace + "/" + object.Name}
 }
 
-// Later is something to do for an object after a while, unless an event comes first:
+// Next is something to do for an object after a while, unless an event comes first:
 // then it is forgotten, as whoever gets that event will decide anew.
-type Later struct {
+type Next struct {
 	After time.Duration
 
 	// Do is what to do. If it is nil, the object is worked on again, in its newest version.
 	// It may return what to do next, in the same way.
-	Do func(ctx context.Context) *Later
+	Do func(ctx context.Context) *Next
 }
 
 // Processor works on an object. The context is cancelled when the time to exit is over.
-// It returns what to do later, or nil.
-type Processor func(ctx context.Context, batch *Batch) *Later
+// It returns what to do next, or nil.
+type Processor func(ctx context.Context, batch *Batch) *Next
 
 // Options of a queue.
 type Options struct {
@@ -180,7 +180,7 @@ func (q *Queue) drop(e *entry) {
 type Stats struct {
 	Ready   int // objects that wait for a worker
 	Running int // objects being worked on
-	Waiting int // objects with something to do later
+	Waiting int // objects with something to do next
 }
 
 // Stats tells what the queue is busy with.

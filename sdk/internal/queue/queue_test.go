@@ -70,7 +70,7 @@ func bubble(t *testing.T, options Options, test func(t *testing.T, q *Queue)) {
 
 func TestOneObjectIsNeverWorkedOnTwiceAtATime(t *testing.T) {
 	var now, most, calls atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
 		most.Store(max(most.Load(), now.Add(1)))
 		time.Sleep(time.Second)
 		now.Add(-1)
@@ -93,7 +93,7 @@ func TestOneObjectIsNeverWorkedOnTwiceAtATime(t *testing.T) {
 
 func TestDifferentObjectsAreWorkedOnInParallel(t *testing.T) {
 	var done atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
 		time.Sleep(time.Second)
 		done.Add(1)
 		return nil
@@ -111,7 +111,7 @@ func TestDifferentObjectsAreWorkedOnInParallel(t *testing.T) {
 
 func TestTheWorkerSeesTheNewestOfWhatArrivedMeanwhile(t *testing.T) {
 	var seen journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		seen.add(fmt.Sprintf("%v %s%v listed=%v folded=%d", versions(b), b.Newest.Type, b.Newest.Object.ResourceVersion, b.Listed, b.Folded))
 		time.Sleep(time.Second)
 		return nil
@@ -130,7 +130,7 @@ func TestAllEventsAreKeptInOrderForThoseWhoWantThem(t *testing.T) {
 	var seen journal
 	bubble(t, Options{
 		KeepEvents: func(resource string) bool { return resource == "pods" },
-		Process: func(_ context.Context, b *Batch) *Later {
+		Process: func(_ context.Context, b *Batch) *Next {
 			seen.add(fmt.Sprint(b.Key.Resource, versions(b)))
 			time.Sleep(time.Second)
 			return nil
@@ -149,7 +149,7 @@ func TestAllEventsAreKeptInOrderForThoseWhoWantThem(t *testing.T) {
 
 func TestPressureInterruptsWaitingOnlyWhenSomethingNewerArrives(t *testing.T) {
 	var log journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		begin := time.Now()
 		select {
 		case <-b.Pressure():
@@ -170,7 +170,7 @@ func TestPressureInterruptsWaitingOnlyWhenSomethingNewerArrives(t *testing.T) {
 
 func TestPressureIsThereEvenIfItIsAskedForLate(t *testing.T) {
 	var pressed atomic.Int32
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		time.Sleep(time.Second)
 		select {
 		case <-b.Pressure():
@@ -191,10 +191,10 @@ func TestPressureIsThereEvenIfItIsAskedForLate(t *testing.T) {
 
 func TestDroppedObjectsAreNotWorkedOnAnyMore(t *testing.T) {
 	var calls atomic.Int32
-	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Next {
 		calls.Add(1)
 		time.Sleep(time.Second)
-		return &Later{After: time.Minute, Do: func(context.Context) *Later { calls.Add(100); return nil }}
+		return &Next{After: time.Minute, Do: func(context.Context) *Next { calls.Add(100); return nil }}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "waits", "1"))
 		time.Sleep(2 * time.Second)

@@ -96,12 +96,12 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 	e.newest, e.again = batch.Newest, false
 	e.due, e.state, e.pressure, e.pressed = nil, running, nil, false
 
-	var later *Later
+	var next *Next
 	switch {
 	case len(batch.Events) > 0 || again:
-		q.outside(func() { later = q.options.Process(ctx, batch) })
+		q.outside(func() { next = q.options.Process(ctx, batch) })
 	case due != nil:
-		q.outside(func() { later = due.Do(ctx) })
+		q.outside(func() { next = due.Do(ctx) })
 	}
 	e.pressure = nil
 	switch {
@@ -116,8 +116,8 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 			e.state = ready
 			q.ready.push(e)
 		}
-	case later != nil:
-		q.schedule(e, later)
+	case next != nil:
+		q.schedule(e, next)
 	default:
 		e.state = idle
 		delete(q.entries, e.key)
@@ -133,27 +133,27 @@ func (q *Queue) outside(do func()) {
 }
 
 // schedule arms the timer of an object.
-func (q *Queue) schedule(e *entry, later *Later) {
-	e.state, e.later = waiting, later
+func (q *Queue) schedule(e *entry, next *Next) {
+	e.state, e.scheduled = waiting, next
 	q.waiting++
 	// Thousands of objects may wait: only what is needed is kept.
-	if later.Do != nil {
+	if next.Do != nil {
 		e.newest = watch.Event{}
 	} else {
 		e.newest.Object.Forget()
 	}
-	e.timer = time.AfterFunc(max(0, later.After), func() {
+	e.timer = time.AfterFunc(max(0, next.After), func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		// An event may have come first, and even something else be scheduled since.
-		if e.state != waiting || e.later != later {
+		if e.state != waiting || e.scheduled != next {
 			return
 		}
 		q.unschedule(e)
-		if later.Do == nil {
+		if next.Do == nil {
 			e.again = true
 		} else {
-			e.due = later
+			e.due = next
 		}
 		q.enqueue(e)
 	})
@@ -161,6 +161,6 @@ func (q *Queue) schedule(e *entry, later *Later) {
 
 func (q *Queue) unschedule(e *entry) {
 	e.timer.Stop()
-	e.timer, e.later, e.state = nil, nil, idle
+	e.timer, e.scheduled, e.state = nil, nil, idle
 	q.waiting--
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -11,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-func TestTheMemoOfAnObjectThatIsOnlyIndexedGoesWithIt(t *testing.T) {
+func TestMemos_OfOnlyIndexedObjectsGoWithThem(t *testing.T) {
 	seen := map[string][]any{}
 	x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: func(_ context.Context, call *handlers.Call) (any, error) {
 		seen[call.Cause.Object.Name] = append(seen[call.Cause.Object.Name], call.Memo)
@@ -39,7 +40,7 @@ func TestTheMemoOfAnObjectThatIsOnlyIndexedGoesWithIt(t *testing.T) {
 	}
 }
 
-func TestTheMemoOfAnObjectStaysWhenItIsNoLongerOnlyIndexed(t *testing.T) {
+func TestMemos_PassToMemoryOfHandledObject(t *testing.T) {
 	for _, served := range []string{"", "ns"} { // the cluster, or a namespace
 		all, fresh := &memories{}, func() any { return new([3]uintptr) }
 		origin := index.Origin{Resource: "a", Namespace: served}
@@ -55,5 +56,33 @@ func TestTheMemoOfAnObjectStaysWhenItIsNoLongerOnlyIndexed(t *testing.T) {
 		if other := all.recall(queue.Key{Resource: "a", Object: "2"}, "ns", true, fresh); other.memo == nil || other.memo == memo {
 			t.Errorf("served in %q: another object has no memo of its own", served)
 		}
+	}
+}
+
+func TestMemories_KeptUntilForgotten(t *testing.T) {
+	var all memories
+	key := func(resource, uid string) queue.Key { return queue.Key{Resource: resource, Object: uid} }
+	first := all.recall(key("a", "1"), "ns1", true, nil)
+	if again := all.recall(key("a", "1"), "ns1", false, nil); again != first || !again.listed {
+		t.Error("how an object was seen first is forgotten")
+	}
+	all.recall(key("a", "2"), "ns2", false, nil)
+	all.recall(key("b", "3"), "ns1", false, nil)
+	all.recall(key("a", "4"), "ns1", false, nil)
+	gone := all.forgetWhere("a", func(_ queue.Key, m *memory) bool { return m.namespace == "ns1" })
+	var names []string
+	for k := range gone {
+		names = append(names, k.Resource+k.Object)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"a1", "a4"}) {
+		t.Errorf("forgotten: %v", names)
+	}
+	if all.find(key("a", "1")) != nil || all.find(key("a", "2")) == nil || all.find(key("b", "3")) == nil {
+		t.Error("the wrong ones are left")
+	}
+	all.forget(key("a", "2"))
+	if all.find(key("a", "2")) != nil {
+		t.Error("it is remembered")
 	}
 }

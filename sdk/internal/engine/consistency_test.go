@@ -24,7 +24,7 @@ func version(t *testing.T, text string) *object.Object {
 	return object
 }
 
-// written is a cycle that has handled an object, and made a version of it with a mark.
+// written returns a cycle that has handled an object, and patched it with an annotation.
 func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 	t.Helper()
 	registry := &handlers.Registry{}
@@ -34,50 +34,47 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 		registry.Add(h)
 	}
 	c := &cycle{
-		server: &server{oldOperator: &oldOperator{deps: &deps{settings: &Settings{}}}, handlers: registry.ForResource(pods)},
-		memory: &memory{}, event: watch.Added, marks: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
-		object: version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
-		made:   version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
+		deps: &deps{settings: &Settings{}}, served: newServedResource(registry, pods, false), batch: &queue.Batch{Events: make([]watch.Event, 1)},
+		memory: &memory{}, event: watch.Added, own: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
+		object:  version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
+		patched: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
 	}
-	c.extraFields = c.handlers.ExtraFields()
-	c.marks.Set(annotation("mark"), "x")
+	c.own.Set(annotation("mark"), "x")
 	return c
 }
 
-func TestTheVersionThatAPatchHasMadeIsTheLastOfIt(t *testing.T) {
+func TestEcho_RecognizedOnce(t *testing.T) {
 	c := written(t)
 	c.expectEcho(nil)
-	batch := &queue.Batch{Events: make([]watch.Event, 1)}
-	if c.event, c.object = watch.Modified, c.made; !c.isEcho(batch) {
+	if c.event, c.object = watch.Modified, c.patched; !c.isEcho() {
 		t.Error("it is not known again")
 	}
-	if c.isEcho(batch) {
+	if c.isEcho() {
 		t.Error("it is known for ever")
 	}
 }
 
-func TestOtherEventsAreNoEchoes(t *testing.T) {
-	for name, change := range map[string]func(*cycle, *queue.Batch){
-		"another version": func(c *cycle, _ *queue.Batch) {
+func TestEcho_OtherEventsAreNoEchoes(t *testing.T) {
+	for name, change := range map[string]func(*cycle){
+		"another version": func(c *cycle) {
 			c.object = version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"3"},"spec":{"f":1}}`)
 		},
-		"the end":         func(c *cycle, _ *queue.Batch) { c.event = watch.Deleted },
-		"a listing":       func(c *cycle, _ *queue.Batch) { c.event = watch.Listed },
-		"somebody's wish": func(_ *cycle, b *queue.Batch) { b.Events = nil },
-		"no version":      func(c *cycle, _ *queue.Batch) { c.object, c.memory.settled = version(t, `{"metadata":{}}`), "" },
+		"a deletion":             func(c *cycle) { c.event = watch.Deleted },
+		"a listing":              func(c *cycle) { c.event = watch.Listed },
+		"a request to retry now": func(c *cycle) { c.batch.Events = nil },
+		"no version":             func(c *cycle) { c.object, c.memory.echoVersion = version(t, `{"metadata":{}}`), "" },
 	} {
 		c := written(t)
 		c.expectEcho(nil)
-		c.event, c.object = watch.Modified, c.made
-		batch := &queue.Batch{Events: make([]watch.Event, 1)}
-		change(c, batch)
-		if c.isEcho(batch) {
+		c.event, c.object = watch.Modified, c.patched
+		change(c)
+		if c.isEcho() {
 			t.Errorf("%s is taken for an echo", name)
 		}
 	}
 }
 
-func TestNoEchoIsExpectedWhereItMayMatter(t *testing.T) {
+func TestEcho_NotExpectedWhereTheEventMatters(t *testing.T) {
 	always := func(*handlers.Cause) bool { return true }
 	one := handlers.EqualStringCriterion("1")
 	for name, c := range map[string]*cycle{
@@ -85,20 +82,20 @@ func TestNoEchoIsExpectedWhereItMayMatter(t *testing.T) {
 		"a filter by annotations":   written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, Annotations: map[string]handlers.Criterion{"a": one}}),
 		"a field of the status":     written(t, &handlers.Handler{ID: "x", Family: handlers.Field, Field: object.Path{"status", "fn"}}),
 		"somebody else's change":    with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
-		"a change by a handler":     with(written(t), func(c *cycle) { c.marks = patch.NewPatch() }),
-		"nothing written":           with(written(t), func(c *cycle) { c.made = nil }),
-		"marks without room":        with(written(t), func(c *cycle) { c.memory.remember("a", "b") }),
-		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.untransformed = make([]patch.Fn, 1) }),
+		"a change by a handler":     with(written(t), func(c *cycle) { c.own = patch.NewPatch() }),
+		"nothing written":           with(written(t), func(c *cycle) { c.patched = nil }),
+		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.annotations.keep("a", "b") }),
+		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.transforms = make([]patch.Fn, 1) }),
 		"watch-event handlers":      written(t, &handlers.Handler{ID: "x", Family: handlers.Event}),
-		"a storage of the user's":   with(written(t), func(c *cycle) { c.settings.DiffBase = boundStorage{} }),
+		"a storage of the user's":   with(written(t), func(c *cycle) { c.deps.settings.DiffBase = boundStorage{} }),
 		"a deleted object":          with(written(t), func(c *cycle) { c.event = watch.Deleted }),
 	} {
-		if c.expectEcho(nil); c.memory.settled != "" {
+		if c.expectEcho(nil); c.memory.echoVersion != "" {
 			t.Errorf("%s is not looked at", name)
 		}
 	}
 	c := written(t)
-	if c.expectEcho(&queue.Later{After: time.Second}); c.memory.settled != "" {
+	if c.expectEcho(&queue.Next{After: time.Second}); c.memory.echoVersion != "" {
 		t.Error("something to do later is not looked at")
 	}
 }
@@ -108,7 +105,7 @@ func with(c *cycle, change func(*cycle)) *cycle {
 	return c
 }
 
-// boundStorage is a storage that may look at whatever there is.
+// boundStorage is a storage that is bound to each cycle.
 type boundStorage struct{ state.DiffBaseStorage }
 
 func (s boundStorage) BindDiffBase(context.Context, *object.Object) state.DiffBaseStorage { return s }

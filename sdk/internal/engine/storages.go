@@ -5,44 +5,33 @@ import (
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// ProgressBinder is a storage that works on more than trees: in each cycle, it is told
-// the object and given a context for its I/O.
+// ProgressBinder is a progress storage that needs more than the tree of an object. It is bound to
+// the object and to a context for its I/O in each cycle. The object is nil if it lacks annotations
+// that did not fit on it.
 type ProgressBinder interface {
 	BindProgress(ctx context.Context, object *object.Object) state.ProgressStorage
 }
 
-// DiffBaseBinder is the same for diff bases.
+// DiffBaseBinder is like [ProgressBinder], for diff bases.
 type DiffBaseBinder interface {
 	BindDiffBase(ctx context.Context, object *object.Object) state.DiffBaseStorage
 }
 
-// bind prepares what is needed to read and write the operator's marks on the object.
-func (c *cycle) bind(ctx context.Context) {
-	c.marks = patch.NewPatch()
-	c.seen = c.memory.unwritten.over(c.tree)
-	object := c.object
-	if len(c.memory.unwritten) > 0 {
-		object = nil // what is not written on the object is in the tree alone
-	}
-	c.progress = bindProgress(ctx, c.settings.Progress, object)
-	c.diffbase = bindDiffBase(ctx, c.settings.DiffBase, object)
-}
-
+// bindProgress binds a storage, and the parts of a multi-storage, to a cycle.
 func bindProgress(ctx context.Context, storage state.ProgressStorage, object *object.Object) state.ProgressStorage {
 	switch s := storage.(type) {
 	case ProgressBinder:
 		return s.BindProgress(ctx, object)
 	case state.MultiProgress:
 		if !slices.ContainsFunc(s, bindsProgress) {
-			return storage // nothing to be made in each cycle
+			return storage // saves the allocation
 		}
 		bound := make(state.MultiProgress, len(s))
-		for i, one := range s {
-			bound[i] = bindProgress(ctx, one, object)
+		for i, part := range s {
+			bound[i] = bindProgress(ctx, part, object)
 		}
 		return bound
 	default:
@@ -50,12 +39,14 @@ func bindProgress(ctx context.Context, storage state.ProgressStorage, object *ob
 	}
 }
 
+// bindsProgress reports whether a storage, or a part of it, is bound to cycles.
 func bindsProgress(storage state.ProgressStorage) bool {
 	several, _ := storage.(state.MultiProgress)
 	_, binds := storage.(ProgressBinder)
 	return binds || slices.ContainsFunc(several, bindsProgress)
 }
 
+// bindDiffBase binds a storage, and the parts of a multi-storage, to a cycle.
 func bindDiffBase(ctx context.Context, storage state.DiffBaseStorage, object *object.Object) state.DiffBaseStorage {
 	switch s := storage.(type) {
 	case DiffBaseBinder:
@@ -65,8 +56,8 @@ func bindDiffBase(ctx context.Context, storage state.DiffBaseStorage, object *ob
 			return storage
 		}
 		bound := make(state.MultiDiffBase, len(s))
-		for i, one := range s {
-			bound[i] = bindDiffBase(ctx, one, object)
+		for i, part := range s {
+			bound[i] = bindDiffBase(ctx, part, object)
 		}
 		return bound
 	default:
@@ -74,19 +65,9 @@ func bindDiffBase(ctx context.Context, storage state.DiffBaseStorage, object *ob
 	}
 }
 
+// bindsDiffBase reports whether a storage, or a part of it, is bound to cycles.
 func bindsDiffBase(storage state.DiffBaseStorage) bool {
 	several, _ := storage.(state.MultiDiffBase)
 	_, binds := storage.(DiffBaseBinder)
 	return binds || slices.ContainsFunc(several, bindsDiffBase)
-}
-
-// collect puts the operator's marks into the patch, as far as there is room for them.
-func (c *cycle) collect() {
-	if c.patch.Empty() {
-		c.patch = c.marks
-	} else {
-		c.patch = c.patch.Take() // handlers that are left behind may still have it
-		c.patch.Append(c.marks)
-	}
-	c.fit(c.patch, c.marks)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// choose asks the lifecycle which of the handlers that are due are to be called now.
-func (c *cycle) choose(due []handlers.Due) ([]handlers.Due, error) {
-	chosen := c.settings.Lifecycle(slices.Clone(due))
+// choose lets the lifecycle choose from the handlers that are due.
+func choose(lifecycle handlers.Lifecycle, due []handlers.Due) ([]handlers.Due, error) {
+	chosen := lifecycle(slices.Clone(due))
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("the lifecycle has chosen none of the handlers that are due: %v", due)
 	}

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// callEventHandlers calls the handlers of raw events for each event in turn. What they come to is
+// logged, and not retried.
+func (c *cycle) callEventHandlers(ctx context.Context) error {
+	if !c.served.handlers.Has(handlers.Watching) {
+		return nil
+	}
+	for _, event := range c.batch.Events {
+		tree, err := event.Object.Tree()
+		if err != nil {
+			return fmt.Errorf("decode the object: %w", err)
+		}
+		cause := &handlers.Cause{
+			Resource: c.served.resource, Object: event.Object, EventType: event.Type, Tree: tree, Local: &Views{Memo: c.memory.memo},
+		}
+		c.report.watched(c, cause)
+		for _, h := range c.served.handlers.Selected(handlers.Watching, cause) {
+			c.invoker.try(ctx, c.newAttempt(h, cause))
+		}
+		if event.Object != c.object {
+			event.Object.Forget()
+		}
+	}
+	return nil
+}

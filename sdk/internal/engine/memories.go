@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+// memories are the memories of all objects. They are safe for concurrent use.
+type memories struct {
+	mu    sync.Mutex
+	m     map[queue.Key]*memory
+	memos map[index.Origin]map[string]any // memos of objects that are only indexed
+}
+
+// recall returns the memory of an object, and makes it for a new object. A nil newMemo makes no
+// memos.
+func (ms *memories) recall(key queue.Key, namespace string, listed bool, newMemo func() any) *memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m, ok := ms.m[key]; ok {
+		return m
+	}
+	m := &memory{namespace: namespace, listed: listed}
+	if memo, known := ms.takeMemo(key, namespace); known {
+		m.memo = memo
+	} else if newMemo != nil {
+		m.memo = newMemo()
+	}
+	if ms.m == nil {
+		ms.m = make(map[queue.Key]*memory)
+	}
+	ms.m[key] = m
+	return m
+}
+
+// forget drops the memory of an object.
+func (ms *memories) forget(key queue.Key) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m := ms.m[key]; m != nil {
+		m.forgotten.Store(true)
+	}
+	delete(ms.m, key)
+}
+
+// forgetWhere drops the memories of some objects of a resource, and returns them.
+func (ms *memories) forgetWhere(resource string, where func(queue.Key, *memory) bool) map[queue.Key]*memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	gone := map[queue.Key]*memory{}
+	for key, m := range ms.m {
+		if key.Resource == resource && where(key, m) {
+			m.forgotten.Store(true)
+			gone[key] = m
+			delete(ms.m, key)
+		}
+	}
+	return gone
+}
+
+// find returns the memory of an object; nil if there is none.
+func (ms *memories) find(key queue.Key) *memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.m[key]
+}
+
+// all returns the memories of all objects.
+func (ms *memories) all() map[queue.Key]*memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return maps.Clone(ms.m)
+}
+
+// memo returns the memo of an object that is only indexed. There may be very many of them, and
+// nothing else is remembered of them. If the object is handled later, its memory gets the memo.
+func (ms *memories) memo(origin index.Origin, id string, newMemo func() any) any {
+	if newMemo == nil {
+		return nil
+	}
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	memo, known := ms.memos[origin][id]
+	if known {
+		return memo
+	}
+	if ms.memos == nil {
+		ms.memos = map[index.Origin]map[string]any{}
+	}
+	if ms.memos[origin] == nil {
+		ms.memos[origin] = map[string]any{}
+	}
+	memo = newMemo()
+	ms.memos[origin][id] = memo
+	return memo
+}
+
+// takeMemo removes and returns the memo of an object that was only indexed until now. The lock
+// must be held.
+func (ms *memories) takeMemo(key queue.Key, namespace string) (memo any, known bool) {
+	for _, namespace := range [...]string{"", namespace} {
+		memos := ms.memos[index.Origin{Resource: key.Resource, Namespace: namespace}]
+		if memo, known = memos[key.Object]; known {
+			delete(memos, key.Object)
+			return memo, true
+		}
+	}
+	return nil, false
+}
+
+// forgetMemo drops the memo of an object that is only indexed.
+func (ms *memories) forgetMemo(origin index.Origin, id string) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	delete(ms.memos[origin], id)
+}
+
+// retainMemos drops the memos of the objects of an origin that are only indexed, except for some.
+func (ms *memories) retainMemos(origin index.Origin, except map[queue.Key]bool) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	maps.DeleteFunc(ms.memos[origin], func(id string, _ any) bool {
+		return !except[queue.Key{Resource: origin.Resource, Object: id}]
+	})
+	if len(ms.memos[origin]) == 0 {
+		delete(ms.memos, origin)
+	}
+}
+
+// onlyIndexed returns the number of objects that are only indexed and have memos.
+func (ms *memories) onlyIndexed() (objects int) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for _, memos := range ms.memos {
+		objects += len(memos)
+	}
+	return objects
+}
