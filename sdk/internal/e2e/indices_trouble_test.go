@@ -243,7 +243,7 @@ func TestHandlersWaitUntilWhatIsIndexedMayBeListed(t *testing.T) {
 	w.res = &resources.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
 	w.create(tree{"metadata": tree{"name": "a"}})
 	w.res = kex
-	op.journal.wait(t, "All handlers wait for it, since its objects are to be indexed.", 2)
+	op.journal.wait(t, "All handlers wait for it, since its objects must be indexed first", 2)
 	c.are(t)
 	testcluster.Create(t, w.client, roles("roles", "Role", true), w.ns, tree{
 		"metadata": tree{"name": "maps"},
@@ -282,7 +282,7 @@ func TestAnIndexingFunctionThatDoesNotEndHoldsUpNobodyAfterAPause(t *testing.T) 
 	w.create(fielded("b", "x"))
 	eventually(t, "the function is stuck", stuck.Load, func() any { return stuck.Load() })
 	w.intend(address, inspect.IntentPause)
-	op.journal.wait(t, "An indexing function ignores that the watch-stream for kopfexamples", 1)
+	op.journal.wait(t, "An index handler ignores that the watch-stream for kopfexamples", 1)
 	w.delete("a")
 	w.create(fielded("c", "x"))
 	w.intend(address, inspect.IntentResume)
