@@ -2,6 +2,7 @@ package observe
 
 import (
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -38,7 +39,7 @@ const (
 	// The kinds of events about the operator.
 	KindOperatorChanged
 	KindClusterConnected
-	KindClusterReachable
+	KindClusterLost
 	KindResourcesServed
 	KindStreamChanged
 	KindEventReceived
@@ -52,7 +53,9 @@ const (
 // Identity identifies an object for as long as the operator remembers it: the engine makes one
 // together with its memory of the object. Subscribers keep what they know of the object under the
 // pointer until [ObjectForgotten]. If the object returns afterwards, it has another identity.
-type Identity struct{ _ byte } // not empty: pointers to empty structs may be equal
+type Identity struct {
+	forgotten atomic.Bool // [ObjectForgotten] was told: late events must not be kept
+}
 
 // Subject is the object that an event is about, and where to tell people about it. Attempts of
 // activities have a subject with nothing but a logger.

@@ -62,11 +62,12 @@ type ConsistencyChanged struct {
 	Subject *Subject
 	Phase   ConsistencyPhase
 	Wrote   string        // the resourceVersion that is waited for
-	Waited  time.Duration // since the wait began
-	Left    time.Duration // until the deadline; negative after it
+	Limit   time.Duration // from the write to the deadline, by the settings
 
-	Deadline time.Time     // of the wait
-	Limit    time.Duration // from the write to the deadline
+	Deadline  time.Time     // with WaitStarted
+	Left      time.Duration // until the deadline, with WaitProlonged
+	Waited    time.Duration // since WaitStarted, with WaitOvertaken and WaitExpired
+	Prolonged bool          // WaitProlonged was told before
 }
 
 // ConsistencyPhase is where the wait for the operator's own write stands.
@@ -146,15 +147,17 @@ type ProgressRecorded struct {
 	Progress state.Progress
 }
 
-// ProcessingEnded tells that the worker is done with a version of the object, or failed.
+// ProcessingEnded tells that the worker is done with a version of the object, or failed. The logger of
+// its subject must not post Kubernetes events.
 type ProcessingEnded struct {
 	Subject *Subject
 	At      time.Time
 
 	Finished  bool          // all handlers of the cause are done, and that is recorded
+	Deleted   bool          // it was the last version
 	Recovered bool          // it succeeded after failures
 	Err       error         // why it failed; nil if it succeeded
-	RetryIn   time.Duration // until it is tried again; zero if it is not
+	RetryIn   time.Duration // until it is tried again, if it failed and was not the last version
 }
 
 // BackgroundStopped tells about daemons and timers that are stopped while no worker processes their

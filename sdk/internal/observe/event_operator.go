@@ -18,9 +18,10 @@ type ClusterConnected struct {
 	Server string
 }
 
-// ClusterReachable tells that the cluster stopped answering, or answers again.
-type ClusterReachable struct {
-	Lost string // why it does not answer; empty if it does
+// ClusterLost tells that the cluster does not answer. The next [RequestEnded] with an answer is the
+// end of that.
+type ClusterLost struct {
+	Reason string
 }
 
 // ResourcesServed tells which resources are served from now on, and which selectors have none.
@@ -91,7 +92,7 @@ func (OperatorChanged) Kind() Kind { return KindOperatorChanged }
 func (ClusterConnected) Kind() Kind { return KindClusterConnected }
 
 // Kind implements [Event].
-func (ClusterReachable) Kind() Kind { return KindClusterReachable }
+func (ClusterLost) Kind() Kind { return KindClusterLost }
 
 // Kind implements [Event].
 func (ResourcesServed) Kind() Kind { return KindResourcesServed }

@@ -24,15 +24,23 @@ type Sink struct {
 }
 
 // Subscribe adds a subscriber.
-func (s *Sink) Subscribe(subscriber Subscriber) {
+func (s *Sink) Subscribe(subscriber Subscriber) { s.replace(nil, subscriber) }
+
+// replace lets a subscriber take the place of another. If it is nil, the other one is removed.
+func (s *Sink) replace(old, with Subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var routes [kindCount][]Subscriber
 	if before := s.routes.Load(); before != nil {
 		routes = *before
 	}
-	for _, kind := range subscriber.Kinds() {
-		routes[kind] = append(slices.Clip(routes[kind]), subscriber)
+	for kind := range routes {
+		routes[kind] = slices.DeleteFunc(slices.Clone(routes[kind]), func(one Subscriber) bool { return one == old })
+	}
+	if with != nil {
+		for _, kind := range with.Kinds() {
+			routes[kind] = append(routes[kind], with)
+		}
 	}
 	s.routes.Store(&routes)
 }
