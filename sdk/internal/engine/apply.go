@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -84,7 +85,7 @@ func (c *cycle) mergePatches() {
 // and the transformations, which are requests of their own. Without them, the handlers would be
 // called again and again with the same result.
 func (c *cycle) sendOwnPatch(ctx context.Context, transforms []patch.Fn, rejection error) (changed bool, err error) {
-	c.logger.With(errorAttrs(rejection)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.")
+	c.logger.With(observe.ErrorAttrs(rejection)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.")
 	for _, transform := range transforms {
 		c.own.AddFn(transform)
 	}
@@ -306,4 +307,16 @@ func logPatch(logger *slog.Logger, call patch.Call) {
 		kind = "JSON-patching"
 	}
 	logger.Debug(kind+" "+target+".", "patch", loggedPayload{call.Payload})
+}
+
+// loggedPayload formats the body of a request for log lines when it is printed.
+type loggedPayload struct{ body any }
+
+// String returns the body as JSON.
+func (p loggedPayload) String() string {
+	text, err := json.Marshal(p.body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }

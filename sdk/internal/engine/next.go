@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -77,7 +78,7 @@ func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
 		return nil
 	}
 	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
-	c.logger.With(errorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
+	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
 }
 
@@ -100,25 +101,32 @@ func (c *cycle) touch(ctx context.Context) (err error) {
 
 // nextAfter returns what a cycle decided or, if it failed, when to retry it.
 func (c *cycle) nextAfter(ctx context.Context, next *queue.Next, err error) *queue.Next {
-	switch {
-	case err == nil:
-		c.deps.reporter.looked(c.batch.Key)
-		if c.memory.throttle.Succeeded() {
-			c.deps.objectLogger(c.served.resource, c.object).Info("Throttling is over: back to normal.")
+	if err != nil && (errors.Is(err, errStopping) || ctx.Err() != nil) {
+		return nil
+	}
+	deleted := c.event == watch.Deleted
+	ended := observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
+	if err == nil {
+		ended.Finished, ended.Recovered = c.finished && !deleted, c.memory.throttle.Succeeded()
+	} else {
+		ended.RetryIn = c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays)
+		next = &queue.Next{After: ended.RetryIn}
+		if deleted {
+			next = nil
 		}
-		return next
-	case errors.Is(err, errStopping), ctx.Err() != nil:
-		return nil
 	}
-	logger := c.deps.objectLogger(c.served.resource, c.object).With(errorAttrs(err)...)
-	delay := c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays)
-	if c.event == watch.Deleted {
-		c.deps.reporter.looked(c.batch.Key)
-		logger.Error("Handling has failed.")
-		return nil
+	observe.Tell(c.deps.sink, ended)
+	return next
+}
+
+// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
+func (c *cycle) unpostedSubject() *observe.Subject {
+	if !c.deps.settings.Posting.Loggers {
+		return c.subject
 	}
-	logger.Error(fmt.Sprintf("Handling has failed: it is throttled for %s.", delay))
-	return &queue.Next{After: delay}
+	subject := *c.subject
+	subject.Logger = c.deps.objectLogger(c.served.resource, c.object)
+	return &subject
 }
 
 func shortest(delays []time.Duration) (time.Duration, bool) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -130,7 +131,7 @@ func (s *subhandlers) Execute(ctx context.Context) error {
 	if stopping != nil {
 		return stopping
 	}
-	c.report.subProgressed(s.parent.ID, progress)
+	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Parent: s.parent.ID, Progress: progress})
 	if progress.Done() {
 		return nil
 	}
