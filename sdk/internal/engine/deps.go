@@ -40,8 +40,9 @@ type deps struct {
 
 // runState is whether the operator handles objects now.
 type runState struct {
-	paused  atomic.Bool // no object is handled
-	exiting atomic.Bool // no daemon or timer may start
+	paused    atomic.Bool // no object is handled
+	wasPaused atomic.Bool // paused since the streams were adjusted last, however shortly
+	exiting   atomic.Bool // no daemon or timer may start
 }
 
 // objectLogger returns the logger of an object. It keeps the names of the object rather than the
