@@ -39,8 +39,6 @@ var packages = map[string]string{
 	"sql":          "database/sql",
 	"kopf":         "github.com/kopf-dev/kopf/sdk/kopf",
 	"metrics":      "github.com/kopf-dev/kopf/sdk/kopf/metrics",
-	"lifecycle":    "github.com/kopf-dev/kopf/sdk/kopf/lifecycle",
-	"storage":      "github.com/kopf-dev/kopf/sdk/kopf/storage",
 	"kopftest":     "github.com/kopf-dev/kopf/sdk/kopftest",
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 // tally is what the handlers of an object share.
@@ -87,8 +86,8 @@ func TestOperatorsOfOneProgramHaveNothingInCommon(t *testing.T) {
 		}
 		prefix := name + ".kopf.dev"
 		op.Settings.Persistence.Finalizer = prefix + "/finalizer"
-		op.Settings.Persistence.ProgressStorage = storage.AnnotationsProgress{Prefix: prefix}
-		op.Settings.Persistence.DiffBaseStorage = storage.AnnotationsDiffBase{Prefix: prefix}
+		op.Settings.Persistence.ProgressStorage = kopf.AnnotationsProgress{Prefix: prefix}
+		op.Settings.Persistence.DiffBaseStorage = kopf.AnnotationsDiffBase{Prefix: prefix}
 		kopf.MemoOf[greeting](&op.Memo).text = "hello from " + name
 		kopf.OnCreate(op.Registry, kexes, func(_ context.Context, c *change) error {
 			c.Result = kopf.MemoOf[greeting](c.Memo).text

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
 func TestAllHandlersCanRunInOneCycle(t *testing.T) {
@@ -19,7 +18,7 @@ func TestAllHandlersCanRunInOneCycle(t *testing.T) {
 	o := w.run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, plains, c.handler("1"), kopf.ID("first"))
 		kopf.OnCreate(r, plains, c.handler("2"), kopf.ID("second"))
-	}, setup{settings: func(s *kopf.Settings) { s.Execution.Lifecycle = lifecycle.AllAtOnce }})
+	}, setup{settings: func(s *kopf.Settings) { s.Execution.Lifecycle = kopf.AllAtOnce }})
 	w.create(example("a"))
 	o.journal.wait(t, "Creation is processed: 2 succeeded", 1)
 	w.untilHandled("a")

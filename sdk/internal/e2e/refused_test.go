@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
 func TestAHandlerIsNotRepeatedWhenItsPatchIsRefused(t *testing.T) {
@@ -44,7 +43,7 @@ func TestWhatWasDoneBeforeAnInterruptionIsRecorded(t *testing.T) {
 		}, kopf.ID("slow"))
 	}
 	all := setup{settings: func(s *kopf.Settings) {
-		s.Execution.Lifecycle = lifecycle.AllAtOnce
+		s.Execution.Lifecycle = kopf.AllAtOnce
 		s.Queueing.ExitTimeout = -1
 	}}
 	op := w.run(register, all)

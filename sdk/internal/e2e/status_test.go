@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 // pruning makes a resource of the test's own, whose schema throws away most of the status.
@@ -69,7 +68,7 @@ func TestProgressInAPrunedStatusDoesNotLoop(t *testing.T) {
 	op := w.run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, selector, c.does("create_1"), kopf.ID("create_1"))
 		kopf.OnCreate(r, selector, c.fails("create_2", kopf.Temporaryf(100*time.Millisecond, "later")), kopf.ID("create_2"))
-	}, setup{settings: func(s *kopf.Settings) { s.Persistence.ProgressStorage = storage.StatusProgress{} }})
+	}, setup{settings: func(s *kopf.Settings) { s.Persistence.ProgressStorage = kopf.StatusProgress{} }})
 	const objects = 10
 	for i := range objects {
 		// While these are looked at, those before could loop.

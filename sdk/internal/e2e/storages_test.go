@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 // database stores progress and diff bases outside of the cluster.
@@ -142,8 +141,8 @@ func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
 	w := newWorld(t)
 	var c callList
 	o := w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
-		s.Persistence.ProgressStorage = storage.StatusProgress{Name: "mine"}
-		s.Persistence.DiffBaseStorage = storage.StatusDiffBase{Field: "status.handled"}
+		s.Persistence.ProgressStorage = kopf.StatusProgress{Name: "mine"}
+		s.Persistence.DiffBaseStorage = kopf.StatusDiffBase{Field: "status.handled"}
 	}})
 	w.create(example("inside"))
 	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
@@ -172,8 +171,8 @@ func TestStoragesCanBeExchangedWhileObjectsAreHandled(t *testing.T) {
 	o.stop()
 
 	o = w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
-		s.Persistence.ProgressStorage = storage.MultiProgress{dbProgress{db}, storage.SmartProgress{}}
-		s.Persistence.DiffBaseStorage = storage.MultiDiffBase{dbBases{db}, storage.AnnotationsDiffBase{}}
+		s.Persistence.ProgressStorage = kopf.MultiProgress{dbProgress{db}, kopf.SmartProgress{}}
+		s.Persistence.DiffBaseStorage = kopf.MultiDiffBase{dbBases{db}, kopf.AnnotationsDiffBase{}}
 	}})
 	w.patch("moving", tree{"spec": tree{"field": "new"}})
 	o.journal.wait(t, "Updating is processed", 1)

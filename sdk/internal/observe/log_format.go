@@ -101,7 +101,7 @@ func (e *LogEntry) json(opts LogOptions) ([]byte, error) {
 	if e.Object != nil && opts.Prefix {
 		message = "[" + e.Object.String() + "] " + message
 	}
-	fields := make(map[string]any, len(e.Attrs)+5)
+	fields := make(map[string]any, len(e.Attrs)+6)
 	for _, a := range e.Attrs {
 		fields[a.Key] = plain(a.Value)
 	}
@@ -110,6 +110,9 @@ func (e *LogEntry) json(opts LogOptions) ([]byte, error) {
 	fields["timestamp"] = e.Time.UTC().Format("2006-01-02T15:04:05.000000")
 	if e.Name != "" {
 		fields[NameKey] = e.Name
+	}
+	if e.Event != "" {
+		fields[EventKey] = e.Event
 	}
 	if e.Object != nil {
 		fields[opts.RefKey] = e.Object

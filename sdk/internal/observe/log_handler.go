@@ -152,6 +152,7 @@ type LogEntry struct {
 	Level   slog.Level
 	Name    string
 	Object  *ObjectRef
+	Event   EventName // empty if it is not a line of the framework
 	Message string
 	Attrs   []slog.Attr
 }
@@ -176,6 +177,11 @@ func (e *LogEntry) add(a slog.Attr) {
 	case a.Key == NameKey && a.Value.Kind() == slog.KindString:
 		e.Name = a.Value.String()
 		return
+	case a.Key == EventKey:
+		if name, ok := a.Value.Any().(EventName); ok {
+			e.Event = name
+			return
+		}
 	case a.Key == ObjectKey:
 		if ref, ok := a.Value.Any().(ObjectRef); ok {
 			e.Object = &ref
