@@ -82,7 +82,7 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref) (reason string)
 	}
 	memory.retryNow.Store(true)
 	if group := memory.group.Load(); group != nil {
-		group.Hurry()
+		group.RetryNow()
 	}
 	i.deps.queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: object})
 	return ""

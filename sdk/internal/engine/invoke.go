@@ -82,7 +82,7 @@ func (i *invoker) begin(ctx context.Context, a *attempt, h *handlers.Handler, li
 		return i.announce(ctx, a, h, limits), nil
 	}
 	// A daemon can run for days: nothing of the beginning is left on its stack.
-	err = daemons.Aside(func() error {
+	err = daemons.OnNewStack(func() error {
 		exceeded = i.announce(ctx, a, h, limits)
 		return nil
 	})

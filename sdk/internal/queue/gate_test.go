@@ -17,7 +17,7 @@ func noting(j *journal) Processor {
 	}
 }
 
-func TestObjectsBehindAGateWaitUntilItIsOpened(t *testing.T) {
+func TestGate_ObjectsWaitUntilOpened(t *testing.T) {
 	j := &journal{}
 	bubble(t, Options{Process: noting(j), WorkerLimit: 1}, func(t *testing.T, q *Queue) {
 		gate := new(Gate)
@@ -40,7 +40,7 @@ func TestObjectsBehindAGateWaitUntilItIsOpened(t *testing.T) {
 	})
 }
 
-func TestWhatGoesOnForAnObjectIsNotContinuedBehindAGate(t *testing.T) {
+func TestGate_HoldsObjectThatIsBeingProcessed(t *testing.T) {
 	j := &journal{}
 	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Next {
 		next := noting(j)(ctx, b)
@@ -59,7 +59,7 @@ func TestWhatGoesOnForAnObjectIsNotContinuedBehindAGate(t *testing.T) {
 	})
 }
 
-func TestAGateStopsWhatWasAboutToBeDoneLater(t *testing.T) {
+func TestGate_DropsScheduledNext(t *testing.T) {
 	j := &journal{}
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		j.add(strings.Join(versions(b), ","))
@@ -78,7 +78,7 @@ func TestAGateStopsWhatWasAboutToBeDoneLater(t *testing.T) {
 	})
 }
 
-func TestWhatIsDroppedBehindAGateDoesNotComeOut(t *testing.T) {
+func TestGate_DroppedObjectsAreNotProcessed(t *testing.T) {
 	j := &journal{}
 	bubble(t, Options{Process: noting(j)}, func(t *testing.T, q *Queue) {
 		gate := new(Gate)
@@ -91,7 +91,7 @@ func TestWhatIsDroppedBehindAGateDoesNotComeOut(t *testing.T) {
 	})
 }
 
-func TestAGateThatIsOpenedAfterTheEndLetsNothingGo(t *testing.T) {
+func TestGate_OpenedAfterStopProcessesNothing(t *testing.T) {
 	j := &journal{}
 	synctest.Test(t, func(t *testing.T) {
 		q := New(t.Context(), Options{Process: noting(j)})

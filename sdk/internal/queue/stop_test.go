@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestAGoroutineThatIsEndedFromInsideTakesNothingElseDown(t *testing.T) {
+func TestQueue_SurvivesGoexitOfProcessor(t *testing.T) {
 	var log journal
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add(b.Key.Object)
@@ -29,7 +29,7 @@ func TestAGoroutineThatIsEndedFromInsideTakesNothingElseDown(t *testing.T) {
 	})
 }
 
-func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
+func TestStop_FinishesProcessingAndDropsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls, cancelled atomic.Int32
 		q := New(t.Context(), Options{WorkerLimit: 1, Process: func(ctx context.Context, _ *Batch) *Next {
@@ -55,7 +55,7 @@ func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
 	})
 }
 
-func TestStopCancelsWorkThatTakesTooLong(t *testing.T) {
+func TestStop_CancelsSlowProcessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(t.Context(), Options{Process: func(ctx context.Context, _ *Batch) *Next {
 			<-ctx.Done()
@@ -70,7 +70,7 @@ func TestStopCancelsWorkThatTakesTooLong(t *testing.T) {
 	})
 }
 
-func TestStopTellsWhichWorkIgnoresTheEnd(t *testing.T) {
+func TestStop_ReturnsAbandonedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup
 		q := New(t.Context(), Options{ExitTimeout: -1, Process: func(context.Context, *Batch) *Next {

@@ -8,30 +8,30 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Views are what the tasks of an object have decoded of one version of it. They are shared,
-// and kept only as long as somebody looks at them: the text is enough to make them again.
-// The zero value is ready to be used.
+// Views are the typed views of one version of an object. They are shared by its tasks, and kept only
+// while in use, since they can be decoded again. The zero value is ready to use. It is safe for
+// concurrent use.
 type Views struct {
 	mu   sync.Mutex
 	of   weak.Pointer[object.Object]
-	seen []any // weak pointers, one of each type that somebody has looked for
+	seen []any // weak pointers, one of each type
 }
 
-// View returns a version of an object as a V, the same one to all who look at it at
-// the same time. If nobody does yet, it is decoded.
+// View returns a version of an object as a V, and decodes it if no such view is in use. The view is
+// shared and must not be changed.
 func View[V any](v *Views, version *object.Object, decode func(*object.Object) (*V, error)) (*V, error) {
 	if view := share[V](v, version, nil); view != nil {
 		return view, nil
 	}
-	view, err := decode(version) // by functions of users, who may look at other views
+	view, err := decode(version) // without the lock: it may call View for other types
 	if err != nil {
 		return view, err
 	}
 	return share(v, version, view), nil
 }
 
-// share returns the view that somebody looks at already; if there is none, it is the given one
-// from now on, if that is not nil.
+// share returns the view of the version that is in use. If there is none, the given one is in use from
+// now on, unless it is nil.
 func share[V any](v *Views, version *object.Object, view *V) *V {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-func TestTheWorkerLimitHoldsForSleepersToo(t *testing.T) {
+func TestWorkerLimit_IncludesSleepingWorkers(t *testing.T) {
 	var now, most atomic.Int32
 	bubble(t, Options{WorkerLimit: 3, Process: func(_ context.Context, b *Batch) *Next {
 		b.Yield()
@@ -30,7 +30,7 @@ func TestTheWorkerLimitHoldsForSleepersToo(t *testing.T) {
 	})
 }
 
-func TestHandlersThatSleepDoNotKeepOthersWaiting(t *testing.T) {
+func TestScaling_SleepingHandlersDoNotDelayOthers(t *testing.T) {
 	const objects = 5000
 	var started atomic.Int32
 	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
@@ -49,7 +49,7 @@ func TestHandlersThatSleepDoNotKeepOthersWaiting(t *testing.T) {
 	})
 }
 
-func TestQuickHandlersShareFewWorkers(t *testing.T) {
+func TestScaling_QuickHandlersShareFewWorkers(t *testing.T) {
 	const objects = 5000
 	var now, most, done atomic.Int32
 	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
@@ -63,13 +63,13 @@ func TestQuickHandlersShareFewWorkers(t *testing.T) {
 			q.Put("pods", event("", fmt.Sprint(i), "1"))
 		}
 		time.Sleep(time.Minute)
-		if done.Load() != objects || most.Load() > elasticBase {
+		if done.Load() != objects || most.Load() > maxCounted {
 			t.Errorf("%d done by %d workers", done.Load(), most.Load())
 		}
 	})
 }
 
-func TestAFewSlowHandlersDoNotTakeThePlacesOfQuickOnes(t *testing.T) {
+func TestScaling_FewSlowHandlersDoNotDelayQuickOnes(t *testing.T) {
 	var done atomic.Int32
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		if b.Key.Resource == "slow" {
@@ -81,11 +81,11 @@ func TestAFewSlowHandlersDoNotTakeThePlacesOfQuickOnes(t *testing.T) {
 		done.Add(1)
 		return nil
 	}}, func(t *testing.T, q *Queue) {
-		for i := range elasticBase * 2 {
+		for i := range maxCounted * 2 {
 			q.Put("slow", event("", fmt.Sprint(i), "1"))
 		}
 		q.Put("quick", event("", "q", "1"))
-		time.Sleep(elasticTick / 2)
+		time.Sleep(tickInterval / 2)
 		if done.Load() != 1 {
 			t.Error("the quick one waits")
 		}
@@ -93,7 +93,7 @@ func TestAFewSlowHandlersDoNotTakeThePlacesOfQuickOnes(t *testing.T) {
 	})
 }
 
-func TestABusyClusterIsNotAskedMoreAtATime(t *testing.T) {
+func TestScaling_BusyClusterGetsNoMoreRequests(t *testing.T) {
 	for name, inRequest := range map[string]bool{"the engine's requests": true, "the handlers' own ones": false} {
 		t.Run(name, func(t *testing.T) {
 			// The cluster does a hundred requests in a second, however many it is asked for.
@@ -119,7 +119,7 @@ func TestABusyClusterIsNotAskedMoreAtATime(t *testing.T) {
 					<-cluster
 				}
 				synctest.Wait()
-				if done.Load() != objects || most.Load() > 2*elasticBase {
+				if done.Load() != objects || most.Load() > 2*maxCounted {
 					t.Errorf("%d done by %d workers", done.Load(), most.Load())
 				}
 			})
@@ -127,7 +127,7 @@ func TestABusyClusterIsNotAskedMoreAtATime(t *testing.T) {
 	}
 }
 
-func TestAClusterThatHangsForSomeDoesNotKeepOthersWaitingForEver(t *testing.T) {
+func TestScaling_HangingRequestsDoNotDelayOthersForever(t *testing.T) {
 	var done atomic.Int32
 	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Next {
 		if b.Key.Resource == "broken" {
@@ -137,11 +137,11 @@ func TestAClusterThatHangsForSomeDoesNotKeepOthersWaitingForEver(t *testing.T) {
 		done.Add(1)
 		return nil
 	}}, func(t *testing.T, q *Queue) {
-		for i := range elasticBase {
+		for i := range maxCounted {
 			q.Put("broken", event("", fmt.Sprint(i), "1"))
 		}
 		q.Put("good", event("", "g", "1"))
-		time.Sleep(slowRequest + elasticTick)
+		time.Sleep(slowRequest + tickInterval)
 		if done.Load() != 1 {
 			t.Error("it waits")
 		}

@@ -6,14 +6,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Update shows the tasks the version of the object that was seen last. If its essence has
-// changed, idle timers begin to wait anew.
+// Update shows the tasks the version of the object that was seen last. If its essence has changed,
+// idle timers start to wait again.
 func (g *Group) Update(obj *object.Object, changed bool) {
 	g.mu.Lock()
 	if changed {
-		g.changed = time.Now()
+		g.lastChange = time.Now()
 	}
-	if g.wrote == "" || !object.Older(obj.ResourceVersion, g.wrote) { // else the tasks know better
+	if g.wrote == "" || !object.Older(obj.ResourceVersion, g.wrote) { // else Wrote was newer
 		g.wrote = ""
 		g.show(obj)
 	}
@@ -22,12 +22,11 @@ func (g *Group) Update(obj *object.Object, changed bool) {
 		return
 	}
 	for _, t := range g.Tasks() {
-		t.wake(aChange)
+		t.wake(wakeOnChange)
 	}
 }
 
-// Wrote shows the tasks a version that one of them has made, ahead of its event: what they
-// do next builds upon it.
+// Wrote shows the tasks a version that the patch of one of them made, before its event arrives.
 func (g *Group) Wrote(obj *object.Object) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +54,7 @@ func (g *Group) Live() *object.Object {
 	return g.live
 }
 
-// Newer returns a channel that closes when there is a newer version than now.
+// Newer returns a channel that closes when there is a newer version.
 func (g *Group) Newer() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,12 +67,12 @@ func (g *Group) Newer() <-chan struct{} {
 func (g *Group) idleSince() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.changed
+	return g.lastChange
 }
 
-// Hurry makes the tasks that wait after a failure try again at once.
-func (g *Group) Hurry() {
+// RetryNow retries failed tasks at once.
+func (g *Group) RetryNow() {
 	for _, t := range g.Tasks() {
-		t.hurry()
+		t.retryNow()
 	}
 }

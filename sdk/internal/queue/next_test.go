@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestLaterIsDoneUnlessAnEventComesFirst(t *testing.T) {
+func TestNext_DoneUnlessEventArrivesFirst(t *testing.T) {
 	var log journal
 	next := func(what string) *Next {
 		return &Next{After: time.Minute, Do: func(context.Context) *Next { log.add("next " + what); return nil }}
@@ -31,7 +31,7 @@ func TestLaterIsDoneUnlessAnEventComesFirst(t *testing.T) {
 	})
 }
 
-func TestAnObjectCanBeWorkedOnAgainInItsNewestVersion(t *testing.T) {
+func TestNext_ProcessesNewestVersionAgain(t *testing.T) {
 	var log journal
 	bubble(t, Options{
 		KeepEvents: func(string) bool { return true },
@@ -54,7 +54,7 @@ func TestAnObjectCanBeWorkedOnAgainInItsNewestVersion(t *testing.T) {
 	})
 }
 
-func TestAgainNeverBringsBackAnOlderVersion(t *testing.T) {
+func TestAgain_NeverReplacesNewerVersion(t *testing.T) {
 	for name, state := range map[string]struct {
 		arrange func(q *Queue)
 		want    []string
@@ -73,7 +73,7 @@ func TestAgainNeverBringsBackAnOlderVersion(t *testing.T) {
 			synctest.Wait()
 			q.Put("pods", event("MODIFIED", "a", "newest"))
 		}, []string{"new", "newest"}},
-		"in the row": {func(q *Queue) {
+		"ready": {func(q *Queue) {
 			q.Put("pods", event("MODIFIED", "b", "other"))
 			synctest.Wait()
 			q.Put("pods", event("MODIFIED", "a", "new"))
@@ -100,7 +100,7 @@ func TestAgainNeverBringsBackAnOlderVersion(t *testing.T) {
 	}
 }
 
-func TestAgainEndsTheWaitForSomethingLater(t *testing.T) {
+func TestAgain_EndsDelayOfNext(t *testing.T) {
 	var log journal
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add("batch " + b.Newest.Object.ResourceVersion)
@@ -117,7 +117,7 @@ func TestAgainEndsTheWaitForSomethingLater(t *testing.T) {
 	})
 }
 
-func TestWhatIsDoneLaterCanAskForAnotherTry(t *testing.T) {
+func TestNext_CanReturnAnotherNext(t *testing.T) {
 	var log journal
 	var q *Queue
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
@@ -138,7 +138,7 @@ func TestWhatIsDoneLaterCanAskForAnotherTry(t *testing.T) {
 	})
 }
 
-func TestWhatIsDoneLaterCanBePutOffAgain(t *testing.T) {
+func TestNext_CanBePostponed(t *testing.T) {
 	var log journal
 	began := time.Now()
 	var put func(context.Context) *Next
@@ -165,7 +165,7 @@ func TestWhatIsDoneLaterCanBePutOffAgain(t *testing.T) {
 	})
 }
 
-func TestTheEndOfAnObjectIsKnownWhileItIsWorkedOn(t *testing.T) {
+func TestBatch_EndedWhileProcessed(t *testing.T) {
 	var log journal
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add(fmt.Sprint(b.Newest.Type, b.Ended()))

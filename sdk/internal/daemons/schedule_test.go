@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-func TestTheScheduleOfTimers(t *testing.T) {
+func TestTimer_Schedule(t *testing.T) {
 	type sets = []func(*handlers.Handler)
 	for name, c := range map[string]struct {
 		set  sets
@@ -93,8 +93,8 @@ func TestTheScheduleOfTimers(t *testing.T) {
 			[]string{"8s t retry=0", "11s t retry=1"},
 		},
 	} {
-		virtually(t, name, func(t *testing.T) {
-			s := newScene(c.fn)
+		runSynctest(t, name, func(t *testing.T) {
+			s := newFakeHost(c.fn)
 			g := group(t, s, timer("t", c.set...))
 			time.Sleep(29500 * time.Millisecond)
 			s.expect(t, c.want...)
@@ -104,17 +104,17 @@ func TestTheScheduleOfTimers(t *testing.T) {
 }
 
 // The examples of the chapter.
-func TestTimersAsInTheDocumentation(t *testing.T) {
-	virtually(t, "three failures with a backoff of 5 seconds and an interval of 10 take 25 seconds", func(t *testing.T) {
-		s := newScene(failing(errOops, errOops, errOops))
+func TestTimer_ExamplesOfDocumentation(t *testing.T) {
+	runSynctest(t, "three failures with a backoff of 5 seconds and an interval of 10 take 25 seconds", func(t *testing.T) {
+		s := newFakeHost(failing(errOops, errOops, errOops))
 		g := group(t, s, timer("t", interval(10), backoff(5)))
 		time.Sleep(26 * time.Second)
 		s.expect(t, "0s t retry=0", "5s t retry=1", "10s t retry=2", "15s t retry=3", "25s t retry=0")
 		end(t, g)
 	})
 
-	virtually(t, "a minute to warm up, then every 10 seconds if it was not modified for 10 minutes", func(t *testing.T) {
-		s := newScene(fine)
+	runSynctest(t, "a minute to warm up, then every 10 seconds if it was not modified for 10 minutes", func(t *testing.T) {
+		s := newFakeHost(fine)
 		g := group(t, s, timer("t", initially(60), interval(10), idle(600)))
 		time.Sleep(615 * time.Second)
 		g.Update(version(2), true)
@@ -123,8 +123,8 @@ func TestTimersAsInTheDocumentation(t *testing.T) {
 		end(t, g)
 	})
 
-	virtually(t, "a sharp tick of 0.3 seconds is followed by 0.7 seconds of rest", func(t *testing.T) {
-		s := newScene(taking(0.3))
+	runSynctest(t, "a sharp tick of 0.3 seconds is followed by 0.7 seconds of rest", func(t *testing.T) {
+		s := newFakeHost(taking(0.3))
 		g := group(t, s, timer("t", interval(1), sharp))
 		time.Sleep(2500 * time.Millisecond)
 		s.expect(t, "0s t retry=0", "1s t retry=0", "2s t retry=0")
@@ -132,9 +132,9 @@ func TestTimersAsInTheDocumentation(t *testing.T) {
 	})
 }
 
-func TestIdleTimers(t *testing.T) {
-	virtually(t, "wait anew after each change of what matters", func(t *testing.T) {
-		s := newScene(fine)
+func TestTimer_Idle(t *testing.T) {
+	runSynctest(t, "wait anew after each change of what matters", func(t *testing.T) {
+		s := newFakeHost(fine)
 		g := group(t, s, timer("t", idle(10)))
 		for n := range 3 {
 			time.Sleep(6 * time.Second)
@@ -149,8 +149,8 @@ func TestIdleTimers(t *testing.T) {
 		end(t, g)
 	})
 
-	virtually(t, "with an interval tick as long as the object is at rest", func(t *testing.T) {
-		s := newScene(fine)
+	runSynctest(t, "with an interval tick as long as the object is at rest", func(t *testing.T) {
+		s := newFakeHost(fine)
 		g := group(t, s, timer("t", idle(10), interval(1)))
 		time.Sleep(12500 * time.Millisecond)
 		g.Update(version(2), true)
@@ -159,8 +159,8 @@ func TestIdleTimers(t *testing.T) {
 		end(t, g)
 	})
 
-	virtually(t, "see the changes that come during a tick", func(t *testing.T) {
-		s := newScene(taking(5))
+	runSynctest(t, "see the changes that come during a tick", func(t *testing.T) {
+		s := newFakeHost(taking(5))
 		g := group(t, s, timer("t", idle(10)))
 		time.Sleep(12 * time.Second)
 		g.Update(version(2), true)
@@ -169,8 +169,8 @@ func TestIdleTimers(t *testing.T) {
 		end(t, g)
 	})
 
-	virtually(t, "do not wait longer since they match again", func(t *testing.T) {
-		s, h := newScene(fine), timer("t", idle(10))
+	runSynctest(t, "do not wait longer since they match again", func(t *testing.T) {
+		s, h := newFakeHost(fine), timer("t", idle(10))
 		g := group(t, s, h)
 		time.Sleep(4 * time.Second)
 		g.Adjust(nil)
@@ -182,7 +182,7 @@ func TestIdleTimers(t *testing.T) {
 	})
 }
 
-func TestTimersThatAreStopped(t *testing.T) {
+func TestTimer_Stop(t *testing.T) {
 	for name, h := range map[string]*handlers.Handler{
 		"in the initial delay":          timer("t", initially(20), interval(60)),
 		"in the idle time":              timer("t", idle(20), interval(60)),
@@ -192,12 +192,12 @@ func TestTimersThatAreStopped(t *testing.T) {
 		"in the delay of an error":      timer("t", interval(1), backoff(60)),
 		"however patient they might be": timer("t", interval(60), patient(60, 60, -1)),
 	} {
-		virtually(t, name+" end at once", func(t *testing.T) {
+		runSynctest(t, name+" end at once", func(t *testing.T) {
 			fn := fine
 			if h.Backoff != nil {
 				fn = failing(errOops)
 			}
-			s := newScene(fn)
+			s := newFakeHost(fn)
 			g := group(t, s, h)
 			time.Sleep(5 * time.Second)
 			if delays := g.Stop(ResourceDeleted); len(delays) != 0 || len(g.Tasks()) != 0 || s.ends != 1 {
@@ -214,8 +214,8 @@ func TestTimersThatAreStopped(t *testing.T) {
 		})
 	}
 
-	virtually(t, "during a tick end with it", func(t *testing.T) {
-		s := newScene(func(ctx context.Context, _ call) error {
+	runSynctest(t, "during a tick end with it", func(t *testing.T) {
+		s := newFakeHost(func(ctx context.Context, _ call) error {
 			select {
 			case <-ctx.Done():
 				time.Sleep(time.Second)
@@ -232,8 +232,8 @@ func TestTimersThatAreStopped(t *testing.T) {
 		s.expect(t, "0s t retry=0")
 	})
 
-	virtually(t, "by their own goroutines are over", func(t *testing.T) {
-		s := newScene(func(context.Context, call) error { runtime.Goexit(); return nil })
+	runSynctest(t, "by their own goroutines are over", func(t *testing.T) {
+		s := newFakeHost(func(context.Context, call) error { runtime.Goexit(); return nil })
 		g := group(t, s, timer("t", interval(1)))
 		time.Sleep(5 * time.Second)
 		s.expect(t, "0s t retry=0")
@@ -243,24 +243,24 @@ func TestTimersThatAreStopped(t *testing.T) {
 	})
 }
 
-func TestTicksNeverOverlap(t *testing.T) {
-	virtually(t, "those of one timer", func(t *testing.T) {
-		s := newScene(taking(3.5))
+func TestTimer_TicksNeverOverlap(t *testing.T) {
+	runSynctest(t, "those of one timer", func(t *testing.T) {
+		s := newFakeHost(taking(3.5))
 		h := timer("t", interval(1), sharp)
 		g := group(t, s, h)
 		for n := range 20 {
 			g.Adjust([]*handlers.Handler{h})
 			g.Update(version(n+2), true)
-			g.Hurry()
+			g.RetryNow()
 			time.Sleep(time.Second / 2)
 		}
 		s.expect(t, "0s t retry=0", "4s t retry=0", "8s t retry=0")
 		end(t, g)
 	})
 
-	virtually(t, "but those of several timers do", func(t *testing.T) {
+	runSynctest(t, "but those of several timers do", func(t *testing.T) {
 		var now, most atomic.Int32
-		s := newScene(func(context.Context, call) error {
+		s := newFakeHost(func(context.Context, call) error {
 			if n := now.Add(1); n > most.Load() {
 				most.Store(n)
 			}
@@ -277,9 +277,9 @@ func TestTicksNeverOverlap(t *testing.T) {
 	})
 }
 
-func TestEachTickCountsItsOwnAttempts(t *testing.T) {
+func TestTimer_EachTickCountsItsOwnAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScene(nil)
+		s := newFakeHost(nil)
 		s.fn = func(_ context.Context, c call) error {
 			s.note("runtime=%gs", time.Since(c.started).Seconds())
 			return failing(temporary{2 * time.Second}, temporary{3 * time.Second})(nil, c)
@@ -293,12 +293,12 @@ func TestEachTickCountsItsOwnAttempts(t *testing.T) {
 	})
 }
 
-func TestADayOfManyTimersTakesNoTime(t *testing.T) {
+func TestTimer_DayOfManyTimersTakesNoTime(t *testing.T) {
 	const objects = 20
 	began := time.Now() // outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
 		var ticks atomic.Int64
-		s := newScene(func(context.Context, call) error { ticks.Add(1); return nil })
+		s := newFakeHost(func(context.Context, call) error { ticks.Add(1); return nil })
 		var groups []*Group
 		for n := range objects {
 			groups = append(groups, group(t, s, timer(fmt.Sprint("t", n), interval(60))))
@@ -314,10 +314,10 @@ func TestADayOfManyTimersTakesNoTime(t *testing.T) {
 	t.Logf("the day took %s", time.Since(began))
 }
 
-func TestTasksThatWaitTakeNoGoroutines(t *testing.T) {
+func TestTask_WaitsWithoutGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := runtime.NumGoroutine()
-		s := newScene(failing(errOops))
+		s := newFakeHost(failing(errOops))
 		var handlers []*handlers.Handler
 		for n := range 10 {
 			handlers = append(handlers,

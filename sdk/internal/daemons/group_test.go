@@ -11,14 +11,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-func TestThereIsOneOfEachHoweverTheyAreTreated(t *testing.T) {
+func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 	all := []*handlers.Handler{
 		daemon("asked", patient(3, -1, -1)), daemon("delayed", initially(2)), daemon("failing", backoff(1)),
 		timer("quick", interval(0.01)), timer("sharp", interval(0.01), sharp), timer("idle", idle(1)), timer("slow", interval(0.02), backoff(0.01)),
 	}
 	for seed := range uint64(5) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newScene(func(ctx context.Context, c call) error {
+			s := newFakeHost(func(ctx context.Context, c call) error {
 				switch {
 				case c.Handler.ID == "slow":
 					time.Sleep(30 * time.Millisecond)
@@ -51,7 +51,7 @@ func TestThereIsOneOfEachHoweverTheyAreTreated(t *testing.T) {
 					g.Adjust(all[:r.IntN(len(all)+1)])
 				}
 			})
-			anyhow(2, func(*rand.Rand) { g.Hurry() })
+			anyhow(2, func(*rand.Rand) { g.RetryNow() })
 			anyhow(3, func(r *rand.Rand) { g.Update(version(r.IntN(1000)), r.IntN(2) == 0) })
 			anyhow(4, func(r *rand.Rand) { g.Stop(Reason(1 << r.IntN(4))) })
 			wg.Wait()

@@ -13,10 +13,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-func TestTasksSeeTheNewestVersion(t *testing.T) {
+func TestVersions_TasksSeeTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
-		s := newScene(func(_ context.Context, c call) error {
+		s := newFakeHost(func(_ context.Context, c call) error {
 			for {
 				newer := c.Newer()
 				seen = append(seen, c.Live().ResourceVersion)
@@ -39,8 +39,8 @@ func TestTasksSeeTheNewestVersion(t *testing.T) {
 	})
 }
 
-func TestTheOwnVersionIsNotHiddenByOlderOnes(t *testing.T) {
-	g := NewGroup(t.Context(), newScene(nil), Settings{}, version("5"))
+func TestVersions_OwnPatchIsNotHiddenByOlderEvents(t *testing.T) {
+	g := NewGroup(t.Context(), newFakeHost(nil), Settings{}, version("5"))
 	for _, step := range []struct {
 		wrote bool
 		seen  string
@@ -75,8 +75,8 @@ func TestTheOwnVersionIsNotHiddenByOlderOnes(t *testing.T) {
 
 type view struct{ version, big string }
 
-func TestAVersionIsDecodedOnceForAllWhoLookAtIt(t *testing.T) {
-	g := NewGroup(t.Context(), newScene(nil), Settings{}, version("5"))
+func TestViews_DecodedOnceForConcurrentReaders(t *testing.T) {
+	g := NewGroup(t.Context(), newFakeHost(nil), Settings{}, version("5"))
 	a, b := newTask(g, daemon("a")), newTask(g, daemon("b"))
 	decoded := 0
 	look := func(task *Task) *view {
@@ -106,8 +106,8 @@ func TestAVersionIsDecodedOnceForAllWhoLookAtIt(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotDecodeIsTriedAgainByEachWhoAsks(t *testing.T) {
-	g := NewGroup(t.Context(), newScene(nil), Settings{}, version("5"))
+func TestViews_FailedDecodingIsRepeatedByEachReader(t *testing.T) {
+	g := NewGroup(t.Context(), newFakeHost(nil), Settings{}, version("5"))
 	task, failures := newTask(g, daemon("a")), 0
 	for range 2 {
 		v, err := View(task.Views(), task.Live(), func(*object.Object) (*view, error) {
@@ -123,7 +123,7 @@ func TestWhatDoesNotDecodeIsTriedAgainByEachWhoAsks(t *testing.T) {
 	}
 }
 
-func TestWhatIsDoneAsideEndsAsItWould(t *testing.T) {
+func TestOnNewStack_ReturnsErrorsAndPanics(t *testing.T) {
 	var panicked *handlers.PanicError
 	for name, c := range map[string]struct {
 		f    func() error
@@ -134,15 +134,15 @@ func TestWhatIsDoneAsideEndsAsItWould(t *testing.T) {
 		"with a panic": {func() error { panic("oh") }, func(err error) bool {
 			return errors.As(err, &panicked) && panicked.Value == "oh" && len(panicked.Stack) > 0
 		}},
-		"with its goroutine": {func() error { runtime.Goexit(); return nil }, func(err error) bool { return errors.Is(err, errEnded) }},
+		"with its goroutine": {func() error { runtime.Goexit(); return nil }, func(err error) bool { return errors.Is(err, errExited) }},
 	} {
-		if err := Aside(c.f); !c.want(err) {
+		if err := OnNewStack(c.f); !c.want(err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-func TestWhoDecodesAViewMayLookAtOthers(t *testing.T) {
+func TestViews_DecodingMayUseOtherViews(t *testing.T) {
 	var views Views
 	obj := version("1")
 	number, err := View(&views, obj, func(obj *object.Object) (*int, error) {

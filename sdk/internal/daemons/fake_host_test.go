@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// virtually runs a test in virtual time: a day of it takes milliseconds.
-func virtually(t *testing.T, name string, f func(t *testing.T)) {
+// runSynctest runs a test with a fake clock: a day takes milliseconds.
+func runSynctest(t *testing.T, name string, f func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
@@ -33,9 +33,9 @@ type call struct {
 	started time.Time
 }
 
-// scene is a host whose handlers are functions, and that writes down what happens, with
+// fakeHost is a host whose handlers are functions. It records what happens, with
 // the seconds since its start.
-type scene struct {
+type fakeHost struct {
 	began  time.Time
 	fn     func(ctx context.Context, c call) error
 	closed bool // nothing may start
@@ -43,24 +43,24 @@ type scene struct {
 	mu     sync.Mutex
 	events []string
 	ends   int
-	busy   map[string]int // calls of a handler that go on
-	most   int            // calls of one handler that went on at the same time
+	busy   map[string]int // present calls by handler
+	most   int            // most calls of one handler at the same time
 	logged bytes.Buffer
 }
 
-func newScene(fn func(ctx context.Context, c call) error) *scene {
-	return &scene{began: time.Now(), fn: fn, busy: map[string]int{}}
+func newFakeHost(fn func(ctx context.Context, c call) error) *fakeHost {
+	return &fakeHost{began: time.Now(), fn: fn, busy: map[string]int{}}
 }
 
-func (s *scene) note(format string, args ...any) {
+func (s *fakeHost) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, fmt.Sprintf("%gs ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
 }
 
-func (s *scene) MayStart() bool { return !s.closed }
+func (s *fakeHost) MayStart() bool { return !s.closed }
 
-func (s *scene) Attempt(ctx context.Context, task *Task, retries int, started time.Time) handlers.Outcome {
+func (s *fakeHost) Attempt(ctx context.Context, task *Task, retries int, started time.Time) handlers.Outcome {
 	s.note("%s retry=%d", task.Handler.ID, retries)
 	s.enter(task.Handler.ID, 1)
 	defer s.enter(task.Handler.ID, -1)
@@ -69,26 +69,26 @@ func (s *scene) Attempt(ctx context.Context, task *Task, retries int, started ti
 	return out
 }
 
-func (s *scene) enter(id string, n int) {
+func (s *fakeHost) enter(id string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy[id] += n
 	s.most = max(s.most, s.busy[id])
 }
 
-func (s *scene) Deliver(context.Context, *Task, handlers.Outcome) {}
+func (s *fakeHost) Deliver(context.Context, *Task, handlers.Outcome) {}
 
-func (s *scene) Ended(*Task) {
+func (s *fakeHost) Ended(*Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ends++
 }
 
-func (s *scene) Logger() *slog.Logger {
+func (s *fakeHost) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(lockedWriter{s}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-type lockedWriter struct{ *scene }
+type lockedWriter struct{ *fakeHost }
 
 func (w lockedWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
@@ -96,8 +96,8 @@ func (w lockedWriter) Write(line []byte) (int, error) {
 	return w.logged.Write(line)
 }
 
-// said tells how many lines of the log have all of the words.
-func (s *scene) said(words ...string) (n int) {
+// countLogLines returns how many lines of the log contain all of the words.
+func (s *fakeHost) countLogLines(words ...string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for line := range strings.Lines(s.logged.String()) {
@@ -108,8 +108,8 @@ func (s *scene) said(words ...string) (n int) {
 	return n
 }
 
-// expect compares what has happened so far.
-func (s *scene) expect(t *testing.T, want ...string) {
+// expect compares the recorded events.
+func (s *fakeHost) expect(t *testing.T, want ...string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,10 +134,10 @@ func group(t *testing.T, host Host, handlers ...*handlers.Handler) *Group {
 	return g
 }
 
-// version is what Update shows of a change.
+// version returns an object with a resourceVersion.
 func version(v any) *object.Object { return &object.Object{ResourceVersion: fmt.Sprint(v)} }
 
-// end stops all tasks that are left, so that the test leaves none behind.
+// end stops all tasks.
 func end(t *testing.T, g *Group) {
 	t.Helper()
 	g.Wait(t.Context(), OperatorExiting)
@@ -187,8 +187,8 @@ func retries(n int) func(*handlers.Handler) { return func(h *handlers.Handler) {
 
 func sharp(h *handlers.Handler) { h.Sharp = true }
 
-// patient sets how long the end of a daemon may take: the backoff, the timeout, and the
-// polling; those below zero are not set.
+// patient sets how long a daemon may take to stop: the backoff, the timeout, and the
+// polling. Negative values are not set.
 func patient(backoff, timeout, polling float64) func(*handlers.Handler) {
 	set := func(to **time.Duration, n float64) {
 		if n >= 0 {
@@ -202,7 +202,7 @@ func patient(backoff, timeout, polling float64) func(*handlers.Handler) {
 	}
 }
 
-// permanent is an error that is not to be tried again, and temporary one that is.
+// permanent is a permanent error, and temporary a temporary one.
 type permanent struct{}
 
 func (permanent) Error() string  { return "never again" }
@@ -213,7 +213,7 @@ type temporary struct{ delay time.Duration }
 func (temporary) Error() string                      { return "not now" }
 func (e temporary) KopfDelay() (time.Duration, bool) { return e.delay, true }
 
-// untilStopped is a daemon that does as it is asked.
+// untilStopped is a daemon that runs until it is asked to stop.
 func untilStopped(_ context.Context, c call) error {
 	<-c.Stopping()
 	return nil
@@ -237,10 +237,10 @@ func failing(errs ...error) func(context.Context, call) error {
 	}
 }
 
-// slowPost is a scene in which it takes time to send what a call has done.
-type slowPost struct {
-	*scene
+// slowDelivery is a fakeHost that takes its time to deliver patches.
+type slowDelivery struct {
+	*fakeHost
 	takes time.Duration
 }
 
-func (p *slowPost) Deliver(context.Context, *Task, handlers.Outcome) { time.Sleep(p.takes) }
+func (p *slowDelivery) Deliver(context.Context, *Task, handlers.Outcome) { time.Sleep(p.takes) }
