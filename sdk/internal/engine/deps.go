@@ -33,6 +33,9 @@ type deps struct {
 	background context.Context
 	stopping   <-chan struct{} // closes when the operator is asked to stop
 
+	sink      *observe.Sink
+	recorders *observe.Recorders
+
 	reporter *reporter       // nil without an inspector
 	meters   *meters         // nil without a meter
 	poster   *observe.Poster // nil if no Kubernetes events are posted
@@ -43,6 +46,19 @@ type runState struct {
 	paused    atomic.Bool // no object is handled
 	wasPaused atomic.Bool // paused since the streams were adjusted last, however shortly
 	exiting   atomic.Bool // no daemon or timer may start
+}
+
+// subject returns the subject of events about an object. The identity is nil if the operator does not
+// remember the object.
+func (d *deps) subject(identity *observe.Identity, res *resources.Resource, obj *object.Object) *observe.Subject {
+	recorder := d.recorders.For(observe.ObjectReference{
+		APIVersion: obj.APIVersion, Kind: obj.Kind, Name: obj.Name, UID: obj.UID, Namespace: obj.Namespace,
+	})
+	logger := d.objectLogger(res, obj)
+	if d.settings.Posting.Loggers {
+		logger = recorder.Logger(logger)
+	}
+	return &observe.Subject{Identity: identity, Resource: res, Object: obj, Logger: logger, Recorder: recorder}
 }
 
 // objectLogger returns the logger of an object. It keeps the names of the object rather than the

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
@@ -23,7 +24,7 @@ func (ms *memories) recall(key queue.Key, namespace string, listed bool, newMemo
 	if m, ok := ms.m[key]; ok {
 		return m
 	}
-	m := &memory{namespace: namespace, listed: listed}
+	m := &memory{identity: new(observe.Identity), namespace: namespace, listed: listed}
 	if memo, known := ms.takeMemo(key, namespace); known {
 		m.memo = memo
 	} else if newMemo != nil {

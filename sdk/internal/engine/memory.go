@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
@@ -15,8 +16,9 @@ import (
 // memory is what the operator remembers of one object between its cycles. It does not survive a
 // restart. Unless noted otherwise, only the object's worker uses it.
 type memory struct {
-	namespace string // of the object
-	memo      any    // what the object's handlers share
+	identity  *observe.Identity // in events about the object
+	namespace string            // of the object
+	memo      any               // what the object's handlers share
 
 	listed          bool // the object existed before the operator: its handlers of resuming are called
 	handled         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
