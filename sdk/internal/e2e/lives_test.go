@@ -331,13 +331,13 @@ func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
 			func(err error) bool {
 				_, ok := errors.AsType[*net.OpError](err)
 				return ok && errors.Is(err, syscall.ECONNREFUSED)
-			}, "looking for the resources of the cluster", []string{"startup", "cleanup"},
+			}, "discover the resources of the cluster", []string{"startup", "cleanup"},
 		},
 		"it may not see what there is": {
 			func(l *life) {
 				l.Config = rest.AnonymousClientConfig(l.Config)
 			},
-			apierrors.IsForbidden, "looking for the resources of the cluster", []string{"startup", "cleanup"},
+			apierrors.IsForbidden, "discover the resources of the cluster", []string{"startup", "cleanup"},
 		},
 		"its address is taken": {
 			func(l *life) {

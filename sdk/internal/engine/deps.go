@@ -43,8 +43,9 @@ type deps struct {
 
 // runState is whether the operator handles objects now.
 type runState struct {
-	paused  atomic.Bool // no object is handled
-	exiting atomic.Bool // no daemon or timer may start
+	paused    atomic.Bool // no object is handled
+	wasPaused atomic.Bool // paused since the streams were adjusted last, however shortly
+	exiting   atomic.Bool // no daemon or timer may start
 }
 
 // objectLogger returns the logger of an object, whose lines are not posted as Kubernetes events.
@@ -59,8 +60,8 @@ func (d *deps) recorder(object *object.Object) *observe.Recorder {
 	})
 }
 
-// subject returns what events of an object refer to. The lines of its logger are posted as Kubernetes
-// events if the settings say so.
+// subject returns the subject of events about an object. The identity is nil if the operator does not
+// remember the object. What is logged is also posted as Kubernetes events if the settings say so.
 func (d *deps) subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
 	s := &observe.Subject{
 		Identity: identity, Resource: res, Object: object,

@@ -155,9 +155,11 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 		}
 	}
 	d.deps.reporter.serves(resolution.Served, d.unserved(&resolution))
-	if d.deps.state.paused.Load() {
+	paused := d.deps.state.paused.Load()
+	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()
-	} else {
+	}
+	if !paused {
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
 	}
 	return len(resolution.Unresolved) > 0

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -29,5 +30,22 @@ func TestDiscovery_UndiscoverableGroupKeepsKnownResources(t *testing.T) {
 	want := []string{"b.v2.half.dev", "d.v1.up.dev", "a.v1.down.dev", "b.v1.half.dev", "c.v2.half.dev"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
+	s := testStreams(t, &handlers.Registry{}, noProcessing)
+	d := newDiscovery(s.deps, s, newNamespaces(nil, newSignal()), s.connectivity)
+	i := &intents{deps: s.deps, changed: d.changed}
+	i.setPaused(true)
+	i.setPaused(false) // before the discovery has seen the pause
+	d.adjustStreams(t.Context())
+	if !s.relists {
+		t.Error("the objects are not listed again, though events were dropped during the pause")
+	}
+	s.relists = false
+	d.adjustStreams(t.Context())
+	if s.relists {
+		t.Error("the objects are listed again without a pause")
 	}
 }

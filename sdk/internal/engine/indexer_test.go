@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -45,7 +46,7 @@ func testDeps(t testing.TB, registry *handlers.Registry, logger *slog.Logger) *d
 	return &deps{
 		registry: registry, settings: &Settings{DefaultBackoff: time.Minute}, now: time.Now, logger: logger,
 		newMemo: func() any { return new([3]uintptr) }, indices: newIndices(registry), state: &runState{},
-		background: t.Context(),
+		background: t.Context(), sink: &observe.Sink{}, recorders: observe.NewRecorders(time.Now),
 	}
 }
 

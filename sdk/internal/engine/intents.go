@@ -45,6 +45,9 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 // setPaused pauses or resumes the handling of all objects. It does not interrupt handlers that are
 // running.
 func (i *intents) setPaused(paused bool) {
+	if paused {
+		i.deps.state.wasPaused.Store(true) // first: events that are dropped from now on must be listed again
+	}
 	if i.deps.state.paused.Swap(paused) == paused {
 		return
 	}

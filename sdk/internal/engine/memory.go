@@ -15,7 +15,7 @@ import (
 // memory is what the operator remembers of one object between its cycles. It does not survive a
 // restart. Unless noted otherwise, only the object's worker uses it.
 type memory struct {
-	identity  *observe.Identity // of the object, for those who are told of it
+	identity  *observe.Identity // in events about the object
 	namespace string            // of the object
 	memo      any               // what the object's handlers share
 

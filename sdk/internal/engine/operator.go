@@ -109,6 +109,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o.deps = &deps{
 		registry: config.Registry, settings: &settings, logger: config.Logger, now: time.Now, indices: indices,
 		newMemo: config.NewMemo, state: &runState{}, stopping: ctx.Done(),
+		sink: &observe.Sink{}, recorders: observe.NewRecorders(time.Now),
 	}
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.connectivity = &connectivity{}
