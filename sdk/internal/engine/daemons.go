@@ -156,7 +156,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handlers.Outcome) {
 	logger := d.Logger()
 	if err := state.DeliverResults(map[string]handlers.Outcome{task.Handler.ID: out}, task.Patch); err != nil {
-		logger.Error("A result cannot be stored.", "error", err)
+		logger.Error("A result cannot be stored.", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 	// The patch is sent even if the handler's context has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -170,17 +170,17 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		case err == nil:
 			return
 		case isHopeless(err):
-			logger.With(observe.ErrorAttrs(err)...).Error(what + ".")
+			logger.With(observe.ErrorAttrs(err)...).Error(what+".", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
-			logger.Error(what+": it is tried again with its next call.", "error", err)
+			logger.Error(what+": it is tried again with its next call.", observe.EventKey, observe.LogPatchFailed, "error", err)
 			return
 		case task.Reason() != 0:
-			logger.Error(what+": it is lost.", "error", err)
+			logger.Error(what+": it is lost.", observe.EventKey, observe.LogPatchFailed, "error", err)
 			return
 		}
 		delay := max(time.Second, failures.Failed(d.deps.now(), d.deps.settings.ErrorDelays))
-		logger.Error(fmt.Sprintf("%s: it is tried again in %s.", what, delay), "error", err)
+		logger.Error(fmt.Sprintf("%s: it is tried again in %s.", what, delay), observe.EventKey, observe.LogPatchFailed, "error", err)
 		task.Sleep(delay)
 	}
 }

@@ -43,19 +43,20 @@ func (c *cycle) next(changed bool) *queue.Next {
 		return &queue.Next{After: check}
 	case !delayed:
 		if c.patch.Empty() && c.changing {
-			c.logger.Debug("Handling cycle is finished, waiting for new changes.")
+			c.logger.Debug("Handling cycle is finished, waiting for new changes.", observe.EventKey, observe.LogProcessingFinished)
 		}
 		return nil
 	case changed:
 		if delay > 0 {
-			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()))
+			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
 		}
 		return nil
 	case delay > maxSleep:
-		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), maxSleep.Seconds()))
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), maxSleep.Seconds()),
+			observe.EventKey, observe.LogProcessingDelayed)
 		delay = maxSleep
 	case delay > 0:
-		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()))
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
 	}
 	c.memory.sleepsUntil = c.deps.now().Add(delay)
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
@@ -64,7 +65,7 @@ func (c *cycle) next(changed bool) *queue.Next {
 // endSleep notes that an event arrived before the delay of the last cycle was over.
 func (c *cycle) endSleep() {
 	if left := c.memory.sleepsUntil.Sub(c.deps.now()); left > 0 {
-		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()))
+		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()), observe.EventKey, observe.LogProcessingInterrupted)
 	}
 	c.memory.sleepsUntil = time.Time{}
 }
@@ -78,7 +79,8 @@ func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
 		return nil
 	}
 	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
-	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
+	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay),
+		observe.EventKey, observe.LogObjectTouched)
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
 }
 
