@@ -136,7 +136,7 @@ func (x *indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	defer object.Forget() // it may stay in the queue for long
 	memo, memory := x.recall(id, event)
 	cause := &handlers.Cause{
-		Resource: x.resource.resource, Object: object, EventType: event.Type, Local: &Views{Memo: memo},
+		Resource: x.resource.resource, Object: object, EventType: event.Type, Views: &handlers.Views{Memo: memo},
 	}
 	selected, decisions, err := x.match(cause)
 	if err != nil {
