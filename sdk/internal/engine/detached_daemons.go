@@ -13,6 +13,7 @@ import (
 // safe for concurrent use.
 type detachedDaemons struct {
 	background context.Context
+	sink       *observe.Sink
 
 	mu      sync.Mutex
 	closed  bool // the operator exits and waits for all of them
@@ -32,7 +33,7 @@ func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) 
 		d.groups = map[queue.Key]*daemons.Group{}
 	}
 	d.groups[key] = group
-	m.report.Load().stopping(group.Tasks())
+	d.tellStopping(m.identity, group)
 	if d.closed {
 		return
 	}
@@ -44,6 +45,17 @@ func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) 
 			delete(d.groups, key)
 		}
 	})
+}
+
+func (d *detachedDaemons) tellStopping(identity *observe.Identity, group *daemons.Group) {
+	if !d.sink.Wants(observe.KindBackgroundStopped) {
+		return
+	}
+	stopping := observe.BackgroundStopped{Identity: identity}
+	for _, task := range group.Tasks() {
+		stopping.Handlers = append(stopping.Handlers, task.Handler)
+	}
+	observe.Tell(d.sink, stopping)
 }
 
 // running reports whether daemons or timers of an object are still running that were detached from

@@ -41,7 +41,7 @@ func (g *indexGate) openWhenComplete() {
 	g.opened = true
 	g.queue.Open(&g.gate)
 	if g.waited {
-		g.logger.Debug("Indices are complete: starting the handlers")
+		g.logger.Debug("Indices are complete: starting the handlers", observe.EventKey, observe.LogIndexComplete)
 	}
 }
 

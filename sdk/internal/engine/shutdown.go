@@ -66,7 +66,8 @@ func stopAllDaemons(d *deps, memories *memories, detached *detachedDaemons) {
 			defer cancel()
 			group.Wait(ctx, daemons.OperatorExiting)
 			for _, task := range group.Tasks() {
-				d.logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task), "of", task.Live().String())
+				d.logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task),
+					observe.EventKey, observe.LogDaemonAbandoned, "of", task.Live().String())
 			}
 		})
 	}
