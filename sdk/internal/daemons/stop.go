@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // Stop asks all tasks to stop. It returns the delays after which to check those that take their time;
@@ -79,13 +81,13 @@ func (g *Group) escalateOne(t *Task) (time.Duration, bool) {
 		return 0, false
 	case age < p.backoff:
 		if t.stopper.reach(signalled) {
-			g.host.Logger().Debug(t.String() + " is signalled to exit gracefully.")
+			g.host.Logger().Debug(t.String()+" is signalled to exit gracefully.", observe.EventKey, observe.LogDaemonSignalled)
 		}
 		return p.backoff - age, true
 	case p.limited && age >= p.backoff+p.timeout:
 		t.cancelOnce()
 		if t.stopper.reach(abandoned) {
-			g.host.Logger().Warn(t.String() + " did not exit in time. Leaving it orphaned.")
+			g.host.Logger().Warn(t.String()+" did not exit in time. Leaving it orphaned.", observe.EventKey, observe.LogDaemonAbandoned)
 		}
 		return 0, false
 	case p.limited:
@@ -95,7 +97,7 @@ func (g *Group) escalateOne(t *Task) (time.Duration, bool) {
 		if g.forceExit(t); t.ended() {
 			return 0, false
 		}
-		g.host.Logger().Debug(t.String()+" is still exiting.", "the next check is in", p.polling.String())
+		g.host.Logger().Debug(t.String()+" is still exiting.", observe.EventKey, observe.LogDaemonExiting, "the next check is in", p.polling.String())
 		return p.polling, true
 	}
 }
@@ -103,7 +105,7 @@ func (g *Group) escalateOne(t *Task) (time.Duration, bool) {
 // forceExit cancels the context of a task once.
 func (g *Group) forceExit(t *Task) {
 	if t.cancelOnce() {
-		g.host.Logger().Debug(t.String() + " is signalled to exit by force.")
+		g.host.Logger().Debug(t.String()+" is signalled to exit by force.", observe.EventKey, observe.LogDaemonSignalled)
 		g.instantExit([]*Task{t})
 	}
 }

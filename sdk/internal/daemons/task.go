@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
@@ -99,7 +100,7 @@ func (t *Task) end() {
 		if t.stopped() {
 			how = " has exited on request and will not be retried or restarted."
 		}
-		t.group.host.Logger().Debug(t.String() + how)
+		t.group.host.Logger().Debug(t.String()+how, observe.EventKey, observe.LogDaemonExited)
 	}
 	t.group.forget(t)
 	close(t.done)

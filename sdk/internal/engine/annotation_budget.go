@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
@@ -114,7 +115,7 @@ func (b *annotationBudget) forgetRemoved(obj map[string]any, p, own *patch.Patch
 func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
 	if dropped := p.DropAnnotations(func(string) bool { return true }); len(dropped) > 0 {
 		logger.Error(fmt.Sprintf("The annotations that handlers have set are thrown away, since the object has no room for them: %s.",
-			strings.Join(dropped, ", ")))
+			strings.Join(dropped, ", ")), observe.EventKey, observe.LogAnnotationsDropped)
 	}
 }
 
@@ -134,7 +135,7 @@ func (b *annotationBudget) writeUnwritten(logger *slog.Logger, obj map[string]an
 		p.Set(object.Path{"metadata", "annotations", key}, text)
 	}
 	b.unwritten = nil
-	logger.Info("There is room for annotations again: what was only kept in memory is written to the object.")
+	logger.Info("There is room for annotations again: what was only kept in memory is written to the object.", observe.EventKey, observe.LogAnnotationsRestored)
 }
 
 // warnFull warns once for each object.
@@ -153,7 +154,8 @@ func (b *annotationBudget) warnFull(logger *slog.Logger, obj map[string]any, nee
 	}
 	logger.Warn(fmt.Sprintf("The annotations of the object are full: they would have %d bytes of the %d allowed. "+
 		"The operator keeps its own in memory until there is room, and after a restart handlers can be called again. The biggest annotations: %s.",
-		needed, patch.MaxAnnotationsSize, cmp.Or(strings.Join(biggest, ", "), "none but the operator's own")))
+		needed, patch.MaxAnnotationsSize, cmp.Or(strings.Join(biggest, ", "), "none but the operator's own")),
+		observe.EventKey, observe.LogAnnotationsFull)
 }
 
 func annotationsOf(p *patch.Patch) map[string]any {

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -33,7 +34,7 @@ const maxConflicts = 10
 func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 	if c.batch.Ended() {
 		if !c.patch.Empty() || !c.own.Empty() {
-			c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+			c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		}
 		c.gone = true
 		return false, nil
@@ -84,7 +85,7 @@ func (c *cycle) mergePatches() {
 // and the transformations, which are requests of their own. Without them, the handlers would be
 // called again and again with the same result.
 func (c *cycle) sendOwnPatch(ctx context.Context, transforms []patch.Fn, rejection error) (changed bool, err error) {
-	c.logger.With(errorAttrs(rejection)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.")
+	c.logger.With(observe.ErrorAttrs(rejection)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.", observe.EventKey, observe.LogPatchRejected)
 	for _, transform := range transforms {
 		c.own.AddFn(transform)
 	}
@@ -110,10 +111,10 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err err
 	case err != nil:
 		return false, fmt.Errorf("patch %s: %w", c.object, err)
 	case result.Gone:
-		c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+		c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		return true, nil
 	case result.Remaining != nil:
-		c.logger.Debug("Patching was postponed: the object has changed meanwhile.")
+		c.logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 		changed, c.postponed = true, true
 	case c.finalizer == finalizerRemoved && patched != nil && patched.Deleting:
 		// The object is gone, unless others hold it: there may be no event of this version.
@@ -169,7 +170,7 @@ func (d *deps) sendRequest(ctx context.Context, res *resources.Resource, obj *ob
 		case patchFailed:
 			return nil, err
 		}
-		logger.Debug("Patching is repeated after a conflict with another change.", "error", err)
+		logger.Debug("Patch conflicts with another change; repeating it", observe.EventKey, observe.LogPatchRepeated, "error", err)
 		newest, err := newestVersion(ctx, d.client, res, obj.Namespace, obj.Name, obj.UID)
 		if err != nil {
 			return nil, err
@@ -305,5 +306,17 @@ func logPatch(logger *slog.Logger, call patch.Call) {
 	if call.ContentType == patch.JSONType {
 		kind = "JSON-patching"
 	}
-	logger.Debug(kind+" "+target+".", "patch", loggedPayload{call.Payload})
+	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{call.Payload})
+}
+
+// loggedPayload formats the body of a request for log lines when it is printed.
+type loggedPayload struct{ body any }
+
+// String returns the body as JSON.
+func (p loggedPayload) String() string {
+	text, err := json.Marshal(p.body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }

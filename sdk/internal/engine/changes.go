@@ -3,11 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -33,24 +32,22 @@ func (c *cycle) callChangeHandlers(ctx context.Context) (handled bool, err error
 // the others. There are none when all handlers are done.
 func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	c.retryNow = c.memory.retryNow.Swap(false)
+	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
-		c.deps.meters.settled(c)
-		c.logUnhandled()
+		observe.Tell(c.deps.sink, started)
 		return nil, nil
 	}
-	selected := c.served.handlers.Selected(handlers.Changing, c.cause)
-	progress, err := c.readProgress(selected)
+	started.Selected = c.served.handlers.Selected(handlers.Changing, c.cause)
+	progress, err := c.readProgress(started.Selected)
 	if err != nil {
 		return nil, err
 	}
-	c.logCause()
-	if len(selected) == 0 {
-		c.deps.meters.settled(c)
+	observe.Tell(c.deps.sink, started)
+	if len(started.Selected) == 0 {
 		return nil, c.storeLastHandled()
 	}
-	c.deps.meters.began(c)
 
-	outcomes, err := c.invokeDue(ctx, selected, progress)
+	outcomes, err := c.invokeDue(ctx, started.Selected, progress)
 	if err != nil && !c.worthRecording(err, outcomes) {
 		return nil, err
 	}
@@ -61,40 +58,15 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 		return nil, fmt.Errorf("record the progress: %w", err)
 	}
 	c.deliverResults(outcomes)
-	c.report.progressed(progress)
-	c.deps.meters.progressed(c, progress)
+	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
 	if !progress.Done() {
 		return progress.Delays(c.deps.now()), nil
 	}
-	counts := progress.Counts()
-	c.logger.Info(fmt.Sprintf("%s is processed: %d succeeded; %d failed.", capitalized(c.cause.Reason.Title()), counts.Success, counts.Failure))
+	observe.Tell(c.deps.sink, observe.CauseProcessed{Subject: c.subject, Cause: c.cause, Counts: progress.Counts()})
 	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.own); err != nil {
 		return nil, fmt.Errorf("purge the progress: %w", err)
 	}
 	return nil, c.storeLastHandled()
-}
-
-// logUnhandled logs a reason that no handlers are for.
-func (c *cycle) logUnhandled() {
-	switch c.cause.Reason {
-	case handlers.ReasonGone:
-		c.logger.Debug("Deleted, really deleted, and we are notified.")
-	case handlers.ReasonFree:
-		c.logger.Debug("Deletion, but we are done with it, and we do not care.")
-	default:
-		c.logger.Debug("Something has changed, but we are not interested (the essence is the same).")
-	}
-}
-
-func (c *cycle) logCause() {
-	if !c.logger.Enabled(context.Background(), slog.LevelDebug) {
-		return // saves the formatting
-	}
-	title := capitalized(c.cause.Reason.Title())
-	c.logger.Debug(title+" is in progress", "version", c.object.ResourceVersion)
-	if c.cause.Old != nil && len(c.cause.Diff) > 0 {
-		c.logger.Debug(title+" diff", "diff", loggedDiff(c.cause.Diff))
-	}
 }
 
 // readProgress returns the progress of the cause so far. The progress of an earlier cause that was
@@ -104,12 +76,12 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 	if err != nil {
 		return progress, fmt.Errorf("read the progress: %w", err)
 	}
-	title, ids := c.cause.Reason.Title(), idsOf(selected)
+	ids := idsOf(selected)
 	progress = progress.WithPurpose(string(c.cause.Reason)).WithHandlers(ids, c.deps.now())
 	for purpose, extra := range sorted(progress.Extras()) {
-		superseded := handlers.Reason(purpose)
-		c.logger.Info(fmt.Sprintf("%s is superseded by %s: %d succeeded; %d failed; %d left to the moment.",
-			capitalized(superseded.Title()), title, extra.Success, extra.Failure, extra.Running))
+		observe.Tell(c.deps.sink, observe.CauseSuperseded{
+			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extra,
+		})
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
 	}
 	if len(progress.Extras()) > 0 {
@@ -129,11 +101,4 @@ func (c *cycle) storeLastHandled() error {
 	}
 	c.finished = true
 	return nil
-}
-
-func capitalized(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -2,16 +2,15 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// longWait is after which time a wait for the operator's own write is logged. Most waits take
-// milliseconds.
+// longWait is how long a wait must take to be logged. Most waits take milliseconds.
 const longWait = 200 * time.Millisecond
 
 // awaitOwnWrite blocks until the operator's last patch of the object is seen, so that handlers are
@@ -23,14 +22,21 @@ func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
 	if !stale || c.event == watch.Deleted {
 		return true, nil
 	}
-	c.report.waiting(c.memory.ownVersion, c.object.ResourceVersion, deadline)
 	c.batch.Yield()
 	began := c.deps.now()
+	tell := func(phase observe.ConsistencyPhase, prolonged bool) {
+		now := c.deps.now()
+		observe.Tell(c.deps.sink, observe.ConsistencyChanged{
+			Subject: c.subject, Phase: phase, Wrote: c.memory.ownVersion, Limit: c.deps.settings.ConsistencyTimeout,
+			Deadline: deadline, Left: deadline.Sub(now), Waited: now.Sub(began), Prolonged: prolonged,
+		})
+	}
+	tell(observe.WaitStarted, false)
 	long := time.NewTimer(longWait)
 	defer long.Stop()
 	end := time.NewTimer(deadline.Sub(began))
 	defer end.Stop()
-	logged := false
+	prolonged := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -38,21 +44,14 @@ func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
 		case <-c.deps.stopping:
 			return false, nil // the next operator decides
 		case <-c.batch.Pressure():
-			if logged {
-				c.logger.Debug(fmt.Sprintf("A newer version than %s has come after %s.", c.object.ResourceVersion, c.deps.now().Sub(began)))
-			}
-			c.deps.meters.waited(true, c.deps.now().Sub(began))
+			tell(observe.WaitOvertaken, prolonged)
 			return false, nil
 		case <-long.C:
-			logged = true
-			c.logger.Debug(fmt.Sprintf("Waiting for version %s, which the operator has written: only %s is seen so far. Handling goes on in %s at the latest.",
-				c.memory.ownVersion, c.object.ResourceVersion, deadline.Sub(c.deps.now())))
+			prolonged = true
+			tell(observe.WaitProlonged, prolonged)
 		case <-end.C:
-			c.logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
-				c.object.ResourceVersion, c.memory.ownVersion, c.deps.settings.ConsistencyTimeout))
+			tell(observe.WaitExpired, prolonged)
 			c.memory.ownVersion = ""
-			c.deps.meters.waited(false, c.deps.now().Sub(began))
-			c.report.consistent()
 			return true, nil
 		}
 	}
@@ -92,8 +91,6 @@ func (c *cycle) isEcho() bool {
 		return false
 	}
 	c.memory.retryNow.Store(false) // no handler waits for a retry
-	c.logger.Debug("Something has changed, but we are not interested (the essence is the same).")
-	c.report.echoed(c.object.ResourceVersion)
-	c.logger.Debug("Handling cycle is finished, waiting for new changes.")
+	observe.Tell(c.deps.sink, observe.ConsistencyChanged{Subject: c.subject, Phase: observe.OwnWriteReturned, Wrote: expected})
 	return true
 }

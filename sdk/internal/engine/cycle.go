@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -16,14 +17,13 @@ import (
 // cycle handles one object once: from the newest event to the patch with what came of it. It is
 // used by one goroutine.
 type cycle struct {
-	deps     *deps
-	invoker  *invoker
-	served   *servedResource
-	memory   *memory
-	batch    *queue.Batch
-	logger   *slog.Logger
-	recorder *Recorder // nil if no Kubernetes events are posted
-	report   *report
+	deps    *deps
+	invoker *invoker
+	served  *servedResource
+	memory  *memory
+	batch   *queue.Batch
+	subject *observe.Subject
+	logger  *slog.Logger // of the subject
 
 	object *object.Object // the newest version
 	event  string         // type of its event
@@ -81,17 +81,14 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 
 // newAttempt prepares an attempt at a handler of the object.
 func (c *cycle) newAttempt(h *handlers.Handler, cause *handlers.Cause) *attempt {
-	a := &attempt{
+	return &attempt{
+		subject: c.subject,
 		call: &handlers.Call{
 			Cause: cause, Handler: h, Patch: c.patch, Memo: c.memory.memo,
-			Logger: c.logger.With(handlerKey, h.ID), Recorder: c.recorder,
+			Logger: c.logger.With(observe.HandlerKey, h.ID), Recorder: c.subject.Recorder,
 		},
-		backoff: c.deps.settings.DefaultBackoff, logger: c.logger, report: c.report, slot: &c.slot,
+		backoff: c.deps.settings.DefaultBackoff, slot: &c.slot,
 	}
-	if !c.deps.settings.Posting.Loggers { // else what is logged is posted
-		a.failures = c.recorder
-	}
-	return a
 }
 
 // key identifies the object.

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -112,8 +113,11 @@ func (d *daemonHost) MayStart() bool {
 
 // Logger implements [daemons.Host].
 func (d *daemonHost) Logger() *slog.Logger {
-	logger, _ := d.deps.objectSinks(d.served().resource, d.memory.group.Load().Live())
-	return logger
+	return d.subject(d.memory.group.Load().Live()).Logger
+}
+
+func (d *daemonHost) subject(version *object.Object) *observe.Subject {
+	return d.deps.subject(d.memory.identity, d.served().resource, version)
 }
 
 // Attempt implements [daemons.Host].
@@ -125,24 +129,21 @@ func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries in
 // newAttempt prepares an attempt. The handler gets a version of the object that is decoded only when
 // the handler looks at it.
 func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Time) *attempt {
-	res, version := d.served().resource, task.Live()
-	logger, recorder := d.deps.objectSinks(res, version)
+	version := task.Live()
+	subject := d.subject(version)
 	a := &attempt{
+		subject: subject,
 		call: &handlers.Call{
-			Cause:   &handlers.Cause{Resource: res, Object: version.Detached(), Local: &Views{Memo: d.memory.memo}},
+			Cause:   &handlers.Cause{Resource: subject.Resource, Object: version.Detached(), Local: &Views{Memo: d.memory.memo}},
 			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.memo,
-			Logger: logger.With(handlerKey, task.Handler.ID), Recorder: recorder,
+			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
 			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
 				ctx, cancel := withGrace(ctx, patchTimeout)
 				defer cancel()
 				return d.send(ctx, task)
 			}},
 		},
-		retries: retries, started: started, backoff: d.deps.settings.DefaultBackoff,
-		logger: logger, report: d.memory.report.Load(), task: task,
-	}
-	if !d.deps.settings.Posting.Loggers { // else what is logged is posted
-		a.failures = recorder
+		retries: retries, started: started, backoff: d.deps.settings.DefaultBackoff, task: task,
 	}
 	if task.Handler.Family == handlers.Timer {
 		a.slot = new(slot) // a daemon would occupy its slot for as long as it runs
@@ -155,7 +156,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handlers.Outcome) {
 	logger := d.Logger()
 	if err := state.DeliverResults(map[string]handlers.Outcome{task.Handler.ID: out}, task.Patch); err != nil {
-		logger.Error("A result cannot be stored.", "error", err)
+		logger.Error("A result cannot be stored.", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 	// The patch is sent even if the handler's context has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -169,17 +170,17 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		case err == nil:
 			return
 		case isHopeless(err):
-			logger.With(errorAttrs(err)...).Error(what + ".")
+			logger.With(observe.ErrorAttrs(err)...).Error(what+".", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
-			logger.Error(what+": it is tried again with its next call.", "error", err)
+			logger.Error(what+": it is tried again with its next call.", observe.EventKey, observe.LogPatchFailed, "error", err)
 			return
 		case task.Reason() != 0:
-			logger.Error(what+": it is lost.", "error", err)
+			logger.Error(what+": it is lost.", observe.EventKey, observe.LogPatchFailed, "error", err)
 			return
 		}
 		delay := max(time.Second, failures.Failed(d.deps.now(), d.deps.settings.ErrorDelays))
-		logger.Error(fmt.Sprintf("%s: it is tried again in %s.", what, delay), "error", err)
+		logger.Error(fmt.Sprintf("%s: it is tried again in %s.", what, delay), observe.EventKey, observe.LogPatchFailed, "error", err)
 		task.Sleep(delay)
 	}
 }
@@ -237,7 +238,11 @@ func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *
 // Ended implements [daemons.Host]. The object is handled again: its deletion may wait for the end, or
 // the next start.
 func (d *daemonHost) Ended(task *daemons.Task) {
-	d.memory.report.Load().ended(d.memory.group.Load(), task)
+	if !task.Reason().Has(daemons.ResourceDeleted) {
+		observe.Tell(d.deps.sink, observe.BackgroundStopped{
+			Identity: d.memory.identity, Handlers: []*handlers.Handler{task.Handler}, Ended: true, Background: (*background)(d.memory.group.Load()),
+		})
+	}
 	version, resource := task.Live(), d.last.Load().resource.Key()
 	if d.runner.memories.find(queue.KeyOf(resource, version)) == nil {
 		return // it is gone, and must not be remembered again

@@ -28,13 +28,13 @@ type deps struct {
 	newMemo  func() any // makes the memo of an object; nil if objects have none
 	state    *runState
 
+	sink      *observe.Sink      // what happens is told to its subscribers
+	recorders *observe.Recorders // of Kubernetes events
+
 	// background is the context of what runs independently of single objects, such as daemons. It
 	// ends when the operator has stopped everything else.
 	background context.Context
 	stopping   <-chan struct{} // closes when the operator is asked to stop
-
-	sink      *observe.Sink
-	recorders *observe.Recorders
 
 	reporter *reporter       // nil without an inspector
 	meters   *meters         // nil without a meter
@@ -48,37 +48,27 @@ type runState struct {
 	exiting   atomic.Bool // no daemon or timer may start
 }
 
-// subject returns the subject of events about an object. The identity is nil if the operator does not
-// remember the object.
-func (d *deps) subject(identity *observe.Identity, res *resources.Resource, obj *object.Object) *observe.Subject {
-	recorder := d.recorders.For(observe.ObjectReference{
-		APIVersion: obj.APIVersion, Kind: obj.Kind, Name: obj.Name, UID: obj.UID, Namespace: obj.Namespace,
-	})
-	logger := d.objectLogger(res, obj)
-	if d.settings.Posting.Loggers {
-		logger = recorder.Logger(logger)
-	}
-	return &observe.Subject{Identity: identity, Resource: res, Object: obj, Logger: logger, Recorder: recorder}
-}
-
-// objectLogger returns the logger of an object. It keeps the names of the object rather than the
-// object, since daemons keep their loggers for long.
+// objectLogger returns the logger of an object, whose lines are not posted as Kubernetes events.
 func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slog.Logger {
-	namespace, name, uid := object.Namespace, object.Name, object.UID
-	return slog.New(observe.WithLazyAttrs(d.logger.Handler(), func() []slog.Attr {
-		return []slog.Attr{slog.Any(observe.ObjectKey, observe.ObjectRef{
-			Resource: res.Key(), APIVersion: res.APIVersion(), Kind: res.Kind,
-			Namespace: namespace, Name: name, UID: uid,
-		})}
-	}))
+	return observe.ObjectLogger(d.logger, res, object)
 }
 
-// objectSinks returns the logger and the recorder of an object. What is logged is posted too, if the
-// settings say so.
-func (d *deps) objectSinks(res *resources.Resource, object *object.Object) (*slog.Logger, *Recorder) {
-	logger, recorder := d.objectLogger(res, object), d.recorder(object)
-	if recorder != nil && d.settings.Posting.Loggers {
-		logger = recorder.recording(logger)
+// recorder returns the recorder of Kubernetes events about an object; nil if none are posted.
+func (d *deps) recorder(object *object.Object) *observe.Recorder {
+	return d.recorders.For(observe.ObjectReference{
+		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
+	})
+}
+
+// subject returns the subject of events about an object. The identity is nil if the operator does not
+// remember the object. What is logged is also posted as Kubernetes events if the settings say so.
+func (d *deps) subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
+	s := &observe.Subject{
+		Identity: identity, Resource: res, Object: object,
+		Logger: d.objectLogger(res, object), Recorder: d.recorder(object),
 	}
-	return logger, recorder
+	if d.settings.Posting.Loggers {
+		s.Logger = s.Recorder.Logger(s.Logger)
+	}
+	return s
 }

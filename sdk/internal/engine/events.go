@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // callEventHandlers calls the handlers of raw events for each event in turn. What they come to is
@@ -21,7 +22,7 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 		cause := &handlers.Cause{
 			Resource: c.served.resource, Object: event.Object, EventType: event.Type, Tree: tree, Local: &Views{Memo: c.memory.memo},
 		}
-		c.report.watched(c, cause)
+		observe.Tell(c.deps.sink, observe.EventDispatched{Subject: c.subject, Cause: cause, Handlers: c.served.handlers})
 		for _, h := range c.served.handlers.Selected(handlers.Watching, cause) {
 			c.invoker.try(ctx, c.newAttempt(h, cause))
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -13,7 +14,7 @@ func (c *cycle) addFinalizer() {
 		// The progress was purged before the finalizer was removed: this version has neither, or both.
 		c.finalizer = finalizerStale
 	case !deleting && !c.hasFinalizer && c.served.handlers.RequiresFinalizer(c.cause):
-		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.")
+		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
 		state.AddFinalizer(c.own, c.deps.settings.Finalizer)
 		c.finalizer = finalizerAdded
 	}
@@ -27,7 +28,7 @@ func (c *cycle) removeUnneededFinalizer() {
 		c.served.handlers.RequiresFinalizer(c.cause) {
 		return
 	}
-	c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.")
+	c.logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
 	c.removeFinalizer()
 }
 
@@ -39,7 +40,7 @@ func (c *cycle) removeFinalizerAfterDeletion() {
 	}
 	c.memory.deletionHandled = true
 	if len(c.daemonDelays) == 0 {
-		c.logger.Debug("Removing the finalizer, thus allowing the actual deletion.")
+		c.logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)
 		c.removeFinalizer()
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -37,14 +36,10 @@ type memory struct {
 	ownDeadline time.Time // until when to wait for it
 	echoVersion string    // resourceVersion of the last patch if nothing is left to do for it; else empty
 
-	counted handlers.Reason // the cause that the meter knows of; empty if there is none, or no meter
-
 	// The rest may be used by any goroutine.
 
 	retryNow     atomic.Bool                   // delayed handlers are to be called now, on request
-	retrying     atomic.Int32                  // handlers that wait for their retry; only counted with a meter
 	group        atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
-	report       atomic.Pointer[report]        // nil without an inspector
 	hasFinalizer atomic.Bool                   // the object cannot vanish while its daemons and timers run
 	forgotten    atomic.Bool                   // the object is not handled anymore
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -42,19 +43,20 @@ func (c *cycle) next(changed bool) *queue.Next {
 		return &queue.Next{After: check}
 	case !delayed:
 		if c.patch.Empty() && c.changing {
-			c.logger.Debug("Handling cycle is finished, waiting for new changes.")
+			c.logger.Debug("Handling cycle is finished, waiting for new changes.", observe.EventKey, observe.LogProcessingFinished)
 		}
 		return nil
 	case changed:
 		if delay > 0 {
-			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()))
+			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
 		}
 		return nil
 	case delay > maxSleep:
-		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), maxSleep.Seconds()))
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), maxSleep.Seconds()),
+			observe.EventKey, observe.LogProcessingDelayed)
 		delay = maxSleep
 	case delay > 0:
-		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()))
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
 	}
 	c.memory.sleepsUntil = c.deps.now().Add(delay)
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
@@ -63,7 +65,7 @@ func (c *cycle) next(changed bool) *queue.Next {
 // endSleep notes that an event arrived before the delay of the last cycle was over.
 func (c *cycle) endSleep() {
 	if left := c.memory.sleepsUntil.Sub(c.deps.now()); left > 0 {
-		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()))
+		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()), observe.EventKey, observe.LogProcessingInterrupted)
 	}
 	c.memory.sleepsUntil = time.Time{}
 }
@@ -77,7 +79,8 @@ func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
 		return nil
 	}
 	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
-	c.logger.With(errorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
+	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay),
+		observe.EventKey, observe.LogObjectTouched)
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
 }
 
@@ -100,25 +103,32 @@ func (c *cycle) touch(ctx context.Context) (err error) {
 
 // nextAfter returns what a cycle decided or, if it failed, when to retry it.
 func (c *cycle) nextAfter(ctx context.Context, next *queue.Next, err error) *queue.Next {
-	switch {
-	case err == nil:
-		c.deps.reporter.looked(c.batch.Key)
-		if c.memory.throttle.Succeeded() {
-			c.deps.objectLogger(c.served.resource, c.object).Info("Throttling is over: back to normal.")
+	if err != nil && (errors.Is(err, errStopping) || ctx.Err() != nil) {
+		return nil
+	}
+	deleted := c.event == watch.Deleted
+	ended := observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
+	if err == nil {
+		ended.Finished, ended.Recovered = c.finished && !deleted, c.memory.throttle.Succeeded()
+	} else {
+		ended.RetryIn = c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays)
+		next = &queue.Next{After: ended.RetryIn}
+		if deleted {
+			next = nil
 		}
-		return next
-	case errors.Is(err, errStopping), ctx.Err() != nil:
-		return nil
 	}
-	logger := c.deps.objectLogger(c.served.resource, c.object).With(errorAttrs(err)...)
-	delay := c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays)
-	if c.event == watch.Deleted {
-		c.deps.reporter.looked(c.batch.Key)
-		logger.Error("Handling has failed.")
-		return nil
+	observe.Tell(c.deps.sink, ended)
+	return next
+}
+
+// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
+func (c *cycle) unpostedSubject() *observe.Subject {
+	if !c.deps.settings.Posting.Loggers {
+		return c.subject
 	}
-	logger.Error(fmt.Sprintf("Handling has failed: it is throttled for %s.", delay))
-	return &queue.Next{After: delay}
+	subject := *c.subject
+	subject.Logger = c.deps.objectLogger(c.served.resource, c.object)
+	return &subject
 }
 
 func shortest(delays []time.Duration) (time.Duration, bool) {

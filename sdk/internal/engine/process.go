@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -16,12 +17,11 @@ type processor struct {
 	memories  *memories
 	resources servedResources
 	daemons   *daemonRunner
-	orphans   *orphanedProgress
 }
 
 func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, resources servedResources) *processor {
 	return &processor{
-		deps: d, invoker: i, memories: m, resources: resources, orphans: &orphanedProgress{},
+		deps: d, invoker: i, memories: m, resources: resources,
 		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
 	}
 }
@@ -34,7 +34,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
 	if newest.Type == watch.Deleted {
-		defer p.memories.forget(batch.Key)
+		defer p.forget(batch.Key, m)
 	}
 	if next := throttled(m, newest, p.deps.now()); next != nil {
 		return next
@@ -49,9 +49,16 @@ func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Bat
 		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch,
 		object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch(), own: patch.NewPatch(),
 	}
-	c.logger, c.recorder = p.deps.objectSinks(served.resource, c.object)
-	c.report = p.deps.reporter.reportOf(m, served.resource, c.object)
+	c.subject = p.deps.subject(m.identity, served.resource, c.object)
+	c.logger = c.subject.Logger
+	observe.Tell(p.deps.sink, observe.ProcessingStarted{Subject: c.subject})
 	return c
+}
+
+// forget drops the memory of a deleted object.
+func (p *processor) forget(key queue.Key, m *memory) {
+	p.memories.forget(key)
+	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
 // run takes the steps of a cycle.
@@ -79,8 +86,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		c.addFinalizer()
 		p.daemons.adjust(c)
 		c.removeUnneededFinalizer()
-		c.report.seen(c, c.hasFinalizer)
-		p.orphans.warn(c)
+		c.tellCause()
 		handled, err := c.callChangeHandlers(ctx)
 		if err != nil {
 			return nil, err
@@ -89,10 +95,9 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 			c.removeFinalizerAfterDeletion()
 		}
 	} else {
-		c.report.observed(c)
+		c.tellCause()
 	}
 	if c.event == watch.Deleted {
-		c.report.gone()
 		return nil, nil
 	}
 	changed, err := c.apply(ctx)
@@ -100,15 +105,9 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, err
 	}
 	next = c.next(changed)
-	c.conclude(next)
-	return next, nil
-}
-
-// conclude remembers that all handlers of the cause are done, if they are.
-func (c *cycle) conclude(next *queue.Next) {
 	if c.finished {
 		c.memory.handled = true
 		c.expectEcho(next)
 	}
-	c.report.applied(c.finished, c.deps.now())
+	return next, nil
 }

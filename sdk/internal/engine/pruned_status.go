@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -27,7 +28,7 @@ func (m *memory) warnPruned(logger *slog.Logger, res *resources.Resource, p *pat
 		if m.warnOnce("pruned " + field) {
 			logger.Warn(fmt.Sprintf("status.%s was thrown away by the schema of %s. "+
 				"Add \"x-kubernetes-preserve-unknown-fields: true\" to the status in its CRD, or declare the field there.",
-				field, res.Key()))
+				field, res.Key()), observe.EventKey, observe.LogPatchPruned)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -69,7 +70,7 @@ func (c *cycle) worthRecording(err error, outcomes map[string]handlers.Outcome) 
 // deliverResults puts the results of handlers into the status.
 func (c *cycle) deliverResults(outcomes map[string]handlers.Outcome) {
 	if err := state.DeliverResults(outcomes, c.patch); err != nil {
-		c.logger.Error("A result cannot be stored.", "error", err)
+		c.logger.Error("A result cannot be stored.", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 }
 
@@ -130,7 +131,7 @@ func (s *subhandlers) Execute(ctx context.Context) error {
 	if stopping != nil {
 		return stopping
 	}
-	c.report.subProgressed(s.parent.ID, progress)
+	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Parent: s.parent.ID, Progress: progress})
 	if progress.Done() {
 		return nil
 	}
