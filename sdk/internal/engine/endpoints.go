@@ -101,7 +101,7 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 			}
 		})
 		for path := range sorted(paths) {
-			logger.Debug("Serving http://" + listener.Addr().String()+path, observe.EventKey, observe.LogEndpointServed)
+			logger.Debug("Serving http://"+listener.Addr().String()+path, observe.EventKey, observe.LogEndpointServed)
 		}
 	}
 	return stop, nil

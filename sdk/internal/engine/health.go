@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // probeTTL is how long the results of probes are reused, since probes can be expensive.

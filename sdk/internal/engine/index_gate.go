@@ -3,6 +3,7 @@ package engine
 import (
 	"log/slog"
 
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )

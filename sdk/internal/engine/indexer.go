@@ -10,6 +10,8 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -270,4 +272,6 @@ func (x *indexer) removeEntries(id string, indices ...string) {
 }
 
 // tellChanged tells that the contents of the indices may have changed.
-func (x *indexer) tellChanged() { observe.Tell(x.deps.sink, observe.IndexChanged{IDs: x.resource.indexes}) }
+func (x *indexer) tellChanged() {
+	observe.Tell(x.deps.sink, observe.IndexChanged{IDs: x.resource.indexes})
+}

@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // ErrLogin is in the error of an operator that stops because it has no valid credentials.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // exitAfterTimeout calls exit if the process is still running when a time has passed since it was

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -195,7 +194,7 @@ func (s *streams) waitFor(scope resources.Scope, st *stream) {
 		s.mu.Lock()
 		st.indexer.abandoned = true // it cannot serve the next stream
 		s.mu.Unlock()
-		s.deps.logger.Warn("An index handler ignores that the watch-stream for " + scope.String() + " has ended; abandoning it",
+		s.deps.logger.Warn("An index handler ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
 			observe.EventKey, observe.LogIndexAbandoned)
 	}
 }
