@@ -243,7 +243,7 @@ func TestHandlersWaitUntilWhatIsIndexedMayBeListed(t *testing.T) {
 	w.res = &resources.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
 	w.create(tree{"metadata": tree{"name": "a"}})
 	w.res = kex
-	op.journal.wait(t, "All handlers wait for it, since its objects must be indexed first", 2)
+	op.journal.wait(t, "All handlers wait for it, since its objects are to be indexed.", 2)
 	c.are(t)
 	testcluster.Create(t, w.client, roles("roles", "Role", true), w.ns, tree{
 		"metadata": tree{"name": "maps"},

@@ -50,10 +50,8 @@ type activities struct {
 	memo     any              // shared by all these handlers
 	extra    any              // the public settings, for startup handlers
 
-	reporter     *reporter
-	meters       func(handlers.Family) *meters
-	early        *early
-	connectivity *connectivity
+	sink      *observe.Sink
+	recorders *observe.Recorders
 }
 
 // activity is a handler with its progress, which is not persisted.
@@ -70,7 +68,7 @@ type activity struct {
 // [ActivityError].
 func (a *activities) run(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
 	logger := a.logger.With(observe.NameKey, "kopf.activities."+loggerName(family))
-	invoker := newInvoker(a.now, 0, a.reporter, a.meters(family))
+	invoker := newInvoker(a.now, a.sink, 0)
 	all := make([]*activity, len(hs))
 	for i, h := range hs {
 		all[i] = &activity{handler: h, started: a.now(), due: a.now()}
@@ -109,17 +107,18 @@ func loggerName(family handlers.Family) string {
 func (a *activities) attempt(ctx context.Context, i *invoker, one *activity, logger *slog.Logger) {
 	attempt := &attempt{
 		call: &handlers.Call{
-			Handler: one.handler, Memo: a.memo, Extra: a.extra, Logger: logger.With(handlerKey, one.handler.ID),
-			Recorder: &Recorder{early: a.early, level: slog.LevelDebug, now: a.now},
+			Handler: one.handler, Memo: a.memo, Extra: a.extra, Logger: logger.With(observe.HandlerKey, one.handler.ID),
+			Recorder: a.recorders.For(),
 		},
-		retries: one.retries, started: one.started, backoff: a.settings().DefaultBackoff, logger: logger,
+		subject: &observe.Subject{Logger: logger},
+		retries: one.retries, started: one.started, backoff: a.settings().DefaultBackoff,
 	}
 	out, ok := i.try(ctx, attempt)
 	if !ok {
 		return // the operator stops, and the outcome does not matter
 	}
 	if one.handler.Family == handlers.Login && !out.Final {
-		a.connectivity.lose("cannot log in: " + out.Err.Error())
+		observe.Tell(a.sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
 	}
 	one.retries++
 	one.out, one.due = out, attempt.ended

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 type temporary time.Duration
@@ -36,7 +37,7 @@ func newTestOperator(t *testing.T, registry *handlers.Registry) (*operator, *byt
 	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == stackKey {
+			if a.Key == slog.TimeKey || a.Key == observe.StackKey {
 				return slog.Attr{}
 			}
 			return a
@@ -45,6 +46,7 @@ func newTestOperator(t *testing.T, registry *handlers.Registry) (*operator, *byt
 	o := newOperator(t.Context(), Config{
 		Registry: registry, Settings: func() Settings { return Settings{DefaultBackoff: time.Minute} }, Logger: log,
 	}, newIndices(registry))
+	o.deps.sink.Subscribe(observe.NewLogLines(t.Context(), log, false))
 	t.Cleanup(o.stopBackground)
 	return o, &text
 }

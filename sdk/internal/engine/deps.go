@@ -35,10 +35,6 @@ type deps struct {
 	// ends when the operator has stopped everything else.
 	background context.Context
 	stopping   <-chan struct{} // closes when the operator is asked to stop
-
-	reporter *reporter       // nil without an inspector
-	meters   *meters         // nil without a meter
-	poster   *observe.Poster // nil if no Kubernetes events are posted
 }
 
 // runState is whether the operator handles objects now.

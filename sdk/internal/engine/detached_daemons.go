@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
@@ -13,6 +14,7 @@ import (
 // safe for concurrent use.
 type detachedDaemons struct {
 	background context.Context
+	sink       *observe.Sink
 
 	mu      sync.Mutex
 	closed  bool // the operator exits and waits for all of them
@@ -32,7 +34,7 @@ func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) 
 		d.groups = map[queue.Key]*daemons.Group{}
 	}
 	d.groups[key] = group
-	m.report.Load().stopping(group.Tasks())
+	d.tellStopping(m.identity, group)
 	if d.closed {
 		return
 	}
@@ -44,6 +46,17 @@ func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) 
 			delete(d.groups, key)
 		}
 	})
+}
+
+func (d *detachedDaemons) tellStopping(identity *observe.Identity, group *daemons.Group) {
+	if !d.sink.Wants(observe.KindBackgroundStopped) {
+		return
+	}
+	stopping := observe.BackgroundStopped{Identity: identity}
+	for _, task := range group.Tasks() {
+		stopping.Handlers = append(stopping.Handlers, task.Handler)
+	}
+	observe.Tell(d.sink, stopping)
 }
 
 // running reports whether daemons or timers of an object are still running that were detached from

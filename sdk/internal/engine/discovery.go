@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -29,11 +27,10 @@ var rescanDelays = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millise
 // discovery finds the resources and namespaces that the cluster has, while they come and go, and
 // starts and stops streams accordingly.
 type discovery struct {
-	deps         *deps
-	streams      *streams
-	namespaces   *namespaces
-	connectivity *connectivity
-	changed      signal // a CRD or the namespaces have changed, or the operator was paused or resumed
+	deps       *deps
+	streams    *streams
+	namespaces *namespaces
+	changed    signal // a CRD or the namespaces have changed, or the operator was paused or resumed
 
 	rescan atomic.Bool // a CRD has changed
 
@@ -41,8 +38,8 @@ type discovery struct {
 	warned map[string]bool
 }
 
-func newDiscovery(d *deps, s *streams, n *namespaces, c *connectivity) *discovery {
-	return &discovery{deps: d, streams: s, namespaces: n, connectivity: c, changed: n.changed, warned: map[string]bool{}}
+func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
+	return &discovery{deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{}}
 }
 
 // run serves the resources and namespaces until the context ends.
@@ -70,7 +67,7 @@ func (d *discovery) run(ctx context.Context) error {
 
 // firstScan finds the resources of the cluster. It retries for as long as the client does.
 func (d *discovery) firstScan(ctx context.Context) error {
-	retrying := d.deps.client.Telling(d.connectivity.warnOfRetries(d.deps.logger, "Cannot discover the resources of the cluster; retrying"))
+	retrying := d.deps.client.Telling(warnOfRetries(d.deps.sink, d.deps.logger))
 	found, err := retrying.Discover(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -112,7 +109,8 @@ func (d *discovery) scan(ctx context.Context) {
 	found, err := d.deps.client.Discover(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			d.deps.logger.Warn("Cannot discover the resources of the cluster; retrying when a CRD changes", "error", err)
+			d.deps.logger.Warn("Cannot discover the resources of the cluster; retrying when a CRD changes",
+				observe.EventKey, observe.LogDiscoveryFailed, "error", err)
 		}
 		return
 	}
@@ -139,7 +137,8 @@ func (d *discovery) warnOfFailed(failed map[string]error) {
 	for group, err := range sorted(failed) {
 		if !d.warned[group] {
 			d.warned[group] = true
-			d.deps.logger.Warn("Cannot discover the resources of an API group; not serving them", "group", group, "error", err)
+			d.deps.logger.Warn("Cannot discover the resources of an API group; not serving them",
+				observe.EventKey, observe.LogDiscoveryFailed, "group", group, "error", err)
 		}
 	}
 }
@@ -151,10 +150,10 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	for _, warning := range resolution.Warnings() {
 		if !d.warned[warning] {
 			d.warned[warning] = true
-			d.deps.logger.Warn(warning)
+			d.deps.logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
 		}
 	}
-	d.deps.reporter.serves(resolution.Served, d.unserved(&resolution))
+	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()
@@ -180,7 +179,8 @@ func (d *discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 			relisted = true
 		},
 	}, func() {
-		d.deps.logger.Warn("Cannot watch CustomResourceDefinitions (forbidden): restart the operator to serve new resources and to stop serving deleted ones")
+		d.deps.logger.Warn("Cannot watch CustomResourceDefinitions (forbidden): restart the operator to serve new resources and to stop serving deleted ones",
+			observe.EventKey, observe.LogDiscoveryForbidden)
 	})
 }
 
@@ -213,7 +213,8 @@ func (d *discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-c
 		once()
 	}
 	watched := d.watch(ctx, wg, namespacesKey, watch.Options{Handle: d.namespaces.handle, Listed: func(int) { once() }}, func() {
-		d.deps.logger.Warn("Cannot watch the namespaces (forbidden): serving the named ones, ignoring patterns")
+		d.deps.logger.Warn("Cannot watch the namespaces (forbidden): serving the named ones, ignoring patterns",
+			observe.EventKey, observe.LogNamespacesForbidden)
 		assumeExist()
 	})
 	if !watched {
@@ -239,56 +240,11 @@ func (d *discovery) watch(ctx context.Context, wg *sync.WaitGroup, key string, o
 			forbidden()
 			return
 		}
-		d.streams.restarted(options.Logger, resources.Scope{Resource: key}, r)
+		d.streams.restarted(resources.Scope{Resource: key}, r)
 	}
 	wg.Go(func() {
 		defer cancel()
 		watch.Run(ctx, options)
 	})
 	return true
-}
-
-// unserved returns the selectors and resources that cannot be served, and why, for the inspector.
-func (d *discovery) unserved(resolution *resources.Resolution) []inspect.Unserved {
-	if d.deps.reporter == nil {
-		return nil
-	}
-	var out []inspect.Unserved
-	ambiguous := map[resources.Selector]bool{}
-	for _, a := range resolution.Ambiguous {
-		ambiguous[a.Selector] = true
-		out = append(out, inspect.Unserved{
-			Selector: a.Selector.String(), Reason: "ambiguous", Handlers: d.handlersOf(a.Selector), Matches: keysOf(a.Resources),
-		})
-	}
-	for _, s := range resolution.Unresolved {
-		if !ambiguous[s] {
-			out = append(out, inspect.Unserved{Selector: s.String(), Reason: "unresolved", Handlers: d.handlersOf(s)})
-		}
-	}
-	for _, r := range resolution.NonWatchable {
-		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: "unwatchable"})
-	}
-	for _, r := range resolution.NonPatchable {
-		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: "unpatchable"})
-	}
-	return out
-}
-
-func (d *discovery) handlersOf(s resources.Selector) []string {
-	var ids []string
-	for _, h := range d.deps.registry.All() {
-		if h.Selector == s && h.Family.Group() != handlers.Activities {
-			ids = append(ids, h.ID)
-		}
-	}
-	return ids
-}
-
-func keysOf(resources []resources.Resource) []string {
-	keys := make([]string, len(resources))
-	for i := range resources {
-		keys[i] = resources[i].Key()
-	}
-	return keys
 }

@@ -74,7 +74,7 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 		for _, s := range servers {
 			// Close does not wait for clients that still wait for a response.
 			if err := s.Close(); err != nil {
-				logger.Debug("Cannot close an endpoint", "error", err)
+				logger.Debug("Cannot close an endpoint", observe.EventKey, observe.LogEndpointFailed, "error", err)
 			}
 		}
 		wg.Wait()
@@ -96,11 +96,12 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 		servers = append(servers, server)
 		wg.Go(func() {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				logger.Error("Cannot serve an endpoint; restart the operator", "address", address, "error", err)
+				logger.Error("Cannot serve an endpoint; restart the operator",
+					observe.EventKey, observe.LogEndpointFailed, "address", address, "error", err)
 			}
 		})
 		for path := range sorted(paths) {
-			logger.Debug("Serving http://" + listener.Addr().String() + path)
+			logger.Debug("Serving http://"+listener.Addr().String()+path, observe.EventKey, observe.LogEndpointServed)
 		}
 	}
 	return stop, nil

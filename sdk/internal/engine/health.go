@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // probeTTL is how long the results of probes are reused, since probes can be expensive.
@@ -97,6 +98,6 @@ func (h *health) wait(timeout time.Duration, logger *slog.Logger) {
 	h.mu.Lock()   // a probe that was requested in time has started
 	h.mu.Unlock() //nolint:staticcheck // there is nothing else to do
 	h.running.wait(timeout, func() {
-		logger.Warn("A probe ignores that the operator stops; abandoning it")
+		logger.Warn("A probe ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 }

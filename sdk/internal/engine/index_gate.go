@@ -3,6 +3,7 @@ package engine
 import (
 	"log/slog"
 
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -41,7 +42,7 @@ func (g *indexGate) openWhenComplete() {
 	g.opened = true
 	g.queue.Open(&g.gate)
 	if g.waited {
-		g.logger.Debug("Indices are complete: starting the handlers")
+		g.logger.Debug("Indices are complete: starting the handlers", observe.EventKey, observe.LogIndexComplete)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -34,7 +35,7 @@ func (x *indexer) scheduleRetry(id string, f *failedObject, event watch.Event, s
 		defer x.mu.Unlock()
 		if f.timer == timer && x.ctx != nil && x.ctx.Err() == nil {
 			x.index(id, f.event, func(h *handlers.Handler) bool { _, failed := f.failures[h.ID]; return failed })
-			x.reportSizes()
+			x.tellChanged()
 		}
 	})
 	f.timer = timer
@@ -46,6 +47,18 @@ func (f *failedObject) cancelRetry() {
 		f.timer = nil
 	}
 	f.event = watch.Event{}
+}
+
+// reported returns the failures as subscribers of events get them.
+func (f *failedObject) reported() map[string]observe.IndexFailure {
+	if f == nil {
+		return nil
+	}
+	all := make(map[string]observe.IndexFailure, len(f.failures))
+	for id, failure := range f.failures {
+		all[id] = observe.IndexFailure{Final: failure.Final, Until: failure.Until}
+	}
+	return all
 }
 
 // indexFailures are the failures of one object by the IDs of the indices. As long as a handler fails,

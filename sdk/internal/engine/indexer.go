@@ -10,6 +10,8 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -85,7 +87,7 @@ func (x *indexer) clear(keep []string) {
 			x.deps.indices.Find(id).Retain(x.origin, func(string) bool { return false })
 		}
 	}
-	x.reportSizes()
+	x.tellChanged()
 }
 
 // retain removes the entries of all objects except for those that exist.
@@ -105,7 +107,7 @@ func (x *indexer) retain(existing map[queue.Key]bool) {
 			delete(x.failures, id)
 		}
 	}
-	x.reportSizes()
+	x.tellChanged()
 }
 
 // handle indexes the object of an event, or removes its entries if it was deleted.
@@ -126,7 +128,7 @@ func (x *indexer) handle(event watch.Event) {
 	} else {
 		x.index(id, event, func(*handlers.Handler) bool { return true })
 	}
-	x.reportSizes()
+	x.tellChanged()
 }
 
 // index calls the wanted index handlers that match an object and are due for it, and removes its
@@ -134,54 +136,66 @@ func (x *indexer) handle(event watch.Event) {
 func (x *indexer) index(id string, event watch.Event, wanted func(*handlers.Handler) bool) {
 	object := event.Object
 	defer object.Forget() // it may stay in the queue for long
-	memo, memory := x.recall(id, event)
-	cause := &handlers.Cause{
-		Resource: x.resource.resource, Object: object, EventType: event.Type, Views: &handlers.Views{Memo: memo},
-	}
+	memo, identity := x.recall(id, event)
+	res := x.resource.resource
+	cause := &handlers.Cause{Resource: res, Object: object, EventType: event.Type, Views: &handlers.Views{Memo: memo}}
 	selected, decisions, err := x.match(cause)
 	if err != nil {
-		x.deps.objectLogger(x.resource.resource, object).With(errorAttrs(err)...).Error("Cannot index the object; keeping its previous entries")
+		x.deps.objectLogger(res, object).With(observe.ErrorAttrs(err)...).Error(
+			"Cannot index the object; keeping its previous entries", observe.EventKey, observe.LogIndexFailed)
 		return
 	}
-	report := x.deps.reporter.known(memory, x.resource.resource, object)
+	var subject *observe.Subject
+	if len(selected) > 0 || decisions != nil {
+		subject = x.subject(identity, object)
+	}
 	f := x.failures[id]
 	for _, h := range selected {
 		if !wanted(h) || f != nil && f.failures[h.ID].excluded(x.deps.now()) {
 			continue
 		}
-		a, out, ok := x.attempt(h, cause, memo, f)
+		a, out, ok := x.attempt(h, subject, cause, memo, f)
 		if !ok {
 			return // the stream has ended
 		}
 		f = x.store(h, id, a, out, f)
-		report.indexed(h, a, out)
 	}
 	for _, index := range x.resource.indexes {
 		if !hasID(selected, index) {
 			x.removeEntries(id, index)
 		}
 	}
-	if f == nil {
-		report.decided(decisions, nil)
-		return
+	if decisions != nil {
+		observe.Tell(x.deps.sink, observe.ObjectIndexed{Subject: subject, Decisions: decisions, Failures: f.reported()})
 	}
-	report.decided(decisions, f.failures)
-	x.scheduleRetry(id, f, event, selected)
+	if f != nil {
+		x.scheduleRetry(id, f, event, selected)
+	}
 }
 
-// recall returns the memo of an object, and its memory. There is no memory if the object is only
-// indexed.
-func (x *indexer) recall(id string, event watch.Event) (memo any, memory *memory) {
+// subject returns the subject of events about indexing an object. The lines of its logger are not
+// posted as Kubernetes events.
+func (x *indexer) subject(identity *observe.Identity, obj *object.Object) *observe.Subject {
+	res := x.resource.resource
+	return &observe.Subject{
+		Identity: identity, Resource: res, Object: obj,
+		Logger: x.deps.objectLogger(res, obj), Recorder: x.deps.recorder(obj),
+	}
+}
+
+// recall returns the memo of an object, and its identity. The identity is nil if the object is only
+// indexed, since nothing else is remembered of it.
+func (x *indexer) recall(id string, event watch.Event) (memo any, identity *observe.Identity) {
 	if x.resource.onlyIndexed {
 		return x.memories.memo(x.origin, id, x.deps.newMemo), nil
 	}
 	key := queue.Key{Resource: x.origin.Resource, Object: id}
-	memory = x.memories.recall(key, event.Object.Namespace, event.Type == watch.Listed, x.deps.newMemo)
-	return memory.memo, memory
+	m := x.memories.recall(key, event.Object.Namespace, event.Type == watch.Listed, x.deps.newMemo)
+	return m.memo, m.identity
 }
 
-// match returns the index handlers that match an object, and for the inspector the decisions about
-// all of them.
+// match returns the index handlers that match an object. If anybody wants to know, it also returns the
+// decisions about all of them.
 func (x *indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, decisions []handlers.Decision, err error) {
 	defer recoverPanic(&err)
 	set := x.resource.handlers
@@ -190,7 +204,7 @@ func (x *indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, de
 			return nil, nil, err
 		}
 	}
-	if x.deps.reporter != nil {
+	if x.deps.sink.Wants(observe.KindObjectIndexed) {
 		decisions = set.Explain(handlers.Indexing, cause)
 	}
 	return set.Selected(handlers.Indexing, cause), decisions, nil
@@ -198,27 +212,29 @@ func (x *indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, de
 
 // attempt calls an index handler once. It returns false if the stream has ended meanwhile: the
 // result must not count then.
-func (x *indexer) attempt(h *handlers.Handler, cause *handlers.Cause, memo any, f *failedObject) (*attempt, handlers.Outcome, bool) {
-	logger := x.deps.objectLogger(cause.Resource, cause.Object)
+func (x *indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *handlers.Cause, memo any, f *failedObject) (*attempt, handlers.Outcome, bool) {
+	changes := patch.NewPatch()
 	a := &attempt{
+		subject: subject,
 		call: &handlers.Call{
-			Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo,
-			Logger: logger.With(handlerKey, h.ID), Recorder: x.deps.recorder(cause.Object),
+			Cause: cause, Handler: h, Patch: changes, Memo: memo,
+			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
 		},
-		backoff: x.deps.settings.DefaultBackoff, logger: logger,
+		backoff: x.deps.settings.DefaultBackoff,
 	}
 	if f != nil {
 		failure := f.failures[h.ID]
 		a.retries, a.started = failure.Retries, failure.Started
 	}
 	slow := time.AfterFunc(slowIndexing, func() {
-		logger.Warn(fmt.Sprintf("%s is slow; no event of any %s is handled until it returns", h, cause.Resource.Plural))
+		subject.Logger.Warn(fmt.Sprintf("%s is slow; no event of any %s is handled until it returns", h, cause.Resource.Plural),
+			observe.EventKey, observe.LogIndexSlow)
 	})
 	defer slow.Stop()
-	changes := a.call.Patch
 	out, ok := x.invoker.try(x.ctx, a)
 	if ok && !changes.Empty() {
-		logger.Warn(fmt.Sprintf("%s has changed the patch; discarding it, since index handlers cannot patch", h))
+		subject.Logger.Warn(fmt.Sprintf("%s has changed the patch; discarding it, since index handlers cannot patch", h),
+			observe.EventKey, observe.LogIndexPatched)
 	}
 	return a, out, ok
 }
@@ -255,5 +271,7 @@ func (x *indexer) removeEntries(id string, indices ...string) {
 	}
 }
 
-// reportSizes tells the inspector the sizes of the indices.
-func (x *indexer) reportSizes() { x.deps.reporter.indexed(x.resource.indexes) }
+// tellChanged tells that the contents of the indices may have changed.
+func (x *indexer) tellChanged() {
+	observe.Tell(x.deps.sink, observe.IndexChanged{IDs: x.resource.indexes})
+}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -35,7 +36,7 @@ func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*index
 		registry.Add(h)
 	}
 	d := testDeps(t, registry, slog.New(slog.NewTextHandler(log, nil)))
-	x := newIndexer(d, &memories{}, newInvoker(d.now, 0, nil, nil), resources.Scope{Resource: pods.Key()})
+	x := newIndexer(d, &memories{}, newInvoker(d.now, d.sink, 0), resources.Scope{Resource: pods.Key()})
 	x.start(t.Context(), newServedResource(registry, &pods, false))
 	return x, d.indices.Find(hs[0].ID).(*index.Index[string, string])
 }
@@ -43,10 +44,12 @@ func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*index
 // testDeps returns what indexers and streams need without a cluster.
 func testDeps(t testing.TB, registry *handlers.Registry, logger *slog.Logger) *deps {
 	t.Helper()
+	sink := &observe.Sink{}
+	sink.Subscribe(observe.NewLogLines(t.Context(), logger, false))
 	return &deps{
 		registry: registry, settings: &Settings{DefaultBackoff: time.Minute}, now: time.Now, logger: logger,
 		newMemo: func() any { return new([3]uintptr) }, indices: newIndices(registry), state: &runState{},
-		background: t.Context(), sink: &observe.Sink{}, recorders: observe.NewRecorders(time.Now),
+		background: t.Context(), sink: sink, recorders: observe.NewRecorders(time.Now),
 	}
 }
 
@@ -180,6 +183,71 @@ func TestIndexer_RetainKeepsListedObjectsOnly(t *testing.T) {
 	x.retain(map[queue.Key]bool{queue.KeyOf(pods.Key(), b.Object): true})
 	if pairs := index.Pairs(); len(pairs) != 1 || pairs[0].Value != "b" {
 		t.Errorf("values %v", pairs)
+	}
+}
+
+func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
+			if call.Retry == 0 {
+				return nil, later{time.Minute}
+			}
+			return byVersion(ctx, call)
+		}})
+		hub := inspect.NewHub(inspect.HubOptions{})
+		d := x.deps
+		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{Hub: hub, Registry: d.registry, Indices: d.indices, Started: d.now()}))
+		observe.Tell(d.sink, observe.ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{pods}}})
+		x.start(t.Context(), newServedResource(d.registry, &pods, true))
+		event := pod(watch.Listed, "a", "1")
+		x.handle(event)
+		if objects := hub.Snapshot().Objects; len(objects) != 0 {
+			t.Errorf("shown before the worker has processed it: %+v", objects)
+		}
+
+		// As the worker does:
+		for _, m := range x.memories.all() {
+			subject := d.subject(m.identity, &pods, event.Object)
+			observe.Tell(d.sink, observe.ProcessingStarted{Subject: subject})
+			observe.Tell(d.sink, observe.CauseDetected{Subject: subject, Handlers: x.resource.handlers, At: d.now()})
+		}
+		phase := func() inspect.HandlerPhase {
+			objects := hub.Snapshot().Objects
+			if len(objects) != 1 || len(objects[0].Handlers) != 1 || objects[0].State != inspect.StateSettled {
+				t.Fatalf("%+v", objects)
+			}
+			return objects[0].Handlers[0].State
+		}
+		if got := phase(); got != inspect.PhaseRetrying {
+			t.Error(got)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := phase(); got != inspect.PhaseDone {
+			t.Error(got)
+		}
+		if size := hub.Snapshot().Indices[0]; size.Keys != 1 || size.Values != 1 || size.Objects != 1 {
+			t.Errorf("%+v", size)
+		}
+		x.handle(pod(watch.Deleted, "a", "2"))
+		if size := hub.Snapshot().Indices[0]; size.Keys != 0 || size.Values != 0 || size.Objects != 0 {
+			t.Errorf("%+v", size)
+		}
+	})
+}
+
+func TestIndexer_NoExtraWorkWithoutInspector(t *testing.T) {
+	looks := 0
+	x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(*handlers.Cause) bool {
+		looks++
+		return true
+	}})
+	x.handle(pod(watch.Listed, "a", "1"))
+	if n := len(x.memories.all()); n != 0 {
+		t.Errorf("%d objects are remembered as if there were other handlers", n)
+	}
+	if looks != 1 {
+		t.Errorf("the filter was called %d times", looks)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -54,11 +55,11 @@ func (i *intents) setPaused(paused bool) {
 	state, reason := inspect.OperatorRunning, ""
 	if paused {
 		state, reason = inspect.OperatorPaused, "on request"
-		i.deps.logger.Info("Handling is paused.")
+		i.deps.logger.Info("Handling is paused.", observe.EventKey, observe.LogOperatorPaused)
 	} else {
-		i.deps.logger.Info("Handling is resumed.")
+		i.deps.logger.Info("Handling is resumed.", observe.EventKey, observe.LogOperatorResumed)
 	}
-	i.deps.reporter.operator(func(op *inspect.Operator) { op.State, op.Reason = state, reason })
+	observe.Tell(i.deps.sink, observe.OperatorChanged{State: state, Reason: reason})
 	i.changed.raise()
 }
 

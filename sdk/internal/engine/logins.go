@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // ErrLogin is in the error of an operator that stops because it has no valid credentials.
@@ -35,8 +35,7 @@ type Logins struct {
 	activities *activities
 	handlers   []*handlers.Handler
 	logger     *slog.Logger
-	reporter   *reporter
-	meters     func(handlers.Family) *meters
+	sink       *observe.Sink
 
 	namespace atomic.Pointer[string] // of the credentials with the highest priority
 }
@@ -46,7 +45,7 @@ func (l *Logins) open(ctx context.Context) {
 	title := "Initial authentication"
 	l.vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
 		credentials, err := l.login(ctx, title)
-		l.meters(handlers.Login).loggedIn(err)
+		observe.Tell(l.sink, observe.LoginEnded{Err: err})
 		title = "Re-authentication"
 		return credentials, err
 	})
@@ -84,7 +83,7 @@ func (l *Logins) defaultNamespace() string {
 
 // login calls the login handlers, and makes sessions of their results.
 func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, error) {
-	l.logger.Info(title + " has been initiated.")
+	l.logger.Info(title+" has been initiated.", observe.EventKey, observe.LogLoginStarted)
 	results, err := l.activities.run(ctx, handlers.Login, l.handlers)
 	if err != nil {
 		return nil, err
@@ -107,13 +106,13 @@ func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, er
 		if best == nil || login.Priority > best.Priority {
 			best = login
 			l.namespace.Store(&login.Namespace)
-			l.reporter.operator(func(op *inspect.Operator) { op.Server = session.Server() })
+			observe.Tell(l.sink, observe.ClusterConnected{Server: session.Server()})
 		}
 	}
 	if best == nil {
-		l.logger.Warn(title + " has failed: no credentials were retrieved from the login handlers.")
+		l.logger.Warn(title+" has failed: no credentials were retrieved from the login handlers.", observe.EventKey, observe.LogLoginFailed)
 		return nil, kube.ErrNoCredentials
 	}
-	l.logger.Info(title + " has finished.")
+	l.logger.Info(title+" has finished.", observe.EventKey, observe.LogLoginFinished)
 	return credentials, nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,13 +45,14 @@ type operator struct {
 	deps     *deps
 	memories memories
 
-	connectivity *connectivity
-	early        *early
-	startups     startupMeter
-	activities   *activities
-	logins       *Logins     // nil if the credentials are given
-	given        *kube.Given // nil if there are logins
-	intents      *intents
+	activities *activities
+	logins     *Logins     // nil if the credentials are given
+	given      *kube.Given // nil if there are logins
+	intents    *intents
+
+	backlog *observe.Backlog // keeps events for the metrics until the startup is over
+	metrics *observe.Metrics // nil without a meter
+	poster  *observe.Poster  // nil if no Kubernetes events are posted
 
 	streams        *streams
 	discovery      *discovery
@@ -88,7 +87,8 @@ func Run(ctx context.Context, config Config) error {
 	if hub != nil {
 		wg.Go(func() {
 			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
-				o.deps.logger.Error("Cannot serve the inspector; choose another address", "address", config.Inspector, "error", err)
+				o.deps.logger.Error("Cannot serve the inspector; choose another address",
+					observe.EventKey, observe.LogEndpointFailed, "address", config.Inspector, "error", err)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func Run(ctx context.Context, config Config) error {
 
 // newOperator makes an operator that ends when the context does.
 func newOperator(ctx context.Context, config Config, indices *index.Indices) *operator {
-	o := &operator{config: config, early: &early{}, changed: newSignal()}
+	o := &operator{config: config, changed: newSignal(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
 	settings := config.Settings()
 	o.settings.Store(&settings)
 	o.deps = &deps{
@@ -112,33 +112,37 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 		sink: &observe.Sink{}, recorders: observe.NewRecorders(time.Now),
 	}
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
-	o.connectivity = &connectivity{}
-	o.detached = &detachedDaemons{background: o.deps.background}
+	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
 	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
 	o.activities = &activities{
 		logger: config.Logger, now: time.Now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
-		meters: o.activityMeters, early: o.early, connectivity: o.connectivity,
+		sink: o.deps.sink, recorders: o.deps.recorders,
 	}
 	return o
 }
 
-// startReporting prepares the inspector; nil if there is none.
+// startReporting subscribes those who are told what happens. It returns the hub of the inspector; nil
+// without one.
 func (o *operator) startReporting(ctx context.Context) *inspect.Hub {
-	if o.config.Inspector == "" {
-		return nil
+	d := o.deps
+	var hub *inspect.Hub
+	if o.config.Inspector != "" {
+		hub = inspect.NewHub(inspect.HubOptions{
+			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
+			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
+				return observe.IndexPage(d.indices, id, offset, limit)
+			},
+		})
+		d.logger = slog.New(observe.InspectorLogHandler(d.logger.Handler(), hub))
+		o.activities.logger = d.logger
 	}
-	hub := inspect.NewHub(inspect.HubOptions{
-		Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
-		Index:   o.indexPage,
-	})
-	o.deps.logger = slog.New(teeHandler(o.deps.logger.Handler(), hub))
-	o.deps.reporter = newReporter(hub, o.config.Registry, o.deps.indices)
-	o.connectivity.reporter = o.deps.reporter
-	o.activities.logger, o.activities.reporter = o.deps.logger, o.deps.reporter
-	o.deps.reporter.operator(func(op *inspect.Operator) {
-		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.deps.now()
-		op.State, op.Namespaces = inspect.OperatorStarting, o.config.Namespaces
-	})
+	d.sink.Subscribe(observe.NewLogLines(ctx, d.logger, o.config.Traffic))
+	d.sink.Subscribe(o.backlog)
+	if hub != nil {
+		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
+			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
+		}))
+	}
 	return hub
 }
 
@@ -149,7 +153,7 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		return unlessStopped(ctx, err)
 	}
 	err := unlessStopped(ctx, o.work(ctx, serving, wg))
-	o.deps.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
 	return errors.Join(err, o.cleanup())
 }
 
@@ -157,11 +161,13 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 func (o *operator) startup(ctx context.Context) error {
 	hs := o.config.Registry.Activities(handlers.Startup)
 	if len(hs) == 0 {
+		o.startMetrics()
 		return nil
 	}
 	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
 		if ctx.Err() != nil {
-			o.deps.logger.Warn("The startup handlers are only partially executed, as the operator stops.")
+			o.deps.logger.Warn("The startup handlers are only partially executed, as the operator stops.",
+				observe.EventKey, observe.LogStartupInterrupted)
 			return err
 		}
 		return fmt.Errorf("the operator does not start: %w", err)
@@ -169,7 +175,7 @@ func (o *operator) startup(ctx context.Context) error {
 	settings := o.config.Settings()
 	o.deps.settings = &settings
 	o.settings.Store(&settings)
-	o.startups.replay(o.metersOf())
+	o.startMetrics()
 	return nil
 }
 
@@ -209,10 +215,12 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	if err := o.connect(ctx); err != nil {
 		return err
 	}
-	if o.deps.poster != nil {
-		wg.Go(func() { o.deps.poster.Run(serving) })
+	if o.poster != nil {
+		wg.Go(func() { o.poster.Run(serving) })
 	}
-	defer o.deps.meters.begin(o.state)()
+	if o.metrics != nil {
+		defer o.metrics.Begin(o.meterState)()
+	}
 	return o.serve(ctx)
 }
 
@@ -251,22 +259,21 @@ func (o *operator) connect(ctx context.Context) error {
 		return err
 	}
 	d := o.deps
-	d.meters = o.metersOf()
-	d.reporter.operator(func(op *inspect.Operator) { op.Server = server })
-	d.client = kube.NewClient(source, kube.ClientOptions{
+	observe.Tell(d.sink, observe.ClusterConnected{Server: server})
+	options := kube.ClientOptions{
 		RequestTimeout:    d.settings.RequestTimeout,
 		StreamTimeout:     d.settings.StreamTimeout,
 		Backoffs:          d.settings.ErrorBackoffs,
 		EnforceRetryAfter: d.settings.EnforceRetryAfter,
 		Logger:            d.logger.With(observe.NameKey, "kopf.clients"),
-		Observe:           o.requests(),
-	})
-	d.poster = o.newPoster()
-	if dropped := o.early.begin(d.recorderOf()); dropped > 0 {
-		d.logger.Warn("Too many events were posted before the operator could send them; dropping some", "dropped", dropped)
 	}
-	invoker := newInvoker(d.now, d.settings.MaxWorkers, d.reporter, d.meters)
-	o.streams = newStreams(d, &o.memories, o.detached, invoker, o.connectivity)
+	if d.sink.Wants(observe.KindRequestEnded) {
+		options.Observe = func(call kube.Call) { observe.Tell(d.sink, observe.RequestEnded{Call: call}) }
+	}
+	d.client = kube.NewClient(source, options)
+	o.startPosting()
+	invoker := newInvoker(d.now, d.sink, d.settings.MaxWorkers)
+	o.streams = newStreams(d, &o.memories, o.detached, invoker)
 	processor := newProcessor(d, &o.memories, o.detached, invoker, o.streams)
 	d.queue = queue.New(ctx, queue.Options{
 		Process:     processor.process,
@@ -275,9 +282,28 @@ func (o *operator) connect(ctx context.Context) error {
 		ExitTimeout: d.settings.ExitTimeout,
 	})
 	o.intents.streams.Store(o.streams)
-	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed), o.connectivity)
-	d.logger.Debug("Discovering the resources of the cluster", "server", server)
+	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed))
+	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
+}
+
+// startPosting starts to post Kubernetes events, unless the settings disable it.
+func (o *operator) startPosting() {
+	d, settings := o.deps, o.deps.settings.Posting
+	if !settings.Disabled {
+		o.poster = observe.NewPoster(observe.PosterOptions{
+			Client: d.client, Namespace: o.logins.defaultNamespace(),
+			Component: settings.Component, Instance: settings.Instance, NamePrefix: settings.NamePrefix,
+			Logger: d.logger.With(observe.NameKey, "kopf.posting"),
+		})
+	}
+	if !settings.Loggers {
+		d.sink.Subscribe(observe.OutcomeEvents{})
+	}
+	if dropped := d.recorders.Start(o.poster, settings.Level); dropped > 0 {
+		d.logger.Warn("Too many Kubernetes events were recorded before the operator could post them; dropping some",
+			observe.EventKey, observe.LogEventsDropped, "dropped", dropped)
+	}
 }
 
 // logIn returns the source of sessions, and the address of the cluster.
@@ -301,8 +327,8 @@ func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 // stops the operator.
 func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
 	l := &Logins{
-		fail: stop, activities: o.activities, handlers: o.config.Logins, meters: o.activityMeters,
-		logger: o.deps.logger.With(observe.NameKey, "kopf.authentication"), reporter: o.deps.reporter,
+		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.sink,
+		logger: o.deps.logger.With(observe.NameKey, "kopf.authentication"),
 	}
 	l.open(ctx)
 	return l
@@ -327,11 +353,11 @@ func (o *operator) serve(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
 	}
 	d := o.deps
-	d.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	observe.Tell(d.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
 	d.state.exiting.Store(true)
 	o.streams.stopAll()
 	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
-		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it")
+		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 	// Daemons and handlers stop at the same time: each has the whole exit timeout.
 	var wg sync.WaitGroup
@@ -341,28 +367,17 @@ func (o *operator) serve(ctx context.Context) error {
 	defer wg.Wait()
 	var abandoned *queue.AbandonedError
 	if stopped := d.queue.Stop(); errors.As(stopped, &abandoned) {
-		d.logger.Warn("Some handlers ignore that the operator stops; abandoning them", "objects", len(abandoned.Keys))
+		d.logger.Warn("Some handlers ignore that the operator stops; abandoning them",
+			observe.EventKey, observe.LogShutdownAbandoned, "objects", len(abandoned.Keys))
 	}
 	return err
 }
 
 // ready is called once all objects are known.
 func (o *operator) ready() {
-	o.deps.logger.Debug("All objects are known; the operator is ready")
-	o.deps.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorRunning })
+	o.deps.logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
+	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorRunning})
 	if o.config.OnReady != nil {
 		o.config.OnReady()
 	}
-}
-
-// identity identifies this process among the operators of the same program.
-func identity() string {
-	user, host := os.Getenv("USER"), "localhost"
-	if name, err := os.Hostname(); err == nil {
-		host = name
-	}
-	if user == "" {
-		user = "operator"
-	}
-	return fmt.Sprintf("%s@%s/%d", strings.ToLower(user), host, os.Getpid())
 }

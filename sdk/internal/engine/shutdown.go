@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // exitAfterTimeout calls exit if the process is still running when a time has passed since it was
@@ -66,7 +67,8 @@ func stopAllDaemons(d *deps, memories *memories, detached *detachedDaemons) {
 			defer cancel()
 			group.Wait(ctx, daemons.OperatorExiting)
 			for _, task := range group.Tasks() {
-				d.logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task), "of", task.Live().String())
+				d.logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task),
+					observe.EventKey, observe.LogDaemonAbandoned, "of", task.Live().String())
 			}
 		})
 	}

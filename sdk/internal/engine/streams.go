@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -20,12 +19,11 @@ import (
 
 // streams are the watch streams of all served resources in all served namespaces.
 type streams struct {
-	deps         *deps
-	memories     *memories
-	detached     *detachedDaemons
-	invoker      *invoker
-	connectivity *connectivity
-	onReady      userCalls
+	deps     *deps
+	memories *memories
+	detached *detachedDaemons
+	invoker  *invoker
+	onReady  userCalls
 
 	mu        sync.Mutex
 	resources map[string]*servedResource // by key
@@ -49,9 +47,9 @@ type stream struct {
 	gate    *indexGate
 }
 
-func newStreams(d *deps, m *memories, detached *detachedDaemons, i *invoker, c *connectivity) *streams {
+func newStreams(d *deps, m *memories, detached *detachedDaemons, i *invoker) *streams {
 	return &streams{
-		deps: d, memories: m, detached: detached, invoker: i, connectivity: c,
+		deps: d, memories: m, detached: detached, invoker: i,
 		resources: map[string]*servedResource{}, running: map[resources.Scope]*stream{},
 		known: map[resources.Scope]bool{}, indexers: map[resources.Scope]*indexer{},
 	}
@@ -87,7 +85,6 @@ func (s *streams) adjust(ctx context.Context, rs []resources.Resource, namespace
 		if s.running[scope] != nil {
 			continue
 		}
-		s.deps.logger.Debug("Starting the watch-stream for " + scope.String() + ".")
 		s.running[scope] = s.start(ctx, scope, res)
 	}
 	if s.gate != nil {
@@ -128,7 +125,7 @@ func (s *streams) updateResources(wanted map[resources.Scope]*resources.Resource
 }
 
 func (s *streams) newResource(res *resources.Resource) *servedResource {
-	return newServedResource(s.deps.registry, res, s.deps.reporter != nil)
+	return newServedResource(s.deps.registry, res, s.deps.sink.Wants(observe.KindProcessingStarted))
 }
 
 // pause stops all streams and drops all queued events. The objects are still remembered, so that
@@ -163,8 +160,7 @@ func (s *streams) stop(which func(resources.Scope) bool) {
 	s.mu.Unlock() // the streams may be waiting for it
 	for scope, st := range stopped {
 		s.waitFor(scope, st)
-		s.deps.reporter.ended(scope)
-		s.deps.logger.Debug("Stopping the watch-stream for " + scope.String() + ".")
+		observe.Tell(s.deps.sink, observe.StreamChanged{Stream: observe.Stream(scope), Phase: observe.StreamStopped})
 	}
 }
 
@@ -198,7 +194,8 @@ func (s *streams) waitFor(scope resources.Scope, st *stream) {
 		s.mu.Lock()
 		st.indexer.abandoned = true // it cannot serve the next stream
 		s.mu.Unlock()
-		s.deps.logger.Warn("An index handler ignores that the watch-stream for " + scope.String() + " has ended; abandoning it")
+		s.deps.logger.Warn("An index handler ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
+			observe.EventKey, observe.LogIndexAbandoned)
 	}
 }
 
@@ -232,7 +229,7 @@ func (s *streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bo
 	keys := make(map[queue.Key]bool, len(gone))
 	for key, m := range gone {
 		keys[key] = true
-		m.report.Load().gone()
+		observe.Tell(s.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 		s.detached.stop(key, m, daemons.ResourceDeleted)
 	}
 	s.deps.queue.Drop(func(key queue.Key) bool { return keys[key] })
@@ -245,8 +242,7 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 	s.unlisted++
 	s.known[scope] = true
 	s.prepareIndexing(ctx, scope, st)
-	s.deps.reporter.listing(scope.String(), scope.Resource)
-	logger := s.deps.logger.With(observe.NameKey, "kopf.watching")
+	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: observe.Stream(scope), Phase: observe.StreamStarted})
 	first := initialListing{over: !s.relists}
 	go func() {
 		defer close(st.done)
@@ -254,10 +250,8 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 		watch.Run(ctx, watch.Options{
 			Client: s.deps.client, Resource: res, Namespace: scope.Namespace,
 			Handle: func(event watch.Event) {
-				s.deps.meters.event(scope.Resource, event)
-				key := queue.KeyOf(scope.Resource, event.Object)
-				s.deps.reporter.found(scope, key, event)
-				first.add(key)
+				observe.Tell(s.deps.sink, observe.EventReceived{Stream: observe.Stream(scope), Event: event})
+				first.add(queue.KeyOf(scope.Resource, event.Object))
 				st.handle(scope.Resource, event)
 			},
 			Listed: func(int) {
@@ -267,12 +261,12 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 				}
 				s.listed(scope, st)
 			},
-			Restarted:         func(r watch.Restart) { s.restarted(logger, scope, r) },
+			Restarted:         func(r watch.Restart) { s.restarted(scope, r) },
 			ServerTimeout:     s.deps.settings.ServerTimeout,
 			ClientTimeout:     s.deps.settings.ClientTimeout,
 			InactivityTimeout: s.deps.settings.InactivityTimeout,
 			ReconnectBackoff:  s.deps.settings.ReconnectBackoff,
-			Logger:            logger,
+			Logger:            s.deps.logger.With(observe.NameKey, "kopf.watching"),
 		})
 	}()
 	return st
@@ -320,7 +314,7 @@ func (s *streams) mustReindex(scope resources.Scope, res *resources.Resource) bo
 
 // listed notes that all objects of a stream are known.
 func (s *streams) listed(scope resources.Scope, st *stream) {
-	s.deps.reporter.listed(scope.String())
+	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: observe.Stream(scope), Phase: observe.StreamListed})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.listed || s.running[scope] != st {
@@ -347,34 +341,22 @@ func (s *streams) checkReady() {
 	}
 }
 
-// restarted logs why a stream was interrupted: at debug level if that is expected.
-func (s *streams) restarted(logger *slog.Logger, scope resources.Scope, r watch.Restart) {
-	s.deps.meters.restarted(scope.Resource, r)
+// restarted tells that a stream was interrupted, and whether the cluster seems to be lost.
+func (s *streams) restarted(scope resources.Scope, r watch.Restart) {
+	observe.Tell(s.deps.sink, observe.StreamChanged{
+		Stream: observe.Stream(scope), Phase: observe.StreamRestarted, Restart: r, Blocking: s.blocksHandlers(scope),
+	})
 	switch r.Reason {
-	case watch.Closed, watch.ClientTimeout, watch.Expired, watch.Silent:
-		logger.Debug("Restarting the watch-stream for "+scope.String(), "reason", string(r.Reason))
+	case watch.Closed, watch.ClientTimeout, watch.Expired, watch.Silent, watch.Throttled, watch.Forbidden, watch.NotFound:
 		return
-	case watch.Throttled:
-		if r.Attempt < 2 {
-			// The storage of a resource is not ready when it has just been defined.
-			logger.Debug("Starting the watch-stream for "+scope.String()+" later", "error", r.Err, "again in", r.Delay.String())
-			return
-		}
-	case watch.Forbidden, watch.NotFound:
+	}
+	switch {
+	case r.Attempt < 2: // most interruptions are over at the next attempt
+	case r.Err == nil:
+		observe.Tell(s.deps.sink, observe.ClusterLost{Reason: string(r.Reason)})
 	default:
-		switch {
-		case r.Attempt < 2: // most interruptions are over at the next attempt
-		case r.Err == nil:
-			s.connectivity.lose(string(r.Reason))
-		default:
-			s.connectivity.loseBy(r.Err)
-		}
+		tellIfLost(s.deps.sink, r.Err)
 	}
-	message := "The watch-stream for " + scope.String() + " is interrupted; retrying"
-	if s.blocksHandlers(scope) {
-		message += ". All handlers wait for it, since its objects must be indexed first"
-	}
-	logger.Warn(message, "reason", string(r.Reason), "error", r.Err, "again in", r.Delay.String())
 }
 
 // blocksHandlers reports whether handlers wait until the objects of a stream are indexed.

@@ -21,7 +21,7 @@ func testStreams(t *testing.T, registry *handlers.Registry, process func(context
 			t.Error(err)
 		}
 	})
-	return newStreams(d, &memories{}, &detachedDaemons{background: t.Context()}, newInvoker(d.now, 0, nil, nil), &connectivity{})
+	return newStreams(d, &memories{}, &detachedDaemons{background: t.Context()}, newInvoker(d.now, d.sink, 0))
 }
 
 func noProcessing(context.Context, *queue.Batch) *queue.Next { return nil }
