@@ -99,5 +99,5 @@ func TestRetriesSurviveATouchThatFails(t *testing.T) {
 	w.create(example("x"))
 	w.untilHandled("x")
 	c.are(t, "created", "created")
-	op.journal.wait(t, "The object cannot be touched, and its delayed handlers wait: it is tried again in 1s.", 2)
+	op.journal.wait(t, "Cannot touch the object to call its delayed handlers; retrying in 1s", 2)
 }
