@@ -63,7 +63,7 @@ func TestRefusedTransformationsAreToldAndDoNotKeepAnObject(t *testing.T) {
 	c.are(t, "deleted")
 	told := false
 	for _, e := range op.journal.all() {
-		told = told || strings.Contains(e.attrs, "what was to be transformed is given up") && strings.Contains(e.attrs, "no such label!")
+		told = told || strings.Contains(e.attrs, "transform the object: ") && strings.Contains(e.attrs, "no such label!")
 	}
 	if !told {
 		t.Errorf("nobody tells what is refused:\n%v", op.journal.text())
