@@ -134,7 +134,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 	a := &attempt{
 		subject: subject,
 		call: &handlers.Call{
-			Cause:   &handlers.Cause{Resource: subject.Resource, Object: version.Detached(), Local: &Views{Memo: d.memory.memo}},
+			Cause:   &handlers.Cause{Resource: subject.Resource, Object: version.Detached(), Views: &handlers.Views{Memo: d.memory.memo}},
 			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.memo,
 			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
 			Extra: Task{Task: task, Apply: func(ctx context.Context) error {

@@ -41,7 +41,7 @@ func (c *cycle) detectCause() error {
 	c.cause = &handlers.Cause{
 		Resource: c.served.resource, Object: c.object, EventType: c.event, Tree: c.tree,
 		Reason: reason, Initial: initial, Deleted: evidence.Deleting,
-		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Local: &Views{Memo: c.memory.memo},
+		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Views: &handlers.Views{Memo: c.memory.memo},
 	}
 	// An object that no handler is for is left alone: nothing is stored or logged.
 	c.changing = c.served.handlers.Has(handlers.Changing) && c.served.handlers.Prematch(c.cause)

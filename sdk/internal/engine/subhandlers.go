@@ -53,7 +53,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	subs := c.newSubhandlers(h)
 	a := c.newAttempt(h, c.cause)
 	a.retries, a.started = one.Record.Retries, one.Record.Started
-	a.call.Sub, a.call.Extra, a.then = subs.registry, subs, subs.executeRemaining
+	a.call.Sub, a.call.ExecuteSubs, a.then = subs.registry, subs.execute, subs.executeRemaining
 	out, counts := c.invoker.try(ctx, a)
 	if !counts {
 		return handlers.Outcome{}, errStopping
@@ -74,13 +74,6 @@ func (c *cycle) deliverResults(outcomes map[string]handlers.Outcome) {
 	}
 }
 
-// SubExecutor runs the sub-handlers that a running handler registered.
-type SubExecutor interface {
-	// Execute attempts the sub-handlers that are due. It returns an error if some are not done
-	// yet.
-	Execute(ctx context.Context) error
-}
-
 // subhandlers are the sub-handlers of one call of a handler.
 type subhandlers struct {
 	cycle    *cycle
@@ -99,11 +92,11 @@ func (s *subhandlers) executeRemaining(ctx context.Context) error {
 	if s.executed || !s.registry.Set().Has(handlers.Changing) {
 		return nil
 	}
-	return s.Execute(ctx)
+	return s.execute(ctx)
 }
 
-// Execute implements [SubExecutor].
-func (s *subhandlers) Execute(ctx context.Context) error {
+// execute attempts the sub-handlers that are due. It returns an error if some are not done yet.
+func (s *subhandlers) execute(ctx context.Context) error {
 	s.executed = true
 	c, set := s.cycle, s.registry.Set()
 	ids := idsOf(set.Handlers(handlers.Changing))
