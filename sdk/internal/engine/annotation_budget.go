@@ -41,12 +41,12 @@ func (b *annotationBudget) overlay(obj map[string]any) map[string]any {
 // fit reduces a patch to the size limit. It keeps back annotations of the operator's own patch,
 // which is a part of the patch, biggest first. If that is not enough, it drops the annotations of
 // handlers.
-func (b *annotationBudget) fit(logger *slog.Logger, obj map[string]any, p, own *patch.Patch) {
+func (b *annotationBudget) fit(logger *slog.Logger, obj map[string]any, p, ownPatch *patch.Patch) {
 	if len(b.unwritten) == 0 && annotationsSize(obj, p) <= patch.MaxAnnotationsSize {
 		return // as nearly always
 	}
-	b.forgetRemoved(obj, p, own)
-	fitting := b.keepBack(logger, obj, p, own)
+	b.forgetRemoved(obj, p, ownPatch)
+	fitting := b.keepBack(logger, obj, p, ownPatch)
 	for _, key := range fitting {
 		delete(b.unwritten, key)
 	}
@@ -55,8 +55,8 @@ func (b *annotationBudget) fit(logger *slog.Logger, obj map[string]any, p, own *
 
 // keepBack takes the operator's annotations out of the patch until it fits, biggest first, and
 // returns those that stay in it.
-func (b *annotationBudget) keepBack(logger *slog.Logger, obj map[string]any, p, own *patch.Patch) (fitting []string) {
-	for key, value := range annotationsOf(own) {
+func (b *annotationBudget) keepBack(logger *slog.Logger, obj map[string]any, p, ownPatch *patch.Patch) (fitting []string) {
+	for key, value := range annotationsOf(ownPatch) {
 		if value != nil {
 			fitting = append(fitting, key)
 		}
@@ -95,11 +95,11 @@ func (b *annotationBudget) keep(key, text string) {
 }
 
 // forgetRemoved forgets unwritten annotations that are removed by now.
-func (b *annotationBudget) forgetRemoved(obj map[string]any, p, own *patch.Patch) {
+func (b *annotationBudget) forgetRemoved(obj map[string]any, p, ownPatch *patch.Patch) {
 	if len(b.unwritten) == 0 {
 		return
 	}
-	for key, value := range annotationsOf(own) {
+	for key, value := range annotationsOf(ownPatch) {
 		if _, ok := b.unwritten[key]; !ok || value != nil {
 			continue
 		}

@@ -18,7 +18,7 @@ func annotation(key string) object.Path { return object.Path{"metadata", "annota
 // fullObject is an object with so many bytes of annotations left, and what is done to it.
 type fullObject struct {
 	tree       map[string]any
-	patch, own *patch.Patch
+	patch, ownPatch *patch.Patch
 	budget     annotationBudget
 	logged     bytes.Buffer
 }
@@ -27,19 +27,19 @@ func newFullObject(left int) *fullObject {
 	blob := strings.Repeat("x", patch.MaxAnnotationsSize-len("blob")-left)
 	return &fullObject{
 		tree:  map[string]any{"metadata": map[string]any{"annotations": map[string]any{"blob": blob}}},
-		patch: patch.NewPatch(), own: patch.NewPatch(),
+		patch: patch.NewPatch(), ownPatch: patch.NewPatch(),
 	}
 }
 
 // fit merges and fits the patches as cycles do.
 func (f *fullObject) fit() {
-	f.patch.Append(f.own)
-	f.budget.fit(slog.New(slog.NewTextHandler(&f.logged, nil)), f.tree, f.patch, f.own)
+	f.patch.Append(f.ownPatch)
+	f.budget.fit(slog.New(slog.NewTextHandler(&f.logged, nil)), f.tree, f.patch, f.ownPatch)
 }
 
 func TestAnnotationBudget_WritesAnnotationsThatFit(t *testing.T) {
 	f := newFullObject(len("marktext"))
-	f.own.Set(annotation("mark"), "text")
+	f.ownPatch.Set(annotation("mark"), "text")
 	f.fit()
 	if got, _ := f.patch.Lookup(annotation("mark")); got != "text" || len(f.budget.unwritten) > 0 || f.logged.Len() > 0 {
 		t.Errorf("got %v, %v, %s", got, f.budget.unwritten, &f.logged)
@@ -49,9 +49,9 @@ func TestAnnotationBudget_WritesAnnotationsThatFit(t *testing.T) {
 func TestAnnotationBudget_KeepsBiggestAnnotationBack(t *testing.T) {
 	f := newFullObject(len("markmarkmarktext") - 1)
 	f.patch.Set(object.Path{"spec", "size"}, int64(1))
-	f.own.Set(annotation("mark"), "text")
-	f.own.Set(annotation("markmark"), "much text")
-	f.own.Remove(annotation("old"))
+	f.ownPatch.Set(annotation("mark"), "text")
+	f.ownPatch.Set(annotation("markmark"), "much text")
+	f.ownPatch.Remove(annotation("old"))
 	f.fit()
 	want := map[string]any{
 		"spec":     map[string]any{"size": int64(1)},
@@ -80,7 +80,7 @@ func TestAnnotationBudget_OverlaysUnwrittenAnnotations(t *testing.T) {
 func TestAnnotationBudget_ForgetsRemovedAnnotations(t *testing.T) {
 	f := newFullObject(0)
 	f.budget.keep("mark", "text")
-	f.own.Remove(annotation("mark"))
+	f.ownPatch.Remove(annotation("mark"))
 	f.fit()
 	if !f.patch.Empty() || len(f.budget.unwritten) > 0 {
 		t.Errorf("got %v, %v", f.patch.Tree(), f.budget.unwritten)
@@ -104,7 +104,7 @@ func TestAnnotationBudget_WritesUnwrittenAnnotationsWhenAllFit(t *testing.T) {
 func TestAnnotationBudget_ReplacesUnwrittenAnnotationByNewer(t *testing.T) {
 	f := newFullObject(0)
 	f.budget.keep("mark", "old")
-	f.own.Set(annotation("mark"), "new")
+	f.ownPatch.Set(annotation("mark"), "new")
 	f.fit()
 	if diff := cmp.Diff(map[string]string{"mark": "new"}, f.budget.unwritten); diff != "" || !f.patch.Empty() {
 		t.Errorf("%v (-want +got)\n%s", f.patch.Tree(), diff)
@@ -114,8 +114,8 @@ func TestAnnotationBudget_ReplacesUnwrittenAnnotationByNewer(t *testing.T) {
 func TestAnnotationBudget_WarnsOncePerObject(t *testing.T) {
 	f := newFullObject(0)
 	for range 3 {
-		f.patch, f.own = patch.NewPatch(), patch.NewPatch()
-		f.own.Set(annotation("mark"), "text")
+		f.patch, f.ownPatch = patch.NewPatch(), patch.NewPatch()
+		f.ownPatch.Set(annotation("mark"), "text")
 		f.fit()
 	}
 	if got := f.logged.String(); strings.Count(got, "are full") != 1 || !strings.Contains(got, "The biggest annotations: blob (262144 bytes).") {
@@ -126,7 +126,7 @@ func TestAnnotationBudget_WarnsOncePerObject(t *testing.T) {
 func TestAnnotationBudget_DropsHandlersAnnotationsAsLastResort(t *testing.T) {
 	f := newFullObject(0)
 	f.patch.Set(annotation("mine"), "text")
-	f.own.Set(annotation("mark"), "text")
+	f.ownPatch.Set(annotation("mark"), "text")
 	f.fit()
 	if !f.patch.Empty() || !strings.Contains(f.logged.String(), "thrown away, since the object has no room for them: mine.") {
 		t.Errorf("got %v, %s", f.patch.Tree(), &f.logged)

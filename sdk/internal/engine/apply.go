@@ -33,14 +33,14 @@ const maxConflicts = 10
 // reports whether that changed the object, so that a new event arrives.
 func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 	if c.batch.Ended() {
-		if !c.patch.Empty() || !c.own.Empty() {
+		if !c.patch.Empty() || !c.ownPatch.Empty() {
 			c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		}
 		c.gone = true
 		return false, nil
 	}
-	if !c.patch.Empty() || !c.own.Empty() {
-		if err := c.progress.Touch(c.stored, "", c.own); err != nil {
+	if !c.patch.Empty() || !c.ownPatch.Empty() {
+		if err := c.progress.Touch(c.stored, "", c.ownPatch); err != nil {
 			return false, err
 		}
 	}
@@ -73,12 +73,12 @@ func (c *cycle) sendCollected(ctx context.Context) (changed bool, err error) {
 // mergePatches adds the operator's own changes to those of handlers, as far as they fit.
 func (c *cycle) mergePatches() {
 	if c.patch.Empty() {
-		c.patch = c.own
+		c.patch = c.ownPatch
 	} else {
 		c.patch = c.patch.Take() // abandoned handlers may still change the old one
-		c.patch.Append(c.own)
+		c.patch.Append(c.ownPatch)
 	}
-	c.memory.annotations.fit(c.logger, c.tree, c.patch, c.own)
+	c.memory.annotations.fit(c.logger, c.tree, c.patch, c.ownPatch)
 }
 
 // sendOwnPatch sends what remains of a patch that the API server rejected: the operator's own changes
@@ -87,10 +87,10 @@ func (c *cycle) mergePatches() {
 func (c *cycle) sendOwnPatch(ctx context.Context, transforms []patch.Fn, rejection error) (changed bool, err error) {
 	c.logger.With(observe.ErrorAttrs(rejection)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.", observe.EventKey, observe.LogPatchRejected)
 	for _, transform := range transforms {
-		c.own.AddFn(transform)
+		c.ownPatch.AddFn(transform)
 	}
-	c.memory.annotations.fit(c.logger, c.tree, c.own, c.own)
-	if c.patch = c.own; c.patch.Empty() {
+	c.memory.annotations.fit(c.logger, c.tree, c.ownPatch, c.ownPatch)
+	if c.patch = c.ownPatch; c.patch.Empty() {
 		return false, nil
 	}
 	return c.send(ctx, c.patch)

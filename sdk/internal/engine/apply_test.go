@@ -109,10 +109,10 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 		served: &servedResource{resource: &resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}},
 		memory: &memory{}, batch: &queue.Batch{}, logger: slog.New(slog.DiscardHandler),
 		object: object.Stub("v1", "Pod", "ns", "a", "uid", "1"), tree: map[string]any{},
-		patch: patch.NewPatch(), own: patch.NewPatch(), progress: state.MultiProgress{},
+		patch: patch.NewPatch(), ownPatch: patch.NewPatch(), progress: state.MultiProgress{},
 	}
 	c.patch.Set(object.Path{"spec", "wish"}, int64(1))
-	c.own.Set(annotation("outcome"), "done")
+	c.ownPatch.Set(annotation("outcome"), "done")
 	return c
 }
 

@@ -54,7 +54,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	if progress, err = progress.WithOutcomes(outcomes, c.deps.now()); err != nil {
 		return nil, err
 	}
-	if err := progress.Store(c.stored, c.progress, c.own); err != nil {
+	if err := progress.Store(c.stored, c.progress, c.ownPatch); err != nil {
 		return nil, fmt.Errorf("record the progress: %w", err)
 	}
 	c.deliverResults(outcomes)
@@ -63,7 +63,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 		return progress.Delays(c.deps.now()), nil
 	}
 	observe.Tell(c.deps.sink, observe.CauseProcessed{Subject: c.subject, Cause: c.cause, Counts: progress.Counts()})
-	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.own); err != nil {
+	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
 		return nil, fmt.Errorf("purge the progress: %w", err)
 	}
 	return nil, c.storeLastHandled()
@@ -85,7 +85,7 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
 	}
 	if len(progress.Extras()) > 0 {
-		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.own); err != nil {
+		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
 			return progress, fmt.Errorf("purge the progress of a superseded cause: %w", err)
 		}
 	}
@@ -95,7 +95,7 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 // storeLastHandled records the present essence as the last-handled state.
 func (c *cycle) storeLastHandled() error {
 	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
-		if err := c.diffbase.Store(c.stored, c.object.Raw, c.cause.New, c.served.extraFields, c.own); err != nil {
+		if err := c.diffbase.Store(c.stored, c.object.Raw, c.cause.New, c.served.extraFields, c.ownPatch); err != nil {
 			return fmt.Errorf("record the last-handled state: %w", err)
 		}
 	}

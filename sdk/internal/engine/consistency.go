@@ -73,7 +73,7 @@ func (c *cycle) expectEcho(next *queue.Next) {
 		len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
 		return
 	}
-	written := annotationsOf(c.own)
+	written := annotationsOf(c.ownPatch)
 	same := c.object.SameBut(c.patched, func(key string) bool {
 		_, own := written[key]
 		return own

@@ -35,11 +35,11 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 	}
 	c := &cycle{
 		deps: &deps{settings: &Settings{}}, served: newServedResource(registry, pods, false), batch: &queue.Batch{Events: make([]watch.Event, 1)},
-		memory: &memory{}, event: watch.Added, own: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
+		memory: &memory{}, event: watch.Added, ownPatch: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
 		object:  version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
 		patched: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
 	}
-	c.own.Set(annotation("mark"), "x")
+	c.ownPatch.Set(annotation("mark"), "x")
 	return c
 }
 
@@ -82,7 +82,7 @@ func TestEcho_NotExpectedWhereTheEventMatters(t *testing.T) {
 		"a filter by annotations":   written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, Annotations: map[string]handlers.Criterion{"a": one}}),
 		"a field of the status":     written(t, &handlers.Handler{ID: "x", Family: handlers.Field, Field: object.Path{"status", "fn"}}),
 		"somebody else's change":    with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
-		"a change by a handler":     with(written(t), func(c *cycle) { c.own = patch.NewPatch() }),
+		"a change by a handler":     with(written(t), func(c *cycle) { c.ownPatch = patch.NewPatch() }),
 		"nothing written":           with(written(t), func(c *cycle) { c.patched = nil }),
 		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.annotations.keep("a", "b") }),
 		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.transforms = make([]patch.Fn, 1) }),

@@ -15,7 +15,7 @@ func (c *cycle) addFinalizer() {
 		c.finalizer = finalizerStale
 	case !deleting && !c.hasFinalizer && c.served.handlers.RequiresFinalizer(c.cause):
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
-		state.AddFinalizer(c.own, c.deps.settings.Finalizer)
+		state.AddFinalizer(c.ownPatch, c.deps.settings.Finalizer)
 		c.finalizer = finalizerAdded
 	}
 	c.memory.hasFinalizer.Store(c.hasFinalizer)
@@ -46,6 +46,6 @@ func (c *cycle) removeFinalizerAfterDeletion() {
 }
 
 func (c *cycle) removeFinalizer() {
-	state.RemoveFinalizer(c.own, c.deps.settings.Finalizer)
+	state.RemoveFinalizer(c.ownPatch, c.deps.settings.Finalizer)
 	c.finalizer = finalizerRemoved
 }

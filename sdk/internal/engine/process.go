@@ -47,7 +47,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Batch) *cycle {
 	c := &cycle{
 		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch,
-		object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch(), own: patch.NewPatch(),
+		object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch(), ownPatch: patch.NewPatch(),
 	}
 	c.subject = p.deps.subject(m.identity, served.resource, c.object)
 	c.logger = c.subject.Logger

@@ -64,7 +64,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 
 // worthRecording reports whether handlers were called before the operator was asked to stop.
 func (c *cycle) worthRecording(err error, outcomes map[string]handlers.Outcome) bool {
-	return errors.Is(err, errStopping) && (len(outcomes) > 0 || !c.own.Empty())
+	return errors.Is(err, errStopping) && (len(outcomes) > 0 || !c.ownPatch.Empty())
 }
 
 // deliverResults puts the results of handlers into the status.
@@ -113,7 +113,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	if progress, err = progress.WithOutcomes(outcomes, c.deps.now()); err != nil {
 		return err
 	}
-	if err := progress.Store(c.stored, c.progress, c.own); err != nil {
+	if err := progress.Store(c.stored, c.progress, c.ownPatch); err != nil {
 		return fmt.Errorf("record the progress of sub-handlers: %w", err)
 	}
 	c.deliverResults(outcomes)
