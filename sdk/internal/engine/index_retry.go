@@ -16,31 +16,7 @@ type failedObject struct {
 	timer *time.Timer // of the next retry; nil if none is scheduled
 }
 
-// scheduleRetry retries the selected handlers that have failed when their delays are over, even if
-// the object does not change until then.
-func (x *indexer) scheduleRetry(id string, f *failedObject, event watch.Event, selected []*handlers.Handler) {
-	f.cancelRetry()
-	if len(f.failures) == 0 {
-		delete(x.failures, id)
-		return
-	}
-	due, waiting := f.failures.next(func(id string) bool { return hasID(selected, id) })
-	if !waiting {
-		return
-	}
-	f.event = event
-	var timer *time.Timer
-	timer = time.AfterFunc(due.Sub(x.deps.now()), func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if f.timer == timer && x.ctx != nil && x.ctx.Err() == nil {
-			x.index(id, f.event, func(h *handlers.Handler) bool { _, failed := f.failures[h.ID]; return failed })
-			x.tellChanged()
-		}
-	})
-	f.timer = timer
-}
-
+// cancelRetry cancels the scheduled retry, if any.
 func (f *failedObject) cancelRetry() {
 	if f.timer != nil {
 		f.timer.Stop()

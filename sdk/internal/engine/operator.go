@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,6 +180,20 @@ func (o *operator) startup(ctx context.Context) error {
 	return nil
 }
 
+// startMetrics passes what happens on to the meter of the settings, from the first startup handler on.
+// It is called after the startup handlers, since they may set the meter.
+func (o *operator) startMetrics() {
+	meter := o.deps.settings.Meter
+	if meter == nil {
+		o.backlog.HandOver(o.deps.sink, nil)
+		return
+	}
+	// Not all logins that are registered are used, and others may be.
+	all := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handlers.Handler) bool { return h.Family == handlers.Login })
+	o.metrics = observe.NewMetrics(meter, append(all, o.config.Logins...))
+	o.backlog.HandOver(o.deps.sink, o.metrics)
+}
+
 // cleanup calls the cleanup handlers. It waits for them however long they take.
 func (o *operator) cleanup() error {
 	ctx := context.WithoutCancel(o.deps.background)
@@ -219,7 +234,7 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		wg.Go(func() { o.poster.Run(serving) })
 	}
 	if o.metrics != nil {
-		defer o.metrics.Begin(o.meterState)()
+		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.poster) })()
 	}
 	return o.serve(ctx)
 }
