@@ -110,8 +110,8 @@ func (b *annotationBudget) forgetRemoved(obj map[string]any, p, ownPatch *patch.
 	}
 }
 
-// dropHandlersAnnotations gives up the annotations that handlers set. To retry in vain would help
-// nobody, and would keep the object from being deleted.
+// dropHandlersAnnotations drops the annotations that handlers set. Retries would fail too, and would
+// prevent the deletion of the object.
 func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
 	if dropped := p.DropAnnotations(func(string) bool { return true }); len(dropped) > 0 {
 		logger.Error(fmt.Sprintf("Annotations set by handlers do not fit on the object; discarding them: %s",

@@ -145,6 +145,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 		},
 		retries: retries, started: started, backoff: d.deps.settings.DefaultBackoff, task: task,
 	}
+	subject.Object = nil // a daemon can run for days, and must not keep this version
 	if task.Handler.Family == handlers.Timer {
 		a.slot = new(slot) // a daemon would occupy its slot for as long as it runs
 	}
