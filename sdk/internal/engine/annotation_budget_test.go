@@ -17,10 +17,10 @@ func annotation(key string) object.Path { return object.Path{"metadata", "annota
 
 // fullObject is an object with so many bytes of annotations left, and what is done to it.
 type fullObject struct {
-	tree       map[string]any
+	tree            map[string]any
 	patch, ownPatch *patch.Patch
-	budget     annotationBudget
-	logged     bytes.Buffer
+	budget          annotationBudget
+	logged          bytes.Buffer
 }
 
 func newFullObject(left int) *fullObject {
