@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -54,7 +55,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 				continue
 			}
 			if values != nil {
-				indices.Find(h.ID).Replace(index.Object{Origin: index.Origin{Resource: res.Key()}, ID: strconv.Itoa(i)}, values)
+				indices.Find(h.ID).Replace(index.Object{Scope: resources.Scope{Resource: res.Key()}, ID: strconv.Itoa(i)}, values)
 			}
 		}
 	}

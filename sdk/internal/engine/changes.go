@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -78,9 +79,10 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 	}
 	ids := idsOf(selected)
 	progress = progress.WithPurpose(string(c.cause.Reason)).WithHandlers(ids, c.deps.now())
-	for purpose, extra := range sorted(progress.Extras()) {
+	extras := progress.Extras()
+	for _, purpose := range object.SortedKeys(extras) {
 		observe.Tell(c.deps.sink, observe.CauseSuperseded{
-			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extra,
+			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extras[purpose],
 		})
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
 	}

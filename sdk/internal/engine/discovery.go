@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -134,11 +135,11 @@ func withUndiscoverable(found kube.Discovery, before []resources.Resource) []res
 }
 
 func (d *discovery) warnOfFailed(failed map[string]error) {
-	for group, err := range sorted(failed) {
+	for _, group := range object.SortedKeys(failed) {
 		if !d.warned[group] {
 			d.warned[group] = true
 			d.deps.logger.Warn("Cannot discover the resources of an API group; not serving them",
-				observe.EventKey, observe.LogDiscoveryFailed, "group", group, "error", err)
+				observe.EventKey, observe.LogDiscoveryFailed, "group", group, "error", failed[group])
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -79,7 +80,8 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 		}
 		wg.Wait()
 	}
-	for address, paths := range sorted(e) {
+	for _, address := range object.SortedKeys(e) {
+		paths := e[address]
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			stop()
@@ -100,7 +102,7 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 					observe.EventKey, observe.LogEndpointFailed, "address", address, "error", err)
 			}
 		})
-		for path := range sorted(paths) {
+		for _, path := range object.SortedKeys(paths) {
 			logger.Debug("Serving http://"+listener.Addr().String()+path, observe.EventKey, observe.LogEndpointServed)
 		}
 	}

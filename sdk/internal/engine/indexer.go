@@ -28,7 +28,7 @@ type indexer struct {
 	deps      *deps
 	memories  *memories
 	invoker   *invoker
-	origin    index.Origin
+	scope     resources.Scope
 	abandoned bool // a handler does not return; guarded by the lock of streams
 
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ type indexer struct {
 }
 
 func newIndexer(d *deps, m *memories, i *invoker, scope resources.Scope) *indexer {
-	return &indexer{deps: d, memories: m, invoker: i, origin: index.Origin(scope), failures: map[string]*failedObject{}}
+	return &indexer{deps: d, memories: m, invoker: i, scope: scope, failures: map[string]*failedObject{}}
 }
 
 // newIndices makes the indices that the handlers fill.
@@ -84,7 +84,7 @@ func (x *indexer) stop() {
 func (x *indexer) clear(keep []string) {
 	for _, id := range x.resource.indexes {
 		if !slices.Contains(keep, id) {
-			x.deps.indices.Find(id).Retain(x.origin, func(string) bool { return false })
+			x.deps.indices.Find(id).Retain(x.scope, func(string) bool { return false })
 		}
 	}
 	x.tellChanged()
@@ -97,9 +97,9 @@ func (x *indexer) retain(existing map[queue.Key]bool) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	exists := func(id string) bool { return existing[queue.Key{Resource: x.origin.Resource, Object: id}] }
+	exists := func(id string) bool { return existing[queue.Key{Resource: x.scope.Resource, Object: id}] }
 	for _, id := range x.resource.indexes {
-		x.deps.indices.Find(id).Retain(x.origin, exists)
+		x.deps.indices.Find(id).Retain(x.scope, exists)
 	}
 	for id, f := range x.failures {
 		if !exists(id) {
@@ -117,14 +117,14 @@ func (x *indexer) handle(event watch.Event) {
 	if x.ctx.Err() != nil {
 		return // the next stream lists all objects again
 	}
-	id := queue.KeyOf(x.origin.Resource, event.Object).Object
+	id := queue.KeyOf(x.scope.Resource, event.Object).Object
 	if event.Type == watch.Deleted {
 		x.removeEntries(id, x.resource.indexes...)
 		if f := x.failures[id]; f != nil {
 			f.cancelRetry()
 			delete(x.failures, id)
 		}
-		x.memories.forgetMemo(x.origin, id)
+		x.memories.forgetMemo(x.scope, id)
 	} else {
 		x.index(id, event, func(*handlers.Handler) bool { return true })
 	}
@@ -187,9 +187,9 @@ func (x *indexer) subject(identity *observe.Identity, obj *object.Object) *obser
 // indexed, since nothing else is remembered of it.
 func (x *indexer) recall(id string, event watch.Event) (memo any, identity *observe.Identity) {
 	if x.resource.onlyIndexed {
-		return x.memories.memo(x.origin, id, x.deps.newMemo), nil
+		return x.memories.memo(x.scope, id, x.deps.newMemo), nil
 	}
-	key := queue.Key{Resource: x.origin.Resource, Object: id}
+	key := queue.Key{Resource: x.scope.Resource, Object: id}
 	m := x.memories.recall(key, event.Object.Namespace, event.Type == watch.Listed, x.deps.newMemo)
 	return m.memo, m.identity
 }
@@ -246,7 +246,7 @@ func hasID(hs []*handlers.Handler, id string) bool {
 // store stores the result of an attempt in the index. If the attempt failed, it removes the entries of
 // the object and remembers the failure.
 func (x *indexer) store(h *handlers.Handler, id string, a *attempt, out handlers.Outcome, f *failedObject) *failedObject {
-	index, object := x.deps.indices.Find(h.ID), index.Object{Origin: x.origin, ID: id}
+	index, object := x.deps.indices.Find(h.ID), index.Object{Scope: x.scope, ID: id}
 	switch {
 	case out.Err != nil:
 		index.Discard(object)
@@ -292,7 +292,7 @@ func (x *indexer) scheduleRetry(id string, f *failedObject, event watch.Event, s
 // removeEntries removes the entries of an object from some indices.
 func (x *indexer) removeEntries(id string, indices ...string) {
 	for _, idx := range indices {
-		x.deps.indices.Find(idx).Discard(index.Object{Origin: x.origin, ID: id})
+		x.deps.indices.Find(idx).Discard(index.Object{Scope: x.scope, ID: id})
 	}
 }
 

@@ -105,7 +105,7 @@ func TestIndexer_SlowHandlerIsLogged(t *testing.T) {
 
 func TestIndexer_ClearRemovesEntriesOfScopeOnly(t *testing.T) {
 	x, idx := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion})
-	elsewhere := index.Object{Origin: index.Origin{Resource: "others.v1"}, ID: "uid-a"}
+	elsewhere := index.Object{Scope: resources.Scope{Resource: "others.v1"}, ID: "uid-a"}
 	idx.Set(elsewhere, map[string]string{"2": "other"})
 	x.handle(pod(watch.Listed, "a", "1"))
 	x.clear(nil)

@@ -4,16 +4,16 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // memories are the memories of all objects. They are safe for concurrent use.
 type memories struct {
 	mu    sync.Mutex
 	m     map[queue.Key]*memory
-	memos map[index.Origin]map[string]any // memos of objects that are only indexed
+	memos map[resources.Scope]map[string]any // memos of objects that are only indexed
 }
 
 // recall returns the memory of an object, and makes it for a new object. A nil newMemo makes no
@@ -78,24 +78,24 @@ func (ms *memories) all() map[queue.Key]*memory {
 
 // memo returns the memo of an object that is only indexed. There may be very many of them, and
 // nothing else is remembered of them. If the object is handled later, its memory gets the memo.
-func (ms *memories) memo(origin index.Origin, id string, newMemo func() any) any {
+func (ms *memories) memo(scope resources.Scope, id string, newMemo func() any) any {
 	if newMemo == nil {
 		return nil
 	}
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	memo, known := ms.memos[origin][id]
+	memo, known := ms.memos[scope][id]
 	if known {
 		return memo
 	}
 	if ms.memos == nil {
-		ms.memos = map[index.Origin]map[string]any{}
+		ms.memos = map[resources.Scope]map[string]any{}
 	}
-	if ms.memos[origin] == nil {
-		ms.memos[origin] = map[string]any{}
+	if ms.memos[scope] == nil {
+		ms.memos[scope] = map[string]any{}
 	}
 	memo = newMemo()
-	ms.memos[origin][id] = memo
+	ms.memos[scope][id] = memo
 	return memo
 }
 
@@ -103,7 +103,7 @@ func (ms *memories) memo(origin index.Origin, id string, newMemo func() any) any
 // must be held.
 func (ms *memories) takeMemo(key queue.Key, namespace string) (memo any, known bool) {
 	for _, namespace := range [...]string{"", namespace} {
-		memos := ms.memos[index.Origin{Resource: key.Resource, Namespace: namespace}]
+		memos := ms.memos[resources.Scope{Resource: key.Resource, Namespace: namespace}]
 		if memo, known = memos[key.Object]; known {
 			delete(memos, key.Object)
 			return memo, true
@@ -113,21 +113,21 @@ func (ms *memories) takeMemo(key queue.Key, namespace string) (memo any, known b
 }
 
 // forgetMemo drops the memo of an object that is only indexed.
-func (ms *memories) forgetMemo(origin index.Origin, id string) {
+func (ms *memories) forgetMemo(scope resources.Scope, id string) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	delete(ms.memos[origin], id)
+	delete(ms.memos[scope], id)
 }
 
-// retainMemos drops the memos of the objects of an origin that are only indexed, except for some.
-func (ms *memories) retainMemos(origin index.Origin, except map[queue.Key]bool) {
+// retainMemos drops the memos of the objects of a scope that are only indexed, except for some.
+func (ms *memories) retainMemos(scope resources.Scope, except map[queue.Key]bool) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	maps.DeleteFunc(ms.memos[origin], func(id string, _ any) bool {
-		return !except[queue.Key{Resource: origin.Resource, Object: id}]
+	maps.DeleteFunc(ms.memos[scope], func(id string, _ any) bool {
+		return !except[queue.Key{Resource: scope.Resource, Object: id}]
 	})
-	if len(ms.memos[origin]) == 0 {
-		delete(ms.memos, origin)
+	if len(ms.memos[scope]) == 0 {
+		delete(ms.memos, scope)
 	}
 }
 

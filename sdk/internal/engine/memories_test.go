@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -27,7 +27,7 @@ func TestMemos_OfOnlyIndexedObjectsGoWithThem(t *testing.T) {
 	if n := x.memories.onlyIndexed(); n != 2 {
 		t.Errorf("%d objects are known before the listing has ended", n)
 	}
-	x.memories.retainMemos(x.origin, map[queue.Key]bool{queue.KeyOf(pods.Key(), pod(watch.Listed, "a", "3").Object): true})
+	x.memories.retainMemos(x.scope, map[queue.Key]bool{queue.KeyOf(pods.Key(), pod(watch.Listed, "a", "3").Object): true})
 	if a := seen["a"]; a[0] == nil || a[0] != a[1] || a[0] != a[2] || a[0] == seen["b"][0] {
 		t.Errorf("memos: %p", a)
 	}
@@ -43,9 +43,9 @@ func TestMemos_OfOnlyIndexedObjectsGoWithThem(t *testing.T) {
 func TestMemos_PassToMemoryOfHandledObject(t *testing.T) {
 	for _, served := range []string{"", "ns"} { // the cluster, or a namespace
 		all, fresh := &memories{}, func() any { return new([3]uintptr) }
-		origin := index.Origin{Resource: "a", Namespace: served}
-		memo := all.memo(origin, "1", fresh)
-		elsewhere := all.memo(index.Origin{Resource: "a", Namespace: "other"}, "1", fresh)
+		scope := resources.Scope{Resource: "a", Namespace: served}
+		memo := all.memo(scope, "1", fresh)
+		elsewhere := all.memo(resources.Scope{Resource: "a", Namespace: "other"}, "1", fresh)
 		m := all.recall(queue.Key{Resource: "a", Object: "1"}, "ns", true, fresh)
 		if m.memo != memo || memo == elsewhere {
 			t.Errorf("served in %q: it has another memo", served)

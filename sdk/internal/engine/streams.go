@@ -10,7 +10,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -160,7 +159,7 @@ func (s *streams) stop(which func(resources.Scope) bool) {
 	s.mu.Unlock() // the streams may be waiting for it
 	for scope, st := range stopped {
 		s.waitFor(scope, st)
-		observe.Tell(s.deps.sink, observe.StreamChanged{Stream: observe.Stream(scope), Phase: observe.StreamStopped})
+		observe.Tell(s.deps.sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStopped})
 	}
 }
 
@@ -222,7 +221,7 @@ func (s *streams) stopServing(scope resources.Scope) {
 
 // forgetObjects forgets the objects of a scope, except for those that are known to exist.
 func (s *streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bool) {
-	s.memories.retainMemos(index.Origin(scope), existing)
+	s.memories.retainMemos(scope, existing)
 	gone := s.memories.forgetWhere(scope.Resource, func(key queue.Key, m *memory) bool {
 		return (scope.Namespace == "" || m.namespace == scope.Namespace) && !existing[key]
 	})
@@ -242,7 +241,7 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 	s.unlisted++
 	s.known[scope] = true
 	s.prepareIndexing(ctx, scope, st)
-	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: observe.Stream(scope), Phase: observe.StreamStarted})
+	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
 	first := initialListing{over: !s.relists}
 	go func() {
 		defer close(st.done)
@@ -250,7 +249,7 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 		watch.Run(ctx, watch.Options{
 			Client: s.deps.client, Resource: res, Namespace: scope.Namespace,
 			Handle: func(event watch.Event) {
-				observe.Tell(s.deps.sink, observe.EventReceived{Stream: observe.Stream(scope), Event: event})
+				observe.Tell(s.deps.sink, observe.EventReceived{Stream: scope, Event: event})
 				first.add(queue.KeyOf(scope.Resource, event.Object))
 				st.handle(scope.Resource, event)
 			},
@@ -314,7 +313,7 @@ func (s *streams) mustReindex(scope resources.Scope, res *resources.Resource) bo
 
 // listed notes that all objects of a stream are known.
 func (s *streams) listed(scope resources.Scope, st *stream) {
-	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: observe.Stream(scope), Phase: observe.StreamListed})
+	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamListed})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.listed || s.running[scope] != st {
@@ -344,7 +343,7 @@ func (s *streams) checkReady() {
 // restarted tells that a stream was interrupted, and whether the cluster seems to be lost.
 func (s *streams) restarted(scope resources.Scope, r watch.Restart) {
 	observe.Tell(s.deps.sink, observe.StreamChanged{
-		Stream: observe.Stream(scope), Phase: observe.StreamRestarted, Restart: r, Blocking: s.blocksHandlers(scope),
+		Stream: scope, Phase: observe.StreamRestarted, Restart: r, Blocking: s.blocksHandlers(scope),
 	})
 	switch r.Reason {
 	case watch.Closed, watch.ClientTimeout, watch.Expired, watch.Silent, watch.Throttled, watch.Forbidden, watch.NotFound:

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -54,7 +53,7 @@ func TestStreams_ObjectsDeletedDuringPauseAreForgotten(t *testing.T) {
 	s.memories.recall(key("elsewhere"), "other", true, nil)
 	scope := resources.Scope{Resource: "kex", Namespace: "ns"}
 	for _, uid := range []string{"only indexed", "only indexed and gone"} {
-		s.memories.memo(index.Origin(scope), uid, s.deps.newMemo)
+		s.memories.memo(scope, uid, s.deps.newMemo)
 	}
 	var first initialListing
 	first.add(key("only indexed"))

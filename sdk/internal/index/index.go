@@ -1,18 +1,15 @@
 package index
 
-import "sync"
+import (
+	"sync"
 
-// Origin is one resource in one namespace, or in the whole cluster. Objects of an origin are
-// watched together, and removed together when the watch ends.
-type Origin struct {
-	Resource  string // the resource's key
-	Namespace string // empty for the whole cluster
-}
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
 
-// Object identifies an object by an ID that is unique within its origin.
+// Object identifies an object by an ID that is unique within its scope.
 type Object struct {
-	Origin Origin
-	ID     string
+	Scope resources.Scope
+	ID    string
 }
 
 // Container is an index without its type parameters, as the engine fills it.
@@ -24,8 +21,8 @@ type Container interface {
 	// Discard removes an object from the index.
 	Discard(object Object)
 
-	// Retain removes the objects of an origin for which keep returns false.
-	Retain(origin Origin, keep func(id string) bool)
+	// Retain removes the objects of a scope for which keep returns false.
+	Retain(scope resources.Scope, keep func(id string) bool)
 
 	// Size returns the number of keys, values and objects.
 	Size() Size
@@ -47,7 +44,7 @@ type Size struct{ Keys, Values, Objects int }
 type Index[K comparable, V any] struct {
 	mu      sync.RWMutex
 	keys    map[K]*entry[K, V] // the first entry of each key
-	objects map[Origin]map[string]*entry[K, V]
+	objects map[resources.Scope]map[string]*entry[K, V]
 	values  int
 	members int // the number of objects
 }
@@ -64,7 +61,7 @@ type entry[K comparable, V any] struct {
 
 // New returns an empty index.
 func New[K comparable, V any]() *Index[K, V] {
-	return &Index[K, V]{keys: map[K]*entry[K, V]{}, objects: map[Origin]map[string]*entry[K, V]{}}
+	return &Index[K, V]{keys: map[K]*entry[K, V]{}, objects: map[resources.Scope]map[string]*entry[K, V]{}}
 }
 
 // Get returns the values of a key, in no particular order.
@@ -145,10 +142,10 @@ func (x *Index[K, V]) Set(object Object, values map[K]V) {
 	if last == nil {
 		return
 	}
-	objects := x.objects[object.Origin]
+	objects := x.objects[object.Scope]
 	if objects == nil {
 		objects = map[string]*entry[K, V]{}
-		x.objects[object.Origin] = objects
+		x.objects[object.Scope] = objects
 	}
 	objects[object.ID] = last
 	x.members++
@@ -157,7 +154,7 @@ func (x *Index[K, V]) Set(object Object, values map[K]V) {
 // update sets the values in place if the object's keys are unchanged, which is the common case. It
 // reports whether it did.
 func (x *Index[K, V]) update(object Object, values map[K]V) bool {
-	first, same := x.objects[object.Origin][object.ID], 0
+	first, same := x.objects[object.Scope][object.ID], 0
 	for e := first; e != nil; e = e.sibling {
 		if _, ok := values[e.key]; !ok {
 			return false
@@ -181,18 +178,18 @@ func (x *Index[K, V]) Discard(object Object) {
 }
 
 // Retain implements [Container].
-func (x *Index[K, V]) Retain(origin Origin, keep func(id string) bool) {
+func (x *Index[K, V]) Retain(scope resources.Scope, keep func(id string) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for id := range x.objects[origin] {
+	for id := range x.objects[scope] {
 		if !keep(id) {
-			x.remove(Object{Origin: origin, ID: id})
+			x.remove(Object{Scope: scope, ID: id})
 		}
 	}
 }
 
 func (x *Index[K, V]) remove(object Object) {
-	objects := x.objects[object.Origin]
+	objects := x.objects[object.Scope]
 	first, ok := objects[object.ID]
 	if !ok {
 		return
@@ -202,7 +199,7 @@ func (x *Index[K, V]) remove(object Object) {
 	}
 	x.members--
 	if delete(objects, object.ID); len(objects) == 0 {
-		delete(x.objects, object.Origin)
+		delete(x.objects, object.Scope)
 	}
 }
 

@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-var pods = Origin{Resource: "pods.v1"}
+var pods = resources.Scope{Resource: "pods.v1"}
 
-func pod(id string) Object { return Object{Origin: pods, ID: id} }
+func pod(id string) Object { return Object{Scope: pods, ID: id} }
 
 // content returns the values of an index by key, sorted, and checks that all ways to read it agree.
 func content(t *testing.T, x *Index[string, int]) map[string][]int {
@@ -85,9 +86,9 @@ func TestIndex_NoValuesRemovesKeyAndObject(t *testing.T) {
 	}
 }
 
-func TestIndex_RetainAffectsOneOrigin(t *testing.T) {
+func TestIndex_RetainAffectsOneScope(t *testing.T) {
 	x := New[string, int]()
-	elsewhere := Object{Origin: Origin{Resource: "pods.v1", Namespace: "ns"}, ID: "a"}
+	elsewhere := Object{Scope: resources.Scope{Resource: "pods.v1", Namespace: "ns"}, ID: "a"}
 	x.Set(elsewhere, map[string]int{"k": 1})
 	x.Set(pod("a"), map[string]int{"k": 2})
 	x.Set(pod("b"), map[string]int{"k": 3})
@@ -110,15 +111,15 @@ func TestIndex_MatchesModelAfterRandomSteps(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		x, model := New[string, int](), map[Object]map[string]int{}
 		for range 300 {
-			o := Object{Origin{"pods.v1", strconv.Itoa(random.IntN(2))}, strconv.Itoa(random.IntN(8))}
+			o := Object{resources.Scope{Resource: "pods.v1", Namespace: strconv.Itoa(random.IntN(2))}, strconv.Itoa(random.IntN(8))}
 			switch random.IntN(6) {
 			case 0:
 				x.Discard(o)
 				delete(model, o)
 			case 1:
 				kept := strconv.Itoa(random.IntN(8))
-				x.Retain(o.Origin, func(id string) bool { return id <= kept })
-				maps.DeleteFunc(model, func(other Object, _ map[string]int) bool { return other.Origin == o.Origin && other.ID > kept })
+				x.Retain(o.Scope, func(id string) bool { return id <= kept })
+				maps.DeleteFunc(model, func(other Object, _ map[string]int) bool { return other.Scope == o.Scope && other.ID > kept })
 			default:
 				values := map[string]int{}
 				for range random.IntN(4) {
