@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -146,8 +145,8 @@ func requestOf(cause *handlers.Cause, call *handlers.Call) Request {
 		Body:        objectOfWire(cause.Object),
 		Logger:      slog.New(slog.DiscardHandler),
 	}
-	if views, ok := cause.Local.(*engine.Views); ok {
-		r.Memo, _ = views.Memo.(*Memo)
+	if cause.Views != nil {
+		r.Memo, _ = cause.Views.Memo.(*Memo)
 	}
 	if call != nil {
 		r.Patch = &Patch{patch: call.Patch, body: r.Body}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -32,7 +31,7 @@ func causeOf(t *testing.T, from, to string) *handlers.Cause {
 	obj, tree := treeOf(to)
 	cause := &handlers.Cause{
 		Resource: examples, Object: obj, Tree: tree, Reason: handlers.ReasonCreate,
-		New: state.BuildEssence(tree, extra, nil), Local: &engine.Views{},
+		New: state.BuildEssence(tree, extra, nil), Views: &handlers.Views{},
 	}
 	if from != "" {
 		_, old := treeOf(from)

@@ -15,7 +15,7 @@ import (
 // daemonRunOf makes the request of a daemon. It fails if the object does not decode.
 func daemonRunOf[T any](call *handlers.Call) (*DaemonRun[T], error) {
 	var d *DaemonRun[T]
-	err := daemons.Aside(func() error {
+	err := daemons.OnNewStack(func() error {
 		r, task := requestOf(call.Cause, call), call.Extra.(engine.Task)
 		d = &DaemonRun[T]{
 			Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
@@ -78,7 +78,7 @@ func viewAs[T any](task bridge.Task, version *object.Object) (*T, error) {
 		if object, ok := any(body).(*T); ok {
 			return object, nil
 		}
-		err = daemons.Aside(func() error {
+		err = daemons.OnNewStack(func() error {
 			view, err = decodeAs[T](body)
 			return err
 		})

@@ -135,7 +135,7 @@ func (o *Object) contents() (map[string]any, error) {
 		switch {
 		case o.wire == nil:
 		case o.aside:
-			o.err = daemons.Aside(read)
+			o.err = daemons.OnNewStack(read)
 		default:
 			o.err = read()
 		}

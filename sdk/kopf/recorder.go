@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -88,7 +87,7 @@ func refsOf(objs []any) ([]observe.ObjectReference, error) {
 
 // recorderOf returns the recorder of a call; nil if nothing is to be posted.
 func recorderOf(eng any) *Recorder {
-	rec, _ := eng.(*engine.Recorder)
+	rec, _ := eng.(*observe.Recorder)
 	if rec == nil {
 		return nil
 	}
@@ -96,7 +95,7 @@ func recorderOf(eng any) *Recorder {
 }
 
 // enginePoster is the engine's own recorder.
-type enginePoster struct{ *engine.Recorder }
+type enginePoster struct{ *observe.Recorder }
 
 // About implements [bridge.Poster].
 func (p enginePoster) About(refs ...observe.ObjectReference) bridge.Poster {

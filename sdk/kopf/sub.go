@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
@@ -98,5 +97,5 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 }
 
 func (s *subHandlers) execute(ctx context.Context) error {
-	return s.call.Extra.(engine.SubExecutor).Execute(ctx)
+	return s.call.ExecuteSubs(ctx)
 }

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
@@ -66,15 +65,14 @@ func ptr[V any](v V) *V { return &v }
 
 // shared decodes once what several filters look at.
 func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error) {
-	views, ok := cause.Local.(*engine.Views)
-	if !ok {
+	if cause.Views == nil {
 		return decode()
 	}
 	type view struct {
 		a   *A
 		err error
 	}
-	seen := views.Of(reflect.TypeFor[A](), func() any {
+	seen := cause.Views.Of(reflect.TypeFor[A](), func() any {
 		a, err := decode()
 		return view{a, err}
 	}).(view)

@@ -89,7 +89,7 @@ func TestOperatorsDoNotWaitForEverForDaemonsThatDoNotEnd(t *testing.T) {
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	op.journal.wait(t, "Daemon 'd' ignores that the operator stops: it is left alone.", 1)
+	op.journal.wait(t, "Daemon 'd' ignores that the operator stops; abandoning it", 1)
 	close(release)
 	<-done
 	op.journal.wait(t, "it is lost", 1)

@@ -127,7 +127,7 @@ func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 			func(l *life) {
 				l.OnReady = l.ignore
 			},
-			[]string{"startup", "cleanup"}, "ignores that it stops: it is left alone",
+			[]string{"startup", "cleanup"}, "The OnReady callback ignores that the operator stops; abandoning it",
 		},
 		"a handler ignores its context": {
 			func(l *life) {
@@ -331,13 +331,13 @@ func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
 			func(err error) bool {
 				_, ok := errors.AsType[*net.OpError](err)
 				return ok && errors.Is(err, syscall.ECONNREFUSED)
-			}, "looking for the resources of the cluster", []string{"startup", "cleanup"},
+			}, "discover the resources of the cluster", []string{"startup", "cleanup"},
 		},
 		"it may not see what there is": {
 			func(l *life) {
 				l.Config = rest.AnonymousClientConfig(l.Config)
 			},
-			apierrors.IsForbidden, "looking for the resources of the cluster", []string{"startup", "cleanup"},
+			apierrors.IsForbidden, "discover the resources of the cluster", []string{"startup", "cleanup"},
 		},
 		"its address is taken": {
 			func(l *life) {
@@ -348,7 +348,7 @@ func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
 				l.w.t.Cleanup(func() { _ = taken.Close() })
 				l.Settings.Process.Liveness = "http://" + taken.Addr().String() + "/"
 			},
-			func(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }, "serving http://127.0.0.1:", []string{"startup", "cleanup"},
+			func(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }, "serve http://127.0.0.1:", []string{"startup", "cleanup"},
 		},
 		"its address makes no sense": {
 			func(l *life) { l.Settings.Process.Liveness = "ftp://here" },

@@ -42,11 +42,11 @@ func TestAClusterThatDoesNotAnswerAtTheStartIsToldOf(t *testing.T) {
 	if seen := untilLost(t, client, "connection refused"); seen.State != inspect.OperatorStarting {
 		t.Errorf("%+v", seen)
 	}
-	op.journal.wait(t, "The resources of the cluster cannot be looked for: it is tried again.", 1)
+	op.journal.wait(t, "Cannot discover the resources of the cluster; retrying", 1)
 	way.begin()
 	c.wait(t, "created", 1)
 	untilLost(t, client, "")
-	if n := op.journal.count("cannot be looked for"); n > 6 {
+	if n := op.journal.count("Cannot discover the resources"); n > 6 {
 		t.Errorf("%d warnings", n)
 	}
 }
@@ -60,7 +60,7 @@ func TestAnOperatorThatWaitsForItsClusterStopsInOrder(t *testing.T) {
 		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
 		kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { cleaned.Store(true); return nil }, kopf.ID("cleanup"))
 	}, setup{config: config, unready: true})
-	op.journal.wait(t, "cannot be looked for: it is tried again.", 2)
+	op.journal.wait(t, "Cannot discover the resources of the cluster; retrying", 2)
 	op.stop()
 	if !cleaned.Load() {
 		t.Error("there was a start, and no cleanup")

@@ -128,8 +128,8 @@ func TestFewPermissionsAreEnoughForNamedNamespaces(t *testing.T) {
 	if len(warnings) != 2 {
 		t.Errorf("warned: %s", strings.Join(warnings, "\n"))
 	}
-	op.journal.wait(t, "There are no permissions to watch the namespaces", 1)
-	op.journal.wait(t, "There are no permissions to watch the definitions of resources", 1)
+	op.journal.wait(t, "Cannot watch the namespaces (forbidden)", 1)
+	op.journal.wait(t, "Cannot watch CustomResourceDefinitions (forbidden)", 1)
 }
 
 func TestDefinitionsComeAndGoWhileTheOperatorRuns(t *testing.T) {

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -31,6 +32,10 @@ type Call struct {
 	// Sub takes the sub-handlers that the handler adds while it runs; nil where there
 	// can be none.
 	Sub *Subregistry
+
+	// ExecuteSubs attempts the sub-handlers that are due. It returns an error if some are not done
+	// yet. It is nil if Sub is.
+	ExecuteSubs func(ctx context.Context) error
 
 	// Extra is what only some families have: it belongs to those who call and who are
 	// called.

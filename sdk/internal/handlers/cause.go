@@ -70,9 +70,8 @@ type Cause struct {
 	// Of admission.
 	Review *Review
 
-	// Local belongs to the maker of the cause and travels with it to [Handler.When] and
-	// [Handler.Invoke].
-	Local any
+	// Views are the typed views of the object, for filters and handlers. Optional.
+	Views *Views
 }
 
 // Review is what the API server asks admission handlers about.

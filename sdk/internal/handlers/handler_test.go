@@ -121,12 +121,12 @@ func TestOnlyDeletionsThatAreNotOptionalAndMayMatchHoldAnObjectBack(t *testing.T
 }
 
 func TestAnObjectThatNoHandlerCanEverMatchIsOfNoInterest(t *testing.T) {
-	set := registered(&Handler{ID: "a", Family: Update, When: func(c *Cause) bool { return c.Local == "yes" }})
+	set := registered(&Handler{ID: "a", Family: Update, When: func(c *Cause) bool { return c.Views != nil }})
 	c := updated(spec(1), spec(1))
 	if set.Prematch(c) {
 		t.Error("got interest in spite of the filter")
 	}
-	c.Local = "yes"
+	c.Views = &Views{}
 	if !set.Prematch(c) {
 		t.Error("got no interest, though the handler is only for another cause")
 	}

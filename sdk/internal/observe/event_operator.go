@@ -29,23 +29,9 @@ type ResourcesServed struct {
 	Resolution *resources.Resolution
 }
 
-// Stream is the watch-stream of one resource in one namespace.
-type Stream struct {
-	Resource  string // the key of the resource
-	Namespace string // empty for the whole cluster
-}
-
-// String names the stream as log lines do.
-func (s Stream) String() string {
-	if s.Namespace == "" {
-		return s.Resource + " cluster-wide"
-	}
-	return s.Resource + " in " + s.Namespace
-}
-
 // StreamChanged tells about the life of a watch-stream.
 type StreamChanged struct {
-	Stream  Stream
+	Stream  resources.Scope
 	Phase   StreamPhase
 	Restart watch.Restart // with StreamRestarted
 
@@ -66,7 +52,7 @@ const (
 
 // EventReceived tells about an event of a watch-stream, before it is queued.
 type EventReceived struct {
-	Stream Stream
+	Stream resources.Scope
 	Event  watch.Event
 }
 

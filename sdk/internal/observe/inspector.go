@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // Inspector is a subscriber that publishes the state of the operator in an [inspect.Hub].
@@ -25,9 +26,9 @@ type Inspector struct {
 
 	mu      sync.Mutex
 	served  inspect.Served
-	busy    map[inspect.Ref]struct{} // objects that are not settled
-	pending map[Stream]struct{}      // streams whose first list is not complete
-	unseen  map[objectKey]Stream     // objects that were listed but not processed yet
+	busy    map[inspect.Ref]struct{}      // objects that are not settled
+	pending map[resources.Scope]struct{}  // streams whose first list is not complete
+	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
 
 	lost     atomic.Bool // the cluster does not answer
 	lostTurn sync.Mutex  // keeps losses and answers in order
@@ -50,8 +51,8 @@ func NewInspector(options InspectorOptions) *Inspector {
 		registry: options.Registry,
 		places:   map[*handlers.Handler]int{},
 		busy:     map[inspect.Ref]struct{}{},
-		pending:  map[Stream]struct{}{},
-		unseen:   map[objectKey]Stream{},
+		pending:  map[resources.Scope]struct{}{},
+		unseen:   map[objectKey]resources.Scope{},
 	}
 	all := options.Registry.All()
 	described := make([]inspect.Handler, len(all))

@@ -201,8 +201,8 @@ func TestInspector_UnsettledUntilListedObjectsAreProcessed(t *testing.T) {
 	}
 	a, b := podSubject("a", "1"), podSubject("b", "1")
 	jobs := resources.Resource{Group: "batch", Version: "v1", Plural: "jobs"}
-	ofPods, ofJobs := Stream{Resource: pods.Key()}, Stream{Resource: jobs.Key(), Namespace: "ns"}
-	for _, stream := range []Stream{ofPods, ofJobs} {
+	ofPods, ofJobs := resources.Scope{Resource: pods.Key()}, resources.Scope{Resource: jobs.Key(), Namespace: "ns"}
+	for _, stream := range []resources.Scope{ofPods, ofJobs} {
 		Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
 	}
 	for _, subject := range []*Subject{a, b} {
@@ -227,7 +227,7 @@ func TestInspector_UnsettledUntilListedObjectsAreProcessed(t *testing.T) {
 func TestInspector_ServedResourcesWithTheirLists(t *testing.T) {
 	create := &handlers.Handler{ID: "c", Family: handlers.Create}
 	in := newInspected(create)
-	stream := Stream{Resource: pods.Key()}
+	stream := resources.Scope{Resource: pods.Key()}
 	Tell(&in.sink, ResourcesServed{&resources.Resolution{
 		Served:     []resources.Resource{pods},
 		Unresolved: []resources.Selector{create.Selector},

@@ -63,14 +63,14 @@ func (i *Inspector) streamChanged(e StreamChanged) {
 		i.streamListed(e.Stream)
 	case StreamStopped:
 		i.streamListed(e.Stream)
-		maps.DeleteFunc(i.unseen, func(_ objectKey, of Stream) bool { return of == e.Stream })
+		maps.DeleteFunc(i.unseen, func(_ objectKey, of resources.Scope) bool { return of == e.Stream })
 		i.publishSettled()
 	case StreamRestarted:
 	}
 }
 
 // streamListed notes that a stream need not be waited for. The lock is held.
-func (i *Inspector) streamListed(stream Stream) {
+func (i *Inspector) streamListed(stream resources.Scope) {
 	if _, pending := i.pending[stream]; pending {
 		delete(i.pending, stream)
 		i.publishServed()

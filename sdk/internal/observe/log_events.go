@@ -44,6 +44,7 @@ const (
 	LogPatchSent           EventName = "patch.sent"
 	LogPatchSkipped        EventName = "patch.skipped"
 	LogPatchPostponed      EventName = "patch.postponed"
+	LogPatchRepeated       EventName = "patch.repeated"
 	LogPatchRejected       EventName = "patch.rejected"
 	LogPatchFailed         EventName = "patch.failed"
 	LogPatchPruned         EventName = "patch.pruned"

@@ -184,7 +184,7 @@ func TestLogLines_ProcessingFailures(t *testing.T) {
 
 func TestLogLines_Streams(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	stream := Stream{Resource: "pods.v1", Namespace: "ns"}
+	stream := resources.Scope{Resource: "pods.v1", Namespace: "ns"}
 	Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamStarted})
 	Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamListed})
 	restart := func(blocking bool, reason watch.Reason, attempt int) {
@@ -196,7 +196,7 @@ func TestLogLines_Streams(t *testing.T) {
 	restart(false, watch.Throttled, 1)
 	restart(false, watch.Throttled, 2)
 	restart(true, watch.Dropped, 0)
-	Tell(&l.Sink, StreamChanged{Stream: Stream{Resource: "pods.v1"}, Phase: StreamStopped})
+	Tell(&l.Sink, StreamChanged{Stream: resources.Scope{Resource: "pods.v1"}, Phase: StreamStopped})
 	l.expect(t,
 		"debug | stream.started | Starting the watch-stream for pods.v1 in ns.",
 		"debug | kopf.watching | stream.restarted | The watch-stream for pods.v1 in ns is restarted. reason=closed",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -130,7 +131,7 @@ func TestMetrics_CauseCountedOnceUntilDone(t *testing.T) {
 
 func TestMetrics_StreamsRequestsLoginsAndWaits(t *testing.T) {
 	sink, _, m := newMetered()
-	stream := Stream{Resource: pods.Key(), Namespace: "ns"}
+	stream := resources.Scope{Resource: pods.Key(), Namespace: "ns"}
 	Tell(sink, EventReceived{stream, watch.Event{Type: watch.Listed}})
 	Tell(sink, EventReceived{stream, watch.Event{Type: watch.Deleted}})
 	Tell(sink, StreamChanged{Stream: stream, Phase: StreamStarted})

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,10 +15,12 @@ const (
 	JSONType  = "application/json-patch+json"
 )
 
-// The HTTP statuses that are results rather than failures.
-const (
-	statusNotFound      = 404
-	statusUnprocessable = 422
+// The answers to a PATCH request that end the sending without being failures.
+var (
+	// ErrGone means that the object does not exist.
+	ErrGone = errors.New("the object does not exist")
+	// ErrOutdated means that a JSON patch was not made for the newest version of the object.
+	ErrOutdated = errors.New("the object has changed")
 )
 
 // Call is one PATCH request.
@@ -33,10 +36,9 @@ type Object interface {
 	Tree() (map[string]any, error)
 }
 
-// Do sends one PATCH request. It returns the state of the object after the request,
-// and the HTTP status. The statuses 404 and 422 are results, with or without an
-// error; any other failure is an error.
-type Do func(call Call) (Object, int, error)
+// Do sends one PATCH request. It returns the state of the object after the request. [ErrGone] and
+// [ErrOutdated] are results; any other error is a failure.
+type Do func(call Call) (Object, error)
 
 // Result is what has become of a patch.
 type Result struct {
@@ -66,11 +68,11 @@ type Result struct {
 //
 // The transformations run once, on the state that the merge patches have returned or,
 // if there were none, on the original one. Each JSON patch first tests that the
-// resource version is still that of the state it was made for. If it is not, the
-// server answers 422: nothing of the request is applied, and all transformations
-// remain for the next cycle, since nobody can tell which of them the status needs.
+// resource version is still that of the state it was made for. If it is not, nothing of
+// the request is applied, and all transformations remain for the next cycle, since it is
+// not known which of them the status needs.
 //
-// A 404 from any request means that the object is gone. That ends the sending.
+// [ErrGone] from any request ends the sending.
 //
 // Meanwhile, nobody may change the patch: what others can reach is to be taken first, with
 // [Patch.Take].
@@ -148,13 +150,13 @@ type sender struct {
 
 // send returns false when the sending is over.
 func (s *sender) send(call Call) (bool, error) {
-	object, status, err := s.do(call)
+	object, err := s.do(call)
 	s.result.Calls++
 	switch {
-	case status == statusNotFound:
+	case errors.Is(err, ErrGone):
 		s.result = Result{Gone: true, Calls: s.result.Calls}
 		return false, nil
-	case call.ContentType == JSONType && status == statusUnprocessable:
+	case errors.Is(err, ErrOutdated):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("patching: %w", err)
