@@ -166,7 +166,7 @@ func TestResultsOutliveAnOutage(t *testing.T) {
 		settings: func(s *kopf.Settings) { s.Networking.ErrorBackoffs = func(func(time.Duration) bool) {} },
 	})
 	w.create(example("x"))
-	op.journal.wait(t, "cannot be sent: it is tried again in 1s.", 1)
+	op.journal.wait(t, "Cannot send the patch of Daemon 'd'; retrying in 1s", 1)
 	down.Store(false)
 	w.until("x", "has the result", func(o *kopf.Object) bool { return o.Get("status.d") == "done" })
 }

@@ -52,7 +52,7 @@ func TestWhatDaemonsTransformArrivesWhateverOthersDoMeanwhile(t *testing.T) {
 		return fmt.Sprint(o.Get("spec.items")) == "[item1 item2 applied last ticked]"
 	})
 	for _, e := range op.journal.all() {
-		if strings.Contains(e.String(), "cannot be sent") {
+		if strings.Contains(e.String(), "Cannot send the patch") {
 			t.Error(e)
 		}
 	}

@@ -84,10 +84,10 @@ func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
 	if got := c.list(); !slices.Equal(got, append(updated, "delete 1", "delete 2")) {
 		t.Errorf("got %q", got)
 	}
-	if n := o.journal.count("The annotations of the object are full"); n != 1 {
+	if n := o.journal.count("Annotations of the object are full"); n != 1 {
 		t.Errorf("warned %d times", n)
 	}
-	if n := o.journal.count("The biggest annotations: big (262128 bytes), small (6 bytes)."); n != 1 {
+	if n := o.journal.count("Shorten the biggest annotations: big (262128 bytes), small (6 bytes)"); n != 1 {
 		t.Errorf("the biggest annotations are not named:\n%s", o.journal.text())
 	}
 	if n := len(o.journal.patches()); n > 2 { // the finalizer
@@ -147,7 +147,7 @@ func TestAnnotationsOfHandlersThatDoNotFitAreThrownAway(t *testing.T) {
 		}, kopf.ID("create"))
 	})
 	w.until("greedy", "is patched", func(o *kopf.Object) bool { return kopf.GetOr(o, "spec.field", "") == "set" })
-	o.journal.wait(t, "are thrown away, since the object has no room for them: greedy.", 1)
+	o.journal.wait(t, "do not fit on the object; discarding them: greedy", 1)
 	if got := c.list(); len(got) != 1 {
 		t.Errorf("got %q", got)
 	}

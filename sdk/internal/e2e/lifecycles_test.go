@@ -52,9 +52,9 @@ func TestALifecycleOfOnesOwnChoosesTheOrder(t *testing.T) {
 
 func TestALifecycleThatChoosesBadlyIsAnError(t *testing.T) {
 	for want, choose := range map[string]kopf.Lifecycle{
-		"has chosen none of the handlers": func([]kopf.Due) []kopf.Due { return nil },
-		"which is not due":                func([]kopf.Due) []kopf.Due { return []kopf.Due{{ID: "stranger"}} },
-		" twice":                          func(d []kopf.Due) []kopf.Due { return append(d, d...) },
+		"none of the handlers that are due was chosen": func([]kopf.Due) []kopf.Due { return nil },
+		"is not due":       func([]kopf.Due) []kopf.Due { return []kopf.Due{{ID: "stranger"}} },
+		"was chosen twice": func(d []kopf.Due) []kopf.Due { return append(d, d...) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)

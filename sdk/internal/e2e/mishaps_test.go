@@ -63,7 +63,7 @@ func TestRefusedTransformationsAreToldAndDoNotKeepAnObject(t *testing.T) {
 	c.are(t, "deleted")
 	told := false
 	for _, e := range op.journal.all() {
-		told = told || strings.Contains(e.attrs, "what was to be transformed is given up") && strings.Contains(e.attrs, "no such label!")
+		told = told || strings.Contains(e.attrs, "transform the object: ") && strings.Contains(e.attrs, "no such label!")
 	}
 	if !told {
 		t.Errorf("nobody tells what is refused:\n%v", op.journal.text())
@@ -99,5 +99,5 @@ func TestRetriesSurviveATouchThatFails(t *testing.T) {
 	w.create(example("x"))
 	w.untilHandled("x")
 	c.are(t, "created", "created")
-	op.journal.wait(t, "The object cannot be touched, and its delayed handlers wait: it is tried again in 1s.", 2)
+	op.journal.wait(t, "Cannot touch the object to call its delayed handlers; retrying in 1s", 2)
 }

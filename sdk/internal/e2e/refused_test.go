@@ -23,7 +23,7 @@ func TestAHandlerIsNotRepeatedWhenItsPatchIsRefused(t *testing.T) {
 	}})
 	w.create(example("x"))
 	w.untilHandled("x")
-	op.journal.wait(t, "are refused by the cluster: they are given up", 1)
+	op.journal.wait(t, "API server rejected the handlers' patch; discarding it", 1)
 	c.are(t, "create_1", "create_2")
 }
 

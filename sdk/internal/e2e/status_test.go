@@ -51,7 +51,7 @@ func TestAPrunedStatusIsWarnedAboutAndDoesNotLoop(t *testing.T) {
 	if n := len(op.journal.patches()); n != 4 {
 		t.Errorf("%d requests:\n%v", n, op.journal.text())
 	}
-	const warning = "status.created was thrown away by the schema"
+	const warning = "API server dropped status.created"
 	if n := op.journal.count(warning); n != 1 {
 		t.Errorf("warned %d times", n)
 	}
@@ -75,7 +75,7 @@ func TestProgressInAPrunedStatusDoesNotLoop(t *testing.T) {
 		w.create(example(fmt.Sprintf("x%d", i)))
 		c.wait(t, "create_1", i+1)
 	}
-	op.journal.wait(t, "status.kopf was thrown away by the schema", objects)
+	op.journal.wait(t, "API server dropped status.kopf", objects)
 	if calls, requests := len(c.all()), len(op.journal.patches()); calls > 5*objects || requests > 5*objects {
 		t.Errorf("%d calls and %d requests for %d objects", calls, requests, objects)
 	}

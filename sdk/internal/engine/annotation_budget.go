@@ -110,11 +110,11 @@ func (b *annotationBudget) forgetRemoved(obj map[string]any, p, ownPatch *patch.
 	}
 }
 
-// dropHandlersAnnotations gives up the annotations that handlers set. To retry in vain would help
-// nobody, and would keep the object from being deleted.
+// dropHandlersAnnotations drops the annotations that handlers set. Retries would fail too, and would
+// prevent the deletion of the object.
 func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
 	if dropped := p.DropAnnotations(func(string) bool { return true }); len(dropped) > 0 {
-		logger.Error(fmt.Sprintf("The annotations that handlers have set are thrown away, since the object has no room for them: %s.",
+		logger.Error(fmt.Sprintf("Annotations set by handlers do not fit on the object; discarding them: %s",
 			strings.Join(dropped, ", ")), observe.EventKey, observe.LogAnnotationsDropped)
 	}
 }
@@ -135,7 +135,7 @@ func (b *annotationBudget) writeUnwritten(logger *slog.Logger, obj map[string]an
 		p.Set(object.Path{"metadata", "annotations", key}, text)
 	}
 	b.unwritten = nil
-	logger.Info("There is room for annotations again: what was only kept in memory is written to the object.", observe.EventKey, observe.LogAnnotationsRestored)
+	logger.Info("Annotations fit on the object again; writing those kept in memory", observe.EventKey, observe.LogAnnotationsRestored)
 }
 
 // warnFull warns once for each object.
@@ -152,8 +152,8 @@ func (b *annotationBudget) warnFull(logger *slog.Logger, obj map[string]any, nee
 	for _, name := range names[:min(3, len(names))] {
 		biggest = append(biggest, fmt.Sprintf("%s (%d bytes)", name, sizeOf(annotations, name)))
 	}
-	logger.Warn(fmt.Sprintf("The annotations of the object are full: they would have %d bytes of the %d allowed. "+
-		"The operator keeps its own in memory until there is room, and after a restart handlers can be called again. The biggest annotations: %s.",
+	logger.Warn(fmt.Sprintf("Annotations of the object are full (%d bytes of %d); keeping the operator's own in memory until they fit. "+
+		"Handlers may be called again after a restart. Shorten the biggest annotations: %s",
 		needed, patch.MaxAnnotationsSize, cmp.Or(strings.Join(biggest, ", "), "none but the operator's own")),
 		observe.EventKey, observe.LogAnnotationsFull)
 }

@@ -118,7 +118,7 @@ func TestAnnotationBudget_WarnsOncePerObject(t *testing.T) {
 		f.ownPatch.Set(annotation("mark"), "text")
 		f.fit()
 	}
-	if got := f.logged.String(); strings.Count(got, "are full") != 1 || !strings.Contains(got, "The biggest annotations: blob (262144 bytes).") {
+	if got := f.logged.String(); strings.Count(got, "are full") != 1 || !strings.Contains(got, "Shorten the biggest annotations: blob (262144 bytes)") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -128,7 +128,7 @@ func TestAnnotationBudget_DropsHandlersAnnotationsAsLastResort(t *testing.T) {
 	f.patch.Set(annotation("mine"), "text")
 	f.ownPatch.Set(annotation("mark"), "text")
 	f.fit()
-	if !f.patch.Empty() || !strings.Contains(f.logged.String(), "thrown away, since the object has no room for them: mine.") {
+	if !f.patch.Empty() || !strings.Contains(f.logged.String(), "do not fit on the object; discarding them: mine") {
 		t.Errorf("got %v, %s", f.patch.Tree(), &f.logged)
 	}
 	if diff := cmp.Diff(map[string]string{"mark": "text"}, f.budget.unwritten); diff != "" {

@@ -85,7 +85,7 @@ func (c *cycle) mergePatches() {
 // and the transformations, which are requests of their own. Without them, the handlers would be
 // called again and again with the same result.
 func (c *cycle) sendOwnPatch(ctx context.Context, transforms []patch.Fn, rejection error) (changed bool, err error) {
-	c.logger.With(observe.ErrorAttrs(rejection)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.", observe.EventKey, observe.LogPatchRejected)
+	c.logger.With(observe.ErrorAttrs(rejection)...).Error("API server rejected the handlers' patch; discarding it", observe.EventKey, observe.LogPatchRejected)
 	for _, transform := range transforms {
 		c.ownPatch.AddFn(transform)
 	}
@@ -274,7 +274,7 @@ type transformError struct{ err error }
 
 // Error implements the error interface.
 func (e *transformError) Error() string {
-	return "what was to be transformed is given up: " + e.err.Error()
+	return "transform the object: " + e.err.Error()
 }
 
 // Unwrap returns the reason.

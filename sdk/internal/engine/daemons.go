@@ -145,6 +145,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 		},
 		retries: retries, started: started, backoff: d.deps.settings.DefaultBackoff, task: task,
 	}
+	subject.Object = nil // a daemon can run for days, and must not keep this version
 	if task.Handler.Family == handlers.Timer {
 		a.slot = new(slot) // a daemon would occupy its slot for as long as it runs
 	}
@@ -156,7 +157,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handlers.Outcome) {
 	logger := d.Logger()
 	if err := state.DeliverResults(map[string]handlers.Outcome{task.Handler.ID: out}, task.Patch); err != nil {
-		logger.Error("A result cannot be stored.", observe.EventKey, observe.LogResultRejected, "error", err)
+		logger.Error("Cannot store the result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 	// The patch is sent even if the handler's context has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -165,28 +166,28 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 	last := out.Final && (task.Handler.Interval == nil || out.Err != nil)
 	for failures := (queue.Throttler{}); ; {
 		err := d.send(ctx, task)
-		what := fmt.Sprintf("What %s has changed cannot be sent", task)
+		what := fmt.Sprintf("Cannot send the patch of %s", task)
 		switch {
 		case err == nil:
 			return
 		case isHopeless(err):
-			logger.With(observe.ErrorAttrs(err)...).Error(what+".", observe.EventKey, observe.LogPatchFailed)
+			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
-			logger.Error(what+": it is tried again with its next call.", observe.EventKey, observe.LogPatchFailed, "error", err)
+			logger.Error(what+"; retrying with its next call", observe.EventKey, observe.LogPatchFailed, "error", err)
 			return
 		case task.Reason() != 0:
-			logger.Error(what+": it is lost.", observe.EventKey, observe.LogPatchFailed, "error", err)
+			logger.Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed, "error", err)
 			return
 		}
 		delay := max(time.Second, failures.Failed(d.deps.now(), d.deps.settings.ErrorDelays))
-		logger.Error(fmt.Sprintf("%s: it is tried again in %s.", what, delay), observe.EventKey, observe.LogPatchFailed, "error", err)
+		logger.Error(fmt.Sprintf("%s; retrying in %s", what, delay), observe.EventKey, observe.LogPatchFailed, "error", err)
 		task.Sleep(delay)
 	}
 }
 
 // errContended is the error of transformations that conflicted with other changes too often.
-var errContended = errors.New("the object changes too often to be transformed")
+var errContended = errors.New("transform the object: it changes too often")
 
 // send sends the patch of a task. What could not be sent remains in the patch.
 func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {

@@ -79,7 +79,7 @@ func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
 		return nil
 	}
 	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
-	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay),
+	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("Cannot touch the object to call its delayed handlers; retrying in %s", delay),
 		observe.EventKey, observe.LogObjectTouched)
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
 }

@@ -26,8 +26,8 @@ func (m *memory) warnPruned(logger *slog.Logger, res *resources.Resource, p *pat
 	}
 	for _, field := range pruned {
 		if m.warnOnce("pruned " + field) {
-			logger.Warn(fmt.Sprintf("status.%s was thrown away by the schema of %s. "+
-				"Add \"x-kubernetes-preserve-unknown-fields: true\" to the status in its CRD, or declare the field there.",
+			logger.Warn(fmt.Sprintf("API server dropped status.%s, which the schema of %s does not declare. "+
+				"Declare it in the CRD, or add \"x-kubernetes-preserve-unknown-fields: true\" to the status there",
 				field, res.Key()), observe.EventKey, observe.LogPatchPruned)
 		}
 	}

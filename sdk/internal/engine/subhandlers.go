@@ -70,7 +70,7 @@ func (c *cycle) worthRecording(err error, outcomes map[string]handlers.Outcome) 
 // deliverResults puts the results of handlers into the status.
 func (c *cycle) deliverResults(outcomes map[string]handlers.Outcome) {
 	if err := state.DeliverResults(outcomes, c.patch); err != nil {
-		c.logger.Error("A result cannot be stored.", observe.EventKey, observe.LogResultRejected, "error", err)
+		c.logger.Error("Cannot store a result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 }
 

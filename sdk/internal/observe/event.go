@@ -62,7 +62,7 @@ type Identity struct {
 type Subject struct {
 	Identity *Identity // nil if the operator does not remember the object
 	Resource *resources.Resource
-	Object   *object.Object // the version that is handled
+	Object   *object.Object // the version that is handled; nil in attempts of daemons and timers
 	Logger   *slog.Logger   // for log lines about the object; never nil
 	Recorder *Recorder      // for Kubernetes events about the object; nil if none are posted
 }

@@ -4,13 +4,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// MaxAnnotationsSize is how many bytes the names and values of all annotations of an
-// object may have together. The server refuses any request that leaves more of them,
-// even if that request takes some away.
+// MaxAnnotationsSize is the maximum size of the names and values of all annotations of an object, in
+// bytes. The API server rejects any request that leaves more, even one that removes some.
 const MaxAnnotationsSize = 256 * 1024
 
-// AnnotationsSize returns how many bytes the annotations of an object will have after
-// a merge patch. Above [MaxAnnotationsSize], the server will refuse the patch.
+// AnnotationsSize returns the size of the annotations of an object after a merge patch, in bytes.
 func AnnotationsSize(obj, merge map[string]any) int {
 	current := object.Annotations(obj)
 	size := 0
@@ -34,9 +32,8 @@ func AnnotationsSize(obj, merge map[string]any) int {
 	return size
 }
 
-// DropAnnotations takes the annotations out of the patch that it would write, if the
-// function says so, and returns their names in order. What it deletes stays: with too
-// many annotations, deleting is what helps.
+// DropAnnotations removes annotations for which the function returns true from the patch, and returns
+// their names, sorted. It keeps the deletions of annotations.
 func (p *Patch) DropAnnotations(drop func(key string) bool) []string {
 	var dropped []string
 	p.Edit(func(merge map[string]any) {

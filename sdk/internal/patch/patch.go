@@ -8,16 +8,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Fn transforms a copy of an object in place. It may run again on a newer state of
-// the object, so it has to look at what it is given rather than at what it remembers.
+// Fn transforms a copy of an object in place. It may run again on a newer version of the object, and
+// must not rely on the earlier one.
 type Fn func(object map[string]any) error
 
-// Patch is a change of an object in the making: a merge patch (RFC 7386), and
-// functions for what a merge patch cannot express, such as adding to a list. The
-// functions run on the freshest known state of the object; what they change is sent
-// as a JSON patch (RFC 6902) that applies to that very version of it or not at all.
-//
-// A patch can be used by several goroutines.
+// Patch collects changes of an object: a merge patch (RFC 7386), and functions for what a merge patch
+// cannot express, such as adding to a list. The functions run on the newest known version of the
+// object; their changes are sent as a JSON patch (RFC 6902) that applies to this version only. It is
+// safe for concurrent use.
 type Patch struct {
 	mu    sync.Mutex
 	merge map[string]any
@@ -29,9 +27,8 @@ func NewPatch() *Patch {
 	return new(Patch)
 }
 
-// Set assigns a field. A nil value deletes the field from the object. Whatever the
-// patch has in the way of the field and is no map is replaced by one. The root cannot
-// be set: see [Patch.Merge].
+// Set sets a field of the object. A nil value deletes the field. Values of the patch that are in the
+// way of the field are replaced by maps. The root cannot be set: see [Patch.Merge].
 func (p *Patch) Set(path object.Path, value any) {
 	p.Edit(func(merge map[string]any) {
 		place(merge, path, value)
@@ -43,23 +40,22 @@ func (p *Patch) Remove(path object.Path) {
 	p.Set(path, nil)
 }
 
-// Discard forgets what the patch does to a field, with the parents that hold nothing
-// else. The field of the object remains as it is.
+// Discard removes a field from the patch, together with parents that become empty. The field of the
+// object remains as it is.
 func (p *Patch) Discard(path object.Path) {
 	p.Edit(func(merge map[string]any) {
 		discard(merge, path)
 	})
 }
 
-// Merge adds another merge patch. The maps of both are united, recursively; all else
-// is overwritten.
+// Merge adds another merge patch. Maps are merged recursively; all else is overwritten.
 func (p *Patch) Merge(other map[string]any) {
 	p.Edit(func(merge map[string]any) {
 		unite(merge, object.CloneMap(other))
 	})
 }
 
-// Edit gives access to the merge patch itself. The map must not be kept.
+// Edit calls a function with the merge patch itself, which must not be kept.
 func (p *Patch) Edit(edit func(merge map[string]any)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +65,7 @@ func (p *Patch) Edit(edit func(merge map[string]any)) {
 	edit(p.merge)
 }
 
-// Lookup returns what the merge patch does to a field; nil and true if it deletes it.
+// Lookup returns the value that the merge patch sets a field to; nil and true if it deletes the field.
 func (p *Patch) Lookup(path object.Path) (any, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +86,7 @@ func (p *Patch) Fns() []Fn {
 	return append([]Fn(nil), p.fns...)
 }
 
-// Empty tells if there is nothing in the patch.
+// Empty reports whether the patch changes nothing.
 func (p *Patch) Empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +103,7 @@ func (p *Patch) Tree() map[string]any {
 	return object.CloneMap(p.merge)
 }
 
-// Take moves all that is in the patch into another one, and leaves it empty.
+// Take moves the content of the patch into a new one, and leaves it empty.
 func (p *Patch) Take() *Patch {
 	taken := NewPatch()
 	p.mu.Lock()
@@ -117,7 +113,7 @@ func (p *Patch) Take() *Patch {
 	return taken
 }
 
-// Append adds all of another patch to this one.
+// Append adds the content of another patch.
 func (p *Patch) Append(other *Patch) {
 	merge, fns := other.Tree(), other.Fns()
 	p.mu.Lock()
@@ -130,7 +126,7 @@ func (p *Patch) Append(other *Patch) {
 	p.fns = append(p.fns, fns...)
 }
 
-// Restore puts back what was taken and could not be sent. What has come since counts more.
+// Restore puts back what was taken and could not be sent. Later changes take precedence.
 func (p *Patch) Restore(taken *Patch) {
 	merge, fns := taken.Tree(), taken.Fns()
 	p.mu.Lock()
@@ -172,7 +168,7 @@ func discard(merge map[string]any, path object.Path) {
 	}
 }
 
-// unite moves the values of another merge patch into the first one.
+// unite merges another merge patch into the first one, recursively.
 func unite(merge, other map[string]any) {
 	for key, value := range other {
 		mine, isMap := merge[key].(map[string]any)

@@ -30,8 +30,7 @@ type Call struct {
 	Payload     any    // map[string]any of a merge patch, or []Op of a JSON patch
 }
 
-// Object is the state of an object as it was watched or as a server returned it. Its
-// tree is asked for only where transformations need it.
+// Object is a version of an object. Its tree is only needed by transformations.
 type Object interface {
 	Tree() (map[string]any, error)
 }
@@ -40,42 +39,37 @@ type Object interface {
 // [ErrOutdated] are results; any other error is a failure.
 type Do func(call Call) (Object, error)
 
-// Result is what has become of a patch.
+// Result is the result of sending a patch.
 type Result struct {
-	// Object is the state that the last successful request has returned, with its new
-	// resource version. Nil if nothing was sent, or nothing has succeeded.
+	// Object is the version that the last successful request returned; nil if there was none.
 	Object Object
 
-	// Gone tells that the object does not exist anymore: the rest of the patch is
-	// pointless, and none of it remains.
+	// Gone means that the object does not exist anymore.
 	Gone bool
 
-	// Remaining holds the transformations that could not be applied, because the object
-	// had changed meanwhile. They belong to the next cycle, which the newer version of
-	// the object brings soon. Nil if there are none.
+	// Remaining are the transformations that could not be applied, because the object had changed
+	// meanwhile; nil if there are none. They are to be applied to its newer version.
 	Remaining *Patch
 
 	// Calls is the number of requests that were sent.
 	Calls int
 }
 
-// Send applies a patch by as few requests as possible, at most four, in this order:
+// Send sends the patch in as few requests as possible, at most four, in this order:
 //
 //  1. the merge patch, without the status if that is a subresource;
 //  2. the merge patch of the status, if that is a subresource;
 //  3. what the transformations change, as a JSON patch;
 //  4. what they change in the status, as another one, if that is a subresource.
 //
-// The transformations run once, on the state that the merge patches have returned or,
-// if there were none, on the original one. Each JSON patch first tests that the
-// resource version is still that of the state it was made for. If it is not, nothing of
-// the request is applied, and all transformations remain for the next cycle, since it is
-// not known which of them the status needs.
+// The transformations run once, on the version that the merge patches returned or, if there were
+// none, on the original one. Each JSON patch first tests that the object still has this
+// resourceVersion. If it has not, nothing of the request is applied, and all transformations remain,
+// since it is not known which of them changes the status.
 //
 // [ErrGone] from any request ends the sending.
 //
-// Meanwhile, nobody may change the patch: what others can reach is to be taken first, with
-// [Patch.Take].
+// The patch must not be changed meanwhile: use [Patch.Take] for a shared one.
 func (p *Patch) Send(original Object, statusIsSubresource bool, do Do) (Result, error) {
 	s := sender{do: do, latest: original}
 	for _, call := range mergeCalls(p.merge, statusIsSubresource) {
@@ -144,11 +138,11 @@ func splitStatus(ops []Op) (body, status []Op) {
 
 type sender struct {
 	do     Do
-	latest Object // the freshest known state
+	latest Object // the newest known version
 	result Result
 }
 
-// send returns false when the sending is over.
+// send sends one request. It returns false if no other must follow.
 func (s *sender) send(call Call) (bool, error) {
 	object, err := s.do(call)
 	s.result.Calls++
@@ -159,7 +153,7 @@ func (s *sender) send(call Call) (bool, error) {
 	case errors.Is(err, ErrOutdated):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("patching: %w", err)
+		return false, fmt.Errorf("patch: %w", err)
 	}
 	s.latest, s.result.Object = object, object
 	return true, nil
@@ -198,7 +192,7 @@ func (s *sender) tree() (map[string]any, error) {
 	}
 	object, err := s.latest.Tree()
 	if err != nil {
-		return nil, fmt.Errorf("reading the object to be patched: %w", err)
+		return nil, fmt.Errorf("read the object to be patched: %w", err)
 	}
 	return object, nil
 }
