@@ -44,10 +44,10 @@ func TestEventNames_AllDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(doc), "## What a line is about")
+	_, section, _ := strings.Cut(string(doc), "## Events")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var documented []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z.]+)` \\| .+ \\|$").FindAllStringSubmatch(section, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+\\.[a-z]+)` \\| .+ \\|$").FindAllStringSubmatch(section, -1) {
 		documented = append(documented, row[1])
 	}
 	names := eventNames(t)
