@@ -112,12 +112,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := "", m.text("metadata", "name")
-	if res.Namespaced {
-		if namespace = m.text("metadata", "namespace"); namespace == "" {
-			namespace = c.Namespace
-		}
-	}
+	namespace, name := c.namespaceOf(res, m), m.text("metadata", "name")
 	for {
 		former, err := c.former(ctx, res, namespace, name)
 		if err != nil {

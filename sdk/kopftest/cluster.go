@@ -52,10 +52,11 @@ type estate struct {
 	client  *kube.Client
 	lasting bool // the cluster does not end with the tests
 
-	mu        sync.Mutex
-	resources []resources.Resource // those of the cluster, as of the last look
-	handles   []*Object
-	operators []*Operator
+	mu         sync.Mutex
+	namespaces []string
+	resources  []resources.Resource // those of the cluster, as of the last look
+	handles    []*Object
+	operators  []*Operator
 }
 
 // New makes a namespace for the test. See the package's documentation for the cluster.
@@ -73,8 +74,20 @@ func New(t testing.TB) *Cluster {
 		// A young cluster may not be ready for everything, but will be in a moment.
 		Backoffs: slices.Values(slices.Repeat([]time.Duration{100 * time.Millisecond}, 20)),
 	})
+	t.Cleanup(c.cleanUp)
 	c.createNamespace()
 	return c
+}
+
+// CreateNamespace creates a further namespace, for operators that serve several. It returns
+// the cluster with that namespace in place of the test's own. The namespace is deleted at the
+// end of the test.
+func (c *Cluster) CreateNamespace(name string) *Cluster {
+	c.t.Helper()
+	other := *c
+	other.Namespace = name
+	other.createNamespace()
+	return &other
 }
 
 // With returns the same cluster and namespace for a subtest: what goes wrong fails the
@@ -189,12 +202,14 @@ func (c *Cluster) createNamespace() {
 	ctx, cancel := c.context()
 	defer cancel()
 	if _, err := c.client.Post(ctx, namespaces, "", named(namespaces, c.Namespace)); err != nil {
-		c.t.Fatalf("kopftest: creating a namespace: %v", err)
+		c.t.Fatalf("kopftest: create the namespace %s: %v", c.Namespace, err)
 	}
-	c.t.Cleanup(c.cleanUp)
+	c.mu.Lock()
+	c.namespaces = append(c.namespaces, c.Namespace)
+	c.mu.Unlock()
 	_, err := c.client.Post(ctx, accounts, c.Namespace, named(accounts, "default"))
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		c.t.Fatalf("kopftest: creating the service account: %v", err)
+		c.t.Fatalf("kopftest: create the service account of %s: %v", c.Namespace, err)
 	}
 }
 

@@ -119,18 +119,6 @@ func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 // accompanies tells daemons and timers, which nobody waits for, from other handlers.
 func accompanies(h inspect.HandlerState) bool { return h.Kind == "daemon" || h.Kind == "timer" }
 
-// Inspect returns what the operator knows now of everything.
-func (op *Operator) Inspect() *inspect.Snapshot {
-	op.cluster.t.Helper()
-	ctx, cancel := op.cluster.context()
-	defer cancel()
-	snapshot, err := op.snapshot(ctx)
-	if err != nil {
-		op.cluster.t.Fatalf("kopftest: looking into the operator: %v", err)
-	}
-	return snapshot
-}
-
 // verdict is what a state of an object means for what is awaited.
 type verdict int
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -36,6 +37,7 @@ type run struct {
 	gate  *gate
 	gated bool // its requests go through the gate
 	stop  context.CancelFunc
+	ready chan struct{}
 	ended chan struct{}
 	err   error // of the operator; set before ended is closed
 }
@@ -47,6 +49,15 @@ type run struct {
 //	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Millisecond })
 func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
 	c.t.Helper()
+	op := c.Launch(register, configure...)
+	op.WaitReady()
+	return op
+}
+
+// Launch is [Cluster.Run] for operators that are not ready soon, or never: it does not wait.
+// See [Operator.WaitReady] and [Operator.WaitEnd].
+func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
+	c.t.Helper()
 	op := &Operator{cluster: c, register: register, configure: configure, log: newLog(c.t.Output())}
 	c.mu.Lock()
 	c.operators = append(c.operators, op)
@@ -55,21 +66,26 @@ func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Ope
 		op.halt()
 		op.log.close()
 	})
-	op.Start()
+	op.launch()
 	return op
 }
 
 // Start starts an operator that was stopped or killed: as a new process, which knows
 // nothing of the former one.
 func (op *Operator) Start() {
+	op.cluster.t.Helper()
+	op.launch()
+	op.WaitReady()
+}
+
+func (op *Operator) launch() {
 	c := op.cluster
 	c.t.Helper()
 	if op.run != nil {
 		c.t.Fatal("kopftest: the operator is running already")
 	}
-	ready := make(chan struct{})
-	r := &run{gate: newGate(), ended: make(chan struct{})}
-	operator := op.operator(r, ready)
+	r := &run{gate: newGate(), ready: make(chan struct{}), ended: make(chan struct{})}
+	operator := op.operator(r)
 	client, err := inspect.Dial(operator.Settings.Process.Inspector)
 	if err != nil {
 		c.t.Fatalf("kopftest: %v", err)
@@ -80,11 +96,21 @@ func (op *Operator) Start() {
 		defer close(r.ended)
 		r.err = operator.Run(ctx)
 	}()
+}
 
+// WaitReady waits until the operator watches its resources. An end of the operator fails the
+// test at once.
+func (op *Operator) WaitReady() {
+	c := op.cluster
+	c.t.Helper()
+	r := op.run
+	if r == nil {
+		c.t.Fatal("kopftest: the operator is not running")
+	}
 	waiting, cancel := c.context()
 	defer cancel()
 	select {
-	case <-ready:
+	case <-r.ready:
 	case <-r.ended:
 		op.run = nil
 		c.t.Fatalf("kopftest: the operator has ended before it was ready: %v", r.err)
@@ -93,8 +119,27 @@ func (op *Operator) Start() {
 	}
 }
 
+// WaitEnd waits until the operator ends by itself, and returns its error.
+func (op *Operator) WaitEnd() error {
+	c := op.cluster
+	c.t.Helper()
+	r := op.run
+	if r == nil {
+		c.t.Fatal("kopftest: the operator is not running")
+	}
+	waiting, cancel := c.context()
+	defer cancel()
+	select {
+	case <-r.ended:
+		op.run = nil
+	case <-waiting.Done():
+		c.t.Fatalf("kopftest: waited until the operator ends: %v\n%s", context.Cause(waiting), op.lastLines())
+	}
+	return r.err
+}
+
 // operator makes what is going to run.
-func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
+func (op *Operator) operator(r *run) *kopf.Operator {
 	c := op.cluster
 	c.t.Helper()
 	// Sockets have short paths: the folders of tests do not.
@@ -133,7 +178,7 @@ func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
 		if onReady != nil {
 			onReady()
 		}
-		close(ready)
+		close(r.ready)
 	}
 	return operator
 }
@@ -221,23 +266,40 @@ func (op *Operator) Log() string {
 	return strings.Join(lines, "\n")
 }
 
+// LogEntries returns the messages of [Operator.Log] one by one.
+func (op *Operator) LogEntries() []LogEntry {
+	op.log.mu.Lock()
+	defer op.log.mu.Unlock()
+	return slices.Clone(op.log.entries)
+}
+
+// CountLog returns how many lines of the log contain a text.
+func (op *Operator) CountLog(text string) int {
+	n, _ := op.log.count(text)
+	return n
+}
+
 // WaitLog waits until there is a line in the log that contains a text.
 func (op *Operator) WaitLog(text string) {
+	op.cluster.t.Helper()
+	op.WaitLogs(text, 1)
+}
+
+// WaitLogs waits until at least n lines of the log contain a text.
+func (op *Operator) WaitLogs(text string, n int) {
 	op.cluster.t.Helper()
 	ctx, cancel := op.cluster.context()
 	defer cancel()
 	for {
-		lines, news := op.log.all()
-		for _, line := range lines {
-			if strings.Contains(line, text) {
-				return
-			}
+		found, news := op.log.count(text)
+		if found >= n {
+			return
 		}
 		select {
 		case <-news:
 		case <-ctx.Done():
-			op.cluster.t.Fatalf("kopftest: waited for %q in the log: %v\n%s%s",
-				text, context.Cause(ctx), op.cluster.overview(), op.lastLines())
+			op.cluster.t.Fatalf("kopftest: waited for %q in the log, %d of %d times so far: %v\n%s%s",
+				text, found, n, context.Cause(ctx), op.cluster.overview(), op.lastLines())
 		}
 	}
 }

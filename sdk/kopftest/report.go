@@ -64,6 +64,11 @@ func (c *Cluster) reportList(res *resources.Resource, namespace string, list []*
 		}
 		b.WriteString(indented("---\n" + string(raw)))
 	}
+	return b.String() + c.lastLines()
+}
+
+func (c *Cluster) lastLines() string {
+	var b strings.Builder
 	for _, op := range c.running() {
 		b.WriteString(op.lastLines())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -127,6 +128,26 @@ func hindrance(object *kopf.Object) string {
 		return "; it is deleted but for its finalizers, " + asJSON(finalizers)
 	default:
 		return "; it is being deleted"
+	}
+}
+
+// conditionInterval is how often the condition of [Cluster.WaitUntil] is looked at.
+const conditionInterval = 5 * time.Millisecond
+
+// WaitUntil waits until a condition is true that is not about the cluster, such as a call of a
+// handler. It looks every few milliseconds. What is awaited is told if it does not come.
+func (c *Cluster) WaitUntil(what string, condition func() bool) {
+	c.t.Helper()
+	ctx, cancel := c.context()
+	defer cancel()
+	ticker := time.NewTicker(conditionInterval)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			c.t.Fatalf("kopftest: waited until %s: %v\n%s%s", what, context.Cause(ctx), c.overview(), c.lastLines())
+		}
 	}
 }
 

@@ -1,0 +1,94 @@
+package kopftest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Inspect returns what the operator knows now of everything.
+func (op *Operator) Inspect() *inspect.Snapshot {
+	op.cluster.t.Helper()
+	ctx, cancel := op.cluster.context()
+	defer cancel()
+	snapshot, err := op.snapshot(ctx)
+	if err != nil {
+		op.cluster.t.Fatalf("kopftest: looking into the operator: %v", err)
+	}
+	return snapshot
+}
+
+// Inspector returns a client of the running operator's inspector, to follow the operator or to
+// send intents. After a restart, there is another one.
+func (op *Operator) Inspector() *inspect.Client {
+	op.cluster.t.Helper()
+	if op.run == nil {
+		op.cluster.t.Fatal("kopftest: the operator is not running")
+	}
+	return op.inspector
+}
+
+// Pause pauses the operator, as peering does: it handles nothing, and its daemons and timers
+// end. It does not wait for them.
+func (op *Operator) Pause() {
+	op.cluster.t.Helper()
+	op.do(inspect.Intent{Kind: inspect.IntentPause})
+}
+
+// Resume ends a pause.
+func (op *Operator) Resume() {
+	op.cluster.t.Helper()
+	op.do(inspect.Intent{Kind: inspect.IntentResume})
+}
+
+func (op *Operator) do(intent inspect.Intent) {
+	op.cluster.t.Helper()
+	ctx, cancel := op.cluster.context()
+	defer cancel()
+	if err := op.Inspector().Do(ctx, intent); err != nil {
+		op.cluster.t.Fatalf("kopftest: %s the operator: %v", intent.Kind, err)
+	}
+}
+
+// inspectorInterval is how often a connection to an inspector is tried that does not listen yet.
+const inspectorInterval = 10 * time.Millisecond
+
+// WaitInspect waits until what the operator knows meets a condition, and returns it. What is
+// awaited is told if it does not come: "it knows two objects".
+func (op *Operator) WaitInspect(what string, condition func(*inspect.Snapshot) bool) *inspect.Snapshot {
+	c := op.cluster
+	c.t.Helper()
+	if op.run == nil {
+		c.t.Fatalf("kopftest: waited until %s: the operator is not running", what)
+	}
+	snapshot, err := op.followInspector(condition)
+	if err != nil {
+		c.t.Fatalf("kopftest: waited until %s: %v\n%s%s", what, err, c.overview(), op.lastLines())
+	}
+	return snapshot
+}
+
+func (op *Operator) followInspector(condition func(*inspect.Snapshot) bool) (*inspect.Snapshot, error) {
+	ctx, cancel := op.cluster.context()
+	defer cancel()
+	for {
+		for snapshot, err := range op.inspector.Stream(ctx) {
+			if err != nil {
+				break // the operator does not listen yet, or it has ended
+			}
+			if condition(snapshot) {
+				return snapshot, nil
+			}
+		}
+		retry := time.NewTimer(inspectorInterval)
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-op.run.ended:
+			return nil, fmt.Errorf("the operator has ended: %w", op.run.err)
+		}
+	}
+}
