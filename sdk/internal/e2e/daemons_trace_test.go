@@ -59,15 +59,15 @@ var deliberately = map[string]string{
 
 func TestTheRecordedRunOfDaemonsIsRepeated(t *testing.T) {
 	want := transcript(t, "14-daemons")
-	w, x := newWorld(t), &examples{}
-	op := w.run(x.daemons)
-	w.create(example("kopf-example-1"))
-	op.journal.wait(t, "=> Ping from a sync daemon", 2)
-	op.journal.wait(t, "=> Ping from an async daemon", 2)
-	w.delete("kopf-example-1")
-	w.untilGone("kopf-example-1")
-	op.stop()
-	got := lines(op.journal)
+	cluster, x := newCluster(t), &examples{}
+	op := cluster.Run(x.daemons, logPatches)
+	kopfExample1 := cluster.Create(example("kopf-example-1"))
+	op.WaitLogs("=> Ping from a sync daemon", 2)
+	op.WaitLogs("=> Ping from an async daemon", 2)
+	kopfExample1.Delete()
+	kopfExample1.WaitGone()
+	op.Stop()
+	got := lines(op.LogEntries())
 
 	if difference := cmp.Diff(requests(want), requests(got)); difference != "" {
 		t.Errorf("the requests of the recorded run (-) and of this one (+):\n%s", difference)

@@ -13,13 +13,13 @@ import (
 )
 
 func TestWhatDaemonsTransformArrivesWhateverOthersDoMeanwhile(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	var conflicts atomic.Int32
 	contend := func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			// All of the transformations are made for a version that is not the newest any more.
 			if strings.Contains(req.Header.Get("Content-Type"), "json-patch") && conflicts.Add(1)%2 == 1 {
-				w.patch("x", tree{"spec": tree{"field": fmt.Sprint("conflict ", conflicts.Load())}})
+				cluster.Object(kex.name(), "x").Patch(tree{"spec": tree{"field": fmt.Sprint("conflict ", conflicts.Load())}})
 			}
 			return next.RoundTrip(req)
 		})
@@ -27,7 +27,7 @@ func TestWhatDaemonsTransformArrivesWhateverOthersDoMeanwhile(t *testing.T) {
 	adds := func(p *kopf.Patch, item string) {
 		kopf.Transform(p, func(o *listed) { o.Spec.Items = append(o.Spec.Items, item) })
 	}
-	op := w.run(func(reg *kopf.Registry) {
+	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, func(ctx context.Context, d *kopf.DaemonRun[listed]) error {
 			adds(d.Patch, "applied")
 			if err := d.Apply(ctx); err != nil {
@@ -46,12 +46,12 @@ func TestWhatDaemonsTransformArrivesWhateverOthersDoMeanwhile(t *testing.T) {
 			adds(c.Patch, "ticked")
 			return nil
 		}, kopf.ID("t"), kopf.Interval(time.Hour))
-	}, setup{wrap: contend, config: w.restricted()})
-	w.create(example("x"))
-	w.until("x", "has all items", func(o *kopf.Object) bool {
+	}, connect(restricted(t, cluster)), transport(contend))
+	x := cluster.Create(example("x"))
+	x.WaitFor("it has all items", func(o *kopf.Object) bool {
 		return fmt.Sprint(o.Get("spec.items")) == "[item1 item2 applied last ticked]"
 	})
-	for _, e := range op.journal.all() {
+	for _, e := range op.LogEntries() {
 		if strings.Contains(e.String(), "cannot be sent") {
 			t.Error(e)
 		}

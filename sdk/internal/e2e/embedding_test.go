@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
@@ -31,8 +30,8 @@ func (t *tally) add(what string) []string {
 }
 
 func TestTheHandlersOfAnObjectShareItsMemo(t *testing.T) {
-	w := newWorld(t)
-	w.run(func(reg *kopf.Registry) {
+	cluster := newCluster(t)
+	cluster.Run(func(reg *kopf.Registry) {
 		kopf.OnEvent(reg, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
 			kopf.MemoOf[tally](e.Memo).add("event " + string(e.UID))
 			return nil
@@ -56,15 +55,15 @@ func TestTheHandlersOfAnObjectShareItsMemo(t *testing.T) {
 		}, kopf.ID("timer"), kopf.Interval(5*time.Millisecond))
 	})
 	for range 2 { // the second time, it is another object
-		w.create(example("x"))
-		uid, _ := w.get("x").Get("metadata.uid").(string)
+		x := cluster.Create(example("x"))
+		uid, _ := x.Get().Get("metadata.uid").(string)
 		var want []any
 		for _, who := range []string{"create", "daemon", "event", "filter", "timer"} {
 			want = append(want, who+" "+uid)
 		}
-		w.until("x", "is seen by all", func(o *kopf.Object) bool { return slices.Equal(fmtAll(o.Get("status.seen")), fmtAll(want)) })
-		w.delete("x")
-		w.untilGone("x")
+		x.WaitFor("it is seen by all", func(o *kopf.Object) bool { return slices.Equal(fmtAll(o.Get("status.seen")), fmtAll(want)) })
+		x.Delete()
+		x.WaitGone()
 	}
 }
 
@@ -77,13 +76,13 @@ func fmtAll(values any) (out []string) {
 }
 
 func TestOperatorsOfOneProgramHaveNothingInCommon(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	type greeting struct{ text string }
 	var wg sync.WaitGroup
 	stops := map[string]context.CancelFunc{}
 	for _, name := range []string{"one", "two"} {
 		op := &kopf.Operator{
-			Registry: &kopf.Registry{}, Namespaces: []string{w.ns}, Config: testcluster.Config(t), Logger: slog.New(newJournal()),
+			Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
 		}
 		prefix := name + ".kopf.dev"
 		op.Settings.Persistence.Finalizer = prefix + "/finalizer"
@@ -107,19 +106,15 @@ func TestOperatorsOfOneProgramHaveNothingInCommon(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
-		select {
-		case <-ready:
-		case <-time.After(patience):
-			t.Fatal("it is not ready")
-		}
+		receive(cluster, "it is ready", ready)
 	}
 	greeted := func(o *kopf.Object, who string) bool { return o.Get("status.greet-"+who) == "hello from "+who }
-	w.create(example("x"))
-	w.until("x", "is greeted by both", func(o *kopf.Object) bool { return greeted(o, "one") && greeted(o, "two") })
+	x := cluster.Create(example("x"))
+	x.WaitFor("it is greeted by both", func(o *kopf.Object) bool { return greeted(o, "one") && greeted(o, "two") })
 	stops["one"]()
-	w.create(example("y"))
-	w.until("y", "is greeted by the other", func(o *kopf.Object) bool { return greeted(o, "two") })
-	if greeted(w.get("y"), "one") {
+	y := cluster.Create(example("y"))
+	y.WaitFor("it is greeted by the other", func(o *kopf.Object) bool { return greeted(o, "two") })
+	if greeted(y.Get(), "one") {
 		t.Error("an operator that was stopped goes on")
 	}
 	stops["two"]()
@@ -127,22 +122,22 @@ func TestOperatorsOfOneProgramHaveNothingInCommon(t *testing.T) {
 }
 
 func TestAnOperatorCanBeRunAgain(t *testing.T) {
-	w, r := newWorld(t), newRoster()
+	cluster, r := newCluster(t), newRoster()
 	op := &kopf.Operator{
-		Registry: &kopf.Registry{}, Namespaces: []string{w.ns}, Config: testcluster.Config(t), Logger: slog.New(newJournal()),
+		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
 	}
 	kopf.Daemon(op.Registry, kexes, r.daemon("d", 0), kopf.ID("d"))
-	w.create(example("x"))
+	cluster.Create(example("x"))
 	for life := range 3 {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- op.Run(ctx) }()
-		r.until(t, "d x", 1, life+1)
+		r.until(cluster, "d x", 1, life+1)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		r.until(t, "d x", 0, life+1)
+		r.until(cluster, "d x", 0, life+1)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 func TestPanicsAreErrorsAsAnyOther(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add("created")
 			if r.Retry == 0 {
@@ -27,21 +28,21 @@ func TestPanicsAreErrorsAsAnyOther(t *testing.T) {
 			panic(errors.New("watched badly"))
 		}, kopf.ID("watched"))
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "created", "created")
-	op.journal.wait(t, "Handler 'created' failed with an exception and will try again in 0.02 seconds: panic: runtime error: index out of range [0] with length 0", 1)
-	op.journal.wait(t, "Handler 'watched' failed with an exception and will ignore it: panic: watched badly", 1)
-	i := slices.IndexFunc(op.journal.all(), func(e entry) bool { return strings.Contains(e.attrs, "errors_test.go") })
+	op.WaitLog("Handler 'created' failed with an exception and will try again in 0.02 seconds: panic: runtime error: index out of range [0] with length 0")
+	op.WaitLog("Handler 'watched' failed with an exception and will ignore it: panic: watched badly")
+	i := slices.IndexFunc(op.LogEntries(), func(e kopftest.LogEntry) bool { return strings.Contains(e.String(), "errors_test.go") })
 	if i < 0 {
 		t.Error("no stack shows where it was")
 	}
 }
 
 func TestTimeoutsEndTheContextAndTheHandler(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+	cluster, c := newCluster(t), &calls{}
 	causes := make(chan error, 2)
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(ctx context.Context, _ *change) error {
 			c.add("stuck")
 			<-ctx.Done()
@@ -50,41 +51,41 @@ func TestTimeoutsEndTheContextAndTheHandler(t *testing.T) {
 		}, kopf.ID("stuck"), kopf.Timeout(100*time.Millisecond))
 		kopf.OnCreate(r, kexes, c.fails("late", kopf.Temporaryf(time.Hour, "not yet")), kopf.ID("late"), kopf.Timeout(time.Minute))
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "stuck", "late")
 	if cause := <-causes; !errors.Is(cause, kopf.ErrTimeout) {
 		t.Errorf("the context ended by %v", cause)
 	}
-	op.journal.wait(t, "Handler 'late' failed temporarily but will time out after 60 seconds: not yet", 1)
-	op.journal.wait(t, "Creation is processed: 0 succeeded; 2 failed.", 1)
+	op.WaitLog("Handler 'late' failed temporarily but will time out after 60 seconds: not yet")
+	op.WaitLog("Creation is processed: 0 succeeded; 2 failed.")
 }
 
 func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("temporary", fmt.Errorf("outside: %w", kopf.Temporaryf(20*time.Millisecond, "inside"))), kopf.ID("temporary"), kopf.ErrorsPermanent)
 		kopf.OnCreate(r, kexes, c.fails("permanent", errors.Join(errors.New("one"), kopf.Permanentf("two"))), kopf.ID("permanent"))
 		kopf.OnCreate(r, kexes, c.fails("ignored", errors.New("three")), kopf.ID("ignored"), kopf.ErrorsIgnored)
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	for id, want := range map[string]int{"temporary": 2, "permanent": 1, "ignored": 1} {
 		if got := c.count(id); got != want {
 			t.Errorf("%s was called %d times instead of %d", id, got, want)
 		}
 	}
-	op.journal.wait(t, "Handler 'temporary' failed temporarily: outside: inside", 1)
-	op.journal.wait(t, "Handler 'ignored' failed with an exception and will ignore it: three", 1)
-	op.journal.wait(t, "Creation is processed: 2 succeeded; 1 failed.", 1)
+	op.WaitLog("Handler 'temporary' failed temporarily: outside: inside")
+	op.WaitLog("Handler 'ignored' failed with an exception and will ignore it: three")
+	op.WaitLog("Creation is processed: 2 succeeded; 1 failed.")
 }
 
 func TestDefaultBackoffIsASetting(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("created", errors.New("once")), kopf.ID("created"))
-	}, setup{settings: func(s *kopf.Settings) { s.Execution.DefaultBackoff = 20 * time.Millisecond }})
-	w.create(example("x"))
-	w.untilHandled("x")
+	}, settings(func(s *kopf.Settings) { s.Execution.DefaultBackoff = 20 * time.Millisecond }))
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "created", "created")
 }

@@ -6,52 +6,47 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // events are those of the test's namespace: "kind/name: type reason message ×count".
-func (w *world) events() []string {
-	w.t.Helper()
-	list, err := w.client.List(w.t.Context(), observe.EventsResource(), w.ns, kube.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+func events(cluster *kopftest.Cluster) []string {
 	var all []string
-	for _, item := range list.Items {
-		o := &kopf.Object{}
-		if err := o.UnmarshalJSON(item.Raw); err != nil {
-			w.t.Fatal(err)
-		}
-		text := fmt.Sprintf("%s/%s: %s %s %s", o.Get("involvedObject.kind"), o.Get("involvedObject.name"), o.Get("type"), o.Get("reason"), o.Get("message"))
-		if n := kopf.GetOr(o, "count", 1); n > 1 {
-			text += fmt.Sprintf(" ×%d", n)
-		}
-		all = append(all, text)
+	for _, o := range cluster.List("events.v1") {
+		all = append(all, eventText(o))
 	}
 	slices.Sort(all)
 	return all
 }
 
+func eventText(o *kopf.Object) string {
+	text := fmt.Sprintf("%s/%s: %s %s %s", o.Get("involvedObject.kind"), o.Get("involvedObject.name"), o.Get("type"), o.Get("reason"), o.Get("message"))
+	if n := kopf.GetOr(o, "count", 1); n > 1 {
+		text += fmt.Sprintf(" ×%d", n)
+	}
+	return text
+}
+
 // untilEvents waits until there are these events and no others.
-func (w *world) untilEvents(want ...string) {
-	w.t.Helper()
+func waitEvents(cluster *kopftest.Cluster, want ...string) {
 	slices.Sort(want)
-	var got []string
-	eventually(w.t, "the events are posted", func() bool {
-		got = w.events()
+	cluster.WaitList("events.v1", fmt.Sprintf("they are %q", want), func(list []*kopf.Object) bool {
+		var got []string
+		for _, o := range list {
+			got = append(got, eventText(o))
+		}
+		slices.Sort(got)
 		return slices.Equal(got, want)
-	}, func() any { return strings.Join(got, "\n") })
+	})
 }
 
 func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
-	w := newWorld(t)
-	o := w.run(func(r *kopf.Registry) {
+	cluster := newCluster(t)
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
 			switch c.Retry {
 			case 0:
@@ -74,11 +69,11 @@ func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
 			return kopf.Permanentf("never")
 		}, kopf.ID("update"))
 	})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed", 1)
-	w.patch("a", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	w.untilEvents(
+	a := cluster.Create(example("a"))
+	o.WaitLog("Creation is processed")
+	a.Patch(tree{"spec": tree{"field": "new"}})
+	o.WaitLog("Updating is processed")
+	waitEvents(cluster,
 		"KopfExample/a: Error Logging Handler 'create' failed temporarily: not yet ×2",
 		"KopfExample/a: Normal Found It is there.",
 		"KopfExample/a: Warning Odd It is odd.",
@@ -91,8 +86,8 @@ func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
 }
 
 func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
-	w := newWorld(t)
-	o := w.run(func(r *kopf.Registry) {
+	cluster := newCluster(t)
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
 			c.Logger.Debug("hidden")
 			c.Logger.Info("resizing", "from", 1, "to", 2)
@@ -102,12 +97,12 @@ func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
 			}
 			return nil
 		}, kopf.ID("create"))
-	}, setup{settings: func(s *kopf.Settings) {
+	}, settings(func(s *kopf.Settings) {
 		s.Posting.Loggers, s.Posting.ReportingComponent = true, "mine"
-	}})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed", 1)
-	w.untilEvents(
+	}))
+	cluster.Create(example("a"))
+	o.WaitLog("Creation is processed")
+	waitEvents(cluster,
 		"KopfExample/a: Normal Logging resizing from=1 to=2 ×2",
 		"KopfExample/a: Warning Logging is slow disk=d1 it.by=far ×2",
 		"KopfExample/a: Error Logging Handler 'create' failed temporarily: once more",
@@ -128,44 +123,44 @@ func TestEventsAreLimitedAsTheSettingsSay(t *testing.T) {
 		"altogether": {func(s *kopf.Settings) { s.Posting.Disabled = true }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			o := w.run(func(r *kopf.Registry) {
+			cluster := newCluster(t)
+			o := cluster.Run(func(r *kopf.Registry) {
 				kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
 					c.Recorder.Info("Found", "It is there.")
 					c.Recorder.Warn("Odd", "It is odd.")
 					c.Recorder.For(c.Body).Event("Own", "Own", "Of an own type.")
 					return nil
 				}, kopf.ID("create"))
-			}, setup{settings: test.settings})
-			w.create(example("a"))
-			o.journal.wait(t, "Creation is processed", 1)
-			o.stop()
-			w.untilEvents(test.want...)
+			}, settings(test.settings))
+			cluster.Create(example("a"))
+			o.WaitLog("Creation is processed")
+			o.Stop()
+			waitEvents(cluster, test.want...)
 		})
 	}
 }
 
 func TestTheHandlingOfEventsMakesNoEvents(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	var c callList
 	event := func(_ context.Context, e *kopf.Event[kopf.Object]) error {
 		c.add("seen")
 		e.Recorder.Info("Seen", "An event.")
 		return errors.New("which is no event")
 	}
-	o := w.run(func(r *kopf.Registry) {
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnEvent(r, kopf.Resource("v1", "events"), event, kopf.ID("core"))
 		kopf.OnEvent(r, kopf.Resource("events.k8s.io/v1", "events"), event, kopf.ID("other"))
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
 			c.Recorder.Info("Found", "It is there.")
 			return nil
 		}, kopf.ID("create"))
-	}, setup{settings: func(s *kopf.Settings) { s.Posting.Loggers = true }})
-	w.create(example("a"))
+	}, settings(func(s *kopf.Settings) { s.Posting.Loggers = true }))
+	cluster.Create(example("a"))
 	// The handler's own event and two of the log, each in both groups.
-	eventually(t, "all events are seen", func() bool { return len(c.list()) >= 6 }, func() any { return w.events() })
-	o.stop()
-	if got := len(w.events()); got != 3 {
-		t.Errorf("got %q", w.events())
+	cluster.WaitUntil("all events are seen", func() bool { return len(c.list()) >= 6 })
+	o.Stop()
+	if got := len(events(cluster)); got != 3 {
+		t.Errorf("got %q", events(cluster))
 	}
 }

@@ -51,10 +51,10 @@ func full(name string) tree {
 }
 
 func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
-	w := newWorld(t)
-	w.create(full("full"))
+	cluster := newCluster(t)
+	fullObject := cluster.Create(full("full"))
 	var c callList
-	o := w.run(func(r *kopf.Registry) {
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.handler("create 1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, func(ctx context.Context, ch *kopf.Change[kopf.Object]) error {
 			c.add("create 2")
@@ -69,76 +69,76 @@ func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
 		}, kopf.ID("update"))
 		kopf.OnDelete(r, kexes, c.handler("delete 1"), kopf.ID("bye"))
 		kopf.OnDelete(r, kexes, c.handler("delete 2"), kopf.ID("farewell"))
-	})
+	}, logPatches)
 	created := []string{"create 1", "create 2", "create 2"}
-	eventually(t, "the object is created", c.is(created...), func() any { return c.list() })
-	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
+	cluster.WaitUntil("the object is created", c.is(created...))
+	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
 
-	w.patch("full", tree{"spec": tree{"field": "new"}})
+	fullObject.Patch(tree{"spec": tree{"field": "new"}})
 	updated := append(created, "update [~spec.field=value→new]")
-	eventually(t, "the object is updated", c.is(updated...), func() any { return c.list() })
-	o.journal.wait(t, "Updating is processed", 1)
+	cluster.WaitUntil("the object is updated", c.is(updated...))
+	o.WaitLog("Updating is processed")
 
-	w.delete("full")
-	w.untilGone("full")
+	fullObject.Delete()
+	fullObject.WaitGone()
 	if got := c.list(); !slices.Equal(got, append(updated, "delete 1", "delete 2")) {
 		t.Errorf("got %q", got)
 	}
-	if n := o.journal.count("The annotations of the object are full"); n != 1 {
+	if n := o.CountLog("The annotations of the object are full"); n != 1 {
 		t.Errorf("warned %d times", n)
 	}
-	if n := o.journal.count("The biggest annotations: big (262128 bytes), small (6 bytes)."); n != 1 {
-		t.Errorf("the biggest annotations are not named:\n%s", o.journal.text())
+	if n := o.CountLog("The biggest annotations: big (262128 bytes), small (6 bytes)."); n != 1 {
+		t.Errorf("the biggest annotations are not named:\n%s", o.Log())
 	}
-	if n := len(o.journal.patches()); n > 2 { // the finalizer
-		t.Errorf("got %d requests:\n%v", n, o.journal.patches())
+	if n := len(patchesOf(o)); n > 2 { // the finalizer
+		t.Errorf("got %d requests:\n%v", n, patchesOf(o))
 	}
 }
 
 func TestMarksAreWrittenOnceThereIsRoomForThem(t *testing.T) {
-	w := newWorld(t)
-	w.create(full("roomy"))
+	cluster := newCluster(t)
+	roomy := cluster.Create(full("roomy"))
 	var c callList
-	o := w.run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("create"), kopf.ID("create")) })
-	o.journal.wait(t, "Creation is processed", 1)
-	w.patch("roomy", tree{"metadata": tree{"annotations": tree{"big": nil}}})
-	w.untilHandled("roomy")
-	o.stop()
+	o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("create"), kopf.ID("create")) })
+	o.WaitLog("Creation is processed")
+	roomy.Patch(tree{"metadata": tree{"annotations": tree{"big": nil}}})
+	waitHandled(roomy)
+	o.Stop()
 
-	again := w.run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("create"), kopf.ID("create")) })
-	again.stop()
+	again := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("create"), kopf.ID("create")) })
+	again.Stop()
 	if got := c.list(); len(got) != 1 {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestAnObjectTooBigToBeRememberedIsHandledOnce(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	big := example("big")
 	big["spec"].(tree)["blob"] = strings.Repeat("x", patch.MaxAnnotationsSize)
-	w.create(big)
+	cluster.Create(big)
 	var c callList
-	o := w.run(func(r *kopf.Registry) {
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, c.handler("2"), kopf.ID("second"))
 	})
-	o.journal.wait(t, "Creation is processed", 1)
-	w.patch("big", tree{"metadata": tree{"finalizers": []any{"example.com/nothing"}}})
-	o.journal.wait(t, "the essence is the same", 1)
-	w.patch("big", tree{"metadata": tree{"finalizers": nil}})
+	o.WaitLog("Creation is processed")
+	cluster.Object(kex.name(), "big").Patch(tree{"metadata": tree{"finalizers": []any{"example.com/nothing"}}})
+	o.WaitLog("the essence is the same")
+	cluster.Object(kex.name(), "big").Patch(tree{"metadata": tree{"finalizers": nil}})
 	if got := c.list(); !slices.Equal(got, []string{"1", "2"}) {
 		t.Errorf("got %q", got)
 	}
-	if n := o.journal.count("none but the operator's own"); n != 0 {
-		t.Errorf("the object has annotations of its own:\n%s", o.journal.text())
+	if n := o.CountLog("none but the operator's own"); n != 0 {
+		t.Errorf("the object has annotations of its own:\n%s", o.Log())
 	}
 }
 
 func TestAnnotationsOfHandlersThatDoNotFitAreThrownAway(t *testing.T) {
-	w := newWorld(t)
-	w.create(full("greedy"))
+	cluster := newCluster(t)
+	greedy := cluster.Create(full("greedy"))
 	var c callList
-	o := w.run(func(r *kopf.Registry) {
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
 			c.add("create")
 			ch.Patch.Set("metadata.annotations.greedy", "too much for the rest")
@@ -146,8 +146,8 @@ func TestAnnotationsOfHandlersThatDoNotFitAreThrownAway(t *testing.T) {
 			return nil
 		}, kopf.ID("create"))
 	})
-	w.until("greedy", "is patched", func(o *kopf.Object) bool { return kopf.GetOr(o, "spec.field", "") == "set" })
-	o.journal.wait(t, "are thrown away, since the object has no room for them: greedy.", 1)
+	greedy.WaitFor("it is patched", func(o *kopf.Object) bool { return kopf.GetOr(o, "spec.field", "") == "set" })
+	o.WaitLog("are thrown away, since the object has no room for them: greedy.")
 	if got := c.list(); len(got) != 1 {
 		t.Errorf("got %q", got)
 	}

@@ -13,36 +13,35 @@ import (
 )
 
 func TestAllHandlersCanRunInOneCycle(t *testing.T) {
-	w := newWorld(t)
-	w.res = plain
+	cluster := newCluster(t)
 	var c callList
-	o := w.run(func(r *kopf.Registry) {
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, plains, c.handler("1"), kopf.ID("first"))
 		kopf.OnCreate(r, plains, c.handler("2"), kopf.ID("second"))
-	}, setup{settings: func(s *kopf.Settings) { s.Execution.Lifecycle = lifecycle.AllAtOnce }})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded", 1)
-	w.untilHandled("a")
-	if got := len(o.journal.patches()); got != 1 || !c.is("1", "2")() {
+	}, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = lifecycle.AllAtOnce }), logPatches)
+	a := cluster.Create(plain.of(example("a")))
+	o.WaitLog("Creation is processed: 2 succeeded")
+	waitHandled(a)
+	if got := len(patchesOf(o)); got != 1 || !c.is("1", "2")() {
 		t.Errorf("got %d requests, calls: %q", got, c.list())
 	}
 }
 
 func TestALifecycleOfOnesOwnChoosesTheOrder(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	var c callList
 	var due atomic.Pointer[[]kopf.Due]
-	o := w.run(func(r *kopf.Registry) {
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, c.handler("2"), kopf.ID("second"))
-	}, setup{settings: func(s *kopf.Settings) {
+	}, settings(func(s *kopf.Settings) {
 		s.Execution.Lifecycle = func(d []kopf.Due) []kopf.Due {
 			due.CompareAndSwap(nil, &d)
 			return d[len(d)-1:]
 		}
-	}})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded", 1)
+	}))
+	cluster.Create(example("a"))
+	o.WaitLog("Creation is processed: 2 succeeded")
 	if !c.is("2", "1")() {
 		t.Errorf("got %q", c.list())
 	}
@@ -58,19 +57,18 @@ func TestALifecycleThatChoosesBadlyIsAnError(t *testing.T) {
 		" twice":                          func(d []kopf.Due) []kopf.Due { return append(d, d...) },
 	} {
 		t.Run(want, func(t *testing.T) {
-			w := newWorld(t)
+			cluster := newCluster(t)
 			var c callList
-			o := w.run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("create")) },
-				setup{settings: func(s *kopf.Settings) { s.Execution.Lifecycle = choose }})
-			w.create(example("a"))
-			o.journal.wait(t, want, 1)
-			o.journal.wait(t, "it is throttled for 1s", 1)
+			o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("create")) }, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = choose }))
+			cluster.Create(example("a"))
+			o.WaitLog(want)
+			o.WaitLog("it is throttled for 1s")
 		})
 	}
 }
 
 func TestOnlySoManyHandlersRunAtTheSameTime(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	var running, most, done atomic.Int32
 	busy := func(context.Context, *kopf.Change[kopf.Object]) error {
 		n := running.Add(1)
@@ -85,7 +83,7 @@ func TestOnlySoManyHandlersRunAtTheSameTime(t *testing.T) {
 		done.Add(1)
 		return nil
 	}
-	w.run(func(r *kopf.Registry) {
+	cluster.Run(func(r *kopf.Registry) {
 		// A parent that waits for its sub-handlers does not wait for itself.
 		kopf.OnCreate(r, kexes, func(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 			c.Sub("inside", busy)
@@ -97,12 +95,12 @@ func TestOnlySoManyHandlersRunAtTheSameTime(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		}, kopf.ID("daemon"))
-	}, setup{settings: func(s *kopf.Settings) { s.Execution.MaxWorkers = 2 }})
+	}, settings(func(s *kopf.Settings) { s.Execution.MaxWorkers = 2 }))
 	const objects = 6
 	for i := range objects {
-		w.create(example(fmt.Sprintf("o%d", i)))
+		cluster.Create(example(fmt.Sprintf("o%d", i)))
 	}
-	eventually(t, "all are handled", func() bool { return done.Load() == 2*objects }, func() any { return done.Load() })
+	cluster.WaitUntil("all are handled", func() bool { return done.Load() == 2*objects })
 	if got := most.Load(); got != 2 {
 		t.Errorf("%d ran at the same time", got)
 	}

@@ -17,29 +17,47 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // life is an operator that notes who is called, and what may hold it up.
 type life struct {
 	*kopf.Operator
-	w       *world
+	t       *testing.T
+	cluster *kopftest.Cluster
 	calls   *calls
-	journal *journal
+	log     *logBuffer
 	held    chan struct{} // something has come to where it stays
 	once    sync.Once
 	release chan struct{} // for what does not heed its context
 }
 
+// logBuffer keeps a log.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write adds a message.
+func (b *logBuffer) Write(message []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(message)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // newLife makes an operator with a startup and a cleanup handler.
-func (w *world) newLife(t *testing.T) *life {
+func newLife(t *testing.T, cluster *kopftest.Cluster) *life {
 	t.Helper()
-	here := *w
-	here.t = t
-	l := &life{w: &here, calls: &calls{}, journal: newJournal(), held: make(chan struct{}), release: make(chan struct{})}
+	l := &life{t: t, cluster: cluster.With(t), calls: &calls{}, log: &logBuffer{}, held: make(chan struct{}), release: make(chan struct{})}
 	l.Operator = &kopf.Operator{
-		Registry: &kopf.Registry{}, Namespaces: []string{w.ns}, Config: testcluster.Config(t), Logger: slog.New(l.journal),
+		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(kopf.NewLogHandler(l.log, &kopf.LogOptions{Level: slog.LevelDebug})),
 		OnReady: func() { l.calls.add("ready") },
 	}
 	l.Settings.Queueing.ExitTimeout = 50 * time.Millisecond
@@ -65,17 +83,17 @@ func (l *life) ignore() { //nolint:contextcheck // that is the point
 func (l *life) holdRequests(like func(*http.Request) bool) {
 	l.Config = rest.CopyConfig(l.Config)
 	l.Config.Wrap(func(base http.RoundTripper) http.RoundTripper {
-		return patches{base, roundTrip(func(req *http.Request) (*http.Response, error) {
+		return wrapped{roundTrip(func(req *http.Request) (*http.Response, error) {
 			if like(req) {
 				return nil, l.hold(req.Context())
 			}
 			return base.RoundTrip(req)
-		}), l.journal}
+		}), base}
 	})
 }
 
 func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	for name, c := range map[string]struct {
 		prepare func(l *life)
 		calls   []string
@@ -132,20 +150,20 @@ func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 		"a handler ignores its context": {
 			func(l *life) {
 				kopf.OnCreate(l.Registry, kexes, func(context.Context, *change) error { l.ignore(); return nil }, kopf.ID("hold"))
-				l.w.create(example("handled"))
+				l.cluster.Create(example("handled"))
 			},
 			[]string{"startup", "ready", "cleanup"}, "Some handlers ignore that the operator stops",
 		},
 		"a daemon ignores its context": {
 			func(l *life) {
 				kopf.Daemon(l.Registry, kexes, func(context.Context, *run) error { l.ignore(); return nil }, kopf.ID("hold"))
-				l.w.create(example("attended"))
+				l.cluster.Create(example("attended"))
 			},
 			[]string{"startup", "ready", "cleanup"}, "ignore",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := w.newLife(t)
+			l := newLife(t, cluster)
 			// Something is to be listed, in any case.
 			kopf.OnEvent(l.Registry, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("any"))
 			c.prepare(l)
@@ -157,24 +175,19 @@ func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 			case <-l.held:
 			case err := <-ended:
 				t.Fatalf("it has ended before: %v", err)
-			case <-time.After(patience):
-				t.Fatalf("it never gets there: %v", l.journal.all())
+			case <-time.After(time.Minute):
+				t.Fatalf("it never gets there: %v", l.log.String())
 			}
 			if slices.Contains(c.calls, "ready") {
-				l.calls.wait(t, "ready", 1)
+				l.calls.wait(cluster, "ready", 1)
 			}
 			cancel(errors.New("it is enough"))
-			select {
-			case err := <-ended:
-				if err != nil {
-					t.Errorf("a stop is no error: %v", err)
-				}
-			case <-time.After(patience):
-				t.Errorf("it goes on: %v", l.journal.all())
+			if err := receive(cluster, "the operator ends", ended); err != nil {
+				t.Errorf("a stop is no error: %v", err)
 			}
 			close(l.release)
 			l.calls.are(t, c.calls...)
-			if c.warns != "" && l.journal.count(c.warns) == 0 {
+			if c.warns != "" && !strings.Contains(l.log.String(), c.warns) {
 				t.Errorf("nothing is said of %q", c.warns)
 			}
 		})
@@ -182,7 +195,8 @@ func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 }
 
 func TestAnOperatorWhoseTimeIsOverEndsWithoutAnError(t *testing.T) {
-	l := newWorld(t).newLife(t)
+	cluster := newCluster(t)
+	l := newLife(t, cluster)
 	l.holdRequests(func(req *http.Request) bool { return req.URL.Path == "/apis" })
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, errors.New("it is enough"))
 	defer cancel()
@@ -193,7 +207,8 @@ func TestAnOperatorWhoseTimeIsOverEndsWithoutAnError(t *testing.T) {
 }
 
 func TestAnOperatorThatIsToldToStopBeforeItsStartCallsNobody(t *testing.T) {
-	l := newWorld(t).newLife(t)
+	cluster := newCluster(t)
+	l := newLife(t, cluster)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := l.Run(ctx); err != nil {
@@ -203,7 +218,8 @@ func TestAnOperatorThatIsToldToStopBeforeItsStartCallsNobody(t *testing.T) {
 }
 
 func TestAnOperatorIsReadyOnceInEachLife(t *testing.T) {
-	l := newWorld(t).newLife(t)
+	cluster := newCluster(t)
+	l := newLife(t, cluster)
 	index := kopf.NewIndex(l.Registry, kexes, func(_ context.Context, p *indexed) (map[string]string, error) {
 		return map[string]string{p.Namespace + "/" + p.Name: ""}, nil
 	}, kopf.ID("index"))
@@ -211,11 +227,11 @@ func TestAnOperatorIsReadyOnceInEachLife(t *testing.T) {
 		l.calls.add("seen " + e.Namespace)
 		return nil
 	}, kopf.ID("seen"))
-	l.Namespaces = []string{l.w.ns, l.w.ns + "-late-*"}
+	l.Namespaces = []string{cluster.Namespace, cluster.Namespace + "-late-*"}
 	var inside context.Context
 	kopf.OnStartup(l.Registry, func(ctx context.Context, _ *kopf.Activity) error { inside = ctx; return nil }, kopf.ID("context"))
-	l.w.create(example("x"))
-	l.w.create(example("y"))
+	l.cluster.Create(example("x"))
+	l.cluster.Create(example("y"))
 	for n := range 3 {
 		ctx, stop := context.WithCancel(t.Context())
 		ready := make(chan int, 10)
@@ -231,10 +247,10 @@ func TestAnOperatorIsReadyOnceInEachLife(t *testing.T) {
 			t.Fatalf("life %d: %v", n, err)
 		}
 		// What is watched from now on is no new readiness.
-		late := fmt.Sprintf("%s-late-%d", l.w.ns, n)
-		l.w.makeNamespace(late)
-		l.w.createIn(late, example("z"))
-		l.calls.wait(t, "seen "+late, 1)
+		late := fmt.Sprintf("%s-late-%d", cluster.Namespace, n)
+		l.cluster.CreateNamespace(late)
+		l.cluster.Create(in(late, example("z")))
+		l.calls.wait(cluster, "seen "+late, 1)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -246,7 +262,8 @@ func TestAnOperatorIsReadyOnceInEachLife(t *testing.T) {
 }
 
 func TestOneOperatorCannotRunTwiceAtTheSameTime(t *testing.T) {
-	l := newWorld(t).newLife(t)
+	cluster := newCluster(t)
+	l := newLife(t, cluster)
 	ready := make(chan struct{})
 	l.OnReady = func() { close(ready) }
 	ctx, stop := context.WithCancel(t.Context())
@@ -269,7 +286,7 @@ type failure struct{ code int }
 func (f *failure) Error() string { return "a failure" }
 
 func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	as := func(err error) bool {
 		found, ok := errors.AsType[*failure](err)
 		return ok && found.code == 42
@@ -341,11 +358,11 @@ func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
 		},
 		"its address is taken": {
 			func(l *life) {
-				taken, err := new(net.ListenConfig).Listen(l.w.t.Context(), "tcp", "127.0.0.1:0")
+				taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 				if err != nil {
-					l.w.t.Fatal(err)
+					l.t.Fatal(err)
 				}
-				l.w.t.Cleanup(func() { _ = taken.Close() })
+				l.t.Cleanup(func() { _ = taken.Close() })
 				l.Settings.Process.Liveness = "http://" + taken.Addr().String() + "/"
 			},
 			func(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }, "serving http://127.0.0.1:", []string{"startup", "cleanup"},
@@ -356,10 +373,10 @@ func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := w.newLife(t)
+			l := newLife(t, cluster)
 			l.Settings.Networking.ErrorBackoffs = slices.Values([]time.Duration{})
 			c.prepare(l)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go func() { // to whatever is held
 				select {
@@ -378,9 +395,9 @@ func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
 }
 
 func TestOperatorsMayShareARegistryAndWhatItRegisters(t *testing.T) {
-	w := newWorld(t)
-	other := w.ns + "-other"
-	w.makeNamespace(other)
+	cluster := newCluster(t)
+	other := cluster.Namespace + "-other"
+	cluster.CreateNamespace(other)
 	registry := &kopf.Registry{}
 	index := kopf.NewIndex(registry, kexes, func(_ context.Context, p *indexed) (map[string]string, error) {
 		return map[string]string{"names": p.Namespace + "/" + p.Name}, nil
@@ -391,10 +408,10 @@ func TestOperatorsMayShareARegistryAndWhatItRegisters(t *testing.T) {
 	}, kopf.ID("created"))
 	var wg sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
-	for _, ns := range []string{w.ns, other} {
+	for _, ns := range []string{cluster.Namespace, other} {
 		ready := make(chan struct{})
 		op := &kopf.Operator{
-			Registry: registry, Namespaces: []string{ns}, Config: testcluster.Config(t), Logger: slog.New(newJournal()),
+			Registry: registry, Namespaces: []string{ns}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
 			OnReady: func() { close(ready) },
 		}
 		*kopf.MemoOf[string](&op.Memo) = "hello from " + ns
@@ -405,11 +422,9 @@ func TestOperatorsMayShareARegistryAndWhatItRegisters(t *testing.T) {
 		})
 		<-ready
 	}
-	for _, ns := range []string{w.ns, other} {
-		w.createIn(ns, example("x"))
-		here := *w
-		here.ns = ns
-		o := here.until("x", "is handled", func(o *kopf.Object) bool { return o.Get("status.created") != nil })
+	for _, ns := range []string{cluster.Namespace, other} {
+		x := cluster.Create(in(ns, example("x")))
+		o := x.WaitFor("it is handled", func(o *kopf.Object) bool { return o.Get("status.created") != nil })
 		if seen := o.Get("status.created.seen"); len(fmtAll(seen)) != 1 || fmtAll(seen)[0] != ns+"/x" {
 			t.Errorf("in the index of %s, there is %v", ns, seen)
 		}

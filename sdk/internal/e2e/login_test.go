@@ -14,8 +14,10 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // endurance is how long tests of endurance take.
@@ -56,12 +58,13 @@ func (v *versions) lacks(others *versions) (missed []string) {
 }
 
 // watch notes all versions of the objects that a client sees which is never interrupted.
-func (w *world) watch(v *versions) {
-	w.t.Helper()
+func (v *versions) watch(t *testing.T, cluster *kopftest.Cluster) {
+	t.Helper()
+	res := &resources.Resource{Group: kex.group, Version: "v1", Plural: kex.plural, Kind: kex.kind, Namespaced: true}
 	// The control plane keeps the stream open for longer than any test takes.
-	stream, err := w.client.Watch(w.t.Context(), w.res, w.ns, kube.ListOptions{Timeout: time.Hour})
+	stream, err := testcluster.Client(t, kube.ClientOptions{}).Watch(t.Context(), res, cluster.Namespace, kube.ListOptions{Timeout: time.Hour})
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -69,8 +72,8 @@ func (w *world) watch(v *versions) {
 		for {
 			frame, err := stream.Next()
 			if err != nil {
-				if !errors.Is(err, kube.ErrClosed) && w.t.Context().Err() == nil {
-					w.t.Errorf("the witness has lost its stream: %v", err)
+				if !errors.Is(err, kube.ErrClosed) && t.Context().Err() == nil {
+					t.Errorf("the witness has lost its stream: %v", err)
 				}
 				return
 			}
@@ -79,7 +82,7 @@ func (w *world) watch(v *versions) {
 			}
 		}
 	}()
-	w.t.Cleanup(func() {
+	t.Cleanup(func() {
 		stream.Close()
 		<-done
 	})
@@ -88,7 +91,8 @@ func (w *world) watch(v *versions) {
 // load is objects that are created, changed and deleted again and again, one change at a
 // time for each, so that it is known how often each handler must be called.
 type load struct {
-	*world
+	*kopftest.Cluster
+	t *testing.T
 
 	operator, witness versions // seen by either
 
@@ -111,8 +115,8 @@ type ownClient struct {
 
 func newLoad(t *testing.T) *load {
 	t.Helper()
-	l := &load{world: newWorld(t), calls: map[string]int{}, deleted: map[string]bool{}}
-	l.watch(&l.witness)
+	l := &load{Cluster: newCluster(t), t: t, calls: map[string]int{}, deleted: map[string]bool{}}
+	l.witness.watch(t, l.Cluster)
 	return l
 }
 
@@ -173,23 +177,23 @@ func (l *load) burst() {
 	const size, lag = 3, 12
 	for range size {
 		name := fmt.Sprintf("n%d", len(l.names))
-		l.create(example(name))
+		l.Create(example(name))
 		l.names = append(l.names, name)
 	}
 	for l.updated < len(l.names)-lag {
 		l.update()
 	}
 	if gone := l.updated - lag; gone >= 0 && !l.deleted[l.names[gone]] {
-		l.untilHandled(l.names[gone])
-		l.delete(l.names[gone])
+		waitHandled(l.Object(kex.name(), l.names[gone]))
+		l.Object(kex.name(), l.names[gone]).Delete()
 		l.deleted[l.names[gone]] = true
 	}
 }
 
 func (l *load) update() {
 	l.t.Helper()
-	l.untilHandled(l.names[l.updated])
-	l.patch(l.names[l.updated], tree{"spec": tree{"field": "changed"}})
+	waitHandled(l.Object(kex.name(), l.names[l.updated]))
+	l.Object(kex.name(), l.names[l.updated]).Patch(tree{"spec": tree{"field": "changed"}})
 	l.updated++
 }
 
@@ -203,16 +207,16 @@ func (l *load) settle() {
 		if l.deleted[name] {
 			continue
 		}
-		if o := l.untilHandled(name); o.Get("status.field") != "changed" {
+		if o := waitHandled(l.Object(kex.name(), name)); o.Get("status.field") != "changed" {
 			l.t.Errorf("the status of %s is %v", name, o.Get("status"))
 		}
-		l.delete(name)
+		l.Object(kex.name(), name).Delete()
 	}
 	for _, name := range l.names {
-		l.untilGone(name)
+		l.Object(kex.name(), name).WaitGone()
 	}
 	missed := func() []string { return l.operator.lacks(&l.witness) }
-	eventually(l.t, "all versions are seen", func() bool { return len(missed()) == 0 }, func() any { return missed() })
+	l.WaitUntil("all versions are seen", func() bool { return len(missed()) == 0 })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range l.names {
@@ -238,7 +242,7 @@ func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
 			time.Sleep(time.Until(time.Unix(0, busy.Load())) + 10*time.Millisecond)
 		}
 	}
-	op := l.run(func(r *kopf.Registry) {
+	op := l.Run(func(r *kopf.Registry) {
 		kopf.OnLogin(r, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			info := &kopf.ConnectionInfo{Config: gate.Config()}
 			token, until := gate.Token()
@@ -254,7 +258,7 @@ func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
 			return info, nil
 		}, kopf.ID("login"))
 		l.register(r)
-	}, setup{loggingIn: true})
+	}, withoutConfig)
 
 	for end := time.Now().Add(endurance()); time.Now().Before(end); {
 		pace := 500 * time.Millisecond
@@ -279,7 +283,7 @@ func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
 	if !testing.Short() && (gate.Refused("watch") == 0 || gate.Refused(http.MethodPatch) == 0) {
 		t.Error("that is no test of requests that are refused")
 	}
-	if op.journal.count("Re-authentication has finished.") == 0 {
+	if op.CountLog("Re-authentication has finished.") == 0 {
 		t.Error("the log says nothing of logins")
 	}
 }

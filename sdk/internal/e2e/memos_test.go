@@ -3,18 +3,15 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 func TestAMemoLivesAsLongAsItsObject(t *testing.T) {
-	w, c, watches := newWorld(t), &calls{}, &breaker{}
-	address := "unix:" + filepath.Join(t.TempDir(), "i")
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c, watches := newCluster(t), &calls{}, &breaker{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.NewIndex(r, kexes, func(_ context.Context, p *indexed) (map[string]int, error) {
 			kopf.MemoOf[tally](p.Memo).add(fmt.Sprint("indexed ", p.Object.Get("spec.field")))
 			return nil, nil
@@ -28,26 +25,26 @@ func TestAMemoLivesAsLongAsItsObject(t *testing.T) {
 			}
 			return nil
 		}, kopf.ID("event"))
-	}, setup{wrap: watches.wrap, settings: func(s *kopf.Settings) { s.Process.Inspector = address }})
-	w.create(fielded("x", "created"))
-	c.wait(t, "created 1", 1)
-	w.patch("x", field("changed"))
-	c.wait(t, "changed 2", 1)
+	}, transport(watches.wrap))
+	x := cluster.Create(fielded("x", "created"))
+	c.wait(cluster, "created 1", 1)
+	x.Patch(field("changed"))
+	c.wait(cluster, "changed 2", 1)
 
 	watches.end(expired)
-	w.patch("x", field("listed again"))
-	c.wait(t, "listed again 3", 1)
+	x.Patch(field("listed again"))
+	c.wait(cluster, "listed again 3", 1)
 
-	w.intend(address, inspect.IntentPause)
-	op.journal.wait(t, "Stopping the watch-stream for kopfexamples", 1)
-	w.patch("x", field("paused"))
-	w.intend(address, inspect.IntentResume)
-	c.wait(t, "paused 4", 1)
+	op.Pause()
+	op.WaitLog("Stopping the watch-stream for kopfexamples")
+	x.Patch(field("paused"))
+	op.Resume()
+	c.wait(cluster, "paused 4", 1)
 
-	w.delete("x")
-	w.untilGone("x")
-	w.create(fielded("x", "anew"))
-	c.wait(t, "anew 1", 1)
+	x.Delete()
+	x.WaitGone()
+	cluster.Create(fielded("x", "anew"))
+	c.wait(cluster, "anew 1", 1)
 }
 
 // shelf is what objects have copies of.
@@ -61,8 +58,8 @@ func (s *shelf) Clone() *shelf {
 }
 
 func TestObjectsBeginWithWhatTheOperatorsMemoHas(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 			kopf.MemoOf[tally](a.Memo).add("shared")
 			kopf.MemoOf[shelf](a.Memo).add("own")
@@ -79,9 +76,9 @@ func TestObjectsBeginWithWhatTheOperatorsMemoHas(t *testing.T) {
 		}, kopf.ID("cleanup"))
 	})
 	for _, name := range []string{"a", "b"} {
-		w.create(example(name))
-		w.untilHandled(name)
+		cluster.Create(example(name))
+		waitHandled(cluster.Object(kex.name(), name))
 	}
-	op.stop()
+	op.Stop()
 	c.are(t, "a [ a own]", "b [ b own]", "[ a b shared] [ own]")
 }

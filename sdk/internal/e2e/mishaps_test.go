@@ -14,9 +14,9 @@ import (
 )
 
 func TestPanicsOutsideOfHandlersConcernOneObjectOnly(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+	cluster, c := newCluster(t), &calls{}
 	var healed atomic.Bool
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add(r.Name)
 			return nil
@@ -26,47 +26,47 @@ func TestPanicsOutsideOfHandlersConcernOneObjectOnly(t *testing.T) {
 			}
 			return true
 		}))
-	}, setup{settings: func(s *kopf.Settings) {
+	}, settings(func(s *kopf.Settings) {
 		s.Queueing.ErrorDelays = slices.Values([]time.Duration{50 * time.Millisecond})
-	}})
-	w.create(example("bad"))
-	op.journal.wait(t, "Handling has failed: it is throttled for 50ms.", 2)
-	w.create(example("good"))
-	w.untilHandled("good")
+	}))
+	bad := cluster.Create(example("bad"))
+	op.WaitLogs("Handling has failed: it is throttled for 50ms.", 2)
+	good := cluster.Create(example("good"))
+	waitHandled(good)
 	healed.Store(true)
-	w.untilHandled("bad")
+	waitHandled(bad)
 	c.are(t, "good", "bad")
 	told := false
-	for _, e := range op.journal.all() {
-		told = told || strings.Contains(e.attrs, "filtered badly") && strings.Contains(e.attrs, "mishaps_test.go")
+	for _, e := range op.LogEntries() {
+		told = told || strings.Contains(e.String(), "filtered badly") && strings.Contains(e.String(), "mishaps_test.go")
 	}
 	if !told {
-		t.Errorf("nobody tells what has panicked, and where:\n%v", op.journal.text())
+		t.Errorf("nobody tells what has panicked, and where:\n%v", op.Log())
 	}
 }
 
 func TestRefusedTransformationsAreToldAndDoNotKeepAnObject(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnDelete(r, kexes, func(_ context.Context, r *change) error {
 			c.add("deleted")
 			kopf.Transform(r.Patch, func(o *labelled) { o.Metadata.Labels = map[string]string{"bad": "no such label!"} })
 			return nil
 		}, kopf.ID("deleted"))
-	}, setup{settings: func(s *kopf.Settings) {
+	}, settings(func(s *kopf.Settings) {
 		s.Queueing.ErrorDelays = slices.Values([]time.Duration{50 * time.Millisecond})
-	}})
-	w.create(example("x"))
-	w.untilHandled("x")
-	w.delete("x")
-	w.untilGone("x")
+	}))
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	x.Delete()
+	x.WaitGone()
 	c.are(t, "deleted")
 	told := false
-	for _, e := range op.journal.all() {
-		told = told || strings.Contains(e.attrs, "what was to be transformed is given up") && strings.Contains(e.attrs, "no such label!")
+	for _, e := range op.LogEntries() {
+		told = told || strings.Contains(e.String(), "what was to be transformed is given up") && strings.Contains(e.String(), "no such label!")
 	}
 	if !told {
-		t.Errorf("nobody tells what is refused:\n%v", op.journal.text())
+		t.Errorf("nobody tells what is refused:\n%v", op.Log())
 	}
 }
 
@@ -77,7 +77,7 @@ type labelled struct {
 }
 
 func TestRetriesSurviveATouchThatFails(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+	cluster, c := newCluster(t), &calls{}
 	var writes atomic.Int32
 	refuse := func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -91,13 +91,13 @@ func TestRetriesSurviveATouchThatFails(t *testing.T) {
 			return next.RoundTrip(req)
 		})
 	}
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(2*time.Second, "not yet")), kopf.ID("created"))
-	}, setup{wrap: refuse, settings: func(s *kopf.Settings) {
+	}, transport(refuse), settings(func(s *kopf.Settings) {
 		s.Networking.ErrorBackoffs = slices.Values([]time.Duration(nil))
-	}})
-	w.create(example("x"))
-	w.untilHandled("x")
+	}))
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "created", "created")
-	op.journal.wait(t, "The object cannot be touched, and its delayed handlers wait: it is tried again in 1s.", 2)
+	op.WaitLogs("The object cannot be touched, and its delayed handlers wait: it is tried again in 1s.", 2)
 }

@@ -11,25 +11,25 @@ import (
 )
 
 func TestAHandlerIsNotRepeatedWhenItsPatchIsRefused(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add("create_1")
 			r.Patch.Set("metadata.labels.bad", "no such label!")
 			return nil
 		}, kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
-	}, setup{settings: func(s *kopf.Settings) {
+	}, settings(func(s *kopf.Settings) {
 		s.Queueing.ErrorDelays = slices.Values([]time.Duration{time.Millisecond})
-	}})
-	w.create(example("x"))
-	w.untilHandled("x")
-	op.journal.wait(t, "are refused by the cluster: they are given up", 1)
+	}))
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	op.WaitLog("are refused by the cluster: they are given up")
 	c.are(t, "create_1", "create_2")
 }
 
 func TestWhatWasDoneBeforeAnInterruptionIsRecorded(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+	cluster, c := newCluster(t), &calls{}
 	running := make(chan struct{})
 	register := func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("quick"), kopf.ID("quick"))
@@ -43,15 +43,15 @@ func TestWhatWasDoneBeforeAnInterruptionIsRecorded(t *testing.T) {
 			return ctx.Err()
 		}, kopf.ID("slow"))
 	}
-	all := setup{settings: func(s *kopf.Settings) {
+	all := settings(func(s *kopf.Settings) {
 		s.Execution.Lifecycle = lifecycle.AllAtOnce
 		s.Queueing.ExitTimeout = -1
-	}}
-	op := w.run(register, all)
-	w.create(example("x"))
+	})
+	op := cluster.Run(register, all)
+	x := cluster.Create(example("x"))
 	<-running
-	op.stop()
-	w.run(register, all)
-	w.untilHandled("x")
+	op.Stop()
+	cluster.Run(register, all)
+	waitHandled(x)
 	c.are(t, "quick", "slow", "slow")
 }

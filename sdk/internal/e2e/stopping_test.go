@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 func TestWhatHandlersHaveDoneIsRecordedWhenTheOperatorStops(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+	cluster, c := newCluster(t), &calls{}
 	started, proceed := make(chan struct{}), make(chan struct{})
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add("create_1")
 			close(started)
@@ -22,43 +23,46 @@ func TestWhatHandlersHaveDoneIsRecordedWhenTheOperatorStops(t *testing.T) {
 		}, kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
 	})
-	w.create(example("x"))
+	x := cluster.Create(example("x"))
 	<-started
-	op.cancel()
+	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentStop}); err != nil {
+		t.Fatal(err)
+	}
 	close(proceed)
-	op.stop()
-	w.run(func(r *kopf.Registry) {
+	if err := op.WaitEnd(); err != nil {
+		t.Error(err)
+	}
+	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("create_1"), kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
 	})
-	if o := w.untilHandled("x"); o.Get("status.create_1") != "done" {
+	if o := waitHandled(x); o.Get("status.create_1") != "done" {
 		t.Errorf("the status is %v", o.Get("status"))
 	}
 	c.are(t, "create_1", "create_2")
 }
 
 func TestAttemptsThatTheOperatorInterruptsDoNotCount(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+	cluster, c := newCluster(t), &calls{}
 	started := make(chan struct{})
-	settings := func(s *kopf.Settings) { s.Queueing.ExitTimeout = 20 * time.Millisecond }
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(ctx context.Context, _ *change) error {
 			c.add("interrupted")
 			close(started)
 			<-ctx.Done()
 			return ctx.Err()
 		}, kopf.ID("created"), kopf.Retries(1))
-	}, setup{settings: settings})
-	w.create(example("x"))
+	}, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = 20 * time.Millisecond }), logPatches)
+	x := cluster.Create(example("x"))
 	<-started
-	op.stop()
-	again := w.run(func(r *kopf.Registry) {
+	op.Stop()
+	again := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("again"), kopf.ID("created"), kopf.Retries(1))
 	})
-	w.untilHandled("x")
+	waitHandled(x)
 	c.are(t, "interrupted", "again")
-	again.journal.wait(t, "Creation is processed: 1 succeeded; 0 failed.", 1)
-	for _, e := range op.journal.patches() {
+	again.WaitLog("Creation is processed: 1 succeeded; 0 failed.")
+	for _, e := range patchesOf(op) {
 		if strings.Contains(e.String(), "retries") {
 			t.Errorf("recorded: %v", e)
 		}
@@ -66,33 +70,30 @@ func TestAttemptsThatTheOperatorInterruptsDoNotCount(t *testing.T) {
 }
 
 func TestDelaysEndWithTheOperator(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("created", errHour), kopf.ID("created"))
-	}, setup{settings: func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Hour }})
-	w.create(example("x"))
-	op.journal.wait(t, "(capped 600) seconds for the delayed handlers", 1)
-	op.stop()
+	}, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Hour }))
+	cluster.Create(example("x"))
+	op.WaitLog("(capped 600) seconds for the delayed handlers")
+	op.Stop()
 }
 
 func TestWaitingForOwnWritesEndsWithTheOperator(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(context.Context, *change) error {
 			c.add("create_1")
-			w.patch("x", tree{"metadata": tree{"annotations": tree{"others": "early"}}})
+			cluster.Object(kex.name(), "x").Patch(tree{"metadata": tree{"annotations": tree{"others": "early"}}})
 			return nil
 		}, kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
-	}, setup{
-		wrap: heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) }),
-		settings: func(s *kopf.Settings) {
-			s.Persistence.ConsistencyTimeout = time.Hour
-			s.Queueing.ExitTimeout = time.Hour
-		},
-	})
-	w.create(example("x"))
-	op.journal.wait(t, "which the operator has written", 1)
-	op.stop()
+	}, transport(heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) })), settings(func(s *kopf.Settings) {
+		s.Persistence.ConsistencyTimeout = time.Hour
+		s.Queueing.ExitTimeout = time.Hour
+	}))
+	cluster.Create(example("x"))
+	op.WaitLog("which the operator has written")
+	op.Stop()
 	c.are(t, "create_1")
 }

@@ -105,27 +105,27 @@ var (
 )
 
 func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	db := newDatabase()
-	settings := setup{settings: func(s *kopf.Settings) {
+	outside := settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage, s.Persistence.DiffBaseStorage = dbProgress{db}, dbBases{db}
-	}}
+	})
 	var c callList
-	o := w.run(lifeOf(&c), settings)
-	w.create(example("outside"))
-	eventually(t, "the object is created", c.is(lifeBegins...), func() any { return c.list() })
-	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
-	o.stop()
+	o := cluster.Run(lifeOf(&c), outside)
+	outsideObject := cluster.Create(example("outside"))
+	cluster.WaitUntil("the object is created", c.is(lifeBegins...))
+	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
+	o.Stop()
 
 	// What is stored outlives the operator; what does not matter changes nothing.
-	o = w.run(lifeOf(&c), settings)
-	w.patch("outside", tree{"spec": tree{"ignored": "whatever"}})
-	o.journal.wait(t, "the essence is the same", 1)
-	w.patch("outside", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	seen := w.get("outside")
-	w.delete("outside")
-	w.untilGone("outside")
+	o = cluster.Run(lifeOf(&c), outside)
+	outsideObject.Patch(tree{"spec": tree{"ignored": "whatever"}})
+	o.WaitLog("the essence is the same")
+	outsideObject.Patch(tree{"spec": tree{"field": "new"}})
+	o.WaitLog("Updating is processed")
+	seen := outsideObject.Get()
+	outsideObject.Delete()
+	outsideObject.WaitGone()
 	if got := c.list(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
@@ -139,21 +139,21 @@ func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
 }
 
 func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	var c callList
-	o := w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
+	o := cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage = storage.StatusProgress{Name: "mine"}
 		s.Persistence.DiffBaseStorage = storage.StatusDiffBase{Field: "status.handled"}
-	}})
-	w.create(example("inside"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
-	w.patch("inside", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	seen := w.until("inside", "is handled", func(o *kopf.Object) bool {
+	}))
+	inside := cluster.Create(example("inside"))
+	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
+	inside.Patch(tree{"spec": tree{"field": "new"}})
+	o.WaitLog("Updating is processed")
+	seen := inside.WaitFor("it is handled", func(o *kopf.Object) bool {
 		return kopf.GetOr(o, "status.handled", "") != "" && len(kopf.GetOr(o, "status.mine.progress", tree{})) == 0
 	})
-	w.delete("inside")
-	w.untilGone("inside")
+	inside.Delete()
+	inside.WaitGone()
 	if got := c.list(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
@@ -163,29 +163,29 @@ func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
 }
 
 func TestStoragesCanBeExchangedWhileObjectsAreHandled(t *testing.T) {
-	w := newWorld(t)
+	cluster := newCluster(t)
 	db := newDatabase()
 	var c callList
-	o := w.run(lifeOf(&c))
-	w.create(example("moving"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
-	o.stop()
+	o := cluster.Run(lifeOf(&c))
+	moving := cluster.Create(example("moving"))
+	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
+	o.Stop()
 
-	o = w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
+	o = cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage = storage.MultiProgress{dbProgress{db}, storage.SmartProgress{}}
 		s.Persistence.DiffBaseStorage = storage.MultiDiffBase{dbBases{db}, storage.AnnotationsDiffBase{}}
-	}})
-	w.patch("moving", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	o.stop()
+	}))
+	moving.Patch(tree{"spec": tree{"field": "new"}})
+	o.WaitLog("Updating is processed")
+	o.Stop()
 
-	o = w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
+	o = cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage, s.Persistence.DiffBaseStorage = dbProgress{db}, dbBases{db}
-	}})
-	w.patch("moving", tree{"metadata": tree{"annotations": tree{lastHandled: nil}}})
-	o.journal.wait(t, "the essence is the same", 1)
-	w.delete("moving")
-	w.untilGone("moving")
+	}))
+	moving.Patch(tree{"metadata": tree{"annotations": tree{lastHandled: nil}}})
+	o.WaitLog("the essence is the same")
+	moving.Delete()
+	moving.WaitGone()
 	if got := c.list(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}

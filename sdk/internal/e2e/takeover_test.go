@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // The calls that are left to do for the objects as Kopf for Python has left them, in the
@@ -96,7 +97,7 @@ var takeovers = []struct {
 func TestObjectsAreTakenOverHalfWay(t *testing.T) {
 	for _, takeover := range takeovers {
 		t.Run(takeover.file, func(t *testing.T) {
-			w := newWorld(t)
+			cluster := newCluster(t)
 			x := &examples{}
 			var names []string
 			for i, object := range watched(t, takeover.file) {
@@ -105,11 +106,18 @@ func TestObjectsAreTakenOverHalfWay(t *testing.T) {
 				}
 				name := fmt.Sprintf("v%d", i)
 				names = append(names, name)
-				w.recreate(name, object)
+				recreate(cluster, name, object)
 			}
-			w.run(func(r *kopf.Registry) { takeover.register(x, r) })
+			cluster.Run(func(r *kopf.Registry) { takeover.register(x, r) })
 			for _, name := range names {
-				w.until(name, "is handled", func(o *kopf.Object) bool { return o == nil || handled(t, o) })
+				cluster.WaitUntil(name+" is handled or gone", func() bool {
+					for _, o := range cluster.List(kex.name()) {
+						if o.Get("metadata.name") == name {
+							return handled(o)
+						}
+					}
+					return true
+				})
 			}
 			for i, want := range takeover.left {
 				if name := fmt.Sprintf("v%d", i); slices.Contains(names, name) {
@@ -193,8 +201,7 @@ func watched(t *testing.T, name string) []tree {
 }
 
 // recreate makes an object as it was, under another name.
-func (w *world) recreate(name string, object tree) {
-	w.t.Helper()
+func recreate(cluster *kopftest.Cluster, name string, object tree) {
 	metadata := object["metadata"].(tree)
 	fresh := tree{"name": name}
 	for _, key := range []string{"labels", "annotations", "finalizers"} {
@@ -202,23 +209,23 @@ func (w *world) recreate(name string, object tree) {
 			fresh[key] = value
 		}
 	}
-	w.create(tree{"metadata": fresh, "spec": object["spec"]})
+	made := cluster.Create(kex.of(tree{"metadata": fresh, "spec": object["spec"]}))
 	if status := object["status"]; status != nil {
-		w.patchStatus(name, tree{"status": status})
+		made.Patch(tree{"status": status})
 	}
 	if metadata["deletionTimestamp"] != nil {
-		w.delete(name)
+		made.Delete()
 	}
 }
 
 func TestProgressThatOldOperatorsPutIntoTheStatusIsTakenOver(t *testing.T) {
-	w, x := newWorld(t), &examples{}
-	w.create(example("x"))
-	w.patchStatus("x", tree{"status": tree{"kopf": tree{"progress": tree{
+	cluster, x := newCluster(t), &examples{}
+	x1 := cluster.Create(example("x"))
+	x1.Patch(tree{"status": tree{"kopf": tree{"progress": tree{
 		"create_fn_1": tree{"started": "2020-01-01T00:00:00.000000", "purpose": "create", "retries": 1, "success": true, "failure": false},
 	}}}})
-	w.run(x.handlers)
-	w.untilHandled("x")
+	cluster.Run(x.handlers)
+	waitHandled(x1)
 	x.calls.are(t, "x create_fn_2", "x field_fn")
-	w.until("x", "has no progress in the status", func(o *kopf.Object) bool { return o.Get("status.kopf.progress.create_fn_1") == nil })
+	x1.WaitFor("it has no progress in the status", func(o *kopf.Object) bool { return o.Get("status.kopf.progress.create_fn_1") == nil })
 }

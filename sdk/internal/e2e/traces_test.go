@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // fold is the time that it takes to hear of the own change in the run of the exceptions.
@@ -88,31 +89,31 @@ func TestRecordedRunsAreRepeated(t *testing.T) {
 	for _, trace := range traces {
 		t.Run(trace.file, func(t *testing.T) {
 			want := transcript(t, trace.file)
-			w := newWorld(t)
+			cluster := newCluster(t)
 			x := &examples{}
 			register := func(r *kopf.Registry) { trace.register(x, r) }
-			with := setup{wrap: trace.wrap, journal: newJournal()}
-			op := w.run(register, with)
+			configure := []func(*kopf.Operator){logPatches}
+			if trace.wrap != nil {
+				configure = []func(*kopf.Operator){transport(trace.wrap), logPatches}
+			}
+			op := cluster.Run(register, configure...)
 			for i, s := range trace.steps {
 				switch s := s.(type) {
 				case create:
-					w.create(example("kopf-example-1"))
+					cluster.Create(example("kopf-example-1"))
 				case patched:
-					w.patch("kopf-example-1", tree(s))
+					cluster.Object(kex.name(), "kopf-example-1").Patch(tree(s))
 				case patchedStatus:
-					w.patchStatus("kopf-example-1", tree(s))
+					cluster.Object(kex.name(), "kopf-example-1").Patch(tree(s))
 				case deleted:
-					w.delete("kopf-example-1")
+					cluster.Object(kex.name(), "kopf-example-1").Delete()
 				case restarted:
-					op.stop()
-					op = w.run(register, with)
+					op.Restart()
 				}
-				eventually(t, fmt.Sprintf("it comes to rest after step %d", i+1), func() bool {
-					return restsIn(lines(with.journal)) > i
-				}, func() any { return cmp.Diff(want, lines(with.journal)) })
+				cluster.WaitUntil(fmt.Sprintf("it comes to rest after step %d", i+1), func() bool { return restsIn(lines(op.LogEntries())) > i })
 			}
-			op.stop()
-			if difference := cmp.Diff(want, lines(with.journal)); difference != "" {
+			op.Stop()
+			if difference := cmp.Diff(want, lines(op.LogEntries())); difference != "" {
 				t.Errorf("the recorded run (-) and this one (+):\n%s", difference)
 			}
 		})
@@ -164,16 +165,20 @@ func ofDaemon(line string) bool {
 		strings.HasPrefix(line, "Sleeping was skipped because of the patch, 60 seconds")
 }
 
-// lines are the journal in the same form.
-func lines(j *journal) []string {
+// lines are the log in the same form.
+func lines(log []kopftest.LogEntry) []string {
 	var out []string
-	for _, e := range j.all() {
+	for _, e := range log {
 		switch {
-		case e.patch != "":
-			out = append(out, request(e.patch, e.target, e.payload))
-		case e.object == "", strings.Contains(e.line, "-patching the "): // the request itself is here
+		case e.Message == patchMessage:
+			var payload any
+			if err := json.Unmarshal([]byte(attr(e, "body")), &payload); err != nil {
+				return []string{err.Error()}
+			}
+			out = append(out, request(attr(e, "kind"), attr(e, "target"), payload))
+		case e.Object == "", strings.Contains(e.Message, "-patching the "): // the request itself is here
 		default:
-			out = append(out, spoken(e.level.String(), e.line))
+			out = append(out, spoken(e.Level.String(), e.Message))
 		}
 	}
 	return out

@@ -91,8 +91,8 @@ const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","st
 func TestNothingIsLostWhenWatchesBreak(t *testing.T) {
 	for name, words := range map[string]string{"dropped": "", "410 Gone": expired} {
 		t.Run(name, func(t *testing.T) {
-			w, c, b := newWorld(t), &calls{}, &breaker{}
-			op := w.run(func(r *kopf.Registry) {
+			cluster, c, b := newCluster(t), &calls{}, &breaker{}
+			op := cluster.Run(func(r *kopf.Registry) {
 				kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 					c.add("created " + r.Name)
 					return nil
@@ -102,22 +102,22 @@ func TestNothingIsLostWhenWatchesBreak(t *testing.T) {
 					return nil
 				}, kopf.ID("updated"))
 				kopf.OnResume(r, kexes, c.does("resumed"), kopf.ID("resumed"))
-			}, setup{wrap: b.wrap})
-			w.create(example("changed"))
-			w.create(example("deleted"))
-			w.untilHandled("changed")
-			w.untilHandled("deleted")
+			}, transport(b.wrap))
+			changed := cluster.Create(example("changed"))
+			deleted := cluster.Create(example("deleted"))
+			waitHandled(changed)
+			waitHandled(deleted)
 			const times = 3
 			for i := range times {
 				b.end(words)
-				w.patch("changed", tree{"spec": tree{"field": fmt.Sprint(i)}})
-				w.create(example(fmt.Sprintf("new-%d", i)))
-				c.wait(t, "updated changed", i+1)
-				c.wait(t, fmt.Sprintf("created new-%d", i), 1)
+				changed.Patch(tree{"spec": tree{"field": fmt.Sprint(i)}})
+				cluster.Create(example(fmt.Sprintf("new-%d", i)))
+				c.wait(cluster, "updated changed", i+1)
+				c.wait(cluster, fmt.Sprintf("created new-%d", i), 1)
 			}
-			w.delete("deleted")
-			op.journal.wait(t, "really deleted", 1)
-			w.untilHandled("changed")
+			deleted.Delete()
+			op.WaitLog("really deleted")
+			waitHandled(changed)
 			if n := c.count("updated changed"); n != times {
 				t.Errorf("updated %d times instead of %d", n, times)
 			}
@@ -219,11 +219,11 @@ func (o *outage) shut() {
 }
 
 func TestNothingIsLostWhenTheServerRestarts(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+	cluster, c := newCluster(t), &calls{}
 	way, config := newOutage(t, testcluster.Config(t))
 	var requests atomic.Int32
 	inHandler, proceed := make(chan struct{}), make(chan struct{})
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add("created " + r.Name)
 			if r.Name == "interrupted" {
@@ -236,28 +236,28 @@ func TestNothingIsLostWhenTheServerRestarts(t *testing.T) {
 			c.add("deleted " + r.Name)
 			return nil
 		}, kopf.ID("deleted"))
-	}, setup{config: config, wrap: func(next http.RoundTripper) http.RoundTripper {
+	}, connect(config), transport(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			requests.Add(1)
 			return next.RoundTrip(req)
 		})
-	}})
-	w.create(example("before"))
-	w.untilHandled("before")
-	w.create(example("interrupted"))
+	}))
+	beforeObject := cluster.Create(example("before"))
+	waitHandled(beforeObject)
+	interrupted := cluster.Create(example("interrupted"))
 	<-inHandler
 	way.shut()
 	before := requests.Load()
 	close(proceed)
-	w.create(example("during"))
-	w.delete("before")
-	op.journal.wait(t, "is interrupted", 1)
-	eventually(t, "the operator has tried to come back", func() bool { return requests.Load() >= before+8 }, func() any { return requests.Load() })
+	during := cluster.Create(example("during"))
+	beforeObject.Delete()
+	op.WaitLog("is interrupted")
+	cluster.WaitUntil("the operator has tried to come back", func() bool { return requests.Load() >= before+8 })
 	began := time.Now()
 	way.begin()
-	w.untilHandled("interrupted")
-	w.untilHandled("during")
-	w.untilGone("before")
+	waitHandled(interrupted)
+	waitHandled(during)
+	beforeObject.WaitGone()
 	t.Logf("back to normal after %s, with %d requests in vain", time.Since(began).Round(time.Millisecond), requests.Load()-before)
 	if n := way.accepted.Load(); n > 50 {
 		t.Errorf("%d connections", n)
