@@ -33,7 +33,7 @@ func (s *steps) add(step string) {
 
 type counter struct{ n atomic.Int32 }
 
-func TestStartupIsFirstAndCleanupIsLast(t *testing.T) {
+func TestActivity_StartupFirstCleanupLast(t *testing.T) {
 	cluster := newCluster(t)
 	one := cluster.Create(example("one"))
 	var did steps
@@ -82,7 +82,7 @@ func TestStartupIsFirstAndCleanupIsLast(t *testing.T) {
 	one.Patch(tree{"metadata": tree{"finalizers": nil}})
 }
 
-func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
+func TestStartup_FailureSendsNoRequests(t *testing.T) {
 	var requests, cleanups atomic.Int32
 	config := testcluster.Config(t)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -106,7 +106,7 @@ func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
 	}
 }
 
-func TestNothingIsAskedOfTheClusterUntilTheStartIsDone(t *testing.T) {
+func TestStartup_NoRequestsBeforeItsEnd(t *testing.T) {
 	cluster := newCluster(t)
 	var requests, atTheEnd atomic.Int32
 	proceed := make(chan struct{})
@@ -137,7 +137,7 @@ func TestNothingIsAskedOfTheClusterUntilTheStartIsDone(t *testing.T) {
 	}
 }
 
-func TestAFailureOfTheCleanupIsTheOperatorsError(t *testing.T) {
+func TestCleanup_FailureIsErrorOfOperator(t *testing.T) {
 	broken := errors.New("the disk is full")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,7 +165,7 @@ func TestAFailureOfTheCleanupIsTheOperatorsError(t *testing.T) {
 	}
 }
 
-func TestTheHealthIsToldOverHTTP(t *testing.T) {
+func TestProbe_ServedOverHTTP(t *testing.T) {
 	cluster := newCluster(t)
 	var events atomic.Int32
 	op := cluster.Run(func(r *kopf.Registry) {

@@ -13,7 +13,7 @@ import (
 
 var errHour = kopf.Temporaryf(time.Hour, "not yet")
 
-func TestSupersededCausesLeaveNoProgress(t *testing.T) {
+func TestCause_SupersededOneLeavesNoProgress(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
@@ -42,7 +42,7 @@ func TestSupersededCausesLeaveNoProgress(t *testing.T) {
 	op.WaitLog("Deleted, really deleted, and we are notified.")
 }
 
-func TestObjectsThatNoFilterMatchesAreLeftAlone(t *testing.T) {
+func TestCause_UnmatchedObjectIsNotTouched(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		labels := kopf.Labels{"wanted": "yes"}
@@ -73,7 +73,7 @@ func TestObjectsThatNoFilterMatchesAreLeftAlone(t *testing.T) {
 	c.are(t, "created")
 }
 
-func TestResumingMixesIntoDeletionsOnlyIfAskedTo(t *testing.T) {
+func TestResume_JoinsDeletionOnlyIfAsked(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	register := func(r *kopf.Registry) {
 		kopf.OnResume(r, kexes, c.does("resumed"), kopf.ID("resumed"))
@@ -89,7 +89,7 @@ func TestResumingMixesIntoDeletionsOnlyIfAskedTo(t *testing.T) {
 	c.are(t, "resumed even then", "deleted")
 }
 
-func TestResumingDoesNotFollowACreationThatWasContinued(t *testing.T) {
+func TestResume_NotAfterContinuedCreation(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	register := func(r *kopf.Registry) {
 		kopf.OnResume(r, kexes, c.does("resumed"), kopf.ID("resumed"))
@@ -108,7 +108,7 @@ func TestResumingDoesNotFollowACreationThatWasContinued(t *testing.T) {
 	c.wait(cluster, "resumed", 1)
 }
 
-func TestRetriesAreCountedAcrossRestarts(t *testing.T) {
+func TestRetry_CountedAcrossRestarts(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	attempts := make(chan int, 10)
 	register := func(r *kopf.Registry) {
@@ -136,7 +136,7 @@ func TestRetriesAreCountedAcrossRestarts(t *testing.T) {
 	}
 }
 
-func TestAChangeDuringAnUnfinishedCreationIsPartOfIt(t *testing.T) {
+func TestCause_ChangeDuringCreationIsPartOfIt(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
@@ -163,7 +163,7 @@ func TestAChangeDuringAnUnfinishedCreationIsPartOfIt(t *testing.T) {
 	}
 }
 
-func TestOptionalDeletionsDoNotBlock(t *testing.T) {
+func TestFinalizer_NotForOptionalDeletionHandlers(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
@@ -178,7 +178,7 @@ func TestOptionalDeletionsDoNotBlock(t *testing.T) {
 	c.are(t, "created")
 }
 
-func TestAFunctionIsCalledOncePerID(t *testing.T) {
+func TestCause_FunctionIsCalledOncePerID(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	fn := func(_ context.Context, r *change) error {
 		c.add(fmt.Sprint(r.Reason, " ", r.Param))
@@ -205,7 +205,7 @@ func TestAFunctionIsCalledOncePerID(t *testing.T) {
 	c.are(t, "create first", "create second", "update third")
 }
 
-func TestSubHandlersNestAndAreRememberedOnTheirOwn(t *testing.T) {
+func TestSubHandler_NestedOnesHaveOwnProgress(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {

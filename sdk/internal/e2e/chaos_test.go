@@ -81,7 +81,7 @@ func (x *chaos) operate(ctx context.Context, random *rand.Rand, lives *int) {
 	}
 }
 
-func TestNothingIsLostOrRepeatedInChaos(t *testing.T) {
+func TestCrash_RepeatedKillsLoseAndRepeatNothing(t *testing.T) {
 	const objects, changes = 6, 60
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // lag is how late the operator hears of changes in these tests.
 const lag = 150 * time.Millisecond
 
-func TestHandlersNeverRunTwiceWhenTheWatchIsLate(t *testing.T) {
+func TestConsistency_LateWatchDoesNotRepeatHandlers(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		for _, id := range []string{"create_1", "create_2", "create_3"} {
@@ -45,7 +44,7 @@ func TestHandlersNeverRunTwiceWhenTheWatchIsLate(t *testing.T) {
 	c.are(t, "create_1", "create_2", "create_3", "updated", "deleted")
 }
 
-func TestThePatienceWithOwnWritesIsLimited(t *testing.T) {
+func TestConsistency_StaleVersionWaitsUntilDeadline(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
@@ -62,25 +61,7 @@ func TestThePatienceWithOwnWritesIsLimited(t *testing.T) {
 	op.WaitLogs("Handler 'create_1' is invoked", 2)
 }
 
-// heldBack loses some of the lines of watches.
-func heldBack(which func(line string) bool) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(req *http.Request) (*http.Response, error) {
-			resp, err := next.RoundTrip(req)
-			if err == nil && isWatch(req) {
-				resp.Body = mapLines(resp.Body, func(line string) (string, error) {
-					if which(line) {
-						return "", nil
-					}
-					return line, nil
-				})
-			}
-			return resp, err
-		})
-	}
-}
-
-func TestDeletionHandlersAreNotRepeatedWhenTheFinalizerIsContended(t *testing.T) {
+func TestConsistency_FinalizerConflictDoesNotRepeatHandlers(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	var contended atomic.Int32
 	contend := func(next http.RoundTripper) http.RoundTripper {
@@ -105,7 +86,7 @@ func TestDeletionHandlersAreNotRepeatedWhenTheFinalizerIsContended(t *testing.T)
 	c.are(t, "delete_1", "delete_2")
 }
 
-func TestHandlersAreNotRepeatedWhenOnlyHalfOfTheWritesSucceed(t *testing.T) {
+func TestConsistency_FailedStatusPatchDoesNotRepeatHandlers(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	var failures atomic.Int32
 	failing := func(next http.RoundTripper) http.RoundTripper {
@@ -134,28 +115,7 @@ func TestHandlersAreNotRepeatedWhenOnlyHalfOfTheWritesSucceed(t *testing.T) {
 	c.are(t, "create_1", "create_2")
 }
 
-// mapLines changes the lines of a body, or drops them if nothing is left of them.
-func mapLines(body io.ReadCloser, change func(string) (string, error)) io.ReadCloser {
-	pr, pw := io.Pipe()
-	go func() { pw.CloseWithError(copyLines(pw, body, change)) }()
-	return struct {
-		io.Reader
-		io.Closer
-	}{pr, closers{pr, body}}
-}
-
-type closers []io.Closer
-
-// Close closes all.
-func (c closers) Close() error {
-	var errs []error
-	for _, one := range c {
-		errs = append(errs, one.Close())
-	}
-	return errors.Join(errs...)
-}
-
-func TestObjectsOfTheSameNameAreNotTakenForEachOther(t *testing.T) {
+func TestConsistency_RecreatedObjectIsAnotherOne(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	started, proceed := make(chan struct{}), make(chan struct{})
 	op := cluster.Run(func(r *kopf.Registry) {

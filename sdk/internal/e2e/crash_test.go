@@ -141,7 +141,7 @@ func essential(o *kopf.Object) string {
 	})
 }
 
-func TestOperatorsKilledAtAnyWriteAreContinued(t *testing.T) {
+func TestCrash_KilledAtAnyWriteIsContinued(t *testing.T) {
 	undisturbed := &crashing{cluster: newCluster(t), name: "undisturbed"}
 	quiet := newKiller(0, false)
 	states := undisturbed.live(quiet)
@@ -190,7 +190,7 @@ func (c *crashing) check(t *testing.T, n int, after bool, of int) {
 
 var undisturbedOrder = []string{"create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2"}
 
-func TestResultsAreLostInACrashRightBeforeThem(t *testing.T) {
+func TestCrash_ResultIsLostBeforeItsPatch(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	register := func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {

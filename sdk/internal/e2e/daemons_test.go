@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +13,77 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
+
+func TestDaemon_FilterIsEvaluatedOnEachChange(t *testing.T) {
+	cluster, r := newCluster(t), newRoster()
+	var on atomic.Bool
+	on.Store(true)
+	var seen atomic.Value // the newest version that the filter was asked about
+	refused := make(chan string, 1)
+	cluster.Run(func(reg *kopf.Registry) {
+		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.When(func(q *kopf.Request) bool {
+			if !on.Load() {
+				select {
+				case refused <- fmt.Sprintf("%v, with %d running", q.Body.Get("spec.field"), r.count(r.now, "d x")):
+				default:
+				}
+				return false
+			}
+			seen.Store(q.Body.Get("metadata.resourceVersion"))
+			return true
+		}))
+	})
+	x := cluster.Create(example("x"))
+	r.until(cluster, "d x", 1, 1)
+	held := waitHeld(x)
+	cluster.WaitUntil("the finalizer is seen", func() bool { return seen.Load() == held.Get("metadata.resourceVersion") })
+	on.Store(false)
+	x.Patch(tree{"spec": tree{"field": "other"}})
+	r.until(cluster, "d x", 0, 1)
+	if first := <-refused; first != "other, with 1 running" {
+		t.Errorf("the filter has refused %s, first of all", first)
+	}
+	on.Store(true)
+	x.Patch(tree{"spec": tree{"field": "another"}})
+	r.until(cluster, "d x", 1, 2)
+	r.neverTwice(t)
+}
+
+func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
+	cluster, r := newCluster(t), newRoster()
+	cluster.Run(func(reg *kopf.Registry) {
+		for id, err := range map[string]error{
+			"nil": nil, "permanent": kopf.Permanentf("never again"), "wrapped": errors.Join(errors.New("so"), kopf.Permanentf("it is")),
+		} {
+			kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
+				defer r.enter(id + " " + d.Name)()
+				return err
+			}, kopf.ID(id))
+		}
+		kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
+			defer r.enter("restarts " + d.Name)()
+			if d.Retry < 4 {
+				return kopf.Temporaryf(0, "again")
+			}
+			return nil
+		}, kopf.ID("restarts"))
+	})
+	x := cluster.Create(example("x"))
+	want := map[string]int{"nil x": 1, "permanent x": 1, "wrapped x": 1, "restarts x": 5}
+	for who, n := range want {
+		r.until(cluster, who, 0, n)
+	}
+	for n := range 3 {
+		x.Patch(tree{"spec": tree{"field": fmt.Sprint(n)}})
+	}
+	// Nothing runs that the object would have to be held for.
+	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
+	for who, n := range want {
+		if got := r.count(r.all, who); got != n {
+			t.Errorf("%s: %d runs", who, got)
+		}
+	}
+}
 
 // roster counts the runs of daemons and timers: how many there are now, and how many there
 // were at the same time and in all.
@@ -74,28 +143,7 @@ func (r *roster) daemon(id string, ends time.Duration) func(context.Context, *ru
 	}
 }
 
-// phases waits until the handlers of an object stand as wanted: "id=phase", and returns
-// the object.
-func phases(op *kopftest.Operator, name string, state inspect.ObjectState, want ...string) inspect.Object {
-	var seen inspect.Object
-	op.WaitInspect(fmt.Sprintf("%s is %s with %s", name, state, want), func(snapshot *inspect.Snapshot) bool {
-		for _, o := range snapshot.Objects {
-			if o.Name != name {
-				continue
-			}
-			seen = o
-			var all []string
-			for _, h := range o.Handlers {
-				all = append(all, h.ID+"="+string(h.State))
-			}
-			return o.State == state && slices.Equal(all, want)
-		}
-		return false
-	})
-	return seen
-}
-
-func TestThereIsOneOfEachDaemonThroughRestarts(t *testing.T) {
+func TestDaemon_OneAtATimeThroughRestarts(t *testing.T) {
 	cluster, r := newCluster(t), newRoster()
 	register := func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("a", 30*time.Millisecond), kopf.ID("a"))
@@ -116,7 +164,7 @@ func TestThereIsOneOfEachDaemonThroughRestarts(t *testing.T) {
 	}
 }
 
-func TestThereIsOneOfEachDaemonThroughPauses(t *testing.T) {
+func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	cluster, r := newCluster(t), newRoster()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("slow", 100*time.Millisecond), kopf.ID("slow"))
@@ -145,36 +193,7 @@ func TestThereIsOneOfEachDaemonThroughPauses(t *testing.T) {
 	r.until(cluster, "slow x", 0, 1)
 }
 
-func TestNothingIsMissedHoweverShortAPauseIs(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
-	op := cluster.Run(func(reg *kopf.Registry) {
-		kopf.OnUpdate(reg, kexes, func(_ context.Context, c *change) error {
-			c.Patch.Set("status.seen", c.Body.Get("spec.field"))
-			return nil
-		}, kopf.ID("update"))
-		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"))
-	})
-	x := cluster.Create(example("x"))
-	r.until(cluster, "d x", 1, 1)
-	for n := range 30 {
-		value := fmt.Sprint(n)
-		var both sync.WaitGroup
-		both.Go(func() {
-			for range 5 {
-				op.Pause()
-				op.Resume()
-			}
-		})
-		x.Patch(field(value))
-		both.Wait()
-		x.WaitFor("it is handled", func(o *kopf.Object) bool { return o.Get("status.seen") == value })
-		r.until(cluster, "d x", 1, 1)
-	}
-	r.neverTwice(t)
-	op.Stop()
-}
-
-func TestThereIsOneOfEachDaemonHoweverFiltersFlap(t *testing.T) {
+func TestDaemon_OneAtATimeWhileFilterFlaps(t *testing.T) {
 	cluster, r := newCluster(t), newRoster()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		// It takes longer to end than the label to change.
@@ -203,7 +222,7 @@ func TestThereIsOneOfEachDaemonHoweverFiltersFlap(t *testing.T) {
 	x.WaitFor("it is not held any more", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 }
 
-func TestObjectsWithDaemonsAloneGetTheFinalizerAndNothingElse(t *testing.T) {
+func TestDaemon_OnlyFinalizerIsWritten(t *testing.T) {
 	cluster, r := newCluster(t), newRoster()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.Labels{"somelabel": "somevalue"})
@@ -227,89 +246,4 @@ func TestObjectsWithDaemonsAloneGetTheFinalizerAndNothingElse(t *testing.T) {
 	x.Delete()
 	x.WaitGone()
 	r.until(cluster, "d x", 0, 1)
-}
-
-func TestDeletionsWaitForSlowDaemons(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
-	release := make(chan struct{})
-	op := cluster.Run(func(reg *kopf.Registry) {
-		kopf.Daemon(reg, kexes, func(ctx context.Context, d *run) error {
-			defer r.enter("d " + d.Name)()
-			<-ctx.Done()
-			if reason := context.Cause(ctx); reason != kopf.StopResourceDeleted || d.StopReason() != reason { //nolint:errorlint // the very one
-				t.Errorf("it is cancelled because of %v, and stopped because of %v", reason, d.StopReason())
-			}
-			<-release
-			d.Patch.Set("metadata.annotations.bye", "bye")
-			d.Result = "done"
-			return ctx.Err()
-		}, kopf.ID("d"))
-	}, logPatches)
-	x := cluster.Create(example("x"))
-	phases(op, "x", inspect.StateSettled, "d=alive")
-	waitHeld(x)
-	x.Delete()
-	phases(op, "x", inspect.StateDeleting, "d=stopping")
-	op.WaitLog("Daemon 'd' is still exiting.")
-	x.Patch(tree{"spec": tree{"field": "other"}}) // it is looked after again
-	if o := x.Get(); o == nil {
-		t.Fatal("it is gone ahead of its daemon")
-	}
-	close(release)
-	x.WaitGone()
-	op.WaitLog("Daemon 'd' is cancelled.")
-	sent := false
-	for _, e := range op.LogEntries() {
-		sent = sent || strings.Contains(attr(e, "body"), `"bye":"bye"`)
-		if e.Level >= slog.LevelWarn {
-			t.Error(e)
-		}
-	}
-	if !sent {
-		t.Errorf("its last patch is not sent: %v", patchesOf(op))
-	}
-}
-
-func TestDaemonsThatDoNotEndAreAbandoned(t *testing.T) {
-	cluster := newCluster(t)
-	release := make(chan struct{})
-	var ended atomic.Bool
-	op := cluster.Run(func(reg *kopf.Registry) {
-		kopf.Daemon(reg, kexes, func(context.Context, *run) error {
-			<-release
-			ended.Store(true)
-			return nil
-		}, kopf.ID("d"), kopf.CancellationBackoff(300*time.Millisecond), kopf.CancellationTimeout(50*time.Millisecond))
-	})
-	x := cluster.Create(example("x"))
-	op.WaitLog("Daemon 'd' is invoked.")
-	waitHeld(x)
-	x.Delete()
-	x.WaitGone()
-	if ended.Load() {
-		t.Error("it has ended after all")
-	}
-	op.WaitLog("Daemon 'd' is signalled to exit gracefully.")
-	op.WaitLog("Daemon 'd' did not exit in time. Leaving it orphaned.")
-	close(release)
-}
-
-func TestForceDeletedObjectsTakeTheirDaemonsAlong(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
-	op := cluster.Run(func(reg *kopf.Registry) {
-		kopf.Daemon(reg, kexes, r.daemon("d", 50*time.Millisecond), kopf.ID("d"), kopf.CancellationBackoff(time.Minute))
-	})
-	x := cluster.Create(example("x"))
-	r.until(cluster, "d x", 1, 1)
-	waitHeld(x)
-	x.Delete()
-	x.Patch(tree{"metadata": tree{"finalizers": nil}})
-	x.WaitGone()
-	r.until(cluster, "d x", 0, 1)
-	op.WaitLog("Daemon 'd' has exited on request")
-	// Nobody remembers it.
-	remembers(op, 0)
-	cluster.Create(example("x"))
-	r.until(cluster, "d x", 1, 2)
-	r.neverTwice(t)
 }

@@ -57,7 +57,7 @@ var deliberately = map[string]string{
 	"DEBUG Daemon 'background_async' has exited on request and will not be retried or restarted.": "",
 }
 
-func TestTheRecordedRunOfDaemonsIsRepeated(t *testing.T) {
+func TestTrace_Daemons(t *testing.T) {
 	want := transcript(t, "14-daemons")
 	cluster, x := newCluster(t), &examples{}
 	op := cluster.Run(x.daemons, logPatches)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-func TestPanicsAreErrorsAsAnyOther(t *testing.T) {
+func TestError_PanicIsRetried(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
@@ -39,7 +41,7 @@ func TestPanicsAreErrorsAsAnyOther(t *testing.T) {
 	}
 }
 
-func TestTimeoutsEndTheContextAndTheHandler(t *testing.T) {
+func TestError_TimeoutEndsContextAndHandler(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	causes := make(chan error, 2)
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -61,7 +63,7 @@ func TestTimeoutsEndTheContextAndTheHandler(t *testing.T) {
 	op.WaitLog("Creation is processed: 0 succeeded; 2 failed.")
 }
 
-func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
+func TestError_WrappedKindsAreRecognised(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("temporary", fmt.Errorf("outside: %w", kopf.Temporaryf(20*time.Millisecond, "inside"))), kopf.ID("temporary"), kopf.ErrorsPermanent)
@@ -80,7 +82,7 @@ func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
 	op.WaitLog("Creation is processed: 2 succeeded; 1 failed.")
 }
 
-func TestDefaultBackoffIsASetting(t *testing.T) {
+func TestError_DefaultBackoffIsSetting(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("created", errors.New("once")), kopf.ID("created"))
@@ -88,4 +90,62 @@ func TestDefaultBackoffIsASetting(t *testing.T) {
 	x := cluster.Create(example("x"))
 	waitHandled(x)
 	c.are(t, "created", "created")
+}
+
+func TestError_PanicInFilterThrottlesOneObject(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	var healed atomic.Bool
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			c.add(r.Name)
+			return nil
+		}, kopf.ID("created"), kopf.When(func(r *kopf.Request) bool {
+			if r.Name == "bad" && !healed.Load() {
+				panic("filtered badly")
+			}
+			return true
+		}))
+	}, settings(func(s *kopf.Settings) {
+		s.Queueing.ErrorDelays = slices.Values([]time.Duration{50 * time.Millisecond})
+	}))
+	bad := cluster.Create(example("bad"))
+	op.WaitLogs("Handling has failed: it is throttled for 50ms.", 2)
+	good := cluster.Create(example("good"))
+	waitHandled(good)
+	healed.Store(true)
+	waitHandled(bad)
+	c.are(t, "good", "bad")
+	told := false
+	for _, e := range op.LogEntries() {
+		told = told || strings.Contains(e.String(), "filtered badly") && strings.Contains(e.String(), "mishaps_test.go")
+	}
+	if !told {
+		t.Errorf("nobody tells what has panicked, and where:\n%v", op.Log())
+	}
+}
+
+func TestRetry_SurvivesFailedTouch(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	var writes atomic.Int32
+	refuse := func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			// The first one is the record of the attempt.
+			if !isWrite(req) {
+				return next.RoundTrip(req)
+			}
+			if n := writes.Add(1); n == 2 || n == 3 {
+				return nil, errors.New("the network is down")
+			}
+			return next.RoundTrip(req)
+		})
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(2*time.Second, "not yet")), kopf.ID("created"))
+	}, transport(refuse), settings(func(s *kopf.Settings) {
+		s.Networking.ErrorBackoffs = slices.Values([]time.Duration(nil))
+	}))
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	c.are(t, "created", "created")
+	op.WaitLogs("The object cannot be touched, and its delayed handlers wait: it is tried again in 1s.", 2)
 }

@@ -44,7 +44,7 @@ func waitEvents(cluster *kopftest.Cluster, want ...string) {
 	})
 }
 
-func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
+func TestEvent_FailuresAndRecordedOnesArePosted(t *testing.T) {
 	cluster := newCluster(t)
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
@@ -85,7 +85,7 @@ func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
 	)
 }
 
-func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
+func TestEvent_LogIsPostedIfAsked(t *testing.T) {
 	cluster := newCluster(t)
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
@@ -111,7 +111,7 @@ func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
 	)
 }
 
-func TestEventsAreLimitedAsTheSettingsSay(t *testing.T) {
+func TestEvent_SettingsLimitPosting(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings func(*kopf.Settings)
 		want     []string
@@ -140,9 +140,9 @@ func TestEventsAreLimitedAsTheSettingsSay(t *testing.T) {
 	}
 }
 
-func TestTheHandlingOfEventsMakesNoEvents(t *testing.T) {
+func TestEvent_HandlingEventsPostsNone(t *testing.T) {
 	cluster := newCluster(t)
-	var c callList
+	var c calls
 	event := func(_ context.Context, e *kopf.Event[kopf.Object]) error {
 		c.add("seen")
 		e.Recorder.Info("Seen", "An event.")
@@ -158,7 +158,7 @@ func TestTheHandlingOfEventsMakesNoEvents(t *testing.T) {
 	}, settings(func(s *kopf.Settings) { s.Posting.Loggers = true }))
 	cluster.Create(example("a"))
 	// The handler's own event and two of the log, each in both groups.
-	cluster.WaitUntil("all events are seen", func() bool { return len(c.list()) >= 6 })
+	cluster.WaitUntil("all events are seen", func() bool { return len(c.all()) >= 6 })
 	o.Stop()
 	if got := len(events(cluster)); got != 3 {
 		t.Errorf("got %q", events(cluster))

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
+func TestIndex_ReadFromEveryHandlerAndActivity(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	cluster.Create(plain.of(fielded("indexed", "x")))
 	resumed := cluster.Create(example("resumed"))
@@ -78,7 +78,7 @@ func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
 	}
 }
 
-func TestWholeObjectsMayBeKeptInAnIndex(t *testing.T) {
+func TestIndex_KeepsWholeObjects(t *testing.T) {
 	cluster := newCluster(t)
 	a := cluster.Create(fielded("a", "0"))
 	type shared struct {
@@ -130,4 +130,23 @@ func TestWholeObjectsMayBeKeptInAnIndex(t *testing.T) {
 		t.Errorf("what was read has changed: %v", got)
 	}
 	op.Stop()
+}
+
+func TestIndex_ReadFromActivities(t *testing.T) {
+	cluster, b, c := newCluster(t), &byField{}, &calls{}
+	cluster.Create(fielded("a", "x"))
+	sees := func(what string) func(context.Context, *kopf.Activity) error {
+		return func(ctx context.Context, _ *kopf.Activity) error {
+			c.add(fmt.Sprintf("%s sees %d", what, b.index.Len(ctx)))
+			return nil
+		}
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		b.register(r, kexes)
+		kopf.OnStartup(r, sees("startup"), kopf.ID("startup"))
+		kopf.OnCleanup(r, sees("cleanup"), kopf.ID("cleanup"))
+	})
+	b.becomes(cluster, "x: a")
+	op.Stop()
+	c.are(t, "startup sees 0", "cleanup sees 1")
 }

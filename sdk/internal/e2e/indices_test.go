@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -84,19 +83,7 @@ func fielded(name, value string) tree {
 
 func field(value string) tree { return tree{"spec": tree{"field": value}} }
 
-// slowly delays the requests for a resource.
-func slowly(plural string) func(http.RoundTripper) http.RoundTripper {
-	return func(base http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			if strings.HasSuffix(r.URL.Path, "/"+plural) {
-				time.Sleep(300 * time.Millisecond)
-			}
-			return base.RoundTrip(r)
-		})
-	}
-}
-
-func TestIndicesAreCompleteBeforeTheFirstHandlerOfAnyObject(t *testing.T) {
+func TestIndex_CompleteBeforeFirstHandler(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	const objects = 20
 	for i := range objects {
@@ -127,7 +114,7 @@ func TestIndicesAreCompleteBeforeTheFirstHandlerOfAnyObject(t *testing.T) {
 	}
 }
 
-func TestAnIndexFollowsItsObjects(t *testing.T) {
+func TestIndex_FollowsObjects(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	a := cluster.Create(fielded("a", "x"))
 	objectB := cluster.Create(fielded("b", "x"))
@@ -153,7 +140,7 @@ func TestAnIndexFollowsItsObjects(t *testing.T) {
 	b.becomes(cluster, "")
 }
 
-func TestAnObjectIsIndexedBeforeItsOwnHandlersAreCalled(t *testing.T) {
+func TestIndex_ObjectIsIndexedBeforeItsHandlers(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes)
@@ -172,7 +159,7 @@ func TestAnObjectIsIndexedBeforeItsOwnHandlersAreCalled(t *testing.T) {
 	c.wait(cluster, "DELETED x []", 1)
 }
 
-func TestErrorsOfIndexing(t *testing.T) {
+func TestIndex_Errors(t *testing.T) {
 	tests := map[string]struct {
 		options  []kopf.IndexOption
 		failing  string // the field
@@ -208,7 +195,7 @@ func TestErrorsOfIndexing(t *testing.T) {
 	}
 }
 
-func TestIndexingIsTriedAgainWhenTheDelayIsOver(t *testing.T) {
+func TestIndex_RetriedAfterDelay(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	var mended atomic.Bool
 	cluster.Run(func(r *kopf.Registry) {
@@ -232,7 +219,7 @@ func TestIndexingIsTriedAgainWhenTheDelayIsOver(t *testing.T) {
 	}
 }
 
-func TestARestartedOperatorIndexesAnew(t *testing.T) {
+func TestIndex_FilledAnewAfterRestart(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	a := cluster.Create(fielded("a", "x"))
 	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
@@ -246,21 +233,7 @@ func TestARestartedOperatorIndexesAnew(t *testing.T) {
 	b.becomes(cluster, "x: a") // those who still hold a context of the former operator see its last state
 }
 
-func TestAPauseIsCaughtUpWith(t *testing.T) {
-	cluster, b := newCluster(t), &byField{}
-	a := cluster.Create(fielded("a", "x"))
-	cluster.Create(fielded("b", "x"))
-	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
-	b.becomes(cluster, "x: a b")
-	op.Pause()
-	op.WaitLog("Stopping the watch-stream for kopfexamples")
-	a.Delete()
-	cluster.Create(fielded("c", "y"))
-	op.Resume()
-	b.becomes(cluster, "x: b; y: c")
-}
-
-func TestOperatorsHaveIndicesOfTheirOwnBehindOneHandle(t *testing.T) {
+func TestIndex_EachOperatorHasItsOwn(t *testing.T) {
 	cluster := newCluster(t)
 	other := cluster.Namespace + "-other"
 	cluster.CreateNamespace(other)
@@ -274,42 +247,44 @@ func TestOperatorsHaveIndicesOfTheirOwnBehindOneHandle(t *testing.T) {
 	second.becomes(cluster, "x: there")
 }
 
-func TestANamespaceThatAppearsLaterIsIndexedBeforeItsObjectsAreHandled(t *testing.T) {
-	cluster, b, c, hold := newCluster(t), &byField{}, &calls{}, &barrier{plural: "kopfplains"}
-	late := cluster.Namespace + "-late"
-	op := cluster.Run(func(r *kopf.Registry) {
-		b.register(r, plains)
-		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
-			c.add(fmt.Sprintf("%s sees %d", r.Name, b.index.Len(ctx)))
-			return nil
-		}, kopf.ID("create"))
-	}, serving(cluster.Namespace+"*"), transport(hold.wrap))
-	hold.Lock()
-	cluster.CreateNamespace(late)
-	cluster.Create(in(late, fielded("a", "x")))
-	op.WaitLog("Starting the watch-stream for kopfplains.v1.kopf.dev in " + late)
-	cluster.Create(in(late, plain.of(fielded("b", "x"))))
-	c.are(t)
-	hold.Unlock()
-	c.wait(cluster, "a sees 1", 1)
-	c.are(t, "a sees 1")
+func TestIndex_RecreatedObjectIsNotExcluded(t *testing.T) {
+	cluster, b := newCluster(t), &byField{}
+	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
+	a := cluster.Create(fielded("a", "never"))
+	b.calls.wait(cluster, "a never 0", 1)
+	a.Patch(field("x"))
+	cluster.Create(fielded("b", "y"))
+	b.becomes(cluster, "y: b")
+	a.Delete()
+	cluster.Create(fielded("a", "x"))
+	b.becomes(cluster, "x: a; y: b")
 }
 
-func TestActivitiesSeeWhatThereIsInAnIndex(t *testing.T) {
-	cluster, b, c := newCluster(t), &byField{}, &calls{}
-	cluster.Create(fielded("a", "x"))
-	sees := func(what string) func(context.Context, *kopf.Activity) error {
-		return func(ctx context.Context, _ *kopf.Activity) error {
-			c.add(fmt.Sprintf("%s sees %d", what, b.index.Len(ctx)))
-			return nil
-		}
-	}
-	op := cluster.Run(func(r *kopf.Registry) {
+func TestIndex_SeveralResources(t *testing.T) {
+	cluster, b := newCluster(t), &byField{}
+	cluster.Create(fielded("same", "x"))
+	cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes)
-		kopf.OnStartup(r, sees("startup"), kopf.ID("startup"))
-		kopf.OnCleanup(r, sees("cleanup"), kopf.ID("cleanup"))
+		b.register(r, plains)
 	})
+	b.becomes(cluster, "x: same")
+	same := cluster.Create(plain.of(fielded("same", "x")))
+	b.becomes(cluster, "x: same same")
+	same.Delete()
+	b.becomes(cluster, "x: same")
+}
+
+func TestIndex_OnlyIndexedObjectIsNotPatched(t *testing.T) {
+	cluster, b := newCluster(t), &byField{}
+	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, logPatches)
+	a := cluster.Create(fielded("a", "x"))
 	b.becomes(cluster, "x: a")
-	op.Stop()
-	c.are(t, "startup sees 0", "cleanup sees 1")
+	a.Patch(field("y"))
+	b.becomes(cluster, "y: a")
+	a.Delete()
+	a.WaitGone() // there is no finalizer
+	b.becomes(cluster, "")
+	if patches := patchesOf(op); len(patches) > 0 {
+		t.Errorf("patched: %v", patches)
+	}
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
-func TestAllHandlersCanRunInOneCycle(t *testing.T) {
+func TestLifecycle_AllAtOnceIsOneCycle(t *testing.T) {
 	cluster := newCluster(t)
-	var c callList
+	var c calls
 	o := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, plains, c.handler("1"), kopf.ID("first"))
-		kopf.OnCreate(r, plains, c.handler("2"), kopf.ID("second"))
+		kopf.OnCreate(r, plains, c.does("1"), kopf.ID("first"))
+		kopf.OnCreate(r, plains, c.does("2"), kopf.ID("second"))
 	}, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = lifecycle.AllAtOnce }), logPatches)
 	a := cluster.Create(plain.of(example("a")))
 	o.WaitLog("Creation is processed: 2 succeeded")
 	waitHandled(a)
 	if got := len(patchesOf(o)); got != 1 || !c.is("1", "2")() {
-		t.Errorf("got %d requests, calls: %q", got, c.list())
+		t.Errorf("got %d requests, calls: %q", got, c.all())
 	}
 }
 
-func TestALifecycleOfOnesOwnChoosesTheOrder(t *testing.T) {
+func TestLifecycle_OwnOneChoosesOrder(t *testing.T) {
 	cluster := newCluster(t)
-	var c callList
+	var c calls
 	var due atomic.Pointer[[]kopf.Due]
 	o := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("first"))
-		kopf.OnCreate(r, kexes, c.handler("2"), kopf.ID("second"))
+		kopf.OnCreate(r, kexes, c.does("1"), kopf.ID("first"))
+		kopf.OnCreate(r, kexes, c.does("2"), kopf.ID("second"))
 	}, settings(func(s *kopf.Settings) {
 		s.Execution.Lifecycle = func(d []kopf.Due) []kopf.Due {
 			due.CompareAndSwap(nil, &d)
@@ -43,14 +43,14 @@ func TestALifecycleOfOnesOwnChoosesTheOrder(t *testing.T) {
 	cluster.Create(example("a"))
 	o.WaitLog("Creation is processed: 2 succeeded")
 	if !c.is("2", "1")() {
-		t.Errorf("got %q", c.list())
+		t.Errorf("got %q", c.all())
 	}
 	if got := *due.Load(); !slices.Equal(got, []kopf.Due{{ID: "first"}, {ID: "second"}}) {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestALifecycleThatChoosesBadlyIsAnError(t *testing.T) {
+func TestLifecycle_InvalidChoiceIsError(t *testing.T) {
 	for want, choose := range map[string]kopf.Lifecycle{
 		"has chosen none of the handlers": func([]kopf.Due) []kopf.Due { return nil },
 		"which is not due":                func([]kopf.Due) []kopf.Due { return []kopf.Due{{ID: "stranger"}} },
@@ -58,8 +58,8 @@ func TestALifecycleThatChoosesBadlyIsAnError(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			cluster := newCluster(t)
-			var c callList
-			o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("create")) }, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = choose }))
+			var c calls
+			o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.does("1"), kopf.ID("create")) }, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = choose }))
 			cluster.Create(example("a"))
 			o.WaitLog(want)
 			o.WaitLog("it is throttled for 1s")
@@ -67,7 +67,7 @@ func TestALifecycleThatChoosesBadlyIsAnError(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyHandlersRunAtTheSameTime(t *testing.T) {
+func TestWorkers_LimitIsKept(t *testing.T) {
 	cluster := newCluster(t)
 	var running, most, done atomic.Int32
 	busy := func(context.Context, *kopf.Change[kopf.Object]) error {

@@ -4,12 +4,75 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestAMemoLivesAsLongAsItsObject(t *testing.T) {
+// tally is what the handlers of an object share.
+type tally struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (t *tally) add(what string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen = append(t.seen, what)
+	slices.Sort(t.seen)
+	t.seen = slices.Compact(t.seen)
+	return slices.Clone(t.seen)
+}
+
+func TestMemo_SharedByHandlersOfObject(t *testing.T) {
+	cluster := newCluster(t)
+	cluster.Run(func(reg *kopf.Registry) {
+		kopf.OnEvent(reg, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+			kopf.MemoOf[tally](e.Memo).add("event " + string(e.UID))
+			return nil
+		}, kopf.ID("event"))
+		kopf.OnCreate(reg, kexes, func(_ context.Context, c *change) error {
+			kopf.MemoOf[tally](c.Memo).add("create " + string(c.UID))
+			return nil
+		}, kopf.ID("create"), kopf.When(func(r *kopf.Request) bool {
+			kopf.MemoOf[tally](r.Memo).add("filter " + string(r.UID))
+			return true
+		}))
+		kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
+			kopf.MemoOf[tally](d.Memo).add("daemon " + string(d.UID))
+			<-d.Stopping()
+			return nil
+		}, kopf.ID("daemon"))
+		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
+			seen := kopf.MemoOf[tally](c.Memo).add("timer " + string(c.UID))
+			c.Patch.Set("status.seen", seen)
+			return nil
+		}, kopf.ID("timer"), kopf.Interval(5*time.Millisecond))
+	})
+	for range 2 { // the second time, it is another object
+		x := cluster.Create(example("x"))
+		uid, _ := x.Get().Get("metadata.uid").(string)
+		var want []any
+		for _, who := range []string{"create", "daemon", "event", "filter", "timer"} {
+			want = append(want, who+" "+uid)
+		}
+		x.WaitFor("it is seen by all", func(o *kopf.Object) bool { return slices.Equal(fmtAll(o.Get("status.seen")), fmtAll(want)) })
+		x.Delete()
+		x.WaitGone()
+	}
+}
+
+func fmtAll(values any) (out []string) {
+	list, _ := values.([]any)
+	for _, v := range list {
+		out = append(out, fmt.Sprint(v))
+	}
+	return out
+}
+
+func TestMemo_LivesAsLongAsObject(t *testing.T) {
 	cluster, c, watches := newCluster(t), &calls{}, &breaker{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.NewIndex(r, kexes, func(_ context.Context, p *indexed) (map[string]int, error) {
@@ -57,7 +120,7 @@ func (s *shelf) Clone() *shelf {
 	return clone
 }
 
-func TestObjectsBeginWithWhatTheOperatorsMemoHas(t *testing.T) {
+func TestMemo_BeginsWithOperatorsMemo(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {

@@ -65,7 +65,7 @@ func waitScraped(t *testing.T, cluster *kopftest.Cluster, op *kopftest.Operator,
 
 const kexKey = `resource="kopfexamples.v1.kopf.dev"`
 
-func TestPrometheusIsToldWhatTheOperatorDoes(t *testing.T) {
+func TestMetrics_Handling(t *testing.T) {
 	cluster := newCluster(t)
 	before := cluster.Create(example("before"))
 	before.Patch(tree{"metadata": tree{"annotations": tree{lastHandled: `{"spec":{"duration":"1m","field":"value","items":["item1","item2"]},"metadata":{"labels":{"somelabel":"somevalue"},"annotations":{"someannotation":"somevalue"}}}`}}})
@@ -164,7 +164,7 @@ func TestPrometheusIsToldWhatTheOperatorDoes(t *testing.T) {
 	cluster.Object(kex.name(), "two").Patch(tree{"metadata": tree{"labels": tree{"patient": nil}}})
 }
 
-func TestPrometheusIsToldWhoWaitsForWhom(t *testing.T) {
+func TestMetrics_Queue(t *testing.T) {
 	cluster := newCluster(t)
 	proceed := make(chan struct{})
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -190,7 +190,7 @@ func TestPrometheusIsToldWhoWaitsForWhom(t *testing.T) {
 	})
 }
 
-func TestPrometheusIsToldOfLogins(t *testing.T) {
+func TestMetrics_Logins(t *testing.T) {
 	cluster := newCluster(t)
 	gate := testcluster.NewGatekeeper(t, time.Hour)
 	var closed atomic.Bool
@@ -220,7 +220,7 @@ func TestPrometheusIsToldOfLogins(t *testing.T) {
 	})
 }
 
-func TestPrometheusIsToldOfTroubleWithWatches(t *testing.T) {
+func TestMetrics_WatchRestarts(t *testing.T) {
 	cluster, b := newCluster(t), &breaker{}
 	way, config := newOutage(t, testcluster.Config(t))
 	var begun, healed atomic.Bool
@@ -259,7 +259,7 @@ func TestPrometheusIsToldOfTroubleWithWatches(t *testing.T) {
 	waitHandled(x)
 }
 
-func TestPrometheusIsToldWhatBecomesOfKubernetesEvents(t *testing.T) {
+func TestMetrics_PostedEvents(t *testing.T) {
 	cluster := newCluster(t)
 	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)

@@ -23,7 +23,7 @@ func pruning(cluster *kopftest.Cluster) custom {
 	return own
 }
 
-func TestAPrunedStatusIsWarnedAboutAndDoesNotLoop(t *testing.T) {
+func TestStatus_PrunedFieldIsWarnedAboutOnce(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	own := pruning(cluster)
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -61,7 +61,7 @@ func TestAPrunedStatusIsWarnedAboutAndDoesNotLoop(t *testing.T) {
 	}
 }
 
-func TestProgressInAPrunedStatusDoesNotLoop(t *testing.T) {
+func TestStatus_PrunedProgressDoesNotLoop(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	own := pruning(cluster)
 	op := cluster.Run(func(r *kopf.Registry) {

@@ -11,6 +11,37 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
+func TestProgress_RenamedHandlerContinuesByID(t *testing.T) {
+	cluster := newCluster(t)
+	var c calls
+	failing := func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+		c.add("attempt")
+		return kopf.Temporaryf(time.Hour, "later")
+	}
+	o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, failing, kopf.ID("create_fn")) })
+	cluster.Create(example("a"))
+	o.WaitLog("failed temporarily")
+	o.Stop()
+
+	o = cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, c.does("renamed"), kopf.ID("create"))
+		kopf.OnCreate(r, kexes, failing, kopf.ID("other"))
+	})
+	o.WaitLog(`There is progress of the handler "create_fn" on the object, and no such handler. If it was renamed, it goes on from there with kopf.ID("create_fn").`)
+	o.WaitLog("failed temporarily")
+	o.Stop()
+	if n := o.CountLog("There is progress of the handler"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+
+	o = cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, failing, kopf.ID("create_fn")) })
+	o.WaitLog("for the delayed handlers")
+	o.Stop()
+	if got := c.all(); !slices.Equal(got, []string{"attempt", "renamed", "attempt"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // database stores progress and diff bases outside of the cluster.
 type database struct {
 	mu      sync.Mutex
@@ -56,7 +87,8 @@ func (d dbProgress) Purge(ctx context.Context, body *kopf.Object, id string, _ *
 }
 
 func (d dbProgress) Touch(context.Context, *kopf.Object, string, *kopf.Patch) error { return nil }
-func (d dbProgress) Clean(map[string]any)                                           {}
+
+func (d dbProgress) Clean(map[string]any) {}
 
 // dbBases is its side of diff bases.
 type dbBases struct{ *database }
@@ -81,9 +113,9 @@ func (d dbBases) Store(_ context.Context, body *kopf.Object, essence map[string]
 	return nil
 }
 
-func lifeOf(c *callList) func(*kopf.Registry) {
+func lifeOf(c *calls) func(*kopf.Registry) {
 	return func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.handler("create 1"), kopf.ID("first"))
+		kopf.OnCreate(r, kexes, c.does("create 1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
 			c.add("create 2")
 			if ch.Retry < 2 {
@@ -95,7 +127,7 @@ func lifeOf(c *callList) func(*kopf.Registry) {
 			c.add("update " + ch.Diff.String())
 			return nil
 		}, kopf.ID("update"))
-		kopf.OnDelete(r, kexes, c.handler("delete"), kopf.ID("delete"))
+		kopf.OnDelete(r, kexes, c.does("delete"), kopf.ID("delete"))
 	}
 }
 
@@ -104,13 +136,13 @@ var (
 	lifeEnds   = []string{"create 1", "create 2", "create 2", "create 2", "update [~spec.field=value→new]", "delete"}
 )
 
-func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
+func TestStorage_OutsideOfCluster(t *testing.T) {
 	cluster := newCluster(t)
 	db := newDatabase()
 	outside := settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage, s.Persistence.DiffBaseStorage = dbProgress{db}, dbBases{db}
 	})
-	var c callList
+	var c calls
 	o := cluster.Run(lifeOf(&c), outside)
 	outsideObject := cluster.Create(example("outside"))
 	cluster.WaitUntil("the object is created", c.is(lifeBegins...))
@@ -126,7 +158,7 @@ func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
 	seen := outsideObject.Get()
 	outsideObject.Delete()
 	outsideObject.WaitGone()
-	if got := c.list(); !slices.Equal(got, lifeEnds) {
+	if got := c.all(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
 	annotations, _ := seen.Get("metadata.annotations").(tree)
@@ -138,9 +170,9 @@ func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
+func TestStorage_InStatus(t *testing.T) {
 	cluster := newCluster(t)
-	var c callList
+	var c calls
 	o := cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage = storage.StatusProgress{Name: "mine"}
 		s.Persistence.DiffBaseStorage = storage.StatusDiffBase{Field: "status.handled"}
@@ -154,7 +186,7 @@ func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
 	})
 	inside.Delete()
 	inside.WaitGone()
-	if got := c.list(); !slices.Equal(got, lifeEnds) {
+	if got := c.all(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
 	if annotations, _ := seen.Get("metadata.annotations").(tree); len(annotations) != 1 {
@@ -162,10 +194,10 @@ func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
 	}
 }
 
-func TestStoragesCanBeExchangedWhileObjectsAreHandled(t *testing.T) {
+func TestStorage_CanBeExchanged(t *testing.T) {
 	cluster := newCluster(t)
 	db := newDatabase()
-	var c callList
+	var c calls
 	o := cluster.Run(lifeOf(&c))
 	moving := cluster.Create(example("moving"))
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
@@ -186,7 +218,7 @@ func TestStoragesCanBeExchangedWhileObjectsAreHandled(t *testing.T) {
 	o.WaitLog("the essence is the same")
 	moving.Delete()
 	moving.WaitGone()
-	if got := c.list(); !slices.Equal(got, lifeEnds) {
+	if got := c.all(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -94,7 +94,7 @@ var takeovers = []struct {
 	},
 }
 
-func TestObjectsAreTakenOverHalfWay(t *testing.T) {
+func TestTakeover_HandlingIsContinued(t *testing.T) {
 	for _, takeover := range takeovers {
 		t.Run(takeover.file, func(t *testing.T) {
 			cluster := newCluster(t)
@@ -218,7 +218,7 @@ func recreate(cluster *kopftest.Cluster, name string, object tree) {
 	}
 }
 
-func TestProgressThatOldOperatorsPutIntoTheStatusIsTakenOver(t *testing.T) {
+func TestTakeover_ProgressInStatus(t *testing.T) {
 	cluster, x := newCluster(t), &examples{}
 	x1 := cluster.Create(example("x"))
 	x1.Patch(tree{"status": tree{"kopf": tree{"progress": tree{

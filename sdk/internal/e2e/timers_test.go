@@ -2,14 +2,92 @@ package e2e
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
+
+func TestTimer_PermanentErrorEndsIt(t *testing.T) {
+	cluster, r := newCluster(t), newRoster()
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
+			defer r.enter("t " + c.Name)()
+			return kopf.Permanentf("never again")
+		}, kopf.ID("t"), kopf.Interval(time.Millisecond))
+	})
+	x := cluster.Create(example("x"))
+	op.WaitLog("Timer 't' has exited on its own and will not be retried or restarted.")
+	x.Patch(tree{"spec": tree{"field": "other"}})
+	// Nothing runs that the object would have to be held for.
+	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
+	if n := r.count(r.all, "t x"); n != 1 {
+		t.Errorf("%d ticks", n)
+	}
+	x.Delete()
+	x.WaitGone()
+}
+
+func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
+	cluster, r := newCluster(t), newRoster()
+	const idle = 150 * time.Millisecond
+	cluster.Run(func(reg *kopf.Registry) {
+		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
+			defer r.enter("t " + c.Name)()
+			c.Result = c.Object.Get("spec.field") // it does not wait for its own result
+			return nil
+		}, kopf.ID("t"), kopf.Idle(idle))
+	})
+	x := cluster.Create(example("x"))
+	// The status of some objects changes all the time: they are at rest nevertheless.
+	for i := 0; r.count(r.all, "t x") == 0; i++ {
+		x.Patch(tree{"status": tree{"heartbeat": i}})
+		time.Sleep(idle / 10)
+	}
+	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "value" })
+	x.Patch(tree{"status": tree{"heartbeat": "last"}})
+	time.Sleep(2 * idle) // in which nothing is to happen
+	if n := r.count(r.all, "t x"); n != 1 {
+		t.Errorf("%d ticks without a change", n)
+	}
+	x.Patch(tree{"spec": tree{"field": "other"}})
+	x.WaitFor("it has the other result", func(o *kopf.Object) bool { return o.Get("status.t") == "other" })
+}
+
+func TestTimer_StatusBecomesSubresource(t *testing.T) {
+	cluster := newCluster(t)
+	own := kex
+	own.group, own.status = cluster.Namespace+".kopf.dev", false
+	own.define(cluster)
+	var proceed atomic.Bool
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.Timer(reg, own.selector(), func(_ context.Context, c *tick) error {
+			if proceed.Load() {
+				c.Result = "written"
+			}
+			return nil
+		}, kopf.ID("t"), kopf.Interval(10*time.Millisecond))
+	})
+	x := cluster.Create(own.of(example("x")))
+	op.WaitLog("Timer 't' succeeded.")
+	// The status becomes a subresource: what is written there in the old way, is ignored.
+	own.status = true
+	own.define(cluster)
+	client := testcluster.Client(t, kube.ClientOptions{}).WithoutRetries()
+	cluster.WaitUntil("the status is a subresource", func() bool {
+		path := "/apis/" + own.group + "/v1/namespaces/" + cluster.Namespace + "/" + own.plural + "/x/status"
+		_, err := client.Do(t.Context(), kube.Request{Method: http.MethodGet, Path: path})
+		return err == nil
+	})
+	proceed.Store(true)
+	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "written" })
+}
 
 // ticking is a timer that takes some time.
 func (r *roster) ticking(id string, takes time.Duration) func(context.Context, *tick) error {
@@ -20,7 +98,7 @@ func (r *roster) ticking(id string, takes time.Duration) func(context.Context, *
 	}
 }
 
-func TestThereIsOneOfEachTimerThroughRestartsPausesAndFlappingFilters(t *testing.T) {
+func TestTimer_OneAtATime(t *testing.T) {
 	cluster, r := newCluster(t), newRoster()
 	register := func(reg *kopf.Registry) {
 		kopf.Timer(reg, kexes, r.ticking("t", 3*time.Millisecond), kopf.ID("t"), kopf.Interval(time.Millisecond))
@@ -60,7 +138,7 @@ func TestThereIsOneOfEachTimerThroughRestartsPausesAndFlappingFilters(t *testing
 	}
 }
 
-func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
+func TestTimer_DaemonsAndTimersGetAllArguments(t *testing.T) {
 	cluster, done, ticked := newCluster(t), make(chan struct{}, 2), make(chan struct{})
 	hasTicked := sync.OnceFunc(func() { close(ticked) })
 	type shared struct{ daemon, timer atomic.Bool }

@@ -85,7 +85,7 @@ var rests = []string{
 	"INFO Handler 'normal_event_fn' succeeded.",
 }
 
-func TestRecordedRunsAreRepeated(t *testing.T) {
+func TestTrace_RecordedRuns(t *testing.T) {
 	for _, trace := range traces {
 		t.Run(trace.file, func(t *testing.T) {
 			want := transcript(t, trace.file)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,15 +14,38 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// remembers waits until the operator knows of as many objects.
-func remembers(op *kopftest.Operator, objects int) {
-	op.WaitInspect(fmt.Sprintf("it knows of %d objects", objects), func(s *inspect.Snapshot) bool { return len(s.Objects) == objects })
+func TestPause_ShortOnesMissNothing(t *testing.T) {
+	cluster, r := newCluster(t), newRoster()
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.OnUpdate(reg, kexes, func(_ context.Context, c *change) error {
+			c.Patch.Set("status.seen", c.Body.Get("spec.field"))
+			return nil
+		}, kopf.ID("update"))
+		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"))
+	})
+	x := cluster.Create(example("x"))
+	r.until(cluster, "d x", 1, 1)
+	for n := range 30 {
+		value := fmt.Sprint(n)
+		var both sync.WaitGroup
+		both.Go(func() {
+			for range 5 {
+				op.Pause()
+				op.Resume()
+			}
+		})
+		x.Patch(field(value))
+		both.Wait()
+		x.WaitFor("it is handled", func(o *kopf.Object) bool { return o.Get("status.seen") == value })
+		r.until(cluster, "d x", 1, 1)
+	}
+	r.neverTwice(t)
+	op.Stop()
 }
 
-func TestWhatVanishesDuringAPauseIsGoneAfterIt(t *testing.T) {
+func TestPause_VanishedObjectIsForgotten(t *testing.T) {
 	cluster, r, b := newCluster(t), newRoster(), &byField{}
 	release := make(chan struct{})
 	reasons := make(chan kopf.StopReason, 1)
@@ -77,7 +101,7 @@ func TestWhatVanishesDuringAPauseIsGoneAfterIt(t *testing.T) {
 	op.Stop()
 }
 
-func TestResourcesThatVanishDuringAPauseAreForgotten(t *testing.T) {
+func TestPause_VanishedResourceIsForgotten(t *testing.T) {
 	cluster, r, b := newCluster(t), newRoster(), &byField{}
 	own := ownResource(cluster)
 	op := cluster.Run(func(reg *kopf.Registry) {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,9 +12,71 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-func TestTheInspectorShowsWhatIsInAnIndex(t *testing.T) {
+func TestInspector_DaemonsAndTimers(t *testing.T) {
+	cluster, r := newCluster(t), newRoster()
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.Daemon(reg, kexes, r.daemon("alive", 0), kopf.ID("alive"))
+		kopf.Daemon(reg, kexes, func(context.Context, *run) error { return nil }, kopf.ID("done"))
+		kopf.Daemon(reg, kexes, func(context.Context, *run) error { return kopf.Permanentf("broken") },
+			kopf.ID("broken"), kopf.Labels{"breaks": "yes"})
+		kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
+			if d.Retry == 0 {
+				return errors.New("oops")
+			}
+			return nil
+		}, kopf.ID("retrying"), kopf.Backoff(time.Hour))
+		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil }, kopf.ID("ticking"), kopf.Interval(time.Hour))
+	}, connect(restricted(t, cluster)))
+	x1 := cluster.Create(example("x"))
+	x := phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
+	if h := x.Handlers[3]; h.Attempt != 1 || len(h.Attempts) != 1 || h.Error == nil || time.Until(h.Next) < 50*time.Minute {
+		t.Errorf("of the one that retries, this is told: %+v", h)
+	}
+	var timer inspect.HandlerState
+	op.WaitInspect("the timer tells when it ticks again", func(snapshot *inspect.Snapshot) bool {
+		timer = snapshot.Objects[0].Handlers[4]
+		return time.Until(timer.Next) > 50*time.Minute
+	})
+	// What was told is kept through other changes, and a delay can be ended.
+	x1.Patch(tree{"spec": tree{"field": "other"}})
+	x = phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
+	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &x.Ref}); err != nil {
+		t.Fatal(err)
+	}
+	x = phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=done", "ticking=ticking")
+	if h := x.Handlers[3]; len(h.Attempts) != 2 {
+		t.Errorf("the attempts are %+v", h.Attempts)
+	}
+	x1.Patch(tree{"metadata": tree{"labels": tree{"breaks": "yes"}}})
+	phases(op, "x", inspect.StateFailed, "alive=alive", "done=done", "broken=failed", "retrying=done", "ticking=ticking")
+	op.Stop()
+}
+
+// phases waits until the handlers of an object stand as wanted: "id=phase", and returns
+// the object.
+func phases(op *kopftest.Operator, name string, state inspect.ObjectState, want ...string) inspect.Object {
+	var seen inspect.Object
+	op.WaitInspect(fmt.Sprintf("%s is %s with %s", name, state, want), func(snapshot *inspect.Snapshot) bool {
+		for _, o := range snapshot.Objects {
+			if o.Name != name {
+				continue
+			}
+			seen = o
+			var all []string
+			for _, h := range o.Handlers {
+				all = append(all, h.ID+"="+string(h.State))
+			}
+			return o.State == state && slices.Equal(all, want)
+		}
+		return false
+	})
+	return seen
+}
+
+func TestInspector_IndexContent(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	for i := range 5 {
 		cluster.Create(fielded(fmt.Sprint("kex-", i), fmt.Sprint("key-", i%2)))
@@ -74,7 +137,7 @@ func TestTheInspectorShowsWhatIsInAnIndex(t *testing.T) {
 	})
 }
 
-func TestTheInspectorSeesAFailedObjectComeIntoTheIndex(t *testing.T) {
+func TestInspector_RetriedObjectAppearsInIndex(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		b.index = kopf.NewIndex(r, kexes, func(_ context.Context, p *indexed) (map[string]string, error) {
@@ -91,7 +154,7 @@ func TestTheInspectorSeesAFailedObjectComeIntoTheIndex(t *testing.T) {
 	})
 }
 
-func TestTheInspectorTellsHowAnObjectStandsWithAnIndex(t *testing.T) {
+func TestInspector_IndexStateOfObjects(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes, kopf.Labels{"indexed": "yes"}, kopf.Retries(5))
@@ -141,4 +204,9 @@ func TestTheInspectorTellsHowAnObjectStandsWithAnIndex(t *testing.T) {
 	becomes("late", inspect.StateSettled, inspect.PhaseRetrying)
 	cluster.Object(kex.name(), "unwanted").Patch(tree{"metadata": tree{"labels": tree{"indexed": "yes"}}})
 	becomes("unwanted", inspect.StateSettled, inspect.PhaseDone)
+}
+
+// remembers waits until the operator knows of as many objects.
+func remembers(op *kopftest.Operator, objects int) {
+	op.WaitInspect(fmt.Sprintf("it knows of %d objects", objects), func(s *inspect.Snapshot) bool { return len(s.Objects) == objects })
 }

@@ -4,42 +4,12 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
-
-// callList are the calls of handlers, in order.
-type callList struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (c *callList) add(what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all = append(c.all, what)
-}
-
-func (c *callList) list() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.all)
-}
-
-func (c *callList) is(want ...string) func() bool {
-	return func() bool { return slices.Equal(c.list(), want) }
-}
-
-func (c *callList) handler(name string) func(context.Context, *kopf.Change[kopf.Object]) error {
-	return func(context.Context, *kopf.Change[kopf.Object]) error {
-		c.add(name)
-		return nil
-	}
-}
 
 // full is an object whose annotations leave less room than any mark needs.
 func full(name string) tree {
@@ -50,12 +20,12 @@ func full(name string) tree {
 	return o
 }
 
-func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
+func TestAnnotations_FullObjectIsHandledAndDeleted(t *testing.T) {
 	cluster := newCluster(t)
 	fullObject := cluster.Create(full("full"))
-	var c callList
+	var c calls
 	o := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.handler("create 1"), kopf.ID("first"))
+		kopf.OnCreate(r, kexes, c.does("create 1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, func(ctx context.Context, ch *kopf.Change[kopf.Object]) error {
 			c.add("create 2")
 			if ch.Retry == 0 {
@@ -67,8 +37,8 @@ func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
 			c.add("update " + ch.Diff.String())
 			return nil
 		}, kopf.ID("update"))
-		kopf.OnDelete(r, kexes, c.handler("delete 1"), kopf.ID("bye"))
-		kopf.OnDelete(r, kexes, c.handler("delete 2"), kopf.ID("farewell"))
+		kopf.OnDelete(r, kexes, c.does("delete 1"), kopf.ID("bye"))
+		kopf.OnDelete(r, kexes, c.does("delete 2"), kopf.ID("farewell"))
 	}, logPatches)
 	created := []string{"create 1", "create 2", "create 2"}
 	cluster.WaitUntil("the object is created", c.is(created...))
@@ -81,7 +51,7 @@ func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
 
 	fullObject.Delete()
 	fullObject.WaitGone()
-	if got := c.list(); !slices.Equal(got, append(updated, "delete 1", "delete 2")) {
+	if got := c.all(); !slices.Equal(got, append(updated, "delete 1", "delete 2")) {
 		t.Errorf("got %q", got)
 	}
 	if n := o.CountLog("The annotations of the object are full"); n != 1 {
@@ -95,38 +65,38 @@ func TestAnObjectWithFullAnnotationsIsHandledAndDeleted(t *testing.T) {
 	}
 }
 
-func TestMarksAreWrittenOnceThereIsRoomForThem(t *testing.T) {
+func TestAnnotations_StateIsStoredOnceItFits(t *testing.T) {
 	cluster := newCluster(t)
 	roomy := cluster.Create(full("roomy"))
-	var c callList
-	o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("create"), kopf.ID("create")) })
+	var c calls
+	o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.does("create"), kopf.ID("create")) })
 	o.WaitLog("Creation is processed")
 	roomy.Patch(tree{"metadata": tree{"annotations": tree{"big": nil}}})
 	waitHandled(roomy)
 	o.Stop()
 
-	again := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("create"), kopf.ID("create")) })
+	again := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.does("create"), kopf.ID("create")) })
 	again.Stop()
-	if got := c.list(); len(got) != 1 {
+	if got := c.all(); len(got) != 1 {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestAnObjectTooBigToBeRememberedIsHandledOnce(t *testing.T) {
+func TestAnnotations_StateTooBigIsHandledOnce(t *testing.T) {
 	cluster := newCluster(t)
 	big := example("big")
 	big["spec"].(tree)["blob"] = strings.Repeat("x", patch.MaxAnnotationsSize)
 	cluster.Create(big)
-	var c callList
+	var c calls
 	o := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("first"))
-		kopf.OnCreate(r, kexes, c.handler("2"), kopf.ID("second"))
+		kopf.OnCreate(r, kexes, c.does("1"), kopf.ID("first"))
+		kopf.OnCreate(r, kexes, c.does("2"), kopf.ID("second"))
 	})
 	o.WaitLog("Creation is processed")
 	cluster.Object(kex.name(), "big").Patch(tree{"metadata": tree{"finalizers": []any{"example.com/nothing"}}})
 	o.WaitLog("the essence is the same")
 	cluster.Object(kex.name(), "big").Patch(tree{"metadata": tree{"finalizers": nil}})
-	if got := c.list(); !slices.Equal(got, []string{"1", "2"}) {
+	if got := c.all(); !slices.Equal(got, []string{"1", "2"}) {
 		t.Errorf("got %q", got)
 	}
 	if n := o.CountLog("none but the operator's own"); n != 0 {
@@ -134,10 +104,10 @@ func TestAnObjectTooBigToBeRememberedIsHandledOnce(t *testing.T) {
 	}
 }
 
-func TestAnnotationsOfHandlersThatDoNotFitAreThrownAway(t *testing.T) {
+func TestAnnotations_HandlersOwnAreDroppedIfTheyDoNotFit(t *testing.T) {
 	cluster := newCluster(t)
 	greedy := cluster.Create(full("greedy"))
-	var c callList
+	var c calls
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
 			c.add("create")
@@ -148,7 +118,7 @@ func TestAnnotationsOfHandlersThatDoNotFitAreThrownAway(t *testing.T) {
 	})
 	greedy.WaitFor("it is patched", func(o *kopf.Object) bool { return kopf.GetOr(o, "spec.field", "") == "set" })
 	o.WaitLog("are thrown away, since the object has no room for them: greedy.")
-	if got := c.list(); len(got) != 1 {
+	if got := c.all(); len(got) != 1 {
 		t.Errorf("got %q", got)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,23 +12,42 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// barrier holds back the requests for a resource while it is locked.
-type barrier struct {
-	sync.RWMutex
-	plural string
+func TestIndex_CatchesUpAfterPause(t *testing.T) {
+	cluster, b := newCluster(t), &byField{}
+	a := cluster.Create(fielded("a", "x"))
+	cluster.Create(fielded("b", "x"))
+	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
+	b.becomes(cluster, "x: a b")
+	op.Pause()
+	op.WaitLog("Stopping the watch-stream for kopfexamples")
+	a.Delete()
+	cluster.Create(fielded("c", "y"))
+	op.Resume()
+	b.becomes(cluster, "x: b; y: c")
 }
 
-func (b *barrier) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(req.URL.Path, "/"+b.plural) {
-			b.RLock()
-			defer b.RUnlock()
-		}
-		return next.RoundTrip(req)
-	})
+func TestIndex_NewNamespaceIsIndexedBeforeHandlers(t *testing.T) {
+	cluster, b, c, hold := newCluster(t), &byField{}, &calls{}, &barrier{plural: "kopfplains"}
+	late := cluster.Namespace + "-late"
+	op := cluster.Run(func(r *kopf.Registry) {
+		b.register(r, plains)
+		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
+			c.add(fmt.Sprintf("%s sees %d", r.Name, b.index.Len(ctx)))
+			return nil
+		}, kopf.ID("create"))
+	}, serving(cluster.Namespace+"*"), transport(hold.wrap))
+	hold.Lock()
+	cluster.CreateNamespace(late)
+	cluster.Create(in(late, fielded("a", "x")))
+	op.WaitLog("Starting the watch-stream for kopfplains.v1.kopf.dev in " + late)
+	cluster.Create(in(late, plain.of(fielded("b", "x"))))
+	c.are(t)
+	hold.Unlock()
+	c.wait(cluster, "a sees 1", 1)
+	c.are(t, "a sees 1")
 }
 
-func TestAnIndexIsRightAfterItsStreamWasBroken(t *testing.T) {
+func TestIndex_RightAfterBrokenWatch(t *testing.T) {
 	for reason, words := range map[string]string{"dropped": "", "expired": expired} {
 		t.Run(reason, func(t *testing.T) {
 			cluster, b, watches, hold := newCluster(t), &byField{}, &breaker{}, &barrier{plural: "kopfexamples"}
@@ -57,7 +74,7 @@ func TestAnIndexIsRightAfterItsStreamWasBroken(t *testing.T) {
 	}
 }
 
-func TestAnIndexOfAResourceThatComesAndGoes(t *testing.T) {
+func TestIndex_ResourceComesAndGoes(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	late := kex
 	late.group = cluster.Namespace + ".kopf.dev"
@@ -87,7 +104,7 @@ func categorize(cluster *kopftest.Cluster, c custom, categories ...any) {
 	definition(cluster, c).Set("spec.names.categories", categories)
 }
 
-func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
+func TestIndex_RedefinedResource(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	own := ownResource(cluster)
 	a, b2 := cluster.Create(own.of(fielded("a", "x"))), cluster.Create(own.of(fielded("b", "x")))
@@ -125,7 +142,7 @@ func TestAResourceThatIsRedefinedIsIndexedAsItIsNow(t *testing.T) {
 	}
 }
 
-func TestMoreIsDoneForObjectsOfARedefinedResourceThatWereOnlyIndexed(t *testing.T) {
+func TestIndex_RedefinedResourceGetsFurtherHandlers(t *testing.T) {
 	for name, oneMore := range map[string]bool{"one more index": true, "the same index": false} {
 		t.Run(name, func(t *testing.T) {
 			cluster, b, c, hold := newCluster(t), &byField{}, &calls{}, &barrier{plural: "kopfexamples"}
@@ -162,49 +179,7 @@ func TestMoreIsDoneForObjectsOfARedefinedResourceThatWereOnlyIndexed(t *testing.
 	}
 }
 
-func TestAnObjectThatIsMadeAnewIsIndexedThoughTheFormerOneWasExcluded(t *testing.T) {
-	cluster, b := newCluster(t), &byField{}
-	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
-	a := cluster.Create(fielded("a", "never"))
-	b.calls.wait(cluster, "a never 0", 1)
-	a.Patch(field("x"))
-	cluster.Create(fielded("b", "y"))
-	b.becomes(cluster, "y: b")
-	a.Delete()
-	cluster.Create(fielded("a", "x"))
-	b.becomes(cluster, "x: a; y: b")
-}
-
-func TestOneIndexIsFilledFromSeveralResources(t *testing.T) {
-	cluster, b := newCluster(t), &byField{}
-	cluster.Create(fielded("same", "x"))
-	cluster.Run(func(r *kopf.Registry) {
-		b.register(r, kexes)
-		b.register(r, plains)
-	})
-	b.becomes(cluster, "x: same")
-	same := cluster.Create(plain.of(fielded("same", "x")))
-	b.becomes(cluster, "x: same same")
-	same.Delete()
-	b.becomes(cluster, "x: same")
-}
-
-func TestObjectsThatAreOnlyIndexedAreNotTouched(t *testing.T) {
-	cluster, b := newCluster(t), &byField{}
-	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, logPatches)
-	a := cluster.Create(fielded("a", "x"))
-	b.becomes(cluster, "x: a")
-	a.Patch(field("y"))
-	b.becomes(cluster, "y: a")
-	a.Delete()
-	a.WaitGone() // there is no finalizer
-	b.becomes(cluster, "")
-	if patches := patchesOf(op); len(patches) > 0 {
-		t.Errorf("patched: %v", patches)
-	}
-}
-
-func TestHandlersWaitUntilWhatIsIndexedMayBeListed(t *testing.T) {
+func TestIndex_HandlersWaitForListPermission(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	config := restricted(t, cluster)
 	var maps *kopf.Index[string, bool]
@@ -226,7 +201,7 @@ func TestHandlersWaitUntilWhatIsIndexedMayBeListed(t *testing.T) {
 	c.are(t, "x [true]")
 }
 
-func TestAnIndexingFunctionThatDoesNotEndHoldsUpNobodyAfterAPause(t *testing.T) {
+func TestIndex_StuckFunctionDoesNotBlockAfterPause(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	var stuck atomic.Bool
 	release := make(chan struct{})

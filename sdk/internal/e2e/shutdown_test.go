@@ -8,9 +8,38 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
-func TestWhatHandlersHaveDoneIsRecordedWhenTheOperatorStops(t *testing.T) {
+func TestShutdown_RecordsFinishedHandlersOfCycle(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	running := make(chan struct{})
+	register := func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, c.does("quick"), kopf.ID("quick"))
+		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
+			c.add("slow")
+			if c.count("slow") > 1 {
+				return nil
+			}
+			close(running)
+			<-ctx.Done()
+			return ctx.Err()
+		}, kopf.ID("slow"))
+	}
+	all := settings(func(s *kopf.Settings) {
+		s.Execution.Lifecycle = lifecycle.AllAtOnce
+		s.Queueing.ExitTimeout = -1
+	})
+	op := cluster.Run(register, all)
+	x := cluster.Create(example("x"))
+	<-running
+	op.Stop()
+	cluster.Run(register, all)
+	waitHandled(x)
+	c.are(t, "quick", "slow", "slow")
+}
+
+func TestShutdown_RecordsRunningHandler(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	started, proceed := make(chan struct{}), make(chan struct{})
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -42,7 +71,7 @@ func TestWhatHandlersHaveDoneIsRecordedWhenTheOperatorStops(t *testing.T) {
 	c.are(t, "create_1", "create_2")
 }
 
-func TestAttemptsThatTheOperatorInterruptsDoNotCount(t *testing.T) {
+func TestShutdown_InterruptedAttemptDoesNotCount(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	started := make(chan struct{})
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -69,7 +98,7 @@ func TestAttemptsThatTheOperatorInterruptsDoNotCount(t *testing.T) {
 	}
 }
 
-func TestDelaysEndWithTheOperator(t *testing.T) {
+func TestShutdown_EndsDelays(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("created", errHour), kopf.ID("created"))
@@ -79,7 +108,7 @@ func TestDelaysEndWithTheOperator(t *testing.T) {
 	op.Stop()
 }
 
-func TestWaitingForOwnWritesEndsWithTheOperator(t *testing.T) {
+func TestShutdown_EndsConsistencyWait(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(context.Context, *change) error {

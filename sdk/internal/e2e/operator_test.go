@@ -15,11 +15,88 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
+
+func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
+	cluster := newCluster(t)
+	type greeting struct{ text string }
+	var wg sync.WaitGroup
+	stops := map[string]context.CancelFunc{}
+	for _, name := range []string{"one", "two"} {
+		op := &kopf.Operator{
+			Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
+		}
+		prefix := name + ".kopf.dev"
+		op.Settings.Persistence.Finalizer = prefix + "/finalizer"
+		op.Settings.Persistence.ProgressStorage = storage.AnnotationsProgress{Prefix: prefix}
+		op.Settings.Persistence.DiffBaseStorage = storage.AnnotationsDiffBase{Prefix: prefix}
+		kopf.MemoOf[greeting](&op.Memo).text = "hello from " + name
+		kopf.OnCreate(op.Registry, kexes, func(_ context.Context, c *change) error {
+			c.Result = kopf.MemoOf[greeting](c.Memo).text
+			return nil
+		}, kopf.ID("greet-"+name))
+		kopf.Daemon(op.Registry, kexes, func(ctx context.Context, _ *run) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, kopf.ID("stay-"+name))
+		ready := make(chan struct{})
+		op.OnReady = func() { close(ready) }
+		ctx, stop := context.WithCancel(t.Context())
+		stops[name] = stop
+		wg.Go(func() {
+			if err := op.Run(ctx); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		receive(cluster, "it is ready", ready)
+	}
+	greeted := func(o *kopf.Object, who string) bool { return o.Get("status.greet-"+who) == "hello from "+who }
+	x := cluster.Create(example("x"))
+	x.WaitFor("it is greeted by both", func(o *kopf.Object) bool { return greeted(o, "one") && greeted(o, "two") })
+	stops["one"]()
+	y := cluster.Create(example("y"))
+	y.WaitFor("it is greeted by the other", func(o *kopf.Object) bool { return greeted(o, "two") })
+	if greeted(y.Get(), "one") {
+		t.Error("an operator that was stopped goes on")
+	}
+	stops["two"]()
+	wg.Wait()
+}
+
+func TestOperator_CanRunAgain(t *testing.T) {
+	cluster, r := newCluster(t), newRoster()
+	op := &kopf.Operator{
+		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
+	}
+	kopf.Daemon(op.Registry, kexes, r.daemon("d", 0), kopf.ID("d"))
+	cluster.Create(example("x"))
+	for life := range 3 {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- op.Run(ctx) }()
+		r.until(cluster, "d x", 1, life+1)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		r.until(cluster, "d x", 0, life+1)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := op.Run(ctx); err != nil {
+		t.Errorf("an operator that is told to stop ahead of its start: %v", err)
+	}
+	if err := (&kopf.Operator{}).Run(t.Context()); !errors.Is(err, kopf.ErrRegistration) {
+		t.Errorf("an operator with nothing: %v", err)
+	}
+	r.neverTwice(t)
+}
 
 // life is an operator that notes who is called, and what may hold it up.
 type life struct {
@@ -75,6 +152,7 @@ func (l *life) hold(ctx context.Context) error {
 
 // ignore stays until it is released, whatever happens to its context.
 func (l *life) ignore() { //nolint:contextcheck // that is the point
+
 	l.once.Do(func() { close(l.held) })
 	<-l.release
 }
@@ -92,7 +170,7 @@ func (l *life) holdRequests(like func(*http.Request) bool) {
 	})
 }
 
-func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
+func TestOperator_EndsWithItsContext(t *testing.T) {
 	cluster := newCluster(t)
 	for name, c := range map[string]struct {
 		prepare func(l *life)
@@ -194,7 +272,7 @@ func TestAnOperatorEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 	}
 }
 
-func TestAnOperatorWhoseTimeIsOverEndsWithoutAnError(t *testing.T) {
+func TestOperator_ExpiredContextIsNoError(t *testing.T) {
 	cluster := newCluster(t)
 	l := newLife(t, cluster)
 	l.holdRequests(func(req *http.Request) bool { return req.URL.Path == "/apis" })
@@ -206,7 +284,7 @@ func TestAnOperatorWhoseTimeIsOverEndsWithoutAnError(t *testing.T) {
 	l.calls.are(t, "startup", "cleanup")
 }
 
-func TestAnOperatorThatIsToldToStopBeforeItsStartCallsNobody(t *testing.T) {
+func TestOperator_CancelledBeforeStartCallsNothing(t *testing.T) {
 	cluster := newCluster(t)
 	l := newLife(t, cluster)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -217,7 +295,7 @@ func TestAnOperatorThatIsToldToStopBeforeItsStartCallsNobody(t *testing.T) {
 	l.calls.are(t)
 }
 
-func TestAnOperatorIsReadyOnceInEachLife(t *testing.T) {
+func TestOperator_ReadyOncePerRun(t *testing.T) {
 	cluster := newCluster(t)
 	l := newLife(t, cluster)
 	index := kopf.NewIndex(l.Registry, kexes, func(_ context.Context, p *indexed) (map[string]string, error) {
@@ -261,7 +339,7 @@ func TestAnOperatorIsReadyOnceInEachLife(t *testing.T) {
 	}
 }
 
-func TestOneOperatorCannotRunTwiceAtTheSameTime(t *testing.T) {
+func TestOperator_CannotRunTwiceAtOnce(t *testing.T) {
 	cluster := newCluster(t)
 	l := newLife(t, cluster)
 	ready := make(chan struct{})
@@ -285,7 +363,7 @@ type failure struct{ code int }
 
 func (f *failure) Error() string { return "a failure" }
 
-func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
+func TestOperator_StartErrors(t *testing.T) {
 	cluster := newCluster(t)
 	as := func(err error) bool {
 		found, ok := errors.AsType[*failure](err)
@@ -394,7 +472,7 @@ func TestWhyAnOperatorDoesNotStartCanBeAsked(t *testing.T) {
 	}
 }
 
-func TestOperatorsMayShareARegistryAndWhatItRegisters(t *testing.T) {
+func TestOperator_SharedRegistry(t *testing.T) {
 	cluster := newCluster(t)
 	other := cluster.Namespace + "-other"
 	cluster.CreateNamespace(other)

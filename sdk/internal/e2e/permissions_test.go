@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -17,56 +15,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
-
-func (c *calls) namespaced(r *kopf.Registry) {
-	kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
-		c.add(r.Namespace + " " + r.Name)
-		return nil
-	}, kopf.ID("created"))
-}
-
-func TestNamespacesComeAndGoWhileTheOperatorRuns(t *testing.T) {
-	cluster, c := newCluster(t), &calls{}
-	early, late, excluded, named := cluster.Namespace+"-a-early", cluster.Namespace+"-a-late", cluster.Namespace+"-a-not", cluster.Namespace+"-named"
-	cluster.CreateNamespace(early)
-	x := cluster.Create(in(early, example("x")))
-	op := cluster.Run(c.namespaced, serving(cluster.Namespace+"-a-*,!*-not", named))
-	c.wait(cluster, early+" x", 1)
-	cluster.CreateNamespace(excluded)
-	cluster.Create(in(excluded, example("x")))
-	cluster.CreateNamespace(late)
-	cluster.Create(in(late, example("x")))
-	cluster.CreateNamespace(named)
-	cluster.Create(in(named, example("x")))
-	c.wait(cluster, late+" x", 1)
-	c.wait(cluster, named+" x", 1)
-	x.Delete()
-	x.WaitGone()
-	endNamespace(cluster, t, early)
-	op.WaitLog("Stopping the watch-stream for kopfexamples.v1.kopf.dev in " + early)
-	cluster.CreateNamespace(early)
-	cluster.Create(in(early, example("again")))
-	c.wait(cluster, early+" again", 1)
-	if n := c.count(excluded + " x"); n != 0 {
-		t.Error("an excluded namespace is served")
-	}
-}
-
-// endNamespace deletes an empty namespace at once. The controller that otherwise does so takes
-// seconds, and much longer where many namespaces end.
-func endNamespace(cluster *kopftest.Cluster, t *testing.T, name string) {
-	t.Helper()
-	namespace := cluster.Object("namespaces", name)
-	namespace.Delete()
-	_, err := testcluster.Client(t, kube.ClientOptions{}).Do(t.Context(), kube.Request{
-		Method: http.MethodPut, Path: "/api/v1/namespaces/" + name + "/finalize", ContentType: "application/json",
-		Body: []byte(asJSON(tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": name}, "spec": tree{"finalizers": []any{}}})),
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
-	}
-	namespace.WaitGone()
-}
 
 // account is the service account of [restricted].
 const account = "operator"
@@ -141,7 +89,7 @@ func waitGranted(t *testing.T, cluster *kopftest.Cluster, config *rest.Config) {
 	})
 }
 
-func TestFewPermissionsAreEnoughForNamedNamespaces(t *testing.T) {
+func TestPermissions_FewAreEnoughForNamedNamespaces(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	config := restricted(t, cluster)
 	op := cluster.Run(c.namespaced, connect(config), serving(cluster.Namespace, "others-*"))
@@ -161,39 +109,7 @@ func TestFewPermissionsAreEnoughForNamedNamespaces(t *testing.T) {
 	op.WaitLog("There are no permissions to watch the definitions of resources")
 }
 
-func TestDefinitionsComeAndGoWhileTheOperatorRuns(t *testing.T) {
-	cluster, c := newCluster(t), &calls{}
-	late := kex
-	late.group = cluster.Namespace + ".kopf.dev"
-	op := cluster.Run(func(r *kopf.Registry) {
-		selector := late.selector()
-		kopf.OnCreate(r, selector, func(_ context.Context, r *change) error {
-			c.add(r.Name)
-			return nil
-		}, kopf.ID("created"))
-	})
-	op.WaitLog("ready")
-	for _, name := range []string{"first", "second"} {
-		began := time.Now()
-		defined := late.define(cluster)
-		object := cluster.Create(late.of(example(name)))
-		c.wait(cluster, name, 1)
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("it took %s", took)
-		} else {
-			t.Logf("it took %s from the definition to the handler", took)
-		}
-		waitHandled(object)
-		defined.Delete()
-		op.WaitLogs("Stopping the watch-stream for "+late.key(), c.count("first")+c.count("second"))
-		defined.WaitGone()
-	}
-	if n := op.CountLog("is interrupted"); n > 10 {
-		t.Errorf("the operator asked %d times for what is not served", n)
-	}
-}
-
-func TestPermissionsThatComeLateAreNoticed(t *testing.T) {
+func TestPermissions_LateOnesAreNoticed(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	config := restricted(t, cluster)
 	own := ownResource(cluster) // as the operator looks into all namespaces, those of other tests included
