@@ -52,6 +52,7 @@ func (o *operator) setPaused(paused bool) {
 		return
 	}
 	if paused {
+		o.pauses.Add(1)
 		o.logger.Info("Handling is paused.")
 	} else {
 		o.logger.Info("Handling is resumed.")

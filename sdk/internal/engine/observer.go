@@ -37,8 +37,9 @@ type observer struct {
 	rescan     bool
 	namespaces map[string]bool // that match the patterns; of no meaning without patterns
 
-	all    []resources.Resource
-	warned map[string]bool
+	all        []resources.Resource
+	warned     map[string]bool
+	seenPauses uint64
 }
 
 // observe serves what is to be served, until the context ends.
@@ -161,9 +162,12 @@ func (ob *observer) adjust(ctx context.Context) (missing bool) {
 		}
 	}
 	ob.reporter.serves(resolution.Served, ob.unserved(&resolution))
-	if ob.paused.Load() {
+	// A pause may be over already. What came meanwhile was not handled, so it is listed again.
+	if pauses := ob.pauses.Load(); ob.paused.Load() || pauses != ob.seenPauses {
+		ob.seenPauses = pauses
 		ob.ensemble.pause()
-	} else {
+	}
+	if !ob.paused.Load() {
 		ob.ensemble.adjust(ctx, resolution.Served, ob.served())
 	}
 	return len(resolution.Unresolved) > 0

@@ -75,6 +75,7 @@ type operator struct {
 	ending        atomic.Bool     // no daemon is to be started any more
 
 	paused  atomic.Bool   // nothing is to be handled
+	pauses  atomic.Uint64 // begun so far
 	changed chan struct{} // signals to the observer
 }
 
