@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -200,10 +201,24 @@ func (op *Operator) halt() {
 	r := op.run
 	op.look()
 	r.stop()
-	<-r.ended
 	op.run = nil
-	if r.err != nil {
+	if op.awaitEnd(r) && r.err != nil {
 		op.cluster.t.Errorf("kopftest: the operator has failed: %v", r.err)
+	}
+}
+
+// awaitEnd waits for the end of an operator that was told to stop, also while the test cleans
+// up. It reports whether the operator has ended.
+func (op *Operator) awaitEnd(r *run) bool {
+	c := op.cluster
+	limit := time.NewTimer(time.Until(deadline(c.t, max(c.timeout, defaultTimeout))))
+	defer limit.Stop()
+	select {
+	case <-r.ended:
+		return true
+	case <-limit.C:
+		c.t.Errorf("kopftest: the operator was told to stop and does not end\n%s", op.lastLines())
+		return false
 	}
 }
 
@@ -223,7 +238,7 @@ func (op *Operator) Kill() {
 	r.gate.shut(errKilled)
 	r.stop()
 	op.run = nil
-	op.cluster.t.Cleanup(func() { <-r.ended }) // nothing outlives the test
+	op.cluster.t.Cleanup(func() { op.awaitEnd(r) }) // nothing outlives the test
 }
 
 // Restart stops and starts the operator.

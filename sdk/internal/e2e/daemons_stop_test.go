@@ -42,7 +42,7 @@ func TestDaemon_ManyStopWithOperatorAtOnce(t *testing.T) {
 			return kopf.Temporaryf(time.Hour, "later")
 		}, kopf.ID("ticking"), kopf.Interval(time.Hour))
 		kopf.Daemon(reg, kexes, r.daemon("delayed", 0), kopf.ID("delayed"), kopf.InitialDelay(time.Hour))
-	})
+	}, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Hour }))
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	for _, name := range names {
 		cluster.Create(example(name))
@@ -52,11 +52,7 @@ func TestDaemon_ManyStopWithOperatorAtOnce(t *testing.T) {
 		r.until(cluster, "cancelled "+name, 1, 1)
 		r.until(cluster, "ticking "+name, 0, 1)
 	}
-	began := time.Now()
-	op.Stop()
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("it took %s", took)
-	}
+	op.Stop() // which fails if it has to wait for the time to exit
 	for who, n := range r.now {
 		if n > 0 {
 			t.Errorf("%s goes on", who)
@@ -80,11 +76,7 @@ func TestDaemon_OperatorStopsWithoutStuckOne(t *testing.T) {
 	x := cluster.Create(example("x"))
 	op.WaitLog("Daemon 'd' is invoked.")
 	waitHeld(x)
-	began := time.Now()
-	op.Stop()
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	op.Stop() // though the daemon goes on
 	op.WaitLog("Daemon 'd' ignores that the operator stops: it is left alone.")
 	close(release)
 	<-done

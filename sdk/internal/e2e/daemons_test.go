@@ -183,11 +183,13 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	r.until(cluster, "slow x", 0, 1)
 	r.until(cluster, "quick x", 0, 1)
 	phases(op, "x", inspect.StateSettled, "slow=next", "quick=next")
-	x.Patch(tree{"spec": tree{"field": "changed while nobody looks"}})
-	time.Sleep(50 * time.Millisecond) // nothing is to come of it
-	r.until(cluster, "slow x", 0, 1)
+	runs := r.count(r.all, "slow x")
+	x.Patch(field("changed in a pause"))
 	op.Resume()
 	phases(op, "x", inspect.StateSettled, "slow=alive", "quick=alive")
+	if n := r.count(r.all, "slow x"); n != runs+1 {
+		t.Errorf("it has run %d times during the pause", n-runs-1)
+	}
 	r.neverTwice(t)
 	op.Stop()
 	r.until(cluster, "slow x", 0, 1)
@@ -208,8 +210,11 @@ func TestDaemon_OneAtATimeWhileFilterFlaps(t *testing.T) {
 			on = "yes"
 		}
 		x.Patch(tree{"metadata": tree{"labels": tree{"on": on}}})
-		if i%5 == 0 {
-			time.Sleep(15 * time.Millisecond) // sometimes it comes that far
+		switch i { // sometimes it comes that far
+		case 0, 10:
+			r.until(cluster, "d x", 1, 1+i/10)
+		case 5, 15:
+			r.until(cluster, "d x", 0, 1+i/10)
 		}
 	}
 	x.Patch(tree{"metadata": tree{"labels": tree{"on": "yes"}}})

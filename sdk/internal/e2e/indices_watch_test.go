@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,13 +35,13 @@ func TestIndex_NewNamespaceIsIndexedBeforeHandlers(t *testing.T) {
 			return nil
 		}, kopf.ID("create"))
 	}, serving(cluster.Namespace+"*"), transport(hold.wrap))
-	hold.Lock()
+	hold.lock()
 	cluster.CreateNamespace(late)
 	cluster.Create(in(late, fielded("a", "x")))
 	op.WaitLog("Starting the watch-stream for kopfplains.v1.kopf.dev in " + late)
 	cluster.Create(in(late, plain.of(fielded("b", "x"))))
 	c.are(t)
-	hold.Unlock()
+	hold.unlock()
 	c.wait(cluster, "a sees 1", 1)
 	c.are(t, "a sees 1")
 }
@@ -54,10 +53,10 @@ func TestIndex_RightAfterBrokenWatch(t *testing.T) {
 			for _, name := range []string{"deleted", "changed", "remade", "unchanged"} {
 				cluster.Create(fielded(name, "x"))
 			}
-			op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, transport(func(next http.RoundTripper) http.RoundTripper { return watches.wrap(hold.wrap(next)) }))
+			op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, transport(hold.wrap), transport(watches.wrap))
 			b.becomes(cluster, "x: changed deleted remade unchanged")
 			lists := watches.lists.Load()
-			hold.Lock()
+			hold.lock()
 			watches.end(words)
 			op.WaitLog("reason=" + reason)
 			cluster.Object(kex.name(), "deleted").Delete()
@@ -65,7 +64,7 @@ func TestIndex_RightAfterBrokenWatch(t *testing.T) {
 			cluster.Create(fielded("remade", "y"))
 			cluster.Create(fielded("new", "y"))
 			cluster.Object(kex.name(), "changed").Patch(field("z"))
-			hold.Unlock()
+			hold.unlock()
 			b.becomes(cluster, "x: unchanged; y: new remade; z: changed")
 			if words == expired && watches.lists.Load() == lists {
 				t.Error("it was not listed again: that is no test")
@@ -166,12 +165,12 @@ func TestIndex_RedefinedResourceGetsFurtherHandlers(t *testing.T) {
 				}, kopf.ID("event"))
 			}, transport(hold.wrap))
 			b.becomes(cluster, "x: a")
-			hold.Lock()
+			hold.lock()
 			categorize(cluster, own, cluster.Namespace)
 			op.WaitLogs("Starting the watch-stream for "+own.key(), 2)
 			b.becomes(cluster, "x: a") // already before it is listed again
 			a.Patch(field("y"))
-			hold.Unlock()
+			hold.unlock()
 			c.wait(cluster, "a [event x y]", 1)
 			cluster.Create(own.of(fielded("b", "z")))
 			c.wait(cluster, "b [event z]", 1)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
@@ -70,6 +69,7 @@ func TestLifecycle_InvalidChoiceIsError(t *testing.T) {
 func TestWorkers_LimitIsKept(t *testing.T) {
 	cluster := newCluster(t)
 	var running, most, done atomic.Int32
+	proceed := make(chan struct{})
 	busy := func(context.Context, *kopf.Change[kopf.Object]) error {
 		n := running.Add(1)
 		for {
@@ -78,12 +78,12 @@ func TestWorkers_LimitIsKept(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // long enough for the others to come in between
+		<-proceed
 		running.Add(-1)
 		done.Add(1)
 		return nil
 	}
-	cluster.Run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		// A parent that waits for its sub-handlers does not wait for itself.
 		kopf.OnCreate(r, kexes, func(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 			c.Sub("inside", busy)
@@ -100,6 +100,15 @@ func TestWorkers_LimitIsKept(t *testing.T) {
 	for i := range objects {
 		cluster.Create(example(fmt.Sprintf("o%d", i)))
 	}
+	// Each handler stays until as many run as may, and until the operator has answered a
+	// request: one more could begin by then. In the end, there may be only one object left.
+	for n := range int32(objects) {
+		cluster.WaitUntil("as many handlers run as may", func() bool { return running.Load() >= 2 })
+		op.Inspect()
+		proceed <- struct{}{}
+		cluster.WaitUntil("one of them has ended", func() bool { return done.Load() > n })
+	}
+	close(proceed)
 	cluster.WaitUntil("all are handled", func() bool { return done.Load() == 2*objects })
 	if got := most.Load(); got != 2 {
 		t.Errorf("%d ran at the same time", got)

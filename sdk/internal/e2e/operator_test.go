@@ -249,18 +249,22 @@ func TestOperator_EndsWithItsContext(t *testing.T) {
 			defer cancel(nil)
 			ended := make(chan error, 1)
 			go func() { ended <- l.Run(ctx) }()
-			select {
-			case <-l.held:
-			case err := <-ended:
-				t.Fatalf("it has ended before: %v", err)
-			case <-time.After(time.Minute):
-				t.Fatalf("it never gets there: %v", l.log.String())
+			l.cluster.WaitUntil("it is held up", func() bool {
+				select {
+				case <-l.held:
+					return true
+				default:
+					return len(ended) > 0
+				}
+			})
+			if len(ended) > 0 {
+				t.Fatalf("it has ended before: %v", <-ended)
 			}
 			if slices.Contains(c.calls, "ready") {
-				l.calls.wait(cluster, "ready", 1)
+				l.calls.wait(l.cluster, "ready", 1)
 			}
 			cancel(errors.New("it is enough"))
-			if err := receive(cluster, "the operator ends", ended); err != nil {
+			if err := receive(l.cluster, "the operator ends", ended); err != nil {
 				t.Errorf("a stop is no error: %v", err)
 			}
 			close(l.release)
@@ -272,12 +276,30 @@ func TestOperator_EndsWithItsContext(t *testing.T) {
 	}
 }
 
+// expiring is a context whose deadline is over when a channel is closed.
+type expiring struct {
+	context.Context
+	over <-chan struct{}
+}
+
+// Done implements [context.Context].
+func (e expiring) Done() <-chan struct{} { return e.over }
+
+// Err implements [context.Context].
+func (e expiring) Err() error {
+	select {
+	case <-e.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestOperator_ExpiredContextIsNoError(t *testing.T) {
 	cluster := newCluster(t)
 	l := newLife(t, cluster)
 	l.holdRequests(func(req *http.Request) bool { return req.URL.Path == "/apis" })
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, errors.New("it is enough"))
-	defer cancel()
+	ctx := expiring{context.WithoutCancel(t.Context()), l.held}
 	if err := l.Run(ctx); err != nil {
 		t.Error(err)
 	}

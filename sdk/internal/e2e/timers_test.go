@@ -46,13 +46,16 @@ func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
 	})
 	x := cluster.Create(example("x"))
 	// The status of some objects changes all the time: they are at rest nevertheless.
-	for i := 0; r.count(r.all, "t x") == 0; i++ {
-		x.Patch(tree{"status": tree{"heartbeat": i}})
-		time.Sleep(idle / 10)
-	}
+	beats := 0
+	cluster.WaitUntil("it ticks while the status changes", func() bool {
+		beats++
+		x.Patch(tree{"status": tree{"heartbeat": beats}})
+		return r.count(r.all, "t x") > 0
+	})
 	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "value" })
 	x.Patch(tree{"status": tree{"heartbeat": "last"}})
-	time.Sleep(2 * idle) // in which nothing is to happen
+	cluster.Create(example("y")) // whose timer waits for longer than that of the other one would
+	r.until(cluster, "t y", 0, 1)
 	if n := r.count(r.all, "t x"); n != 1 {
 		t.Errorf("%d ticks without a change", n)
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -67,17 +68,48 @@ func slowly(plural string) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// barrier holds back the requests for a resource while it is locked.
+// barrier holds back the requests for a resource while it is locked, unless they are cancelled.
 type barrier struct {
-	sync.RWMutex
 	plural string
+
+	mu     sync.Mutex
+	opened chan struct{} // nil if it is open
+}
+
+func (b *barrier) lock() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = make(chan struct{})
+}
+
+func (b *barrier) unlock() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.opened)
+	b.opened = nil
+}
+
+func (b *barrier) pass(ctx context.Context) error {
+	b.mu.Lock()
+	opened := b.opened
+	b.mu.Unlock()
+	if opened == nil {
+		return nil
+	}
+	select {
+	case <-opened:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (b *barrier) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(req.URL.Path, "/"+b.plural) {
-			b.RLock()
-			defer b.RUnlock()
+			if err := b.pass(req.Context()); err != nil {
+				return nil, err
+			}
 		}
 		return next.RoundTrip(req)
 	})
