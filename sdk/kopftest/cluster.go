@@ -90,6 +90,10 @@ func (c *Cluster) CreateNamespace(name string) *Cluster {
 	return &other
 }
 
+// T returns the test. Functions of a test's own that fail it by means of the cluster begin with
+// cluster.T().Helper(), so that the failure is told for the line that calls them.
+func (c *Cluster) T() testing.TB { return c.t }
+
 // With returns the same cluster and namespace for a subtest: what goes wrong fails the
 // subtest. What it makes lives until the end of the whole test, but its operators are
 // stopped with the subtest.

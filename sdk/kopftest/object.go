@@ -2,6 +2,7 @@ package kopftest
 
 import (
 	"encoding/json"
+	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
@@ -88,6 +89,9 @@ func (c *Cluster) handle(res *resources.Resource, namespace, name string) *Objec
 	c.handles = append(c.handles, o)
 	return o
 }
+
+// T returns the test, as [Cluster.T] does.
+func (o *Object) T() testing.TB { return o.cluster.t }
 
 // String is the kind and the name.
 func (o *Object) String() string { return o.Kind + " " + o.Name }

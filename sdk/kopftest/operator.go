@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -70,6 +71,9 @@ func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.
 	op.launch()
 	return op
 }
+
+// T returns the test, as [Cluster.T] does.
+func (op *Operator) T() testing.TB { return op.cluster.t }
 
 // Start starts an operator that was stopped or killed: as a new process, which knows
 // nothing of the former one.

@@ -47,13 +47,13 @@ func TestActivity_StartupFirstCleanupLast(t *testing.T) {
 			kopf.MemoOf[counter](a.Memo).n.Add(41)
 			return nil
 		}, kopf.ID("startup"))
-		kopf.OnResume(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+		kopf.OnResume(r, kexes, func(_ context.Context, c *change) error {
 			kopf.MemoOf[counter](c.Memo).n.Add(1)
 			did.add("handled")
 			return nil
 		}, kopf.ID("resume"))
-		kopf.OnCreate(r, kexes, func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("create"))
-		kopf.Daemon(r, kexes, func(ctx context.Context, d *kopf.DaemonRun[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
+		kopf.Daemon(r, kexes, func(ctx context.Context, d *run) error {
 			<-d.Stopping()
 			did.add("daemon")
 			return nil
@@ -96,7 +96,7 @@ func TestStartup_FailureSendsNoRequests(t *testing.T) {
 	kopf.OnStartup(registry, func(context.Context, *kopf.Activity) error { return broken },
 		kopf.ID("startup"), kopf.Retries(2), kopf.Backoff(time.Millisecond))
 	kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { cleanups.Add(1); return nil }, kopf.ID("cleanup"))
-	kopf.OnCreate(registry, kexes, func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("create"))
+	kopf.OnCreate(registry, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
 	err := (&kopf.Operator{Registry: registry, Config: config}).Run(t.Context())
 	if !errors.Is(err, broken) || !errors.Is(err, kopf.ErrRetries) {
 		t.Error(err)
@@ -122,7 +122,7 @@ func TestStartup_NoRequestsBeforeItsEnd(t *testing.T) {
 			atTheEnd.Store(requests.Load())
 			return nil
 		}, kopf.ID("retried"))
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
 	}, transport(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			requests.Add(1)
@@ -147,7 +147,7 @@ func TestCleanup_FailureIsErrorOfOperator(t *testing.T) {
 	for name, address := range map[string]string{"after all went well": "127.0.0.1:0", "after another failure": busy.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
 			registry := &kopf.Registry{}
-			kopf.OnEvent(registry, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+			kopf.OnEvent(registry, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
 			kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { return broken }, kopf.ID("cleanup"), kopf.ErrorsPermanent)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -173,7 +173,7 @@ func TestProbe_ServedOverHTTP(t *testing.T) {
 			a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
 			return nil
 		}, kopf.ID("startup"))
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { events.Add(1); return nil }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error { events.Add(1); return nil }, kopf.ID("event"))
 		kopf.OnProbe(r, func(context.Context, *kopf.Activity) (map[string]int32, error) {
 			return map[string]int32{"seen": events.Load()}, nil
 		}, kopf.ID("events"))

@@ -26,14 +26,14 @@ func TestAnnotations_FullObjectIsHandledAndDeleted(t *testing.T) {
 	var c calls
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("create 1"), kopf.ID("first"))
-		kopf.OnCreate(r, kexes, func(ctx context.Context, ch *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(ctx context.Context, ch *change) error {
 			c.add("create 2")
 			if ch.Retry == 0 {
 				return kopf.Temporaryf(50*time.Millisecond, "not yet")
 			}
 			return nil
 		}, kopf.ID("second"))
-		kopf.OnUpdate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+		kopf.OnUpdate(r, kexes, func(_ context.Context, ch *change) error {
 			c.add("update " + ch.Diff.String())
 			return nil
 		}, kopf.ID("update"))
@@ -44,7 +44,7 @@ func TestAnnotations_FullObjectIsHandledAndDeleted(t *testing.T) {
 	cluster.WaitUntil("the object is created", c.is(created...))
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
 
-	fullObject.Patch(tree{"spec": tree{"field": "new"}})
+	fullObject.Patch(field("new"))
 	updated := append(created, "update [~spec.field=value→new]")
 	cluster.WaitUntil("the object is updated", c.is(updated...))
 	o.WaitLog("Updating is processed")
@@ -109,7 +109,7 @@ func TestAnnotations_HandlersOwnAreDroppedIfTheyDoNotFit(t *testing.T) {
 	greedy := cluster.Create(full("greedy"))
 	var c calls
 	o := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(_ context.Context, ch *change) error {
 			c.add("create")
 			ch.Patch.Set("metadata.annotations.greedy", "too much for the rest")
 			ch.Patch.Set("spec.field", "set")

@@ -25,7 +25,7 @@ func TestCause_SupersededOneLeavesNoProgress(t *testing.T) {
 	object["metadata"].(tree)["finalizers"] = []any{"example.com/mine"} // to see what is left
 	cluster.Create(object)
 	waitHandled(cluster.Object(kex.name(), "x"))
-	cluster.Object(kex.name(), "x").Patch(tree{"spec": tree{"field": "changed"}})
+	cluster.Object(kex.name(), "x").Patch(field("changed"))
 	op.WaitLog("Sleeping for 3")
 	cluster.Object(kex.name(), "x").Delete()
 	c.wait(cluster, "deleted", 1)
@@ -51,7 +51,7 @@ func TestCause_UnmatchedObjectIsNotTouched(t *testing.T) {
 		kopf.OnDelete(r, kexes, c.does("deleted"), kopf.ID("deleted"), labels)
 	}, logPatches)
 	x := cluster.Create(example("x"))
-	x.Patch(tree{"spec": tree{"field": "changed"}})
+	x.Patch(field("changed"))
 	y := cluster.Create(example("y"))
 	y.Delete()
 	x.Patch(tree{"metadata": tree{"labels": tree{"wanted": "yes"}}})
@@ -152,7 +152,7 @@ func TestCause_ChangeDuringCreationIsPartOfIt(t *testing.T) {
 	})
 	x := cluster.Create(example("x"))
 	c.wait(cluster, "created with value", 1)
-	x.Patch(tree{"spec": tree{"field": "changed"}})
+	x.Patch(field("changed"))
 	c.wait(cluster, "other", 2)
 	if got := c.all(); c.count("updated") > 0 || len(got) != 3 {
 		t.Errorf("called: %v", got)
@@ -196,7 +196,7 @@ func TestCause_FunctionIsCalledOncePerID(t *testing.T) {
 	c.are(t, "create first", "create second")
 	op.Stop()
 	// Resuming and updating meet: the function is called once for both.
-	x.Patch(tree{"spec": tree{"field": "changed"}})
+	x.Patch(field("changed"))
 	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnUpdate(r, kexes, fn, kopf.ID("same"), kopf.Param("third"))
 		kopf.OnResume(r, kexes, fn, kopf.ID("same"), kopf.Param("fourth"))

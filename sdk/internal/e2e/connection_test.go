@@ -18,6 +18,7 @@ import (
 // untilLost waits until the inspector tells that the cluster is lost for a reason, or that it is
 // not if the reason is empty.
 func waitLost(op *kopftest.Operator, reason string) inspect.Operator {
+	op.T().Helper()
 	snapshot := op.WaitInspect(fmt.Sprintf("the cluster is lost: %q", reason), func(s *inspect.Snapshot) bool {
 		return strings.Contains(s.Operator.Lost, reason) && (s.Operator.Lost == "") == (reason == "")
 	})
@@ -50,7 +51,7 @@ func TestConnection_StopsInOrderDuringOutage(t *testing.T) {
 	way.shut()
 	var cleaned atomic.Bool
 	op := cluster.Launch(func(r *kopf.Registry) {
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
 		kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { cleaned.Store(true); return nil }, kopf.ID("cleanup"))
 	}, connect(config))
 	op.WaitLogs("cannot be looked for: it is tried again.", 2)
@@ -64,7 +65,7 @@ func TestConnection_ReportsLossAndReturn(t *testing.T) {
 	cluster := newCluster(t)
 	way, config := newOutage(t, testcluster.Config(t))
 	op := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
 	}, connect(config))
 	waitLost(op, "")
 	way.shut()

@@ -34,7 +34,7 @@ func TestConsistency_LateWatchDoesNotRepeatHandlers(t *testing.T) {
 	x := cluster.Create(example("x"))
 	x.Patch(tree{"metadata": tree{"annotations": tree{"others": "early"}}})
 	waitHandled(x)
-	x.Patch(tree{"spec": tree{"field": "one"}})
+	x.Patch(field("one"))
 	x.Patch(tree{"metadata": tree{"annotations": tree{"others": "late"}}})
 	waitHandled(x)
 	op.WaitLog("Updating is processed: 1 succeeded")

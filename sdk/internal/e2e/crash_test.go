@@ -127,7 +127,7 @@ func (c *crashing) live(k *killer) []string {
 	var states []string
 	object := cluster.Create(plain.of(example(c.name)))
 	states = append(states, essential(waitHandled(object)))
-	object.Patch(tree{"spec": tree{"field": "changed"}})
+	object.Patch(field("changed"))
 	states = append(states, essential(waitHandled(object)))
 	object.Delete()
 	object.WaitGone()

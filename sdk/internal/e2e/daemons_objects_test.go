@@ -53,7 +53,7 @@ func TestDaemon_PatchesAndResultsAreStored(t *testing.T) {
 	})
 	x := cluster.Create(example("x"))
 	<-proceed
-	x.Patch(tree{"spec": tree{"field": "other"}})
+	x.Patch(field("other"))
 	x.WaitFor("it has all results", func(o *kopf.Object) bool {
 		return o.Get("status.d.message") == "it is other" && o.Get("status.t.field") == "other" &&
 			o.Get("status.failed") == true && o.Get("status.ticked") == true && o.Get("status.rounds") == int64(3)

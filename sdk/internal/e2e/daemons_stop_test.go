@@ -92,7 +92,7 @@ func TestDaemon_EndsWhenSelectorNoLongerMatches(t *testing.T) {
 	categorize(cluster, own, cluster.Namespace)
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kopf.Selector{Category: cluster.Namespace}, r.daemon("d", 0), kopf.ID("d"))
-		kopf.OnEvent(reg, own.selector(), func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("seen"))
+		kopf.OnEvent(reg, own.selector(), func(context.Context, *event) error { return nil }, kopf.ID("seen"))
 	})
 	x := cluster.Create(own.of(example("x")))
 	op.WaitLog("Daemon 'd' is invoked.")
@@ -129,7 +129,7 @@ func TestDaemon_DeletionWaitsForSlowOne(t *testing.T) {
 	x.Delete()
 	phases(op, "x", inspect.StateDeleting, "d=stopping")
 	op.WaitLog("Daemon 'd' is still exiting.")
-	x.Patch(tree{"spec": tree{"field": "other"}}) // it is looked after again
+	x.Patch(field("other")) // it is looked after again
 	if o := x.Get(); o == nil {
 		t.Fatal("it is gone ahead of its daemon")
 	}

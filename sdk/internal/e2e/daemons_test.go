@@ -38,13 +38,13 @@ func TestDaemon_FilterIsEvaluatedOnEachChange(t *testing.T) {
 	held := waitHeld(x)
 	cluster.WaitUntil("the finalizer is seen", func() bool { return seen.Load() == held.Get("metadata.resourceVersion") })
 	on.Store(false)
-	x.Patch(tree{"spec": tree{"field": "other"}})
+	x.Patch(field("other"))
 	r.until(cluster, "d x", 0, 1)
 	if first := <-refused; first != "other, with 1 running" {
 		t.Errorf("the filter has refused %s, first of all", first)
 	}
 	on.Store(true)
-	x.Patch(tree{"spec": tree{"field": "another"}})
+	x.Patch(field("another"))
 	r.until(cluster, "d x", 1, 2)
 	r.neverTwice(t)
 }
@@ -117,6 +117,7 @@ func (r *roster) count(of map[string]int, who string) int {
 
 // until waits until as many runs go on, and so many were started in all.
 func (r *roster) until(cluster *kopftest.Cluster, who string, now, all int) {
+	cluster.T().Helper()
 	cluster.WaitUntil(fmt.Sprintf("there are %d runs of %s, %d in all", now, who, all),
 		func() bool { return r.count(r.now, who) == now && r.count(r.all, who) >= all })
 }
@@ -231,7 +232,7 @@ func TestDaemon_OnlyFinalizerIsWritten(t *testing.T) {
 	cluster, r := newCluster(t), newRoster()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.Labels{"somelabel": "somevalue"})
-		kopf.Timer(reg, kexes, func(context.Context, *kopf.TimerTick[kopf.Object]) error { return nil },
+		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil },
 			kopf.ID("t"), kopf.Interval(time.Millisecond), kopf.Labels{"somelabel": "somevalue"})
 	}, logPatches)
 	x := cluster.Create(example("x"))

@@ -26,7 +26,7 @@ func TestError_PanicIsRetried(t *testing.T) {
 			}
 			return nil
 		}, kopf.ID("created"), kopf.Backoff(20*time.Millisecond))
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error {
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error {
 			panic(errors.New("watched badly"))
 		}, kopf.ID("watched"))
 	})

@@ -15,6 +15,7 @@ import (
 
 // events are those of the test's namespace: "kind/name: type reason message ×count".
 func events(cluster *kopftest.Cluster) []string {
+	cluster.T().Helper()
 	var all []string
 	for _, o := range cluster.List("events.v1") {
 		all = append(all, eventText(o))
@@ -33,6 +34,7 @@ func eventText(o *kopf.Object) string {
 
 // untilEvents waits until there are these events and no others.
 func waitEvents(cluster *kopftest.Cluster, want ...string) {
+	cluster.T().Helper()
 	slices.Sort(want)
 	cluster.WaitList("events.v1", fmt.Sprintf("they are %q", want), func(list []*kopf.Object) bool {
 		var got []string
@@ -47,7 +49,7 @@ func waitEvents(cluster *kopftest.Cluster, want ...string) {
 func TestEvent_FailuresAndRecordedOnesArePosted(t *testing.T) {
 	cluster := newCluster(t)
 	o := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			switch c.Retry {
 			case 0:
 				return kopf.Temporaryf(20*time.Millisecond, "not yet")
@@ -65,13 +67,13 @@ func TestEvent_FailuresAndRecordedOnesArePosted(t *testing.T) {
 			c.Logger.Error("only in the log")
 			return nil
 		}, kopf.ID("create"))
-		kopf.OnUpdate(r, kexes, func(context.Context, *kopf.Change[kopf.Object]) error {
+		kopf.OnUpdate(r, kexes, func(context.Context, *change) error {
 			return kopf.Permanentf("never")
 		}, kopf.ID("update"))
 	})
 	a := cluster.Create(example("a"))
 	o.WaitLog("Creation is processed")
-	a.Patch(tree{"spec": tree{"field": "new"}})
+	a.Patch(field("new"))
 	o.WaitLog("Updating is processed")
 	waitEvents(cluster,
 		"KopfExample/a: Error Logging Handler 'create' failed temporarily: not yet ×2",
@@ -88,7 +90,7 @@ func TestEvent_FailuresAndRecordedOnesArePosted(t *testing.T) {
 func TestEvent_LogIsPostedIfAsked(t *testing.T) {
 	cluster := newCluster(t)
 	o := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			c.Logger.Debug("hidden")
 			c.Logger.Info("resizing", "from", 1, "to", 2)
 			c.Logger.With("disk", "d1").WithGroup("it").Warn("is slow", "by", "far")
@@ -125,7 +127,7 @@ func TestEvent_SettingsLimitPosting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster(t)
 			o := cluster.Run(func(r *kopf.Registry) {
-				kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+				kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 					c.Recorder.Info("Found", "It is there.")
 					c.Recorder.Warn("Odd", "It is odd.")
 					c.Recorder.For(c.Body).Event("Own", "Own", "Of an own type.")
@@ -143,7 +145,7 @@ func TestEvent_SettingsLimitPosting(t *testing.T) {
 func TestEvent_HandlingEventsPostsNone(t *testing.T) {
 	cluster := newCluster(t)
 	var c calls
-	event := func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+	event := func(_ context.Context, e *event) error {
 		c.add("seen")
 		e.Recorder.Info("Seen", "An event.")
 		return errors.New("which is no event")
@@ -151,7 +153,7 @@ func TestEvent_HandlingEventsPostsNone(t *testing.T) {
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnEvent(r, kopf.Resource("v1", "events"), event, kopf.ID("core"))
 		kopf.OnEvent(r, kopf.Resource("events.k8s.io/v1", "events"), event, kopf.ID("other"))
-		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			c.Recorder.Info("Found", "It is there.")
 			return nil
 		}, kopf.ID("create"))

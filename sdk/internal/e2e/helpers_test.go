@@ -52,6 +52,7 @@ func (c *calls) count(what string) int {
 
 // wait waits for as many calls as named.
 func (c *calls) wait(cluster *kopftest.Cluster, what string, count int) {
+	cluster.T().Helper()
 	cluster.WaitUntil(fmt.Sprintf("%s is called %d times", what, count), func() bool { return c.count(what) >= count })
 }
 
@@ -132,6 +133,7 @@ func newCluster(t *testing.T) *kopftest.Cluster {
 
 // ownResource defines a resource for one test.
 func ownResource(cluster *kopftest.Cluster) custom {
+	cluster.T().Helper()
 	own := kex
 	own.group = cluster.Namespace + ".kopf.dev"
 	own.define(cluster)
@@ -153,6 +155,7 @@ func (c custom) of(object tree) tree {
 
 // define applies the definition, with a schema that keeps all fields.
 func (c custom) define(cluster *kopftest.Cluster) *kopftest.Object {
+	cluster.T().Helper()
 	return c.defineAs(cluster, anyFields)
 }
 
@@ -160,6 +163,7 @@ func (c custom) define(cluster *kopftest.Cluster) *kopftest.Object {
 var anyFields = tree{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 
 func (c custom) defineAs(cluster *kopftest.Cluster, schema tree) *kopftest.Object {
+	cluster.T().Helper()
 	subresources := tree{}
 	if c.status {
 		subresources["status"] = tree{}
@@ -184,6 +188,7 @@ func (c custom) defineAs(cluster *kopftest.Cluster, schema tree) *kopftest.Objec
 
 // definition is the definition of a resource as an object of the cluster.
 func definition(cluster *kopftest.Cluster, c custom) *kopftest.Object {
+	cluster.T().Helper()
 	return cluster.Object("customresourcedefinitions.apiextensions.k8s.io", c.name())
 }
 
@@ -209,6 +214,7 @@ func in(namespace string, object tree) tree {
 
 // find returns an object; nil if it does not exist.
 func find(cluster *kopftest.Cluster, c custom, name string) *kopf.Object {
+	cluster.T().Helper()
 	for _, o := range cluster.List(c.name()) {
 		if o.Get("metadata.name") == name {
 			return o
@@ -219,6 +225,7 @@ func find(cluster *kopftest.Cluster, c custom, name string) *kopf.Object {
 
 // receive waits for a value from a channel, or until it is closed.
 func receive[T any](cluster *kopftest.Cluster, what string, from <-chan T) (value T) {
+	cluster.T().Helper()
 	cluster.WaitUntil(what, func() bool {
 		select {
 		case value = <-from:
@@ -232,11 +239,13 @@ func receive[T any](cluster *kopftest.Cluster, what string, from <-chan T) (valu
 
 // waitHandled waits until an object says itself that it is handled, see [handled].
 func waitHandled(o *kopftest.Object) *kopf.Object {
+	o.T().Helper()
 	return o.WaitFor("its last-handled state is the present one, with no progress left", handled)
 }
 
 // waitHeld waits until an object has the finalizer.
 func waitHeld(o *kopftest.Object) *kopf.Object {
+	o.T().Helper()
 	return o.WaitFor("it has the finalizer", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
 }
 
@@ -347,6 +356,7 @@ func isWrite(req *http.Request) bool {
 
 // patchesOf returns the requests of an operator that runs with [logPatches].
 func patchesOf(op *kopftest.Operator) (patches []kopftest.LogEntry) {
+	op.T().Helper()
 	for _, e := range op.LogEntries() {
 		if e.Message == patchMessage {
 			patches = append(patches, e)

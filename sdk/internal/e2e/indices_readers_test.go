@@ -48,7 +48,7 @@ func TestIndex_ReadFromEveryHandlerAndActivity(t *testing.T) {
 		kopf.OnField(r, kexes, "spec.field", func(ctx context.Context, _ *kopf.FieldChange[string]) error {
 			return sees(ctx, "field")
 		}, kopf.ID("field"))
-		kopf.OnEvent(r, kexes, func(ctx context.Context, _ *kopf.Event[kopf.Object]) error { return sees(ctx, "event") }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(ctx context.Context, _ *event) error { return sees(ctx, "event") }, kopf.ID("event"))
 		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error { return sees(ctx, "daemon") }, kopf.ID("daemon"))
 		kopf.Timer(r, kexes, func(ctx context.Context, _ *tick) error { return sees(ctx, "timer") }, kopf.ID("timer"), kopf.Interval(time.Hour))
 		kopf.NewIndex(r, kexes, func(ctx context.Context, _ *indexed) (map[string]int, error) {

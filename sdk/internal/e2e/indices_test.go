@@ -66,6 +66,7 @@ func (b *byField) content() map[string][]string {
 
 // becomes waits until the index is as wanted: "key: name name; key: name".
 func (b *byField) becomes(cluster *kopftest.Cluster, want string) {
+	cluster.T().Helper()
 	shown := func() string {
 		all := b.content()
 		var keys []string
@@ -98,10 +99,10 @@ func TestIndex_CompleteBeforeFirstHandler(t *testing.T) {
 	}
 	cluster.Run(func(r *kopf.Registry) {
 		b.register(r, plains)
-		kopf.OnEvent(r, kexes, func(ctx context.Context, _ *kopf.Event[kopf.Object]) error { return sees(ctx, "event") }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(ctx context.Context, _ *event) error { return sees(ctx, "event") }, kopf.ID("event"))
 		kopf.OnCreate(r, kexes, func(ctx context.Context, _ *change) error { return sees(ctx, "create") }, kopf.ID("create"))
 		kopf.OnCreate(r, plains, func(ctx context.Context, _ *change) error { return sees(ctx, "create") }, kopf.ID("create"))
-		kopf.Daemon(r, kexes, func(ctx context.Context, _ *kopf.DaemonRun[kopf.Object]) error { return sees(ctx, "daemon") }, kopf.ID("daemon"))
+		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error { return sees(ctx, "daemon") }, kopf.ID("daemon"))
 	}, transport(slowly("kopfplains")))
 	complete := fmt.Sprint(" sees ", objects)
 	c.wait(cluster, "create"+complete, 2*objects)
@@ -144,7 +145,7 @@ func TestIndex_ObjectIsIndexedBeforeItsHandlers(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes)
-		kopf.OnEvent(r, kexes, func(ctx context.Context, e *kopf.Event[kopf.Object]) error {
+		kopf.OnEvent(r, kexes, func(ctx context.Context, e *event) error {
 			c.add(fmt.Sprintf("%s %s %v", e.Type, e.Object.Get("spec.field"), b.index.Get(ctx, "x")))
 			return nil
 		}, kopf.ID("event"))

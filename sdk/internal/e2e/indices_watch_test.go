@@ -100,6 +100,7 @@ func TestIndex_ResourceComesAndGoes(t *testing.T) {
 
 // categorize redefines a resource to be of some categories, and no others.
 func categorize(cluster *kopftest.Cluster, c custom, categories ...any) {
+	cluster.T().Helper()
 	definition(cluster, c).Set("spec.names.categories", categories)
 }
 
@@ -114,7 +115,7 @@ func TestIndex_RedefinedResource(t *testing.T) {
 			c.add("resumed " + r.Name)
 			return nil
 		}, kopf.ID("resume"))
-		kopf.OnEvent(r, own.selector(), func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+		kopf.OnEvent(r, own.selector(), func(_ context.Context, e *event) error {
 			c.add(fmt.Sprint(e.Type, " ", e.Name))
 			return nil
 		}, kopf.ID("event"))
@@ -156,7 +157,7 @@ func TestIndex_RedefinedResourceGetsFurtherHandlers(t *testing.T) {
 				if oneMore {
 					late = kopf.NewIndex(r, kopf.Selector{Category: cluster.Namespace}, b.values, kopf.ID("by-category"))
 				}
-				kopf.OnEvent(r, kopf.Selector{Category: cluster.Namespace}, func(ctx context.Context, e *kopf.Event[kopf.Object]) error {
+				kopf.OnEvent(r, kopf.Selector{Category: cluster.Namespace}, func(ctx context.Context, e *event) error {
 					c.add(fmt.Sprint(e.Name, " ", kopf.MemoOf[tally](e.Memo).add("event")))
 					if oneMore && len(late.Get(ctx, kopf.GetOr(e.Object, "spec.field", ""))) != 1 {
 						t.Errorf("%s is not in the new index", e.Name)
@@ -180,7 +181,7 @@ func TestIndex_RedefinedResourceGetsFurtherHandlers(t *testing.T) {
 
 func TestIndex_HandlersWaitForListPermission(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	config := restricted(t, cluster)
+	config := restricted(cluster)
 	var maps *kopf.Index[string, bool]
 	op := cluster.Launch(func(r *kopf.Registry) {
 		maps = kopf.NewIndex(r, kopf.Resource("v1", "configmaps"), func(_ context.Context, p *indexed) (map[string]bool, error) {

@@ -29,7 +29,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 			return nil
 		}, kopf.ID("retrying"), kopf.Backoff(time.Hour))
 		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil }, kopf.ID("ticking"), kopf.Interval(time.Hour))
-	}, connect(restricted(t, cluster)))
+	}, connect(restricted(cluster)))
 	x1 := cluster.Create(example("x"))
 	x := phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if h := x.Handlers[3]; h.Attempt != 1 || len(h.Attempts) != 1 || h.Error == nil || time.Until(h.Next) < 50*time.Minute {
@@ -41,7 +41,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 		return time.Until(timer.Next) > 50*time.Minute
 	})
 	// What was told is kept through other changes, and a delay can be ended.
-	x1.Patch(tree{"spec": tree{"field": "other"}})
+	x1.Patch(field("other"))
 	x = phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &x.Ref}); err != nil {
 		t.Fatal(err)
@@ -58,6 +58,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 // phases waits until the handlers of an object stand as wanted: "id=phase", and returns
 // the object.
 func phases(op *kopftest.Operator, name string, state inspect.ObjectState, want ...string) inspect.Object {
+	op.T().Helper()
 	var seen inspect.Object
 	op.WaitInspect(fmt.Sprintf("%s is %s with %s", name, state, want), func(snapshot *inspect.Snapshot) bool {
 		for _, o := range snapshot.Objects {
@@ -159,7 +160,7 @@ func TestInspector_IndexStateOfObjects(t *testing.T) {
 	op := cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes, kopf.Labels{"indexed": "yes"}, kopf.Retries(5))
 		// What is called as an index is not the index.
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil },
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil },
 			kopf.ID("by-field"), kopf.Labels{"watched": "yes"})
 	})
 	unwanted := fielded("unwanted", "x")
@@ -208,5 +209,6 @@ func TestInspector_IndexStateOfObjects(t *testing.T) {
 
 // remembers waits until the operator knows of as many objects.
 func remembers(op *kopftest.Operator, objects int) {
+	op.T().Helper()
 	op.WaitInspect(fmt.Sprintf("it knows of %d objects", objects), func(s *inspect.Snapshot) bool { return len(s.Objects) == objects })
 }

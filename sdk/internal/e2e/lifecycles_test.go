@@ -70,7 +70,7 @@ func TestWorkers_LimitIsKept(t *testing.T) {
 	cluster := newCluster(t)
 	var running, most, done atomic.Int32
 	proceed := make(chan struct{})
-	busy := func(context.Context, *kopf.Change[kopf.Object]) error {
+	busy := func(context.Context, *change) error {
 		n := running.Add(1)
 		for {
 			seen := most.Load()
@@ -85,13 +85,13 @@ func TestWorkers_LimitIsKept(t *testing.T) {
 	}
 	op := cluster.Run(func(r *kopf.Registry) {
 		// A parent that waits for its sub-handlers does not wait for itself.
-		kopf.OnCreate(r, kexes, func(ctx context.Context, c *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
 			c.Sub("inside", busy)
 			return c.Execute(ctx)
 		}, kopf.ID("parent"))
 		kopf.OnCreate(r, kexes, busy, kopf.ID("busy"))
 		// Daemons would leave no room for others.
-		kopf.Daemon(r, kexes, func(ctx context.Context, _ *kopf.DaemonRun[kopf.Object]) error {
+		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error {
 			<-ctx.Done()
 			return nil
 		}, kopf.ID("daemon"))

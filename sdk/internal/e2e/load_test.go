@@ -134,7 +134,7 @@ func (l *load) register(r *kopf.Registry) {
 		l.own.Client = c
 		return err
 	}, kopf.ID("startup"))
-	kopf.OnEvent(r, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+	kopf.OnEvent(r, kexes, func(_ context.Context, e *event) error {
 		l.operator.add(e.Name, kopf.GetOr(e.Body, "metadata.resourceVersion", ""))
 		return nil
 	}, kopf.ID("event"))
@@ -193,7 +193,7 @@ func (l *load) burst() {
 func (l *load) update() {
 	l.t.Helper()
 	waitHandled(l.Object(kex.name(), l.names[l.updated]))
-	l.Object(kex.name(), l.names[l.updated]).Patch(tree{"spec": tree{"field": "changed"}})
+	l.Object(kex.name(), l.names[l.updated]).Patch(field("changed"))
 	l.updated++
 }
 

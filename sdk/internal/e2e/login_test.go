@@ -127,7 +127,7 @@ func TestLogin_LostAccessCleansUpAndEnds(t *testing.T) {
 			return info, nil
 		}, kopf.ID("login"))
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
-		kopf.Daemon(r, kexes, func(_ context.Context, d *kopf.DaemonRun[kopf.Object]) error {
+		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
 			<-d.Stopping()
 			did.add("daemon")
 			return nil
@@ -157,7 +157,7 @@ func (l *load) token(ctx context.Context, t *testing.T, n int32) (token string, 
 	t.Helper()
 	name := fmt.Sprintf("token-%d", n)
 	secret = l.Create(tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": name}})
-	token, err = requestToken(ctx, t, l.Cluster, tree{
+	token, err = requestToken(ctx, l.Cluster, tree{
 		"expirationSeconds": 3600,
 		"boundObjectRef":    tree{"apiVersion": "v1", "kind": "Secret", "name": name, "uid": secret.Get().Get("metadata.uid")},
 	})

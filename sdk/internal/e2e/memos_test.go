@@ -29,7 +29,7 @@ func (t *tally) add(what string) []string {
 func TestMemo_SharedByHandlersOfObject(t *testing.T) {
 	cluster := newCluster(t)
 	cluster.Run(func(reg *kopf.Registry) {
-		kopf.OnEvent(reg, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+		kopf.OnEvent(reg, kexes, func(_ context.Context, e *event) error {
 			kopf.MemoOf[tally](e.Memo).add("event " + string(e.UID))
 			return nil
 		}, kopf.ID("event"))
@@ -79,7 +79,7 @@ func TestMemo_LivesAsLongAsObject(t *testing.T) {
 			kopf.MemoOf[tally](p.Memo).add(fmt.Sprint("indexed ", p.Object.Get("spec.field")))
 			return nil, nil
 		}, kopf.ID("index"))
-		kopf.OnEvent(r, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+		kopf.OnEvent(r, kexes, func(_ context.Context, e *event) error {
 			at := fmt.Sprint(e.Object.Get("spec.field"))
 			seen := kopf.MemoOf[tally](e.Memo).add("event " + at)
 			c.add(fmt.Sprint(at, " ", len(seen)/2))

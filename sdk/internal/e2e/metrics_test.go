@@ -93,11 +93,11 @@ func TestMetrics_Handling(t *testing.T) {
 			return nil
 		}, kopf.ID("hasty"), kopf.Timeout(time.Microsecond))
 		kopf.OnDelete(r, kexes, func(context.Context, *change) error { return kopf.Permanentf("no") }, kopf.ID("delete"))
-		kopf.Daemon(r, kexes, func(_ context.Context, d *kopf.DaemonRun[kopf.Object]) error {
+		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
 			<-d.Stopping()
 			return nil
 		}, kopf.ID("daemon"), kopf.Labels{"patient": kopf.Present})
-		kopf.Timer(r, kexes, func(context.Context, *kopf.TimerTick[kopf.Object]) error { return nil },
+		kopf.Timer(r, kexes, func(context.Context, *tick) error { return nil },
 			kopf.ID("timer"), kopf.Interval(time.Hour), kopf.Labels{"patient": kopf.Present})
 	}, transport(delayedWatch(50*time.Millisecond))) // so that versions come when there is one to wait for
 	waitScraped(t, cluster, op, map[string]float64{
@@ -114,7 +114,7 @@ func TestMetrics_Handling(t *testing.T) {
 	before.WaitGone()
 	one := cluster.Create(example("one"))
 	waitHandled(one)
-	one.Patch(tree{"spec": tree{"field": "other"}})
+	one.Patch(field("other"))
 	op.WaitLog("Updating is processed")
 	waitHandled(one)
 	one.Delete()

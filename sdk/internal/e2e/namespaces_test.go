@@ -38,7 +38,7 @@ func TestNamespaces_ComeAndGo(t *testing.T) {
 	c.wait(cluster, named+" x", 1)
 	x.Delete()
 	x.WaitGone()
-	endNamespace(cluster, t, early)
+	endNamespace(cluster, early)
 	op.WaitLog("Stopping the watch-stream for kopfexamples.v1.kopf.dev in " + early)
 	cluster.CreateNamespace(early)
 	cluster.Create(in(early, example("again")))
@@ -50,16 +50,16 @@ func TestNamespaces_ComeAndGo(t *testing.T) {
 
 // endNamespace deletes an empty namespace at once. The controller that otherwise does so takes
 // seconds, and much longer where many namespaces end.
-func endNamespace(cluster *kopftest.Cluster, t *testing.T, name string) {
-	t.Helper()
+func endNamespace(cluster *kopftest.Cluster, name string) {
+	cluster.T().Helper()
 	namespace := cluster.Object("namespaces", name)
 	namespace.Delete()
-	_, err := testcluster.Client(t, kube.ClientOptions{}).Do(t.Context(), kube.Request{
+	_, err := testcluster.Client(cluster.T(), kube.ClientOptions{}).Do(cluster.T().Context(), kube.Request{
 		Method: http.MethodPut, Path: "/api/v1/namespaces/" + name + "/finalize", ContentType: "application/json",
 		Body: []byte(asJSON(tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": name}, "spec": tree{"finalizers": []any{}}})),
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
+		cluster.T().Fatal(err)
 	}
 	namespace.WaitGone()
 }

@@ -243,7 +243,7 @@ func TestOperator_EndsWithItsContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLife(t, cluster)
 			// Something is to be listed, in any case.
-			kopf.OnEvent(l.Registry, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("any"))
+			kopf.OnEvent(l.Registry, kexes, func(context.Context, *event) error { return nil }, kopf.ID("any"))
 			c.prepare(l)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
@@ -323,7 +323,7 @@ func TestOperator_ReadyOncePerRun(t *testing.T) {
 	index := kopf.NewIndex(l.Registry, kexes, func(_ context.Context, p *indexed) (map[string]string, error) {
 		return map[string]string{p.Namespace + "/" + p.Name: ""}, nil
 	}, kopf.ID("index"))
-	kopf.OnEvent(l.Registry, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+	kopf.OnEvent(l.Registry, kexes, func(_ context.Context, e *event) error {
 		l.calls.add("seen " + e.Namespace)
 		return nil
 	}, kopf.ID("seen"))

@@ -47,7 +47,7 @@ func TestTransform_DaemonRetriesOnConflict(t *testing.T) {
 			adds(c.Patch, "ticked")
 			return nil
 		}, kopf.ID("t"), kopf.Interval(time.Hour))
-	}, connect(restricted(t, cluster)), transport(contend))
+	}, connect(restricted(cluster)), transport(contend))
 	x := cluster.Create(example("x"))
 	x.WaitFor("it has all items", func(o *kopf.Object) bool {
 		return fmt.Sprint(o.Get("spec.items")) == "[item1 item2 applied last ticked]"

@@ -26,6 +26,7 @@ func rule(group, resources string, verbs ...any) tree {
 
 // grant gives a permission to the service account, in the test's namespace or everywhere.
 func grant(cluster *kopftest.Cluster, name string, everywhere bool, rule tree) {
+	cluster.T().Helper()
 	const version = "rbac.authorization.k8s.io/v1"
 	kind := "Role"
 	if everywhere {
@@ -41,24 +42,24 @@ func grant(cluster *kopftest.Cluster, name string, everywhere bool, rule tree) {
 
 // restricted returns the configuration of a service account with the permissions for the
 // examples in the namespace that the documentation asks for, and no others.
-func restricted(t *testing.T, cluster *kopftest.Cluster) *rest.Config {
-	t.Helper()
+func restricted(cluster *kopftest.Cluster) *rest.Config {
+	cluster.T().Helper()
 	cluster.Create(tree{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": tree{"name": account}})
 	grant(cluster, account, false, rule("kopf.dev", "*", "list", "watch", "patch"))
-	token, err := requestToken(t.Context(), t, cluster, tree{})
+	token, err := requestToken(cluster.T().Context(), cluster, tree{})
 	if err != nil {
-		t.Fatal(err)
+		cluster.T().Fatal(err)
 	}
 	config := rest.AnonymousClientConfig(cluster.Config)
 	config.BearerToken = token
-	waitGranted(t, cluster, config)
+	waitGranted(cluster, config)
 	return config
 }
 
 // requestToken asks for a token of the service account.
-func requestToken(ctx context.Context, t *testing.T, cluster *kopftest.Cluster, spec tree) (string, error) {
-	t.Helper()
-	answer, err := testcluster.Client(t, kube.ClientOptions{}).Do(ctx, kube.Request{
+func requestToken(ctx context.Context, cluster *kopftest.Cluster, spec tree) (string, error) {
+	cluster.T().Helper()
+	answer, err := testcluster.Client(cluster.T(), kube.ClientOptions{}).Do(ctx, kube.Request{
 		Method: http.MethodPost, ContentType: "application/json",
 		Path: "/api/v1/namespaces/" + cluster.Namespace + "/serviceaccounts/" + account + "/token",
 		Body: []byte(asJSON(tree{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})),
@@ -72,26 +73,26 @@ func requestToken(ctx context.Context, t *testing.T, cluster *kopftest.Cluster, 
 }
 
 // waitGranted waits until the API server knows of the permissions.
-func waitGranted(t *testing.T, cluster *kopftest.Cluster, config *rest.Config) {
-	t.Helper()
+func waitGranted(cluster *kopftest.Cluster, config *rest.Config) {
+	cluster.T().Helper()
 	session, err := kube.NewSession(config, 0)
 	if err != nil {
-		t.Fatal(err)
+		cluster.T().Fatal(err)
 	}
 	defer session.Close()
 	client := kube.NewClient(kube.Fixed(session), kube.ClientOptions{}).WithoutRetries()
 	cluster.WaitUntil("the permissions are granted", func() bool {
-		_, errList := client.Do(t.Context(), kube.Request{
+		_, errList := client.Do(cluster.T().Context(), kube.Request{
 			Method: http.MethodGet, Path: "/apis/kopf.dev/v1/namespaces/" + cluster.Namespace + "/kopfexamples?limit=1",
 		})
-		_, errDiscover := client.Discover(t.Context()) // a young control plane may not know that everybody may do that
+		_, errDiscover := client.Discover(cluster.T().Context()) // a young control plane may not know that everybody may do that
 		return errList == nil && errDiscover == nil
 	})
 }
 
 func TestPermissions_FewAreEnoughForNamedNamespaces(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	config := restricted(t, cluster)
+	config := restricted(cluster)
 	op := cluster.Run(c.namespaced, connect(config), serving(cluster.Namespace, "others-*"))
 	x := cluster.Create(example("x"))
 	waitHandled(x)
@@ -111,7 +112,7 @@ func TestPermissions_FewAreEnoughForNamedNamespaces(t *testing.T) {
 
 func TestPermissions_LateOnesAreNoticed(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	config := restricted(t, cluster)
+	config := restricted(cluster)
 	own := ownResource(cluster) // as the operator looks into all namespaces, those of other tests included
 	op := cluster.Launch(func(r *kopf.Registry) {
 		kopf.OnCreate(r, own.selector(), c.does("created"), kopf.ID("created"))

@@ -14,6 +14,7 @@ import (
 
 // pruning makes a resource of the test's own, whose schema throws away most of the status.
 func pruning(cluster *kopftest.Cluster) custom {
+	cluster.T().Helper()
 	own := kex
 	own.group = cluster.Namespace + ".kopf.dev"
 	own.defineAs(cluster, tree{"type": "object", "properties": tree{
@@ -43,7 +44,7 @@ func TestStatus_PrunedFieldIsWarnedAboutOnce(t *testing.T) {
 	waitHandled(cluster.Object(own.name(), "x"))
 	cluster.Object(own.name(), "x").WaitFor("it has the known field", func(o *kopf.Object) bool { return o.Get("status.known") == "kept" })
 	op.WaitLog("Handling cycle is finished")
-	cluster.Object(own.name(), "x").Patch(tree{"spec": tree{"field": "changed"}})
+	cluster.Object(own.name(), "x").Patch(field("changed"))
 	waitHandled(cluster.Object(own.name(), "x"))
 	op.WaitLogs("Handling cycle is finished", 2)
 	c.are(t, "created", "updated")

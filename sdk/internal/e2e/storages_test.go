@@ -14,7 +14,7 @@ import (
 func TestProgress_RenamedHandlerContinuesByID(t *testing.T) {
 	cluster := newCluster(t)
 	var c calls
-	failing := func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+	failing := func(_ context.Context, ch *change) error {
 		c.add("attempt")
 		return kopf.Temporaryf(time.Hour, "later")
 	}
@@ -116,14 +116,14 @@ func (d dbBases) Store(_ context.Context, body *kopf.Object, essence map[string]
 func lifeOf(c *calls) func(*kopf.Registry) {
 	return func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("create 1"), kopf.ID("first"))
-		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(_ context.Context, ch *change) error {
 			c.add("create 2")
 			if ch.Retry < 2 {
 				return kopf.Temporaryf(20*time.Millisecond, "not yet")
 			}
 			return nil
 		}, kopf.ID("second"))
-		kopf.OnUpdate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+		kopf.OnUpdate(r, kexes, func(_ context.Context, ch *change) error {
 			c.add("update " + ch.Diff.String())
 			return nil
 		}, kopf.ID("update"))
@@ -153,7 +153,7 @@ func TestStorage_OutsideOfCluster(t *testing.T) {
 	o = cluster.Run(lifeOf(&c), outside)
 	outsideObject.Patch(tree{"spec": tree{"ignored": "whatever"}})
 	o.WaitLog("the essence is the same")
-	outsideObject.Patch(tree{"spec": tree{"field": "new"}})
+	outsideObject.Patch(field("new"))
 	o.WaitLog("Updating is processed")
 	seen := outsideObject.Get()
 	outsideObject.Delete()
@@ -179,7 +179,7 @@ func TestStorage_InStatus(t *testing.T) {
 	}))
 	inside := cluster.Create(example("inside"))
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
-	inside.Patch(tree{"spec": tree{"field": "new"}})
+	inside.Patch(field("new"))
 	o.WaitLog("Updating is processed")
 	seen := inside.WaitFor("it is handled", func(o *kopf.Object) bool {
 		return kopf.GetOr(o, "status.handled", "") != "" && len(kopf.GetOr(o, "status.mine.progress", tree{})) == 0
@@ -207,7 +207,7 @@ func TestStorage_CanBeExchanged(t *testing.T) {
 		s.Persistence.ProgressStorage = storage.MultiProgress{dbProgress{db}, storage.SmartProgress{}}
 		s.Persistence.DiffBaseStorage = storage.MultiDiffBase{dbBases{db}, storage.AnnotationsDiffBase{}}
 	}))
-	moving.Patch(tree{"spec": tree{"field": "new"}})
+	moving.Patch(field("new"))
 	o.WaitLog("Updating is processed")
 	o.Stop()
 

@@ -202,6 +202,7 @@ func watched(t *testing.T, name string) []tree {
 
 // recreate makes an object as it was, under another name.
 func recreate(cluster *kopftest.Cluster, name string, object tree) {
+	cluster.T().Helper()
 	metadata := object["metadata"].(tree)
 	fresh := tree{"name": name}
 	for _, key := range []string{"labels", "annotations", "finalizers"} {

@@ -24,7 +24,7 @@ func TestTimer_PermanentErrorEndsIt(t *testing.T) {
 	})
 	x := cluster.Create(example("x"))
 	op.WaitLog("Timer 't' has exited on its own and will not be retried or restarted.")
-	x.Patch(tree{"spec": tree{"field": "other"}})
+	x.Patch(field("other"))
 	// Nothing runs that the object would have to be held for.
 	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 	if n := r.count(r.all, "t x"); n != 1 {
@@ -59,7 +59,7 @@ func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
 	if n := r.count(r.all, "t x"); n != 1 {
 		t.Errorf("%d ticks without a change", n)
 	}
-	x.Patch(tree{"spec": tree{"field": "other"}})
+	x.Patch(field("other"))
 	x.WaitFor("it has the other result", func(o *kopf.Object) bool { return o.Get("status.t") == "other" })
 }
 
