@@ -14,22 +14,22 @@ import (
 )
 
 func TestDaemon_EndsWithDeletedDefinition(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	own := ownResource(cluster)
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, own.selector(), r.daemon("d", 10*time.Millisecond), kopf.ID("d"))
 	})
 	x := cluster.Create(own.of(example("x")))
-	r.until(cluster, "d x", 1, 1)
+	r.wait(cluster, "d x", 1, 1)
 	waitHeld(x)
 	definition(cluster, own).Delete()
-	r.until(cluster, "d x", 0, 1)
+	r.wait(cluster, "d x", 0, 1)
 	op.WaitLog("Stopping the watch-stream for " + own.key())
 	r.neverTwice(t)
 }
 
 func TestDaemon_ManyStopWithOperatorAtOnce(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("asked", 0), kopf.ID("asked"))
 		kopf.Daemon(reg, kexes, func(ctx context.Context, d *run) error {
@@ -48,9 +48,9 @@ func TestDaemon_ManyStopWithOperatorAtOnce(t *testing.T) {
 		cluster.Create(example(name))
 	}
 	for _, name := range names {
-		r.until(cluster, "asked "+name, 1, 1)
-		r.until(cluster, "cancelled "+name, 1, 1)
-		r.until(cluster, "ticking "+name, 0, 1)
+		r.wait(cluster, "asked "+name, 1, 1)
+		r.wait(cluster, "cancelled "+name, 1, 1)
+		r.wait(cluster, "ticking "+name, 0, 1)
 	}
 	op.Stop() // which fails if it has to wait for the time to exit
 	for who, n := range r.now {
@@ -87,7 +87,7 @@ func TestDaemon_OperatorStopsWithoutStuckOne(t *testing.T) {
 }
 
 func TestDaemon_EndsWhenSelectorNoLongerMatches(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	own := ownResource(cluster)
 	categorize(cluster, own, cluster.Namespace)
 	op := cluster.Run(func(reg *kopf.Registry) {
@@ -108,7 +108,7 @@ func TestDaemon_EndsWhenSelectorNoLongerMatches(t *testing.T) {
 }
 
 func TestDaemon_DeletionWaitsForSlowOne(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	release := make(chan struct{})
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, func(ctx context.Context, d *run) error {
@@ -173,21 +173,21 @@ func TestDaemon_StuckOneIsAbandonedAfterTimeout(t *testing.T) {
 }
 
 func TestDaemon_EndsWithForceDeletedObject(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("d", 50*time.Millisecond), kopf.ID("d"), kopf.CancellationBackoff(time.Minute))
 	})
 	x := cluster.Create(example("x"))
-	r.until(cluster, "d x", 1, 1)
+	r.wait(cluster, "d x", 1, 1)
 	waitHeld(x)
 	x.Delete()
 	x.Patch(tree{"metadata": tree{"finalizers": nil}})
 	x.WaitGone()
-	r.until(cluster, "d x", 0, 1)
+	r.wait(cluster, "d x", 0, 1)
 	op.WaitLog("Daemon 'd' has exited on request")
 	// Nobody remembers it.
 	remembers(op, 0)
 	cluster.Create(example("x"))
-	r.until(cluster, "d x", 1, 2)
+	r.wait(cluster, "d x", 1, 2)
 	r.neverTwice(t)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestDaemon_FilterIsEvaluatedOnEachChange(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	var on atomic.Bool
 	on.Store(true)
 	var seen atomic.Value // the newest version that the filter was asked about
@@ -34,23 +34,23 @@ func TestDaemon_FilterIsEvaluatedOnEachChange(t *testing.T) {
 		}))
 	})
 	x := cluster.Create(example("x"))
-	r.until(cluster, "d x", 1, 1)
+	r.wait(cluster, "d x", 1, 1)
 	held := waitHeld(x)
 	cluster.WaitUntil("the finalizer is seen", func() bool { return seen.Load() == held.Get("metadata.resourceVersion") })
 	on.Store(false)
 	x.Patch(field("other"))
-	r.until(cluster, "d x", 0, 1)
+	r.wait(cluster, "d x", 0, 1)
 	if first := <-refused; first != "other, with 1 running" {
 		t.Errorf("the filter has refused %s, first of all", first)
 	}
 	on.Store(true)
 	x.Patch(field("another"))
-	r.until(cluster, "d x", 1, 2)
+	r.wait(cluster, "d x", 1, 2)
 	r.neverTwice(t)
 }
 
 func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	cluster.Run(func(reg *kopf.Registry) {
 		for id, err := range map[string]error{
 			"nil": nil, "permanent": kopf.Permanentf("never again"), "wrapped": errors.Join(errors.New("so"), kopf.Permanentf("it is")),
@@ -71,7 +71,7 @@ func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
 	x := cluster.Create(example("x"))
 	want := map[string]int{"nil x": 1, "permanent x": 1, "wrapped x": 1, "restarts x": 5}
 	for who, n := range want {
-		r.until(cluster, who, 0, n)
+		r.wait(cluster, who, 0, n)
 	}
 	for n := range 3 {
 		x.Patch(tree{"spec": tree{"field": fmt.Sprint(n)}})
@@ -85,18 +85,18 @@ func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
 	}
 }
 
-// roster counts the runs of daemons and timers: how many there are now, and how many there
+// runCounts counts the runs of daemons and timers: how many there are now, and how many there
 // were at the same time and in all.
-type roster struct {
+type runCounts struct {
 	mu             sync.Mutex
 	now, most, all map[string]int
 }
 
-func newRoster() *roster {
-	return &roster{now: map[string]int{}, most: map[string]int{}, all: map[string]int{}}
+func newRunCounts() *runCounts {
+	return &runCounts{now: map[string]int{}, most: map[string]int{}, all: map[string]int{}}
 }
 
-func (r *roster) enter(who string) (leave func()) {
+func (r *runCounts) enter(who string) (leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now[who]++
@@ -109,21 +109,21 @@ func (r *roster) enter(who string) (leave func()) {
 	}
 }
 
-func (r *roster) count(of map[string]int, who string) int {
+func (r *runCounts) count(of map[string]int, who string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return of[who]
 }
 
-// until waits until as many runs go on, and so many were started in all.
-func (r *roster) until(cluster *kopftest.Cluster, who string, now, all int) {
+// wait waits until as many runs go on, and so many were started in all.
+func (r *runCounts) wait(cluster *kopftest.Cluster, who string, now, all int) {
 	cluster.T().Helper()
 	cluster.WaitUntil(fmt.Sprintf("there are %d runs of %s, %d in all", now, who, all),
 		func() bool { return r.count(r.now, who) == now && r.count(r.all, who) >= all })
 }
 
 // neverTwice checks that there was never more than one run of each.
-func (r *roster) neverTwice(t testing.TB) {
+func (r *runCounts) neverTwice(t testing.TB) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *roster) neverTwice(t testing.TB) {
 }
 
 // daemon runs until it is asked to end, and then for some time more.
-func (r *roster) daemon(id string, ends time.Duration) func(context.Context, *run) error {
+func (r *runCounts) daemon(id string, ends time.Duration) func(context.Context, *run) error {
 	return func(_ context.Context, d *run) error {
 		defer r.enter(id + " " + d.Name)()
 		<-d.Stopping()
@@ -145,7 +145,7 @@ func (r *roster) daemon(id string, ends time.Duration) func(context.Context, *ru
 }
 
 func TestDaemon_OneAtATimeThroughRestarts(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	register := func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("a", 30*time.Millisecond), kopf.ID("a"))
 		kopf.Daemon(reg, kexes, r.daemon("b", 0), kopf.ID("b"))
@@ -153,10 +153,10 @@ func TestDaemon_OneAtATimeThroughRestarts(t *testing.T) {
 	op := cluster.Run(register)
 	cluster.Create(example("x"))
 	for life := range 4 {
-		r.until(cluster, "a x", 1, life+1)
-		r.until(cluster, "b x", 1, life+1)
+		r.wait(cluster, "a x", 1, life+1)
+		r.wait(cluster, "b x", 1, life+1)
 		op.Stop()
-		r.until(cluster, "a x", 0, life+1)
+		r.wait(cluster, "a x", 0, life+1)
 		op = cluster.Run(register)
 	}
 	r.neverTwice(t)
@@ -166,7 +166,7 @@ func TestDaemon_OneAtATimeThroughRestarts(t *testing.T) {
 }
 
 func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("slow", 100*time.Millisecond), kopf.ID("slow"))
 		kopf.Daemon(reg, kexes, r.daemon("quick", 0), kopf.ID("quick"))
@@ -176,13 +176,13 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	for range 6 {
 		// It is resumed while the slow one still ends.
 		op.Pause()
-		r.until(cluster, "quick x", 0, 1)
+		r.wait(cluster, "quick x", 0, 1)
 		op.Resume()
-		r.until(cluster, "quick x", 1, 1)
+		r.wait(cluster, "quick x", 1, 1)
 	}
 	op.Pause()
-	r.until(cluster, "slow x", 0, 1)
-	r.until(cluster, "quick x", 0, 1)
+	r.wait(cluster, "slow x", 0, 1)
+	r.wait(cluster, "quick x", 0, 1)
 	phases(op, "x", inspect.StateSettled, "slow=next", "quick=next")
 	runs := r.count(r.all, "slow x")
 	x.Patch(field("changed in a pause"))
@@ -193,11 +193,11 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	}
 	r.neverTwice(t)
 	op.Stop()
-	r.until(cluster, "slow x", 0, 1)
+	r.wait(cluster, "slow x", 0, 1)
 }
 
 func TestDaemon_OneAtATimeWhileFilterFlaps(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		// It takes longer to end than the label to change.
 		kopf.Daemon(reg, kexes, r.daemon("d", 20*time.Millisecond), kopf.ID("d"), kopf.Labels{"on": "yes"},
@@ -213,23 +213,23 @@ func TestDaemon_OneAtATimeWhileFilterFlaps(t *testing.T) {
 		x.Patch(tree{"metadata": tree{"labels": tree{"on": on}}})
 		switch i { // sometimes it comes that far
 		case 0, 10:
-			r.until(cluster, "d x", 1, 1+i/10)
+			r.wait(cluster, "d x", 1, 1+i/10)
 		case 5, 15:
-			r.until(cluster, "d x", 0, 1+i/10)
+			r.wait(cluster, "d x", 0, 1+i/10)
 		}
 	}
 	x.Patch(tree{"metadata": tree{"labels": tree{"on": "yes"}}})
-	r.until(cluster, "d x", 1, 1)
+	r.wait(cluster, "d x", 1, 1)
 	phases(op, "x", inspect.StateSettled, "d=alive")
 	x.Patch(tree{"metadata": tree{"labels": tree{"on": nil}}})
-	r.until(cluster, "d x", 0, 1)
+	r.wait(cluster, "d x", 0, 1)
 	phases(op, "x", inspect.StateIgnored, "d=filtered")
 	r.neverTwice(t)
 	x.WaitFor("it is not held any more", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 }
 
 func TestDaemon_OnlyFinalizerIsWritten(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.Labels{"somelabel": "somevalue"})
 		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil },
@@ -237,7 +237,7 @@ func TestDaemon_OnlyFinalizerIsWritten(t *testing.T) {
 	}, logPatches)
 	x := cluster.Create(example("x"))
 	cluster.Create(kex.of(tree{"metadata": tree{"name": "foreign"}}))
-	r.until(cluster, "d x", 1, 1)
+	r.wait(cluster, "d x", 1, 1)
 	o := waitHeld(x)
 	op.WaitLogs("Timer 't' succeeded.", 10)
 	if annotations := o.Get("metadata.annotations").(tree); len(annotations) != 1 {
@@ -251,5 +251,5 @@ func TestDaemon_OnlyFinalizerIsWritten(t *testing.T) {
 	}
 	x.Delete()
 	x.WaitGone()
-	r.until(cluster, "d x", 0, 1)
+	r.wait(cluster, "d x", 0, 1)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func TestInspector_DaemonsAndTimers(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Daemon(reg, kexes, r.daemon("alive", 0), kopf.ID("alive"))
 		kopf.Daemon(reg, kexes, func(context.Context, *run) error { return nil }, kopf.ID("done"))

@@ -70,7 +70,7 @@ func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 }
 
 func TestOperator_CanRunAgain(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := &kopf.Operator{
 		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
 	}
@@ -80,12 +80,12 @@ func TestOperator_CanRunAgain(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- op.Run(ctx) }()
-		r.until(cluster, "d x", 1, life+1)
+		r.wait(cluster, "d x", 1, life+1)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		r.until(cluster, "d x", 0, life+1)
+		r.wait(cluster, "d x", 0, life+1)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

@@ -17,7 +17,7 @@ import (
 )
 
 func TestPause_ShortOnesMissNothing(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.OnUpdate(reg, kexes, func(_ context.Context, c *change) error {
 			c.Patch.Set("status.seen", c.Body.Get("spec.field"))
@@ -26,7 +26,7 @@ func TestPause_ShortOnesMissNothing(t *testing.T) {
 		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"))
 	})
 	x := cluster.Create(example("x"))
-	r.until(cluster, "d x", 1, 1)
+	r.wait(cluster, "d x", 1, 1)
 	for n := range 30 {
 		value := fmt.Sprint(n)
 		var both sync.WaitGroup
@@ -39,14 +39,14 @@ func TestPause_ShortOnesMissNothing(t *testing.T) {
 		x.Patch(field(value))
 		both.Wait()
 		x.WaitFor("it is handled", func(o *kopf.Object) bool { return o.Get("status.seen") == value })
-		r.until(cluster, "d x", 1, 1)
+		r.wait(cluster, "d x", 1, 1)
 	}
 	r.neverTwice(t)
 	op.Stop()
 }
 
 func TestPause_VanishedObjectIsForgotten(t *testing.T) {
-	cluster, r, b := newCluster(t), newRoster(), &byField{}
+	cluster, r, b := newCluster(t), newRunCounts(), &byField{}
 	release := make(chan struct{})
 	reasons := make(chan kopf.StopReason, 1)
 	op := cluster.Run(func(reg *kopf.Registry) {
@@ -63,21 +63,21 @@ func TestPause_VanishedObjectIsForgotten(t *testing.T) {
 		}, kopf.ID("slow"))
 		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
 			defer r.enter("t " + c.Name)()
-			kopf.MemoOf[roster](c.Memo)
+			kopf.MemoOf[runCounts](c.Memo)
 			return nil
 		}, kopf.ID("t"), kopf.Interval(time.Hour))
 	})
 	for _, name := range []string{"gone", "there"} {
 		cluster.Create(fielded(name, "x"))
-		r.until(cluster, "d "+name, 1, 1)
-		r.until(cluster, "slow "+name, 1, 1)
-		r.until(cluster, "t "+name, 0, 1)
+		r.wait(cluster, "d "+name, 1, 1)
+		r.wait(cluster, "slow "+name, 1, 1)
+		r.wait(cluster, "t "+name, 0, 1)
 		waitHeld(cluster.Object(kex.name(), name))
 	}
 	b.becomes(cluster, "x: gone there")
 
 	op.Pause()
-	r.until(cluster, "d gone", 0, 1)
+	r.wait(cluster, "d gone", 0, 1)
 	cluster.Object(kex.name(), "gone").Delete()
 	cluster.Object(kex.name(), "gone").Patch(tree{"metadata": tree{"finalizers": nil}})
 	cluster.Object(kex.name(), "gone").WaitGone()
@@ -85,13 +85,13 @@ func TestPause_VanishedObjectIsForgotten(t *testing.T) {
 
 	b.becomes(cluster, "x: there")
 	remembers(op, 1)
-	r.until(cluster, "d there", 1, 2)
+	r.wait(cluster, "d there", 1, 2)
 	// The one that had not ended yet is told the news, and does not bring the object back.
 	close(release)
 	if reason := <-reasons; reason != kopf.StopOperatorPausing|kopf.StopResourceDeleted {
 		t.Errorf("it is told: %v", reason)
 	}
-	r.until(cluster, "slow gone", 0, 1)
+	r.wait(cluster, "slow gone", 0, 1)
 	phases(op, "there", inspect.StateSettled, "by-field=done", "d=alive", "slow=alive", "t=ticking")
 	remembers(op, 1)
 	if n := r.count(r.all, "d gone") + r.count(r.all, "t gone"); n != 2 {
@@ -102,7 +102,7 @@ func TestPause_VanishedObjectIsForgotten(t *testing.T) {
 }
 
 func TestPause_VanishedResourceIsForgotten(t *testing.T) {
-	cluster, r, b := newCluster(t), newRoster(), &byField{}
+	cluster, r, b := newCluster(t), newRunCounts(), &byField{}
 	own := ownResource(cluster)
 	op := cluster.Run(func(reg *kopf.Registry) {
 		resource := own.selector()
@@ -112,14 +112,14 @@ func TestPause_VanishedResourceIsForgotten(t *testing.T) {
 		kopf.Daemon(reg, kexes, r.daemon("e", 0), kopf.ID("e"))
 	})
 	x := cluster.Create(own.of(fielded("x", "gone")))
-	r.until(cluster, "d x", 1, 1)
+	r.wait(cluster, "d x", 1, 1)
 	cluster.Create(fielded("y", "there"))
-	r.until(cluster, "e y", 1, 1)
+	r.wait(cluster, "e y", 1, 1)
 	b.becomes(cluster, "gone: x; there: y")
 	remembers(op, 2)
 
 	op.Pause()
-	r.until(cluster, "d x", 0, 1)
+	r.wait(cluster, "d x", 0, 1)
 	waitHeld(x)
 	x.Delete()
 	x.Patch(tree{"metadata": tree{"finalizers": nil}})
@@ -133,7 +133,7 @@ func TestPause_VanishedResourceIsForgotten(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	})
 	op.Resume()
-	r.until(cluster, "e y", 1, 2)
+	r.wait(cluster, "e y", 1, 2)
 	remembers(op, 1)
 	b.becomes(cluster, "there: y")
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestTimer_PermanentErrorEndsIt(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
 		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
 			defer r.enter("t " + c.Name)()
@@ -35,7 +35,7 @@ func TestTimer_PermanentErrorEndsIt(t *testing.T) {
 }
 
 func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	const idle = 150 * time.Millisecond
 	cluster.Run(func(reg *kopf.Registry) {
 		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
@@ -55,7 +55,7 @@ func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
 	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "value" })
 	x.Patch(tree{"status": tree{"heartbeat": "last"}})
 	cluster.Create(example("y")) // whose timer waits for longer than that of the other one would
-	r.until(cluster, "t y", 0, 1)
+	r.wait(cluster, "t y", 0, 1)
 	if n := r.count(r.all, "t x"); n != 1 {
 		t.Errorf("%d ticks without a change", n)
 	}
@@ -93,7 +93,7 @@ func TestTimer_StatusBecomesSubresource(t *testing.T) {
 }
 
 // ticking is a timer that takes some time.
-func (r *roster) ticking(id string, takes time.Duration) func(context.Context, *tick) error {
+func (r *runCounts) ticking(id string, takes time.Duration) func(context.Context, *tick) error {
 	return func(_ context.Context, c *tick) error {
 		defer r.enter(id + " " + c.Name)()
 		time.Sleep(takes)
@@ -102,7 +102,7 @@ func (r *roster) ticking(id string, takes time.Duration) func(context.Context, *
 }
 
 func TestTimer_OneAtATime(t *testing.T) {
-	cluster, r := newCluster(t), newRoster()
+	cluster, r := newCluster(t), newRunCounts()
 	register := func(reg *kopf.Registry) {
 		kopf.Timer(reg, kexes, r.ticking("t", 3*time.Millisecond), kopf.ID("t"), kopf.Interval(time.Millisecond))
 		kopf.Timer(reg, kexes, r.ticking("f", 10*time.Millisecond), kopf.ID("f"), kopf.Interval(time.Millisecond), kopf.Labels{"on": "yes"})
@@ -130,12 +130,12 @@ func TestTimer_OneAtATime(t *testing.T) {
 	phases(op, "x", inspect.StateSettled, "t=ticking", "f=filtered")
 	x.Delete()
 	x.WaitGone()
-	r.until(cluster, "t x", 0, 1)
-	r.until(cluster, "f x", 0, 1)
+	r.wait(cluster, "t x", 0, 1)
+	r.wait(cluster, "f x", 0, 1)
 	ticks := r.count(r.all, "t x")
 	r.neverTwice(t)
 	cluster.Create(example("y"))
-	r.until(cluster, "t y", 0, 5) // time enough for another tick
+	r.wait(cluster, "t y", 0, 5) // time enough for another tick
 	if now := r.count(r.all, "t x"); now != ticks {
 		t.Errorf("it ticks for an object that is gone")
 	}
