@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Inspect returns what the operator knows now of everything.
+// Inspect returns all that the operator knows at the moment.
 func (op *Operator) Inspect() *inspect.Snapshot {
 	op.cluster.t.Helper()
 	ctx, cancel := op.cluster.context()
@@ -30,8 +30,8 @@ func (op *Operator) Inspector() *inspect.Client {
 	return op.inspector
 }
 
-// Pause pauses the operator, as peering does: it handles nothing, and its daemons and timers
-// end. It does not wait for them.
+// Pause pauses the operator: it handles nothing, and its daemons and timers are stopped. Pause
+// does not wait for them.
 func (op *Operator) Pause() {
 	op.cluster.t.Helper()
 	op.do(inspect.Intent{Kind: inspect.IntentPause})
@@ -55,8 +55,8 @@ func (op *Operator) do(intent inspect.Intent) {
 // inspectorInterval is how often a connection to an inspector is tried that does not listen yet.
 const inspectorInterval = 10 * time.Millisecond
 
-// WaitInspect waits until what the operator knows meets a condition, and returns it. What is
-// awaited is told if it does not come: "it knows two objects".
+// WaitInspect waits until what the operator knows meets a condition, and returns it. The text
+// says in a failure what was waited for: "it knows two objects".
 func (op *Operator) WaitInspect(what string, condition func(*inspect.Snapshot) bool) *inspect.Snapshot {
 	c := op.cluster
 	c.t.Helper()

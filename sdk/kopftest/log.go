@@ -33,7 +33,7 @@ type log struct {
 	entries []LogEntry
 	lines   []string
 	news    chan struct{} // closed with the next line
-	output  io.Writer     // nil once the test is over: then nobody may write to it
+	output  io.Writer     // nil once the test is over: it must not be written to then
 }
 
 func newLog(output io.Writer) *log { return &log{news: make(chan struct{}), output: output} }

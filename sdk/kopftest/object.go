@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// An Object is an object of the cluster by its name, be it there or not. Its methods fail
-// the test if something goes wrong.
+// An Object is an object of the cluster by its name. It need not exist. Its methods fail the
+// test on errors, so they must be called from the test's own goroutine.
 type Object struct {
 	Kind      string
 	Namespace string // empty for cluster-scoped objects
@@ -27,8 +27,9 @@ type Object struct {
 	created  bool   // by the test
 }
 
-// Object names an object: its resource by any name that kubectl takes, such as "pvc" or
-// "kopfexamples.kopf.dev". A namespaced one is in the namespace of the test.
+// Object returns the object of a name, whether it exists or not. The resource is any name that
+// kubectl takes, such as "pvc" or "kopfexamples.kopf.dev". A namespaced object is in the
+// namespace of the test.
 func (c *Cluster) Object(resource, name string) *Object {
 	c.t.Helper()
 	ctx, cancel := c.context()
@@ -93,10 +94,10 @@ func (c *Cluster) handle(res *resources.Resource, namespace, name string) *Objec
 // T returns the test, as [Cluster.T] does.
 func (o *Object) T() testing.TB { return o.cluster.t }
 
-// String is the kind and the name.
+// String returns the kind and the name.
 func (o *Object) String() string { return o.Kind + " " + o.Name }
 
-// Get returns the object as it is now. It must be there.
+// Get returns the present state of the object. It fails the test if there is none.
 func (o *Object) Get() *kopf.Object {
 	o.cluster.t.Helper()
 	ctx, cancel := o.cluster.context()
@@ -108,7 +109,7 @@ func (o *Object) Get() *kopf.Object {
 	return o.cluster.view(object)
 }
 
-// Exists tells whether the object is there.
+// Exists reports whether the object exists.
 func (o *Object) Exists() bool {
 	o.cluster.t.Helper()
 	ctx, cancel := o.cluster.context()
@@ -197,8 +198,8 @@ func (o *Object) patch(changes map[string]any, subresource string) {
 	o.version = patched.ResourceVersion
 }
 
-// Delete begins the deletion of the object; [Object.WaitGone] waits for its end. What
-// depends on the object is deleted in the background.
+// Delete starts the deletion of the object; [Object.WaitGone] waits for its end. Dependents are
+// deleted in the background.
 func (o *Object) Delete() {
 	o.cluster.t.Helper()
 	ctx, cancel := o.cluster.context()

@@ -19,7 +19,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// An Operator runs inside of the test. Its methods fail the test if something goes wrong.
+// An Operator runs inside of the test. Its methods fail the test on errors, so they must be
+// called from the test's own goroutine.
 type Operator struct {
 	cluster   *Cluster
 	register  func(*kopf.Registry)
@@ -44,9 +45,9 @@ type run struct {
 	err   error // of the operator; set before ended is closed
 }
 
-// Run starts an operator and waits until it watches its resources; apply their definitions
-// before. It serves the namespace of the test alone, logs to the test, and is stopped
-// with it. The functions change its settings, or anything else of it, before each start:
+// Run starts an operator and waits until it watches its resources, whose definitions must have
+// been applied before. It serves only the namespace of the test, logs to the test, and is
+// stopped at its end. The functions change its settings, or other fields, before each start:
 //
 //	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Millisecond })
 func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
@@ -75,8 +76,8 @@ func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.
 // T returns the test, as [Cluster.T] does.
 func (op *Operator) T() testing.TB { return op.cluster.t }
 
-// Start starts an operator that was stopped or killed: as a new process, which knows
-// nothing of the former one.
+// Start starts an operator again that was stopped or killed. Like a new process, it knows
+// nothing of its former run.
 func (op *Operator) Start() {
 	op.cluster.t.Helper()
 	op.launch()
@@ -143,7 +144,7 @@ func (op *Operator) WaitEnd() error {
 	return r.err
 }
 
-// operator makes what is going to run.
+// operator makes the operator for a run.
 func (op *Operator) operator(r *run) *kopf.Operator {
 	c := op.cluster
 	c.t.Helper()
@@ -226,9 +227,8 @@ func (op *Operator) awaitEnd(r *run) bool {
 	}
 }
 
-// Kill ends the operator as if its process were killed: from now on, nothing that it
-// still does arrives at the cluster. Handlers that do not heed their context may still
-// run for a while.
+// Kill ends the operator as if its process were killed: from now on, none of its requests
+// arrives at the cluster. Handlers that ignore their context may still run for a while.
 func (op *Operator) Kill() {
 	op.cluster.t.Helper()
 	if op.run == nil {
@@ -279,13 +279,13 @@ func (op *Operator) snapshot(ctx context.Context) (*inspect.Snapshot, error) {
 	}
 }
 
-// Log returns what the operator has logged so far, in all its lives, at all levels.
+// Log returns the log of the operator so far: of all its runs, at all levels.
 func (op *Operator) Log() string {
 	lines, _ := op.log.all()
 	return strings.Join(lines, "\n")
 }
 
-// LogEntries returns the messages of [Operator.Log] one by one.
+// LogEntries returns the messages of the log so far, of all runs, at all levels.
 func (op *Operator) LogEntries() []LogEntry {
 	op.log.mu.Lock()
 	defer op.log.mu.Unlock()
