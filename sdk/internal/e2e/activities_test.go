@@ -157,7 +157,7 @@ func TestCleanup_FailureIsErrorOfOperator(t *testing.T) {
 			if err == nil || !errors.Is(err, broken) || !strings.Contains(err.Error(), `the cleanup handler "cleanup" has failed: the disk is full`) {
 				t.Fatal(err)
 			}
-			// Nobody has to guess what else was wrong.
+			// The other failure is not lost.
 			if inUse := strings.Contains(err.Error(), "choose another port"); inUse != (address == busy.Addr().String()) {
 				t.Error(err)
 			}

@@ -65,7 +65,7 @@ func TestCause_UnmatchedObjectIsNotTouched(t *testing.T) {
 	if first := patchesOf(op)[0]; attr(first, "kind") != "json" {
 		t.Errorf("the first request is %v", first)
 	}
-	// And once it is of no interest any more, it is free.
+	// Once the filter no longer matches, the finalizer is removed.
 	x.Patch(tree{"metadata": tree{"labels": tree{"wanted": nil}}})
 	x.WaitFor("it has no finalizer", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 	x.Delete()

@@ -19,7 +19,7 @@ import (
 type chaos struct {
 	cluster *kopftest.Cluster
 	calls   calls // "name handler field"
-	redos   calls
+	repeats calls
 
 	mu sync.Mutex
 	k  *killer // of the present operator
@@ -48,7 +48,7 @@ func (x *chaos) does(id string) func(context.Context, *change) error {
 			annotations, _ := o.Get("metadata.annotations").(tree)
 			record := progressOf(annotations, "kopf.zalando.org/"+id)
 			if record["success"] == true && record["purpose"] == string(r.Reason) && !k.isDead() {
-				x.redos.add(r.Name + " " + id)
+				x.repeats.add(r.Name + " " + id)
 			}
 		}
 		x.calls.add(fmt.Sprintf("%s %s %s", r.Name, id, kopf.GetOr(r.Body, "spec.field", "")))
@@ -86,7 +86,7 @@ func TestCrash_RepeatedKillsLoseAndRepeatNothing(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			x := &chaos{cluster: newCluster(t)}
-			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is to be the same each time
+			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it must be the same in each run
 			ctx, settle := context.WithCancel(t.Context())
 			var operators sync.WaitGroup
 			lives := 0
@@ -126,7 +126,7 @@ func TestCrash_RepeatedKillsLoseAndRepeatNothing(t *testing.T) {
 			for _, name := range deleted {
 				x.cluster.Object(plain.name(), name).WaitGone()
 			}
-			x.redos.are(t)
+			x.repeats.are(t)
 			t.Logf("%d lives, %d calls, %d objects, %d of them deleted", lives, len(x.calls.all()), len(fields)+len(deleted), len(deleted))
 		})
 	}

@@ -27,8 +27,8 @@ func waitLost(op *kopftest.Operator, reason string) inspect.Operator {
 
 func TestConnection_ReportsOutageAtStart(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	way, config := newOutage(t, testcluster.Config(t))
-	way.shut()
+	proxy, config := newOutage(t, testcluster.Config(t))
+	proxy.shut()
 	cluster.Create(example("x"))
 	op := cluster.Launch(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
@@ -37,7 +37,7 @@ func TestConnection_ReportsOutageAtStart(t *testing.T) {
 		t.Errorf("%+v", seen)
 	}
 	op.WaitLog("The resources of the cluster cannot be looked for: it is tried again.")
-	way.begin()
+	proxy.begin()
 	c.wait(cluster, "created", 1)
 	waitLost(op, "")
 	if n := op.CountLog("cannot be looked for"); n > 6 {
@@ -47,8 +47,8 @@ func TestConnection_ReportsOutageAtStart(t *testing.T) {
 
 func TestConnection_StopsInOrderDuringOutage(t *testing.T) {
 	cluster := newCluster(t)
-	way, config := newOutage(t, testcluster.Config(t))
-	way.shut()
+	proxy, config := newOutage(t, testcluster.Config(t))
+	proxy.shut()
 	var cleaned atomic.Bool
 	op := cluster.Launch(func(r *kopf.Registry) {
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
@@ -63,14 +63,14 @@ func TestConnection_StopsInOrderDuringOutage(t *testing.T) {
 
 func TestConnection_ReportsLossAndReturn(t *testing.T) {
 	cluster := newCluster(t)
-	way, config := newOutage(t, testcluster.Config(t))
+	proxy, config := newOutage(t, testcluster.Config(t))
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
 	}, connect(config))
 	waitLost(op, "")
-	way.shut()
+	proxy.shut()
 	waitLost(op, "connection refused")
-	way.begin()
+	proxy.begin()
 	waitLost(op, "") // though nothing has happened to any object
 }
 
@@ -119,7 +119,7 @@ func TestWatch_BrokenOnesLoseNothing(t *testing.T) {
 
 func TestConnection_RestartedServerLosesNothing(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	way, config := newOutage(t, testcluster.Config(t))
+	proxy, config := newOutage(t, testcluster.Config(t))
 	var requests atomic.Int32
 	inHandler, proceed := make(chan struct{}), make(chan struct{})
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -141,24 +141,24 @@ func TestConnection_RestartedServerLosesNothing(t *testing.T) {
 			return next.RoundTrip(req)
 		})
 	}))
-	beforeObject := cluster.Create(example("before"))
-	waitHandled(beforeObject)
+	old := cluster.Create(example("before"))
+	waitHandled(old)
 	interrupted := cluster.Create(example("interrupted"))
 	<-inHandler
-	way.shut()
+	proxy.shut()
 	before := requests.Load()
 	close(proceed)
 	during := cluster.Create(example("during"))
-	beforeObject.Delete()
+	old.Delete()
 	op.WaitLog("is interrupted")
 	cluster.WaitUntil("the operator has tried to come back", func() bool { return requests.Load() >= before+8 })
 	began := time.Now()
-	way.begin()
+	proxy.begin()
 	waitHandled(interrupted)
 	waitHandled(during)
-	beforeObject.WaitGone()
+	old.WaitGone()
 	t.Logf("back to normal after %s, with %d requests in vain", time.Since(began).Round(time.Millisecond), requests.Load()-before)
-	if n := way.accepted.Load(); n > 50 {
+	if n := proxy.accepted.Load(); n > 50 {
 		t.Errorf("%d connections", n)
 	}
 	for _, call := range []string{"created before", "created interrupted", "created during", "deleted before"} {

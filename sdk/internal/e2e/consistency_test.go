@@ -23,7 +23,7 @@ func TestConsistency_LateWatchDoesNotRepeatHandlers(t *testing.T) {
 			kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
 				c.add(id)
 				// Others change the object in the meantime: older versions than those that
-				// the operator is about to write are on their way.
+				// the operator is about to write are on their proxy.
 				cluster.Object(kex.name(), "x").Patch(tree{"metadata": tree{"annotations": tree{"others": id}}})
 				return nil
 			}, kopf.ID(id))

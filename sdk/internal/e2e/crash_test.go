@@ -19,8 +19,8 @@ import (
 // errKilled is what a killed operator gets from its requests: it has no use for it.
 var errKilled = errors.New("killed")
 
-// killer ends an operator at one of its writes, as SIGKILL would: whatever it still does
-// afterwards reaches nobody.
+// killer ends an operator at one of its writes, as SIGKILL would: none of its later requests
+// arrives.
 type killer struct {
 	at    int  // which write, from 1; none if 0
 	after bool // the server gets the write, but the operator does not hear of it
@@ -79,7 +79,7 @@ type crashing struct {
 	cluster *kopftest.Cluster
 	name    string
 	calls   calls
-	redos   calls // of handlers that the object already said were done
+	repeats calls // of handlers that the object already said were done
 }
 
 func (c *crashing) register(r *kopf.Registry) {
@@ -98,7 +98,7 @@ func (c *crashing) does(id string, result any) func(context.Context, *change) er
 		if o := find(c.cluster, plain, c.name); o != nil {
 			annotations, _ := o.Get("metadata.annotations").(tree)
 			if progressOf(annotations, "kopf.zalando.org/"+id)["success"] == true {
-				c.redos.add(id)
+				c.repeats.add(id)
 			}
 		}
 		r.Result = result
@@ -107,7 +107,7 @@ func (c *crashing) does(id string, result any) func(context.Context, *change) er
 }
 
 // live leads the object through its life, and starts a new operator whenever one was killed.
-// It returns the states of the object on the way.
+// It returns the states of the object on the proxy.
 func (c *crashing) live(k *killer) []string {
 	cluster := c.cluster
 	ended := make(chan struct{})
@@ -155,7 +155,7 @@ func TestCrash_KilledAtAnyWriteIsContinued(t *testing.T) {
 					t.Errorf("states:\n%s\nundisturbed:\n%s", strings.Join(got, "\n"), strings.Join(states, "\n"))
 				}
 				receive(c.cluster, "the operator is killed", k.killed) // the object may be gone before the answer that says so is there
-				c.redos.are(t)
+				c.repeats.are(t)
 				c.check(t, n, k.after, quiet.asked)
 			})
 		}

@@ -185,7 +185,6 @@ func TestDaemon_EndsWithForceDeletedObject(t *testing.T) {
 	x.WaitGone()
 	r.wait(cluster, "d x", 0, 1)
 	op.WaitLog("Daemon 'd' has exited on request")
-	// Nobody remembers it.
 	remembers(op, 0)
 	cluster.Create(example("x"))
 	r.wait(cluster, "d x", 1, 2)

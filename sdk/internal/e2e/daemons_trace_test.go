@@ -44,9 +44,9 @@ func (x *examples) daemons(r *kopf.Registry) {
 	}, kopf.ID(forcefully), kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(10*time.Second))
 }
 
-// deliberately are the lines that are others than the recorded ones on purpose: an empty
+// differences are the lines that are others than the recorded ones on purpose: an empty
 // one is not there at all.
-var deliberately = map[string]string{
+var differences = map[string]string{
 	"WARNING Daemon 'background_async' is cancelled. Will escalate.": "DEBUG Daemon 'background_async' is cancelled.",
 	// It depends on the luck of the moment.
 	"DEBUG Daemon 'background_sync' is still exiting. The next check is in 60 seconds.": "",
@@ -109,7 +109,7 @@ func ofOne(lines []string, id string) []string {
 	var out []string
 	pinged := false
 	for _, line := range lines {
-		if other, differs := deliberately[line]; differs {
+		if other, differs := differences[line]; differs {
 			line = other
 		}
 		switch pings := strings.Contains(line, ping); {

@@ -14,7 +14,7 @@ import (
 
 func TestIndex_ReadFromEveryHandlerAndActivity(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
-	cluster.Create(plain.of(fielded("indexed", "x")))
+	cluster.Create(plain.of(withField("indexed", "x")))
 	resumed := cluster.Create(example("resumed"))
 	sees := func(ctx context.Context, who string) error {
 		c.add(fmt.Sprint(who, " ", b.index.Get(ctx, "x")))
@@ -80,7 +80,7 @@ func TestIndex_ReadFromEveryHandlerAndActivity(t *testing.T) {
 
 func TestIndex_KeepsWholeObjects(t *testing.T) {
 	cluster := newCluster(t)
-	a := cluster.Create(fielded("a", "0"))
+	a := cluster.Create(withField("a", "0"))
 	type shared struct {
 		mu  sync.Mutex
 		ctx context.Context
@@ -134,7 +134,7 @@ func TestIndex_KeepsWholeObjects(t *testing.T) {
 
 func TestIndex_ReadFromActivities(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
-	cluster.Create(fielded("a", "x"))
+	cluster.Create(withField("a", "x"))
 	sees := func(what string) func(context.Context, *kopf.Activity) error {
 		return func(ctx context.Context, _ *kopf.Activity) error {
 			c.add(fmt.Sprintf("%s sees %d", what, b.index.Len(ctx)))
@@ -146,7 +146,7 @@ func TestIndex_ReadFromActivities(t *testing.T) {
 		kopf.OnStartup(r, sees("startup"), kopf.ID("startup"))
 		kopf.OnCleanup(r, sees("cleanup"), kopf.ID("cleanup"))
 	})
-	b.becomes(cluster, "x: a")
+	b.waitContent(cluster, "x: a")
 	op.Stop()
 	c.are(t, "startup sees 0", "cleanup sees 1")
 }

@@ -64,8 +64,8 @@ func (b *byField) content() map[string][]string {
 	return all
 }
 
-// becomes waits until the index is as wanted: "key: name name; key: name".
-func (b *byField) becomes(cluster *kopftest.Cluster, want string) {
+// waitContent waits until the index is as wanted: "key: name name; key: name".
+func (b *byField) waitContent(cluster *kopftest.Cluster, want string) {
 	cluster.T().Helper()
 	shown := func() string {
 		all := b.content()
@@ -78,7 +78,7 @@ func (b *byField) becomes(cluster *kopftest.Cluster, want string) {
 	cluster.WaitUntil(fmt.Sprintf("the index is %q", want), func() bool { return shown() == want })
 }
 
-func fielded(name, value string) tree {
+func withField(name, value string) tree {
 	return kex.of(tree{"metadata": tree{"name": name, "labels": tree{"indexed": "yes"}}, "spec": tree{"field": value}})
 }
 
@@ -88,10 +88,10 @@ func TestIndex_CompleteBeforeFirstHandler(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	const objects = 20
 	for i := range objects {
-		cluster.Create(fielded(fmt.Sprint("kex-", i), "x"))
+		cluster.Create(withField(fmt.Sprint("kex-", i), "x"))
 	}
 	for i := range objects {
-		cluster.Create(plain.of(fielded(fmt.Sprint("plain-", i), fmt.Sprint("key-", i))))
+		cluster.Create(plain.of(withField(fmt.Sprint("plain-", i), fmt.Sprint("key-", i))))
 	}
 	sees := func(ctx context.Context, what string) error {
 		c.add(fmt.Sprintf("%s sees %d", what, b.index.Len(ctx)))
@@ -117,28 +117,28 @@ func TestIndex_CompleteBeforeFirstHandler(t *testing.T) {
 
 func TestIndex_FollowsObjects(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
-	a := cluster.Create(fielded("a", "x"))
-	objectB := cluster.Create(fielded("b", "x"))
+	a := cluster.Create(withField("a", "x"))
+	second := cluster.Create(withField("b", "x"))
 	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes, kopf.Labels{"indexed": "yes"}) })
-	b.becomes(cluster, "x: a b")
-	c := cluster.Create(fielded("c", "y"))
-	b.becomes(cluster, "x: a b; y: c")
-	objectB.Patch(field("y"))
-	b.becomes(cluster, "x: a; y: b c")
+	b.waitContent(cluster, "x: a b")
+	c := cluster.Create(withField("c", "y"))
+	b.waitContent(cluster, "x: a b; y: c")
+	second.Patch(field("y"))
+	b.waitContent(cluster, "x: a; y: b c")
 	a.Patch(field("nowhere"))
-	b.becomes(cluster, "y: b c")
+	b.waitContent(cluster, "y: b c")
 	a.Patch(field("z"))
-	b.becomes(cluster, "y: b c; z: a")
+	b.waitContent(cluster, "y: b c; z: a")
 	a.Patch(field("keep"))
 	c.Delete()
-	b.becomes(cluster, "y: b; z: a")
-	objectB.Patch(tree{"metadata": tree{"labels": tree{"indexed": "no"}}})
-	b.becomes(cluster, "z: a")
-	objectB.Patch(tree{"metadata": tree{"labels": tree{"indexed": "yes"}}})
-	b.becomes(cluster, "y: b; z: a")
+	b.waitContent(cluster, "y: b; z: a")
+	second.Patch(tree{"metadata": tree{"labels": tree{"indexed": "no"}}})
+	b.waitContent(cluster, "z: a")
+	second.Patch(tree{"metadata": tree{"labels": tree{"indexed": "yes"}}})
+	b.waitContent(cluster, "y: b; z: a")
 	a.Delete()
-	objectB.Delete()
-	b.becomes(cluster, "")
+	second.Delete()
+	b.waitContent(cluster, "")
 }
 
 func TestIndex_ObjectIsIndexedBeforeItsHandlers(t *testing.T) {
@@ -150,7 +150,7 @@ func TestIndex_ObjectIsIndexedBeforeItsHandlers(t *testing.T) {
 			return nil
 		}, kopf.ID("event"))
 	})
-	a := cluster.Create(fielded("a", "x"))
+	a := cluster.Create(withField("a", "x"))
 	c.wait(cluster, "ADDED x [a]", 1)
 	a.Patch(field("y"))
 	c.wait(cluster, "MODIFIED y []", 1)
@@ -178,16 +178,16 @@ func TestIndex_Errors(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster, b := newCluster(t), &byField{}
-			a := cluster.Create(fielded("a", "x"))
-			cluster.Create(fielded("b", "x2"))
+			a := cluster.Create(withField("a", "x"))
+			cluster.Create(withField("b", "x2"))
 			cluster.Run(func(r *kopf.Registry) { b.register(r, kexes, tt.options...) })
-			b.becomes(cluster, "x: a; x2: b")
+			b.waitContent(cluster, "x: a; x2: b")
 			a.Patch(field(tt.failing))
 			b.calls.wait(cluster, "a "+tt.failing+" 0", 1)
-			b.becomes(cluster, tt.during)
+			b.waitContent(cluster, tt.during)
 			a.Patch(field("y"))
-			cluster.Create(fielded("last", "z"))
-			b.becomes(cluster, strings.TrimSuffix(tt.after, "; ")+"; z: last")
+			cluster.Create(withField("last", "z"))
+			b.waitContent(cluster, strings.TrimSuffix(tt.after, "; ")+"; z: last")
 			called := slices.ContainsFunc(b.calls.all(), func(call string) bool { return strings.HasPrefix(call, "a y ") })
 			if called == tt.excluded {
 				t.Errorf("calls: %v", b.calls.all())
@@ -209,12 +209,12 @@ func TestIndex_RetriedAfterDelay(t *testing.T) {
 			return map[string]string{"x": p.Name}, nil
 		}, kopf.ID("by-field"))
 	})
-	cluster.Create(fielded("a", "x"))
-	cluster.Create(fielded("b", "x"))
+	cluster.Create(withField("a", "x"))
+	cluster.Create(withField("b", "x"))
 	b.calls.wait(cluster, "b 3", 1)
-	b.becomes(cluster, "x: a")
+	b.waitContent(cluster, "x: a")
 	mended.Store(true)
-	b.becomes(cluster, "x: a b")
+	b.waitContent(cluster, "x: a b")
 	if n := b.calls.count("a 0"); n != 1 {
 		t.Errorf("the other object was indexed %d times", n)
 	}
@@ -222,69 +222,69 @@ func TestIndex_RetriedAfterDelay(t *testing.T) {
 
 func TestIndex_FilledAnewAfterRestart(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
-	a := cluster.Create(fielded("a", "x"))
+	a := cluster.Create(withField("a", "x"))
 	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
-	b.becomes(cluster, "x: a")
+	b.waitContent(cluster, "x: a")
 	op.Stop()
 	a.Delete()
-	cluster.Create(fielded("b", "y"))
+	cluster.Create(withField("b", "y"))
 	again := &byField{}
 	cluster.Run(func(r *kopf.Registry) { again.register(r, kexes) })
-	again.becomes(cluster, "y: b")
-	b.becomes(cluster, "x: a") // those who still hold a context of the former operator see its last state
+	again.waitContent(cluster, "y: b")
+	b.waitContent(cluster, "x: a") // those who still hold a context of the former operator see its last state
 }
 
 func TestIndex_EachOperatorHasItsOwn(t *testing.T) {
 	cluster := newCluster(t)
 	other := cluster.Namespace + "-other"
 	cluster.CreateNamespace(other)
-	cluster.Create(fielded("here", "x"))
-	cluster.Create(in(other, fielded("there", "x")))
+	cluster.Create(withField("here", "x"))
+	cluster.Create(in(other, withField("there", "x")))
 	first, second := &byField{}, &byField{}
 	cluster.Run(func(r *kopf.Registry) { first.register(r, kexes) })
 	cluster.Run(func(r *kopf.Registry) { second.register(r, kexes) }, serving(other))
 	second.index = first.index
-	first.becomes(cluster, "x: here")
-	second.becomes(cluster, "x: there")
+	first.waitContent(cluster, "x: here")
+	second.waitContent(cluster, "x: there")
 }
 
 func TestIndex_RecreatedObjectIsNotExcluded(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
-	a := cluster.Create(fielded("a", "never"))
+	a := cluster.Create(withField("a", "never"))
 	b.calls.wait(cluster, "a never 0", 1)
 	a.Patch(field("x"))
-	cluster.Create(fielded("b", "y"))
-	b.becomes(cluster, "y: b")
+	cluster.Create(withField("b", "y"))
+	b.waitContent(cluster, "y: b")
 	a.Delete()
-	cluster.Create(fielded("a", "x"))
-	b.becomes(cluster, "x: a; y: b")
+	cluster.Create(withField("a", "x"))
+	b.waitContent(cluster, "x: a; y: b")
 }
 
 func TestIndex_SeveralResources(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
-	cluster.Create(fielded("same", "x"))
+	cluster.Create(withField("same", "x"))
 	cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes)
 		b.register(r, plains)
 	})
-	b.becomes(cluster, "x: same")
-	same := cluster.Create(plain.of(fielded("same", "x")))
-	b.becomes(cluster, "x: same same")
+	b.waitContent(cluster, "x: same")
+	same := cluster.Create(plain.of(withField("same", "x")))
+	b.waitContent(cluster, "x: same same")
 	same.Delete()
-	b.becomes(cluster, "x: same")
+	b.waitContent(cluster, "x: same")
 }
 
 func TestIndex_OnlyIndexedObjectIsNotPatched(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, logPatches)
-	a := cluster.Create(fielded("a", "x"))
-	b.becomes(cluster, "x: a")
+	a := cluster.Create(withField("a", "x"))
+	b.waitContent(cluster, "x: a")
 	a.Patch(field("y"))
-	b.becomes(cluster, "y: a")
+	b.waitContent(cluster, "y: a")
 	a.Delete()
 	a.WaitGone() // there is no finalizer
-	b.becomes(cluster, "")
+	b.waitContent(cluster, "")
 	if patches := patchesOf(op); len(patches) > 0 {
 		t.Errorf("patched: %v", patches)
 	}

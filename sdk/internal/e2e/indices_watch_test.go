@@ -13,16 +13,16 @@ import (
 
 func TestIndex_CatchesUpAfterPause(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
-	a := cluster.Create(fielded("a", "x"))
-	cluster.Create(fielded("b", "x"))
+	a := cluster.Create(withField("a", "x"))
+	cluster.Create(withField("b", "x"))
 	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
-	b.becomes(cluster, "x: a b")
+	b.waitContent(cluster, "x: a b")
 	op.Pause()
 	op.WaitLog("Stopping the watch-stream for kopfexamples")
 	a.Delete()
-	cluster.Create(fielded("c", "y"))
+	cluster.Create(withField("c", "y"))
 	op.Resume()
-	b.becomes(cluster, "x: b; y: c")
+	b.waitContent(cluster, "x: b; y: c")
 }
 
 func TestIndex_NewNamespaceIsIndexedBeforeHandlers(t *testing.T) {
@@ -37,9 +37,9 @@ func TestIndex_NewNamespaceIsIndexedBeforeHandlers(t *testing.T) {
 	}, serving(cluster.Namespace+"*"), transport(hold.wrap))
 	hold.lock()
 	cluster.CreateNamespace(late)
-	cluster.Create(in(late, fielded("a", "x")))
+	cluster.Create(in(late, withField("a", "x")))
 	op.WaitLog("Starting the watch-stream for kopfplains.v1.kopf.dev in " + late)
-	cluster.Create(in(late, plain.of(fielded("b", "x"))))
+	cluster.Create(in(late, plain.of(withField("b", "x"))))
 	c.are(t)
 	hold.unlock()
 	c.wait(cluster, "a sees 1", 1)
@@ -51,21 +51,21 @@ func TestIndex_RightAfterBrokenWatch(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			cluster, b, watches, hold := newCluster(t), &byField{}, &breaker{}, &barrier{plural: "kopfexamples"}
 			for _, name := range []string{"deleted", "changed", "remade", "unchanged"} {
-				cluster.Create(fielded(name, "x"))
+				cluster.Create(withField(name, "x"))
 			}
 			op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, transport(hold.wrap), transport(watches.wrap))
-			b.becomes(cluster, "x: changed deleted remade unchanged")
+			b.waitContent(cluster, "x: changed deleted remade unchanged")
 			lists := watches.lists.Load()
 			hold.lock()
 			watches.end(words)
 			op.WaitLog("reason=" + reason)
 			cluster.Object(kex.name(), "deleted").Delete()
 			cluster.Object(kex.name(), "remade").Delete()
-			cluster.Create(fielded("remade", "y"))
-			cluster.Create(fielded("new", "y"))
+			cluster.Create(withField("remade", "y"))
+			cluster.Create(withField("new", "y"))
 			cluster.Object(kex.name(), "changed").Patch(field("z"))
 			hold.unlock()
-			b.becomes(cluster, "x: unchanged; y: new remade; z: changed")
+			b.waitContent(cluster, "x: unchanged; y: new remade; z: changed")
 			if words == expired && watches.lists.Load() == lists {
 				t.Error("it was not listed again: that is no test")
 			}
@@ -89,11 +89,11 @@ func TestIndex_ResourceComesAndGoes(t *testing.T) {
 	c.wait(cluster, "before sees 0", 1) // an index of nothing is complete
 	for i, name := range []string{"first", "second"} {
 		defined := late.define(cluster)
-		cluster.Create(late.of(fielded(name, "x")))
-		b.becomes(cluster, "x: "+name)
+		cluster.Create(late.of(withField(name, "x")))
+		b.waitContent(cluster, "x: "+name)
 		defined.Delete()
 		op.WaitLogs("Stopping the watch-stream for "+late.key(), i+1)
-		b.becomes(cluster, "")
+		b.waitContent(cluster, "")
 		defined.WaitGone()
 	}
 }
@@ -107,7 +107,7 @@ func categorize(cluster *kopftest.Cluster, c custom, categories ...any) {
 func TestIndex_RedefinedResource(t *testing.T) {
 	cluster, b, c := newCluster(t), &byField{}, &calls{}
 	own := ownResource(cluster)
-	a, b2 := cluster.Create(own.of(fielded("a", "x"))), cluster.Create(own.of(fielded("b", "x")))
+	a, second := cluster.Create(own.of(withField("a", "x"))), cluster.Create(own.of(withField("b", "x")))
 	cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kopf.Selector{Category: cluster.Namespace})
 		kopf.OnResume(r, own.selector(), func(ctx context.Context, r *change) error {
@@ -121,22 +121,22 @@ func TestIndex_RedefinedResource(t *testing.T) {
 		}, kopf.ID("event"))
 	})
 	waitHandled(a)
-	waitHandled(b2)
-	b.becomes(cluster, "")
+	waitHandled(second)
+	b.waitContent(cluster, "")
 	redefine := func(categories ...any) {
 		t.Helper()
 		categorize(cluster, own, categories...)
 	}
 	redefine(cluster.Namespace)
-	b.becomes(cluster, "x: a b")
+	b.waitContent(cluster, "x: a b")
 	a.Patch(field("y"))
-	b.becomes(cluster, "x: b; y: a")
+	b.waitContent(cluster, "x: b; y: a")
 	redefine()
-	b.becomes(cluster, "")
-	b2.Patch(field("y"))
+	b.waitContent(cluster, "")
+	second.Patch(field("y"))
 	c.wait(cluster, "MODIFIED b", 1)
 	redefine(cluster.Namespace)
-	b.becomes(cluster, "y: a b")
+	b.waitContent(cluster, "y: a b")
 	if c.count("resumed a") > 1 || c.count("resumed b") > 1 {
 		t.Errorf("what has been there all the time is resumed: %q", c.all())
 	}
@@ -147,7 +147,7 @@ func TestIndex_RedefinedResourceGetsFurtherHandlers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster, b, c, hold := newCluster(t), &byField{}, &calls{}, &barrier{plural: "kopfexamples"}
 			own := ownResource(cluster)
-			a := cluster.Create(own.of(fielded("a", "x")))
+			a := cluster.Create(own.of(withField("a", "x")))
 			var late *kopf.Index[string, string]
 			op := cluster.Run(func(r *kopf.Registry) {
 				b.index = kopf.NewIndex(r, own.selector(), func(ctx context.Context, p *indexed) (map[string]string, error) {
@@ -165,15 +165,15 @@ func TestIndex_RedefinedResourceGetsFurtherHandlers(t *testing.T) {
 					return nil
 				}, kopf.ID("event"))
 			}, transport(hold.wrap))
-			b.becomes(cluster, "x: a")
+			b.waitContent(cluster, "x: a")
 			hold.lock()
 			categorize(cluster, own, cluster.Namespace)
 			op.WaitLogs("Starting the watch-stream for "+own.key(), 2)
-			b.becomes(cluster, "x: a") // already before it is listed again
+			b.waitContent(cluster, "x: a") // already before it is listed again
 			a.Patch(field("y"))
 			hold.unlock()
 			c.wait(cluster, "a [event x y]", 1)
-			cluster.Create(own.of(fielded("b", "z")))
+			cluster.Create(own.of(withField("b", "z")))
 			c.wait(cluster, "b [event z]", 1)
 		})
 	}
@@ -218,16 +218,16 @@ func TestIndex_StuckFunctionDoesNotBlockAfterPause(t *testing.T) {
 	}, settings(func(s *kopf.Settings) {
 		s.Queueing.ExitTimeout = 10 * time.Millisecond
 	}))
-	a := cluster.Create(fielded("a", "x"))
-	b.becomes(cluster, "x: a")
-	cluster.Create(fielded("b", "x"))
+	a := cluster.Create(withField("a", "x"))
+	b.waitContent(cluster, "x: a")
+	cluster.Create(withField("b", "x"))
 	cluster.WaitUntil("the function is stuck", stuck.Load)
 	op.Pause()
 	op.WaitLog("An indexing function ignores that the watch-stream for kopfexamples")
 	a.Delete()
-	cluster.Create(fielded("c", "x"))
+	cluster.Create(withField("c", "x"))
 	op.Resume()
-	b.becomes(cluster, "x: b c")
+	b.waitContent(cluster, "x: b c")
 	cluster.Create(plain.of(example("x")))
 	c.wait(cluster, "create", 1)
 }

@@ -30,7 +30,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 		}, kopf.ID("retrying"), kopf.Backoff(time.Hour))
 		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil }, kopf.ID("ticking"), kopf.Interval(time.Hour))
 	}, connect(restricted(cluster)))
-	x1 := cluster.Create(example("x"))
+	object := cluster.Create(example("x"))
 	x := phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if h := x.Handlers[3]; h.Attempt != 1 || len(h.Attempts) != 1 || h.Error == nil || time.Until(h.Next) < 50*time.Minute {
 		t.Errorf("of the one that retries, this is told: %+v", h)
@@ -41,7 +41,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 		return time.Until(timer.Next) > 50*time.Minute
 	})
 	// What was told is kept through other changes, and a delay can be ended.
-	x1.Patch(field("other"))
+	object.Patch(field("other"))
 	x = phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &x.Ref}); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 	if h := x.Handlers[3]; len(h.Attempts) != 2 {
 		t.Errorf("the attempts are %+v", h.Attempts)
 	}
-	x1.Patch(tree{"metadata": tree{"labels": tree{"breaks": "yes"}}})
+	object.Patch(tree{"metadata": tree{"labels": tree{"breaks": "yes"}}})
 	phases(op, "x", inspect.StateFailed, "alive=alive", "done=done", "broken=failed", "retrying=done", "ticking=ticking")
 	op.Stop()
 }
@@ -80,7 +80,7 @@ func phases(op *kopftest.Operator, name string, state inspect.ObjectState, want 
 func TestInspector_IndexContent(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	for i := range 5 {
-		cluster.Create(fielded(fmt.Sprint("kex-", i), fmt.Sprint("key-", i%2)))
+		cluster.Create(withField(fmt.Sprint("kex-", i), fmt.Sprint("key-", i%2)))
 	}
 	op := cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes)
@@ -148,7 +148,7 @@ func TestInspector_RetriedObjectAppearsInIndex(t *testing.T) {
 			return map[string]string{"x": p.Name}, nil
 		}, kopf.ID("by-field"))
 	})
-	cluster.Create(fielded("a", "x"))
+	cluster.Create(withField("a", "x"))
 	op.WaitInspect("the object is in the index after a retry", func(s *inspect.Snapshot) bool {
 		stats := s.Handlers[0].Stats
 		return len(s.Indices) == 1 && s.Indices[0].Objects == 1 && stats.Retried == 1 && stats.Succeeded == 1
@@ -163,9 +163,9 @@ func TestInspector_IndexStateOfObjects(t *testing.T) {
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil },
 			kopf.ID("by-field"), kopf.Labels{"watched": "yes"})
 	})
-	unwanted := fielded("unwanted", "x")
+	unwanted := withField("unwanted", "x")
 	unwanted["metadata"].(tree)["labels"] = tree{"indexed": "no"}
-	for _, object := range []tree{fielded("good", "x"), fielded("late", "later"), fielded("bad", "never"), unwanted} {
+	for _, object := range []tree{withField("good", "x"), withField("late", "later"), withField("bad", "never"), unwanted} {
 		cluster.Create(object)
 	}
 	becomes := func(name string, state inspect.ObjectState, phase inspect.HandlerPhase) *inspect.HandlerState {

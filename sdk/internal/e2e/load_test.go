@@ -28,7 +28,7 @@ func endurance() time.Duration {
 	return time.Minute
 }
 
-// versions are the versions of objects that somebody has seen.
+// versions are the versions of objects that were seen.
 type versions struct {
 	mu   sync.Mutex
 	seen map[string]bool // "name version"
@@ -73,7 +73,7 @@ func (v *versions) watch(t *testing.T, cluster *kopftest.Cluster) {
 			frame, err := stream.Next()
 			if err != nil {
 				if !errors.Is(err, kube.ErrClosed) && t.Context().Err() == nil {
-					t.Errorf("the witness has lost its stream: %v", err)
+					t.Errorf("the watcher has lost its stream: %v", err)
 				}
 				return
 			}
@@ -94,7 +94,7 @@ type load struct {
 	*kopftest.Cluster
 	t *testing.T
 
-	operator, witness versions // seen by either
+	operator, watcher versions // seen by either
 
 	mu      sync.Mutex
 	calls   map[string]int // of handlers, by what they are for and the object's name
@@ -116,7 +116,7 @@ type ownClient struct {
 func newLoad(t *testing.T) *load {
 	t.Helper()
 	l := &load{Cluster: newCluster(t), t: t, calls: map[string]int{}, deleted: map[string]bool{}}
-	l.witness.watch(t, l.Cluster)
+	l.watcher.watch(t, l.Cluster)
 	return l
 }
 
@@ -215,7 +215,7 @@ func (l *load) settle() {
 	for _, name := range l.names {
 		l.Object(kex.name(), name).WaitGone()
 	}
-	missed := func() []string { return l.operator.lacks(&l.witness) }
+	missed := func() []string { return l.operator.lacks(&l.watcher) }
 	l.WaitUntil("all versions are seen", func() bool { return len(missed()) == 0 })
 	l.mu.Lock()
 	defer l.mu.Unlock()

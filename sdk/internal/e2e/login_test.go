@@ -23,7 +23,7 @@ func TestLogin_ExpiringCredentialsLoseNothing(t *testing.T) {
 	const life = 3 * time.Second
 	l := newLoad(t)
 	gate := testcluster.NewGatekeeper(t, life)
-	var logins, quiet, busy atomic.Int64 // the latter two are when there is to be no load, and much
+	var logins, quiet, busy atomic.Int64 // the latter two are when the load pauses, and when it is high
 	near := func(nano *atomic.Int64) bool { return time.Until(time.Unix(0, nano.Load())).Abs() < life/6 }
 	l.linger = func() {
 		if near(&busy) {
@@ -102,7 +102,7 @@ func TestLogin_ReportsRetries(t *testing.T) {
 		if state == inspect.OperatorStarting {
 			broken.Store(true)
 			gate.Revoke()
-			cluster.Create(example("x")) // else nobody would ask for anything
+			cluster.Create(example("x")) // or the operator has no request to send
 		}
 	}
 	c.wait(cluster, "created", 1)
@@ -139,7 +139,7 @@ func TestLogin_LostAccessCleansUpAndEnds(t *testing.T) {
 	op.WaitLog("Daemon 'daemon' is invoked.")
 	gate.Revoke()
 	x.Patch(tree{"metadata": tree{"labels": tree{"a": "b"}}})
-	cluster.Create(example("y")) // somebody has to ask for something
+	cluster.Create(example("y")) // or the operator has no request to send
 	if err := op.WaitEnd(); !errors.Is(err, kopf.ErrLogin) || !strings.Contains(err.Error(), "cannot log in to the cluster: no usable credentials") {
 		t.Error(err)
 	}

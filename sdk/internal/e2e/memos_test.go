@@ -89,7 +89,7 @@ func TestMemo_LivesAsLongAsObject(t *testing.T) {
 			return nil
 		}, kopf.ID("event"))
 	}, transport(watches.wrap))
-	x := cluster.Create(fielded("x", "created"))
+	x := cluster.Create(withField("x", "created"))
 	c.wait(cluster, "created 1", 1)
 	x.Patch(field("changed"))
 	c.wait(cluster, "changed 2", 1)
@@ -106,16 +106,16 @@ func TestMemo_LivesAsLongAsObject(t *testing.T) {
 
 	x.Delete()
 	x.WaitGone()
-	cluster.Create(fielded("x", "anew"))
+	cluster.Create(withField("x", "anew"))
 	c.wait(cluster, "anew 1", 1)
 }
 
-// shelf is what objects have copies of.
-type shelf struct{ tally }
+// clonedTally is what objects have copies of.
+type clonedTally struct{ tally }
 
 // Clone makes a copy that has the same on it.
-func (s *shelf) Clone() *shelf {
-	clone := &shelf{}
+func (s *clonedTally) Clone() *clonedTally {
+	clone := &clonedTally{}
 	clone.seen = s.add("")
 	return clone
 }
@@ -125,16 +125,16 @@ func TestMemo_BeginsWithOperatorsMemo(t *testing.T) {
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 			kopf.MemoOf[tally](a.Memo).add("shared")
-			kopf.MemoOf[shelf](a.Memo).add("own")
+			kopf.MemoOf[clonedTally](a.Memo).add("own")
 			return nil
 		}, kopf.ID("startup"))
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			kopf.MemoOf[tally](r.Memo).add(r.Name)
-			c.add(fmt.Sprint(r.Name, " ", kopf.MemoOf[shelf](r.Memo).add(r.Name)))
+			c.add(fmt.Sprint(r.Name, " ", kopf.MemoOf[clonedTally](r.Memo).add(r.Name)))
 			return nil
 		}, kopf.ID("create"))
 		kopf.OnCleanup(r, func(_ context.Context, a *kopf.Activity) error {
-			c.add(fmt.Sprint(kopf.MemoOf[tally](a.Memo).add(""), kopf.MemoOf[shelf](a.Memo).add("")))
+			c.add(fmt.Sprint(kopf.MemoOf[tally](a.Memo).add(""), kopf.MemoOf[clonedTally](a.Memo).add("")))
 			return nil
 		}, kopf.ID("cleanup"))
 	})

@@ -222,7 +222,7 @@ func TestMetrics_Logins(t *testing.T) {
 
 func TestMetrics_WatchRestarts(t *testing.T) {
 	cluster, b := newCluster(t), &breaker{}
-	way, config := newOutage(t, testcluster.Config(t))
+	proxy, config := newOutage(t, testcluster.Config(t))
 	var begun, healed atomic.Bool
 	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)
@@ -250,12 +250,12 @@ func TestMetrics_WatchRestarts(t *testing.T) {
 	cluster.WaitUntil("it watches again", func() bool { return b.watches.Load() > 1 })
 	b.end(expired)
 	waitScraped(t, cluster, op, map[string]float64{`kopf_watch_restarts_total{` + kexKey + `,reason="expired"}+`: 1})
-	way.shut()
+	proxy.shut()
 	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_watch_restarts_total{` + kexKey + `,reason="unavailable"}+`: 1,
 		`kopf_api_requests_total{verb="watch",code="error"}+`:             1,
 	})
-	way.begin()
+	proxy.begin()
 	waitHandled(x)
 }
 

@@ -98,8 +98,8 @@ func TestOperator_CanRunAgain(t *testing.T) {
 	r.neverTwice(t)
 }
 
-// life is an operator that notes who is called, and what may hold it up.
-type life struct {
+// embedded is an operator that the test runs itself, with notes of the calls of its handlers and with means to hold it up.
+type embedded struct {
 	*kopf.Operator
 	t       *testing.T
 	cluster *kopftest.Cluster
@@ -129,10 +129,10 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// newLife makes an operator with a startup and a cleanup handler.
-func newLife(t *testing.T, cluster *kopftest.Cluster) *life {
+// newEmbedded makes an operator with a startup and a cleanup handler.
+func newEmbedded(t *testing.T, cluster *kopftest.Cluster) *embedded {
 	t.Helper()
-	l := &life{t: t, cluster: cluster.With(t), calls: &calls{}, log: &logBuffer{}, held: make(chan struct{}), release: make(chan struct{})}
+	l := &embedded{t: t, cluster: cluster.With(t), calls: &calls{}, log: &logBuffer{}, held: make(chan struct{}), release: make(chan struct{})}
 	l.Operator = &kopf.Operator{
 		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(kopf.NewLogHandler(l.log, &kopf.LogOptions{Level: slog.LevelDebug})),
 		OnReady: func() { l.calls.add("ready") },
@@ -144,21 +144,21 @@ func newLife(t *testing.T, cluster *kopftest.Cluster) *life {
 }
 
 // hold stays until the context ends.
-func (l *life) hold(ctx context.Context) error {
+func (l *embedded) hold(ctx context.Context) error {
 	l.once.Do(func() { close(l.held) })
 	<-ctx.Done()
 	return ctx.Err()
 }
 
 // ignore stays until it is released, whatever happens to its context.
-func (l *life) ignore() { //nolint:contextcheck // that is the point
+func (l *embedded) ignore() { //nolint:contextcheck // that is the point
 
 	l.once.Do(func() { close(l.held) })
 	<-l.release
 }
 
 // holdRequests makes requests stay that are like the given ones.
-func (l *life) holdRequests(like func(*http.Request) bool) {
+func (l *embedded) holdRequests(like func(*http.Request) bool) {
 	l.Config = rest.CopyConfig(l.Config)
 	l.Config.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		return wrapped{roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -173,18 +173,18 @@ func (l *life) holdRequests(like func(*http.Request) bool) {
 func TestOperator_EndsWithItsContext(t *testing.T) {
 	cluster := newCluster(t)
 	for name, c := range map[string]struct {
-		prepare func(l *life)
+		prepare func(l *embedded)
 		calls   []string
 		warns   string
 	}{
 		"a startup handler runs": {
-			func(l *life) {
+			func(l *embedded) {
 				kopf.OnStartup(l.Registry, func(ctx context.Context, _ *kopf.Activity) error { return l.hold(ctx) }, kopf.ID("hold"))
 			},
 			[]string{"startup"}, "only partially executed",
 		},
 		"a startup handler is to be tried again": {
-			func(l *life) {
+			func(l *embedded) {
 				kopf.OnStartup(l.Registry, func(context.Context, *kopf.Activity) error {
 					l.once.Do(func() { close(l.held) })
 					return kopf.Temporaryf(time.Hour, "not now")
@@ -193,7 +193,7 @@ func TestOperator_EndsWithItsContext(t *testing.T) {
 			[]string{"startup"}, "only partially executed",
 		},
 		"a login handler runs": {
-			func(l *life) {
+			func(l *embedded) {
 				l.Config = nil
 				kopf.OnLogin(l.Registry, func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					return nil, l.hold(ctx)
@@ -202,38 +202,38 @@ func TestOperator_EndsWithItsContext(t *testing.T) {
 			[]string{"startup", "cleanup"}, "",
 		},
 		"it looks for the resources": {
-			func(l *life) {
+			func(l *embedded) {
 				l.holdRequests(func(req *http.Request) bool { return req.URL.Path == "/apis" })
 			},
 			[]string{"startup", "cleanup"}, "",
 		},
 		"it looks for the namespaces": {
-			func(l *life) {
+			func(l *embedded) {
 				l.holdRequests(func(req *http.Request) bool { return req.URL.Path == "/api/v1/namespaces" })
 			},
 			[]string{"startup", "cleanup"}, "",
 		},
 		"it lists the objects": {
-			func(l *life) {
+			func(l *embedded) {
 				l.holdRequests(func(req *http.Request) bool { return strings.HasSuffix(req.URL.Path, "/kopfexamples") })
 			},
 			[]string{"startup", "cleanup"}, "",
 		},
 		"it tells that it is ready": {
-			func(l *life) {
+			func(l *embedded) {
 				l.OnReady = l.ignore
 			},
 			[]string{"startup", "cleanup"}, "ignores that it stops: it is left alone",
 		},
 		"a handler ignores its context": {
-			func(l *life) {
+			func(l *embedded) {
 				kopf.OnCreate(l.Registry, kexes, func(context.Context, *change) error { l.ignore(); return nil }, kopf.ID("hold"))
 				l.cluster.Create(example("handled"))
 			},
 			[]string{"startup", "ready", "cleanup"}, "Some handlers ignore that the operator stops",
 		},
 		"a daemon ignores its context": {
-			func(l *life) {
+			func(l *embedded) {
 				kopf.Daemon(l.Registry, kexes, func(context.Context, *run) error { l.ignore(); return nil }, kopf.ID("hold"))
 				l.cluster.Create(example("attended"))
 			},
@@ -241,8 +241,8 @@ func TestOperator_EndsWithItsContext(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLife(t, cluster)
-			// Something is to be listed, in any case.
+			l := newEmbedded(t, cluster)
+			// There must be a resource to list.
 			kopf.OnEvent(l.Registry, kexes, func(context.Context, *event) error { return nil }, kopf.ID("any"))
 			c.prepare(l)
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -297,7 +297,7 @@ func (e expiring) Err() error {
 
 func TestOperator_ExpiredContextIsNoError(t *testing.T) {
 	cluster := newCluster(t)
-	l := newLife(t, cluster)
+	l := newEmbedded(t, cluster)
 	l.holdRequests(func(req *http.Request) bool { return req.URL.Path == "/apis" })
 	ctx := expiring{context.WithoutCancel(t.Context()), l.held}
 	if err := l.Run(ctx); err != nil {
@@ -308,7 +308,7 @@ func TestOperator_ExpiredContextIsNoError(t *testing.T) {
 
 func TestOperator_CancelledBeforeStartCallsNothing(t *testing.T) {
 	cluster := newCluster(t)
-	l := newLife(t, cluster)
+	l := newEmbedded(t, cluster)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := l.Run(ctx); err != nil {
@@ -319,7 +319,7 @@ func TestOperator_CancelledBeforeStartCallsNothing(t *testing.T) {
 
 func TestOperator_ReadyOncePerRun(t *testing.T) {
 	cluster := newCluster(t)
-	l := newLife(t, cluster)
+	l := newEmbedded(t, cluster)
 	index := kopf.NewIndex(l.Registry, kexes, func(_ context.Context, p *indexed) (map[string]string, error) {
 		return map[string]string{p.Namespace + "/" + p.Name: ""}, nil
 	}, kopf.ID("index"))
@@ -363,7 +363,7 @@ func TestOperator_ReadyOncePerRun(t *testing.T) {
 
 func TestOperator_CannotRunTwiceAtOnce(t *testing.T) {
 	cluster := newCluster(t)
-	l := newLife(t, cluster)
+	l := newEmbedded(t, cluster)
 	ready := make(chan struct{})
 	l.OnReady = func() { close(ready) }
 	ctx, stop := context.WithCancel(t.Context())
@@ -392,27 +392,27 @@ func TestOperator_StartErrors(t *testing.T) {
 		return ok && found.code == 42
 	}
 	for name, c := range map[string]struct {
-		prepare func(l *life)
+		prepare func(l *embedded)
 		is      func(error) bool
 		says    string
 		calls   []string
 	}{
 		"without a registry": {
-			func(l *life) { l.Registry = nil },
+			func(l *embedded) { l.Registry = nil },
 			func(err error) bool { return errors.Is(err, kopf.ErrRegistration) }, "the Registry is not set", nil,
 		},
 		"with mistakes in it": {
-			func(l *life) {
+			func(l *embedded) {
 				kopf.OnCreate(l.Registry, kexes, func(context.Context, *change) error { return nil }, kopf.Retries(0))
 			},
 			func(err error) bool { return errors.Is(err, kopf.ErrRegistration) }, "lives_test.go", nil,
 		},
 		"with an empty namespace": {
-			func(l *life) { l.Namespaces = []string{"one", " "} },
+			func(l *embedded) { l.Namespaces = []string{"one", " "} },
 			func(err error) bool { return err != nil }, "a namespace to serve has an empty name", nil,
 		},
 		"a startup handler fails": {
-			func(l *life) {
+			func(l *embedded) {
 				kopf.OnStartup(l.Registry, func(context.Context, *kopf.Activity) error {
 					return kopf.Permanentf("no: %w", &failure{42})
 				}, kopf.ID("fails"))
@@ -420,7 +420,7 @@ func TestOperator_StartErrors(t *testing.T) {
 			as, `the operator does not start: the startup handler "fails" has failed: no: a failure`, []string{"startup"},
 		},
 		"a cleanup handler fails": {
-			func(l *life) {
+			func(l *embedded) {
 				kopf.OnCleanup(l.Registry, func(context.Context, *kopf.Activity) error { return &failure{42} }, kopf.ID("fails"), kopf.ErrorsPermanent)
 				l.Namespaces = nil
 				l.holdRequests(func(*http.Request) bool { return true })
@@ -428,7 +428,7 @@ func TestOperator_StartErrors(t *testing.T) {
 			as, `the cleanup handler "fails" has failed: a failure`, []string{"startup", "cleanup"},
 		},
 		"there are no credentials": {
-			func(l *life) {
+			func(l *embedded) {
 				l.Config = nil
 				kopf.OnLogin(l.Registry, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					return nil, &failure{42}
@@ -437,27 +437,27 @@ func TestOperator_StartErrors(t *testing.T) {
 			func(err error) bool { return errors.Is(err, kopf.ErrLogin) && as(err) }, "cannot log in to the cluster", []string{"startup", "cleanup"},
 		},
 		"the given credentials are refused": {
-			func(l *life) {
+			func(l *embedded) {
 				l.Config = rest.AnonymousClientConfig(l.Config)
 				l.Config.BearerToken = "of nobody"
 			},
 			func(err error) bool { return errors.Is(err, kopf.ErrLogin) && apierrors.IsUnauthorized(err) }, "cannot log in", []string{"startup", "cleanup"},
 		},
 		"the cluster is not there": {
-			func(l *life) { l.Config = &rest.Config{Host: "http://127.0.0.1:1"} },
+			func(l *embedded) { l.Config = &rest.Config{Host: "http://127.0.0.1:1"} },
 			func(err error) bool {
 				_, ok := errors.AsType[*net.OpError](err)
 				return ok && errors.Is(err, syscall.ECONNREFUSED)
 			}, "looking for the resources of the cluster", []string{"startup", "cleanup"},
 		},
 		"it may not see what there is": {
-			func(l *life) {
+			func(l *embedded) {
 				l.Config = rest.AnonymousClientConfig(l.Config)
 			},
 			apierrors.IsForbidden, "looking for the resources of the cluster", []string{"startup", "cleanup"},
 		},
 		"its address is taken": {
-			func(l *life) {
+			func(l *embedded) {
 				taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 				if err != nil {
 					l.t.Fatal(err)
@@ -468,12 +468,12 @@ func TestOperator_StartErrors(t *testing.T) {
 			func(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }, "serving http://127.0.0.1:", []string{"startup", "cleanup"},
 		},
 		"its address makes no sense": {
-			func(l *life) { l.Settings.Process.Liveness = "ftp://here" },
+			func(l *embedded) { l.Settings.Process.Liveness = "ftp://here" },
 			func(err error) bool { return err != nil }, "liveness: want an endpoint such as http://0.0.0.0:8080/healthz: got ftp://here", []string{"startup", "cleanup"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLife(t, cluster)
+			l := newEmbedded(t, cluster)
 			l.Settings.Networking.ErrorBackoffs = slices.Values([]time.Duration{})
 			c.prepare(l)
 			ctx, cancel := context.WithCancel(t.Context())

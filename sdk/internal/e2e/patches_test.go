@@ -18,7 +18,7 @@ func TestTransform_DaemonRetriesOnConflict(t *testing.T) {
 	var conflicts atomic.Int32
 	contend := func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
-			// All of the transformations are made for a version that is not the newest any more.
+			// Each transformation is made for a version that is no longer the newest.
 			if strings.Contains(req.Header.Get("Content-Type"), "json-patch") && conflicts.Add(1)%2 == 1 {
 				cluster.Object(kex.name(), "x").Patch(tree{"spec": tree{"field": fmt.Sprint("conflict ", conflicts.Load())}})
 			}

@@ -68,13 +68,13 @@ func TestPause_VanishedObjectIsForgotten(t *testing.T) {
 		}, kopf.ID("t"), kopf.Interval(time.Hour))
 	})
 	for _, name := range []string{"gone", "there"} {
-		cluster.Create(fielded(name, "x"))
+		cluster.Create(withField(name, "x"))
 		r.wait(cluster, "d "+name, 1, 1)
 		r.wait(cluster, "slow "+name, 1, 1)
 		r.wait(cluster, "t "+name, 0, 1)
 		waitHeld(cluster.Object(kex.name(), name))
 	}
-	b.becomes(cluster, "x: gone there")
+	b.waitContent(cluster, "x: gone there")
 
 	op.Pause()
 	r.wait(cluster, "d gone", 0, 1)
@@ -83,7 +83,7 @@ func TestPause_VanishedObjectIsForgotten(t *testing.T) {
 	cluster.Object(kex.name(), "gone").WaitGone()
 	op.Resume()
 
-	b.becomes(cluster, "x: there")
+	b.waitContent(cluster, "x: there")
 	remembers(op, 1)
 	r.wait(cluster, "d there", 1, 2)
 	// The one that had not ended yet is told the news, and does not bring the object back.
@@ -111,11 +111,11 @@ func TestPause_VanishedResourceIsForgotten(t *testing.T) {
 		kopf.Daemon(reg, resource, r.daemon("d", 0), kopf.ID("d"))
 		kopf.Daemon(reg, kexes, r.daemon("e", 0), kopf.ID("e"))
 	})
-	x := cluster.Create(own.of(fielded("x", "gone")))
+	x := cluster.Create(own.of(withField("x", "gone")))
 	r.wait(cluster, "d x", 1, 1)
-	cluster.Create(fielded("y", "there"))
+	cluster.Create(withField("y", "there"))
 	r.wait(cluster, "e y", 1, 1)
-	b.becomes(cluster, "gone: x; there: y")
+	b.waitContent(cluster, "gone: x; there: y")
 	remembers(op, 2)
 
 	op.Pause()
@@ -135,5 +135,5 @@ func TestPause_VanishedResourceIsForgotten(t *testing.T) {
 	op.Resume()
 	r.wait(cluster, "e y", 1, 2)
 	remembers(op, 1)
-	b.becomes(cluster, "there: y")
+	b.waitContent(cluster, "there: y")
 }

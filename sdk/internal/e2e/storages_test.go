@@ -144,20 +144,20 @@ func TestStorage_OutsideOfCluster(t *testing.T) {
 	})
 	var c calls
 	o := cluster.Run(lifeOf(&c), outside)
-	outsideObject := cluster.Create(example("outside"))
+	object := cluster.Create(example("outside"))
 	cluster.WaitUntil("the object is created", c.is(lifeBegins...))
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
 	o.Stop()
 
 	// What is stored outlives the operator; what does not matter changes nothing.
 	o = cluster.Run(lifeOf(&c), outside)
-	outsideObject.Patch(tree{"spec": tree{"ignored": "whatever"}})
+	object.Patch(tree{"spec": tree{"ignored": "whatever"}})
 	o.WaitLog("the essence is the same")
-	outsideObject.Patch(field("new"))
+	object.Patch(field("new"))
 	o.WaitLog("Updating is processed")
-	seen := outsideObject.Get()
-	outsideObject.Delete()
-	outsideObject.WaitGone()
+	seen := object.Get()
+	object.Delete()
+	object.WaitGone()
 	if got := c.all(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}

@@ -62,7 +62,7 @@ var takeovers = []struct {
 			12: "resume_fn_1:1 resume_fn_2:1",
 			13: "delete_fn_1:1 delete_fn_2:1",
 			14: "delete_fn_2:1",
-			// The records were purged ahead of the finalizer: nothing tells that all was done.
+			// The records were purged ahead of the finalizer: there is no trace of the finished handlers.
 			15: "delete_fn_1:1 delete_fn_2:1",
 		},
 	},
@@ -221,12 +221,12 @@ func recreate(cluster *kopftest.Cluster, name string, object tree) {
 
 func TestTakeover_ProgressInStatus(t *testing.T) {
 	cluster, x := newCluster(t), &examples{}
-	x1 := cluster.Create(example("x"))
-	x1.Patch(tree{"status": tree{"kopf": tree{"progress": tree{
+	object := cluster.Create(example("x"))
+	object.Patch(tree{"status": tree{"kopf": tree{"progress": tree{
 		"create_fn_1": tree{"started": "2020-01-01T00:00:00.000000", "purpose": "create", "retries": 1, "success": true, "failure": false},
 	}}}})
 	cluster.Run(x.handlers)
-	waitHandled(x1)
+	waitHandled(object)
 	x.calls.are(t, "x create_fn_2", "x field_fn")
-	x1.WaitFor("it has no progress in the status", func(o *kopf.Object) bool { return o.Get("status.kopf.progress.create_fn_1") == nil })
+	object.WaitFor("it has no progress in the status", func(o *kopf.Object) bool { return o.Get("status.kopf.progress.create_fn_1") == nil })
 }

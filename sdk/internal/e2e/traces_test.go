@@ -21,7 +21,7 @@ import (
 const fold = 800 * time.Millisecond
 
 // A trace is a recorded run of Kopf for Python: its requests, and its log. Where the log
-// of Kopf for Go is worded differently on purpose, see [spoken].
+// of Kopf for Go is worded differently on purpose, see [normalized].
 var traces = []struct {
 	file     string
 	register func(*examples, *kopf.Registry)
@@ -67,7 +67,7 @@ var traces = []struct {
 	},
 }
 
-// step is what somebody does to the object or to the operator. The next one follows when the
+// step is a change of the object or of the operator. The next one follows when the
 // operator has nothing left to do.
 type (
 	step          any
@@ -78,8 +78,8 @@ type (
 	restarted     struct{}
 )
 
-// rests are the words that say that there is nothing left to do.
-var rests = []string{
+// idleMessages are the words that say that there is nothing left to do.
+var idleMessages = []string{
 	"DEBUG Handling cycle is finished, waiting for new changes.",
 	"DEBUG Deleted, really deleted, and we are notified.",
 	"INFO Handler 'normal_event_fn' succeeded.",
@@ -110,7 +110,7 @@ func TestTrace_RecordedRuns(t *testing.T) {
 				case restarted:
 					op.Restart()
 				}
-				cluster.WaitUntil(fmt.Sprintf("it comes to rest after step %d", i+1), func() bool { return restsIn(lines(op.LogEntries())) > i })
+				cluster.WaitUntil(fmt.Sprintf("it comes to rest after step %d", i+1), func() bool { return countIdle(lines(op.LogEntries())) > i })
 			}
 			op.Stop()
 			if difference := cmp.Diff(want, lines(op.LogEntries())); difference != "" {
@@ -120,10 +120,10 @@ func TestTrace_RecordedRuns(t *testing.T) {
 	}
 }
 
-func restsIn(lines []string) int {
+func countIdle(lines []string) int {
 	n := 0
 	for _, line := range lines {
-		for _, rest := range rests {
+		for _, rest := range idleMessages {
 			if line == rest {
 				n++
 			}
@@ -152,7 +152,7 @@ func transcript(t *testing.T, name string) []string {
 		case e.Patch != "":
 			out = append(out, request(e.Patch, e.Target, e.Payload))
 		case e.Step == "" && (name != "11-filtering" || !ofDaemon(e.Log)):
-			out = append(out, spoken(e.Level, e.Log))
+			out = append(out, normalized(e.Level, e.Log))
 		}
 	}
 	return out
@@ -178,7 +178,7 @@ func lines(log []kopftest.LogEntry) []string {
 			out = append(out, request(attr(e, "kind"), attr(e, "target"), payload))
 		case e.Object == "", strings.Contains(e.Message, "-patching the "): // the request itself is here
 		default:
-			out = append(out, spoken(e.Level.String(), e.Message))
+			out = append(out, normalized(e.Level.String(), e.Message))
 		}
 	}
 	return out
@@ -189,9 +189,9 @@ var (
 	durations = regexp.MustCompile(`\b\d+(\.\d+)?(e-\d+)? seconds`)
 )
 
-// spoken is a line of the log. Of the differences, it takes what has no place in a message
+// normalized is a line of the log. Of the differences, it takes what has no place in a message
 // of a structured log: the differences of an object are an attribute.
-func spoken(level, line string) string {
+func normalized(level, line string) string {
 	line, _, _ = strings.Cut(line, ": ((")
 	return level + " " + durations.ReplaceAllString(line, "N seconds")
 }

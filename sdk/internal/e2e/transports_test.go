@@ -263,7 +263,7 @@ func (b *breaker) wrap(next http.RoundTripper) http.RoundTripper {
 		go func() {
 			select {
 			case words := <-end:
-				_, _ = io.WriteString(pw, words) // fails if nobody listens
+				_, _ = io.WriteString(pw, words) // fails if the reader has gone
 				pw.CloseWithError(errors.New("connection reset by peer"))
 			case <-closed:
 			}
