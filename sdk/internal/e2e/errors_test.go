@@ -117,7 +117,7 @@ func TestError_PanicInFilterThrottlesOneObject(t *testing.T) {
 	c.are(t, "good", "bad")
 	told := false
 	for _, e := range op.LogEntries() {
-		told = told || strings.Contains(e.String(), "filtered badly") && strings.Contains(e.String(), "mishaps_test.go")
+		told = told || strings.Contains(e.String(), "filtered badly") && strings.Contains(e.String(), "errors_test.go")
 	}
 	if !told {
 		t.Errorf("nobody tells what has panicked, and where:\n%v", op.Log())

@@ -405,7 +405,7 @@ func TestOperator_StartErrors(t *testing.T) {
 			func(l *embedded) {
 				kopf.OnCreate(l.Registry, kexes, func(context.Context, *change) error { return nil }, kopf.Retries(0))
 			},
-			func(err error) bool { return errors.Is(err, kopf.ErrRegistration) }, "lives_test.go", nil,
+			func(err error) bool { return errors.Is(err, kopf.ErrRegistration) }, "operator_test.go", nil,
 		},
 		"with an empty namespace": {
 			func(l *embedded) { l.Namespaces = []string{"one", " "} },
