@@ -132,8 +132,8 @@ const (
 func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object, time.Time) (verdict, string)) inspect.Object {
 	c := op.cluster
 	c.t.Helper()
-	if op.run == nil {
-		c.t.Fatalf("kopftest: %s: waited until %s: the operator is not running", o, what)
+	if err := op.inspectable(); err != nil {
+		c.t.Fatalf("kopftest: %s: waited until %s: look into the operator: %v", o, what, err)
 	}
 	state, failure := op.followState(o, judge)
 	if failure != "" {

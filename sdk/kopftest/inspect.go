@@ -24,10 +24,22 @@ func (op *Operator) Inspect() *inspect.Snapshot {
 // send intents. After a restart, there is another one.
 func (op *Operator) Inspector() *inspect.Client {
 	op.cluster.t.Helper()
-	if op.run == nil {
-		op.cluster.t.Fatal("kopftest: the operator is not running")
+	if err := op.inspectable(); err != nil {
+		op.cluster.t.Fatalf("kopftest: look into the operator: %v", err)
 	}
 	return op.inspector
+}
+
+// inspectable returns why there is no inspector to ask.
+func (op *Operator) inspectable() error {
+	switch {
+	case op.run == nil:
+		return errNotRunning
+	case op.inspector == nil:
+		return errNoInspector
+	default:
+		return nil
+	}
 }
 
 // Pause pauses the operator: it handles nothing, and its daemons and timers are stopped. Pause
@@ -60,8 +72,8 @@ const inspectorInterval = 10 * time.Millisecond
 func (op *Operator) WaitInspect(what string, condition func(*inspect.Snapshot) bool) *inspect.Snapshot {
 	c := op.cluster
 	c.t.Helper()
-	if op.run == nil {
-		c.t.Fatalf("kopftest: waited until %s: the operator is not running", what)
+	if err := op.inspectable(); err != nil {
+		c.t.Fatalf("kopftest: waited until %s: look into the operator: %v", what, err)
 	}
 	snapshot, err := op.followInspector(condition)
 	if err != nil {

@@ -31,7 +31,7 @@ type Operator struct {
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
 	progress  state.ProgressStorage
-	inspector *inspect.Client
+	inspector *inspect.Client // nil if the settings disable it
 	run       *run
 }
 
@@ -47,7 +47,8 @@ type run struct {
 
 // Run starts an operator and waits until it watches its resources, whose definitions must have
 // been applied before. It serves only the namespace of the test, logs to the test, and is
-// stopped at its end. The functions change its settings, or other fields, before each start:
+// stopped at its end. It has an inspector for the methods that wait for its state. The functions
+// change its settings, or other fields, before each start:
 //
 //	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Millisecond })
 func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
@@ -92,12 +93,16 @@ func (op *Operator) launch() {
 	}
 	r := &run{gate: newGate(), ready: make(chan struct{}), ended: make(chan struct{})}
 	operator := op.operator(r)
-	client, err := inspect.Dial(operator.Settings.Process.Inspector)
-	if err != nil {
-		c.t.Fatalf("kopftest: %v", err)
+	op.inspector = nil
+	if address := operator.Settings.Process.Inspector; address != "" {
+		client, err := inspect.Dial(address)
+		if err != nil {
+			c.t.Fatalf("kopftest: %v", err)
+		}
+		op.inspector = client
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(c.t.Context()))
-	op.run, op.inspector, r.stop = r, client, stop
+	op.run, r.stop = r, stop
 	go func() {
 		defer close(r.ended)
 		r.err = operator.Run(ctx)
@@ -168,13 +173,11 @@ func (op *Operator) operator(r *run) *kopf.Operator {
 		Config:     config,
 		Logger:     op.log.logger(),
 	}
+	operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
 	for _, configure := range op.configure {
 		configure(operator)
 	}
 	r.gated = operator.Config == config
-	if operator.Settings.Process.Inspector == "" {
-		operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
-	}
 	op.progress = state.NewSmartProgress()
 	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
 		op.progress = bridge.Progress(storage)
@@ -265,11 +268,14 @@ func (op *Operator) look() {
 	}
 }
 
-var errNotRunning = errors.New("it was stopped")
+var (
+	errNotRunning  = errors.New("it was stopped")
+	errNoInspector = errors.New("its settings disable the inspector")
+)
 
 func (op *Operator) snapshot(ctx context.Context) (*inspect.Snapshot, error) {
-	if op.run == nil {
-		return nil, errNotRunning
+	if err := op.inspectable(); err != nil {
+		return nil, err
 	}
 	select {
 	case <-op.run.ended:

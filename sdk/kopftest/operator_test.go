@@ -86,3 +86,20 @@ func TestOperator_Log(t *testing.T) {
 		t.Errorf("%v about %s", e, e.Object)
 	}
 }
+
+func TestOperator_WithoutInspector(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return nil }, kopf.ID("create"))
+	}, func(o *kopf.Operator) { o.Settings.Process.Inspector = "" })
+	one := cluster.Apply(widget)
+	operator.WaitLog("Creation is processed")
+	failure := failureOf(t, func(d testing.TB) {
+		op := *operator
+		op.cluster = cluster.With(d)
+		op.WaitHandled(one)
+	})
+	wantAll(t, failure, "Widget one: waited until it is handled", "disable the inspector")
+}

@@ -88,7 +88,7 @@ func (op *Operator) explain(b *strings.Builder, o *Object) {
 	snapshot, err := op.snapshot(ctx)
 	switch state := find(snapshot, o); {
 	case err != nil:
-		fmt.Fprintf(b, "\nthe operator does not run: %v\n", err)
+		fmt.Fprintf(b, "\nthe operator cannot be looked into: %v\n", err)
 	case state == nil:
 		fmt.Fprintf(b, "\nthe operator has not seen it: %s\n", served(snapshot))
 	default:
@@ -104,7 +104,7 @@ func (c *Cluster) overview() string {
 	for _, op := range c.running() {
 		snapshot, err := op.snapshot(ctx)
 		if err != nil {
-			fmt.Fprintf(&b, "\nthe operator does not run: %v\n", err)
+			fmt.Fprintf(&b, "\nthe operator cannot be looked into: %v\n", err)
 			continue
 		}
 		if len(snapshot.Objects) == 0 {

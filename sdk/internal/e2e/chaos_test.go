@@ -66,7 +66,7 @@ func (x *chaos) operate(ctx context.Context, random *rand.Rand, lives *int) {
 		*lives++
 		op := x.cluster.Launch(x.register, transport(func(next http.RoundTripper) http.RoundTripper {
 			return k.wrap(delayedWatch(20 * time.Millisecond)(next))
-		}), settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }))
+		}), settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
 		select {
 		case <-k.killed:
 			op.Stop()

@@ -112,13 +112,13 @@ func (c *crashing) live(k *killer) []string {
 	cluster := c.cluster
 	ended := make(chan struct{})
 	var replaced sync.WaitGroup
-	op := cluster.Run(c.register, transport(k.wrap), settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }))
+	op := cluster.Run(c.register, transport(k.wrap), settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
 	replaced.Go(func() {
 		select {
 		case <-ended:
 		case <-k.killed:
 			op.Stop()
-			cluster.Launch(c.register)
+			cluster.Launch(c.register, withoutInspector)
 		}
 	})
 	defer replaced.Wait()
@@ -200,11 +200,11 @@ func TestCrash_ResultIsLostBeforeItsPatch(t *testing.T) {
 		}, kopf.ID("created"))
 	}
 	k := newKiller(2, false)
-	op := cluster.Run(register, transport(k.wrap))
+	op := cluster.Run(register, transport(k.wrap), withoutInspector)
 	x := cluster.Create(example("x"))
 	<-k.killed
 	op.Stop()
-	again := cluster.Run(register)
+	again := cluster.Run(register, withoutInspector)
 	waitHandled(x)
 	again.Stop()
 	c.are(t, "created")

@@ -290,6 +290,10 @@ func settings(change func(*kopf.Settings)) func(*kopf.Operator) {
 	return func(o *kopf.Operator) { change(&o.Settings) }
 }
 
+// withoutInspector is for what an operator does in another way while it is inspected: objects
+// that are only indexed are not remembered otherwise.
+func withoutInspector(o *kopf.Operator) { o.Settings.Process.Inspector = "" }
+
 func serving(namespaces ...string) func(*kopf.Operator) {
 	return func(o *kopf.Operator) { o.Namespaces = namespaces }
 }

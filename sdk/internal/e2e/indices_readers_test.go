@@ -56,7 +56,7 @@ func TestIndex_ReadFromEveryHandlerAndActivity(t *testing.T) {
 			c.add("index")
 			return nil, nil
 		}, kopf.ID("reader"))
-	}, withoutConfig)
+	}, withoutConfig, withoutInspector)
 	waitHandled(resumed)
 	resumed.Patch(field("y"))
 	waitHandled(resumed)
@@ -98,7 +98,7 @@ func TestIndex_KeepsWholeObjects(t *testing.T) {
 			c.Patch.Set("status.field", whole.Get(ctx, c.Name)[0].Get("spec.field"))
 			return nil
 		}, kopf.ID("create"))
-	})
+	}, withoutInspector)
 	a.WaitFor("it is handled with what is in the index", func(o *kopf.Object) bool { return kopf.GetOr(o, "status.field", "") == "0" })
 	s.mu.Lock()
 	ctx := s.ctx
@@ -145,7 +145,7 @@ func TestIndex_ReadFromActivities(t *testing.T) {
 		b.register(r, kexes)
 		kopf.OnStartup(r, sees("startup"), kopf.ID("startup"))
 		kopf.OnCleanup(r, sees("cleanup"), kopf.ID("cleanup"))
-	})
+	}, withoutInspector)
 	b.waitContent(cluster, "x: a")
 	op.Stop()
 	c.are(t, "startup sees 0", "cleanup sees 1")

@@ -103,7 +103,7 @@ func TestIndex_CompleteBeforeFirstHandler(t *testing.T) {
 		kopf.OnCreate(r, kexes, func(ctx context.Context, _ *change) error { return sees(ctx, "create") }, kopf.ID("create"))
 		kopf.OnCreate(r, plains, func(ctx context.Context, _ *change) error { return sees(ctx, "create") }, kopf.ID("create"))
 		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error { return sees(ctx, "daemon") }, kopf.ID("daemon"))
-	}, transport(slowly("kopfplains")))
+	}, transport(slowly("kopfplains")), withoutInspector)
 	complete := fmt.Sprint(" sees ", objects)
 	c.wait(cluster, "create"+complete, 2*objects)
 	c.wait(cluster, "event"+complete, objects)
@@ -119,7 +119,7 @@ func TestIndex_FollowsObjects(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	a := cluster.Create(withField("a", "x"))
 	second := cluster.Create(withField("b", "x"))
-	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes, kopf.Labels{"indexed": "yes"}) })
+	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes, kopf.Labels{"indexed": "yes"}) }, withoutInspector)
 	b.waitContent(cluster, "x: a b")
 	c := cluster.Create(withField("c", "y"))
 	b.waitContent(cluster, "x: a b; y: c")
@@ -149,7 +149,7 @@ func TestIndex_ObjectIsIndexedBeforeItsHandlers(t *testing.T) {
 			c.add(fmt.Sprintf("%s %s %v", e.Type, e.Object.Get("spec.field"), b.index.Get(ctx, "x")))
 			return nil
 		}, kopf.ID("event"))
-	})
+	}, withoutInspector)
 	a := cluster.Create(withField("a", "x"))
 	c.wait(cluster, "ADDED x [a]", 1)
 	a.Patch(field("y"))
@@ -180,7 +180,7 @@ func TestIndex_Errors(t *testing.T) {
 			cluster, b := newCluster(t), &byField{}
 			a := cluster.Create(withField("a", "x"))
 			cluster.Create(withField("b", "x2"))
-			cluster.Run(func(r *kopf.Registry) { b.register(r, kexes, tt.options...) })
+			cluster.Run(func(r *kopf.Registry) { b.register(r, kexes, tt.options...) }, withoutInspector)
 			b.waitContent(cluster, "x: a; x2: b")
 			a.Patch(field(tt.failing))
 			b.calls.wait(cluster, "a "+tt.failing+" 0", 1)
@@ -208,7 +208,7 @@ func TestIndex_RetriedAfterDelay(t *testing.T) {
 			}
 			return map[string]string{"x": p.Name}, nil
 		}, kopf.ID("by-field"))
-	})
+	}, withoutInspector)
 	cluster.Create(withField("a", "x"))
 	cluster.Create(withField("b", "x"))
 	b.calls.wait(cluster, "b 3", 1)
@@ -223,13 +223,13 @@ func TestIndex_RetriedAfterDelay(t *testing.T) {
 func TestIndex_FilledAnewAfterRestart(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	a := cluster.Create(withField("a", "x"))
-	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
+	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, withoutInspector)
 	b.waitContent(cluster, "x: a")
 	op.Stop()
 	a.Delete()
 	cluster.Create(withField("b", "y"))
 	again := &byField{}
-	cluster.Run(func(r *kopf.Registry) { again.register(r, kexes) })
+	cluster.Run(func(r *kopf.Registry) { again.register(r, kexes) }, withoutInspector)
 	again.waitContent(cluster, "y: b")
 	b.waitContent(cluster, "x: a") // those who still hold a context of the former operator see its last state
 }
@@ -241,8 +241,8 @@ func TestIndex_EachOperatorHasItsOwn(t *testing.T) {
 	cluster.Create(withField("here", "x"))
 	cluster.Create(in(other, withField("there", "x")))
 	first, second := &byField{}, &byField{}
-	cluster.Run(func(r *kopf.Registry) { first.register(r, kexes) })
-	cluster.Run(func(r *kopf.Registry) { second.register(r, kexes) }, serving(other))
+	cluster.Run(func(r *kopf.Registry) { first.register(r, kexes) }, withoutInspector)
+	cluster.Run(func(r *kopf.Registry) { second.register(r, kexes) }, serving(other), withoutInspector)
 	second.index = first.index
 	first.waitContent(cluster, "x: here")
 	second.waitContent(cluster, "x: there")
@@ -250,7 +250,7 @@ func TestIndex_EachOperatorHasItsOwn(t *testing.T) {
 
 func TestIndex_RecreatedObjectIsNotExcluded(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
-	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) })
+	cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, withoutInspector)
 	a := cluster.Create(withField("a", "never"))
 	b.calls.wait(cluster, "a never 0", 1)
 	a.Patch(field("x"))
@@ -267,7 +267,7 @@ func TestIndex_SeveralResources(t *testing.T) {
 	cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes)
 		b.register(r, plains)
-	})
+	}, withoutInspector)
 	b.waitContent(cluster, "x: same")
 	same := cluster.Create(plain.of(withField("same", "x")))
 	b.waitContent(cluster, "x: same same")
@@ -277,7 +277,7 @@ func TestIndex_SeveralResources(t *testing.T) {
 
 func TestIndex_OnlyIndexedObjectIsNotPatched(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
-	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, logPatches)
+	op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, logPatches, withoutInspector)
 	a := cluster.Create(withField("a", "x"))
 	b.waitContent(cluster, "x: a")
 	a.Patch(field("y"))

@@ -34,7 +34,7 @@ func TestIndex_NewNamespaceIsIndexedBeforeHandlers(t *testing.T) {
 			c.add(fmt.Sprintf("%s sees %d", r.Name, b.index.Len(ctx)))
 			return nil
 		}, kopf.ID("create"))
-	}, serving(cluster.Namespace+"*"), transport(hold.wrap))
+	}, serving(cluster.Namespace+"*"), transport(hold.wrap), withoutInspector)
 	hold.lock()
 	cluster.CreateNamespace(late)
 	cluster.Create(in(late, withField("a", "x")))
@@ -53,7 +53,7 @@ func TestIndex_RightAfterBrokenWatch(t *testing.T) {
 			for _, name := range []string{"deleted", "changed", "remade", "unchanged"} {
 				cluster.Create(withField(name, "x"))
 			}
-			op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, transport(hold.wrap), transport(watches.wrap))
+			op := cluster.Run(func(r *kopf.Registry) { b.register(r, kexes) }, transport(hold.wrap), transport(watches.wrap), withoutInspector)
 			b.waitContent(cluster, "x: changed deleted remade unchanged")
 			lists := watches.lists.Load()
 			hold.lock()
@@ -84,7 +84,7 @@ func TestIndex_ResourceComesAndGoes(t *testing.T) {
 			c.add(fmt.Sprintf("%s sees %d", r.Name, b.index.Len(ctx)))
 			return nil
 		}, kopf.ID("create"))
-	})
+	}, withoutInspector)
 	cluster.Create(plain.of(example("before")))
 	c.wait(cluster, "before sees 0", 1) // an index of nothing is complete
 	for i, name := range []string{"first", "second"} {
@@ -119,7 +119,7 @@ func TestIndex_RedefinedResource(t *testing.T) {
 			c.add(fmt.Sprint(e.Type, " ", e.Name))
 			return nil
 		}, kopf.ID("event"))
-	})
+	}, withoutInspector)
 	waitHandled(a)
 	waitHandled(second)
 	b.waitContent(cluster, "")
@@ -164,7 +164,7 @@ func TestIndex_RedefinedResourceGetsFurtherHandlers(t *testing.T) {
 					}
 					return nil
 				}, kopf.ID("event"))
-			}, transport(hold.wrap))
+			}, transport(hold.wrap), withoutInspector)
 			b.waitContent(cluster, "x: a")
 			hold.lock()
 			categorize(cluster, own, cluster.Namespace)
@@ -191,7 +191,7 @@ func TestIndex_HandlersWaitForListPermission(t *testing.T) {
 			c.add(fmt.Sprint(r.Name, " ", maps.Get(ctx, "a")))
 			return nil
 		}, kopf.ID("create"))
-	}, connect(config))
+	}, connect(config), withoutInspector)
 	cluster.Create(example("x"))
 	cluster.Create("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
 	op.WaitLogs("All handlers wait for it, since its objects are to be indexed.", 2)

@@ -16,8 +16,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// The calls that are left to do for the objects as Kopf for Python has left them, in the
-// order of the versions in the file of the watch. A number is of calls of one handler.
+// takeovers are the calls that are left for objects in the states in which Kopf for Python left
+// them, in the order of the versions in the file of the watch. A number counts the calls of one
+// handler.
 var takeovers = []struct {
 	file     string
 	register func(*examples, *kopf.Registry)
@@ -130,7 +131,7 @@ func TestTakeover_HandlingIsContinued(t *testing.T) {
 	}
 }
 
-// summary counts the calls for an object, in the order and in the words of what is wanted.
+// summary counts the calls for an object, in the order and with the names of the wanted ones.
 func summary(calls []string, name, want string) string {
 	counts, total := map[string]int{}, 0
 	for _, call := range calls {
@@ -160,8 +161,8 @@ func summary(calls []string, name, want string) string {
 	return strings.Join(words, " ")
 }
 
-// watched are the versions of an object that were seen by Kopf for Python, as if they had
-// been seen right now: with all times moved.
+// watched returns the versions of an object that Kopf for Python saw, with all times moved to
+// the present.
 func watched(t *testing.T, name string) []tree {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "traces", name+".watch.jsonl"))
@@ -200,7 +201,7 @@ func watched(t *testing.T, name string) []tree {
 	return versions
 }
 
-// recreate makes an object as it was, under another name.
+// recreate creates a copy of an object under another name.
 func recreate(cluster *kopftest.Cluster, name string, object tree) {
 	cluster.T().Helper()
 	metadata := object["metadata"].(tree)

@@ -17,11 +17,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// fold is the time that it takes to hear of the own change in the run of the exceptions.
+// fold is the delay of the watch in the run of the exceptions.
 const fold = 800 * time.Millisecond
 
-// A trace is a recorded run of Kopf for Python: its requests, and its log. Where the log
-// of Kopf for Go is worded differently on purpose, see [normalized].
+// A trace is a recorded run of Kopf for Python: its requests and its log. See [normalized] for the
+// intended differences of the log.
 var traces = []struct {
 	file     string
 	register func(*examples, *kopf.Registry)
@@ -78,7 +78,7 @@ type (
 	restarted     struct{}
 )
 
-// idleMessages are the words that say that there is nothing left to do.
+// idleMessages are logged when there is nothing left to do.
 var idleMessages = []string{
 	"DEBUG Handling cycle is finished, waiting for new changes.",
 	"DEBUG Deleted, really deleted, and we are notified.",
@@ -92,9 +92,9 @@ func TestTrace_RecordedRuns(t *testing.T) {
 			cluster := newCluster(t)
 			x := &examples{}
 			register := func(r *kopf.Registry) { trace.register(x, r) }
-			configure := []func(*kopf.Operator){logPatches}
+			configure := []func(*kopf.Operator){withoutInspector, logPatches}
 			if trace.wrap != nil {
-				configure = []func(*kopf.Operator){transport(trace.wrap), logPatches}
+				configure = []func(*kopf.Operator){withoutInspector, transport(trace.wrap), logPatches}
 			}
 			op := cluster.Run(register, configure...)
 			for i, s := range trace.steps {
@@ -158,14 +158,14 @@ func transcript(t *testing.T, name string) []string {
 	return out
 }
 
-// ofDaemon tells the lines of the daemon in the example of filtering, which is another
-// handler here; see there.
+// ofDaemon reports whether a line is of the daemon in the example of filtering, which is another
+// handler here: see [examples.filtering].
 func ofDaemon(line string) bool {
 	return strings.HasPrefix(line, "Daemon ") || line == "Field daemon is satisfied." ||
 		strings.HasPrefix(line, "Sleeping was skipped because of the patch, 60 seconds")
 }
 
-// lines are the log in the same form.
+// lines returns a log in the form of [transcript].
 func lines(log []kopftest.LogEntry) []string {
 	var out []string
 	for _, e := range log {
@@ -189,15 +189,15 @@ var (
 	durations = regexp.MustCompile(`\b\d+(\.\d+)?(e-\d+)? seconds`)
 )
 
-// normalized is a line of the log. Of the differences, it takes what has no place in a message
-// of a structured log: the differences of an object are an attribute.
+// normalized returns a line of the log without durations, and without the diff of the object,
+// which is an attribute in Kopf for Go.
 func normalized(level, line string) string {
 	line, _, _ = strings.Cut(line, ": ((")
 	return level + " " + durations.ReplaceAllString(line, "N seconds")
 }
 
-// request is a PATCH without the time and the versions that differ in each run. The text of
-// the annotations stays as it is, with the order of the fields in it.
+// request returns a PATCH as a line, without the times and versions that differ in each run. The
+// texts of annotations stay as they are, including the order of their fields.
 func request(kind, target string, payload any) string {
 	if ops, ok := payload.([]any); ok {
 		for _, op := range ops {
