@@ -1,91 +1,17 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
-	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
-	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
-
-// calls are the calls of handlers, in order: "id", or "name id" when several objects
-// are handled.
-type calls struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (c *calls) add(what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.list = append(c.list, what)
-}
-
-func (c *calls) all() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.list)
-}
-
-func (c *calls) count(what string) int {
-	n := 0
-	for _, one := range c.all() {
-		if one == what {
-			n++
-		}
-	}
-	return n
-}
-
-// wait waits for as many calls as named.
-func (c *calls) wait(cluster *kopftest.Cluster, what string, count int) {
-	cluster.T().Helper()
-	cluster.WaitUntil(fmt.Sprintf("%s is called %d times", what, count), func() bool { return c.count(what) >= count })
-}
-
-// are checks all calls so far.
-func (c *calls) are(t testing.TB, want ...string) {
-	t.Helper()
-	if got := c.all(); !slices.Equal(got, want) {
-		t.Errorf("called: %s; wanted: %s", strings.Join(got, " "), strings.Join(want, " "))
-	}
-}
-
-// does is a handler that notes its call and succeeds.
-func (c *calls) does(id string) func(context.Context, *change) error {
-	return func(context.Context, *change) error {
-		c.add(id)
-		return nil
-	}
-}
-
-// fails is a handler that notes its call and ends with the errors in turn, then succeeds.
-func (c *calls) fails(id string, errs ...error) func(context.Context, *change) error {
-	return func(_ context.Context, r *change) error {
-		c.add(id)
-		if r.Retry < len(errs) {
-			return errs[r.Retry]
-		}
-		return nil
-	}
-}
-
-func (c *calls) is(want ...string) func() bool {
-	return func() bool { return slices.Equal(c.all(), want) }
-}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
 
@@ -282,99 +208,4 @@ func asJSON(v any) string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// What an operator is run with, other than its handlers.
-
-func settings(change func(*kopf.Settings)) func(*kopf.Operator) {
-	return func(o *kopf.Operator) { change(&o.Settings) }
-}
-
-// withoutInspector is for what an operator does in another way while it is inspected: objects
-// that are only indexed are not remembered otherwise.
-func withoutInspector(o *kopf.Operator) { o.Settings.Process.Inspector = "" }
-
-func serving(namespaces ...string) func(*kopf.Operator) {
-	return func(o *kopf.Operator) { o.Namespaces = namespaces }
-}
-
-func connect(config *rest.Config) func(*kopf.Operator) {
-	return func(o *kopf.Operator) { o.Config = rest.CopyConfig(config) }
-}
-
-// withoutConfig is for operators with login handlers.
-func withoutConfig(o *kopf.Operator) { o.Config = nil }
-
-// transport changes how requests are sent. Options after it wrap what it makes.
-func transport(wrap func(http.RoundTripper) http.RoundTripper) func(*kopf.Operator) {
-	return func(o *kopf.Operator) {
-		o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return wrapped{wrap(next), next} })
-	}
-}
-
-// wrapped is a transport around another one, whose idle connections can be closed.
-type wrapped struct {
-	http.RoundTripper
-	next http.RoundTripper
-}
-
-// WrappedRoundTripper returns the transport inside.
-func (w wrapped) WrappedRoundTripper() http.RoundTripper { return w.next }
-
-// patchMessage is the message of the log entries of [logPatches].
-const patchMessage = "PATCH of the test"
-
-// logPatches makes the operator's requests to patch objects entries of its log, in the order
-// of all others. See [patchesOf].
-func logPatches(o *kopf.Operator) {
-	logger := o.Logger
-	transport(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(req *http.Request) (*http.Response, error) {
-			if !isWrite(req) {
-				return next.RoundTrip(req)
-			}
-			body, err := io.ReadAll(req.Body)
-			if err != nil {
-				return nil, err
-			}
-			req = req.Clone(req.Context())
-			req.Body = io.NopCloser(bytes.NewReader(body))
-			kind, target := "merge", "resource"
-			if strings.Contains(req.Header.Get("Content-Type"), "json-patch") {
-				kind = "json"
-			}
-			if strings.HasSuffix(req.URL.Path, "/status") {
-				target = "status"
-			}
-			logger.Debug(patchMessage, "kind", kind, "target", target, "body", string(body), "path", req.URL.Path)
-			return next.RoundTrip(req)
-		})
-	})(o)
-}
-
-// isWrite reports whether a request changes an object that is handled, and not a Kubernetes
-// event.
-func isWrite(req *http.Request) bool {
-	return req.Method == http.MethodPatch && !strings.Contains(req.URL.Path, "/events/")
-}
-
-// patchesOf returns the requests of an operator that runs with [logPatches].
-func patchesOf(op *kopftest.Operator) (patches []kopftest.LogEntry) {
-	op.T().Helper()
-	for _, e := range op.LogEntries() {
-		if e.Message == patchMessage {
-			patches = append(patches, e)
-		}
-	}
-	return patches
-}
-
-// attr returns an attribute of a log entry as text.
-func attr(e kopftest.LogEntry, key string) string {
-	for _, a := range e.Attrs {
-		if a.Key == key {
-			return a.Value.String()
-		}
-	}
-	return ""
 }
