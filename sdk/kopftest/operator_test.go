@@ -77,12 +77,12 @@ func TestOperator_Log(t *testing.T) {
 	operator.WaitLog("seen")
 	one.Delete()
 	operator.WaitLogs("seen", 2)
-	if n := operator.CountLog("seen shelf=7 type=DELETED"); n != 1 {
+	if n := operator.CountLog("seen handler=event shelf=7 type=DELETED"); n != 1 {
 		t.Errorf("%d lines tell of the deletion:\n%s", n, operator.Log())
 	}
 	entries := operator.LogEntries()
 	i := slices.IndexFunc(entries, func(e LogEntry) bool { return e.Message == "seen" })
-	if e := entries[i]; e.Level != slog.LevelWarn || e.Object != cluster.Namespace+"/one" || e.String() != "WARN seen shelf=7 type=ADDED" {
+	if e := entries[i]; e.Level != slog.LevelWarn || e.Object != cluster.Namespace+"/one" || e.String() != "WARN seen handler=event shelf=7 type=ADDED" {
 		t.Errorf("%v about %s", e, e.Object)
 	}
 }
