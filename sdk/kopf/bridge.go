@@ -6,6 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 func init() {
@@ -27,6 +28,7 @@ func init() {
 		}
 		run.(attachable).attach(task, p, send)
 	}
+	bridge.Progress = func(s any) state.ProgressStorage { return engineProgress(s.(ProgressStorage)) }
 	bridge.NewRecorder = func(poster bridge.Poster) any { return &Recorder{poster} }
 	bridge.PosterOf = func(r any) bridge.Poster {
 		if r := r.(*Recorder); r != nil {

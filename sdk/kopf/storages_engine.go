@@ -4,42 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
-
-func init() {
-	bridge.Progress = func(s any) state.ProgressStorage { return engineProgress(s.(ProgressStorage)) }
-	bridge.DiffBase = func(s any) state.DiffBaseStorage { return engineDiffBase(s.(DiffBaseStorage)) }
-}
-
-// engineProgress returns the engine's form of a storage: its own, for those of package
-// storage, and an adapter for all others.
-func engineProgress(s ProgressStorage) state.ProgressStorage {
-	if s == nil {
-		return state.NewSmartProgress()
-	}
-	if bridge.BuiltinProgress != nil {
-		if builtin := bridge.BuiltinProgress(s); builtin != nil {
-			return builtin
-		}
-	}
-	return customProgress{custom: s, where: unbound()}
-}
-
-func engineDiffBase(s DiffBaseStorage) state.DiffBaseStorage {
-	if s == nil {
-		return state.NewAnnotationsDiffBase()
-	}
-	if bridge.BuiltinDiffBase != nil {
-		if builtin := bridge.BuiltinDiffBase(s); builtin != nil {
-			return builtin
-		}
-	}
-	return customDiffBase{custom: s, where: unbound()}
-}
 
 // where is the cycle that a storage is used in. The engine's storages need none, as they
 // do nothing but look into trees; users' storages talk to databases.
@@ -68,7 +36,7 @@ type customProgress struct {
 	where
 }
 
-// BindProgress implements reactor.ProgressBinder.
+// BindProgress implements engine.ProgressBinder.
 func (s customProgress) BindProgress(ctx context.Context, object *object.Object) state.ProgressStorage {
 	return customProgress{s.custom, boundTo(ctx, object)}
 }
@@ -81,18 +49,13 @@ func (s customProgress) Fetch(object map[string]any, id string) (*state.Record, 
 	if r == nil {
 		return nil, nil
 	}
-	return &state.Record{
-		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: string(r.Purpose), Retries: r.Retries,
-		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
-	}, nil
+	record := r.engine()
+	return &record, nil
 }
 
 func (s customProgress) Store(object map[string]any, id string, r state.Record, p *patch.Patch) error {
 	body := s.bodyOf(object)
-	return s.failed(s.custom.Store(s.ctx, body, id, &ProgressRecord{
-		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: Reason(r.Purpose), Retries: r.Retries,
-		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
-	}, &Patch{patch: p, body: body}))
+	return s.failed(s.custom.Store(s.ctx, body, id, publicRecord(&r), &Patch{patch: p, body: body}))
 }
 
 func (s customProgress) Purge(object map[string]any, id string, p *patch.Patch) error {
@@ -124,7 +87,7 @@ type customDiffBase struct {
 	where
 }
 
-// BindDiffBase implements reactor.DiffBaseBinder.
+// BindDiffBase implements engine.DiffBaseBinder.
 func (s customDiffBase) BindDiffBase(ctx context.Context, object *object.Object) state.DiffBaseStorage {
 	return customDiffBase{s.custom, boundTo(ctx, object)}
 }

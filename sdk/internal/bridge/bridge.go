@@ -28,9 +28,6 @@ var (
 	// Progress returns the engine's form of a kopf.ProgressStorage, whatever it is.
 	Progress func(storage any) state.ProgressStorage
 
-	// DiffBase returns the engine's form of a kopf.DiffBaseStorage, whatever it is.
-	DiffBase func(storage any) state.DiffBaseStorage
-
 	// Attach makes a *kopf.DaemonRun the run of a task, with a patch and with how to send it.
 	Attach func(daemonRun any, task Task, p *patch.Patch, send func(context.Context) error)
 
@@ -79,13 +76,3 @@ type Poster interface {
 	// About posts about other objects.
 	About(refs ...observe.ObjectReference) Poster
 }
-
-// What package storage offers: they are nil if the program does not import it.
-var (
-	// BuiltinProgress returns the engine's own storage that a public one stands for;
-	// nil if it stands for none.
-	BuiltinProgress func(storage any) state.ProgressStorage
-
-	// BuiltinDiffBase is the same for diff bases.
-	BuiltinDiffBase func(storage any) state.DiffBaseStorage
-)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
 func TestLifecycle_AllAtOnceIsOneCycle(t *testing.T) {
@@ -17,7 +16,7 @@ func TestLifecycle_AllAtOnceIsOneCycle(t *testing.T) {
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, plains, c.does("1"), kopf.ID("first"))
 		kopf.OnCreate(r, plains, c.does("2"), kopf.ID("second"))
-	}, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = lifecycle.AllAtOnce }), logPatches)
+	}, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = kopf.AllAtOnce }), logPatches)
 	a := cluster.Create(plain.of(example("a")))
 	o.WaitLog("Creation is processed: 2 succeeded")
 	waitHandled(a)

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -34,8 +33,8 @@ func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 		}
 		prefix := name + ".kopf.dev"
 		op.Settings.Persistence.Finalizer = prefix + "/finalizer"
-		op.Settings.Persistence.ProgressStorage = storage.AnnotationsProgress{Prefix: prefix}
-		op.Settings.Persistence.DiffBaseStorage = storage.AnnotationsDiffBase{Prefix: prefix}
+		op.Settings.Persistence.ProgressStorage = kopf.AnnotationsProgress{Prefix: prefix}
+		op.Settings.Persistence.DiffBaseStorage = kopf.AnnotationsDiffBase{Prefix: prefix}
 		kopf.MemoOf[greeting](&op.Memo).text = "hello from " + name
 		kopf.OnCreate(op.Registry, kexes, func(_ context.Context, c *change) error {
 			c.Result = kopf.MemoOf[greeting](c.Memo).text

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
 func TestShutdown_RecordsFinishedHandlersOfCycle(t *testing.T) {
@@ -27,7 +26,7 @@ func TestShutdown_RecordsFinishedHandlersOfCycle(t *testing.T) {
 		}, kopf.ID("slow"))
 	}
 	all := settings(func(s *kopf.Settings) {
-		s.Execution.Lifecycle = lifecycle.AllAtOnce
+		s.Execution.Lifecycle = kopf.AllAtOnce
 		s.Queueing.ExitTimeout = -1
 	})
 	op := cluster.Run(register, all)

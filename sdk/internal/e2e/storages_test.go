@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 func TestProgress_RenamedHandlerContinuesByID(t *testing.T) {
@@ -174,8 +173,8 @@ func TestStorage_InStatus(t *testing.T) {
 	cluster := newCluster(t)
 	var c calls
 	o := cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
-		s.Persistence.ProgressStorage = storage.StatusProgress{Name: "mine"}
-		s.Persistence.DiffBaseStorage = storage.StatusDiffBase{Field: "status.handled"}
+		s.Persistence.ProgressStorage = kopf.StatusProgress{Name: "mine"}
+		s.Persistence.DiffBaseStorage = kopf.StatusDiffBase{Field: "status.handled"}
 	}))
 	inside := cluster.Create(example("inside"))
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
@@ -204,8 +203,8 @@ func TestStorage_CanBeExchanged(t *testing.T) {
 	o.Stop()
 
 	o = cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
-		s.Persistence.ProgressStorage = storage.MultiProgress{dbProgress{db}, storage.SmartProgress{}}
-		s.Persistence.DiffBaseStorage = storage.MultiDiffBase{dbBases{db}, storage.AnnotationsDiffBase{}}
+		s.Persistence.ProgressStorage = kopf.MultiProgress{dbProgress{db}, kopf.SmartProgress{}}
+		s.Persistence.DiffBaseStorage = kopf.MultiDiffBase{dbBases{db}, kopf.AnnotationsDiffBase{}}
 	}))
 	moving.Patch(field("new"))
 	o.WaitLog("Updating is processed")

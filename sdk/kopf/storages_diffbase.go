@@ -1,4 +1,4 @@
-package storage
+package kopf
 
 import (
 	"context"
@@ -6,36 +6,35 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
-	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Essence implements [kopf.DiffBaseStorage].
-func (s AnnotationsDiffBase) Essence(_ *kopf.Object, essence map[string]any) map[string]any {
+// Essence implements [DiffBaseStorage].
+func (s AnnotationsDiffBase) Essence(_ *Object, essence map[string]any) map[string]any {
 	return essenceOf(s.engine(), essence)
 }
 
-// Fetch implements [kopf.DiffBaseStorage].
-func (s AnnotationsDiffBase) Fetch(_ context.Context, body *kopf.Object) (map[string]any, error) {
+// Fetch implements [DiffBaseStorage].
+func (s AnnotationsDiffBase) Fetch(_ context.Context, body *Object) (map[string]any, error) {
 	return s.engine().Fetch(treeOf(body))
 }
 
-// Store implements [kopf.DiffBaseStorage].
-func (s AnnotationsDiffBase) Store(_ context.Context, body *kopf.Object, essence map[string]any, patch *kopf.Patch) error {
+// Store implements [DiffBaseStorage].
+func (s AnnotationsDiffBase) Store(_ context.Context, body *Object, essence map[string]any, patch *Patch) error {
 	return storeBase(s.engine(), body, essence, patch)
 }
 
-// Essence implements [kopf.DiffBaseStorage].
-func (s StatusDiffBase) Essence(_ *kopf.Object, essence map[string]any) map[string]any {
+// Essence implements [DiffBaseStorage].
+func (s StatusDiffBase) Essence(_ *Object, essence map[string]any) map[string]any {
 	return essenceOf(s.engine(), essence)
 }
 
-// Fetch implements [kopf.DiffBaseStorage].
-func (s StatusDiffBase) Fetch(_ context.Context, body *kopf.Object) (map[string]any, error) {
+// Fetch implements [DiffBaseStorage].
+func (s StatusDiffBase) Fetch(_ context.Context, body *Object) (map[string]any, error) {
 	return s.engine().Fetch(treeOf(body))
 }
 
-// Store implements [kopf.DiffBaseStorage].
-func (s StatusDiffBase) Store(_ context.Context, body *kopf.Object, essence map[string]any, patch *kopf.Patch) error {
+// Store implements [DiffBaseStorage].
+func (s StatusDiffBase) Store(_ context.Context, body *Object, essence map[string]any, patch *Patch) error {
 	return storeBase(s.engine(), body, essence, patch)
 }
 
@@ -52,7 +51,7 @@ func essenceOf(s state.DiffBaseStorage, essence map[string]any) map[string]any {
 	return s.Essence(essence, asked)
 }
 
-func storeBase(s state.DiffBaseStorage, body *kopf.Object, essence map[string]any, p *kopf.Patch) error {
+func storeBase(s state.DiffBaseStorage, body *Object, essence map[string]any, p *Patch) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package storage_test
+package kopf_test
 
 import (
 	"context"
@@ -11,13 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
-
-type tree = map[string]any
 
 func view(t *testing.T, v any) *kopf.Object {
 	t.Helper()
@@ -67,18 +62,18 @@ var record = &kopf.ProgressRecord{
 	Purpose: kopf.ReasonCreate, Retries: 2, Message: "not yet", Subrefs: []string{"create/a"},
 }
 
-func TestEveryStorageOfProgressGivesBackWhatItWasGiven(t *testing.T) {
+func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage kopf.ProgressStorage
 		where   string
 	}{
-		"annotations":             {storage.AnnotationsProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
-		"annotations of a prefix": {storage.AnnotationsProgress{Prefix: "my.example.com", Verbose: true, NoV1: true}, "metadata.annotations[my.example.com/create]"},
-		"status":                  {storage.StatusProgress{}, "status.kopf.progress.create"},
-		"status of a name":        {storage.StatusProgress{Name: "mine"}, "status.mine.progress.create"},
-		"another field":           {storage.StatusProgress{Field: "spec.my.{name}", TouchField: "spec.touched"}, "spec.my.kopf.create"},
-		"smart":                   {storage.SmartProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
-		"several":                 {storage.MultiProgress{storage.StatusProgress{}, storage.AnnotationsProgress{}}, "status.kopf.progress.create"},
+		"annotations":             {kopf.AnnotationsProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
+		"annotations of a prefix": {kopf.AnnotationsProgress{Prefix: "my.example.com", Verbose: true, NoV1: true}, "metadata.annotations[my.example.com/create]"},
+		"status":                  {kopf.StatusProgress{}, "status.kopf.progress.create"},
+		"status of a name":        {kopf.StatusProgress{Name: "mine"}, "status.mine.progress.create"},
+		"another field":           {kopf.StatusProgress{Field: "spec.my.{name}", TouchField: "spec.touched"}, "spec.my.kopf.create"},
+		"smart":                   {kopf.SmartProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
+		"several":                 {kopf.MultiProgress{kopf.StatusProgress{}, kopf.AnnotationsProgress{}}, "status.kopf.progress.create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s := t.Context(), test.storage
@@ -139,17 +134,17 @@ func TestEveryStorageOfProgressGivesBackWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestEveryStorageOfDiffBasesGivesBackWhatItWasGiven(t *testing.T) {
+func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage kopf.DiffBaseStorage
 		where   string
 	}{
-		"annotations":          {storage.AnnotationsDiffBase{}, "metadata.annotations[kopf.zalando.org/last-handled-configuration]"},
-		"annotations of a key": {storage.AnnotationsDiffBase{Prefix: "my.example.com", Key: "mine", NoV1: true}, "metadata.annotations[my.example.com/mine]"},
-		"status":               {storage.StatusDiffBase{}, "status.kopf.last-handled-configuration"},
-		"status of a name":     {storage.StatusDiffBase{Name: "mine"}, "status.mine.last-handled-configuration"},
-		"another field":        {storage.StatusDiffBase{Field: "status.handled"}, "status.handled"},
-		"several":              {storage.MultiDiffBase{storage.StatusDiffBase{}, storage.AnnotationsDiffBase{}}, "status.kopf.last-handled-configuration"},
+		"annotations":          {kopf.AnnotationsDiffBase{}, "metadata.annotations[kopf.zalando.org/last-handled-configuration]"},
+		"annotations of a key": {kopf.AnnotationsDiffBase{Prefix: "my.example.com", Key: "mine", NoV1: true}, "metadata.annotations[my.example.com/mine]"},
+		"status":               {kopf.StatusDiffBase{}, "status.kopf.last-handled-configuration"},
+		"status of a name":     {kopf.StatusDiffBase{Name: "mine"}, "status.mine.last-handled-configuration"},
+		"another field":        {kopf.StatusDiffBase{Field: "status.handled"}, "status.handled"},
+		"several":              {kopf.MultiDiffBase{kopf.StatusDiffBase{}, kopf.AnnotationsDiffBase{}}, "status.kopf.last-handled-configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s := t.Context(), test.storage
@@ -187,21 +182,6 @@ func TestEveryStorageOfDiffBasesGivesBackWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestTheOperatorUsesItsOwnStoragesDirectly(t *testing.T) {
-	smart := bridge.Progress(storage.SmartProgress{})
-	if diff := cmp.Diff(state.ProgressStorage(state.NewSmartProgress()), smart); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	base := bridge.DiffBase(storage.AnnotationsDiffBase{})
-	if diff := cmp.Diff(state.DiffBaseStorage(state.NewAnnotationsDiffBase()), base); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	several := bridge.Progress(storage.MultiProgress{storage.AnnotationsProgress{}, foreign{}})
-	if _, own := several.(state.MultiProgress)[0].(*state.AnnotationsProgress); !own {
-		t.Errorf("got %T", several.(state.MultiProgress)[0])
-	}
-}
-
 var errForeign = errors.New("the database is down")
 
 // foreign is a storage of a user, which fails.
@@ -217,8 +197,8 @@ func (foreign) Purge(context.Context, *kopf.Object, string, *kopf.Patch) error {
 func (foreign) Touch(context.Context, *kopf.Object, string, *kopf.Patch) error { return errForeign }
 func (foreign) Clean(map[string]any)                                           {}
 
-func TestTheFailureOfOneStorageIsThatOfAll(t *testing.T) {
-	s := storage.MultiProgress{storage.AnnotationsProgress{}, foreign{}}
+func TestMultiProgress_FailsWhenOneStorageFails(t *testing.T) {
+	s := kopf.MultiProgress{kopf.AnnotationsProgress{}, foreign{}}
 	body := view(t, tree{})
 	if _, err := s.Fetch(t.Context(), body, "create"); !errors.Is(err, errForeign) {
 		t.Errorf("got %v", err)
@@ -227,13 +207,4 @@ func TestTheFailureOfOneStorageIsThatOfAll(t *testing.T) {
 	if !errors.Is(err, errForeign) || !strings.Contains(err.Error(), "storage 2 of 2") {
 		t.Errorf("got %v", err)
 	}
-}
-
-func TestAFieldThatIsNoneIsAMistakeInTheProgram(t *testing.T) {
-	defer func() {
-		if got := fmt.Sprint(recover()); !strings.Contains(got, `kopf/storage: the field "status["`) {
-			t.Errorf("got %s", got)
-		}
-	}()
-	bridge.Progress(storage.StatusProgress{Field: "status["})
 }
