@@ -23,7 +23,7 @@ func TestConsistency_LateWatchDoesNotRepeatHandlers(t *testing.T) {
 			kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
 				c.add(id)
 				// Others change the object in the meantime: older versions than those that
-				// the operator is about to write are on their proxy.
+				// the operator is about to write are on their way.
 				cluster.Object(kex.name(), "x").Patch(tree{"metadata": tree{"annotations": tree{"others": id}}})
 				return nil
 			}, kopf.ID(id))
@@ -55,7 +55,8 @@ func TestConsistency_StaleVersionWaitsUntilDeadline(t *testing.T) {
 			return nil
 		}, kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
-	}, transport(heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) })), settings(func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 50 * time.Millisecond }))
+	}, transport(heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) })),
+		settings(func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 50 * time.Millisecond }))
 	cluster.Create(example("x"))
 	op.WaitLog("it was not seen within 50ms")
 	op.WaitLogs("Handler 'create_1' is invoked", 2)

@@ -107,7 +107,7 @@ func (c *crashing) does(id string, result any) func(context.Context, *change) er
 }
 
 // live leads the object through its life, and starts a new operator whenever one was killed.
-// It returns the states of the object on the proxy.
+// It returns the states of the object on the way.
 func (c *crashing) live(k *killer) []string {
 	cluster := c.cluster
 	ended := make(chan struct{})

@@ -133,7 +133,8 @@ func newEmbedded(t *testing.T, cluster *kopftest.Cluster) *embedded {
 	t.Helper()
 	l := &embedded{t: t, cluster: cluster.With(t), calls: &calls{}, log: &logBuffer{}, held: make(chan struct{}), release: make(chan struct{})}
 	l.Operator = &kopf.Operator{
-		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(kopf.NewLogHandler(l.log, &kopf.LogOptions{Level: slog.LevelDebug})),
+		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config,
+		Logger:  slog.New(kopf.NewLogHandler(l.log, &kopf.LogOptions{Level: slog.LevelDebug})),
 		OnReady: func() { l.calls.add("ready") },
 	}
 	l.Settings.Queueing.ExitTimeout = 50 * time.Millisecond
