@@ -82,9 +82,10 @@ type QueueingSettings struct {
 	ErrorDelays iter.Seq[time.Duration]
 }
 
-// ScanningSettings configure the discovery of resources and namespaces.
+// ScanningSettings configure the discovery of resources.
 type ScanningSettings struct {
-	// Disabled discovers them only once, at the start. Defaults to false.
+	// Disabled discovers resources only once, at the start: the operator does not watch resource definitions.
+	// Namespaces are watched nevertheless. Defaults to false.
 	Disabled bool
 }
 

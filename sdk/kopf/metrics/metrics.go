@@ -6,8 +6,10 @@
 //		return nil
 //	}, kopf.ID("metrics"))
 //
-// The labels are resources, handlers and words from short lists, never names of objects.
-// See the chapter "Metrics" of the documentation for what there is.
+// Labels are resources, handlers and words from short lists, never names of objects. See the
+// [list of metrics].
+//
+// [list of metrics]: https://github.com/kopf-dev/kopf/blob/main/docs/metrics.md
 package metrics
 
 import (

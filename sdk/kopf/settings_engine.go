@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// filled returns the settings with the defaults of times and names.
+// filled returns the settings with the defaults of times and names filled in.
 func (s Settings) filled() Settings {
 	s.Posting.ReportingComponent = cmp.Or(s.Posting.ReportingComponent, "kopf")
 	s.Posting.ReportingInstance = cmp.Or(s.Posting.ReportingInstance, "dev")
@@ -37,7 +37,7 @@ func (s Settings) filled() Settings {
 	return s
 }
 
-// engine returns the settings for the engine.
+// engine converts the settings for the engine.
 func (s Settings) engine() engine.Settings {
 	s = s.filled()
 	return engine.Settings{

@@ -12,13 +12,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// child is an object that is about to be created, in whatever form, with its tree.
+// child is an object that is about to be created, in any form, with its tree.
 type child struct {
 	tree  map[string]any
-	typed metav1.Object // where to put the changes; nil if the tree is the object
+	typed metav1.Object // receives the changes; nil if the tree is the object
 }
 
-// childrenOf finds the objects in what users take for objects.
+// childrenOf returns the objects in an argument of [Adopt].
 func childrenOf(objs any) ([]child, error) {
 	switch obj := objs.(type) {
 	case nil:
@@ -69,8 +69,8 @@ func childrenOf(objs any) ([]child, error) {
 	return []child{{tree: object, typed: typed}}, nil
 }
 
-// save puts the changes of the tree into a typed object: its metadata and those of the
-// objects nested in it. Whatever else the object has, JSON or not, stays untouched.
+// save copies the changes of the tree into a typed object: its metadata and that of the
+// objects nested in it. All other fields stay untouched, including those outside of JSON.
 func (c child) save(nested []object.Path) error {
 	if c.typed == nil {
 		return nil
