@@ -132,7 +132,7 @@ func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 func result(v any) (any, error) {
 	stored, err := object.Normalize(v)
 	if err != nil {
-		return nil, Permanentf("the result does not encode as JSON: %w", err)
+		return nil, Permanentf("encode the result as JSON: %w", err)
 	}
 	return stored, nil
 }

@@ -31,7 +31,7 @@ func decode(raw []byte, path string, v any) error {
 	return PermanentError{fmt.Errorf("%s %s: %w", cmp.Or(where, "the object"), what, errDecode)}
 }
 
-var errDecode = errors.New("the object and the handler's type disagree")
+var errDecode = errors.New("fix the object or the handler's type")
 
 // decodeValue decodes a value of a tree into v, which stays as it is for an absent (nil) value.
 func decodeValue(value any, path string, v any) error {

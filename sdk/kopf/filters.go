@@ -38,9 +38,9 @@ func (c *config) fieldOf(notation string, path object.Path, err error) {
 	case err != nil:
 		c.fail("%v", err)
 	case len(path) == 0:
-		c.fail("the field is empty: name one, such as \"spec.size\"")
+		c.fail("the field is empty; name one, such as \"spec.size\"")
 	case len(c.Field) > 0:
-		c.fail("the field %q: there is the field %q already", notation, c.Field)
+		c.fail("the fields %q and %q: a handler has one field; keep one", c.Field, notation)
 	}
 	c.Field = path
 }
@@ -165,7 +165,7 @@ func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wante
 	}
 	for name, want := range wanted {
 		if _, twice := all[name]; twice {
-			c.fail("%s %q is asked for twice", kind, name)
+			c.fail("%s %q has two conditions; keep one", kind, name)
 		}
 		switch want := want.(type) {
 		case string:

@@ -59,7 +59,7 @@ func (w when) check(request requestMaker) error {
 	if !foreign || w.arg == request.typ || w.arg == reflect.TypeFor[Request]() {
 		return nil
 	}
-	return fmt.Errorf("When(%s): the function takes a *%s, this handler has a *%s", w.name, w.arg, request.typ)
+	return fmt.Errorf("When(%s): the function takes a *%s, but the handler's request is a *%s", w.name, w.arg, request.typ)
 }
 
 func ptr[V any](v V) *V { return &v }

@@ -183,7 +183,7 @@ func treeOfOwner(owner Owner) (map[string]any, error) {
 		return nil, err
 	}
 	if object.Metadata(body) == nil {
-		return nil, errors.New("the owner has no metadata: a request made by hand needs its Body")
+		return nil, errors.New("the owner has no metadata; set the Body of a request made by hand")
 	}
 	return body, nil
 }

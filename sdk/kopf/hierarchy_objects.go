@@ -22,10 +22,10 @@ type child struct {
 func childrenOf(objs any) ([]child, error) {
 	switch obj := objs.(type) {
 	case nil:
-		return nil, errors.New("there is no object")
+		return nil, errors.New("the object is nil")
 	case map[string]any:
 		if obj == nil {
-			return nil, errors.New("the map is nil: nothing can be put into it")
+			return nil, errors.New("the map is nil; make one first")
 		}
 		return []child{{tree: obj}}, nil
 	case *unstructured.Unstructured:
@@ -37,7 +37,7 @@ func childrenOf(objs any) ([]child, error) {
 		}
 		return []child{{tree: obj.Object}}, nil
 	case *Object:
-		return nil, errors.New("the object is a read-only view: decode it into a type or a map first")
+		return nil, errors.New("the object is a read-only view; decode it into a type or a map first")
 	}
 	v := reflect.ValueOf(objs)
 	if v.Kind() == reflect.Slice {
@@ -64,7 +64,7 @@ func childrenOf(objs any) ([]child, error) {
 	}
 	object, ok := normal.(map[string]any)
 	if !ok {
-		return nil, errors.New("it does not encode as an object")
+		return nil, errors.New("the value does not encode as a JSON object")
 	}
 	return []child{{tree: object, typed: typed}}, nil
 }

@@ -77,15 +77,15 @@ func (x *Index[K, V]) Len(ctx context.Context) int { return x.in(ctx, "Len").Len
 // in finds the index in the operator that the context belongs to.
 func (x *Index[K, V]) in(ctx context.Context, method string) *index.Index[K, V] {
 	if x == nil {
-		panic(fmt.Sprintf("kopf.Index.%s: the handle is nil: was NewIndex called before?", method))
+		panic(fmt.Sprintf("kopf.Index.%s: the handle is nil; call NewIndex first", method))
 	}
 	indices := index.From(ctx)
 	if indices == nil {
-		panic(fmt.Sprintf("kopf.Index.%s: the context is not that of a handler, so there is no operator whose index %q it could be", method, x.id))
+		panic(fmt.Sprintf("kopf.Index.%s: index %q: the context belongs to no operator; pass the context of the handler", method, x.id))
 	}
 	index, ok := indices.Find(x.id).(*index.Index[K, V])
 	if !ok {
-		panic(fmt.Sprintf("kopf.Index.%s: the operator that the context is of has no index %q of these types: was the handle made with its Registry?", method, x.id))
+		panic(fmt.Sprintf("kopf.Index.%s: the operator has no index %q of these types; make the handle with the operator's Registry", method, x.id))
 	}
 	return index
 }
@@ -121,7 +121,7 @@ func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexReques
 			}
 			for key := range values {
 				if key != key { //nolint:gocritic,staticcheck // of all keys, only NaN is not itself
-					return nil, Permanentf("the key %v cannot be looked up: it is not equal to itself", key)
+					return nil, Permanentf("the key %v does not equal itself and cannot be looked up; use another key", key)
 				}
 			}
 			return values, nil

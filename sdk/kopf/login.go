@@ -56,7 +56,7 @@ func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error
 	case errors.Is(err, rest.ErrNotInCluster):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("the service account of this pod: %w", err)
+		return nil, fmt.Errorf("read the service account of the pod: %w", err)
 	}
 	return &ConnectionInfo{Config: config, DefaultNamespace: podNamespace(), Priority: serviceAccountPriority}, nil
 }
@@ -74,7 +74,7 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName})
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	named := contextName
 	if named == "" {
@@ -83,19 +83,19 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	switch {
 	case len(raw.Contexts) == 0 && len(raw.Clusters) == 0 && len(raw.AuthInfos) == 0 && named == "":
 		if path != "" {
-			return nil, fmt.Errorf("kubeconfig: %s is empty", path)
+			return nil, fmt.Errorf("read kubeconfig: %s is empty", path)
 		}
 		return nil, nil
 	case named == "":
-		return nil, errors.New("kubeconfig: there is no current context: choose one with \"kubectl config use-context\", or use --context")
+		return nil, errors.New("read kubeconfig: no current context; choose one with \"kubectl config use-context\", or use --context")
 	case raw.Contexts[named] == nil:
-		return nil, fmt.Errorf("kubeconfig: there is no context %q", named)
+		return nil, fmt.Errorf("read kubeconfig: no context %q; see \"kubectl config get-contexts\"", named)
 	case raw.Contexts[named].AuthInfo != "" && raw.AuthInfos[raw.Contexts[named].AuthInfo] == nil:
-		return nil, fmt.Errorf("kubeconfig: there is no user %q, which the context %q names", raw.Contexts[named].AuthInfo, named)
+		return nil, fmt.Errorf("read kubeconfig: no user %q, which the context %q refers to", raw.Contexts[named].AuthInfo, named)
 	}
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	useAccessToken(config)
 	return &ConnectionInfo{Config: config, DefaultNamespace: raw.Contexts[named].Namespace, Priority: kubeconfigPriority}, nil
@@ -130,7 +130,7 @@ func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) f
 		case info == nil:
 			return nil, nil
 		case info.Config == nil:
-			return nil, Permanentf("the ConnectionInfo has no Config")
+			return nil, Permanentf("the login handler returned a ConnectionInfo without Config")
 		}
 		return &engine.Login{
 			Config: info.Config, Namespace: info.DefaultNamespace, Priority: info.Priority, Expires: info.Expiration,
@@ -139,7 +139,7 @@ func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) f
 }
 
 // errNowhere is the error of an operator without any source of credentials.
-var errNowhere = errors.New("there is neither a service account of a pod nor a kubeconfig: set KUBECONFIG, or use --kubeconfig")
+var errNowhere = errors.New("found neither a service account of a pod nor a kubeconfig; set KUBECONFIG, or use --kubeconfig")
 
 // logins returns the login handlers: those of the registry, unless the command line names a
 // cluster, or the default one if there are none.

@@ -73,7 +73,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
 		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		exit: func() {
-			fmt.Fprintf(stderr, "%s: it has not ended in time after it was asked to, and is ended\n", f.name)
+			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
 			os.Exit(1)
 		},
 	}
@@ -82,7 +82,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	if len(f.namespaces) == 0 && !f.allNamespaces {
-		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")
+		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster")
 	}
 	return operator.Run(ctx)
 }

@@ -116,7 +116,7 @@ func (o *Object) MarshalJSON() ([]byte, error) {
 func (o *Object) UnmarshalJSON(raw []byte) error {
 	var tree map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
-		return fmt.Errorf("not an object: %w", err)
+		return fmt.Errorf("decode an object: %w", err)
 	}
 	*o = Object{raw: append([]byte(nil), raw...), tree: tree}
 	return nil

@@ -97,12 +97,12 @@ func (o *Operator) Run(ctx context.Context) error {
 }
 
 // errRunning refuses a second run at the same time.
-var errRunning = errors.New("the operator is running already: another one can run beside it, but it cannot run twice at the same time")
+var errRunning = errors.New("run operator: it is running already; to run several at a time, create another Operator")
 
 // check finds the mistakes that are known before the operator does anything.
 func (o *Operator) check() error {
 	if o.Registry == nil {
-		return fmt.Errorf("%w: the Registry is not set", ErrRegistration)
+		return fmt.Errorf("%w: Operator.Registry is nil", ErrRegistration)
 	}
 	if err := o.Registry.Err(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
@@ -115,7 +115,7 @@ func (o *Operator) check() error {
 func checkNamespaces(patterns []string) error {
 	for _, pattern := range patterns {
 		if strings.TrimSpace(pattern) == "" {
-			return errors.New("a namespace to serve has an empty name: name one, or leave it out to serve the whole cluster")
+			return errors.New("a namespace to serve has an empty name; name it, or omit it to serve the whole cluster")
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func checkNamespaces(patterns []string) error {
 func RESTConfig(ctx context.Context) *rest.Config {
 	config := kube.ConfigFrom(ctx)
 	if config == nil {
-		panic("kopf.RESTConfig: the context is not that of a handler")
+		panic("kopf.RESTConfig: the context belongs to no operator; pass the context of the handler")
 	}
 	return rest.CopyConfig(config)
 }

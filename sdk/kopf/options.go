@@ -82,7 +82,7 @@ func ID(id string) Option {
 	return option(func(c *config) {
 		c.id = id
 		if id == "" {
-			c.fail("ID is empty")
+			c.fail("the ID is empty")
 		}
 	})
 }
@@ -111,7 +111,7 @@ func Retries(n int) RetryOption {
 	return option(func(c *config) {
 		c.Retries = &n
 		if n < 1 {
-			c.fail("Retries(%d): at least one call is needed", n)
+			c.fail("Retries(%d): want at least 1", n)
 		}
 	})
 }
@@ -136,7 +136,7 @@ func Timeout(d time.Duration) RetryOption {
 func Reasons(reasons ...Reason) UpdateOption {
 	return option(func(c *config) {
 		if len(reasons) == 0 {
-			c.fail("Reasons() names no reason, so that the handler would never be called")
+			c.fail("Reasons() names no reason; the handler would never be called")
 		}
 		for _, reason := range reasons {
 			if !handlers.Reason(reason).Handled() {
@@ -165,7 +165,7 @@ func Interval(d time.Duration) TimerOption {
 	return option(func(c *config) {
 		c.Handler.Interval = c.duration("Interval", d)
 		if d == 0 {
-			c.fail("Interval(0) would tick without a pause")
+			c.fail("Interval(0) would tick without a pause; set a duration")
 		}
 	})
 }
@@ -222,7 +222,7 @@ func (c *config) fail(format string, args ...any) {
 func (c *config) duration(name string, d time.Duration) *time.Duration {
 	switch {
 	case d < 0:
-		c.fail("%s(%s) is negative", name, d)
+		c.fail("%s(%s): want a duration that is not negative", name, d)
 	case 0 < d && d < time.Microsecond:
 		c.fail("%s(%d) is %s: did you mean %d*time.Second?", name, d, d, d)
 	}

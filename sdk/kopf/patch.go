@@ -31,7 +31,7 @@ func NewPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body
 func (p *Patch) Set(path string, value any) {
 	plain, err := object.Normalize(value)
 	if err != nil {
-		panic(fmt.Sprintf("kopf: Patch.Set(%q): %v", path, err))
+		panic(fmt.Sprintf("kopf.Patch.Set(%q): %v", path, err))
 	}
 	p.set(path, object.Clone(plain)) // more is set inside of it: the value stays the caller's
 }
@@ -45,7 +45,7 @@ func (p *Patch) set(path string, value any) {
 		err = fmt.Errorf("the whole object cannot be replaced")
 	}
 	if err != nil {
-		panic(fmt.Sprintf("kopf: Patch of %q: %v", path, err))
+		panic(fmt.Sprintf("kopf.Patch: path %q: %v", path, err))
 	}
 	if p != nil {
 		p.patch.Set(where, value)
@@ -74,7 +74,7 @@ func Edit[T any](p *Patch, f func(*T)) {
 	}
 	changes, err := editOf(p, f)
 	if err != nil {
-		panic(fmt.Sprintf("kopf: Edit of a %s: %v", reflect.TypeFor[T](), err))
+		panic(fmt.Sprintf("kopf.Edit of a %s: %v", reflect.TypeFor[T](), err))
 	}
 	p.patch.Merge(changes)
 }
@@ -117,7 +117,7 @@ func changesBy[T any](obj map[string]any, f func(*T)) (map[string]any, error) {
 	from, fromOK := before.(map[string]any)
 	to, toOK := after.(map[string]any)
 	if !fromOK || !toOK {
-		return nil, fmt.Errorf("it does not encode as an object")
+		return nil, fmt.Errorf("the value does not encode as a JSON object")
 	}
 	return patch.Between(from, to), nil
 }

@@ -57,7 +57,7 @@ func (rec *Recorder) record(level slog.Level, eventType, reason, message string)
 func (rec *Recorder) For(objs ...any) *Recorder {
 	refs, err := refsOf(objs)
 	if err != nil {
-		panic(fmt.Sprintf("kopf: Recorder.For: %v", err))
+		panic(fmt.Sprintf("kopf.Recorder.For: %v", err))
 	}
 	if rec == nil {
 		return nil

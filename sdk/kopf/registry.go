@@ -62,7 +62,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		fail("%v", err)
 	}
 	if family == handlers.Update && len(h.Reasons) > 0 {
-		fail("Reasons: OnUpdate is for updates alone; use OnField, OnCreate or OnDelete for the others")
+		fail("Reasons: OnUpdate handles only updates; use OnField, OnCreate or OnDelete for other reasons")
 	}
 	for _, w := range c.whens {
 		if err := w.check(call.request); err != nil {
@@ -118,7 +118,7 @@ func (c *config) idOf(fn any) (string, error) {
 	if id, ok := idOf(name); ok {
 		return id, nil
 	}
-	return "", fmt.Errorf("the handler is a function literal (%s), and its name changes with the code around it: add kopf.ID(\"...\") or make it a named function", name)
+	return "", fmt.Errorf("the handler is a function literal (%s) without a lasting name; add kopf.ID(\"...\") or use a named function", name)
 }
 
 // funcKey identifies a function, so that one function that matches twice is called once. The

@@ -52,7 +52,7 @@ func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], er
 		return nil, err
 	}
 	if c.Old, err = decodeAs[T](objectOfTree(cause.Old)); err != nil {
-		c.Logger.Warn("The old state does not fit into the handler's type: what does not is left zero.", "error", err)
+		c.Logger.Warn("The last-handled state does not fit into the handler's type; the fields in question are zero", "error", err)
 	}
 	return c, nil
 }
@@ -75,7 +75,7 @@ func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field obje
 		return nil, err
 	}
 	if err := decodeValue(older, c.Field, &c.Old); err != nil {
-		c.Logger.Warn("The old value does not fit into the handler's type: it is left zero.", "error", err)
+		c.Logger.Warn("The last-handled value does not fit into the handler's type; it is zero", "error", err)
 	}
 	return c, nil
 }

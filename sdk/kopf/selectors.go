@@ -49,7 +49,7 @@ type Selector struct {
 func Resource(groupVersionName ...string) Selector {
 	s, err := resources.ParseSelector(groupVersionName...)
 	if err != nil {
-		err = fmt.Errorf("kopf.Resource(%s): %w: want a name, such as \"pods\", with the API group and version before it",
+		err = fmt.Errorf("kopf.Resource(%s): %w; want a name such as \"pods\", with the API group and version before it",
 			quotedList(groupVersionName), err)
 	}
 	return Selector{Group: s.Group, Version: s.Version, Name: s.Name, core: s.Core, err: err}

@@ -76,7 +76,7 @@ func (c *FieldChange[F]) Execute(ctx context.Context) error {
 func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 	c := applyAll(opts, UpdateOption.update)
 	if c.id != "" {
-		c.fail("ID(%q): a sub-handler's id is the first argument", c.id)
+		c.fail("ID(%q): a sub-handler's id is the first argument of Sub; remove this option", c.id)
 	}
 	if id == "" {
 		c.fail("the id is empty")
@@ -95,7 +95,7 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 		}
 	}
 	if len(c.errs) > 0 {
-		panic(fmt.Sprintf("kopf: Sub(%q): %s", id, strings.Join(c.errs, "; ")))
+		panic(fmt.Sprintf("kopf.Sub(%q): %s", id, strings.Join(c.errs, "; ")))
 	}
 }
 
