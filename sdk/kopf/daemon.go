@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
 // Daemon registers a function that runs in the background of each object for as long as the
@@ -49,7 +49,7 @@ type DaemonRun[T any] struct {
 	Attempt
 	Result any // as in [Change]
 
-	task bridge.Task // nil in a request that is made by hand, unless package kopftest drives it
+	task testhooks.Task // nil in a request that is made by hand, unless package kopftest drives it
 	send func(context.Context) error
 	last lastGood[T]
 }
@@ -143,7 +143,7 @@ func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 }
 
 // attach makes d the run of a task, which has the patch and sends it.
-func (d *DaemonRun[T]) attach(task bridge.Task, p *patch.Patch, send func(context.Context) error) {
+func (d *DaemonRun[T]) attach(task testhooks.Task, p *patch.Patch, send func(context.Context) error) {
 	d.task, d.send = task, send
 	d.Patch = &Patch{patch: p, live: func() *Object { return liveBody(task) }}
 }

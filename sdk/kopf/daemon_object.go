@@ -5,11 +5,11 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
 // daemonRunOf makes the request of a daemon. It fails if the object does not decode.
@@ -47,7 +47,7 @@ type lastGood[T any] struct {
 
 // of returns the newest version that decodes. If a newer one does not, it also returns the
 // error, once for each version.
-func (l *lastGood[T]) of(task bridge.Task) (*T, error) {
+func (l *lastGood[T]) of(task testhooks.Task) (*T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if task == nil {
@@ -71,7 +71,7 @@ func (l *lastGood[T]) of(task bridge.Task) (*T, error) {
 }
 
 // viewAs returns a version of the object as a T, which all daemons of the object share.
-func viewAs[T any](task bridge.Task, version *object.Object) (*T, error) {
+func viewAs[T any](task testhooks.Task, version *object.Object) (*T, error) {
 	return daemons.View(task.Views(), version, func(version *object.Object) (view *T, err error) {
 		// It has a tree of its own, which is forgotten with it.
 		body := &Object{wire: version.Detached(), aside: true}
@@ -87,7 +87,7 @@ func viewAs[T any](task bridge.Task, version *object.Object) (*T, error) {
 }
 
 // liveBody returns the newest version.
-func liveBody(task bridge.Task) *Object {
+func liveBody(task testhooks.Task) *Object {
 	body, _ := viewAs[Object](task, task.Live()) //nolint:errcheck // an Object decodes later
 	return body
 }

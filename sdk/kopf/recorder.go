@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
 // Recorder posts Kubernetes events, which "kubectl describe" shows. They are posted in the
@@ -18,7 +18,7 @@ import (
 // The reason of an event is one word. Messages are shortened to 1,024 bytes.
 //
 // [Kubernetes events]: https://github.com/kopf-dev/kopf/blob/main/docs/events.md
-type Recorder struct{ engine bridge.Poster }
+type Recorder struct{ poster testhooks.Poster }
 
 // Kubernetes knows the types Normal and Warning only; Kopf for Python posts Error too.
 const typeError = "Error"
@@ -42,13 +42,13 @@ func (rec *Recorder) Error(reason string, err error) {
 // Event posts an event of any type, whatever [PostingSettings].Level is.
 func (rec *Recorder) Event(eventType, reason, message string) {
 	if rec != nil {
-		rec.engine.Unleveled(eventType, reason, message)
+		rec.poster.Unleveled(eventType, reason, message)
 	}
 }
 
 func (rec *Recorder) record(level slog.Level, eventType, reason, message string) {
 	if rec != nil {
-		rec.engine.Record(level, eventType, reason, message)
+		rec.poster.Record(level, eventType, reason, message)
 	}
 }
 
@@ -62,7 +62,7 @@ func (rec *Recorder) For(objs ...any) *Recorder {
 	if rec == nil {
 		return nil
 	}
-	return &Recorder{rec.engine.About(refs...)}
+	return &Recorder{rec.poster.About(refs...)}
 }
 
 func refsOf(objs []any) ([]observe.ObjectReference, error) {
@@ -99,7 +99,7 @@ func recorderOf(eng any) *Recorder {
 // enginePoster is the engine's own recorder.
 type enginePoster struct{ *engine.Recorder }
 
-// About implements [bridge.Poster].
-func (p enginePoster) About(refs ...observe.ObjectReference) bridge.Poster {
+// About implements [testhooks.Poster].
+func (p enginePoster) About(refs ...observe.ObjectReference) testhooks.Poster {
 	return enginePoster{p.Recorder.About(refs...)}
 }

@@ -26,6 +26,10 @@ type Settings struct {
 	Process     ProcessSettings
 }
 
+// DefaultSettings returns settings with the defaults of times and names filled in, as startup handlers get
+// them. Fields that default to nothing, the lifecycle and the storages stay zero.
+func DefaultSettings() Settings { return Settings{}.filled() }
+
 // PostingSettings configure the Kubernetes events that the operator posts about the handled objects: those
 // of the [Recorder], and the outcomes of handlers. Failures are posted; successes, which would cost a
 // request each, are posted only with Loggers.

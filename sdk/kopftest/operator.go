@@ -11,8 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -26,7 +24,7 @@ type Operator struct {
 
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
-	progress  state.ProgressStorage
+	progress  kopf.ProgressStorage
 	inspector *inspect.Client
 	run       *run
 }
@@ -124,9 +122,9 @@ func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
 	if operator.Settings.Process.Inspector == "" {
 		operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
 	}
-	op.progress = state.NewSmartProgress()
+	op.progress = kopf.SmartProgress{}
 	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
-		op.progress = bridge.Progress(storage)
+		op.progress = storage
 	}
 	onReady := operator.OnReady
 	operator.OnReady = func() {
