@@ -108,6 +108,39 @@ func TestCall_ObjectThatDoesNotDecodeFailsAndOldOneWarns(t *testing.T) {
 	}
 }
 
+func TestCall_FieldChangeIsRelativeToTheField(t *testing.T) {
+	called := false
+	h := registered(t, func(r *Registry) {
+		OnField(r, Resource("kopfexamples"), "spec", func(_ context.Context, c *FieldChange[map[string]int]) error {
+			called = true
+			want := Diff{{Path: "size", Old: int64(3), New: int64(30)}}
+			if diff := cmp.Diff(want, c.Diff); diff != "" || c.Old["size"] != 3 || c.New["size"] != 30 {
+				t.Errorf("got %v and %v, diff (-want +got)\n%s", c.Old, c.New, diff)
+			}
+			return nil
+		}, ID("field"))
+	})
+	if _, err := h.Invoke(t.Context(), callOf(t, small, big, &bytes.Buffer{})); err != nil || !called {
+		t.Errorf("called: %v, %v", called, err)
+	}
+}
+
+func TestCall_ObjectNeverHandledHasNoOldState(t *testing.T) {
+	called := false
+	h := registered(t, func(r *Registry) {
+		OnCreate(r, Resource("kopfexamples"), func(_ context.Context, c *Change[sized]) error {
+			called = true
+			if c.Old != nil {
+				t.Errorf("got %v", c.Old)
+			}
+			return nil
+		}, ID("create"))
+	})
+	if _, err := h.Invoke(t.Context(), callOf(t, "", small, &bytes.Buffer{})); err != nil || !called {
+		t.Errorf("called: %v, %v", called, err)
+	}
+}
+
 func TestCall_ResultThatDoesNotEncodeFailsForGood(t *testing.T) {
 	h := registered(t, func(r *Registry) {
 		OnCreate(r, Resource("kopfexamples"), func(_ context.Context, c *Change[Object]) error {
