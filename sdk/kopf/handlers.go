@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// OnCreate registers a handler that is called once for each new object. See [Handlers] for
-// this and the other functions of this file.
+// OnCreate registers a handler that is called once for each new object. See [Handlers] for all
+// kinds of handlers.
 //
 // [Handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md
 func OnCreate[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...CreateOption) {
@@ -16,7 +16,10 @@ func OnCreate[T any](r *Registry, resource Selector, fn func(context.Context, *C
 }
 
 // OnUpdate registers a handler that is called when an object's essence has changed. With the
-// [Field] option, it is called only when that field has changed; see also [OnField].
+// [Field] option, it is called only when that field has changed; see also [OnField]. See
+// [Causes] for what the essence is.
+//
+// [Causes]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#causes
 func OnUpdate[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...UpdateOption) {
 	add(r, handlers.Update, resource, fn, callChange(fn), applyAll(opts, UpdateOption.update))
 }

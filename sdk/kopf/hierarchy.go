@@ -11,17 +11,17 @@ import (
 )
 
 // Owner is what children are made for: a request about an object, or an *[Object]; use
-// [ObjectOf] for anything else. An owner without metadata causes a panic in [Adopt] and the
-// functions below.
+// [ObjectOf] for anything else. An owner without metadata causes a panic in the functions that
+// take an owner.
 type Owner interface{ owner() *Object }
 
 // Adopt makes objs children of the owner before they are created: it gives them the owner's
 // namespace, labels and a name made of the owner's name, and an owner reference, so that they are
 // deleted with the owner. What an object already has stays, unless [Forced]. See [Hierarchies].
 //
-// Here and below, objs is a map[string]any, an *unstructured.Unstructured, a pointer to a typed
-// API object, or a slice of those. Anything else causes a panic. In a handler, a panic is
-// treated as an error.
+// In this and the other functions with an argument objs, it is a map[string]any, an
+// *unstructured.Unstructured, a pointer to a typed API object, or a slice of those. Anything else
+// causes a panic. In a handler, a panic is treated as an error.
 //
 // [Hierarchies]: https://github.com/kopf-dev/kopf/blob/main/docs/hierarchies.md
 func Adopt(objs any, owner Owner, opts ...HierarchyOption) {

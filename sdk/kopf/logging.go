@@ -37,24 +37,24 @@ func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
 	})
 }
 
-// adoptLibraries redirects the logs of the Kubernetes libraries to the operator's logger. The
+// redirectLibraryLogs redirects the logs of the Kubernetes libraries to the operator's logger. The
 // redirection applies to the whole process, so only [Main] does it.
-func adoptLibraries(logger *slog.Logger) {
+func redirectLibraryLogs(logger *slog.Logger) {
 	logger = logger.With(observe.NameKey, "kubernetes")
 	klog.SetSlogLogger(logger)
-	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, told: map[string]bool{}})
+	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, logged: map[string]bool{}})
 }
 
-// maxTold limits the number of remembered warnings.
-const maxTold = 256
+// maxWarnings limits the number of remembered warnings.
+const maxWarnings = 256
 
 // serverWarnings logs each distinct warning of the API server once, because the API server
 // repeats them with every request.
 type serverWarnings struct {
 	logger *slog.Logger
 
-	mu   sync.Mutex
-	told map[string]bool
+	mu     sync.Mutex
+	logged map[string]bool
 }
 
 // HandleWarningHeader implements [rest.WarningHandler]. Kubernetes uses no code but 299.
@@ -64,12 +64,12 @@ func (w *serverWarnings) HandleWarningHeader(code int, _, text string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.told[text] {
+	if w.logged[text] {
 		return
 	}
-	if len(w.told) >= maxTold {
-		clear(w.told) // repeats are better than unlimited memory
+	if len(w.logged) >= maxWarnings {
+		clear(w.logged) // repeats are better than unlimited memory
 	}
-	w.told[text] = true
+	w.logged[text] = true
 	w.logger.Warn(text)
 }

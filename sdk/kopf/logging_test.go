@@ -37,13 +37,13 @@ func (s *lockedBuffer) logger() *slog.Logger {
 	return slog.New(NewLogHandler(s, &LogOptions{Level: slog.LevelDebug}))
 }
 
-func TestAdoptLibraries_LogToOperatorsLogger(t *testing.T) {
+func TestRedirectLibraryLogs_ToOperatorsLogger(t *testing.T) {
 	t.Cleanup(func() {
 		klog.ClearLogger()
 		rest.SetDefaultWarningHandler(rest.WarningLogger{})
 	})
 	var s lockedBuffer
-	adoptLibraries(s.logger())
+	redirectLibraryLogs(s.logger())
 	klog.Warning("of a library")
 	if got := s.String(); !strings.Contains(got, "kubernetes") || !strings.Contains(got, "of a library") {
 		t.Errorf("got %s", got)
@@ -52,7 +52,7 @@ func TestAdoptLibraries_LogToOperatorsLogger(t *testing.T) {
 
 func TestServerWarnings_LoggedOnce(t *testing.T) {
 	var s lockedBuffer
-	w := &serverWarnings{logger: s.logger(), told: map[string]bool{}}
+	w := &serverWarnings{logger: s.logger(), logged: map[string]bool{}}
 	w.HandleWarningHeader(299, "-", "v1beta1 is deprecated")
 	w.HandleWarningHeader(299, "-", "v1beta1 is deprecated")
 	w.HandleWarningHeader(199, "-", "of a proxy")
@@ -60,11 +60,11 @@ func TestServerWarnings_LoggedOnce(t *testing.T) {
 	if got := strings.Count(s.String(), "\n"); got != 1 || !strings.Contains(s.String(), "v1beta1 is deprecated") {
 		t.Errorf("got %s", s.String())
 	}
-	for i := range 2 * maxTold {
+	for i := range 2 * maxWarnings {
 		w.HandleWarningHeader(299, "-", fmt.Sprint(i))
 	}
-	if len(w.told) > maxTold {
-		t.Errorf("%d texts are remembered", len(w.told))
+	if len(w.logged) > maxWarnings {
+		t.Errorf("%d texts are remembered", len(w.logged))
 	}
 }
 

@@ -111,7 +111,7 @@ func useAccessToken(config *rest.Config) {
 	config.BearerToken, config.AuthProvider, config.AuthConfigPersister = provider.Config["access-token"], nil, nil
 }
 
-// podNamespace returns the namespace of the pod, or nothing if it is unknown.
+// podNamespace returns the namespace of the pod, or an empty string if it is unknown.
 func podNamespace() string {
 	name, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
@@ -138,8 +138,8 @@ func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) f
 	}
 }
 
-// errNowhere is the error of an operator without any source of credentials.
-var errNowhere = errors.New("found neither a service account of a pod nor a kubeconfig; set KUBECONFIG, or use --kubeconfig")
+// errNoCluster is the error of an operator without any source of credentials.
+var errNoCluster = errors.New("found neither a service account of a pod nor a kubeconfig; set KUBECONFIG, or use --kubeconfig")
 
 // logins returns the login handlers: those of the registry, unless the command line names a
 // cluster, or the default one if there are none.
@@ -151,15 +151,15 @@ func (o *Operator) logins() []*handlers.Handler {
 		if registered := o.Registry.registry.Activities(handlers.Login); len(registered) > 0 {
 			return registered
 		}
-		id, login = "login", loginAnyhow
+		id, login = "login", defaultLogin
 	}
-	before := false // it has succeeded: a file that is unreadable now will be readable again
+	succeeded := false // once a file was read, an error to read it again is temporary
 	fn := func(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 		info, err := login(ctx, a)
-		if err != nil && !before {
+		if err != nil && !succeeded {
 			return nil, PermanentError{err}
 		}
-		before = before || err == nil
+		succeeded = succeeded || err == nil
 		return info, err
 	}
 	const again = time.Second
@@ -169,14 +169,15 @@ func (o *Operator) logins() []*handlers.Handler {
 	}}
 }
 
-// loginAnyhow does not mix the two sources, because they may be different clusters.
-func loginAnyhow(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
+// defaultLogin uses one of the two sources. It does not mix them, because they may be different
+// clusters.
+func defaultLogin(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 	info, err := LoginWithServiceAccount(ctx, a)
 	if info == nil && err == nil {
 		info, err = LoginWithKubeconfig(ctx, a)
 	}
 	if info == nil && err == nil {
-		err = PermanentError{errNowhere}
+		err = PermanentError{errNoCluster}
 	}
 	return info, err
 }

@@ -95,7 +95,7 @@ func TestServiceAccount_InsidePod(t *testing.T) {
 	if err := syscall.Mount(files, mountedAt, "", syscall.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	info, err := loginAnyhow(t.Context(), nil)
+	info, err := defaultLogin(t.Context(), nil)
 	if err != nil || info == nil {
 		t.Fatal(info, err)
 	}

@@ -66,7 +66,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry)) error {
 	logger := slog.New(f.logHandler(stderr))
 	slog.SetDefault(logger)
-	adoptLibraries(logger)
+	redirectLibraryLogs(logger)
 	var registry Registry
 	register(&registry)
 	operator := Operator{

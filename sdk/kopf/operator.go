@@ -72,7 +72,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	settings := o.Settings.filled() // startup handlers may change this copy, for this run
+	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
 	config := engine.Config{
 		Registry:   &o.Registry.registry,
 		Settings:   func() engine.Settings { return settings.engine() },

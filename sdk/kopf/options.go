@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Each family of handlers has its own type of option, and the type of an option tells which
-// families have it: [Retries] of an event handler do not compile.
+// Each family of handlers has its own type of option, and the type of an option determines its
+// families: [Retries] of an event handler do not compile.
 type (
 	// CreateOption is an option of [OnCreate].
 	CreateOption interface{ create(*config) }

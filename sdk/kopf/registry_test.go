@@ -160,7 +160,7 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		`annotation "a": want a string, Present, Absent`:    func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": nil}) },
 		"the field is empty":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "", onSize) },
 		"a handler has one field":                           func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Field("spec.b")) },
-		"a value is checked without a field":                 func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Value("x")) },
+		"a value is checked without a field":                func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Value("x")) },
 		"both in any state and in the old or the new one": func(r *kopf.Registry) {
 			kopf.OnField(r, kex, "spec.a", onSize, kopf.Value("x"), kopf.From("y"))
 		},

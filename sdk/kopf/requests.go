@@ -42,8 +42,8 @@ type Request struct {
 
 func (r *Request) owner() *Object { return r.Body }
 
-// Attempt tells how often and for how long a handler was tried, across restarts of the operator.
-// It is part of the requests of all handlers that are retried. See [Limits].
+// Attempt is how often and for how long a handler was tried, across restarts of the operator. It
+// is part of the requests of all handlers that are retried. See [Limits].
 //
 // [Limits]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#limits
 type Attempt struct {
@@ -76,7 +76,7 @@ type Change[T any] struct {
 	Result any
 
 	subs   *subHandlers
-	direct directly // without subs
+	direct directSubHandlers // without subs
 }
 
 // FieldChange is the request of [OnField]; F is the type of the field. If the new value does not
@@ -93,7 +93,7 @@ type FieldChange[F any] struct {
 	Result   any    // as in [Change]
 
 	subs   *subHandlers
-	direct directly // without subs
+	direct directSubHandlers // without subs
 }
 
 // Event is the request of [OnEvent]: one event of the watch. Kubernetes events, which "kubectl

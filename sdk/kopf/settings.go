@@ -28,7 +28,7 @@ type Settings struct {
 
 // DefaultSettings returns settings with the defaults of times and names filled in, as startup handlers get
 // them. Fields that default to nothing, the lifecycle and the storages stay zero.
-func DefaultSettings() Settings { return Settings{}.filled() }
+func DefaultSettings() Settings { return Settings{}.withDefaults() }
 
 // PostingSettings configure the Kubernetes events that the operator posts about the handled objects: those
 // of the [Recorder], and the outcomes of handlers. Failures are posted; successes, which would cost a

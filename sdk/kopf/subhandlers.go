@@ -15,11 +15,11 @@ type subHandlers struct {
 	call *handlers.Call
 }
 
-// directly are the sub-handlers of a request that was made by hand. Without an operator, nothing
+// directSubHandlers are the sub-handlers of a request that was made by hand. Without an operator, nothing
 // stores their progress, so they are just called.
-type directly []func(context.Context) error
+type directSubHandlers []func(context.Context) error
 
-func (d *directly) run(ctx context.Context) error {
+func (d *directSubHandlers) run(ctx context.Context) error {
 	var errs []error
 	for _, fn := range *d {
 		errs = append(errs, fn(ctx))

@@ -67,7 +67,7 @@ type Cause struct {
 	// Excluded are the ids of daemons and timers that must not be started again.
 	Excluded map[string]struct{}
 
-	// Local belongs to the maker of the cause, and is passed to [Handler.When] and [Handler.Invoke].
+	// Local belongs to the maker of the cause, and is passed to Handler.When and Handler.Invoke.
 	Local any
 }
 

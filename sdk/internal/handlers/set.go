@@ -43,7 +43,7 @@ func (s *Set) Has(g Group) bool { return len(s.members[g].handlers) > 0 }
 func (s *Set) Handlers(g Group) []*Handler { return s.members[g].distinct }
 
 // NeedsTree reports whether filters of a group need the decoded object. If not, the handlers can
-// be selected without decoding it. Functions ([Handler.When]) do not count: they decode what they
+// be selected without decoding it. Functions (Handler.When) do not count: they decode what they
 // need.
 func (s *Set) NeedsTree(g Group) bool { return s.members[g].needsTree }
 
