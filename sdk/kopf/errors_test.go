@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-func TestTheEngineKnowsTheErrorsOfHandlersThroughWrapping(t *testing.T) {
+func TestEngineError_KindFoundThroughWrapping(t *testing.T) {
 	never, later := Permanentf("no: %w", io.EOF), Temporaryf(7*time.Second, "not yet: %w", io.EOF)
 	const delay = 7 * time.Second
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestTheEngineKnowsTheErrorsOfHandlersThroughWrapping(t *testing.T) {
 	}
 }
 
-func TestAnErrorWithoutWordsIsCalledByItsType(t *testing.T) {
+func TestEngineError_EmptyMessageBecomesType(t *testing.T) {
 	_, line := handlers.Decide(engineError(PermanentError{}), nil, handlers.Limits{}, 0, 0, "it")
 	if want := "it failed permanently: kopf.PermanentError"; line.Message != want {
 		t.Errorf("%q instead of %q", line.Message, want)
@@ -68,7 +68,7 @@ func TestAnErrorWithoutWordsIsCalledByItsType(t *testing.T) {
 	}
 }
 
-func TestReasonsToStopAreThoseOfTheEngine(t *testing.T) {
+func TestStopReason_MatchesEngine(t *testing.T) {
 	for public, engine := range map[StopReason]daemons.Reason{
 		StopFiltersMismatch: daemons.FiltersMismatch,
 		StopResourceDeleted: daemons.ResourceDeleted,

@@ -63,7 +63,7 @@ func hasTier(o *Object) bool                              { return GetOr(o, "met
 func isGold(tier string) bool                             { return tier == "gold" }
 func positive(n int) bool                                 { return n > 0 }
 
-func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
+func TestFilters_SelectHandlers(t *testing.T) {
 	kex := Resource("kopf.dev/v1", "kopfexamples")
 	update := func(opts ...UpdateOption) func(*Registry) {
 		return func(r *Registry) { OnUpdate(r, kex, handle, opts...) }
@@ -126,7 +126,7 @@ func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
 	}
 }
 
-func TestFiltersOfOneTypeShareWhatTheyDecode(t *testing.T) {
+func TestWhen_FiltersOfOneTypeDecodeOnce(t *testing.T) {
 	var seen []*sized
 	look := func(s *sized) bool { seen = append(seen, s); return true }
 	var r Registry
@@ -141,7 +141,7 @@ func TestFiltersOfOneTypeShareWhatTheyDecode(t *testing.T) {
 	}
 }
 
-func TestFiltersAreNamedAfterTheirFunctions(t *testing.T) {
+func TestWhen_NamedAfterFunction(t *testing.T) {
 	var r Registry
 	OnUpdate(&r, Resource("kopfexamples"), handle, When(isBig), When(func(*sized) bool { return true }))
 	if got := r.registry.All()[0].WhenName; !strings.HasPrefix(got, "isBig and kopf/filters_test.go:") {

@@ -185,7 +185,7 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-func TestAProgramEndsGracefullyWhenItIsAskedTo(t *testing.T) {
+func TestMain_SignalStopsGracefully(t *testing.T) {
 	config := kubeconfig(t)
 	for name, c := range map[string]struct {
 		env []string
@@ -206,7 +206,7 @@ func TestAProgramEndsGracefullyWhenItIsAskedTo(t *testing.T) {
 	}
 }
 
-func TestTheEndOfStandardInputMeansNothingWithoutTheGuard(t *testing.T) {
+func TestMain_IgnoresEndOfInputWithoutGuard(t *testing.T) {
 	p := start(t, "operator", []string{"KUBECONFIG=" + kubeconfig(t)}, "-v", "-A")
 	if err := p.stdin.Close(); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestTheEndOfStandardInputMeansNothingWithoutTheGuard(t *testing.T) {
 	}
 }
 
-func TestASecondSignalEndsAProgramAtOnce(t *testing.T) {
+func TestMain_SecondSignalEndsAtOnce(t *testing.T) {
 	p := start(t, "deaf", nil)
 	p.until(&p.stderr, "the operator is deaf")
 	p.signal(syscall.SIGTERM)
@@ -237,7 +237,7 @@ func TestASecondSignalEndsAProgramAtOnce(t *testing.T) {
 	}
 }
 
-func TestSignalsAreNoConcernOfAnEmbeddedOperator(t *testing.T) {
+func TestOperator_IgnoresSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := start(t, "embedded", []string{"KUBECONFIG=" + kubeconfig(t)})
 		p.until(&p.stderr, "the operator is ready")
@@ -248,7 +248,7 @@ func TestSignalsAreNoConcernOfAnEmbeddedOperator(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAProgramIsOnStandardError(t *testing.T) {
+func TestMain_MistakesOnStandardError(t *testing.T) {
 	for name, c := range map[string]struct {
 		program string
 		args    []string
@@ -261,17 +261,17 @@ func TestWhatIsWrongWithAProgramIsOnStandardError(t *testing.T) {
 		"two scopes":               {"operator", []string{"-A", "-n", "x"}, 2, "operator: --all-namespaces excludes --namespace: use one or the other\nSee: operator --help\n"},
 		"a format":                 {"operator", []string{"--log-format=xml"}, 2, "operator: --log-format=xml: want full, plain, json or none\nSee: operator --help\n"},
 		"an address":               {"operator", []string{"--liveness=8080"}, 2, "operator: --liveness: want an endpoint such as http://0.0.0.0:8080/healthz: got 8080\nSee: operator --help\n"},
-		"a loud inspector":         {"operator", []string{"--inspect=tcp:0.0.0.0:1"}, 2, "operator: --inspect: inspector address \"tcp:0.0.0.0:1\": only loopback addresses may be served, such as 127.0.0.1: there is no authentication\nSee: operator --help\n"},
+		"a loud inspector":         {"operator", []string{"--inspect=tcp:0.0.0.0:1"}, 2, "operator: --inspect: inspector address \"tcp:0.0.0.0:1\": want a loopback address, such as 127.0.0.1, because there is no authentication\nSee: operator --help\n"},
 		"a kubeconfig": {
 			"operator", []string{"--kubeconfig=/no/where", "-q", "-A"}, 1,
-			"operator: cannot log in to the cluster: the login handler \"login_with_kubeconfig\" has failed: kubeconfig: stat /no/where: no such file or directory\n",
+			"operator: cannot log in to the cluster: the login handler \"login_with_kubeconfig\" has failed: read kubeconfig: stat /no/where: no such file or directory\n",
 		},
 		"registrations": {
 			"mistaken", nil, 1,
 			"operator: mistakes in the registration of handlers:\n" +
-				"kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME), and its name changes with the code around it: add kopf.ID(\"...\") or make it a named function\n" +
+				"kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME) without a lasting name; add kopf.ID(\"...\") or use a named function\n" +
 				"kopf/main_test.go:N: OnCleanup: the handler is nil\n" +
-				"kopf/main_test.go:N: OnCleanup: Retries(-1): at least one call is needed\n",
+				"kopf/main_test.go:N: OnCleanup: Retries(-1): want at least 1\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestWhatIsWrongWithAProgramIsOnStandardError(t *testing.T) {
 	}
 }
 
-func TestHelpIsNoMistake(t *testing.T) {
+func TestMain_HelpSucceeds(t *testing.T) {
 	for _, flag := range []string{"-h", "--help"} {
 		p := start(t, "mistaken", nil, flag)
 		if code, _ := p.end(); code != 0 || p.said(&p.stderr) != "" || !strings.HasPrefix(p.said(&p.stdout), "Usage: operator [flags]\n") {
@@ -304,7 +304,7 @@ func TestHelpIsNoMistake(t *testing.T) {
 	}
 }
 
-func TestTheLogLooksAsTheFlagsSay(t *testing.T) {
+func TestMain_FlagsSetLogFormat(t *testing.T) {
 	config := kubeconfig(t)
 	const name = "kube-system"
 	for flags, want := range map[string]string{

@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
 )
 
-func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
+func TestSettings_DefaultsMatchComments(t *testing.T) {
 	got := (&Settings{}).engine()
 	if n := len(slices.Collect(got.ErrorDelays)); n != 15 {
 		t.Errorf("%d error delays", n)
@@ -60,7 +60,7 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 }
 
 // Every setting must reach the engine: a field that is forgotten is silently ignored.
-func TestEachSettingReachesTheEngine(t *testing.T) {
+func TestSettings_EachReachesEngine(t *testing.T) {
 	const published = "Process.Inspector" // it is published before the settings are certain
 	groups := reflect.TypeFor[Settings]()
 	for i := range groups.NumField() {
@@ -129,7 +129,7 @@ func describe(e engine.Settings) string {
 	return strings.Join([]string{cmp.Diff(e, engine.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages, metered}, "\n")
 }
 
-func TestNegativeDurationsAreNone(t *testing.T) {
+func TestSettings_NegativeDurationsMeanNone(t *testing.T) {
 	var s Settings
 	s.Execution.DefaultBackoff, s.Persistence.ConsistencyTimeout, s.Networking.ConnectTimeout = -1, -1, -1
 	e := s.engine()
@@ -166,7 +166,7 @@ func (failingBase) Store(context.Context, *Object, map[string]any, *Patch) error
 	return errDown
 }
 
-func TestTheErrorsOfStoragesNameThem(t *testing.T) {
+func TestStorages_ErrorsNameStorage(t *testing.T) {
 	p, object := patch.NewPatch(), map[string]any{"metadata": map[string]any{"name": "a"}}
 	s, base := engineProgress(failing{}), engineDiffBase(failingBase{})
 	_, fetched := s.Fetch(object, "create")
@@ -182,7 +182,7 @@ func TestTheErrorsOfStoragesNameThem(t *testing.T) {
 	}
 }
 
-func TestStoragesOfUsersCannotSpoilTheObject(t *testing.T) {
+func TestStorages_CustomOnesCannotModifyObject(t *testing.T) {
 	obj := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
 	essence := engineDiffBase(failingBase{}).Essence(obj, []object.Path{{"spec"}})
 	if essence["seen"] != true || obj["seen"] != nil {

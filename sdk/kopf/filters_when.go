@@ -8,22 +8,22 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// when is a filter by a function, before the family it is used in is known.
+// when is a filter with a function, before the handler's family is known.
 type when struct {
 	name  string
 	arg   reflect.Type
 	build func(requestMaker) func(*handlers.Cause) bool
 }
 
-// requestMaker makes the request of a family as far as it is known before a handler
-// is chosen: the attempt, the patch and such are missing.
+// requestMaker makes the request of a family for filters, without what is unknown before a
+// handler is chosen, such as the attempt and the patch.
 type requestMaker struct {
 	typ  reflect.Type
 	make func(*handlers.Cause) (any, error)
 }
 
-// viewOf returns how to see a cause as an A: the request of the family, the part
-// common to all families, or the object.
+// viewOf returns a function that converts a cause to an A: to the request of the family, to the
+// part common to all families, or to the object.
 func viewOf[A any](request requestMaker) func(*handlers.Cause) (*A, error) {
 	switch reflect.TypeFor[A]() {
 	case request.typ:
@@ -52,18 +52,18 @@ func (*Request) isRequest()      {}
 func (*DaemonRun[T]) isRequest() {}
 func (*Activity) isRequest()     {}
 
-// check refuses a request of another family, which could never be made.
+// check rejects a filter on the request of another family.
 func (w when) check(request requestMaker) error {
 	foreign := reflect.PointerTo(w.arg).Implements(reflect.TypeFor[anyRequest]())
 	if !foreign || w.arg == request.typ || w.arg == reflect.TypeFor[Request]() {
 		return nil
 	}
-	return fmt.Errorf("When(%s): the function takes a *%s, this handler has a *%s", w.name, w.arg, request.typ)
+	return fmt.Errorf("When(%s): the function takes a *%s, but the handler's request is a *%s", w.name, w.arg, request.typ)
 }
 
 func ptr[V any](v V) *V { return &v }
 
-// shared decodes once what several filters look at.
+// shared decodes an object once for all filters with the same type.
 func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error) {
 	if cause.Views == nil {
 		return decode()
@@ -79,7 +79,7 @@ func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error)
 	return seen.a, seen.err
 }
 
-// when joins the functions of a handler into the one that the engine knows.
+// when joins the functions of a handler into one for the engine, and their names.
 func (c *config) when(request requestMaker) (func(*handlers.Cause) bool, string) {
 	if len(c.whens) == 0 {
 		return nil, ""

@@ -32,8 +32,7 @@ type mainFlags struct {
 // logFormats are the values of --log-format.
 var logFormats = []string{"full", "plain", "json", "none"}
 
-// parseFlags reads the command line. "kopf run" has these flags, too, and tells of them in the
-// same words.
+// parseFlags parses the command line. "kopf run" has the same flags with the same descriptions.
 func parseFlags(name string, args []string) (*mainFlags, error) {
 	f := &mainFlags{name: name}
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
@@ -75,7 +74,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		return f, fmt.Errorf("--liveness: %w", err)
 	}
 	if f.inspector != "" {
-		if _, err := inspect.Dial(f.inspector); err != nil { // it connects to nobody yet
+		if _, err := inspect.Dial(f.inspector); err != nil { // only parses the address
 			return f, fmt.Errorf("--inspect: %w", err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOrphansAreTheRecordsOfHandlersThatNobodyHas(t *testing.T) {
+func TestOrphans_RecordsOfUnknownHandlers(t *testing.T) {
 	record := `{"started":"2026-01-01T00:00:00.000000+00:00","retries":2,"success":false,"failure":false}`
 	parent := `{"started":"2026-01-01T00:00:00.000000+00:00","retries":1,"success":false,"failure":false,"subrefs":["create/a"]}`
 	object := map[string]any{
@@ -38,7 +38,7 @@ func TestOrphansAreTheRecordsOfHandlersThatNobodyHas(t *testing.T) {
 	}
 }
 
-func TestAnObjectWithoutRecordsHasNoOrphans(t *testing.T) {
+func TestOrphans_NoneWithoutRecords(t *testing.T) {
 	if got := Orphans(map[string]any{}, NewSmartProgress(), nil); got != nil {
 		t.Errorf("got %v", got)
 	}

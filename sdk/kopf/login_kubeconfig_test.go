@@ -66,7 +66,7 @@ func kubeconfigOf(t *testing.T, cluster, user map[string]any) string {
 	return string(text)
 }
 
-func TestAKubeconfigMayImpersonateOthers(t *testing.T) {
+func TestKubeconfig_ImpersonatesOtherUser(t *testing.T) {
 	config := testcluster.Config(t)
 	cluster := map[string]any{"server": config.Host, "certificate-authority-data": config.CAData, "certificate-authority": config.CAFile}
 	admin := map[string]any{
@@ -89,7 +89,7 @@ func TestAKubeconfigMayImpersonateOthers(t *testing.T) {
 	}
 }
 
-func TestHowAKubeconfigTrustsTheServer(t *testing.T) {
+func TestKubeconfig_TrustOfTheServer(t *testing.T) {
 	gate := testcluster.NewGatekeeper(t, time.Hour)
 	token, _ := gate.Token()
 	server, ca := gate.Config().Host, gate.Config().CAData
@@ -118,7 +118,7 @@ func TestHowAKubeconfigTrustsTheServer(t *testing.T) {
 	}
 }
 
-func TestAKubeconfigMayLeadThroughAProxy(t *testing.T) {
+func TestKubeconfig_UsesProxy(t *testing.T) {
 	gate := testcluster.NewGatekeeper(t, time.Hour)
 	token, _ := gate.Token()
 	var tunnels atomic.Int32
@@ -169,7 +169,7 @@ func relay(t *testing.T, w http.ResponseWriter, address string) {
 	wg.Wait()
 }
 
-func TestOpenIDConnectRenewsItsTokens(t *testing.T) {
+func TestKubeconfig_OpenIDConnectRenewsTokens(t *testing.T) {
 	gate := testcluster.NewGatekeeper(t, time.Hour)
 	renewals := 0
 	issuer := httptest.NewTLSServer(nil)
@@ -226,7 +226,7 @@ func idToken(t *testing.T, n int) string {
 	return encode([]byte(`{"alg":"none"}`)) + "." + encode(claims) + "." + encode([]byte("signature"))
 }
 
-func TestAPluginThatDoesNotWorkIsToldOf(t *testing.T) {
+func TestKubeconfig_FailingPluginIsReported(t *testing.T) {
 	tests := map[string]struct{ user, says string }{
 		"it is not there":     {"command: kopf-test-no-such-plugin, installHint: get it from the vendor", "get it from the vendor"},
 		"it fails":            {"command: 'false'", "executable false failed"},

@@ -8,15 +8,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Orphan is a record of a handler that nobody has.
+// Orphan is a record of a handler that the operator does not have.
 type Orphan struct {
-	Name   string // under which the record is stored: the id, but for what cannot be in a name
+	Name   string // stored name: the id, except for characters that a name cannot have
 	Record Record
 }
 
-// Orphans finds the records on an object that belong to none of the handlers, nor to the
-// sub-handlers that any of the records tells of: of handlers that were renamed or removed, or
-// of another operator's. Storages that do not keep them on the object have none.
+// Orphans returns the records on an object that belong to none of the handlers, nor to sub-handlers
+// that one of the records mentions. Their handlers were renamed or removed, or belong to another
+// operator. Storages that keep records elsewhere have none.
 func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orphan {
 	var found []Orphan
 	switch s := storage.(type) {
@@ -33,7 +33,7 @@ func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orp
 	return slices.CompactFunc(found, func(a, b Orphan) bool { return a.Name == b.Name })
 }
 
-// recordStart is how every record begins as a text: others need not be parsed.
+// recordStart is the beginning of every record as text; other texts are not parsed.
 const recordStart = `{"started"`
 
 func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan {

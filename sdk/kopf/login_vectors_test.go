@@ -75,7 +75,7 @@ func connectionOf(info *ConnectionInfo) (*connection, error) {
 	return found, nil
 }
 
-func TestVectorsKubeconfig(t *testing.T) {
+func TestVectors_Kubeconfig(t *testing.T) {
 	vectors.Run(t, "kubeconfig.json", func(t *testing.T, v *kubeconfigVector) error {
 		var paths []string
 		for i, file := range v.Files {

@@ -16,8 +16,8 @@ func fullHub() *Hub {
 	return h
 }
 
-// BenchmarkPut is what a change costs the operator, with readers that lag behind.
-func BenchmarkPut(b *testing.B) {
+// BenchmarkHub_PutObject is what a change costs the operator, with readers that lag behind.
+func BenchmarkHub_PutObject(b *testing.B) {
 	for _, readers := range []int{0, 1, 10} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
 			h := fullHub()
@@ -35,8 +35,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch is what 20 changes among 10,000 objects cost a reader.
-func BenchmarkBatch(b *testing.B) {
+// BenchmarkHub_Batch is what 20 changes among 10,000 objects cost a reader.
+func BenchmarkHub_Batch(b *testing.B) {
 	h := fullHub()
 	s := h.subscribe()
 	defer s.close()
@@ -57,13 +57,13 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot is how long the operator is held up by a new reader of 10,000.
-func BenchmarkSnapshot(b *testing.B) {
+// BenchmarkHub_Snapshot is how long the operator is held up by a new reader of 10,000.
+func BenchmarkHub_Snapshot(b *testing.B) {
 	h := fullHub()
 	b.ReportAllocs()
 	for b.Loop() {
 		h.mu.Lock()
-		c := h.cutAll()
+		c := h.batchOfAll()
 		h.mu.Unlock()
 		if len(c.objects) != benchObjects {
 			b.Fatal(len(c.objects))

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-func TestWhatAProgramEndsWith(t *testing.T) {
+func TestMain_ExitCodeAndMessage(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() {
 		slog.SetDefault(before)

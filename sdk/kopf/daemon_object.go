@@ -5,11 +5,11 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
 // daemonRunOf makes the request of a daemon. It fails if the object does not decode.
@@ -31,23 +31,23 @@ func daemonRunOf[T any](call *handlers.Call) (*DaemonRun[T], error) {
 	return d, err
 }
 
-// untyped tells whether T is [Object], for which nothing has to be decoded.
+// untyped reports whether T is [Object], which needs no decoding.
 func untyped[T any]() bool {
 	_, is := any((*T)(nil)).(*Object)
 	return is
 }
 
-// lastGood is the newest version of an object that decodes into T. It is kept as text: to
-// decode it again takes less than to keep thousands of decoded objects that nobody looks at.
+// lastGood is the newest version of an object that decodes into T. It is kept as text: decoding
+// it again costs less than keeping thousands of decoded objects in memory.
 type lastGood[T any] struct {
 	mu    sync.Mutex
-	tried weak.Pointer[object.Object] // the last version that was looked at
+	tried weak.Pointer[object.Object] // the last version that was decoded
 	good  *object.Object
 }
 
-// of returns the newest version that decodes, and why there is a newer one that does not:
-// once for each version.
-func (l *lastGood[T]) of(task bridge.Task) (*T, error) {
+// of returns the newest version that decodes. If a newer one does not, it also returns the
+// error, once for each version.
+func (l *lastGood[T]) of(task testhooks.Task) (*T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if task == nil {
@@ -70,8 +70,8 @@ func (l *lastGood[T]) of(task bridge.Task) (*T, error) {
 	return object, errors.Join(failure, err)
 }
 
-// viewAs returns a version of the object as a T, the same one to all daemons of the object.
-func viewAs[T any](task bridge.Task, version *object.Object) (*T, error) {
+// viewAs returns a version of the object as a T, which all daemons of the object share.
+func viewAs[T any](task testhooks.Task, version *object.Object) (*T, error) {
 	return daemons.View(task.Views(), version, func(version *object.Object) (view *T, err error) {
 		// It has a tree of its own, which is forgotten with it.
 		body := &Object{wire: version.Detached(), aside: true}
@@ -87,7 +87,7 @@ func viewAs[T any](task bridge.Task, version *object.Object) (*T, error) {
 }
 
 // liveBody returns the newest version.
-func liveBody(task bridge.Task) *Object {
-	body, _ := viewAs[Object](task, task.Live()) //nolint:errcheck // it is decoded later
+func liveBody(task testhooks.Task) *Object {
+	body, _ := viewAs[Object](task, task.Live()) //nolint:errcheck // an Object decodes later
 	return body
 }

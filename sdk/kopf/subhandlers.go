@@ -9,16 +9,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// subHandlers are the sub-handlers of one call of a handler.
+// subHandlers adds and executes the sub-handlers of one call of a handler.
 type subHandlers struct {
 	call *handlers.Call
 }
 
-// directly are the sub-handlers of a request made by hand: there is nothing to remember
-// them by, so they are simply called.
-type directly []func(context.Context) error
+// directSubHandlers are the sub-handlers of a request that was made by hand. Without an operator, nothing
+// stores their progress, so they are just called.
+type directSubHandlers []func(context.Context) error
 
-func (d *directly) run(ctx context.Context) error {
+func (d *directSubHandlers) run(ctx context.Context) error {
 	var errs []error
 	for _, fn := range *d {
 		errs = append(errs, fn(ctx))
@@ -27,14 +27,15 @@ func (d *directly) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Sub adds a sub-handler to the handler that is running: it is retried, timed
-// and remembered on its own as "handler/id". Sub-handlers run when the handler
-// returns nil, and the handler is called again until all of them are done; so a
-// handler with sub-handlers should do nothing but add them. A mistake in the options, or
-// an id that there is already, is a panic, which in a handler is an error as any other. Not
-// safe for concurrent use. See the chapter "Handlers" of Kopf's documentation.
+// Sub adds a sub-handler to the running handler. It is retried and recorded on its own, with the id
+// "handler/id". Sub-handlers run when the handler returns nil, and the handler is called again
+// until all of them are done, so a handler with sub-handlers should do nothing but add them. An
+// id that already exists, or a mistake in the options, causes a panic. In a handler, a panic is
+// treated as an error. It is not safe for concurrent use. See [Sub-handlers].
 //
-// In a request made by hand, [Change.Execute] calls the sub-handlers one after another.
+// In a request that was made by hand, call [Change.Execute] to run the sub-handlers.
+//
+// [Sub-handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/sub-handlers.md
 func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, opts ...UpdateOption) {
 	if c.subs == nil {
 		c.direct = append(c.direct, func(ctx context.Context) error { return fn(ctx, c) })
@@ -43,9 +44,10 @@ func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, o
 	c.subs.add(id, fn, callChange(fn), opts)
 }
 
-// Execute runs the sub-handlers added so far that are due, instead of after the handler.
-// Its error tells that some are not done yet: return it. It is nil when all have succeeded or
-// failed for good.
+// Execute runs the sub-handlers added so far that are due, instead of after the handler. It returns
+// an error if some of them are not done yet, which the handler must return too. It returns nil
+// when all of them have succeeded or failed for good. In a request that was made by hand, it
+// calls all of them in order and returns their errors.
 func (c *Change[T]) Execute(ctx context.Context) error {
 	if c.subs == nil {
 		return c.direct.run(ctx)
@@ -53,7 +55,7 @@ func (c *Change[T]) Execute(ctx context.Context) error {
 	return c.subs.execute(ctx)
 }
 
-// Sub is as [Change.Sub].
+// Sub adds a sub-handler: see [Change.Sub].
 func (c *FieldChange[F]) Sub(id string, fn func(context.Context, *FieldChange[F]) error, opts ...UpdateOption) {
 	if c.subs == nil {
 		c.direct = append(c.direct, func(ctx context.Context) error { return fn(ctx, c) })
@@ -62,7 +64,7 @@ func (c *FieldChange[F]) Sub(id string, fn func(context.Context, *FieldChange[F]
 	c.subs.add(id, fn, callField(fn, c.subs.call.Handler.Field), opts)
 }
 
-// Execute is as [Change.Execute].
+// Execute runs the sub-handlers added so far: see [Change.Execute].
 func (c *FieldChange[F]) Execute(ctx context.Context) error {
 	if c.subs == nil {
 		return c.direct.run(ctx)
@@ -73,7 +75,7 @@ func (c *FieldChange[F]) Execute(ctx context.Context) error {
 func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 	c := applyAll(opts, UpdateOption.update)
 	if c.id != "" {
-		c.fail("ID(%q): a sub-handler's id is the first argument", c.id)
+		c.fail("ID(%q): a sub-handler's id is the first argument of Sub; remove this option", c.id)
 	}
 	if id == "" {
 		c.fail("the id is empty")
@@ -92,7 +94,7 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 		}
 	}
 	if len(c.errs) > 0 {
-		panic(fmt.Sprintf("kopf: Sub(%q): %s", id, strings.Join(c.errs, "; ")))
+		panic(fmt.Sprintf("kopf.Sub(%q): %s", id, strings.Join(c.errs, "; ")))
 	}
 }
 

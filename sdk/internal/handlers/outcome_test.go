@@ -34,7 +34,7 @@ func (e temporary) KopfDelay() (time.Duration, bool) {
 
 var errBoom = errors.New("boom")
 
-func TestAHandlerWithThreeRetriesIsCalledExactlyThreeTimes(t *testing.T) {
+func TestDecide_ThreeRetriesAreThreeCalls(t *testing.T) {
 	for name, err := range map[string]error{
 		"arbitrary": errBoom,
 		"temporary": temporary{errBoom, new(time.Second)},
@@ -61,7 +61,7 @@ func TestAHandlerWithThreeRetriesIsCalledExactlyThreeTimes(t *testing.T) {
 	}
 }
 
-func TestAWrappedErrorIsWhatItWraps(t *testing.T) {
+func TestDecide_KindFoundThroughWrapping(t *testing.T) {
 	wrapped := fmt.Errorf("claim x: %w", permanent{errBoom})
 	out, line := Decide(wrapped, nil, Limits{}, 0, 0, "Handler 'h'")
 	if !out.Final || !errors.Is(out.Err, errBoom) {
@@ -72,7 +72,7 @@ func TestAWrappedErrorIsWhatItWraps(t *testing.T) {
 	}
 }
 
-func TestTheOutermostKindOfErrorDecides(t *testing.T) {
+func TestDecide_OutermostKindCounts(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want ErrorKind
@@ -92,7 +92,7 @@ func TestTheOutermostKindOfErrorDecides(t *testing.T) {
 	}
 }
 
-func TestAPanicIsTriedAgain(t *testing.T) {
+func TestDecide_PanicIsRetried(t *testing.T) {
 	out, line := Decide(&PanicError{Value: permanent{errBoom}}, nil, Limits{}, 0, 0, "Handler 'h'")
 	if out.Final || *out.Delay != DefaultBackoff {
 		t.Errorf("got %+v, want another attempt after %s", out, DefaultBackoff)
@@ -102,7 +102,7 @@ func TestAPanicIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestALimitMetByAnInnerHandlerIsNotRephrased(t *testing.T) {
+func TestDecide_KeepsMessageOfInnerLimit(t *testing.T) {
 	inner, _, _ := Precheck(Limits{Timeout: new(time.Second)}, 0, time.Second, "Handler 'in'")
 	out, line := Decide(inner.Err, nil, Limits{}, 0, 0, "Handler 'out'")
 	if !out.Final || ErrorKindOf(out.Err) != KindTimeout || line.Message != "Handler 'in' has timed out after 0:00:01." {
@@ -110,7 +110,7 @@ func TestALimitMetByAnInnerHandlerIsNotRephrased(t *testing.T) {
 	}
 }
 
-func TestALimitIsCheckedBeforeTheCallEvenIfErrorsAreIgnored(t *testing.T) {
+func TestPrecheck_AppliesEvenIfErrorsAreIgnored(t *testing.T) {
 	limits := Limits{Errors: ErrorsIgnored, Retries: new(1)}
 	out, line, stop := Precheck(limits, 2, 0, "Handler 'h'")
 	if !stop || !out.Final || ErrorKindOf(out.Err) != KindRetries || line.Level != slog.LevelError {
@@ -121,7 +121,7 @@ func TestALimitIsCheckedBeforeTheCallEvenIfErrorsAreIgnored(t *testing.T) {
 	}
 }
 
-func TestDelaysOfTemporaryErrors(t *testing.T) {
+func TestDecide_DelaysOfTemporaryErrors(t *testing.T) {
 	tests := map[string]struct{ given, want *time.Duration }{
 		"not given": {nil, new(DefaultBackoff)},
 		"at once":   {new(time.Duration(0)), new(time.Duration(0))},
@@ -136,7 +136,7 @@ func TestDelaysOfTemporaryErrors(t *testing.T) {
 	}
 }
 
-func TestTimeSpansAreShownAsByPython(t *testing.T) {
+func TestClock_FormatsAsPython(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                                      "0:00:00",
 		-time.Second:                           "0:00:00",
@@ -152,7 +152,7 @@ func TestTimeSpansAreShownAsByPython(t *testing.T) {
 	}
 }
 
-func TestASilentErrorIsNamedByItsType(t *testing.T) {
+func TestDecide_EmptyErrorNamedByType(t *testing.T) {
 	_, line := Decide(errors.New(""), nil, Limits{}, 0, 0, "Handler 'h'")
 	if !strings.HasSuffix(line.Message, ": *errors.errorString") {
 		t.Errorf("got %q", line.Message)

@@ -8,49 +8,48 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Record is what is kept of one handler of one object during a cycle of handling. The
-// times have microseconds; zero means never.
+// Record is the stored progress of one handler of one object. Times have a precision of microseconds;
+// zero means never.
 type Record struct {
-	Started time.Time // when the handler was selected for the first time in the cycle
+	Started time.Time // when the handler was first selected
 	Stopped time.Time // when it succeeded or failed for good
-	Delayed time.Time // when it may be called again at the earliest
-	Purpose string    // the reason of the cycle, such as "create"; empty if unknown
-	Retries int       // how many times it was called
-	Success bool      // it is done
-	Failure bool      // it has failed for good
+	Delayed time.Time // earliest time of the next call
+	Purpose string    // reason for which it is called, such as "create"; empty if unknown
+	Retries int       // number of calls so far
+	Success bool      // whether it has succeeded
+	Failure bool      // whether it has failed for good
 	Message string    // the last error
-	Subrefs []string  // the ids of its sub-handlers of all levels
+	Subrefs []string  // ids of sub-handlers of all levels
 }
 
-// BrokenError says that the record of a handler is not readable.
-type BrokenProgressError struct {
-	ID    string // the handler
-	Where string // the annotation or the field
-	Err   error  // what is wrong with it
+// brokenProgressError is the error of a stored record that cannot be decoded.
+type brokenProgressError struct {
+	ID    string // id of the handler
+	Where string // annotation or field
+	Err   error  // error of the decoding
 }
 
-// Error implements error.
-func (e *BrokenProgressError) Error() string {
-	return fmt.Sprintf("the progress of handler %q in %s is broken: %v", e.ID, e.Where, e.Err)
+// Error implements the error interface.
+func (e *brokenProgressError) Error() string {
+	return fmt.Sprintf("read the progress of handler %q in %s: %v; fix or remove it", e.ID, e.Where, e.Err)
 }
 
-// Unwrap returns what is wrong with the record.
-func (e *BrokenProgressError) Unwrap() error { return e.Err }
+// Unwrap returns the error of the decoding.
+func (e *brokenProgressError) Unwrap() error { return e.Err }
 
-// Equal tells if both records say the same.
+// Equal reports whether both records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Started.Equal(other.Started) && r.Stopped.Equal(other.Stopped) && r.Delayed.Equal(other.Delayed) &&
 		r.Purpose == other.Purpose && r.Retries == other.Retries && r.Success == other.Success &&
 		r.Failure == other.Failure && r.Message == other.Message && slices.Equal(r.Subrefs, other.Subrefs)
 }
 
-// isZero tells an empty record from one of a handler: those have a start.
+// isZero reports whether the record is empty. Records of handlers have a start.
 func (r Record) isZero() bool {
 	return r.Equal(Record{})
 }
 
-// text returns the JSON of the record. What is unknown is left out, unless the text
-// is to be verbose.
+// text returns the JSON of the record. Unknown values are omitted, or null if verbose.
 func (r Record) text(verbose bool) string {
 	if r.isZero() {
 		return "{}"
@@ -96,8 +95,8 @@ func (r Record) text(verbose bool) string {
 	return string(append(dst, '}'))
 }
 
-// tree returns the record as it is kept in a field. What is unknown is null, so that
-// what was there before does not remain.
+// tree returns the record for a field. Unknown values are null, so that a merge patch removes earlier
+// values.
 func (r Record) tree() map[string]any {
 	if r.isZero() {
 		return map[string]any{}
@@ -135,8 +134,7 @@ func (r Record) tree() map[string]any {
 	}
 }
 
-// parseRecord reads what any version of any operator has written. Null and absence
-// are the same; fields that nobody knows are passed over.
+// parseRecord parses a record of any version of Kopf. Null means absent; unknown fields are ignored.
 func parseRecord(m map[string]any) (*Record, error) {
 	p := parser{fields: m}
 	r := &Record{
@@ -156,7 +154,7 @@ func parseRecord(m map[string]any) (*Record, error) {
 	return r, nil
 }
 
-// parser reads fields and remembers the first one that is wrong.
+// parser reads fields and keeps the first error.
 type parser struct {
 	fields map[string]any
 	err    error

@@ -25,7 +25,7 @@ const noMounts = "this machine does not let a process have mounts of its own: al
 // mountedAt is where pods have these files.
 const mountedAt = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-func TestAPodLogsInWithItsServiceAccount(t *testing.T) {
+func TestServiceAccount_PodLogsIn(t *testing.T) {
 	config := testcluster.Config(t)
 	client := testcluster.Client(t, kube.ClientOptions{})
 	ns := testcluster.Namespace(t, client)
@@ -59,7 +59,7 @@ func TestAPodLogsInWithItsServiceAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInsideOfAPod$", "-test.v")
+	pod := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServiceAccount_InsidePod$", "-test.v")
 	pod.Env = append(os.Environ(), podVar+"="+files, "KUBERNETES_SERVICE_HOST="+server.Hostname(), "KUBERNETES_SERVICE_PORT="+server.Port())
 	// Files of its own at that place need nobody's permission but the kernel's.
 	pod.SysProcAttr = &syscall.SysProcAttr{
@@ -78,12 +78,12 @@ func TestAPodLogsInWithItsServiceAccount(t *testing.T) {
 	}
 }
 
-// TestInsideOfAPod is run by the test above, in a process that sees the files where pods have
+// TestServiceAccount_InsidePod is run by the test above, in a process that sees the files where pods have
 // them.
-func TestInsideOfAPod(t *testing.T) {
+func TestServiceAccount_InsidePod(t *testing.T) {
 	files := os.Getenv(podVar)
 	if files == "" {
-		t.Skip("TestAPodLogsInWithItsServiceAccount runs this one, in a process that is like a pod")
+		t.Skip("TestServiceAccount_PodLogsIn runs this one, in a process that is like a pod")
 	}
 	// The folder above may not exist, or not be ours.
 	if err := syscall.Mount("tmpfs", "/var/run", "tmpfs", 0, ""); err != nil {
@@ -95,7 +95,7 @@ func TestInsideOfAPod(t *testing.T) {
 	if err := syscall.Mount(files, mountedAt, "", syscall.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	info, err := loginAnyhow(t.Context(), nil)
+	info, err := defaultLogin(t.Context(), nil)
 	if err != nil || info == nil {
 		t.Fatal(info, err)
 	}
@@ -110,14 +110,14 @@ func TestInsideOfAPod(t *testing.T) {
 	}
 }
 
-func TestAPodWithoutItsFilesIsTold(t *testing.T) {
+func TestServiceAccount_MissingFilesAreReported(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "localhost")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "1")
 	if _, err := os.Stat(mountedAt); err == nil {
 		t.Skipf("there are files of a service account at %s: run the test where there are none", mountedAt)
 	}
 	_, err := LoginWithServiceAccount(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "the service account of this pod: open "+mountedAt) {
+	if err == nil || !strings.Contains(err.Error(), "read the service account of the pod: open "+mountedAt) {
 		t.Error(err)
 	}
 }

@@ -57,7 +57,7 @@ func recordedHandlers(t *testing.T) *Set {
 	return r.ForResource(kex)
 }
 
-func TestVectorsCauseDetection(t *testing.T) {
+func TestVectors_CauseDetection(t *testing.T) {
 	const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
 	set := recordedHandlers(t)
 	vectors.Run(t, "cause_detection.json", func(_ *testing.T, v *detection) error {
@@ -223,7 +223,7 @@ func (v *filtering) register() (*Set, error) {
 	return r.ForResource(kex), nil
 }
 
-func TestVectorsFilters(t *testing.T) {
+func TestVectors_Filters(t *testing.T) {
 	vectors.Run(t, "filters.json", func(_ *testing.T, v *filtering) error {
 		set, err := v.register()
 		if (err != nil) != (v.Error != nil) {
@@ -271,7 +271,7 @@ type naming struct {
 	Error             *string  `json:"error"`
 }
 
-func TestVectorsHandlerIDs(t *testing.T) {
+func TestVectors_HandlerIDs(t *testing.T) {
 	families := map[string]Family{
 		"create": Create, "update": Update, "delete": Delete, "resume": Resume, "field": Field, "event": Event,
 		"timer": Timer, "daemon": Daemon, "index": Index, "validate": Validate, "mutate": Mutate,
@@ -311,7 +311,7 @@ func TestVectorsHandlerIDs(t *testing.T) {
 		if h.ID != v.HandlerID {
 			return fmt.Errorf("got %q", h.ID)
 		}
-		if got, want := h.RequiresFinalizer(), v.RequiresFinalizer != nil && *v.RequiresFinalizer; got != want {
+		if got, want := h.requiresFinalizer(), v.RequiresFinalizer != nil && *v.RequiresFinalizer; got != want {
 			return fmt.Errorf("requires a finalizer: got %v", got)
 		}
 		return nil

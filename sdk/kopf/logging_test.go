@@ -15,44 +15,44 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
-// sink is where several goroutines log.
-type sink struct {
+// lockedBuffer is a buffer that several goroutines may write to.
+type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (s *sink) Write(p []byte) (int, error) {
+func (s *lockedBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.Write(p)
 }
 
-func (s *sink) String() string {
+func (s *lockedBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
 }
 
-func (s *sink) logger() *slog.Logger {
+func (s *lockedBuffer) logger() *slog.Logger {
 	return slog.New(NewLogHandler(s, &LogOptions{Level: slog.LevelDebug}))
 }
 
-func TestTheLibrariesLogWhereTheOperatorDoes(t *testing.T) {
+func TestRedirectLibraryLogs_ToOperatorsLogger(t *testing.T) {
 	t.Cleanup(func() {
 		klog.ClearLogger()
 		rest.SetDefaultWarningHandler(rest.WarningLogger{})
 	})
-	var s sink
-	adoptLibraries(s.logger())
+	var s lockedBuffer
+	redirectLibraryLogs(s.logger())
 	klog.Warning("of a library")
 	if got := s.String(); !strings.Contains(got, "kubernetes") || !strings.Contains(got, "of a library") {
 		t.Errorf("got %s", got)
 	}
 }
 
-func TestTheServersWarningsAreToldOnce(t *testing.T) {
-	var s sink
-	w := &serverWarnings{logger: s.logger(), told: map[string]bool{}}
+func TestServerWarnings_LoggedOnce(t *testing.T) {
+	var s lockedBuffer
+	w := &serverWarnings{logger: s.logger(), logged: map[string]bool{}}
 	w.HandleWarningHeader(299, "-", "v1beta1 is deprecated")
 	w.HandleWarningHeader(299, "-", "v1beta1 is deprecated")
 	w.HandleWarningHeader(199, "-", "of a proxy")
@@ -60,18 +60,18 @@ func TestTheServersWarningsAreToldOnce(t *testing.T) {
 	if got := strings.Count(s.String(), "\n"); got != 1 || !strings.Contains(s.String(), "v1beta1 is deprecated") {
 		t.Errorf("got %s", s.String())
 	}
-	for i := range 2 * maxTold {
+	for i := range 2 * maxWarnings {
 		w.HandleWarningHeader(299, "-", fmt.Sprint(i))
 	}
-	if len(w.told) > maxTold {
-		t.Errorf("%d texts are remembered", len(w.told))
+	if len(w.logged) > maxWarnings {
+		t.Errorf("%d texts are remembered", len(w.logged))
 	}
 }
 
-func TestTheTrafficWithTheClusterIsShownToThoseWhoDebug(t *testing.T) {
+func TestOperator_DebugLogsRequests(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
-		var s sink
+		var s lockedBuffer
 		var r Registry
 		OnCreate(&r, Resource("v1", "configmaps"), handle)
 		operator := Operator{

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-func TestDaemonsAndTimersAreSelectedByTheirFilters(t *testing.T) {
+func TestDaemon_FiltersSelectDaemonsAndTimers(t *testing.T) {
 	kex := Resource("kopf.dev/v1", "kopfexamples")
 	run := func(context.Context, *DaemonRun[sized]) error { return nil }
 	tick := func(context.Context, *TimerTick[sized]) error { return nil }

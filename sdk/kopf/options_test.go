@@ -26,7 +26,7 @@ func sameBuild() (flags []string) {
 
 // It takes as long as the compiler needs for one small package: the tests have built the
 // others already.
-func TestMisuseDoesNotCompile(t *testing.T) {
+func TestOptions_MisuseDoesNotCompile(t *testing.T) {
 	name := filepath.Join("testdata", "misuse", "misuse.go")
 	source, err := os.ReadFile(name)
 	if err != nil {

@@ -9,31 +9,31 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// where is the cycle that a storage is used in. The engine's storages need none, as they
-// do nothing but look into trees; users' storages talk to databases.
-type where struct {
-	ctx  context.Context // it lives for one cycle, as the storage bound to it
+// cycleBinding is the cycle that a user's storage works in. Storages of users need a context,
+// because they may use databases; the engine's own only read trees.
+type cycleBinding struct {
+	ctx  context.Context // lives for one cycle, as the bound storage does
 	body *Object         // nil outside of a cycle
 }
 
-func unbound() where { return where{ctx: context.Background()} }
+func unbound() cycleBinding { return cycleBinding{ctx: context.Background()} }
 
-// boundTo survives the stop of the operator: what is done must be recorded.
-func boundTo(ctx context.Context, object *object.Object) where {
-	return where{ctx: context.WithoutCancel(ctx), body: objectOfWire(object)}
+// boundTo detaches the context from the stop of the operator, so that finished work is recorded.
+func boundTo(ctx context.Context, object *object.Object) cycleBinding {
+	return cycleBinding{ctx: context.WithoutCancel(ctx), body: objectOfWire(object)}
 }
 
-func (w where) bodyOf(tree map[string]any) *Object {
-	if w.body != nil {
-		return w.body
+func (b cycleBinding) bodyOf(tree map[string]any) *Object {
+	if b.body != nil {
+		return b.body
 	}
 	return objectOfTree(tree)
 }
 
-// customProgress makes a user's storage one of the engine.
+// customProgress adapts a user's storage to the engine.
 type customProgress struct {
 	custom ProgressStorage
-	where
+	cycleBinding
 }
 
 // BindProgress implements engine.ProgressBinder.
@@ -81,10 +81,10 @@ func (s customProgress) failed(err error) error {
 	return fmt.Errorf("%T: %w", s.custom, err)
 }
 
-// customDiffBase makes a user's storage one of the engine.
+// customDiffBase adapts a user's storage to the engine.
 type customDiffBase struct {
 	custom DiffBaseStorage
-	where
+	cycleBinding
 }
 
 // BindDiffBase implements engine.DiffBaseBinder.

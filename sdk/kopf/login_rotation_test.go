@@ -131,7 +131,7 @@ users: [{name: u, user: %s}]
 `, cluster, user)
 }
 
-func TestNothingIsLostWhileCredentialsAreReplaced(t *testing.T) {
+func TestLogin_RotationLosesNothing(t *testing.T) {
 	fromFile := func(user func(*rotation) string) func(*rotation, *Operator) {
 		return func(r *rotation, o *Operator) { o.kubeconfig = writeKubeconfig(r.t, r.kubeconfig(user(r))) }
 	}
@@ -232,7 +232,7 @@ func handleWhile(t *testing.T, o *Operator, while time.Duration) {
 		return nil
 	}, ID("create"), Labels{"test": Present})
 	o.Namespaces = []string{ns}
-	var log sink
+	var log lockedBuffer
 	o.Logger = log.logger()
 	ready := make(chan struct{})
 	o.OnReady = func() { close(ready) }

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-func TestASubHandlerIsCalledAfterItsParent(t *testing.T) {
+func TestSubregistry_IDStartsWithParent(t *testing.T) {
 	parent := &Handler{ID: "fn/spec.f", Family: Field, Field: object.Path{"spec", "f"}}
 	registered(parent)
 	r := NewSubregistry(parent)
@@ -23,7 +23,7 @@ func TestASubHandlerIsCalledAfterItsParent(t *testing.T) {
 	}
 }
 
-func TestASubHandlerNeedsAChangeIfItsParentDoes(t *testing.T) {
+func TestSubregistry_ChangeRequiredAsByParent(t *testing.T) {
 	for family, want := range map[Family]int{Update: 0, Create: 1} {
 		parent := &Handler{ID: "fn", Family: family}
 		registered(parent)
@@ -44,25 +44,25 @@ func TestASubHandlerNeedsAChangeIfItsParentDoes(t *testing.T) {
 	}
 }
 
-func TestSubHandlersThatCannotBeToldApartAreRefused(t *testing.T) {
+func TestSubregistry_RejectsDuplicateID(t *testing.T) {
 	r := NewSubregistry(&Handler{ID: "fn", Family: Create})
 	if err := r.Add(&Handler{ID: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	var duplicate *DuplicateError
-	if err := r.Add(&Handler{ID: "a"}); !errors.As(err, &duplicate) || duplicate.Error() != `there is a sub-handler "fn/a" already` {
+	var duplicate *duplicateError
+	if err := r.Add(&Handler{ID: "a"}); !errors.As(err, &duplicate) || duplicate.Error() != `sub-handler "fn/a" already exists; give each an id of its own` {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestMistakesInSubHandlersAreTold(t *testing.T) {
+func TestSubregistry_ReportsMistakes(t *testing.T) {
 	x := EqualStringCriterion("x")
 	creation := NewSubregistry(&Handler{ID: "fn", Family: Create})
-	if err := creation.Add(&Handler{ID: "a", Field: object.Path{"spec"}, Old: &x}); !errors.Is(err, ErrOldNew) {
-		t.Errorf("got %v, want %v", err, ErrOldNew)
+	if err := creation.Add(&Handler{ID: "a", Field: object.Path{"spec"}, Old: &x}); !errors.Is(err, errOldNew) {
+		t.Errorf("got %v, want %v", err, errOldNew)
 	}
-	if err := creation.Add(&Handler{ID: "a", Value: &x}); !errors.Is(err, ErrFieldRequired) {
-		t.Errorf("got %v, want %v", err, ErrFieldRequired)
+	if err := creation.Add(&Handler{ID: "a", Value: &x}); !errors.Is(err, errFieldRequired) {
+		t.Errorf("got %v, want %v", err, errFieldRequired)
 	}
 	update := NewSubregistry(&Handler{ID: "fn", Family: Update})
 	if err := update.Add(&Handler{ID: "a", Field: object.Path{"spec"}, Old: &x}); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// filled returns the settings with the defaults of times and names.
-func (s Settings) filled() Settings {
+// withDefaults returns the settings with the defaults of times and names filled in.
+func (s Settings) withDefaults() Settings {
 	s.Posting.ReportingComponent = cmp.Or(s.Posting.ReportingComponent, "kopf")
 	s.Posting.ReportingInstance = cmp.Or(s.Posting.ReportingInstance, "dev")
 	s.Posting.NamePrefix = cmp.Or(s.Posting.NamePrefix, "kopf-event-")
@@ -37,9 +37,9 @@ func (s Settings) filled() Settings {
 	return s
 }
 
-// engine returns the settings for the engine.
+// engine converts the settings for the engine.
 func (s Settings) engine() engine.Settings {
-	s = s.filled()
+	s = s.withDefaults()
 	return engine.Settings{
 		ServerTimeout:     s.Watching.ServerTimeout,
 		ClientTimeout:     s.Watching.ClientTimeout,

@@ -12,20 +12,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// child is an object that is about to be created, in whatever form, with its tree.
+// child is an object that is about to be created, in any form, with its tree.
 type child struct {
 	tree  map[string]any
-	typed metav1.Object // where to put the changes; nil if the tree is the object
+	typed metav1.Object // receives the changes; nil if the tree is the object
 }
 
-// childrenOf finds the objects in what users take for objects.
+// childrenOf returns the objects in an argument of [Adopt].
 func childrenOf(objs any) ([]child, error) {
 	switch obj := objs.(type) {
 	case nil:
-		return nil, errors.New("there is no object")
+		return nil, errors.New("the object is nil")
 	case map[string]any:
 		if obj == nil {
-			return nil, errors.New("the map is nil: nothing can be put into it")
+			return nil, errors.New("the map is nil; make one first")
 		}
 		return []child{{tree: obj}}, nil
 	case *unstructured.Unstructured:
@@ -37,7 +37,7 @@ func childrenOf(objs any) ([]child, error) {
 		}
 		return []child{{tree: obj.Object}}, nil
 	case *Object:
-		return nil, errors.New("the object is a read-only view: decode it into a type or a map first")
+		return nil, errors.New("the object is a read-only view; decode it into a type or a map first")
 	}
 	v := reflect.ValueOf(objs)
 	if v.Kind() == reflect.Slice {
@@ -64,13 +64,13 @@ func childrenOf(objs any) ([]child, error) {
 	}
 	object, ok := normal.(map[string]any)
 	if !ok {
-		return nil, errors.New("it does not encode as an object")
+		return nil, errors.New("the value does not encode as a JSON object")
 	}
 	return []child{{tree: object, typed: typed}}, nil
 }
 
-// save puts the changes of the tree into a typed object: its metadata and those of the
-// objects nested in it. Whatever else the object has, JSON or not, stays untouched.
+// save copies the changes of the tree into a typed object: its metadata and that of the
+// objects nested in it. All other fields stay untouched, including those outside of JSON.
 func (c child) save(nested []object.Path) error {
 	if c.typed == nil {
 		return nil
