@@ -205,7 +205,7 @@ func (s *streams) remembered() map[resources.Scope]bool {
 	return maps.Clone(s.known)
 }
 
-// stopServing forgets the objects of a scope that is not served any more, and removes them from the
+// stopServing forgets the objects of a scope that is no longer served, and removes them from the
 // indices.
 func (s *streams) stopServing(scope resources.Scope) {
 	s.forgetObjects(scope, nil)
@@ -296,7 +296,8 @@ func (s *streams) prepareIndexing(ctx context.Context, scope resources.Scope, st
 }
 
 // mustReindex reports whether the objects of a scope must be listed again because the definition of
-// the resource has changed: other index handlers match it now, or it has handlers besides.
+// the resource has changed: other index handlers match it now, or other handlers match what was only
+// indexed.
 func (s *streams) mustReindex(scope resources.Scope, res *resources.Resource) bool {
 	before := s.resources[scope.Resource]
 	if before == nil || reflect.DeepEqual(before.resource, res) {
@@ -377,7 +378,7 @@ func (st *stream) handle(resource string, event watch.Event) {
 	st.gate.put(resource, event)
 }
 
-// indexed notes that the gate needs not wait for the stream. The lock of [streams] must be held.
+// indexed stops the gate from waiting for the stream. The lock of [streams] must be held.
 func (st *stream) indexed() {
 	if st.indexer != nil {
 		st.gate.indexed()
