@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Patched returns what the object of a request is going to be: with all that the handler
-// has put into the patch, by whatever means.
+// Patched returns the object of a request with the handler's patch applied to it, including
+// what [kopf.Transform] does.
 //
 //	kopftest.Patched(t, c.Patch).Get("status.phase")
 func Patched(t testing.TB, patch *kopf.Patch) *kopf.Object {

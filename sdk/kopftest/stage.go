@@ -155,7 +155,7 @@ func (s *stage) wake() {
 	})
 }
 
-// begin is for a new call of the daemon, which nobody has asked to finish.
+// begin is for a new call of the daemon, which is not asked to finish yet.
 func (s *stage) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 )
 
-// whereabouts tells where a handler is that runs. If it runs for several objects, it is not
+// whereabouts returns where a running handler is. If it runs for several objects, it is not
 // known which one of the places is that of the object in question.
 func (op *Operator) whereabouts(id string) string {
 	var functions []string

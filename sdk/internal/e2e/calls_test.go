@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // calls are the calls of handlers, in order: "id", or "name id" when several objects
@@ -41,10 +41,9 @@ func (c *calls) count(what string) int {
 }
 
 // wait waits for as many calls as named.
-func (c *calls) wait(t testing.TB, what string, count int) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%s is called %d times", what, count),
-		func() bool { return c.count(what) >= count }, func() any { return c.all() })
+func (c *calls) wait(cluster *kopftest.Cluster, what string, count int) {
+	cluster.T().Helper()
+	cluster.WaitUntil(fmt.Sprintf("%s is called %d times", what, count), func() bool { return c.count(what) >= count })
 }
 
 // are checks all calls so far.
@@ -54,8 +53,6 @@ func (c *calls) are(t testing.TB, want ...string) {
 		t.Errorf("called: %s; wanted: %s", strings.Join(got, " "), strings.Join(want, " "))
 	}
 }
-
-type change = kopf.Change[kopf.Object]
 
 // does is a handler that notes its call and succeeds.
 func (c *calls) does(id string) func(context.Context, *change) error {
@@ -74,4 +71,8 @@ func (c *calls) fails(id string, errs ...error) func(context.Context, *change) e
 		}
 		return nil
 	}
+}
+
+func (c *calls) is(want ...string) func() bool {
+	return func() bool { return slices.Equal(c.all(), want) }
 }

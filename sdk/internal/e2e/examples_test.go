@@ -76,10 +76,10 @@ func (x *examples) subhandlers(r *kopf.Registry) {
 }
 
 func (x *examples) events(r *kopf.Registry) {
-	kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error {
+	kopf.OnEvent(r, kexes, func(context.Context, *event) error {
 		return errors.New("Oops!") //nolint:revive,staticcheck // as recorded
 	}, kopf.ID("event_fn_with_error"))
-	kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("normal_event_fn"))
+	kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("normal_event_fn"))
 }
 
 // filtering has a handler of deletions where the example has a daemon for the same objects:

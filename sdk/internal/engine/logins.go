@@ -62,7 +62,7 @@ func (l *Logins) Current(ctx context.Context) (*kube.Session, error) {
 }
 
 // Invalidate implements [kube.Source].
-func (l *Logins) Invalidate(session *kube.Session, err error) { l.vault.Invalidate(session, err) }
+func (l *Logins) Invalidate(session *kube.Session) { l.vault.Invalidate(session) }
 
 // Close closes the connections of all sessions.
 func (l *Logins) Close() { l.vault.Close() }

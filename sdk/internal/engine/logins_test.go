@@ -32,7 +32,7 @@ func TestLogins_UsedByPriority(t *testing.T) {
 	if err != nil || high.Server() != "http://high" || l.defaultNamespace() != "two" {
 		t.Fatal(high, err)
 	}
-	l.Invalidate(high, nil)
+	l.Invalidate(high)
 	if low, err := l.Current(t.Context()); err != nil || low.Server() != "http://low" {
 		t.Error(low, err)
 	}
@@ -76,7 +76,7 @@ func TestLogins_HandlerCannotUseSessionItProvides(t *testing.T) {
 	})}
 	l = o.newLogins(t.Context(), func(error) {})
 	defer l.Close()
-	if _, err := l.Current(t.Context()); err == nil || !strings.Contains(err.Error(), "this is the login that is to bring them") {
+	if _, err := l.Current(t.Context()); err == nil || !strings.Contains(err.Error(), "must not use the client that it logs in") {
 		t.Error(err)
 	}
 }

@@ -51,7 +51,7 @@ func typicalPod(tb testing.TB) []byte {
 	return data
 }
 
-func BenchmarkReading(b *testing.B) {
+func BenchmarkParse(b *testing.B) {
 	data := typicalPod(b)
 	frame := append(append([]byte(`{"type":"MODIFIED","object":`), data...), '}', '\n')
 	opts := ParseOptions{APIVersion: "v1", Kind: "Pod"}

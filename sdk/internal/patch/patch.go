@@ -1,5 +1,4 @@
-// Package patch collects what is to be changed on an object and plans the requests
-// that change it.
+// Package patch collects changes of an object, and sends them by as few requests as possible.
 package patch
 
 import (
@@ -8,14 +7,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Fn transforms a copy of an object in place. It may run again on a newer version of the object, and
-// must not rely on the earlier one.
+// Fn transforms a copy of an object in place. It may run again for a newer version of the
+// object, so it must depend on nothing but its argument.
 type Fn func(object map[string]any) error
 
-// Patch collects changes of an object: a merge patch (RFC 7386), and functions for what a merge patch
-// cannot express, such as adding to a list. The functions run on the newest known version of the
-// object; their changes are sent as a JSON patch (RFC 6902) that applies to this version only. It is
-// safe for concurrent use.
+// Patch is a merge patch (RFC 7386), and transformations for what that cannot express, such
+// as adding to a list. The transformations run on the newest known version of the object; their
+// changes are sent as a JSON patch (RFC 6902), which applies to that version only.
+//
+// A patch is safe for concurrent use.
 type Patch struct {
 	mu    sync.Mutex
 	merge map[string]any
@@ -27,35 +27,35 @@ func NewPatch() *Patch {
 	return new(Patch)
 }
 
-// Set sets a field of the object. A nil value deletes the field. Values of the patch that are in the
-// way of the field are replaced by maps. The root cannot be set: see [Patch.Merge].
+// Set sets a field. A nil value removes it from the object. Set replaces parents in the patch
+// that are not maps. It ignores the empty path; see [Patch.Merge].
 func (p *Patch) Set(path object.Path, value any) {
 	p.Edit(func(merge map[string]any) {
 		place(merge, path, value)
 	})
 }
 
-// Remove deletes a field from the object.
+// Remove removes a field from the object.
 func (p *Patch) Remove(path object.Path) {
 	p.Set(path, nil)
 }
 
-// Discard removes a field from the patch, together with parents that become empty. The field of the
-// object remains as it is.
+// Discard removes a field from the patch, with the parents that become empty. The object
+// keeps its field.
 func (p *Patch) Discard(path object.Path) {
 	p.Edit(func(merge map[string]any) {
 		discard(merge, path)
 	})
 }
 
-// Merge adds another merge patch. Maps are merged recursively; all else is overwritten.
+// Merge adds another merge patch. It merges maps recursively and replaces all else.
 func (p *Patch) Merge(other map[string]any) {
 	p.Edit(func(merge map[string]any) {
 		unite(merge, object.CloneMap(other))
 	})
 }
 
-// Edit calls a function with the merge patch itself, which must not be kept.
+// Edit calls a function with the merge patch itself, which must not be retained.
 func (p *Patch) Edit(edit func(merge map[string]any)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,14 +65,15 @@ func (p *Patch) Edit(edit func(merge map[string]any)) {
 	edit(p.merge)
 }
 
-// Lookup returns the value that the merge patch sets a field to; nil and true if it deletes the field.
+// Lookup returns the value of a field in the merge patch, which is nil if the patch removes
+// it, and whether it is there.
 func (p *Patch) Lookup(path object.Path) (any, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return object.Lookup(p.merge, path)
 }
 
-// AddFn adds a transformation. They run in the order in which they were added.
+// AddFn adds a transformation, which runs after those added before.
 func (p *Patch) AddFn(fn Fn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +104,7 @@ func (p *Patch) Tree() map[string]any {
 	return object.CloneMap(p.merge)
 }
 
-// Take moves the content of the patch into a new one, and leaves it empty.
+// Take moves the content of the patch into a new one.
 func (p *Patch) Take() *Patch {
 	taken := NewPatch()
 	p.mu.Lock()
@@ -168,7 +169,7 @@ func discard(merge map[string]any, path object.Path) {
 	}
 }
 
-// unite merges another merge patch into the first one, recursively.
+// unite merges another merge patch into the first one.
 func unite(merge, other map[string]any) {
 	for key, value := range other {
 		mine, isMap := merge[key].(map[string]any)

@@ -107,15 +107,15 @@ func applyAt(node any, keys []string, op Op) (any, error) {
 	case map[string]any:
 		child, exists := node[key]
 		switch {
-		case !exists && (!last || op.Op != OpAdd):
+		case !exists && (!last || op.Op != opAdd):
 			return nil, fmt.Errorf("no %q", key)
 		case !last:
 			changed, err := applyAt(child, keys[1:], op)
 			node[key] = changed
 			return node, err
-		case op.Op == OpRemove:
+		case op.Op == opRemove:
 			delete(node, key)
-		case op.Op == OpTest:
+		case op.Op == opTest:
 			if child != op.Value {
 				return nil, fmt.Errorf("%v is not %v", child, op.Value)
 			}
@@ -126,14 +126,14 @@ func applyAt(node any, keys []string, op Op) (any, error) {
 	case []any:
 		i, err := strconv.Atoi(key)
 		switch {
-		case err != nil || i > len(node) || i == len(node) && (!last || op.Op != OpAdd):
+		case err != nil || i > len(node) || i == len(node) && (!last || op.Op != opAdd):
 			return nil, fmt.Errorf("no item %q", key)
 		case !last:
 			node[i], err = applyAt(node[i], keys[1:], op)
 			return node, err
-		case op.Op == OpRemove:
+		case op.Op == opRemove:
 			return slices.Delete(node, i, i+1), nil
-		case op.Op == OpAdd:
+		case op.Op == opAdd:
 			return slices.Insert(node, i, object.Clone(op.Value)), nil
 		}
 		node[i] = object.Clone(op.Value)

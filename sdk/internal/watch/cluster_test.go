@@ -86,7 +86,7 @@ func patch(t *testing.T, client *kube.Client, res *resources.Resource, namespace
 	return o.ResourceVersion
 }
 
-func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
+func TestRun_RealClusterListsAndStreams(t *testing.T) {
 	var streamed atomic.Int32
 	client := testcluster.Client(t, kube.ClientOptions{Observe: func(call kube.Call) {
 		if strings.Contains(call.Path, "sendInitialEvents") {
@@ -128,7 +128,7 @@ func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
 	here.undisturbed(t)
 }
 
-func TestARealStreamThatTheServerEndsGoesOnWithNothingLostOrRepeated(t *testing.T) {
+func TestRun_RealServerTimeoutsLoseAndRepeatNothing(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	examples := testcluster.Examples(t, client)
 	namespace := testcluster.Namespace(t, client)
@@ -153,7 +153,7 @@ func TestARealStreamThatTheServerEndsGoesOnWithNothingLostOrRepeated(t *testing.
 	}
 }
 
-func TestAResourceThatIsNotThereIsReported(t *testing.T) {
+func TestRun_MissingResourceIsReported(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	missing := &resources.Resource{Group: "not-yet.kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true}
 	var p tape
@@ -168,7 +168,7 @@ func TestAResourceThatIsNotThereIsReported(t *testing.T) {
 	})
 }
 
-func TestARealAPIServerThatRestartsLosesNothing(t *testing.T) {
+func TestRun_RealAPIServerRestartLosesNothing(t *testing.T) {
 	server := testcluster.NewPrivate(t)
 	session, err := kube.NewSession(server.Config(), 0)
 	if err != nil {
