@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // caller is how the engine calls a user's function, whose type it does not know.
@@ -172,7 +173,8 @@ func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], er
 		return nil, err
 	}
 	if c.Old, err = decodeAs[T](objectOfTree(cause.Old)); err != nil {
-		c.Logger.Warn("The old state does not fit into the handler's type: what does not is left zero.", "error", err)
+		c.Logger.Warn("The old state does not fit into the handler's type: what does not is left zero.",
+			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return c, nil
 }
@@ -195,7 +197,8 @@ func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field obje
 		return nil, err
 	}
 	if err := decodeValue(older, c.Field, &c.Old); err != nil {
-		c.Logger.Warn("The old value does not fit into the handler's type: it is left zero.", "error", err)
+		c.Logger.Warn("The old value does not fit into the handler's type: it is left zero.",
+			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
@@ -45,7 +46,7 @@ type DaemonRun[T any] struct {
 func (d *DaemonRun[T]) Object() *T {
 	object, err := d.last.of(d.task)
 	if err != nil {
-		d.Logger.Warn("The object does not fit into the handler's type: the daemon sees its last version that did.", "error", err)
+		d.Logger.Warn("The object does not fit into the handler's type: the daemon sees its last version that did.", observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return object
 }
@@ -67,7 +68,7 @@ func (d *DaemonRun[T]) Annotations() map[string]string { return d.strings("annot
 func (d *DaemonRun[T]) strings(stanza string) map[string]string {
 	tree, err := d.Body().contents()
 	if err != nil {
-		d.Logger.Warn("The object does not decode.", "error", err)
+		d.Logger.Warn("The object does not decode.", observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return stringsAt(tree, stanza)
 }

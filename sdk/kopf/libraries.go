@@ -14,7 +14,7 @@ import (
 // only one place for the whole process, so it is for programs of [Main] alone.
 func adoptLibraries(logger *slog.Logger) {
 	logger = logger.With(observe.NameKey, "kubernetes")
-	klog.SetSlogLogger(logger)
+	klog.SetSlogLogger(logger.With(observe.EventKey, observe.LogLibraryMessage))
 	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, told: map[string]bool{}})
 }
 
@@ -44,5 +44,5 @@ func (w *serverWarnings) HandleWarningHeader(code int, _, text string) {
 		clear(w.told) // better twice than never
 	}
 	w.told[text] = true
-	w.logger.Warn(text)
+	w.logger.Warn(text, observe.EventKey, observe.LogAPIWarning)
 }

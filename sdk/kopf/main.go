@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // Main runs an operator as a program: with those flags of "kopf run" that are about the
@@ -80,7 +82,8 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	if len(f.namespaces) == 0 && !f.allNamespaces {
-		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")
+		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.",
+			observe.EventKey, observe.LogNamespacesUnspecified)
 	}
 	return operator.Run(ctx)
 }
