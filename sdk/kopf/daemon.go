@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
@@ -61,7 +62,8 @@ type DaemonRun[T any] struct {
 func (d *DaemonRun[T]) Object() *T {
 	object, err := d.last.of(d.task)
 	if err != nil {
-		d.Logger.Warn("The object does not fit into the handler's type; the daemon keeps the last version that did", "error", err)
+		d.Logger.Warn("The object does not fit into the handler's type; the daemon keeps the last version that did",
+			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return object
 }
@@ -84,7 +86,7 @@ func (d *DaemonRun[T]) Annotations() map[string]string { return d.strings("annot
 func (d *DaemonRun[T]) strings(stanza string) map[string]string {
 	tree, err := d.Body().contents()
 	if err != nil {
-		d.Logger.Warn("The object is not valid JSON; the daemon sees no labels and annotations", "error", err)
+		d.Logger.Warn("The object is not valid JSON; the daemon sees no labels and annotations", observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return stringsAt(tree, stanza)
 }

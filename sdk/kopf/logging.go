@@ -41,7 +41,7 @@ func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
 // redirection applies to the whole process, so only [Main] does it.
 func redirectLibraryLogs(logger *slog.Logger) {
 	logger = logger.With(observe.NameKey, "kubernetes")
-	klog.SetSlogLogger(logger)
+	klog.SetSlogLogger(logger.With(observe.EventKey, observe.LogLibraryMessage))
 	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, logged: map[string]bool{}})
 }
 
@@ -71,5 +71,5 @@ func (w *serverWarnings) HandleWarningHeader(code int, _, text string) {
 		clear(w.logged) // repeats are better than unlimited memory
 	}
 	w.logged[text] = true
-	w.logger.Warn(text)
+	w.logger.Warn(text, observe.EventKey, observe.LogAPIWarning)
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once.
@@ -82,7 +84,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	if len(f.namespaces) == 0 && !f.allNamespaces {
-		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster")
+		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster", observe.EventKey, observe.LogNamespacesUnspecified)
 	}
 	return operator.Run(ctx)
 }

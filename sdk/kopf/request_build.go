@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // requestOf makes the common part of all requests. The call is nil for filters.
@@ -51,7 +52,8 @@ func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], er
 		return nil, err
 	}
 	if c.Old, err = decodeAs[T](objectOfTree(cause.Old)); err != nil {
-		c.Logger.Warn("The last-handled state does not fit into the handler's type; the fields in question are zero", "error", err)
+		c.Logger.Warn("The last-handled state does not fit into the handler's type; the fields in question are zero",
+			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return c, nil
 }
@@ -74,7 +76,8 @@ func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field obje
 		return nil, err
 	}
 	if err := decodeValue(older, c.Field, &c.Old); err != nil {
-		c.Logger.Warn("The last-handled value does not fit into the handler's type; it is zero", "error", err)
+		c.Logger.Warn("The last-handled value does not fit into the handler's type; it is zero",
+			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return c, nil
 }

@@ -233,7 +233,7 @@ func (d *discovery) watch(ctx context.Context, wg *sync.WaitGroup, key string, o
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	options.Client, options.Resource = d.deps.client, &d.known[i]
-	options.Logger = d.deps.logger.With(observe.NameKey, "kopf.watching")
+	options.Logger = d.deps.logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail)
 	options.InactivityTimeout, options.ReconnectBackoff = d.deps.settings.InactivityTimeout, d.deps.settings.ReconnectBackoff
 	options.Restarted = func(r watch.Restart) {
 		if r.Reason == watch.Forbidden {

@@ -280,7 +280,7 @@ func (o *operator) connect(ctx context.Context) error {
 		StreamTimeout:     d.settings.StreamTimeout,
 		Backoffs:          d.settings.ErrorBackoffs,
 		EnforceRetryAfter: d.settings.EnforceRetryAfter,
-		Logger:            d.logger.With(observe.NameKey, "kopf.clients"),
+		Logger:            d.logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
 	}
 	if d.sink.Wants(observe.KindRequestEnded) {
 		options.Observe = func(call kube.Call) { observe.Tell(d.sink, observe.RequestEnded{Call: call}) }

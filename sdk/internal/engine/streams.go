@@ -265,7 +265,7 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 			ClientTimeout:     s.deps.settings.ClientTimeout,
 			InactivityTimeout: s.deps.settings.InactivityTimeout,
 			ReconnectBackoff:  s.deps.settings.ReconnectBackoff,
-			Logger:            s.deps.logger.With(observe.NameKey, "kopf.watching"),
+			Logger:            s.deps.logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
 		})
 	}()
 	return st

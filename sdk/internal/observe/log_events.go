@@ -72,6 +72,7 @@ const (
 	LogStreamDetail      EventName = "stream.detail"
 	LogAPIRequest        EventName = "api.request"
 	LogAPIWarning        EventName = "api.warning"
+	LogLibraryMessage    EventName = "library.message"
 	LogLoginStarted      EventName = "login.started"
 	LogLoginFinished     EventName = "login.finished"
 	LogLoginFailed       EventName = "login.failed"

@@ -2,7 +2,7 @@ package observe
 
 import "container/list"
 
-// lru is a map that forgets what was not used for the longest time.
+// lru is a map with a limit that forgets its least recently used items.
 type lru[K comparable, V any] struct {
 	limit int
 	items map[K]*list.Element

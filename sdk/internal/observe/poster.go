@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-// Limits, unless the options say otherwise.
+// Defaults of [PosterOptions].
 const (
 	DefaultQueueLimit = 1000
 	DefaultWindow     = 10 * time.Minute
@@ -16,54 +16,54 @@ const (
 	DefaultRefill     = 10 * time.Second
 )
 
-// Options of a poster. The zero value of each but Client means its default.
+// PosterOptions are the options of [NewPoster]. Only Client is required.
 type PosterOptions struct {
 	Client *kube.Client
 
-	Namespace  string // where events about cluster-scoped objects go; "default"
-	Component  string // who reports; "kopf"
-	Instance   string // which one of them; "dev"
-	NamePrefix string // of the events' names; "kopf-event-"
+	Namespace  string // of events about cluster-scoped objects; defaults to "default"
+	Component  string // the reporting component; defaults to "kopf"
+	Instance   string // the reporting instance; defaults to "dev"
+	NamePrefix string // of the names of events; defaults to "kopf-event-"
 
-	QueueLimit int           // events that wait; 1000
-	Window     time.Duration // since the last repetition, for one more to be counted as such; 10 minutes
-	Burst      int           // requests for one object at once; 25
-	Refill     time.Duration // time for one more; 10 seconds
+	QueueLimit int           // how many events wait at most; defaults to 1000
+	Window     time.Duration // how long after its last occurrence an event counts as repeated; defaults to 10m
+	Burst      int           // how many requests one object can have at once; defaults to 25
+	Refill     time.Duration // how long it takes until one more is allowed; defaults to 10s
 
-	Logger *slog.Logger // for failures and drops; discarded if nil
+	Logger *slog.Logger // for failures and drops; nil discards them
 }
 
-// Stats counts since the start.
+// PosterStats counts events since the start.
 type PosterStats struct {
 	Queued   int // at the moment
-	Posted   int // events that are new
-	Repeated int // repetitions that were counted on them
-	Failed   int // events and repetitions that the cluster did not take
-	Dropped  int // events that were never sent
+	Posted   int // as new events
+	Repeated int // as repetitions of events that were posted before
+	Failed   int // that the API server did not accept
+	Dropped  int // that were never sent
 }
 
-// Poster posts events. [Poster.Run] must go on for them to get anywhere.
+// Poster posts Kubernetes events while [Poster.Run] runs. It is safe for concurrent use.
 type Poster struct {
 	options PosterOptions
 	wake    chan struct{}
 
 	mu      sync.Mutex
 	queue   []*series
-	recent  *lru[identity, *series]
+	recent  *lru[content, *series]
 	budgets *lru[ObjectReference, *budget]
 	stats   PosterStats
-	told    told
+	warned  warned
 }
 
-// identity is what makes an event a repetition.
-type identity struct {
+// content is what two events have in common that count as one event and its repetition.
+type content struct {
 	about                 ObjectReference
 	kind, reason, message string
 }
 
-// series is an event and its repetitions.
+// series is an event with its repetitions.
 type series struct {
-	identity
+	content
 	first, last time.Time
 	pending     int // occurrences that are not sent yet
 	queued      bool
@@ -72,7 +72,7 @@ type series struct {
 	count           int    // that it has
 }
 
-// New makes a poster.
+// NewPoster returns a poster.
 func NewPoster(options PosterOptions) *Poster {
 	if options.QueueLimit <= 0 {
 		options.QueueLimit = DefaultQueueLimit
@@ -89,41 +89,41 @@ func NewPoster(options PosterOptions) *Poster {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	// A minute of retries for one event would keep all others waiting.
+	// All other events would wait while one is retried for a minute.
 	options.Client = options.Client.WithoutRetries()
 	return &Poster{
 		options: options,
 		wake:    make(chan struct{}, 1),
-		recent:  newLRU[identity, *series](remembered),
+		recent:  newLRU[content, *series](remembered),
 		budgets: newLRU[ObjectReference, *budget](remembered),
 	}
 }
 
-// remembered bounds the events and the objects that are known as recent ones.
+// remembered limits the recent events and the recent objects that are kept.
 const remembered = 4096
 
-// Post queues an event, or drops it. It never blocks. Events about events are silently
-// ignored: who handles events would make more and more of them.
-func (p *Poster) Post(about ObjectReference, content EventContent) {
+// Post queues an event or drops it. It never blocks. Events about events are ignored: an operator that
+// handles events would make more and more of them.
+func (p *Poster) Post(about ObjectReference, event EventContent) {
 	if about.AboutEvent() {
 		return
 	}
-	id := identity{about, content.Type, content.Reason, CutMessage(content.Message)}
+	id := content{about, event.Type, event.Reason, CutMessage(event.Message)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, known := p.recent.get(id)
-	if known && content.At.Sub(s.last) > p.options.Window && s.pending == 0 {
+	if known && event.At.Sub(s.last) > p.options.Window && s.pending == 0 {
 		known = false
 	}
 	if !known {
-		s = &series{identity: id, first: content.At}
+		s = &series{content: id, first: event.At}
 	}
 	if !s.queued {
 		switch {
 		case len(p.queue) >= p.options.QueueLimit:
 			p.drop("the queue is full")
 			return
-		case p.budget(about, content.At).take(content.At):
+		case p.budget(about, event.At).take(event.At):
 			s.queued = true
 			p.queue = append(p.queue, s)
 			p.signal()
@@ -133,7 +133,7 @@ func (p *Poster) Post(about ObjectReference, content EventContent) {
 		}
 	}
 	// A repetition beyond the budget waits here for the next one within it.
-	s.last = content.At
+	s.last = event.At
 	s.pending++
 	if !known {
 		p.recent.put(id, s)
@@ -156,7 +156,7 @@ func (p *Poster) signal() {
 	}
 }
 
-// Stats counts what became of the events.
+// Stats returns the counts so far.
 func (p *Poster) Stats() PosterStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

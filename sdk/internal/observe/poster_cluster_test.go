@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
 
-func TestARealClusterTakesEventsAndTheirRepetitions(t *testing.T) {
+func TestPoster_RealClusterAcceptsEventsAndRepetitions(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	namespace := testcluster.Namespace(t, client)
 	p := observe.NewPoster(observe.PosterOptions{Client: client, Component: "tester"})

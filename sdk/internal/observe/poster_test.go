@@ -92,7 +92,7 @@ func post(t *testing.T, options PosterOptions, test func(t *testing.T, p *Poster
 
 const events = "/api/v1/namespaces/ns/events"
 
-func TestRepetitionsAreCountedOnTheEventPostedBefore(t *testing.T) {
+func TestPoster_RepetitionIncrementsCount(t *testing.T) {
 	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 		p.Post(about, say("one"))
 		p.Post(about, say("two"))
@@ -110,7 +110,7 @@ func TestRepetitionsAreCountedOnTheEventPostedBefore(t *testing.T) {
 	})
 }
 
-func TestARepetitionLongAfterIsANewEvent(t *testing.T) {
+func TestPoster_RepetitionAfterWindowIsNewEvent(t *testing.T) {
 	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 		for range 2 {
 			p.Post(about, say("one"))
@@ -120,7 +120,7 @@ func TestARepetitionLongAfterIsANewEvent(t *testing.T) {
 	})
 }
 
-func TestWhatRepeatsWhileItWaitsIsOneRequest(t *testing.T) {
+func TestPoster_RepetitionsInQueueShareOneRequest(t *testing.T) {
 	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 		c.delay = time.Second
 		p.Post(about, say("first"))
@@ -136,7 +136,7 @@ func TestWhatRepeatsWhileItWaitsIsOneRequest(t *testing.T) {
 	})
 }
 
-func TestAnEventThatCannotBeCountedUpIsPostedAnew(t *testing.T) {
+func TestPoster_FailedIncrementPostsNewEvent(t *testing.T) {
 	for _, code := range []int{404, 403} { // it was garbage-collected, or there is no right to patch
 		post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 			c.codes = []int{200, code, 200}
@@ -152,7 +152,7 @@ func TestAnEventThatCannotBeCountedUpIsPostedAnew(t *testing.T) {
 	}
 }
 
-func TestFailuresAreCountedAndNothingWaitsForThem(t *testing.T) {
+func TestPoster_FailuresAreCountedAndNotRetried(t *testing.T) {
 	var log bytes.Buffer
 	post(t, PosterOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, p *Poster, c *cluster, stop func()) {
 		c.codes = []int{403, 500}
@@ -171,7 +171,7 @@ func TestFailuresAreCountedAndNothingWaitsForThem(t *testing.T) {
 	})
 }
 
-func TestAServerThatAsksForItIsLeftAlone(t *testing.T) {
+func TestPoster_PausesForRetryAfter(t *testing.T) {
 	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 		c.codes, c.header = []int{429}, http.Header{"Retry-After": {"20"}}
 		p.Post(about, say("one"))
@@ -183,7 +183,7 @@ func TestAServerThatAsksForItIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestAFullQueueDropsAndNeverBlocks(t *testing.T) {
+func TestPoster_FullQueueDropsWithoutBlocking(t *testing.T) {
 	var log bytes.Buffer
 	post(t, PosterOptions{QueueLimit: 3, Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, p *Poster, c *cluster, stop func()) {
 		c.delay = time.Second
@@ -203,13 +203,13 @@ func TestAFullQueueDropsAndNeverBlocks(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.expect(t, "POST "+events+" 0 <nil>", "POST "+events+" 1 <nil>", "POST "+events+" 2 <nil>", "POST "+events+" 3 <nil>")
 		stop()
-		if strings.Count(log.String(), "dropped") != 2 { // the word and the key, once
+		if strings.Count(log.String(), "Dropping") != 1 || strings.Count(log.String(), "dropped=") != 1 {
 			t.Error(log.String())
 		}
 	})
 }
 
-func TestOneObjectCannotTakeAllTheRequests(t *testing.T) {
+func TestPoster_BudgetLimitsRequestsOfOneObject(t *testing.T) {
 	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 		for i := range 100 {
 			p.Post(about, say(fmt.Sprint(i)))
@@ -232,7 +232,7 @@ func TestOneObjectCannotTakeAllTheRequests(t *testing.T) {
 	})
 }
 
-func TestRepetitionsBeyondTheBudgetAreCountedLater(t *testing.T) {
+func TestPoster_RepetitionsBeyondBudgetAreCountedLater(t *testing.T) {
 	post(t, PosterOptions{Burst: 2}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 		for range 10 {
 			p.Post(about, say("one"))
@@ -249,7 +249,7 @@ func TestRepetitionsBeyondTheBudgetAreCountedLater(t *testing.T) {
 	})
 }
 
-func TestTheEndLeavesASecondForWhatIsQueued(t *testing.T) {
+func TestPoster_FlushesQueueForOneSecondAtEnd(t *testing.T) {
 	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, stop func()) {
 		c.delay = 400 * time.Millisecond
 		for i := range 10 {
@@ -267,7 +267,7 @@ func TestTheEndLeavesASecondForWhatIsQueued(t *testing.T) {
 	})
 }
 
-func TestEventsAboutEventsAreNotPosted(t *testing.T) {
+func TestPoster_IgnoresEventsAboutEvents(t *testing.T) {
 	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
 		p.Post(ObjectReference{APIVersion: "v1", Kind: "Event", Name: "e", Namespace: "ns"}, say("one"))
 		synctest.Wait()
@@ -278,7 +278,7 @@ func TestEventsAboutEventsAreNotPosted(t *testing.T) {
 	})
 }
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestLRU_ForgetsLeastRecentlyUsed(t *testing.T) {
 	l := newLRU[int, int](3)
 	for i := range 5 {
 		l.put(i, i)

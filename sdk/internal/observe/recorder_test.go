@@ -36,7 +36,7 @@ func TestRecorder_EarlyEventsKeepTheirTime(t *testing.T) {
 		recorders.For(about).Record(slog.LevelInfo, Normal, "R", "early")
 		time.Sleep(time.Minute)
 		recorders.Start(p, slog.LevelInfo)
-		s, ok := p.recent.get(identity{about, Normal, "R", "early"})
+		s, ok := p.recent.get(content{about, Normal, "R", "early"})
 		if !ok || !s.first.Equal(began) {
 			t.Errorf("%+v", s)
 		}

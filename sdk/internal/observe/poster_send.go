@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// requestTimeout is how long one event may take: the others wait for it.
+	// requestTimeout limits the request for one event, since the others wait for it.
 	requestTimeout = 10 * time.Second
-	// flushTimeout is how long the rest may take at the end.
+	// flushTimeout limits the requests after the end of the context.
 	flushTimeout = time.Second
-	// maxPause bounds how long the server can ask to be left alone.
+	// maxPause limits the pause that the API server can ask for.
 	maxPause = 30 * time.Second
 )
 
-// Run posts events until the context ends; then it has a second for what is queued.
+// Run posts events until the context ends, and for one more second what is queued then.
 func (p *Poster) Run(ctx context.Context) {
-	// The end of the context does not interrupt a request: the event may have been taken.
+	// The end of the context does not interrupt a request: the event may be posted already.
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, cancel) })()
@@ -37,7 +37,7 @@ func (p *Poster) Run(ctx context.Context) {
 	p.abandon()
 }
 
-// drain sends what is queued until the context ends.
+// drain posts the queued events until the context ends.
 func (p *Poster) drain(ctx, sending context.Context) {
 	for ctx.Err() == nil {
 		s, occurrence := p.next()
@@ -52,7 +52,7 @@ func (p *Poster) drain(ctx, sending context.Context) {
 	}
 }
 
-// occurrence is what is to be told about a series now.
+// occurrence is what is posted about a series in one request.
 type occurrence struct {
 	times       int
 	first, last time.Time
@@ -62,7 +62,7 @@ func (p *Poster) next() (*series, occurrence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 {
-		p.queue = nil // the memory of a full queue is not for ever
+		p.queue = nil // frees the memory of a queue that was full
 		return nil, occurrence{}
 	}
 	s := p.queue[0]
@@ -73,13 +73,13 @@ func (p *Poster) next() (*series, occurrence) {
 	return s, o
 }
 
-// send posts a new event, or counts up the one that is there.
+// send posts a new event, or increments the count of the posted one.
 func (p *Poster) send(ctx context.Context, s *series, o occurrence) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if s.name != "" {
 		err := p.countUp(ctx, s, o)
-		// It may have been garbage-collected meanwhile, or there is only a right to create.
+		// The event may be garbage-collected by now, or the operator may only create events.
 		if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return err
 		}
@@ -106,7 +106,7 @@ func (p *Poster) create(ctx context.Context, s *series, o occurrence) error {
 	return nil
 }
 
-// encode adds the count where the event was repeated before it could be posted at all.
+// encode adds the count if the event was repeated before it was posted.
 func encode(event *KubernetesEvent, o occurrence) ([]byte, error) {
 	payload := any(event)
 	if o.times > 1 {
@@ -118,7 +118,7 @@ func encode(event *KubernetesEvent, o occurrence) ([]byte, error) {
 	}
 	body, err := json.Marshal(payload)
 	if err != nil {
-		return nil, fmt.Errorf("encode an event: %w", err)
+		return nil, fmt.Errorf("encode a Kubernetes event: %w", err)
 	}
 	return body, nil
 }
@@ -129,7 +129,7 @@ func (p *Poster) countUp(ctx context.Context, s *series, o occurrence) error {
 		"lastTimestamp": o.last.UTC().Format(time.RFC3339),
 	})
 	if err != nil {
-		return fmt.Errorf("encode a repetition: %w", err)
+		return fmt.Errorf("encode the count of a Kubernetes event: %w", err)
 	}
 	_, err = p.options.Client.Patch(ctx, EventsResource(), s.namespace, s.name, "", kube.MergePatch, body)
 	if err == nil {
@@ -138,14 +138,14 @@ func (p *Poster) countUp(ctx context.Context, s *series, o occurrence) error {
 	return err
 }
 
-// done accounts for what was sent.
+// done counts what was sent.
 func (p *Poster) done(s *series, o occurrence, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case err != nil:
 		p.stats.Failed += o.times
-		p.recent.remove(s.identity) // the next one is a new event
+		p.recent.remove(s.content) // the next one is a new event
 		p.failed(err)
 	case s.count > o.times:
 		p.stats.Repeated += o.times
@@ -155,7 +155,7 @@ func (p *Poster) done(s *series, o occurrence, err error) {
 	}
 }
 
-// abandon drops what is left at the end.
+// abandon drops the events that are still queued.
 func (p *Poster) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
