@@ -61,7 +61,7 @@ func TestServiceAccount_PodLogsIn(t *testing.T) {
 	}
 	pod := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServiceAccount_InsidePod$", "-test.v")
 	pod.Env = append(os.Environ(), podVar+"="+files, "KUBERNETES_SERVICE_HOST="+server.Hostname(), "KUBERNETES_SERVICE_PORT="+server.Port())
-	// Files of its own at that place need nobody's permission but the kernel's.
+	// Files of its own at that place need only the kernel's permission.
 	pod.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},

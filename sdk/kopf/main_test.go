@@ -289,7 +289,7 @@ func TestMain_MistakesOnStandardError(t *testing.T) {
 				t.Errorf("%d, %s", code, got)
 			}
 			if said := p.said(&p.stdout); code == 2 && said != "" {
-				t.Errorf("somebody was called: %s", said)
+				t.Errorf("a handler was called: %s", said)
 			}
 		})
 	}
