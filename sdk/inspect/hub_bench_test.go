@@ -16,7 +16,7 @@ func fullHub() *Hub {
 	return h
 }
 
-// BenchmarkHub_PutObject is what a change costs the operator, with readers that lag behind.
+// BenchmarkHub_PutObject measures a change on the operator's side, with readers that lag behind.
 func BenchmarkHub_PutObject(b *testing.B) {
 	for _, readers := range []int{0, 1, 10} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkHub_PutObject(b *testing.B) {
 	}
 }
 
-// BenchmarkHub_Batch is what 20 changes among 10,000 objects cost a reader.
+// BenchmarkHub_Batch measures 20 changes among 10,000 objects on the reader's side.
 func BenchmarkHub_Batch(b *testing.B) {
 	h := fullHub()
 	s := h.subscribe()
@@ -57,7 +57,7 @@ func BenchmarkHub_Batch(b *testing.B) {
 	}
 }
 
-// BenchmarkHub_Snapshot is how long the operator is held up by a new reader of 10,000.
+// BenchmarkHub_Snapshot measures how long a new reader of 10,000 objects blocks the operator.
 func BenchmarkHub_Snapshot(b *testing.B) {
 	h := fullHub()
 	b.ReportAllocs()

@@ -25,7 +25,7 @@ func object(n int, version string) Object {
 	}
 }
 
-// next returns the reader's next batch, which must be there.
+// next returns the reader's next batch.
 func next(t *testing.T, s *subscription) []Message {
 	t.Helper()
 	messages, err := s.next(t.Context())
@@ -272,7 +272,7 @@ func TestHub_StatsWithQuantiles(t *testing.T) {
 	}
 }
 
-// sorted makes snapshots comparable: objects have no order.
+// sorted returns a snapshot with sorted objects, for comparisons.
 func sorted(s *Snapshot) *Snapshot {
 	c := *s
 	c.Objects = slices.Clone(s.Objects)

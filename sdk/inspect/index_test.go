@@ -23,7 +23,7 @@ func TestHub_SendsChangedIndices(t *testing.T) {
 	h.PutIndex(b)
 	h.PutIndex(Index{ID: "a"})
 	if messages := s.pending(); messages != nil {
-		t.Errorf("nothing has changed, and it is told: %+v", messages)
+		t.Errorf("an unchanged index is sent: %+v", messages)
 	}
 
 	for i, change := range []func(*Index){

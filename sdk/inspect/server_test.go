@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// serve serves the hub on a socket and returns its address, and how to stop it.
+// serve serves the hub on a socket, and returns its address and a function that stops it.
 func serve(t *testing.T, hub *Hub) (address string, stop func() error) {
 	t.Helper()
 	address = "unix:" + filepath.Join(t.TempDir(), "s")

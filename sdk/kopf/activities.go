@@ -50,10 +50,7 @@ func OnCleanup(r *Registry, fn func(context.Context, *Activity) error, opts ...A
 func OnProbe[V any](r *Registry, fn func(context.Context, *Activity) (V, error), opts ...ActivityOption) {
 	call := callActivity(func(ctx context.Context, a *Activity) (any, error) {
 		value, err := fn(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		return result(value)
+		return result(new(any(value)), err)
 	})
 	add(r, handlers.Probe, Selector{}, fn, call, applyAll(opts, ActivityOption.activity))
 }

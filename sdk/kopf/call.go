@@ -4,8 +4,6 @@ import (
 	"context"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/watch"
-
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -24,113 +22,89 @@ func (c caller) engine() func(context.Context, *handlers.Call) (any, error) {
 	}
 }
 
-func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
+// callerOf makes requests of type R and calls a function with them. The call is nil when a request
+// is made for filters.
+func callerOf[R any](request func(*handlers.Cause, *handlers.Call) (*R, error), fn func(context.Context, *R) (any, error)) caller {
 	return caller{
-		request: requestMaker{reflect.TypeFor[Change[T]](), func(cause *handlers.Cause) (any, error) {
-			return changeOf[T](cause, nil)
+		request: requestMaker{reflect.TypeFor[R](), func(cause *handlers.Cause) (any, error) {
+			return request(cause, nil)
 		}},
 		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
-			c, err := changeOf[T](call.Cause, call)
+			r, err := request(call.Cause, call)
 			if err != nil {
 				return nil, err
 			}
-			if err := fn(ctx, c); err != nil {
-				return nil, err
-			}
-			return result(c.Result)
+			return fn(ctx, r)
 		},
 	}
+}
+
+func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
+	return callerOf(changeOf[T], func(ctx context.Context, c *Change[T]) (any, error) {
+		return result(&c.Result, fn(ctx, c))
+	})
 }
 
 // callField calls a handler of a field. The field of a sub-handler is that of its parent.
 func callField[F any](fn func(context.Context, *FieldChange[F]) error, field object.Path) caller {
-	return caller{
-		request: requestMaker{reflect.TypeFor[FieldChange[F]](), func(cause *handlers.Cause) (any, error) {
-			return fieldChangeOf[F](cause, nil, field)
-		}},
-		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
-			c, err := fieldChangeOf[F](call.Cause, call, field)
-			if err != nil {
-				return nil, err
-			}
-			if err := fn(ctx, c); err != nil {
-				return nil, err
-			}
-			return result(c.Result)
-		},
+	request := func(cause *handlers.Cause, call *handlers.Call) (*FieldChange[F], error) {
+		return fieldChangeOf[F](cause, call, field)
 	}
+	return callerOf(request, func(ctx context.Context, c *FieldChange[F]) (any, error) {
+		return result(&c.Result, fn(ctx, c))
+	})
 }
 
 func callEvent[T any](fn func(context.Context, *Event[T]) error) caller {
-	of := func(cause *handlers.Cause, call *handlers.Call) (*Event[T], error) {
-		e := &Event[T]{Request: requestOf(cause, call), Type: watch.EventType(cause.EventType)}
-		var err error
-		e.Object, err = decodeAs[T](e.Body)
-		return e, err
-	}
-	return caller{
-		request: requestMaker{reflect.TypeFor[Event[T]](), func(cause *handlers.Cause) (any, error) {
-			return of(cause, nil)
-		}},
-		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
-			e, err := of(call.Cause, call)
-			if err != nil {
-				return nil, err
-			}
-			return nil, fn(ctx, e)
-		},
-	}
+	return callerOf(eventOf[T], func(ctx context.Context, e *Event[T]) (any, error) {
+		return nil, fn(ctx, e)
+	})
 }
 
 func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
-	of := func(cause *handlers.Cause, call *handlers.Call) (*TimerTick[T], error) {
-		t := &TimerTick[T]{Request: requestOf(cause, call)}
-		if call != nil {
-			t.Attempt = attemptOf(call)
-		}
-		var err error
-		t.Object, err = decodeAs[T](t.Body)
-		return t, err
-	}
-	return caller{
-		request: requestMaker{reflect.TypeFor[TimerTick[T]](), func(cause *handlers.Cause) (any, error) {
-			return of(cause, nil)
-		}},
-		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
-			t, err := of(call.Cause, call)
-			if err != nil {
-				return nil, err
-			}
-			if err := fn(ctx, t); err != nil {
-				return nil, err
-			}
-			return result(t.Result)
-		},
-	}
+	return callerOf(timerTickOf[T], func(ctx context.Context, t *TimerTick[T]) (any, error) {
+		return result(&t.Result, fn(ctx, t))
+	})
 }
 
 func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 	return caller{
 		// Filters get a plain request, because the daemon is not running yet.
 		request: requestMaker{reflect.TypeFor[Request](), func(cause *handlers.Cause) (any, error) {
-			return ptr(requestOf(cause, nil)), nil
+			return new(requestOf(cause, nil)), nil
 		}},
 		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 			d, err := daemonRunOf[T](call)
 			if err != nil {
 				return nil, err
 			}
-			if err := fn(ctx, d); err != nil {
-				return nil, err
-			}
-			return result(d.Result)
+			return result(&d.Result, fn(ctx, d))
 		},
 	}
 }
 
-// result converts a handler's result to plain JSON values.
-func result(v any) (any, error) {
-	stored, err := object.Normalize(v)
+func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexRequest[T]) (map[K]V, error)) caller {
+	return callerOf(indexRequestOf[T], func(ctx context.Context, p *IndexRequest[T]) (any, error) {
+		values, err := fn(ctx, p)
+		if err != nil || values == nil {
+			return nil, err
+		}
+		for key := range values {
+			if key != key { //nolint:gocritic,staticcheck // of all keys, only NaN is not itself
+				return nil, Permanentf("the key %v does not equal itself and cannot be looked up; use another key", key)
+			}
+		}
+		return values, nil
+	})
+}
+
+// result returns the value that a handler left as plain JSON values, or the error of the handler. It
+// gets a pointer because its arguments are evaluated before the handler runs.
+func result(value *any, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	stored, err := object.Normalize(*value)
 	if err != nil {
 		return nil, Permanentf("encode the result as JSON: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// callOf is a call of a handler, as the engine makes it.
+// callOf returns a call of a handler, as the engine makes it.
 func callOf(t *testing.T, from, to string, log *bytes.Buffer) *handlers.Call {
 	t.Helper()
 	return &handlers.Call{
@@ -26,7 +26,7 @@ func callOf(t *testing.T, from, to string, log *bytes.Buffer) *handlers.Call {
 	}
 }
 
-// registered is the only handler that is registered.
+// registered returns the only handler that is registered.
 func registered(t *testing.T, register func(*Registry)) *handlers.Handler {
 	t.Helper()
 	var r Registry

@@ -16,13 +16,13 @@ func TestDaemon_FiltersSelectDaemonsAndTimers(t *testing.T) {
 		option FilterOption
 		want   bool
 	}{
-		"a label that is so":     {Labels{"tier": "gold"}, true},
-		"a label that is not so": {Labels{"tier": "silver"}, false},
-		"the object":             {When(isBig), true},
-		"another object":         {When(Not(isBig)), false},
-		"the view of the object": {When(hasTier), true},
-		"the request":            {When(inNS1), true},
-		"another request":        {When(Not(inNS1)), false},
+		"equal label":               {Labels{"tier": "gold"}, true},
+		"different label":           {Labels{"tier": "silver"}, false},
+		"the object":                {When(isBig), true},
+		"the object, not matching":  {When(Not(isBig)), false},
+		"the view of the object":    {When(hasTier), true},
+		"the request":               {When(inNS1), true},
+		"the request, not matching": {When(Not(inNS1)), false},
 	} {
 		var r Registry
 		Daemon(&r, kex, run, test.option, ID("daemon"))

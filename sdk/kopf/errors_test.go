@@ -20,21 +20,21 @@ func TestEngineError_KindFoundThroughWrapping(t *testing.T) {
 		kind  handlers.ErrorKind
 		delay time.Duration
 	}{
-		"none":                             {nil, "", 0},
-		"an arbitrary one":                 {io.EOF, handlers.KindArbitrary, 0},
-		"a permanent one":                  {never, handlers.KindPermanent, 0},
-		"a pointer to one":                 {&PermanentError{io.EOF}, handlers.KindPermanent, 0},
-		"an empty one":                     {PermanentError{}, handlers.KindPermanent, 0},
-		"a temporary one":                  {later, handlers.KindTemporary, delay},
-		"a pointer to a temporary one":     {&TemporaryError{io.EOF, delay}, handlers.KindTemporary, delay},
-		"wrapped":                          {fmt.Errorf("x: %w", later), handlers.KindTemporary, delay},
-		"the second of two":                {errors.Join(io.EOF, later), handlers.KindTemporary, delay},
-		"the first of two that decide":     {errors.Join(later, never), handlers.KindTemporary, delay},
-		"the outermost of a chain":         {Permanentf("never: %w", later), handlers.KindPermanent, 0},
-		"temporary though permanent in it": {Temporaryf(delay, "later: %w", never), handlers.KindTemporary, delay},
-		"sub-handlers that are not done":   {fmt.Errorf("x: %w", &handlers.ChildrenRetry{}), handlers.KindChildren, 0},
-		"what becomes of them is decided":  {Permanentf("x: %w", &handlers.ChildrenRetry{}), handlers.KindPermanent, 0},
-		"what they came to is not looked at": {
+		"none":                                         {nil, "", 0},
+		"an arbitrary one":                             {io.EOF, handlers.KindArbitrary, 0},
+		"a permanent one":                              {never, handlers.KindPermanent, 0},
+		"pointer to a permanent one":                   {&PermanentError{io.EOF}, handlers.KindPermanent, 0},
+		"permanent without an error":                   {PermanentError{}, handlers.KindPermanent, 0},
+		"a temporary one":                              {later, handlers.KindTemporary, delay},
+		"a pointer to a temporary one":                 {&TemporaryError{io.EOF, delay}, handlers.KindTemporary, delay},
+		"wrapped":                                      {fmt.Errorf("x: %w", later), handlers.KindTemporary, delay},
+		"arbitrary joined with temporary":              {errors.Join(io.EOF, later), handlers.KindTemporary, delay},
+		"temporary joined with permanent":              {errors.Join(later, never), handlers.KindTemporary, delay},
+		"the outermost of a chain":                     {Permanentf("never: %w", later), handlers.KindPermanent, 0},
+		"temporary that wraps permanent":               {Temporaryf(delay, "later: %w", never), handlers.KindTemporary, delay},
+		"sub-handlers that are not done":               {fmt.Errorf("x: %w", &handlers.ChildrenRetry{}), handlers.KindChildren, 0},
+		"permanent that wraps unfinished sub-handlers": {Permanentf("x: %w", &handlers.ChildrenRetry{}), handlers.KindPermanent, 0},
+		"unfinished sub-handlers joined with permanent": {
 			errors.Join(&handlers.ChildrenRetry{}, never), handlers.KindChildren, 0,
 		},
 	} {

@@ -36,7 +36,7 @@ func viewOf[A any](request requestMaker) func(*handlers.Cause) (*A, error) {
 		}
 	case reflect.TypeFor[Request]():
 		return func(cause *handlers.Cause) (*A, error) {
-			return any(ptr(requestOf(cause, nil))).(*A), nil
+			return any(new(requestOf(cause, nil))).(*A), nil
 		}
 	default:
 		return func(cause *handlers.Cause) (*A, error) {
@@ -60,8 +60,6 @@ func (w when) check(request requestMaker) error {
 	}
 	return fmt.Errorf("When(%s): the function takes a *%s, but the handler's request is a *%s", w.name, w.arg, request.typ)
 }
-
-func ptr[V any](v V) *V { return &v }
 
 // shared decodes an object once for all filters with the same type.
 func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Job stands for a typed object of the API, with one inside of it.
+// Job is a typed API object with a nested object.
 type Job struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -20,14 +20,14 @@ type Job struct {
 	cache []string // what is no JSON must survive
 }
 
-// JobSpec is what a [Job] is like.
+// JobSpec is the specification of a [Job].
 type JobSpec struct {
 	Parallelism int            `json:"parallelism,omitempty"`
 	Template    PodTemplate    `json:"template"`
 	Settings    map[string]any `json:"settings,omitempty"`
 }
 
-// PodTemplate is an object inside of a [Job].
+// PodTemplate is an object nested in a [Job].
 type PodTemplate struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Image             string `json:"image,omitempty"`

@@ -94,37 +94,3 @@ func (x *Index[K, V]) in(ctx context.Context, method string) *index.Index[K, V] 
 func sameIndex(a, b *handlers.Handler) bool {
 	return reflect.TypeOf(a.NewIndex()) == reflect.TypeOf(b.NewIndex())
 }
-
-func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexRequest[T]) (map[K]V, error)) caller {
-	of := func(cause *handlers.Cause, call *handlers.Call) (*IndexRequest[T], error) {
-		p := &IndexRequest[T]{Request: requestOf(cause, call)}
-		if call != nil {
-			p.Attempt = attemptOf(call)
-		}
-		var err error
-		p.Object, err = decodeAs[T](p.Body)
-		return p, err
-	}
-	return caller{
-		request: requestMaker{reflect.TypeFor[IndexRequest[T]](), func(cause *handlers.Cause) (any, error) {
-			return of(cause, nil)
-		}},
-		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
-			p, err := of(call.Cause, call)
-			if err != nil {
-				// It is this version that does not decode: the next one may.
-				return nil, Temporaryf(0, "%w", err)
-			}
-			values, err := fn(ctx, p)
-			if err != nil || values == nil {
-				return nil, err
-			}
-			for key := range values {
-				if key != key { //nolint:gocritic,staticcheck // of all keys, only NaN is not itself
-					return nil, Permanentf("the key %v does not equal itself and cannot be looked up; use another key", key)
-				}
-			}
-			return values, nil
-		},
-	}
-}

@@ -17,7 +17,7 @@ func bySize(_ context.Context, p *IndexRequest[sized]) (map[int]string, error) {
 	return map[int]string{p.Object.Spec.Size: p.Name}, nil
 }
 
-// opened is an index of a registry, in a context that finds it.
+// opened returns a context with the index of a registry.
 func opened(t *testing.T, r *Registry) (context.Context, func(id string, values any)) {
 	t.Helper()
 	if err := r.Err(); err != nil {
@@ -130,8 +130,8 @@ func TestNewIndex_ResultsOfTheFunction(t *testing.T) {
 		"some":                        {big, returns(values{1: "x"}, nil), "map[1:x]", ""},
 		"none":                        {big, returns(values{}, nil), "map[]", ""},
 		"nil is not an empty map":     {big, returns(nil, nil), "<nil>", ""},
-		"an error is no value":        {big, returns(values{1: "x"}, boom), "<nil>", handlers.KindArbitrary},
-		"a key that is not itself":    {big, returns(values{math.NaN(): "x"}, nil), "<nil>", handlers.KindPermanent},
+		"error with values":           {big, returns(values{1: "x"}, boom), "<nil>", handlers.KindArbitrary},
+		"NaN as a key":                {big, returns(values{math.NaN(): "x"}, nil), "<nil>", handlers.KindPermanent},
 		"an object that does not fit": {unfit, returns(values{1: "x"}, nil), "<nil>", handlers.KindTemporary},
 	}
 	for name, tt := range tests {

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
-// whoami asks the cluster who it takes the client for.
+// whoami returns the user that the API server takes the client for.
 func whoami(t *testing.T, config *rest.Config) (user string, groups []string, err error) {
 	t.Helper()
 	session, err := kube.NewSession(config, 0)
@@ -51,7 +51,7 @@ func whoami(t *testing.T, config *rest.Config) (user string, groups []string, er
 	return review.Status.UserInfo.Username, review.Status.UserInfo.Groups, err
 }
 
-// kubeconfigOf is the text of a file with one context; cluster and user are as in the file.
+// kubeconfigOf returns a kubeconfig with one context, made of the cluster and the user.
 func kubeconfigOf(t *testing.T, cluster, user map[string]any) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
@@ -97,11 +97,11 @@ func TestKubeconfig_TrustOfTheServer(t *testing.T) {
 		cluster map[string]any
 		says    string // nothing if it does
 	}{
-		"by its authority":                 {map[string]any{"certificate-authority-data": ca}, ""},
-		"not without one":                  {map[string]any{}, "certificate signed by unknown authority"},
-		"by another name":                  {map[string]any{"certificate-authority-data": ca, "tls-server-name": "example.com"}, ""},
-		"not by a name that it has not":    {map[string]any{"certificate-authority-data": ca, "tls-server-name": "other.test"}, "not other.test"},
-		"blindly, if it is to be insecure": {map[string]any{"insecure-skip-tls-verify": true}, ""},
+		"trusted authority":    {map[string]any{"certificate-authority-data": ca}, ""},
+		"unknown authority":    {map[string]any{}, "certificate signed by unknown authority"},
+		"matching server name": {map[string]any{"certificate-authority-data": ca, "tls-server-name": "example.com"}, ""},
+		"wrong server name":    {map[string]any{"certificate-authority-data": ca, "tls-server-name": "other.test"}, "not other.test"},
+		"insecure":             {map[string]any{"insecure-skip-tls-verify": true}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestKubeconfig_OpenIDConnectRenewsTokens(t *testing.T) {
 	}
 }
 
-// idToken is a token that has nearly expired: it is not to be used for another request.
+// idToken returns a token that is about to expire, so that it is not used for another request.
 func idToken(t *testing.T, n int) string {
 	t.Helper()
 	claims, err := json.Marshal(map[string]any{"exp": time.Now().Unix() + 1, "jti": n})
@@ -228,10 +228,10 @@ func idToken(t *testing.T, n int) string {
 
 func TestKubeconfig_FailingPluginIsReported(t *testing.T) {
 	tests := map[string]struct{ user, says string }{
-		"it is not there":     {"command: kopf-test-no-such-plugin, installHint: get it from the vendor", "get it from the vendor"},
-		"it fails":            {"command: 'false'", "executable false failed"},
-		"it says nonsense":    {"command: echo, args: [nonsense]", "decoding stdout"},
-		"it needs a terminal": {"command: echo, interactiveMode: Always", "standard input is not a terminal"},
+		"missing":          {"command: kopf-test-no-such-plugin, installHint: get it from the vendor", "get it from the vendor"},
+		"failing":          {"command: 'false'", "executable false failed"},
+		"malformed output": {"command: echo, args: [nonsense]", "decoding stdout"},
+		"needs a terminal": {"command: echo, interactiveMode: Always", "standard input is not a terminal"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

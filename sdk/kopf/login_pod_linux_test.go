@@ -16,13 +16,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
-// podVar has the folder with the files of a service account, in the process that plays a pod.
+// podVar names the variable with the folder of a service account, for the process that plays a pod.
 const podVar = "KOPF_TEST_POD"
 
-// noMounts is what such a process says if it cannot have these files.
+// noMounts is what that process prints if it cannot mount the folder.
 const noMounts = "this machine does not let a process have mounts of its own: allow user namespaces (sysctl user.max_user_namespaces), or run the test elsewhere"
 
-// mountedAt is where pods have these files.
+// mountedAt is the folder of the service account in a pod.
 const mountedAt = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 func TestServiceAccount_PodLogsIn(t *testing.T) {
@@ -61,7 +61,7 @@ func TestServiceAccount_PodLogsIn(t *testing.T) {
 	}
 	pod := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServiceAccount_InsidePod$", "-test.v")
 	pod.Env = append(os.Environ(), podVar+"="+files, "KUBERNETES_SERVICE_HOST="+server.Hostname(), "KUBERNETES_SERVICE_PORT="+server.Port())
-	// Files of its own at that place need nobody's permission but the kernel's.
+	// Files of its own at that place need only the kernel's permission.
 	pod.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -78,8 +78,8 @@ func TestServiceAccount_PodLogsIn(t *testing.T) {
 	}
 }
 
-// TestServiceAccount_InsidePod is run by the test above, in a process that sees the files where pods have
-// them.
+// TestServiceAccount_InsidePod runs in the process that TestServiceAccount_PodLogsIn starts, which has
+// the files of a pod.
 func TestServiceAccount_InsidePod(t *testing.T) {
 	files := os.Getenv(podVar)
 	if files == "" {

@@ -29,8 +29,7 @@ const (
 
 var configMaps = &resources.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
 
-// rotation replaces credentials in a folder, all files of it at once, as Kubernetes does
-// with those that it mounts.
+// rotation replaces credentials in a folder, all files at once, as Kubernetes does with mounted ones.
 type rotation struct {
 	t    *testing.T
 	gate *testcluster.Gatekeeper
@@ -201,8 +200,8 @@ func TestLogin_RotationLosesNothing(t *testing.T) {
 	}
 }
 
-// untilForgotten waits until nobody watches the files of certificates any more: client-go
-// does so for as long as their connections can be used.
+// untilForgotten waits until client-go no longer watches the files of certificates, which it does for
+// as long as their connections can be used.
 func untilForgotten(t *testing.T) {
 	t.Helper()
 	testcluster.Eventually(t, "no files are watched", func() error {

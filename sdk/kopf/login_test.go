@@ -118,12 +118,12 @@ clusters: [{name: k, cluster: {server: "http://one"}}, {name: l, cluster: {serve
 		server   string
 		says     string
 	}{
-		"nothing is said":          {&Operator{Registry: &Registry{}}, "http://one", ""},
-		"a context":                {&Operator{Registry: own, context: "two"}, "http://two", ""},
-		"a file":                   {&Operator{Registry: own, kubeconfig: path}, "http://one", ""},
-		"handlers":                 {&Operator{Registry: own}, "http://own", ""},
-		"a context that is not":    {&Operator{Registry: own, context: "three"}, "", `read kubeconfig: no context "three"`},
-		"a file that is not there": {&Operator{Registry: own, kubeconfig: path + "x"}, "", "no such file"},
+		"no flags":        {&Operator{Registry: &Registry{}}, "http://one", ""},
+		"a context":       {&Operator{Registry: own, context: "two"}, "http://two", ""},
+		"a file":          {&Operator{Registry: own, kubeconfig: path}, "http://one", ""},
+		"handlers":        {&Operator{Registry: own}, "http://own", ""},
+		"missing context": {&Operator{Registry: own, context: "three"}, "", `read kubeconfig: no context "three"`},
+		"missing file":    {&Operator{Registry: own, kubeconfig: path + "x"}, "", "no such file"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,17 +26,17 @@ func TestMain_ExitCodeAndMessage(t *testing.T) {
 		code     int
 		says     string
 	}{
-		"a start that fails": {
+		"failing startup": {
 			[]string{"-A"}, func(r *Registry) {
 				OnStartup(r, func(context.Context, *Activity) error { return broken }, ID("connect"), ErrorsPermanent)
 			}, 1, `op: the operator does not start: the startup handler "connect" has failed: no database` + "\n",
 		},
-		"a cleanup that fails, after a login that has": {
+		"failing cleanup after a failed login": {
 			[]string{"-A", "--kubeconfig=/does/not/exist"}, func(r *Registry) {
 				OnCleanup(r, func(context.Context, *Activity) error { return broken }, ID("c"), ErrorsPermanent)
 			}, 1, `the cleanup handler "c" has failed: no database` + "\n",
 		},
-		"a login that fails": {
+		"failing login": {
 			[]string{"-A", "--kubeconfig=/does/not/exist"}, func(*Registry) {}, 1, "cannot log in to the cluster",
 		},
 	}

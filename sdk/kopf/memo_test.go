@@ -8,7 +8,7 @@ import (
 
 type pings struct{ n int }
 
-// shelf can be cloned: each object has its own.
+// shelf is a value with a Clone method: each object has its own.
 type shelf struct{ items []string }
 
 func (s *shelf) Clone() *shelf { return &shelf{append([]string(nil), s.items...)} }
@@ -58,7 +58,7 @@ func TestMemo_ObjectKeepsFirstValue(t *testing.T) {
 	}
 }
 
-// clerk makes use of the operator's memo when it is cloned, and may fail.
+// clerk is a value whose Clone uses the operator's memo, and may panic.
 type clerk struct {
 	operator *Memo
 	fails    bool

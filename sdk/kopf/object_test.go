@@ -110,12 +110,12 @@ func TestDecode_MismatchNamesPath(t *testing.T) {
 		into       any
 		want       string
 	}{
-		"kind of a field":                  {`{"spec":{"size":"big"}}`, "", &sized{}, "spec.size is a string"},
-		"kind below a path":                {`{"spec":{"size":"big"}}`, "spec", &size{}, "spec.size is a string"},
-		"kind of the value":                {`{"spec":{"size":"big"}}`, "spec.size", new(int), "spec.size is a string"},
-		"a type's own reader":              {`{"spec":{"other":1,"ttl":"soon"}}`, "", &timed{}, "spec.ttl does not decode"},
-		"a type's own reader below a path": {`{"spec":{"ttl":"soon"}}`, "spec", &lifetime{}, "spec.ttl does not decode"},
-		"a malformed path":                 {`{}`, "spec[", new(int), "spec["},
+		"kind of a field":            {`{"spec":{"size":"big"}}`, "", &sized{}, "spec.size is a string"},
+		"kind below a path":          {`{"spec":{"size":"big"}}`, "spec", &size{}, "spec.size is a string"},
+		"kind of the value":          {`{"spec":{"size":"big"}}`, "spec.size", new(int), "spec.size is a string"},
+		"UnmarshalJSON":              {`{"spec":{"other":1,"ttl":"soon"}}`, "", &timed{}, "spec.ttl does not decode"},
+		"UnmarshalJSON below a path": {`{"spec":{"ttl":"soon"}}`, "spec", &lifetime{}, "spec.ttl does not decode"},
+		"a malformed path":           {`{}`, "spec[", new(int), "spec["},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := object(t, test.text).Decode(test.path, test.into)

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// changesOf are the changes of a patch.
+// changesOf returns the changes of a patch.
 func changesOf(t testing.TB, p *kopf.Patch) (changes tree) {
 	t.Helper()
 	raw, err := p.MarshalJSON()
@@ -24,7 +24,7 @@ func changesOf(t testing.TB, p *kopf.Patch) (changes tree) {
 	return changes
 }
 
-// panics returns what a function panics with; it is an error if it does not.
+// panics returns the value that a function panics with, and fails if it does not panic.
 func panics(t testing.TB, f func()) (message string) {
 	t.Helper()
 	defer func() {
@@ -109,12 +109,12 @@ func TestEdit_MinimalChanges(t *testing.T) {
 		edit func(*claim)
 		want tree
 	}{
-		"nothing":            {func(*claim) {}, tree{}},
-		"a field":            {func(c *claim) { c.Spec.Size = 5 }, tree{"spec": tree{"size": 5.0}}},
-		"a field of another": {func(c *claim) { c.Status.Phase = "Bound" }, tree{"status": tree{"phase": "Bound"}}},
-		"a key of a map":     {func(c *claim) { c.Spec.Tags["c"] = "3" }, tree{"spec": tree{"tags": tree{"c": "3"}}}},
-		"a removed key":      {func(c *claim) { delete(c.Spec.Tags, "a") }, tree{"spec": tree{"tags": tree{"a": nil}}}},
-		"a removed map":      {func(c *claim) { c.Spec.Tags = nil }, tree{"spec": tree{"tags": nil}}},
+		"nothing":                   {func(*claim) {}, tree{}},
+		"a field":                   {func(c *claim) { c.Spec.Size = 5 }, tree{"spec": tree{"size": 5.0}}},
+		"a field of another struct": {func(c *claim) { c.Status.Phase = "Bound" }, tree{"status": tree{"phase": "Bound"}}},
+		"a key of a map":            {func(c *claim) { c.Spec.Tags["c"] = "3" }, tree{"spec": tree{"tags": tree{"c": "3"}}}},
+		"a removed key":             {func(c *claim) { delete(c.Spec.Tags, "a") }, tree{"spec": tree{"tags": tree{"a": nil}}}},
+		"a removed map":             {func(c *claim) { c.Spec.Tags = nil }, tree{"spec": tree{"tags": nil}}},
 		"a list": {
 			func(c *claim) { c.Spec.Items = append(c.Spec.Items, item{"y"}) },
 			tree{"spec": tree{"items": []any{tree{"name": "x"}, tree{"name": "y"}}}},

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -40,11 +41,11 @@ func requestOf(cause *handlers.Cause, call *handlers.Call) Request {
 func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], error) {
 	c := &Change[T]{
 		Request: requestOf(cause, call),
+		Attempt: attemptOf(call),
 		Reason:  Reason(cause.Reason),
 		Diff:    diffOf(cause.Diff),
 	}
 	if call != nil {
-		c.Attempt = attemptOf(call)
 		c.subs = &subHandlers{call: call}
 	}
 	var err error
@@ -61,12 +62,12 @@ func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], er
 func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field object.Path) (*FieldChange[F], error) {
 	c := &FieldChange[F]{
 		Request: requestOf(cause, call),
+		Attempt: attemptOf(call),
 		Reason:  Reason(cause.Reason),
 		Field:   field.String(),
 		Diff:    diffOf(cause.Diff.Reduce(field)),
 	}
 	if call != nil {
-		c.Attempt = attemptOf(call)
 		c.subs = &subHandlers{call: call}
 	}
 	// Both values come from the essences, because the diff compares the essences.
@@ -82,7 +83,34 @@ func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field obje
 	return c, nil
 }
 
+func eventOf[T any](cause *handlers.Cause, call *handlers.Call) (*Event[T], error) {
+	e := &Event[T]{Request: requestOf(cause, call), Type: watch.EventType(cause.EventType)}
+	var err error
+	e.Object, err = decodeAs[T](e.Body)
+	return e, err
+}
+
+func timerTickOf[T any](cause *handlers.Cause, call *handlers.Call) (*TimerTick[T], error) {
+	t := &TimerTick[T]{Request: requestOf(cause, call), Attempt: attemptOf(call)}
+	var err error
+	t.Object, err = decodeAs[T](t.Body)
+	return t, err
+}
+
+func indexRequestOf[T any](cause *handlers.Cause, call *handlers.Call) (*IndexRequest[T], error) {
+	p := &IndexRequest[T]{Request: requestOf(cause, call), Attempt: attemptOf(call)}
+	var err error
+	if p.Object, err = decodeAs[T](p.Body); err != nil {
+		return nil, Temporaryf(0, "%w", err) // the next version may decode
+	}
+	return p, nil
+}
+
+// attemptOf returns the attempt of a call; zero for filters.
 func attemptOf(call *handlers.Call) Attempt {
+	if call == nil {
+		return Attempt{}
+	}
 	return Attempt{Retry: call.Retry, Started: call.Started, Runtime: call.Runtime}
 }
 

@@ -59,7 +59,7 @@ func TestSettings_DefaultsMatchComments(t *testing.T) {
 	}
 }
 
-// Every setting must reach the engine: a field that is forgotten is silently ignored.
+// A setting that is not passed on would be ignored silently.
 func TestSettings_EachReachesEngine(t *testing.T) {
 	const published = "Process.Inspector" // it is published before the settings are certain
 	groups := reflect.TypeFor[Settings]()
@@ -79,7 +79,7 @@ func TestSettings_EachReachesEngine(t *testing.T) {
 	}
 }
 
-// set makes a setting other than its default.
+// set gives a setting another value than its default.
 func set(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Interface().(type) {
@@ -112,7 +112,7 @@ func set(t *testing.T, v reflect.Value) {
 	}
 }
 
-// describe tells settings apart, functions by what they do.
+// describe returns a description of settings, for comparisons.
 func describe(e engine.Settings) string {
 	delays := func(seq func(func(time.Duration) bool)) any {
 		if seq == nil {
@@ -143,7 +143,7 @@ func TestSettings_NegativeDurationsMeanNone(t *testing.T) {
 
 var errDown = errors.New("the database is down")
 
-// failing is a storage of a user that is out of order.
+// failing is a user's storage that returns errors.
 type failing struct{}
 
 func (failing) Fetch(context.Context, *Object, string) (*ProgressRecord, error) { return nil, errDown }
@@ -154,7 +154,7 @@ func (failing) Purge(context.Context, *Object, string, *Patch) error { return er
 func (failing) Touch(context.Context, *Object, string, *Patch) error { return errDown }
 func (failing) Clean(essence map[string]any)                         { delete(essence, "mine") }
 
-// failingBase is the same for diff bases.
+// failingBase is a user's storage of diff bases that returns errors.
 type failingBase struct{}
 
 func (failingBase) Essence(_ *Object, essence map[string]any) map[string]any {

@@ -76,7 +76,7 @@ func TestMetaFilter_ReportsFirstMismatchByName(t *testing.T) {
 			t.Errorf("%v: (-want +got)\n%s", tt.labels, diff)
 		}
 		if got := m.match(tt.labels, nil); got != (tt.want == Mismatch{}) {
-			t.Errorf("%v: got %v where nobody asks why", tt.labels, got)
+			t.Errorf("%v: got %v without why", tt.labels, got)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestFieldFilter_ReportsFirstMismatch(t *testing.T) {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
 		if tt.field.matchEither(tt.before, tt.now, nil) && tt.field.matchChange(tt.before, tt.now, nil) != got {
-			t.Errorf("%s: got another answer where nobody asks why", name)
+			t.Errorf("%s: got another answer without why", name)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type detection struct {
 	RequiresFinalizer bool     `json:"requires_finalizer"`
 }
 
-// recordedHandlers are those that the detections were recorded with.
+// recordedHandlers returns the handlers with which causes were recorded.
 func recordedHandlers(t *testing.T) *Set {
 	t.Helper()
 	var r Registry
@@ -127,8 +127,8 @@ type filtering struct {
 	Error     *string `json:"error"`
 }
 
-// criterion reads a recorded filter. A recorded function of a field was given a marker of
-// Python's for an absent value, which is true and is not None; one of a label got None.
+// criterion converts a recorded filter. Where a value was absent, Python passed a marker, which is true
+// and not None, to the functions of fields, and None to those of labels.
 func criterion(v any, ofField bool) (Criterion, error) {
 	special, ok := v.(map[string]any)
 	if !ok {
@@ -160,8 +160,7 @@ func truthy(v any) bool {
 	}
 }
 
-// register makes the recorded handler, and a registration in Go refuses it where the one
-// in Python did.
+// register registers the recorded handler. It fails where the registration in Python failed.
 func (v *filtering) register() (*Set, error) {
 	_, family, _ := strings.Cut(v.Kind, "-")
 	options := map[string]any{"field": v.Field, "value": v.Value}

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// tenHandlers are of the kinds that operators have, with the filters that they have.
+// tenHandlers returns handlers and filters as operators usually have them.
 func tenHandlers() *Set {
 	gold := map[string]Criterion{"tier": EqualStringCriterion("gold"), "paused": Absent}
 	size := object.Path{"spec", "size"}
