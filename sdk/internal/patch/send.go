@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,10 +15,12 @@ const (
 	JSONType  = "application/json-patch+json"
 )
 
-// HTTP statuses that are results instead of failures.
-const (
-	statusNotFound      = 404
-	statusUnprocessable = 422
+// Answers to a PATCH request that end the sending without being failures.
+var (
+	// ErrGone means that the object does not exist.
+	ErrGone = errors.New("the object does not exist")
+	// ErrOutdated means that a JSON patch was made for another version than the newest.
+	ErrOutdated = errors.New("the object has changed")
 )
 
 // Call is a PATCH request.
@@ -33,9 +36,9 @@ type Object interface {
 	Tree() (map[string]any, error)
 }
 
-// sendFunc sends a PATCH request. It returns the patched object and the HTTP status. The
-// statuses 404 and 422 are results, with or without an error; any other failure is an error.
-type sendFunc func(call Call) (Object, int, error)
+// sendFunc sends a PATCH request. It returns the patched object. [ErrGone] and [ErrOutdated] are
+// results; any other error is a failure.
+type sendFunc func(call Call) (Object, error)
 
 // Result is the result of sending a patch.
 type Result struct {
@@ -43,10 +46,10 @@ type Result struct {
 	// nil if no request was sent or none succeeded.
 	Object Object
 
-	// Gone is whether the object no longer exists (404). Nothing remains to be sent then.
+	// Gone is whether the object no longer exists. Nothing remains to be sent then.
 	Gone bool
 
-	// Remaining holds the transformations that did not apply, as the object had changed (422).
+	// Remaining holds the transformations that did not apply, as the object had changed.
 	// They run again in the next cycle, for the newer version. It is nil if there are none.
 	Remaining *Patch
 
@@ -63,10 +66,10 @@ type Result struct {
 //
 // The transformations run once, on the result of the merge patches or, if there were none, on
 // the original. Each JSON patch tests first that the resourceVersion is unchanged. If it is
-// not, the server answers 422 and applies nothing of the request; all transformations remain
-// for the next cycle, as it is unknown which of them change the status.
+// not, nothing of the request is applied and all transformations remain for the next cycle, as
+// it is unknown which of them change the status.
 //
-// If the server answers 404, the object is gone and Send returns.
+// Send returns after [ErrGone] from any request.
 //
 // The patch must not change meanwhile; use [Patch.Take] first if others can access it.
 func (p *Patch) Send(original Object, statusIsSubresource bool, do sendFunc) (Result, error) {
@@ -143,13 +146,13 @@ type sender struct {
 
 // send returns false if no more requests should follow.
 func (s *sender) send(call Call) (bool, error) {
-	object, status, err := s.do(call)
+	object, err := s.do(call)
 	s.result.Calls++
 	switch {
-	case status == statusNotFound:
+	case errors.Is(err, ErrGone):
 		s.result = Result{Gone: true, Calls: s.result.Calls}
 		return false, nil
-	case call.ContentType == JSONType && status == statusUnprocessable:
+	case errors.Is(err, ErrOutdated):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("patch: %w", err)

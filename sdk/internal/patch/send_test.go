@@ -112,7 +112,7 @@ func TestSend_RejectedMergePatchIsAnError(t *testing.T) {
 	refused := errors.New("invalid")
 	p := NewPatch()
 	p.Set(object.Path{"spec", "a"}, 1)
-	_, err := p.Send(state(newObject()), false, func(Call) (Object, int, error) { return nil, 422, refused })
+	_, err := p.Send(state(newObject()), false, func(Call) (Object, error) { return nil, refused })
 	if !errors.Is(err, refused) {
 		t.Error(err)
 	}
@@ -124,9 +124,9 @@ func TestSend_FailureKeepsTheResultOfPreviousRequests(t *testing.T) {
 	p := NewPatch()
 	p.Set(object.Path{"spec", "a"}, 1)
 	p.AddFn(addToList)
-	result, err := p.Send(state(newObject()), false, func(call Call) (Object, int, error) {
+	result, err := p.Send(state(newObject()), false, func(call Call) (Object, error) {
 		if call.ContentType == JSONType {
-			return nil, 0, down
+			return nil, down
 		}
 		return server.do(call)
 	})
@@ -141,9 +141,9 @@ func TestSend_NothingWithoutChanges(t *testing.T) {
 	p := NewPatch()
 	p.Merge(map[string]any{"status": map[string]any{}})
 	p.AddFn(func(map[string]any) error { return nil })
-	result, err := p.Send(state(object), true, func(Call) (Object, int, error) {
+	result, err := p.Send(state(object), true, func(Call) (Object, error) {
 		t.Error("something was sent")
-		return nil, 500, nil
+		return nil, nil
 	})
 	if err != nil || result.Calls != 0 || result.Object != nil {
 		t.Error(result, err)
@@ -188,7 +188,7 @@ func BenchmarkSendingAMergePatch(b *testing.B) {
 	p.Set(object.Path{"metadata", "annotations", "kopf.zalando.org/fn"}, `{"started":"2020-01-01T00:00:00.000000+00:00"}`)
 	p.Set(object.Path{"status", "fn"}, map[string]any{"k": "v"})
 	object := state(newObject())
-	do := func(Call) (Object, int, error) { return object, 200, nil }
+	do := func(Call) (Object, error) { return object, nil }
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Send(object, true, do); err != nil {
