@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -54,7 +54,7 @@ func Daemon[T any](t testing.TB, object any) *DaemonRun[T] {
 		},
 		driver: newDriver(t, tree),
 	}
-	bridge.Attach(d.Request, d.stage, d.stage.patch, d.stage.apply)
+	testhooks.AttachTask(d.Request, d.stage, d.stage.patch, d.stage.apply)
 	t.Cleanup(d.end)
 	return d
 }

@@ -78,8 +78,7 @@ func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 // or has got beyond that.
 func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, object *kopf.Object) bool {
 	op.cluster.t.Helper()
-	tree, _ := object.Get("").(map[string]any)
-	record, err := op.progress.Fetch(tree, h.ID)
+	record, err := op.progress.Fetch(op.cluster.t.Context(), object, h.ID)
 	if err != nil {
 		op.cluster.t.Fatalf("kopftest: the progress of %s: %v", h.ID, err)
 	}

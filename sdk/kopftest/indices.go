@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -27,7 +27,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 	if err := r.Err(); err != nil {
 		t.Fatalf("kopftest: %v", err)
 	}
-	hs, indices := bridge.Handlers(r), new(index.Indices)
+	hs, indices := testhooks.HandlersOf(r), new(index.Indices)
 	for _, h := range hs.All() {
 		if h.Family == handlers.Index {
 			indices.Ensure(h.ID, h.NewIndex)

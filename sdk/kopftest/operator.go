@@ -14,8 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -30,7 +28,7 @@ type Operator struct {
 
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
-	progress  state.ProgressStorage
+	progress  kopf.ProgressStorage
 	inspector *inspect.Client // nil if the settings disable it
 	run       *run
 }
@@ -178,9 +176,9 @@ func (op *Operator) operator(r *run) *kopf.Operator {
 		configure(operator)
 	}
 	r.gated = operator.Config == config
-	op.progress = state.NewSmartProgress()
+	op.progress = kopf.SmartProgress{}
 	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
-		op.progress = bridge.Progress(storage)
+		op.progress = storage
 	}
 	onReady := operator.OnReady
 	operator.OnReady = func() {

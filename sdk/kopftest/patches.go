@@ -3,8 +3,7 @@ package kopftest
 import (
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -28,15 +27,7 @@ func Changes(t testing.TB, patch *kopf.Patch) map[string]any {
 
 func foreseen(t testing.TB, p *kopf.Patch) (after, changes map[string]any) {
 	t.Helper()
-	body, err := bridge.PatchBase(p)
-	if err != nil {
-		t.Fatalf("kopftest: %v", err)
-	}
-	inner := bridge.Patch(p)
-	if inner == nil {
-		inner = patch.NewPatch() // of a request that was not made here: it forgets what it is given
-	}
-	after, changes, err = inner.Foresee(body)
+	after, changes, err := testhooks.Foresee(p)
 	if err != nil {
 		t.Fatalf("kopftest: the patch cannot be applied: %v", err)
 	}

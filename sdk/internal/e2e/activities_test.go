@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// steps are what happened, in order.
+// steps records what happened, in order.
 type steps struct {
 	mu  sync.Mutex
 	all []string
@@ -186,7 +186,7 @@ func TestProbe_ServedOverHTTP(t *testing.T) {
 	}
 }
 
-// served is the URL that an operator serves a path at.
+// served returns the URL at which an operator serves a path.
 func served(t *testing.T, op *kopftest.Operator, path string) string {
 	t.Helper()
 	for _, e := range op.LogEntries() {

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// full is an object whose annotations leave less room than any mark needs.
+// full returns an object whose annotations leave no room for those of the operator.
 func full(name string) tree {
 	o := example(name)
 	annotations := tree{"small": "x"}

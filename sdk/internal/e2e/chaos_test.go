@@ -132,7 +132,7 @@ func TestCrash_RepeatedKillsLoseAndRepeatNothing(t *testing.T) {
 	}
 }
 
-// last is the last call for an object.
+// last returns the last call for an object.
 func (x *chaos) last(name string) string {
 	all := x.calls.all()
 	for _, call := range slices.Backward(all) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// untilLost waits until the inspector tells that the cluster is lost for a reason, or that it is
-// not if the reason is empty.
+// waitLost waits until the inspector reports the loss of the cluster for a reason. If the reason is
+// empty, it waits until the cluster is not lost.
 func waitLost(op *kopftest.Operator, reason string) inspect.Operator {
 	op.T().Helper()
 	snapshot := op.WaitInspect(fmt.Sprintf("the cluster is lost: %q", reason), func(s *inspect.Snapshot) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// lag is how late the operator hears of changes in these tests.
+// lag is the delay of watch events in these tests.
 const lag = 150 * time.Millisecond
 
 func TestConsistency_LateWatchDoesNotRepeatHandlers(t *testing.T) {
@@ -22,8 +22,7 @@ func TestConsistency_LateWatchDoesNotRepeatHandlers(t *testing.T) {
 		for _, id := range []string{"create_1", "create_2", "create_3"} {
 			kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
 				c.add(id)
-				// Others change the object in the meantime: older versions than those that
-				// the operator is about to write are on their way.
+				// Another client changes the object. The operator sees that version before its own.
 				cluster.Object(kex.name(), "x").Patch(tree{"metadata": tree{"annotations": tree{"others": id}}})
 				return nil
 			}, kopf.ID(id))

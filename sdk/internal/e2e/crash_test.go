@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// errKilled is what a killed operator gets from its requests: it has no use for it.
+// errKilled is the error of all requests of a killed operator.
 var errKilled = errors.New("killed")
 
 // killer ends an operator at one of its writes, as SIGKILL would: none of its later requests
@@ -91,7 +91,7 @@ func (c *crashing) register(r *kopf.Registry) {
 	kopf.OnDelete(r, plains, c.does("delete_2", nil), kopf.ID("delete_2"))
 }
 
-// does is a handler that looks at the cluster for a record of its own success.
+// does returns a handler that checks whether the object already has a record of its success.
 func (c *crashing) does(id string, result any) func(context.Context, *change) error {
 	return func(_ context.Context, r *change) error {
 		c.calls.add(id)
@@ -106,8 +106,8 @@ func (c *crashing) does(id string, result any) func(context.Context, *change) er
 	}
 }
 
-// live leads the object through its life, and starts a new operator whenever one was killed.
-// It returns the states of the object on the way.
+// live creates, changes and deletes the object, and starts a new operator when one was killed.
+// It returns the states of the object in between.
 func (c *crashing) live(k *killer) []string {
 	cluster := c.cluster
 	ended := make(chan struct{})
@@ -134,7 +134,7 @@ func (c *crashing) live(k *killer) []string {
 	return states
 }
 
-// essential is what is left of an object besides what differs from run to run.
+// essential returns the parts of an object that do not differ from run to run.
 func essential(o *kopf.Object) string {
 	return asJSON([]any{
 		o.Get("metadata.annotations"), o.Get("metadata.labels"), o.Get("metadata.finalizers"), o.Get("spec"), o.Get("status"),
@@ -162,8 +162,8 @@ func TestCrash_KilledAtAnyWriteIsContinued(t *testing.T) {
 	}
 }
 
-// check compares how often the handlers were called. A handler whose success did not get
-// recorded is called again; the others are not.
+// check compares the number of calls. Only a handler whose success was not recorded is called
+// again.
 func (c *crashing) check(t *testing.T, n int, after bool, of int) {
 	t.Helper()
 	want := map[string]int{}

@@ -23,7 +23,7 @@ func TestDaemon_PatchesAndResultsAreStored(t *testing.T) {
 				return kopf.Temporaryf(time.Millisecond, "first")
 			}
 			for range 3 {
-				// Each round builds on what the one before has written.
+				// Each round depends on what the previous one has written.
 				kopf.Edit(d.Patch, func(o *struct {
 					Status struct {
 						Rounds int `json:"rounds"`
@@ -83,7 +83,7 @@ func TestDaemon_ResultIsStoredAfterOutage(t *testing.T) {
 	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.d") == "done" })
 }
 
-// sized is what a typed daemon reads of an object.
+// sized is the type of an object with a size.
 type sized struct {
 	Spec struct {
 		Size int `json:"size"`
@@ -129,7 +129,7 @@ func TestDaemon_SeesNewestObject(t *testing.T) {
 	both("1 l1 a1")
 	cluster.Object(kex.name(), "x").Patch(marked("l2", "a2", 2))
 	both("2 l2 a2")
-	// A version that does not fit is passed over, but its metadata are seen.
+	// A version that does not decode is skipped, but its metadata are seen.
 	cluster.Object(kex.name(), "x").Patch(marked("l3", "a3", "huge"))
 	both("2 l3 a3")
 	cluster.Object(kex.name(), "x").Patch(marked("l4", "a4", 4))

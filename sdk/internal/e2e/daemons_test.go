@@ -76,7 +76,7 @@ func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
 	for n := range 3 {
 		x.Patch(tree{"spec": tree{"field": fmt.Sprint(n)}})
 	}
-	// Nothing runs that the object would have to be held for.
+	// No daemon or timer runs that needs the finalizer.
 	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 	for who, n := range want {
 		if got := r.count(r.all, who); got != n {
@@ -115,14 +115,14 @@ func (r *runCounts) count(of map[string]int, who string) int {
 	return of[who]
 }
 
-// wait waits until as many runs go on, and so many were started in all.
+// wait waits until so many runs go on, and so many were started in all.
 func (r *runCounts) wait(cluster *kopftest.Cluster, who string, now, all int) {
 	cluster.T().Helper()
 	cluster.WaitUntil(fmt.Sprintf("there are %d runs of %s, %d in all", now, who, all),
 		func() bool { return r.count(r.now, who) == now && r.count(r.all, who) >= all })
 }
 
-// neverTwice checks that there was never more than one run of each.
+// neverTwice fails the test if there was more than one run of any at the same time.
 func (r *runCounts) neverTwice(t testing.TB) {
 	t.Helper()
 	r.mu.Lock()
@@ -134,7 +134,7 @@ func (r *runCounts) neverTwice(t testing.TB) {
 	}
 }
 
-// daemon runs until it is asked to end, and then for some time more.
+// daemon returns a daemon that runs until it is asked to stop, and then for some time more.
 func (r *runCounts) daemon(id string, ends time.Duration) func(context.Context, *run) error {
 	return func(_ context.Context, d *run) error {
 		defer r.enter(id + " " + d.Name)()
@@ -174,7 +174,7 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	x := cluster.Create(example("x"))
 	phases(op, "x", inspect.StateSettled, "slow=alive", "quick=alive")
 	for range 6 {
-		// It is resumed while the slow one still ends.
+		// The operator is resumed while the slow daemon is still stopping.
 		op.Pause()
 		r.wait(cluster, "quick x", 0, 1)
 		op.Resume()
@@ -199,7 +199,7 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 func TestDaemon_OneAtATimeWhileFilterFlaps(t *testing.T) {
 	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
-		// It takes longer to end than the label to change.
+		// The daemon takes longer to stop than the label to change.
 		kopf.Daemon(reg, kexes, r.daemon("d", 20*time.Millisecond), kopf.ID("d"), kopf.Labels{"on": "yes"},
 			kopf.CancellationBackoff(time.Hour))
 	})

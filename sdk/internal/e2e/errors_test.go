@@ -129,7 +129,7 @@ func TestRetry_SurvivesFailedTouch(t *testing.T) {
 	var writes atomic.Int32
 	refuse := func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
-			// The first one is the record of the attempt.
+			// The first write records the attempt.
 			if !isWrite(req) {
 				return next.RoundTrip(req)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// events are those of the test's namespace: "kind/name: type reason message ×count".
+// events returns the Kubernetes events of the test's namespace: "kind/name: type reason message ×count".
 func events(cluster *kopftest.Cluster) []string {
 	cluster.T().Helper()
 	var all []string
@@ -32,7 +32,7 @@ func eventText(o *kopf.Object) string {
 	return text
 }
 
-// untilEvents waits until there are these events and no others.
+// waitEvents waits until there are these events and no others.
 func waitEvents(cluster *kopftest.Cluster, want ...string) {
 	cluster.T().Helper()
 	slices.Sort(want)

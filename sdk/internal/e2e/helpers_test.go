@@ -57,7 +57,7 @@ func newCluster(t *testing.T) *kopftest.Cluster {
 	return cluster
 }
 
-// ownResource defines a resource for one test.
+// ownResource defines a resource that only the test uses.
 func ownResource(cluster *kopftest.Cluster) custom {
 	cluster.T().Helper()
 	own := kex
@@ -72,7 +72,7 @@ func (c custom) key() string { return c.plural + ".v1." + c.group }
 
 func (c custom) selector() kopf.Selector { return kopf.Resource(c.group+"/v1", c.plural) }
 
-// of makes an object one of the resource.
+// of returns an object with the kind of the resource.
 func (c custom) of(object tree) tree {
 	made := maps.Clone(object)
 	made["apiVersion"], made["kind"] = c.group+"/v1", c.kind
@@ -129,7 +129,7 @@ func example(name string) tree {
 	})
 }
 
-// in puts an object into a namespace other than that of the test.
+// in returns an object with a namespace other than that of the test.
 func in(namespace string, object tree) tree {
 	metadata := maps.Clone(object["metadata"].(tree))
 	metadata["namespace"] = namespace
@@ -138,7 +138,7 @@ func in(namespace string, object tree) tree {
 	return object
 }
 
-// find returns an object; nil if it does not exist.
+// find returns an object, or nil if it does not exist.
 func find(cluster *kopftest.Cluster, c custom, name string) *kopf.Object {
 	cluster.T().Helper()
 	for _, o := range cluster.List(c.name()) {
@@ -163,7 +163,7 @@ func receive[T any](cluster *kopftest.Cluster, what string, from <-chan T) (valu
 	return value
 }
 
-// waitHandled waits until an object says itself that it is handled, see [handled].
+// waitHandled waits until the object itself shows that it is handled: see [handled].
 func waitHandled(o *kopftest.Object) *kopf.Object {
 	o.T().Helper()
 	return o.WaitFor("its last-handled state is the present one, with no progress left", handled)
@@ -192,7 +192,7 @@ func handled(o *kopf.Object) bool {
 	return asJSON(essence.Spec) == asJSON(o.Get("spec"))
 }
 
-// progressOf returns the progress record under an annotation; nil if it is none.
+// progressOf returns the progress record in an annotation, or nil if it has none.
 func progressOf(annotations tree, key string) tree {
 	text, _ := annotations[key].(string)
 	var record tree

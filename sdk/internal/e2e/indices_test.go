@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// byField is an index of the names of objects by a field of theirs, and a way into it from
-// outside of the operator.
+// byField is an index of the names of objects by the field spec.field, which the test can read while
+// the operator runs.
 type byField struct {
 	index *kopf.Index[string, string]
 	ctx   atomic.Pointer[context.Context]
@@ -27,7 +27,7 @@ func (b *byField) register(r *kopf.Registry, resource kopf.Selector, options ...
 	b.index = kopf.NewIndex(r, resource, b.values, append(options, kopf.ID("by-field"))...)
 }
 
-// values does what the field says; a plain value is the key.
+// values does what the field says. Other values are keys of the index.
 func (b *byField) values(ctx context.Context, p *indexed) (map[string]string, error) {
 	b.ctx.Store(&ctx)
 	field := kopf.GetOr(p.Object, "spec.field", "")
@@ -64,7 +64,7 @@ func (b *byField) content() map[string][]string {
 	return all
 }
 
-// waitContent waits until the index is as wanted: "key: name name; key: name".
+// waitContent waits for the content of the index, such as "key: name name; key: name".
 func (b *byField) waitContent(cluster *kopftest.Cluster, want string) {
 	cluster.T().Helper()
 	shown := func() string {

@@ -98,7 +98,7 @@ func TestIndex_ResourceComesAndGoes(t *testing.T) {
 	}
 }
 
-// categorize redefines a resource to be of some categories, and no others.
+// categorize changes the categories of a resource.
 func categorize(cluster *kopftest.Cluster, c custom, categories ...any) {
 	cluster.T().Helper()
 	definition(cluster, c).Set("spec.names.categories", categories)

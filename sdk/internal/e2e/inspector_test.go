@@ -40,7 +40,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 		timer = snapshot.Objects[0].Handlers[4]
 		return time.Until(timer.Next) > 50*time.Minute
 	})
-	// What was told is kept through other changes, and a delay can be ended.
+	// The state is kept through other changes, and a delay can be ended.
 	object.Patch(field("other"))
 	x = phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &x.Ref}); err != nil {
@@ -55,8 +55,8 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 	op.Stop()
 }
 
-// phases waits until the handlers of an object stand as wanted: "id=phase", and returns
-// the object.
+// phases waits until the handlers of an object are in the wanted phases, such as "id=done", and
+// returns the object.
 func phases(op *kopftest.Operator, name string, state inspect.ObjectState, want ...string) inspect.Object {
 	op.T().Helper()
 	var seen inspect.Object
@@ -159,7 +159,7 @@ func TestInspector_IndexStateOfObjects(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	op := cluster.Run(func(r *kopf.Registry) {
 		b.register(r, kexes, kopf.Labels{"indexed": "yes"}, kopf.Retries(5))
-		// What is called as an index is not the index.
+		// This handler has the id of the index.
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil },
 			kopf.ID("by-field"), kopf.Labels{"watched": "yes"})
 	})
@@ -207,7 +207,7 @@ func TestInspector_IndexStateOfObjects(t *testing.T) {
 	becomes("unwanted", inspect.StateSettled, inspect.PhaseDone)
 }
 
-// remembers waits until the operator knows of as many objects.
+// remembers waits until the operator knows so many objects.
 func remembers(op *kopftest.Operator, objects int) {
 	op.T().Helper()
 	op.WaitInspect(fmt.Sprintf("it knows of %d objects", objects), func(s *inspect.Snapshot) bool { return len(s.Objects) == objects })

@@ -83,13 +83,13 @@ func TestWorkers_LimitIsKept(t *testing.T) {
 		return nil
 	}
 	op := cluster.Run(func(r *kopf.Registry) {
-		// A parent that waits for its sub-handlers does not wait for itself.
+		// A parent does not count while it waits for its sub-handlers.
 		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
 			c.Sub("inside", busy)
 			return c.Execute(ctx)
 		}, kopf.ID("parent"))
 		kopf.OnCreate(r, kexes, busy, kopf.ID("busy"))
-		// Daemons would leave no room for others.
+		// Daemons do not count: otherwise no other handler could run.
 		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error {
 			<-ctx.Done()
 			return nil

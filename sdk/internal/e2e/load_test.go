@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// endurance is how long tests of endurance take.
+// endurance is the duration of the tests under load.
 func endurance() time.Duration {
 	if testing.Short() {
 		return 10 * time.Second
@@ -43,7 +43,7 @@ func (v *versions) add(name, version string) {
 	v.seen[name+" "+version] = true
 }
 
-// lacks returns what others have seen and this one has not.
+// lacks returns the versions that others have seen and this one has not.
 func (v *versions) lacks(others *versions) (missed []string) {
 	others.mu.Lock()
 	defer others.mu.Unlock()
@@ -57,7 +57,7 @@ func (v *versions) lacks(others *versions) (missed []string) {
 	return missed
 }
 
-// watch notes all versions of the objects that a client sees which is never interrupted.
+// watch records all versions of the objects with a watch that is never interrupted.
 func (v *versions) watch(t *testing.T, cluster *kopftest.Cluster) {
 	t.Helper()
 	res := &resources.Resource{Group: kex.group, Version: "v1", Plural: kex.plural, Kind: kex.kind, Namespaced: true}
@@ -88,8 +88,8 @@ func (v *versions) watch(t *testing.T, cluster *kopftest.Cluster) {
 	})
 }
 
-// load is objects that are created, changed and deleted again and again, one change at a
-// time for each, so that it is known how often each handler must be called.
+// load creates, changes and deletes objects again and again. Each object has one change at a time,
+// so that each handler must be called exactly once.
 type load struct {
 	*kopftest.Cluster
 	t *testing.T
@@ -171,7 +171,7 @@ func (l *load) register(r *kopf.Registry) {
 	}, kopf.ID("delete"))
 }
 
-// burst makes some objects, and changes those that were made some time ago.
+// burst creates some objects, and changes older ones.
 func (l *load) burst() {
 	l.t.Helper()
 	const size, lag = 3, 12
@@ -197,7 +197,7 @@ func (l *load) update() {
 	l.updated++
 }
 
-// settle deletes what is left, and checks that everything was handled once.
+// settle deletes the remaining objects, and fails the test unless all was handled once.
 func (l *load) settle() {
 	l.t.Helper()
 	for l.updated < len(l.names) {

@@ -161,8 +161,8 @@ func TestLogin_LostAccessCleansUpAndEnds(t *testing.T) {
 	}
 }
 
-// token asks the cluster for a token that is good for as long as a secret exists, and a few
-// seconds longer: that is how long a cluster remembers that it was.
+// token requests a token that is valid while a secret exists. The API server caches the validity for
+// some seconds.
 func (l *load) token(ctx context.Context, t *testing.T, n int32) (token string, secret *kopftest.Object, err error) {
 	t.Helper()
 	name := fmt.Sprintf("token-%d", n)
@@ -180,7 +180,7 @@ type refusals struct {
 	count *atomic.Int32
 }
 
-// WrappedRoundTripper tells whose connections are to be closed.
+// WrappedRoundTripper returns the transport inside.
 func (r refusals) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 // RoundTrip passes a request.

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// tally is what the handlers of an object share.
+// tally records what the handlers of an object have seen. They share it by the memo.
 type tally struct {
 	mu   sync.Mutex
 	seen []string
@@ -110,10 +110,10 @@ func TestMemo_LivesAsLongAsObject(t *testing.T) {
 	c.wait(cluster, "anew 1", 1)
 }
 
-// clonedTally is what objects have copies of.
+// clonedTally is a tally of which each object gets a copy.
 type clonedTally struct{ tally }
 
-// Clone makes a copy that has the same on it.
+// Clone returns a copy.
 func (s *clonedTally) Clone() *clonedTally {
 	clone := &clonedTally{}
 	clone.seen = s.add("")

@@ -17,8 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// measure makes an operator serve its metrics, at a port of its own, with its health: one
-// port is enough.
+// measure makes an operator serve its metrics and its health at a free port.
 func measure(r *kopf.Registry) {
 	kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 		a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
@@ -27,7 +26,7 @@ func measure(r *kopf.Registry) {
 	}, kopf.ID("startup"))
 }
 
-// scraped are all series of an operator with their values.
+// scraped returns all series of an operator with their values.
 func scraped(t *testing.T, op *kopftest.Operator) map[string]float64 {
 	t.Helper()
 	_, text := get(t, served(t, op, "/metrics"))
@@ -46,7 +45,7 @@ func scraped(t *testing.T, op *kopftest.Operator) map[string]float64 {
 	return all
 }
 
-// waitScraped waits until series have their values. Those of "series+" are at least that.
+// waitScraped waits until series have these values. Values of "series+" are minimums.
 func waitScraped(t *testing.T, cluster *kopftest.Cluster, op *kopftest.Operator, want map[string]float64) {
 	t.Helper()
 	var all map[string]float64
@@ -74,7 +73,7 @@ func TestMetrics_Handling(t *testing.T) {
 		kopf.OnProbe(r, func(context.Context, *kopf.Activity) (string, error) { return "fine", nil }, kopf.ID("probe"))
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			if c.Retry == 0 {
-				// There is a version to wait with, until that of the operator is seen.
+				// Another client changes the object, so that the operator waits for its own version.
 				cluster.Object(kex.name(), c.Name).Patch(tree{"metadata": tree{"annotations": tree{"others": "early"}}})
 				return kopf.Temporaryf(10*time.Millisecond, "once more")
 			}
@@ -105,7 +104,7 @@ func TestMetrics_Handling(t *testing.T) {
 		`kopf_causes_total{` + kexKey + `,reason="resume"}`:                                 1,
 		`kopf_handler_attempts_total{handler="resume",kind="resume",outcome="succeeded"}`:   1,
 		`kopf_handler_attempts_total{handler="startup",kind="startup",outcome="succeeded"}`: 1,
-		// What has not happened yet is there already: it has a rate when it does.
+		// Series of what has not happened yet exist, so that they have a rate when it does.
 		`kopf_handler_attempts_total{handler="delete",kind="delete",outcome="failed"}`: 0,
 		`kopf_consistency_wait_seconds_count{result="timeout"}`:                        0,
 		`kopf_logins_total{result="failed"}`:                                           0,
@@ -234,7 +233,7 @@ func TestMetrics_WatchRestarts(t *testing.T) {
 		}, kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create_2"))
 	}, connect(config), transport(func(next http.RoundTripper) http.RoundTripper {
-		// What the operator has written is lost on its way back.
+		// The watch loses what the operator has written.
 		return b.wrap(heldBack(func(line string) bool {
 			return begun.Load() && !healed.Load() && strings.Contains(line, `\"purpose\":`)
 		})(next))

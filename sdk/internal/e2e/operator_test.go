@@ -97,7 +97,8 @@ func TestOperator_CanRunAgain(t *testing.T) {
 	r.neverTwice(t)
 }
 
-// embedded is an operator that the test runs itself, with notes of the calls of its handlers and with means to hold it up.
+// embedded is an operator that the test runs itself. It records the calls of its handlers, and can
+// be held up.
 type embedded struct {
 	*kopf.Operator
 	t       *testing.T
@@ -128,7 +129,7 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// newEmbedded makes an operator with a startup and a cleanup handler.
+// newEmbedded returns an operator with a startup and a cleanup handler.
 func newEmbedded(t *testing.T, cluster *kopftest.Cluster) *embedded {
 	t.Helper()
 	l := &embedded{t: t, cluster: cluster.With(t), calls: &calls{}, log: &logBuffer{}, held: make(chan struct{}), release: make(chan struct{})}
@@ -143,21 +144,21 @@ func newEmbedded(t *testing.T, cluster *kopftest.Cluster) *embedded {
 	return l
 }
 
-// hold stays until the context ends.
+// hold blocks until the context ends.
 func (l *embedded) hold(ctx context.Context) error {
 	l.once.Do(func() { close(l.held) })
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// ignore stays until it is released, whatever happens to its context.
+// ignore blocks until it is released, and ignores its context.
 func (l *embedded) ignore() { //nolint:contextcheck // that is the point
 
 	l.once.Do(func() { close(l.held) })
 	<-l.release
 }
 
-// holdRequests makes requests stay that are like the given ones.
+// holdRequests blocks some requests until their contexts end.
 func (l *embedded) holdRequests(like func(*http.Request) bool) {
 	l.Config = rest.CopyConfig(l.Config)
 	l.Config.Wrap(func(base http.RoundTripper) http.RoundTripper {
@@ -346,7 +347,7 @@ func TestOperator_ReadyOncePerRun(t *testing.T) {
 		case err := <-ended:
 			t.Fatalf("life %d: %v", n, err)
 		}
-		// What is watched from now on is no new readiness.
+		// OnReady is not called again for a new namespace.
 		late := fmt.Sprintf("%s-late-%d", cluster.Namespace, n)
 		l.cluster.CreateNamespace(late)
 		l.cluster.Create(in(late, example("z")))
@@ -380,7 +381,7 @@ func TestOperator_CannotRunTwiceAtOnce(t *testing.T) {
 	l.calls.are(t, "startup", "cleanup")
 }
 
-// failure is an error of a program's own.
+// failure is an error type of a user's program.
 type failure struct{ code int }
 
 func (f *failure) Error() string { return "a failure" }

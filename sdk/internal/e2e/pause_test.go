@@ -86,7 +86,7 @@ func TestPause_VanishedObjectIsForgotten(t *testing.T) {
 	b.waitContent(cluster, "x: there")
 	remembers(op, 1)
 	r.wait(cluster, "d there", 1, 2)
-	// The one that had not ended yet is told the news, and does not bring the object back.
+	// The daemon that is still stopping learns of the deletion, and does not bring the object back.
 	close(release)
 	if reason := <-reasons; reason != kopf.StopOperatorPausing|kopf.StopResourceDeleted {
 		t.Errorf("it is told: %v", reason)

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// pruning makes a resource of the test's own, whose schema throws away most of the status.
+// pruning defines a resource for the test, whose schema drops most of the status.
 func pruning(cluster *kopftest.Cluster) custom {
 	cluster.T().Helper()
 	own := kex
@@ -70,7 +70,7 @@ func TestStatus_PrunedProgressDoesNotLoop(t *testing.T) {
 	}, settings(func(s *kopf.Settings) { s.Persistence.ProgressStorage = kopf.StatusProgress{} }), logPatches)
 	const objects = 10
 	for i := range objects {
-		// While these are looked at, those before could loop.
+		// Meanwhile, the objects before this one could loop.
 		cluster.Create(own.of(example(fmt.Sprintf("x%d", i))))
 		c.wait(cluster, "create_1", i+1)
 	}

@@ -55,7 +55,7 @@ func newDatabase() *database {
 
 func uidOf(body *kopf.Object) string { return kopf.GetOr(body, "metadata.uid", "") }
 
-// dbProgress is its side of progress.
+// dbProgress is the database as a storage of progress.
 type dbProgress struct{ *database }
 
 func (d dbProgress) Fetch(ctx context.Context, body *kopf.Object, id string) (*kopf.ProgressRecord, error) {
@@ -89,7 +89,7 @@ func (d dbProgress) Touch(context.Context, *kopf.Object, string, *kopf.Patch) er
 
 func (d dbProgress) Clean(map[string]any) {}
 
-// dbBases is its side of diff bases.
+// dbBases is the database as a storage of diff bases.
 type dbBases struct{ *database }
 
 func (d dbBases) Essence(_ *kopf.Object, essence map[string]any) map[string]any {
@@ -148,7 +148,7 @@ func TestStorage_OutsideOfCluster(t *testing.T) {
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
 	o.Stop()
 
-	// What is stored outlives the operator; what does not matter changes nothing.
+	// The next operator reads what is stored. A change of an ignored field is no change.
 	o = cluster.Run(lifeOf(&c), outside)
 	object.Patch(tree{"spec": tree{"ignored": "whatever"}})
 	o.WaitLog("the essence is the same")

@@ -25,7 +25,7 @@ func TestTimer_PermanentErrorEndsIt(t *testing.T) {
 	x := cluster.Create(example("x"))
 	op.WaitLog("Timer 't' has exited on its own and will not be retried or restarted.")
 	x.Patch(field("other"))
-	// Nothing runs that the object would have to be held for.
+	// No daemon or timer runs that needs the finalizer.
 	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 	if n := r.count(r.all, "t x"); n != 1 {
 		t.Errorf("%d ticks", n)
@@ -45,7 +45,7 @@ func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
 		}, kopf.ID("t"), kopf.Idle(idle))
 	})
 	x := cluster.Create(example("x"))
-	// The status of some objects changes all the time: they are at rest nevertheless.
+	// Changes of the status do not restart the idle time.
 	beats := 0
 	cluster.WaitUntil("it ticks while the status changes", func() bool {
 		beats++
@@ -79,7 +79,7 @@ func TestTimer_StatusBecomesSubresource(t *testing.T) {
 	})
 	x := cluster.Create(own.of(example("x")))
 	op.WaitLog("Timer 't' succeeded.")
-	// The status becomes a subresource: what is written there in the old way, is ignored.
+	// The status becomes a subresource: the API server ignores it in other patches.
 	own.status = true
 	own.define(cluster)
 	client := testcluster.Client(t, kube.ClientOptions{}).WithoutRetries()
@@ -92,7 +92,7 @@ func TestTimer_StatusBecomesSubresource(t *testing.T) {
 	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "written" })
 }
 
-// ticking is a timer that takes some time.
+// ticking returns a timer that takes some time.
 func (r *runCounts) ticking(id string, takes time.Duration) func(context.Context, *tick) error {
 	return func(_ context.Context, c *tick) error {
 		defer r.enter(id + " " + c.Name)()

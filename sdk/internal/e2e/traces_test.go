@@ -34,9 +34,9 @@ var traces = []struct {
 		steps:    []step{create{}, patched{"spec": tree{"field": "new"}}, deleted{}},
 	},
 	{
-		// In the recorded run, the second handler becomes due while the touch made for the
-		// first one is on its way, which took a few milliseconds. That is made certain here:
-		// the way takes longer, and the second delay is shorter by as much.
+		// In the recorded run, the second handler becomes due before the operator sees the touch
+		// made for the first one, which took a few milliseconds. To make this certain, the watch
+		// is delayed, and the second delay is shorter by as much.
 		file:     "03-exceptions",
 		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 4*time.Second, 4*time.Second-fold) },
 		wrap:     delayedWatch(fold),
@@ -132,7 +132,7 @@ func countIdle(lines []string) int {
 	return n
 }
 
-// transcript reads a recorded run.
+// transcript returns the lines of a recorded run.
 func transcript(t *testing.T, name string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "traces", name+".transcript.json"))

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// heldBack loses some of the lines of watches.
+// heldBack drops some of the events of watches.
 func heldBack(which func(line string) bool) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -56,7 +56,7 @@ func (c closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// slowly delays the requests for a resource.
+// slowly delays all requests for a resource.
 func slowly(plural string) func(http.RoundTripper) http.RoundTripper {
 	return func(base http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -123,7 +123,7 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
 
-// delayedWatch makes every event of a watch arrive later than it happens.
+// delayedWatch delays all events of watches.
 func delayedWatch(delay time.Duration) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -137,7 +137,7 @@ func delayedWatch(delay time.Duration) func(http.RoundTripper) http.RoundTripper
 	}
 }
 
-// delayLines passes lines on after a while, each counted from its own arrival.
+// delayLines delays each line by the same time.
 func delayLines(body io.ReadCloser, delay time.Duration) io.ReadCloser {
 	type line struct {
 		text []byte
@@ -188,7 +188,7 @@ type delayed struct {
 	done chan struct{}
 }
 
-// Close ends both sides.
+// Close closes both sides.
 func (d *delayed) Close() error {
 	select {
 	case <-d.done:
@@ -199,7 +199,7 @@ func (d *delayed) Close() error {
 	return d.body.Close()
 }
 
-// copyLines passes lines on, as they are changed, until there is an error.
+// copyLines copies lines, as they are changed, until there is an error.
 func copyLines(to io.Writer, from io.Reader, change func(string) (string, error)) error {
 	r := bufio.NewReader(from)
 	for {
@@ -227,8 +227,7 @@ type breaker struct {
 	lists   atomic.Int32
 }
 
-// end ends all watches that are open now. They say something at the end, if there is
-// anything to say; else they just break.
+// end breaks all watches that are open now, after an event if there is one.
 func (b *breaker) end(lastWords string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -287,7 +286,7 @@ func (c closing) Close() error {
 
 const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
-// outage is a way to the control plane that can be shut.
+// outage is a proxy to the control plane that can be shut.
 type outage struct {
 	t      *testing.T
 	target string

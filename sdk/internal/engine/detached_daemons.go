@@ -9,9 +9,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// detachedDaemons are daemons and timers that were asked to stop after their objects left the
-// operator: the objects were deleted, are not served any more, or the operator was paused. It is
-// safe for concurrent use.
+// detachedDaemons are daemons and timers that were asked to stop while no worker processes their
+// objects: the objects were deleted, are no longer served, or the operator was paused. It is safe for
+// concurrent use.
 type detachedDaemons struct {
 	background context.Context
 	sink       *observe.Sink
@@ -22,7 +22,8 @@ type detachedDaemons struct {
 	waiting sync.WaitGroup
 }
 
-// stop asks the daemons and timers of an object to stop, and sees to it that they do.
+// stop stops the daemons and timers of an object. It returns at once and waits for them in the
+// background.
 func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) {
 	group := m.group.Load()
 	if group == nil || len(group.Tasks()) == 0 {
@@ -68,7 +69,8 @@ func (d *detachedDaemons) running(key queue.Key) bool {
 	return group != nil && len(group.Tasks()) > 0
 }
 
-// close returns the groups of all detached daemons. It leaves the waiting to the caller from now on.
+// close returns the groups of all detached daemons. From then on, the caller waits for their end, and
+// for the end of those that are still added.
 func (d *detachedDaemons) close() []*daemons.Group {
 	d.mu.Lock()
 	defer d.mu.Unlock()

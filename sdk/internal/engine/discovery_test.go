@@ -40,12 +40,12 @@ func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	i.setPaused(true)
 	i.setPaused(false) // before the discovery has seen the pause
 	d.adjustStreams(t.Context())
-	if !s.relists {
+	if !s.relisting {
 		t.Error("the objects are not listed again, though events were dropped during the pause")
 	}
-	s.relists = false
+	s.relisting = false
 	d.adjustStreams(t.Context())
-	if s.relists {
+	if s.relisting {
 		t.Error("the objects are listed again without a pause")
 	}
 }

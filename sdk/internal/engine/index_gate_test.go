@@ -197,3 +197,47 @@ func TestIndexGate_HandlersThatStartToMatchAreCalled(t *testing.T) {
 		})
 	}
 }
+
+func TestIndexGate_HandlersWaitUntilAllStreamsAreIndexed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := &handlers.Registry{}
+		indexed := &handlers.Handler{
+			Family: handlers.Index, ID: "x", Fn: "x", Invoke: byVersion, Selector: resources.Selector{Version: "v1", Plural: "pods"},
+			NewIndex: func() index.Container { return index.New[string, string]() },
+		}
+		registry.Add(indexed)
+		registry.Add(&handlers.Handler{Family: handlers.Create, ID: "c", Fn: "c", Selector: resources.Selector{Version: "v1", Plural: "jobs"}})
+		var processed []string
+		s := testStreams(t, registry, func(_ context.Context, batch *queue.Batch) *queue.Next {
+			processed = append(processed, batch.Newest.Object.Name)
+			return nil
+		})
+		jobs := resources.Resource{Version: "v1", Plural: "jobs", Kind: "Job"}
+		here, there := resources.Scope{Resource: pods.Key(), Namespace: "here"}, resources.Scope{Resource: pods.Key(), Namespace: "there"}
+		others := resources.Scope{Resource: jobs.Key()}
+		s.updateResources(map[resources.Scope]*resources.Resource{here: &pods, there: &pods, others: &jobs})
+		started := map[resources.Scope]*stream{}
+		for _, scope := range []resources.Scope{here, there, others} {
+			started[scope] = &stream{}
+			s.running[scope] = started[scope]
+			s.prepareIndexing(t.Context(), scope, started[scope])
+		}
+		s.gate.openWhenComplete()
+
+		started[others].handle(others.Resource, pod(watch.Listed, "job", "1"))
+		s.listed(others, started[others])
+		s.listed(here, started[here])
+		synctest.Wait()
+		if len(processed) > 0 {
+			t.Errorf("%q are processed before all pods are indexed", processed)
+		}
+		if !s.blocksHandlers(there) || s.blocksHandlers(here) || s.blocksHandlers(others) {
+			t.Error("handlers must wait for the pods of one namespace only")
+		}
+		s.listed(there, started[there])
+		synctest.Wait()
+		if !slices.Equal(processed, []string{"job"}) {
+			t.Errorf("%q are processed when all pods are indexed", processed)
+		}
+	})
+}

@@ -194,8 +194,8 @@ func (x *indexer) recall(id string, event watch.Event) (memo any, identity *obse
 	return m.memo, m.identity
 }
 
-// match returns the index handlers that match an object. If anybody wants to know, it also returns the
-// decisions about all of them.
+// match returns the index handlers that match an object. If a subscriber needs them, it also returns
+// the decisions about all index handlers.
 func (x *indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, decisions []handlers.Decision, err error) {
 	defer recoverPanic(&err)
 	set := x.resource.handlers

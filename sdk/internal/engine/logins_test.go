@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
-	"k8s.io/client-go/rest"
 )
 
 func TestLogins_UsedByPriority(t *testing.T) {

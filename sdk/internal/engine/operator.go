@@ -42,7 +42,7 @@ type Config struct {
 // operator is a running operator.
 type operator struct {
 	config   Config
-	settings atomic.Pointer[Settings] // those before the startup handlers, and then those after
+	settings atomic.Pointer[Settings] // replaced once the startup handlers have changed them
 	deps     *deps
 	memories memories
 
@@ -102,7 +102,7 @@ func Run(ctx context.Context, config Config) error {
 	return err
 }
 
-// newOperator makes an operator that ends when the context does.
+// newOperator returns an operator that stops when the context ends.
 func newOperator(ctx context.Context, config Config, indices *index.Indices) *operator {
 	o := &operator{config: config, changed: newSignal(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
 	settings := config.Settings()
@@ -122,8 +122,8 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	return o
 }
 
-// startReporting subscribes those who are told what happens. It returns the hub of the inspector; nil
-// without one.
+// startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns
+// the hub of the inspector, or nil if there is no inspector.
 func (o *operator) startReporting(ctx context.Context) *inspect.Hub {
 	d := o.deps
 	var hub *inspect.Hub

@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// exitAfterTimeout calls exit if the process is still running when a time has passed since it was
-// asked to stop, whatever handler or connection blocks it. The timeout is looked up at that moment,
-// since startup handlers may change it; there is no limit if it is not positive.
+// exitAfterTimeout calls exit if the process is still running a timeout after the context has ended,
+// e.g. because of a handler that does not return. The timeout is looked up when the context ends, since
+// startup handlers may change it. There is none if it is not positive.
 func exitAfterTimeout(ctx context.Context, timeout func() time.Duration, exit func()) {
 	if exit == nil {
 		return
@@ -46,8 +46,9 @@ func (c *userCalls) wait(timeout time.Duration, abandoned func()) {
 	}
 }
 
-// stopAllDaemons stops the daemons and timers of all objects. It abandons those that run longer than
-// the exit timeout and their own cancellation backoff and timeout. None may be started any more.
+// stopAllDaemons stops the daemons and timers of all objects. A daemon is abandoned if it runs longer
+// than the exit timeout plus its own cancellation backoff and timeout. No daemon may be started from
+// then on.
 func stopAllDaemons(d *deps, memories *memories, detached *detachedDaemons) {
 	// The order matters: daemons move from the memories to the detached ones.
 	var groups []*daemons.Group

@@ -29,7 +29,7 @@ type streams struct {
 	running   map[resources.Scope]*stream
 	known     map[resources.Scope]bool // whose objects may be remembered: of running and of paused streams
 	unlisted  int                      // running streams whose objects are not all known yet
-	relists   bool                     // streams start again: their first listing shows which objects are gone
+	relisting bool                     // streams start again: their first listing shows which objects are gone
 	ready     func()
 
 	indexers map[resources.Scope]*indexer // of running and of paused streams, if their objects are indexed
@@ -131,7 +131,7 @@ func (s *streams) newResource(res *resources.Resource) *servedResource {
 // they are not handled as new when they are listed again.
 func (s *streams) pause() {
 	s.mu.Lock()
-	s.relists = true
+	s.relisting = true
 	s.mu.Unlock()
 	s.stop(func(resources.Scope) bool { return true })
 	s.deps.queue.Drop(func(queue.Key) bool { return true })
@@ -205,7 +205,7 @@ func (s *streams) remembered() map[resources.Scope]bool {
 	return maps.Clone(s.known)
 }
 
-// stopServing forgets the objects of a scope that is not served any more, and removes them from the
+// stopServing forgets the objects of a scope that is no longer served, and removes them from the
 // indices.
 func (s *streams) stopServing(scope resources.Scope) {
 	s.forgetObjects(scope, nil)
@@ -242,7 +242,7 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 	s.known[scope] = true
 	s.prepareIndexing(ctx, scope, st)
 	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
-	first := initialListing{over: !s.relists}
+	first := initialListing{over: !s.relisting}
 	go func() {
 		defer close(st.done)
 		defer st.indexer.stop()
@@ -296,7 +296,8 @@ func (s *streams) prepareIndexing(ctx context.Context, scope resources.Scope, st
 }
 
 // mustReindex reports whether the objects of a scope must be listed again because the definition of
-// the resource has changed: other index handlers match it now, or it has handlers besides.
+// the resource has changed: other index handlers match it now, or other handlers match what was only
+// indexed.
 func (s *streams) mustReindex(scope resources.Scope, res *resources.Resource) bool {
 	before := s.resources[scope.Resource]
 	if before == nil || reflect.DeepEqual(before.resource, res) {
@@ -307,7 +308,7 @@ func (s *streams) mustReindex(scope resources.Scope, res *resources.Resource) bo
 		slices.Equal(now.handlers.Handlers(handlers.Indexing), before.handlers.Handlers(handlers.Indexing)) {
 		return false
 	}
-	s.relists = true
+	s.relisting = true
 	return true
 }
 
@@ -377,7 +378,7 @@ func (st *stream) handle(resource string, event watch.Event) {
 	st.gate.put(resource, event)
 }
 
-// indexed notes that the gate needs not wait for the stream. The lock of [streams] must be held.
+// indexed stops the gate from waiting for the stream. The lock of [streams] must be held.
 func (st *stream) indexed() {
 	if st.indexer != nil {
 		st.gate.indexed()

@@ -32,7 +32,7 @@ func spec(value any) map[string]any {
 	return map[string]any{"spec": map[string]any{"f": value}}
 }
 
-func TestAFunctionIsCalledOnceForOneIDWhateverItIsRegisteredFor(t *testing.T) {
+func TestSelected_FunctionOncePerID(t *testing.T) {
 	set := registered(
 		&Handler{ID: "fn", Family: Create},
 		&Handler{ID: "other", Family: Create},
@@ -49,7 +49,7 @@ func TestAFunctionIsCalledOnceForOneIDWhateverItIsRegisteredFor(t *testing.T) {
 	}
 }
 
-func TestAResourceHasTheHandlersWhoseSelectorsMatchIt(t *testing.T) {
+func TestRegistry_HandlersOfResource(t *testing.T) {
 	var r Registry
 	r.Add(&Handler{ID: "a", Family: Event, Selector: resources.Selector{Name: "pods"}})
 	r.Add(&Handler{ID: "b", Family: Event, Selector: allKex()})
@@ -75,15 +75,12 @@ func TestAResourceHasTheHandlersWhoseSelectorsMatchIt(t *testing.T) {
 	if diff := cmp.Diff(want, r.Demands()); diff != "" {
 		t.Errorf("demands (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]resources.Demand{{Selector: allKex()}}, r.AdmissionDemands()); diff != "" {
-		t.Errorf("demands of admission (-want +got):\n%s", diff)
-	}
 	if len(r.All()) != 6 {
 		t.Errorf("got %d handlers in all", len(r.All()))
 	}
 }
 
-func TestADaemonThatIsExcludedIsNotSpawnedAndHoldsNothingBack(t *testing.T) {
+func TestSelected_ExcludedDaemonNeedsNoFinalizer(t *testing.T) {
 	set := registered(&Handler{ID: "d", Family: Daemon}, &Handler{ID: "t", Family: Timer, Labels: map[string]Criterion{"a": Present}})
 	c := &Cause{Resource: kex, Tree: spec(1)}
 	if got := ids(set.Selected(Spawning, c)); !slices.Equal(got, []string{"d"}) || !set.RequiresFinalizer(c) {
@@ -95,7 +92,7 @@ func TestADaemonThatIsExcludedIsNotSpawnedAndHoldsNothingBack(t *testing.T) {
 	}
 }
 
-func TestOnlyDeletionsThatAreNotOptionalAndMayMatchHoldAnObjectBack(t *testing.T) {
+func TestRequiresFinalizer_MandatoryMatchingDeletionsOnly(t *testing.T) {
 	labels := map[string]Criterion{"a": Present}
 	tests := map[string]struct {
 		handler *Handler
@@ -120,7 +117,7 @@ func TestOnlyDeletionsThatAreNotOptionalAndMayMatchHoldAnObjectBack(t *testing.T
 	}
 }
 
-func TestAnObjectThatNoHandlerCanEverMatchIsOfNoInterest(t *testing.T) {
+func TestPrematch_FalseIfNoHandlerCanMatch(t *testing.T) {
 	set := registered(&Handler{ID: "a", Family: Update, When: func(c *Cause) bool { return c.Views != nil }})
 	c := updated(spec(1), spec(1))
 	if set.Prematch(c) {
@@ -132,7 +129,7 @@ func TestAnObjectThatNoHandlerCanEverMatchIsOfNoInterest(t *testing.T) {
 	}
 }
 
-func TestTheTreeIsNeededOnlyByFiltersThatLookIntoIt(t *testing.T) {
+func TestNeedsTree_OnlyForFiltersOnTheObject(t *testing.T) {
 	present := map[string]Criterion{"a": Present}
 	for name, tt := range map[string]struct {
 		handler *Handler
@@ -151,7 +148,7 @@ func TestTheTreeIsNeededOnlyByFiltersThatLookIntoIt(t *testing.T) {
 	}
 }
 
-func TestFieldsOfHandlersArePartOfTheEssenceOnce(t *testing.T) {
+func TestExtraFields_EachFieldOnce(t *testing.T) {
 	f, g := object.Path{"status", "f"}, object.Path{"status", "g"}
 	set := registered(
 		&Handler{ID: "a", Family: Field, Field: f}, &Handler{ID: "b", Family: Daemon, Field: f},
@@ -162,33 +159,7 @@ func TestFieldsOfHandlersArePartOfTheEssenceOnce(t *testing.T) {
 	}
 }
 
-func TestAdmissionHandlersAreSelectedByTheQuestion(t *testing.T) {
-	set := registered(
-		&Handler{ID: "v", Family: Validate},
-		&Handler{ID: "m", Family: Mutate},
-		&Handler{ID: "md", Family: Mutate, Operations: []string{"DELETE"}},
-		&Handler{ID: "mcd", Family: Mutate, Operations: []string{"CREATE", "DELETE"}},
-		&Handler{ID: "vs", Family: Validate, Subresource: "status"},
-		&Handler{ID: "va", Family: Validate, Subresource: "*"},
-	)
-	for name, tt := range map[string]struct {
-		review *Review
-		want   []string
-	}{
-		"all":         {&Review{Operation: "CREATE"}, []string{"v", "m", "md", "mcd", "va"}},
-		"deletion":    {&Review{Operation: "DELETE"}, []string{"v", "md", "va"}},
-		"one":         {&Review{HandlerID: "m", Operation: "UPDATE"}, []string{"m"}},
-		"mutation":    {&Review{Family: Mutate, Operation: "DELETE"}, []string{"md"}},
-		"subresource": {&Review{Operation: "UPDATE", Subresource: "status"}, []string{"vs", "va"}},
-		"no question": {nil, []string{"v", "m", "md", "mcd", "vs", "va"}},
-	} {
-		if got := ids(set.Selected(Admission, &Cause{Resource: kex, Review: tt.review})); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: got %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-func TestAHandlerSaysHowItIsTriedAgain(t *testing.T) {
+func TestLimits_DefaultsOfFamily(t *testing.T) {
 	for family, want := range map[Family]ErrorsMode{
 		Create: ErrorsTemporary, Event: ErrorsIgnored, Index: ErrorsIgnored,
 		Mutate: ErrorsPermanent, Startup: ErrorsTemporary, Daemon: ErrorsTemporary,
@@ -203,7 +174,7 @@ func TestAHandlerSaysHowItIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestHandlersAreCalledByTheirFamiliesInTheLog(t *testing.T) {
+func TestHandler_StringNamesFamily(t *testing.T) {
 	for want, h := range map[string]*Handler{
 		"Handler 'fn/spec.f'": {ID: "fn/spec.f", Family: Field},
 		`Handler "it's"`:      {ID: "it's", Family: Sub},
@@ -219,46 +190,18 @@ func TestHandlersAreCalledByTheirFamiliesInTheLog(t *testing.T) {
 	}
 }
 
-func TestAllMistakesInARegistrationAreTold(t *testing.T) {
+func TestValidate_ReturnsAllMistakes(t *testing.T) {
 	x := EqualStringCriterion("x")
 	h := &Handler{Family: Create, Value: &x, Old: &x, Fn: func() {}}
 	err := h.Validate()
-	for _, want := range []error{ErrNoID, ErrFieldRequired, ErrValueOrChange, ErrOldNew, ErrIncomparable} {
+	for _, want := range []error{errNoID, errFieldRequired, errValueOrChange, errOldNew, errIncomparable} {
 		if !errors.Is(err, want) {
 			t.Errorf("got %v, want %v in it", err, want)
 		}
 	}
 }
 
-func TestACallOfAFieldHandlerIsAboutItsFieldOnly(t *testing.T) {
-	old, now := spec(map[string]any{"x": int64(1)}), spec(map[string]any{"x": int64(2)})
-	call := &Call{Cause: updated(old, now), Handler: &Handler{Family: Field, Field: object.Path{"spec", "f"}}}
-	call.Narrow()
-	if diff := cmp.Diff(map[string]any{"x": int64(1)}, call.Old); diff != "" {
-		t.Errorf("old (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]any{"x": int64(2)}, call.New); diff != "" {
-		t.Errorf("new (-want +got):\n%s", diff)
-	}
-	want := object.Diff{{Op: object.DiffChange, Path: object.Path{"x"}, Old: int64(1), New: int64(2)}}
-	if diff := cmp.Diff(want, call.Diff); diff != "" {
-		t.Errorf("diff (-want +got):\n%s", diff)
-	}
-	call.Widen()
-	if diff := cmp.Diff(any(now), call.New); diff != "" {
-		t.Errorf("new of the whole (-want +got):\n%s", diff)
-	}
-}
-
-func TestAnObjectNeverHandledHasNoOldState(t *testing.T) {
-	call := &Call{Cause: updated(nil, spec(1)), Handler: &Handler{Family: Create}}
-	call.Widen()
-	if call.Old != nil {
-		t.Errorf("got %v", call.Old)
-	}
-}
-
-func TestReasonsAreNouns(t *testing.T) {
+func TestReason_TitleIsNoun(t *testing.T) {
 	for reason, want := range map[Reason]string{
 		ReasonCreate: "creation", ReasonUpdate: "updating", ReasonDelete: "deletion", ReasonResume: "resuming", ReasonNoop: "",
 	} {

@@ -157,7 +157,7 @@ func TestRelogin_RepeatedRequestHasNoHeadersOfThePreviousSession(t *testing.T) {
 }
 
 func TestFollow_RequestsFailWithTheLoginError(t *testing.T) {
-	broken := errors.New("nobody knows")
+	broken := errors.New("unknown")
 	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) { return nil, broken })
 	defer vault.Close()
 	config := Follow(vault, nil)

@@ -13,6 +13,12 @@ func (c *Client) retry(ctx context.Context, r Request, attempt func() error) err
 	if err == nil {
 		return nil
 	}
+	return c.again(ctx, r, attempt, err)
+}
+
+// again makes the attempts after the first one, which failed. It is separate as the loop
+// over the backoffs allocates.
+func (c *Client) again(ctx context.Context, r Request, attempt func() error, err error) error {
 	attempts := 1
 	for backoff := range c.options.Backoffs {
 		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && Status(err) != 0) {

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
-// retryVector is what a request comes to when the server answers as told.
+// retryVector is a request with the answers of the server and the expected outcome.
 type retryVector struct {
 	Kind              string            `json:"kind"`
 	Responses         []json.RawMessage `json:"responses"` // codes, "conn", "timeout"

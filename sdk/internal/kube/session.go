@@ -34,11 +34,11 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("server address: %w", err)
+		return nil, fmt.Errorf("parse server address: %w", err)
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("connection settings: %w", err)
+		return nil, fmt.Errorf("configure connection: %w", err)
 	}
 	base.RawQuery, base.Fragment = "", ""
 	base.Path = strings.TrimRight(base.Path, "/")

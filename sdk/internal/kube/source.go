@@ -11,7 +11,7 @@ import (
 // Source provides sessions. It renews credentials while requests go on.
 type Source interface {
 	// Current returns a session that is not known to be invalid. It blocks while a login
-	// goes on.
+	// runs.
 	Current(ctx context.Context) (*Session, error)
 
 	// Invalidate reports that the API server rejected the credentials of a session. Current

@@ -43,9 +43,9 @@ func TestGiven_RereadsRenewableCredentials(t *testing.T) {
 		if changed := token == "new"; (err == nil) != changed || (first != second) != changed {
 			t.Error(token, err, first == second)
 		}
-		given.Invalidate(first) // somebody is late with that
+		given.Invalidate(first) // late, as it was replaced already
 		if third, _ := given.Current(t.Context()); third != second {
-			t.Error("a session was thrown away that nobody has complained about")
+			t.Error("the current session was replaced")
 		}
 		write("old")
 	}

@@ -171,7 +171,7 @@ func TestVault_KeepsTheSessionOfTheSameCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := vault.populate([]Credential{credentialFor(t, config)}); err != nil || vault.Peek() != one {
-		t.Error("the connections of the session are thrown away", err)
+		t.Error("the session was replaced", err)
 	}
 	vault.Invalidate(one)
 	if two, err := vault.Current(t.Context()); err != nil || two == one {

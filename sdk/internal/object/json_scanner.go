@@ -184,7 +184,7 @@ func (s *scanner) quoted() []byte {
 			return nil
 		}
 		end += length + 1
-		if !endsInEscape(s.text[start+1 : end-1]) {
+		if s.text[end-2] != '\\' || !endsInEscape(s.text[start+1:end-1]) {
 			s.pos = end
 			return s.text[start:end]
 		}

@@ -96,7 +96,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// heapOf is what an object costs for as long as it is kept.
+// heapOf returns the memory of a retained object, in bytes.
 func heapOf(read func() any) float64 {
 	const objects = 500
 	kept := make([]any, objects)

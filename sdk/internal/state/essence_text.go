@@ -4,11 +4,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Text returns the JSON text of an essence, byte by byte as an operator written in
-// Python makes it. Its keys have the order in which they arrived in the JSON of the
-// object, except for what was taken out and put back: the metadata come after all
-// else, the extra fields after them.
-func EssenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byte, error) {
+// essenceText returns the JSON text of an essence, byte for byte as Kopf for Python writes it. Its
+// keys have the order in which they arrived in the JSON of the object, except that the metadata
+// come after everything else, and the extra fields after them.
+func essenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byte, error) {
 	order := arrival(raw)
 	for _, path := range extra {
 		order.ensure(path)
@@ -16,15 +15,14 @@ func EssenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byt
 	return order.append(make([]byte, 0, len(raw)/2+64), essence, raw)
 }
 
-// node is the order of the keys of a map whose order is not that of its arrival. A
-// nil node means the order of arrival.
+// node is the order of the keys of a map. A nil node means the order in which they arrived.
 type node struct {
 	keys     []string
 	children []*node
 }
 
-// arrival imitates the making of an essence: first the fields that are taken over,
-// then the labels, then the annotations that nobody excludes.
+// arrival returns the order in which Python makes an essence: first the fields that are copied, then
+// the labels, then the annotations that are not excluded.
 func arrival(raw []byte) *node {
 	root := &node{}
 	var meta []byte
@@ -90,8 +88,8 @@ func (n *node) index(key string) int {
 	return -1
 }
 
-// ensure imitates the setting of a field: what is there keeps its place, what is new
-// comes last, and the field itself has the order of its arrival.
+// ensure adds a field as Python sets one: an existing field keeps its place, a new one comes last,
+// and the field itself has the order in which it arrived.
 func (n *node) ensure(path object.Path) {
 	for i, key := range path {
 		last := i == len(path)-1

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
 
-// tape records what a stream tells.
+// tape records the events and restarts of a stream.
 type tape struct {
 	mu       sync.Mutex
 	events   map[string][]string // by name: types and versions
@@ -47,7 +47,7 @@ func (p *tape) record(t *testing.T, options watch.Options) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// has waits until all that is wanted of an object was told, and nothing else.
+// has waits until exactly the given events of an object were recorded.
 func (p *tape) has(t *testing.T, name string, want ...string) {
 	t.Helper()
 	testcluster.Eventually(t, "events of "+name, func() error {
@@ -199,6 +199,6 @@ func TestRun_RealAPIServerRestartLosesNothing(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.restarts) == 0 {
-		t.Error("the interruption was not told")
+		t.Error("the interruption was not reported")
 	}
 }
