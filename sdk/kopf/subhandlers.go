@@ -94,7 +94,7 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 		}
 	}
 	if len(c.errs) > 0 {
-		panic(fmt.Sprintf("kopf.Sub(%q): %s", id, strings.Join(c.errs, "; ")))
+		panic(fmt.Sprintf("kopf: Sub(%q): %s", id, strings.Join(c.errs, "; ")))
 	}
 }
 
