@@ -29,10 +29,10 @@ func TestEditorsAreToldTheLineInTheirOwnWay(t *testing.T) {
 }
 
 func TestTheEditorIsOfferedOnlyWhereThereIsSomethingToOpen(t *testing.T) {
-	sit(t, "normal", 80, 24).press("8", "o").sees("there is no build error")
-	sitWith(t, buildFails(noon), 80, 24, Options{Environ: []string{"LANG=C.UTF-8"}}).press("8", "o").sees("$EDITOR is not set")
-	r := sitWith(t, buildFails(noon), 80, 24, Options{Environ: []string{"LANG=C.UTF-8", "EDITOR=vi"}})
-	r.happens(func(s *runner.State) { s.Build.Errors = []runner.BuildError{{Message: "no Go files"}} }).
+	start(t, "normal", 80, 24).press("8", "o").sees("there is no build error")
+	startWith(t, buildFails(noon), 80, 24, Options{Environ: []string{"LANG=C.UTF-8"}}).press("8", "o").sees("$EDITOR is not set")
+	u := startWith(t, buildFails(noon), 80, 24, Options{Environ: []string{"LANG=C.UTF-8", "EDITOR=vi"}})
+	u.happens(func(s *runner.State) { s.Build.Errors = []runner.BuildError{{Message: "no Go files"}} }).
 		press("8", "o").sees("the error has no place")
 }
 
@@ -47,27 +47,27 @@ func TestTheTerminalIsKnownByItsVariables(t *testing.T) {
 		{[]string{"LC_ALL=C", "LANG=C.UTF-8"}, environment{}},
 		{[]string{"LC_CTYPE=C.UTF-8", "LANG=C"}, environment{utf8: true}},
 	} {
-		if got := environmentOf(test.variables); got != test.want {
+		if got := newEnvironment(test.variables); got != test.want {
 			t.Errorf("%v gave %+v", test.variables, got)
 		}
 	}
 }
 
 func TestWhatIsPastedIsTyped(t *testing.T) {
-	r := sit(t, "normal", 80, 24).press("/")
-	r.tell(tea.PasteMsg{Content: "web-ca\nche\x1b"})
-	r.sees("/web-cache").sees("1 of 11").press("backspace", "backspace").sees("/web-cac").press("ctrl+u").sees("11 of 11")
-	r.press("esc").press(":")
-	r.tell(tea.PasteMsg{Content: "rebuild"})
-	r.press("enter").sees("✓ rebuilding")
-	r.tell(tea.PasteMsg{Content: "q"}) // nobody is typing
-	if r.quit {
+	u := start(t, "normal", 80, 24).press("/")
+	u.tell(tea.PasteMsg{Content: "web-ca\nche\x1b"})
+	u.sees("/web-cache").sees("1 of 11").press("backspace", "backspace").sees("/web-cac").press("ctrl+u").sees("11 of 11")
+	u.press("esc").press(":")
+	u.tell(tea.PasteMsg{Content: "rebuild"})
+	u.press("enter").sees("✓ rebuilding")
+	u.tell(tea.PasteMsg{Content: "q"}) // nobody is typing
+	if u.quit {
 		t.Fatal("a text was taken for keys")
 	}
 }
 
 func TestNamesAndPathsCanBeCopied(t *testing.T) {
-	sit(t, "normal", 80, 24).press("c").sees("✓ copied default/batch-scratch")
-	sit(t, "normal", 80, 24).press("9", "c").sees("✓ copied /home/me/.local/state/kopf/clusters/dev/kubeconfig")
-	sit(t, "compiling", 80, 24).press("9", "c").sees("there is no cluster yet")
+	start(t, "normal", 80, 24).press("c").sees("✓ copied default/batch-scratch")
+	start(t, "normal", 80, 24).press("9", "c").sees("✓ copied /home/me/.local/state/kopf/clusters/dev/kubeconfig")
+	start(t, "compiling", 80, 24).press("9", "c").sees("there is no cluster yet")
 }

@@ -58,9 +58,9 @@ func TestScreensLookAsTheyDid(t *testing.T) {
 		{"toast", "normal", "toast", 80, 24},
 	}
 	for _, s := range shots {
-		r := sitWith(t, scenarios[s.scenario](noon), s.w, s.h, Options{Title: "./handlers", ClusterStays: true})
-		r.press(walks[s.walk]...)
-		golden(t, fmt.Sprintf("%s-%dx%d", s.name, s.w, s.h), strings.Join(r.lines(), "\n")+"\n")
+		u := startWith(t, scenarios[s.scenario](noon), s.w, s.h, Options{Title: "./handlers", ClusterStays: true})
+		u.press(screens[s.walk]...)
+		golden(t, fmt.Sprintf("%s-%dx%d", s.name, s.w, s.h), strings.Join(u.lines(), "\n")+"\n")
 	}
 }
 
@@ -69,20 +69,20 @@ func TestColoursSayWhatTheyDid(t *testing.T) {
 		"truecolor": colorprofile.TrueColor, "256": colorprofile.ANSI256, "16": colorprofile.ANSI, "none": colorprofile.NoTTY,
 	} {
 		for _, dark := range []bool{true, false} {
-			r := sit(t, "normal", 80, 24).press("n", "n")
-			r.root.dark = dark
-			r.paint(profile)
+			u := start(t, "normal", 80, 24).press("n", "n")
+			u.app.dark = dark
+			u.paint(profile)
 			background := map[bool]string{true: "dark", false: "light"}[dark]
 			// Escapes are made visible, so that one can read the difference.
-			golden(t, "colours-"+name+"-"+background, strings.ReplaceAll(r.screen(), "\x1b", "␛")+"\n")
+			golden(t, "colours-"+name+"-"+background, strings.ReplaceAll(u.screen(), "\x1b", "␛")+"\n")
 		}
 	}
 }
 
 func TestWithoutUTF8EveryCellIsASCII(t *testing.T) {
-	r := sitWith(t, demo(noon), 80, 24, Options{Title: "./handlers", Environ: []string{"LC_ALL=C"}})
-	r.press("n", "n")
-	screen := strings.Join(r.lines(), "\n") + "\n"
+	u := startWith(t, demo(noon), 80, 24, Options{Title: "./handlers", Environ: []string{"LC_ALL=C"}})
+	u.press("n", "n")
+	screen := strings.Join(u.lines(), "\n") + "\n"
 	for _, c := range screen {
 		if c > 0x7e {
 			t.Fatalf("%q is on the screen", c)
@@ -114,8 +114,8 @@ func golden(t *testing.T, name, got string) {
 
 func TestColoursAreNeverTheOnlyDifference(t *testing.T) {
 	for scenario := range scenarios {
-		plain := sit(t, scenario, 100, 30)
-		coloured := sit(t, scenario, 100, 30)
+		plain := start(t, scenario, 100, 30)
+		coloured := start(t, scenario, 100, 30)
 		coloured.paint(colorprofile.TrueColor)
 		if a, b := ansi.Strip(plain.screen()), ansi.Strip(coloured.screen()); a != b {
 			t.Errorf("%s says something else in colour:\n%s", scenario, cmp.Diff(a, b))

@@ -16,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
 func TestTheScreenIsFedNoMoreOftenThanItCanBeRead(t *testing.T) {
@@ -25,8 +26,8 @@ func TestTheScreenIsFedNoMoreOftenThanItCanBeRead(t *testing.T) {
 		var got []uint64
 		var feeding sync.WaitGroup
 		feeding.Go(func() {
-			feed(ctx, source, newWorld(source.State(), nil), func(msg tea.Msg) {
-				got = append(got, msg.(worldMsg).world.state.Revision)
+			feed(ctx, source, model.NewState(source.State(), nil), func(msg tea.Msg) {
+				got = append(got, msg.(stateMsg).state.Revision)
 			})
 		})
 		for range 1000 { // a thousand changes in a second
@@ -54,7 +55,7 @@ func TestAChangeAfterAPauseIsShownAtOnce(t *testing.T) {
 		var since time.Time
 		var feeding sync.WaitGroup
 		feeding.Go(func() {
-			feed(t.Context(), source, newWorld(source.State(), nil), func(tea.Msg) { delay = time.Since(since) })
+			feed(t.Context(), source, model.NewState(source.State(), nil), func(tea.Msg) { delay = time.Since(since) })
 		})
 		time.Sleep(time.Second)
 		s := *source.State()

@@ -5,8 +5,7 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/internal/theme"
-	"github.com/kopf-dev/kopf/tui/internal/words"
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // log remembers the last line that was told.
@@ -31,7 +30,7 @@ func (x *log) tell(s *runner.State, opts Options) []entry {
 	x.last = &lines[len(lines)-1]
 	var entries []entry
 	if !found {
-		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", token: theme.Warn, What: "lines came faster than they could be told", loud: true})
+		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", tone: model.Warn, What: "lines came faster than they could be told", loud: true})
 	}
 	for i := range lines[from:] {
 		l := &lines[from+i]
@@ -48,12 +47,12 @@ func equal(a, b *inspect.LogLine) bool {
 }
 
 func logEntry(l *inspect.LogLine) entry {
-	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, token: words.Level(l.Level), loud: l.Level == "warn" || l.Level == "error"}
-	message, stack := words.Stack(l.Message)
+	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, tone: model.LevelTone(l.Level), loud: l.Level == "warn" || l.Level == "error"}
+	message, stack := model.CutStack(l.Message)
 	e.Stack = stack
 	var what []string
 	if l.Object != nil {
-		what = append(what, qualified(*l.Object))
+		what = append(what, model.QualifiedName(*l.Object))
 		e.Namespace, e.Name = l.Object.Namespace, l.Object.Name
 	}
 	if l.Handler != "" {

@@ -9,9 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/internal/theme"
-	"github.com/kopf-dev/kopf/tui/internal/words"
-	"github.com/kopf-dev/kopf/tui/verdict"
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // objects remembers what was told about each object.
@@ -57,7 +55,7 @@ func (x *objects) tell(s *runner.State, now time.Time) []entry {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.What, b.What) })
 	if resting > 0 {
-		entries = append(entries, entry{Noun: "object", State: "settled", token: theme.OK, What: words.Count(resting, "object") + " at rest, nothing to do"})
+		entries = append(entries, entry{Noun: "object", State: "settled", tone: model.OK, What: model.Count(resting, "object") + " at rest, nothing to do"})
 	}
 	return append(entries, x.tellGone(s, round)...)
 }
@@ -65,7 +63,7 @@ func (x *objects) tell(s *runner.State, now time.Time) []entry {
 // tellGone tells which objects are not there any more. An operator that has just started
 // does not know of all of them yet.
 func (x *objects) tellGone(s *runner.State, round int) []entry {
-	if !verdict.Complete(s.Snapshot) {
+	if !model.Complete(s.Snapshot) {
 		return nil
 	}
 	var entries []entry
@@ -73,7 +71,7 @@ func (x *objects) tellGone(s *runner.State, round int) []entry {
 		if was.round != round {
 			delete(x.told, ref)
 			entries = append(entries, entry{
-				Noun: "object", State: "gone", token: theme.Dim, What: was.short + " " + qualified(ref),
+				Noun: "object", State: "gone", tone: model.Dim, What: was.short + " " + model.QualifiedName(ref),
 				Namespace: ref.Namespace, Name: ref.Name,
 			})
 		}
@@ -91,7 +89,7 @@ func isResting(o *inspect.Object) bool {
 // the handler that makes it so with its attempt, and when its cause was done.
 func keyOf(o *inspect.Object) string {
 	key := string(o.State)
-	if h := verdict.Active(o); h != nil {
+	if h := model.Active(o); h != nil {
 		key += fmt.Sprint(" ", h.ID, h.State, h.Attempt)
 	}
 	if o.Cause != nil && !o.Cause.Done.IsZero() {
@@ -101,20 +99,20 @@ func keyOf(o *inspect.Object) string {
 }
 
 func objectEntry(o *inspect.Object, now time.Time) entry {
-	word := words.Object(o.State)
+	word := model.ObjectWord(o.State)
 	e := entry{
-		Noun: "object", State: word.Text, token: word.Token, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
-		What: o.Short + " " + qualified(o.Ref) + "  " + verdict.Of(o, now, ""),
+		Noun: "object", State: word.Text, tone: word.Tone, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
+		What: o.Short + " " + model.QualifiedName(o.Ref) + "  " + model.Verdict(o, now, ""),
 	}
 	switch o.State {
 	case inspect.StateFailed, inspect.StateStuck, inspect.StateRetrying:
 		e.loud = true
 	case inspect.StateSettled:
 		if ran := succeeded(o); ran != "" {
-			e.What = o.Short + " " + qualified(o.Ref) + "  " + ran
+			e.What = o.Short + " " + model.QualifiedName(o.Ref) + "  " + ran
 		}
 	}
-	if h := verdict.Active(o); h != nil {
+	if h := model.Active(o); h != nil {
 		e.Handler, e.Attempt, e.Next = h.ID, h.Attempt, h.Next
 		if h.Error != nil {
 			e.Error = h.Error.Message
@@ -132,18 +130,11 @@ func succeeded(o *inspect.Object) string {
 	var done []string
 	for i := range o.Handlers {
 		if h := &o.Handlers[i]; h.State == inspect.PhaseDone {
-			done = append(done, strings.TrimSuffix(h.ID+" in "+words.Took(h.Took), " in "))
+			done = append(done, strings.TrimSuffix(h.ID+" in "+model.Took(h.Took), " in "))
 		}
 	}
 	if len(done) == 0 {
 		return ""
 	}
 	return o.Cause.Reason + ": " + strings.Join(done, ", ")
-}
-
-func qualified(ref inspect.Ref) string {
-	if ref.Namespace == "" {
-		return ref.Name
-	}
-	return ref.Namespace + "/" + ref.Name
 }

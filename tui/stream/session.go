@@ -6,8 +6,7 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/internal/theme"
-	"github.com/kopf-dev/kopf/tui/internal/words"
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // progressSteps is in how many lines the compilation of the control plane is told: it
@@ -16,8 +15,8 @@ const progressSteps = 10
 
 func (p *printer) tellCluster(s *runner.State) []entry {
 	c := s.Cluster
-	word := words.Cluster(c.Phase)
-	e := entry{Noun: "cluster", State: word.Text, token: word.Token}
+	word := model.ClusterWord(c.Phase)
+	e := entry{Noun: "cluster", State: word.Text, tone: word.Tone}
 	key := string(c.Phase)
 	switch c.Phase {
 	case runner.ClusterNone:
@@ -53,8 +52,8 @@ func (p *printer) tellCluster(s *runner.State) []entry {
 
 func (p *printer) tellBuild(s *runner.State) []entry {
 	b := s.Build
-	word := words.Build(b.Phase)
-	e := entry{Noun: "build", State: word.Text, token: word.Token}
+	word := model.BuildWord(b.Phase)
+	e := entry{Noun: "build", State: word.Text, tone: word.Tone}
 	key := fmt.Sprint(b.Phase, b.Started.UnixNano())
 	if b.Phase == runner.BuildIdle || !p.build.news(key) {
 		return nil
@@ -64,9 +63,9 @@ func (p *printer) tellBuild(s *runner.State) []entry {
 	case runner.BuildBuilding:
 		e.What = files
 	case runner.BuildBuilt:
-		e.What = strings.TrimSpace("in " + words.Took(b.Took) + " " + files)
+		e.What = strings.TrimSpace("in " + model.Took(b.Took) + " " + files)
 	case runner.BuildFailed:
-		e.State, e.What, e.loud = "failed", words.Count(len(b.Errors), "error"), true
+		e.State, e.What, e.loud = "failed", model.Count(len(b.Errors), "error"), true
 		if s.Process.Phase == runner.ProcessRunning {
 			e.What += ", the old code goes on"
 		}
@@ -75,7 +74,7 @@ func (p *printer) tellBuild(s *runner.State) []entry {
 	if b.Phase == runner.BuildFailed {
 		for _, x := range b.Errors {
 			entries = append(entries, entry{
-				Noun: "build", State: "error", token: theme.Err, loud: true, lines: true,
+				Noun: "build", State: "error", tone: model.Err, loud: true, lines: true,
 				What: x.String(), File: x.File, Line: x.Line, Error: x.Message,
 			})
 		}
@@ -85,8 +84,8 @@ func (p *printer) tellBuild(s *runner.State) []entry {
 
 func (p *printer) tellOperator(s *runner.State) []entry {
 	x := s.Process
-	word := words.Operator(s)
-	e := entry{Noun: "operator", State: word.Text, token: word.Token}
+	word := model.OperatorWord(s)
+	e := entry{Noun: "operator", State: word.Text, tone: word.Tone}
 	switch {
 	case x.Phase == runner.ProcessNone && x.Exit == "":
 		return nil
@@ -130,7 +129,7 @@ func serving(s *inspect.Snapshot) string {
 	for _, r := range s.Served {
 		keys = append(keys, r.Key)
 	}
-	what := words.Count(len(s.Handlers), "handler")
+	what := model.Count(len(s.Handlers), "handler")
 	if len(keys) > 0 {
 		what += ", watching " + strings.Join(keys, ", ")
 	}
@@ -157,7 +156,7 @@ func (p *printer) tellUnserved(s *runner.State) []entry {
 		if len(u.Matches) > 0 {
 			what += "; it could be " + strings.Join(u.Matches, ", ")
 		}
-		entries = append(entries, entry{Noun: "resource", State: u.Reason, token: theme.Warn, loud: true, What: what})
+		entries = append(entries, entry{Noun: "resource", State: u.Reason, tone: model.Warn, loud: true, What: what})
 	}
 	p.unserved = now
 	return entries

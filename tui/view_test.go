@@ -1,0 +1,95 @@
+package tui
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// screens lead to every screen there is.
+var screens = map[string][]string{
+	"resources":       {},
+	"by state":        {"s"},
+	"grouped":         {"u", "G"},
+	"problems":        {"!"},
+	"filter":          {"/", "w", "e", "b"},
+	"filtered":        {"/", "w", "e", "b", "enter", "G"},
+	"nothing matches": {"/", "z", "z", "z", "enter"},
+	"object":          {"n", "n", "enter", "j", "j"},
+	"why":             {"n", "n", "w"},
+	"why, its end":    {"n", "n", "w", "G"},
+	"object's log":    {"n", "n", "l", "k"},
+	"handlers":        {"2", "j"},
+	"decisions":       {"2", "j", "enter", "j"},
+	"log":             {"7", "v", "v", "v", "k"},
+	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
+	"log, filtered":   {"7", "/", "p", "v", "c"},
+	"build":           {"8", "j"},
+	"cluster":         {"9"},
+	"palette":         {":"},
+	"palette, typed":  {":", "r", "down"},
+	"keys":            {"?"},
+	"keys of build":   {"8", "?"},
+	"quit":            {"q"},
+	"toast":           {"n", "n", "n", "r"},
+	"no strip":        {"L"},
+}
+
+// widths and heights around every size at which something changes, and far beyond.
+var (
+	widths  = []int{1, 2, 5, 12, 23, 24, 40, 59, 60, 80, 109, 110, 200, 300}
+	heights = []int{1, 2, 3, 4, 5, 10, 15, 16, 24, 29, 30, 34, 48, 90}
+)
+
+func TestEveryFrameFitsTheTerminal(t *testing.T) {
+	for _, scenario := range slices.Sorted(maps.Keys(scenarios)) {
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			for _, walk := range slices.Sorted(maps.Keys(screens)) {
+				for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.NoTTY} {
+					everySize(t, scenario, walk, profile)
+				}
+			}
+		})
+	}
+}
+
+// sizes to look at. Drawing is all in one goroutine, so the race detector, which is slow,
+// need not see all of them.
+func sizes() (ws, hs []int) {
+	if raceDetector {
+		return []int{5, 40, 80, 110}, []int{3, 10, 24, 34}
+	}
+	return widths, heights
+}
+
+func everySize(t *testing.T, scenario, walk string, profile colorprofile.Profile) {
+	u := startWith(t, scenarios[scenario](noon), 80, 24, Options{Title: "./handlers", ClusterStays: true})
+	if scenario == "wide-runes" {
+		u.app.opts.Title = ""
+		if profile == colorprofile.NoTTY {
+			u.app.env.utf8 = false
+		}
+	}
+	u.paint(profile)
+	u.press(screens[walk]...)
+	ws, hs := sizes()
+	for _, w := range ws {
+		for _, h := range hs {
+			u.tell(tea.WindowSizeMsg{Width: w, Height: h})
+			lines := u.app.draw()
+			if len(lines) != h {
+				t.Fatalf("%s at %d×%d has %d lines", walk, w, h, len(lines))
+			}
+			for i, l := range lines {
+				if n := ansi.StringWidth(l); n != w {
+					t.Fatalf("%s at %d×%d: line %d has %d cells: %q", walk, w, h, i, n, ansi.Strip(l))
+				}
+			}
+		}
+	}
+}
