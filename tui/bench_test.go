@@ -82,7 +82,7 @@ func BenchmarkSlowestKey(b *testing.B) {
 	b.ReportMetric(float64(slices.Max(best))/float64(time.Millisecond), "ms/slowest-key")
 }
 
-func TestTenThousandObjectsTakeLittleMemory(t *testing.T) {
+func TestMemory_TenThousandObjects(t *testing.T) {
 	before := heap()
 	s := many(noon, 10_000)
 	data := heap() - before

@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // The golden files are the screens as they are meant to be: look at them when they change.
-func TestScreensLookAsTheyDid(t *testing.T) {
+func TestGolden_Screens(t *testing.T) {
 	shots := []struct {
 		name, scenario, walk string
 		w, h                 int
@@ -64,7 +63,7 @@ func TestScreensLookAsTheyDid(t *testing.T) {
 	}
 }
 
-func TestColoursSayWhatTheyDid(t *testing.T) {
+func TestGolden_Colors(t *testing.T) {
 	for name, profile := range map[string]colorprofile.Profile{
 		"truecolor": colorprofile.TrueColor, "256": colorprofile.ANSI256, "16": colorprofile.ANSI, "none": colorprofile.NoTTY,
 	} {
@@ -79,7 +78,7 @@ func TestColoursSayWhatTheyDid(t *testing.T) {
 	}
 }
 
-func TestWithoutUTF8EveryCellIsASCII(t *testing.T) {
+func TestGolden_ASCIIWithoutUTF8(t *testing.T) {
 	u := startWith(t, demo(noon), 80, 24, Options{Title: "./handlers", Environ: []string{"LC_ALL=C"}})
 	u.press("n", "n")
 	screen := strings.Join(u.lines(), "\n") + "\n"
@@ -109,16 +108,5 @@ func golden(t *testing.T, name, got string) {
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s has changed; if it is meant to, write it anew with -update (-then +now):\n%s", name, diff)
-	}
-}
-
-func TestColoursAreNeverTheOnlyDifference(t *testing.T) {
-	for scenario := range scenarios {
-		plain := start(t, scenario, 100, 30)
-		coloured := start(t, scenario, 100, 30)
-		coloured.paint(colorprofile.TrueColor)
-		if a, b := ansi.Strip(plain.screen()), ansi.Strip(coloured.screen()); a != b {
-			t.Errorf("%s says something else in colour:\n%s", scenario, cmp.Diff(a, b))
-		}
 	}
 }

@@ -61,10 +61,9 @@ type user struct {
 	app    *app
 	now    time.Time
 	quit   bool
-	copied []string
 }
 
-// sit starts the workbench in a scenario, at a size.
+// start starts the workbench in a scenario, at a size.
 func start(t testing.TB, scenario string, w, h int) *user {
 	t.Helper()
 	return startWith(t, scenarios[scenario](noon), w, h, Options{Title: "./handlers"})
@@ -100,21 +99,11 @@ func (u *user) run(cmd tea.Cmd) {
 		u.quit = true
 	case resultMsg:
 		u.tell(msg)
-	case nil:
-	default: // of the clipboard; its type is not for others
-		u.copied = append(u.copied, strings.TrimSpace(ansi.Strip(toString(msg))))
 	}
 }
 
-func toString(msg tea.Msg) string {
-	if s, ok := msg.(interface{ String() string }); ok {
-		return s.String()
-	}
-	return ""
-}
-
-// keys of names that are not just themselves.
-var named = map[string]tea.KeyPressMsg{
+// namedKeys are the keys whose names are more than one rune.
+var namedKeys = map[string]tea.KeyPressMsg{
 	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
 	"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight},
 	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
@@ -125,7 +114,7 @@ var named = map[string]tea.KeyPressMsg{
 func (u *user) press(keys ...string) *user {
 	u.t.Helper()
 	for _, k := range keys {
-		msg, ok := named[k]
+		msg, ok := namedKeys[k]
 		if !ok {
 			if len([]rune(k)) != 1 {
 				u.t.Fatalf("there is no key %q", k)

@@ -8,9 +8,21 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
 )
 
-// screens lead to every screen there is.
+func TestView_ColorsAreNeverTheOnlyDifference(t *testing.T) {
+	for scenario := range scenarios {
+		plain := start(t, scenario, 100, 30)
+		coloured := start(t, scenario, 100, 30)
+		coloured.paint(colorprofile.TrueColor)
+		if a, b := ansi.Strip(plain.screen()), ansi.Strip(coloured.screen()); a != b {
+			t.Errorf("%s says something else in colour:\n%s", scenario, cmp.Diff(a, b))
+		}
+	}
+}
+
+// screens are the keys that lead to every screen.
 var screens = map[string][]string{
 	"resources":       {},
 	"by state":        {"s"},
@@ -45,7 +57,7 @@ var (
 	heights = []int{1, 2, 3, 4, 5, 10, 15, 16, 24, 29, 30, 34, 48, 90}
 )
 
-func TestEveryFrameFitsTheTerminal(t *testing.T) {
+func TestView_FitsTheTerminalAtEverySize(t *testing.T) {
 	for _, scenario := range slices.Sorted(maps.Keys(scenarios)) {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()

@@ -100,7 +100,7 @@ func runs(objects ...inspect.Object) func(*runner.State) {
 	}
 }
 
-func TestAStartIsToldStepByStep(t *testing.T) {
+func TestRun_WritesEachStepOfTheStart(t *testing.T) {
 	got := told(t, stream.Options{}, func(s *source) {
 		for done := range 20 {
 			s.change(func(s *runner.State) {
@@ -129,7 +129,7 @@ func TestAStartIsToldStepByStep(t *testing.T) {
 	)
 }
 
-func TestABuildThatFailsIsToldWithAllItsErrors(t *testing.T) {
+func TestRun_WritesAllErrorsOfFailedBuild(t *testing.T) {
 	got := told(t, stream.Options{Quiet: true}, func(s *source) {
 		s.change(runs())
 		s.change(func(s *runner.State) {
@@ -146,7 +146,7 @@ func TestABuildThatFailsIsToldWithAllItsErrors(t *testing.T) {
 	)
 }
 
-func TestEachChangeOfAnObjectIsALineWithItsVerdict(t *testing.T) {
+func TestRun_WritesEachChangeOfAnObjectWithItsVerdict(t *testing.T) {
 	retrying := object("a", inspect.StateRetrying, inspect.HandlerState{ID: "create", State: inspect.PhaseRetrying, Attempt: 1, Limit: 3, Next: noon.Add(12 * time.Second), Error: &inspect.HandlerError{Message: "not yet"}})
 	running := object("a", inspect.StateRunning, inspect.HandlerState{ID: "create", State: inspect.PhaseRunning, Attempt: 2, Limit: 3})
 	running.Cause = &inspect.Cause{Reason: "create"}
@@ -173,7 +173,7 @@ func TestEachChangeOfAnObjectIsALineWithItsVerdict(t *testing.T) {
 	)
 }
 
-func TestARestartIsNotTakenForTheEndOfAllObjects(t *testing.T) {
+func TestRun_RestartDoesNotEndObjects(t *testing.T) {
 	got := told(t, stream.Options{}, func(s *source) {
 		s.change(runs(object("a", inspect.StateSettled)))
 		s.change(func(s *runner.State) {
@@ -190,7 +190,7 @@ func TestARestartIsNotTakenForTheEndOfAllObjects(t *testing.T) {
 	)
 }
 
-func TestASelectorThatMatchesNothingIsToldOnce(t *testing.T) {
+func TestRun_WritesUnservedSelectorOnce(t *testing.T) {
 	got := told(t, stream.Options{Quiet: true}, func(s *source) {
 		unserved := func(s *runner.State) {
 			runs()(s)
@@ -202,7 +202,7 @@ func TestASelectorThatMatchesNothingIsToldOnce(t *testing.T) {
 	expect(t, got, "12:00:00  resource  ambiguous  kex.v1.kopf.dev, kept waiting: create; it could be a, b")
 }
 
-func TestLogLinesAreToldOnceAndInOrder(t *testing.T) {
+func TestRun_WritesLogLinesOnceAndInOrder(t *testing.T) {
 	line := func(n int, level, message string) inspect.LogLine {
 		return inspect.LogLine{At: noon.Add(time.Duration(n) * time.Second), Level: level, Message: message, Handler: "create", Object: &inspect.Ref{Namespace: "default", Name: "a"}}
 	}
@@ -227,7 +227,7 @@ func TestLogLinesAreToldOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func TestThePanicsStackStandsBeneathItsLine(t *testing.T) {
+func TestRun_WritesStackBeneathPanic(t *testing.T) {
 	got := told(t, stream.Options{}, func(s *source) {
 		s.change(func(s *runner.State) {
 			s.Log = []inspect.LogLine{{At: noon, Level: "error", Message: `panic: oh stack="goroutine 1:\nmain()\n\t/a.go:3"`}}
@@ -236,7 +236,7 @@ func TestThePanicsStackStandsBeneathItsLine(t *testing.T) {
 	expect(t, got, "12:00:00  log       error      panic: oh", "    goroutine 1:", "    main()", "        /a.go:3")
 }
 
-func TestJSONCarriesTheSameFields(t *testing.T) {
+func TestRun_JSONHasTheSameFields(t *testing.T) {
 	failed := object("a", inspect.StateFailed, inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Kind: "permanent", Message: "no size"}})
 	got := told(t, stream.Options{Format: stream.JSON, Quiet: true}, func(s *source) { s.change(runs(failed)) })
 	var entry map[string]any
@@ -253,7 +253,7 @@ func TestJSONCarriesTheSameFields(t *testing.T) {
 	}
 }
 
-func TestColoursAreWrittenOnlyIfAskedFor(t *testing.T) {
+func TestRun_ColorsOnlyIfAskedFor(t *testing.T) {
 	story := func(s *source) { s.change(runs()) }
 	if got := told(t, stream.Options{}, story); strings.Contains(got, "\x1b") {
 		t.Errorf("a pipe got %q", got)
@@ -263,7 +263,7 @@ func TestColoursAreWrittenOnlyIfAskedFor(t *testing.T) {
 	}
 }
 
-func TestTheStreamEndsWithItsContextAndTellsWhatItHas(t *testing.T) {
+func TestRun_EndsWithItsContextAfterWritingTheState(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := &source{changes: make(chan struct{})}
@@ -281,7 +281,7 @@ var errClosed = errors.New("broken pipe")
 
 func (closedPipe) Write([]byte) (int, error) { return 0, errClosed }
 
-func TestAReaderThatHasGoneEndsTheStream(t *testing.T) {
+func TestRun_EndsWhenTheWriterFails(t *testing.T) {
 	s := &source{changes: make(chan struct{})}
 	runs()(&s.state)
 	for _, format := range []stream.Format{stream.Plain, stream.JSON} {
