@@ -95,9 +95,9 @@ func (a *app) noManifests() string {
 	s := a.screen.State
 	switch {
 	case len(s.Manifests) == 0:
-		return "there are no manifests beside the code, nor on the command line"
+		return "there are no manifests next to the code or on the command line"
 	case s.Cluster.Phase != runner.ClusterReady || s.Lost() != "":
-		return "there is no cluster that answers"
+		return "no cluster answers"
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func rebuild() tea.Msg {
 
 func (a *app) alreadyBuilding() string {
 	if a.screen.State.Build.Phase == runner.BuildBuilding {
-		return "it is being built"
+		return "a build is running"
 	}
 	return ""
 }
@@ -149,7 +149,7 @@ func (a *app) toggleLogStrip() tea.Msg {
 
 func (a *app) noLogStrip() string {
 	if a.screen.LogStripHeight() == 0 {
-		return "the terminal is too low for it; 7 is the log"
+		return "the terminal is too small; 7 shows the log"
 	}
 	return ""
 }

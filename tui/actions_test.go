@@ -39,14 +39,14 @@ func TestRestart_TriesFailedClusterAgain(t *testing.T) {
 
 func TestActions_FailureIsShown(t *testing.T) {
 	u := start(t, "normal", 80, 24)
-	u.source.refuse = errors.New("the operator does not answer")
+	u.source.err = errors.New("the operator does not answer")
 	u.press("p").sees("✗ paused: the operator does not answer")
 }
 
 func TestPause_BecomesResume(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("p")
-	u.happens(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).
-		sees("‖ paused by you · nothing is handled until then · p resumes").
+	u.publish(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).
+		sees("‖ paused by you · nothing is handled meanwhile · p resumes").
 		press("n", "n").sees("held").
 		press("p")
 	got := []runner.IntentKind{u.source.intents[0].Kind, u.source.intents[1].Kind}
@@ -57,7 +57,7 @@ func TestPause_BecomesResume(t *testing.T) {
 
 func TestPalette_PerformsTheFoundAction(t *testing.T) {
 	start(t, "normal", 80, 24).press(":").write("view: bu").press("enter").sees("8 Build").sees("reloads")
-	start(t, "normal", 80, 24).press(":").write("nonsense").sees("no command has such a name").press("esc").sees("11 objects")
+	start(t, "normal", 80, 24).press(":").write("nonsense").sees("no command matches").press("esc").sees("11 objects")
 	u := start(t, "empty", 80, 24).press(":").write("apply").press("enter").sees("✓ applied crd.yaml, obj.yaml")
 	if len(u.source.intents) != 1 || u.source.intents[0].Kind != runner.IntentApply {
 		t.Fatalf("was asked for %+v", u.source.intents)

@@ -6,9 +6,9 @@ import (
 )
 
 func TestTick_MovesCountdowns(t *testing.T) {
-	u := start(t, "normal", 80, 24).press("n", "n").sees("Again in 12s.")
-	u.waits(4 * time.Second).sees("Again in 8s.")
-	u.waits(20 * time.Second).sees("Again now.")
+	u := start(t, "normal", 80, 24).press("n", "n").sees("Retrying in 12s.")
+	u.wait(4 * time.Second).sees("Retrying in 8s.")
+	u.wait(20 * time.Second).sees("Retrying now.")
 }
 
 func TestApp_OffersNoPagesThatDoNotExist(t *testing.T) {

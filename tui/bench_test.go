@@ -13,13 +13,13 @@ import (
 	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// BenchmarkKey is a key press on the list of objects, until its frame is ready.
+// BenchmarkKey measures a key press on the list of objects, until the frame is drawn.
 func BenchmarkKey(b *testing.B) {
 	for _, n := range []int{12, 10_000} {
 		for _, size := range [][2]int{{40, 10}, {80, 24}, {120, 40}, {200, 50}} {
 			b.Run(fmt.Sprintf("%d-objects/%dx%d", n, size[0], size[1]), func(b *testing.B) {
-				u := startWith(b, many(noon, n), size[0], size[1], Options{})
-				u.paint(colorprofile.TrueColor)
+				u := startWith(b, manyObjects(noon, n), size[0], size[1], Options{})
+				u.setProfile(colorprofile.TrueColor)
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					key := "down"
@@ -34,41 +34,41 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
-// BenchmarkChange is a change of ten objects of 10,000, until its frame is ready. The first
-// part runs beside the screen, the second is what keys may have to wait for.
+// BenchmarkChange measures a change of ten objects of 10,000, until the frame is drawn. The
+// first part runs in the background, the second is what keys may have to wait for.
 func BenchmarkChange(b *testing.B) {
 	for _, filter := range []string{"", "claim-0999"} {
-		u := startWith(b, many(noon, 10_000), 120, 40, Options{})
-		u.paint(colorprofile.TrueColor)
+		u := startWith(b, manyObjects(noon, 10_000), 120, 40, Options{})
+		u.setProfile(colorprofile.TrueColor)
 		if filter != "" {
 			u.press("/").write(filter)
 		}
 		s := u.source.State()
-		b.Run("beside/filter="+filter, func(b *testing.B) {
+		b.Run("background/filter="+filter, func(b *testing.B) {
 			b.ReportAllocs()
 			w := u.app.screen.State
 			for i := 0; b.Loop(); i++ {
 				w = model.NewState(changed(s, i), w)
 			}
 		})
-		b.Run("on screen/filter="+filter, func(b *testing.B) {
+		b.Run("screen/filter="+filter, func(b *testing.B) {
 			w := model.NewState(changed(s, 1), u.app.screen.State)
 			b.ReportAllocs()
 			for b.Loop() {
-				u.tell(stateMsg{w})
+				u.send(stateMsg{w})
 				u.screen()
 			}
 		})
 	}
 }
 
-// BenchmarkSlowestKey screens through the views with 10,000 objects. It tells the time of the
-// key that takes longest until its frame is ready: a person would notice 16 ms.
+// BenchmarkSlowestKey walks through the pages with 10,000 objects, and reports the time of
+// the key whose frame takes longest. It should be far below 16 ms.
 func BenchmarkSlowestKey(b *testing.B) {
 	keys := []string{"down", "pgdown", "G", "g", "n", "n", "w", "esc", "2", "j", "enter", "G", "esc", "1", "/", "9", "9", "esc", "s", "u", "!", "esc"}
-	u := startWith(b, many(noon, 10_000), 200, 50, Options{})
-	u.paint(colorprofile.TrueColor)
-	best := make([]time.Duration, len(keys)) // of all screens: the machine has other things to do as well
+	u := startWith(b, manyObjects(noon, 10_000), 200, 50, Options{})
+	u.setProfile(colorprofile.TrueColor)
+	best := make([]time.Duration, len(keys)) // of all rounds: the machine does other things as well
 	for b.Loop() {
 		for i, key := range keys {
 			start := time.Now()
@@ -84,11 +84,11 @@ func BenchmarkSlowestKey(b *testing.B) {
 
 func TestMemory_TenThousandObjects(t *testing.T) {
 	before := heap()
-	s := many(noon, 10_000)
+	s := manyObjects(noon, 10_000)
 	data := heap() - before
 	u := startWith(t, s, 200, 50, Options{})
 	for i := range 50 {
-		u.tell(stateMsg{model.NewState(changed(u.source.State(), i), u.app.screen.State)})
+		u.send(stateMsg{model.NewState(changed(u.source.State(), i), u.app.screen.State)})
 		u.screen()
 	}
 	total := heap() - before
@@ -97,7 +97,7 @@ func TestMemory_TenThousandObjects(t *testing.T) {
 	if total > 150<<20 {
 		t.Errorf("takes %d MB", total>>20)
 	}
-	u.tell(tea.WindowSizeMsg{Width: 80, Height: 24})
+	u.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 }
 
 func heap() uint64 {

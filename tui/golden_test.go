@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The golden files are the screens as they are meant to be: look at them when they change.
+// The golden files are the expected screens: look at the difference when they change.
 func TestGolden_Screens(t *testing.T) {
 	shots := []struct {
 		name, scenario, walk string
@@ -70,9 +70,9 @@ func TestGolden_Colors(t *testing.T) {
 		for _, dark := range []bool{true, false} {
 			u := start(t, "normal", 80, 24).press("n", "n")
 			u.app.dark = dark
-			u.paint(profile)
+			u.setProfile(profile)
 			background := map[bool]string{true: "dark", false: "light"}[dark]
-			// Escapes are made visible, so that one can read the difference.
+			// Escapes are made visible, so that the difference can be read.
 			golden(t, "colours-"+name+"-"+background, strings.ReplaceAll(u.screen(), "\x1b", "␛")+"\n")
 		}
 	}

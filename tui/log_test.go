@@ -10,7 +10,7 @@ import (
 func TestLog_HoldsWhileScrolledUp(t *testing.T) {
 	u := start(t, "normal", 80, 10).press("7").sees("following").sees("detaching")
 	more := func(text string) {
-		u.happens(func(s *runner.State) {
+		u.publish(func(s *runner.State) {
 			s.Log = append(s.Log[1:len(s.Log):len(s.Log)], inspect.LogLine{At: noon, Level: "info", Message: text})
 		})
 	}
@@ -40,7 +40,7 @@ func TestLog_WrapShowsLongLinesInFull(t *testing.T) {
 
 func TestLog_WrapShowsStackOfPanic(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("7")
-	u.happens(func(s *runner.State) {
+	u.publish(func(s *runner.State) {
 		s.Log = append(s.Log[:len(s.Log):len(s.Log)], inspect.LogLine{At: noon, Level: "error", Message: `panic: oh stack="goroutine 1:\nmain()\n\t/a.go:3"`})
 	}).sees("panic: oh").seesNot("goroutine 1").seesNot("stack=").
 		press("z").sees("    main()").sees("        /a.go:3")

@@ -12,7 +12,7 @@ func TestMouse_SelectsOpensAndScrolls(t *testing.T) {
 	u.click(17, 1).sees("7 handlers")
 	u.click(70, 0).sees("kubeconfig")
 	u.click(2, 1).sees("11 objects")
-	u.tell(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	u.tell(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+	u.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+	u.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	u.cursorOn("tmp-build") // six rows further
 }

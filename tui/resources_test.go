@@ -15,21 +15,21 @@ func TestResources_CountsAndFindsProblems(t *testing.T) {
 		press("n").cursorOn("old-logs").
 		sees("Deletion waits for our finalizer").
 		press("n").cursorOn("web-cache").
-		sees("resize failed, attempt 2 of 5").sees("Again in 12s.")
+		sees("resize failed, attempt 2 of 5").sees("Retrying in 12s.")
 }
 
 func TestResources_CursorStaysOnItsObject(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("n", "n").cursorOn("web-cache")
-	u.happens(func(s *runner.State) { // two come before it
+	u.publish(func(s *runner.State) { // two come before it
 		for _, name := range []string{"aaa", "bbb"} {
 			s.Snapshot.Objects = append(s.Snapshot.Objects, claim(noon, "default", name, 0, inspect.StateRunning))
 		}
 	}).cursorOn("web-cache")
-	u.happens(func(s *runner.State) { // a restarted operator has not listed it yet
+	u.publish(func(s *runner.State) { // a restarted operator has not listed it yet
 		s.Snapshot.Served = []inspect.Resource{{Key: evcKey}}
 		s.Snapshot.Objects = s.Snapshot.Objects[:2]
 	})
-	u.happens(func(s *runner.State) {
+	u.publish(func(s *runner.State) {
 		s.Snapshot.Served = demo(noon).Snapshot.Served
 		s.Snapshot.Objects = demoObjects(noon)
 	}).cursorOn("web-cache")
@@ -38,23 +38,23 @@ func TestResources_CursorStaysOnItsObject(t *testing.T) {
 
 func TestResources_RestartKeepsObjectsUntilListed(t *testing.T) {
 	u := start(t, "normal", 80, 24)
-	u.happens(func(s *runner.State) { s.Live = false }).sees("11 objects")
-	u.happens(func(s *runner.State) { // the new one has looked at nothing yet
+	u.publish(func(s *runner.State) { s.Live = false }).sees("11 objects")
+	u.publish(func(s *runner.State) { // the new one has listed nothing yet
 		s.Live = true
 		s.Snapshot.Served, s.Snapshot.Objects = nil, nil
 	}).sees("11 objects").cursorOn("batch-scratch")
-	u.happens(func(s *runner.State) { // and then at the first object
+	u.publish(func(s *runner.State) { // and then the first object
 		s.Snapshot.Served = []inspect.Resource{{Key: evcKey}}
 		s.Snapshot.Objects = []inspect.Object{claim(noon, "default", "media", time.Minute, inspect.StateRunning)}
 	}).sees("11 objects").sees("▸ running   evc   default    media")
-	u.happens(func(s *runner.State) { // at all that there is
+	u.publish(func(s *runner.State) { // and then all objects
 		s.Snapshot.Served = []inspect.Resource{{Key: evcKey, Listed: true}}
 	}).sees("1 object").seesNot("batch-scratch")
 }
 
 func TestResources_CursorStaysOnRowOfGoneObject(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("j", "j").cursorOn("ml-train")
-	u.happens(func(s *runner.State) {
+	u.publish(func(s *runner.State) {
 		var rest []inspect.Object
 		for _, o := range s.Snapshot.Objects {
 			if o.Name != "ml-train" {
@@ -74,15 +74,15 @@ func TestResources_FilterNarrowsProblems(t *testing.T) {
 
 func TestResources_ShowsTheStartUntilThereAreObjects(t *testing.T) {
 	u := start(t, "compiling", 80, 24).sees("412 of 1204 packages").sees("· not started")
-	u.happens(func(s *runner.State) { *s = *firstBuildFails(noon); s.Revision = 2 }).
-		sees("2 errors, 8 shows them at their places").sees("✗ claims.go:66:2")
-	u.happens(func(s *runner.State) { *s = *nothingThere(noon); s.Revision = 3 }).
+	u.publish(func(s *runner.State) { *s = *firstBuildFailed(noon); s.Revision = 2 }).
+		sees("2 errors; press 8 to see them").sees("✗ claims.go:66:2")
+	u.publish(func(s *runner.State) { *s = *noObjects(noon); s.Revision = 3 }).
 		sees("Your operator runs and waits for objects.").sees("apply crd.yaml, obj.yaml")
-	u.happens(func(s *runner.State) { *s = *demo(noon); s.Revision = 4 }).cursorOn("batch-scratch")
+	u.publish(func(s *runner.State) { *s = *demo(noon); s.Revision = 4 }).cursorOn("batch-scratch")
 }
 
 func TestResources_LongErrorOfStartIsCutVisibly(t *testing.T) {
-	s := clusterFails(noon)
+	s := clusterFailed(noon)
 	for n := range 12 {
 		s.Cluster.Error += fmt.Sprintf("\nmissing part %d", n)
 	}

@@ -37,8 +37,8 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestRun_InATerminal runs the whole program in a terminal of tmux: what all the
-// other tests leave out is the way from the keyboard and to the glass.
+// TestRun_InATerminal runs the whole program in a terminal of tmux: the
+// other tests do not have the path from the keyboard and to the screen.
 func TestRun_InATerminal(t *testing.T) {
 	term := newTerminal(t, 80, 24, "normal")
 	term.shows("✗  2 need you", "▌ ✗ failed")
@@ -113,7 +113,7 @@ func (x *terminal) shows(texts ...string) {
 		if !missing {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // another process's screen cannot be waited for otherwise
+		time.Sleep(20 * time.Millisecond) // there is no other way to wait for the screen of another process
 	}
 	x.t.Fatalf("%q is not on the screen:\n%s", texts, screen)
 }

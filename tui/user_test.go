@@ -15,12 +15,12 @@ import (
 	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// fakeSource is a session that does nothing but remember what it was asked for.
+// fakeSource is a session that only records the intents.
 type fakeSource struct {
 	mu      sync.Mutex
 	state   *runner.State
 	intents []runner.Intent
-	refuse  error
+	err     error
 	changes chan struct{}
 }
 
@@ -40,7 +40,7 @@ func (f *fakeSource) Do(_ context.Context, intent runner.Intent) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.intents = append(f.intents, intent)
-	return f.refuse
+	return f.err
 }
 
 func (f *fakeSource) set(s *runner.State) {
@@ -53,8 +53,8 @@ func (f *fakeSource) set(s *runner.State) {
 	}
 }
 
-// user uses the workbench like a person: it types, it looks, it resizes the window. It
-// has no terminal: what takes time is done at once.
+// user uses the workbench as a person does: types, looks, resizes the window. There is no
+// terminal, and commands run at once.
 type user struct {
 	t      testing.TB
 	source *fakeSource
@@ -63,7 +63,7 @@ type user struct {
 	quit   bool
 }
 
-// start starts the workbench in a scenario, at a size.
+// start starts the workbench in a scenario, at a size of the terminal.
 func start(t testing.TB, scenario string, w, h int) *user {
 	t.Helper()
 	return startWith(t, scenarios[scenario](noon), w, h, Options{Title: "./handlers"})
@@ -77,19 +77,19 @@ func startWith(t testing.TB, s *runner.State, w, h int, opts Options) *user {
 	u := &user{t: t, source: newFakeSource(s), now: noon}
 	u.app = newApp(t.Context(), u.source, opts)
 	u.app.clock = func() time.Time { return u.now }
-	u.tell(tea.WindowSizeMsg{Width: w, Height: h})
-	u.paint(colorprofile.NoTTY)
+	u.send(tea.WindowSizeMsg{Width: w, Height: h})
+	u.setProfile(colorprofile.NoTTY)
 	return u
 }
 
-func (u *user) paint(p colorprofile.Profile) { u.tell(tea.ColorProfileMsg{Profile: p}) }
+func (u *user) setProfile(p colorprofile.Profile) { u.send(tea.ColorProfileMsg{Profile: p}) }
 
-func (u *user) tell(msg tea.Msg) {
+func (u *user) send(msg tea.Msg) {
 	_, cmd := u.app.Update(msg)
 	u.run(cmd)
 }
 
-// run does what the program's loop would do with a command.
+// run runs a command as the loop of the program does.
 func (u *user) run(cmd tea.Cmd) {
 	if cmd == nil {
 		return
@@ -98,7 +98,7 @@ func (u *user) run(cmd tea.Cmd) {
 	case tea.QuitMsg:
 		u.quit = true
 	case resultMsg:
-		u.tell(msg)
+		u.send(msg)
 	}
 }
 
@@ -121,7 +121,7 @@ func (u *user) press(keys ...string) *user {
 			}
 			msg = tea.KeyPressMsg{Code: []rune(k)[0], Text: k}
 		}
-		u.tell(msg)
+		u.send(msg)
 	}
 	return u
 }
@@ -129,13 +129,13 @@ func (u *user) press(keys ...string) *user {
 // write types a text.
 func (u *user) write(text string) *user {
 	for _, c := range text {
-		u.tell(tea.KeyPressMsg{Code: c, Text: string(c)})
+		u.send(tea.KeyPressMsg{Code: c, Text: string(c)})
 	}
 	return u
 }
 
-// happens lets the session change.
-func (u *user) happens(change func(*runner.State)) *user {
+// publish changes the state of the session.
+func (u *user) publish(change func(*runner.State)) *user {
 	s := *u.source.State()
 	s.Revision++
 	if s.Snapshot != nil {
@@ -145,21 +145,21 @@ func (u *user) happens(change func(*runner.State)) *user {
 	}
 	change(&s)
 	u.source.set(&s)
-	u.tell(stateMsg{model.NewState(&s, u.app.screen.State)})
+	u.send(stateMsg{model.NewState(&s, u.app.screen.State)})
 	return u
 }
 
-// waits lets time go by.
-func (u *user) waits(d time.Duration) *user {
+// wait moves the clock.
+func (u *user) wait(d time.Duration) *user {
 	u.now = u.now.Add(d)
 	_, _ = u.app.Update(tickMsg(u.now)) // the next tick is not waited for
 	return u
 }
 
-// screen is what is seen.
+// screen returns the screen.
 func (u *user) screen() string { return u.app.View().Content }
 
-// lines are the lines of the screen, without colours.
+// lines returns the lines of the screen, without colors.
 func (u *user) lines() []string { return strings.Split(ansi.Strip(u.screen()), "\n") }
 
 func (u *user) sees(text string) *user {
@@ -178,7 +178,7 @@ func (u *user) seesNot(text string) *user {
 	return u
 }
 
-// cursorOn wants the mark of the selection on a line with a text.
+// cursorOn fails the test unless the cursor is on a line with a text.
 func (u *user) cursorOn(text string) *user {
 	u.t.Helper()
 	for _, l := range u.lines() {
@@ -194,7 +194,7 @@ func (u *user) cursorOn(text string) *user {
 }
 
 func (u *user) click(x, y int) *user {
-	u.screen() // one clicks on what one sees
-	u.tell(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
+	u.screen() // draws what is clicked on
+	u.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 	return u
 }

@@ -15,7 +15,7 @@ func TestView_ColorsAreNeverTheOnlyDifference(t *testing.T) {
 	for scenario := range scenarios {
 		plain := start(t, scenario, 100, 30)
 		coloured := start(t, scenario, 100, 30)
-		coloured.paint(colorprofile.TrueColor)
+		coloured.setProfile(colorprofile.TrueColor)
 		if a, b := ansi.Strip(plain.screen()), ansi.Strip(coloured.screen()); a != b {
 			t.Errorf("%s says something else in colour:\n%s", scenario, cmp.Diff(a, b))
 		}
@@ -51,7 +51,7 @@ var screens = map[string][]string{
 	"no strip":        {"L"},
 }
 
-// widths and heights around every size at which something changes, and far beyond.
+// widths and heights are around every size at which the layout changes, and beyond.
 var (
 	widths  = []int{1, 2, 5, 12, 23, 24, 40, 59, 60, 80, 109, 110, 200, 300}
 	heights = []int{1, 2, 3, 4, 5, 10, 15, 16, 24, 29, 30, 34, 48, 90}
@@ -70,8 +70,7 @@ func TestView_FitsTheTerminalAtEverySize(t *testing.T) {
 	}
 }
 
-// sizes to look at. Drawing is all in one goroutine, so the race detector, which is slow,
-// need not see all of them.
+// sizes returns the sizes to test: fewer with the race detector, which is slow.
 func sizes() (ws, hs []int) {
 	if raceDetector {
 		return []int{5, 40, 80, 110}, []int{3, 10, 24, 34}
@@ -87,12 +86,12 @@ func everySize(t *testing.T, scenario, walk string, profile colorprofile.Profile
 			u.app.env.utf8 = false
 		}
 	}
-	u.paint(profile)
+	u.setProfile(profile)
 	u.press(screens[walk]...)
 	ws, hs := sizes()
 	for _, w := range ws {
 		for _, h := range hs {
-			u.tell(tea.WindowSizeMsg{Width: w, Height: h})
+			u.send(tea.WindowSizeMsg{Width: w, Height: h})
 			lines := u.app.draw()
 			if len(lines) != h {
 				t.Fatalf("%s at %d×%d has %d lines", walk, w, h, len(lines))

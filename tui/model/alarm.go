@@ -22,14 +22,14 @@ func (s *State) Alarm(now time.Time) Alarm {
 	case s.Cluster.Phase == runner.ClusterFailed:
 		return Alarm{Err, "✗ no cluster, R tries again", s.Cluster.Error}
 	case s.Lost() != "":
-		return Alarm{Err, "✗ cluster gone", s.Lost() + " · what is shown is the last that was seen"}
+		return Alarm{Err, "✗ cluster gone", s.Lost() + " · showing the last known state"}
 	case s.Process.Phase == runner.ProcessCrashed:
 		return crashed(s, now)
 	case s.Build.Phase == runner.BuildFailed:
 		return buildFailed(s)
 	}
 	if reason, paused := s.Paused(); paused {
-		return Alarm{Warn, "‖ paused " + reason, "nothing is handled until then · p resumes"}
+		return Alarm{Warn, "‖ paused " + reason, "nothing is handled meanwhile · p resumes"}
 	}
 	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" && s.Cluster.Phase == runner.ClusterReady {
 		return Alarm{Warn, "! operator ended", s.Process.Exit + " · R starts it again"}
@@ -66,7 +66,7 @@ func buildFailed(s *State) Alarm {
 		a.Fact = strings.TrimSpace("✗ " + e.Position() + " " + FirstLine(e.Message))
 	}
 	if s.Process.Phase == runner.ProcessRunning {
-		a.Rest = "the old code goes on"
+		a.Rest = "the old code keeps running"
 	}
 	return a
 }

@@ -11,7 +11,7 @@ import (
 func ClusterProgress(c runner.Cluster) string {
 	switch {
 	case c.Phase == runner.ClusterBuilding && c.Total > 0:
-		return fmt.Sprintf("%d of %d packages, once for all", c.Done, c.Total)
+		return fmt.Sprintf("%d of %d packages, only the first time", c.Done, c.Total)
 	case c.Phase == runner.ClusterReady || c.Phase == runner.ClusterNone:
 		return ""
 	}

@@ -16,7 +16,7 @@ func stuck(o *inspect.Object, now time.Time, held string) string {
 		case inspect.PhaseFailed:
 			reasons = append(reasons, failure(h))
 		case inspect.PhaseUnknown:
-			reasons = append(reasons, h.ID+" is no handler of this code")
+			reasons = append(reasons, h.ID+" is not a handler of this code")
 		case inspect.PhaseStopping:
 			reasons = append(reasons, h.ID+" does not stop")
 		case inspect.PhaseRetrying:
@@ -49,7 +49,7 @@ func deleting(o *inspect.Object, now time.Time, held string) string {
 	case len(doing) == 0 && o.Finalizer:
 		return "Deletion: our finalizer is being removed."
 	case len(doing) == 0:
-		return "Deletion: nothing of ours holds it; it waits for others."
+		return "Deletion: nothing of ours blocks it; it waits for others."
 	}
 	return "Deletion: " + strings.Join(doing, ", ") + "; then our finalizer goes."
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -47,6 +48,9 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 	return NextStep{Kind: NextCall, In: h.Next.Sub(now)}
 }
 
+// nextVersion is when NextChange happens.
+const nextVersion = "with the next version"
+
 // Time formats when it happens: "in 12s", "now". It is empty if that is not known.
 func (n NextStep) Time() string {
 	if n.Kind == NextRetry || n.Kind == NextCall {
@@ -80,30 +84,28 @@ func (n NextStep) Note() string {
 	switch n.Kind {
 	case NextHeld:
 		return "held: " + n.Held
+	case NextChange:
+		return nextVersion
 	case NextCall:
 		return "next " + n.Time()
-	}
-	return n.When()
-}
-
-// When formats the step to follow "again": "in 12s", "with the next version".
-func (n NextStep) When() string {
-	switch n.Kind {
-	case NextHeld:
-		return "when that is over (" + n.Held + ")"
-	case NextChange:
-		return "with the next version"
 	}
 	return n.Time()
 }
 
-// Clause formats the step as a part of a sentence: "again in 12s", "held (paused)".
+// Clause formats the step as the end of a sentence: "retrying in 12s", "the retry is held
+// (paused)".
 func (n NextStep) Clause() string {
-	if n.Kind == NextHeld {
-		return "held (" + n.Held + ")"
+	switch n.Kind {
+	case NextHeld:
+		return "the retry is held (" + n.Held + ")"
+	case NextChange:
+		return "retrying " + nextVersion
 	}
-	return "again " + n.When()
+	return "retrying " + n.Time()
 }
 
-// Sentence formats the step as a sentence of its own: "Again in 12s."
-func (n NextStep) Sentence() string { return "Again " + n.When() + "." }
+// Sentence formats the step as a sentence: "Retrying in 12s."
+func (n NextStep) Sentence() string {
+	clause := n.Clause()
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
+}

@@ -15,13 +15,13 @@ func TestNext_IsSaidAlikeInEveryPlace(t *testing.T) {
 		held                 string
 		cell, note, sentence string
 	}{
-		"retried":           {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later}, "", "in 6s", "in 6s", "Again in 6s."},
-		"retried, due":      {inspect.HandlerState{State: inspect.PhaseRetrying, Next: now}, "", "now", "now", "Again now."},
-		"retried, held":     {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later}, "paused", "held", "held: paused", "Again when that is over (paused)."},
-		"index":             {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying, Next: later}, "", "in 6s", "in 6s", "Again in 6s."},
-		"index, no backoff": {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying}, "", "", "with the next version", "Again with the next version."},
-		"timer":             {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "", "in 6s", "next in 6s", "Again in 6s."},
-		"timer, held":       {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "crashed", "held", "held: crashed", "Again when that is over (crashed)."},
+		"retried":           {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later}, "", "in 6s", "in 6s", "Retrying in 6s."},
+		"retried, due":      {inspect.HandlerState{State: inspect.PhaseRetrying, Next: now}, "", "now", "now", "Retrying now."},
+		"retried, held":     {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later}, "paused", "held", "held: paused", "The retry is held (paused)."},
+		"index":             {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying, Next: later}, "", "in 6s", "in 6s", "Retrying in 6s."},
+		"index, no backoff": {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying}, "", "", "with the next version", "Retrying with the next version."},
+		"timer":             {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "", "in 6s", "next in 6s", "Retrying in 6s."},
+		"timer, held":       {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "crashed", "held", "held: crashed", "The retry is held (crashed)."},
 	} {
 		next := model.Next(&test.handler, now, test.held)
 		if next.Cell() != test.cell || next.Note() != test.note || next.Sentence() != test.sentence {

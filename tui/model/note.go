@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Note says in a few words what is to be known about a handler on an object: what comes
+// Note says in a few words the most important fact about a handler on an object: what comes
 // next, how long it took, why it failed, or what kept it out. Held is [State.Held].
 func Note(h *inspect.HandlerState, now time.Time, held string) string {
 	switch h.State {
@@ -22,7 +22,7 @@ func Note(h *inspect.HandlerState, now time.Time, held string) string {
 		return "progress on the object, but no such handler; if renamed: kopf.ID"
 	case inspect.PhaseRunning, inspect.PhaseAlive:
 		if !h.Started.IsZero() {
-			return "since " + Ago(now.Sub(h.Started))
+			return "for " + Ago(now.Sub(h.Started))
 		}
 	case inspect.PhaseFiltered, inspect.PhaseOtherCause:
 		return Mismatch(h.Why)

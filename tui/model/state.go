@@ -180,7 +180,7 @@ func (s *State) NotOperating() string {
 	case s.Process.Phase == runner.ProcessCrashed:
 		return "the operator has crashed"
 	case s.Snapshot == nil || !s.Live:
-		return "the operator does not run"
+		return "the operator is not running"
 	}
 	return ""
 }

@@ -41,7 +41,7 @@ func failed(o *inspect.Object) string {
 		return "A handler has failed for good. It runs again when the object changes."
 	}
 	if h.Kind == "index" {
-		return failure(h) + ". The object is in that index no more, whatever becomes of it."
+		return failure(h) + ". The object is no longer in that index, even if it changes."
 	}
 	return failure(h) + ". It runs again when the object changes."
 }
@@ -51,7 +51,7 @@ func failed(o *inspect.Object) string {
 func indexed(o *inspect.Object, now time.Time, held string) string {
 	for i := range o.Handlers {
 		if h := &o.Handlers[i]; h.Kind == "index" && h.State == inspect.PhaseRetrying {
-			return "Out of an index: " + h.ID + " failed, and is tried again " + Next(h, now, held).When() + "."
+			return "Not in an index: " + h.ID + " failed; " + Next(h, now, held).Clause() + "."
 		}
 	}
 	names := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "index" && h.State == inspect.PhaseDone })
@@ -123,7 +123,7 @@ func running(o *inspect.Object, now time.Time) string {
 	}
 	// Of later attempts only the end is known, and they have none yet.
 	if h.Attempt <= 1 && !h.Started.IsZero() {
-		s += ", since " + Ago(now.Sub(h.Started))
+		s += ", for " + Ago(now.Sub(h.Started))
 	}
 	return s + "."
 }

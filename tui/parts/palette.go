@@ -82,7 +82,7 @@ func (d *Palette) View(s *Screen, actions []Action) string {
 		b.End(paletteLine(b, found[i], i == d.list.Cursor))
 	}
 	if len(found) == 0 {
-		b.Text(model.Dim, " no command has such a name")
+		b.Text(model.Dim, " no command matches")
 	}
 	return frame(s, b, "commands")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// entry is one line: that something has changed. The fields beyond the first four are for
-// programs that read JSON; people find them in What.
+// entry is one line: a change. The fields after What are for programs that read JSON; the
+// text of What has them, too.
 type entry struct {
 	Time  time.Time `json:"time"`
 	Noun  string    `json:"noun"`
@@ -32,12 +32,12 @@ type entry struct {
 	Line      int       `json:"line,omitempty"`
 	Stack     []string  `json:"stack,omitempty"` // of a panic
 
-	tone  model.Tone
-	loud  bool // needs somebody: told even if only that is wanted
-	lines bool // the lines of What are kept apart, as in what a compiler says
+	tone      model.Tone
+	urgent    bool // needs the user: written even if quiet
+	multiline bool // the lines of What are kept, as in errors of the compiler
 }
 
-// The widths of the columns: the longest noun, and the longest of the usual states.
+// The widths of the columns are those of the longest noun and the longest common state.
 const (
 	nounWidth  = 8
 	stateWidth = 9
@@ -54,7 +54,7 @@ func newWriter(w io.Writer, opts Options) writer {
 	}
 	t := render.PlainTheme()
 	if opts.Colour {
-		// Nobody has been asked what the terminal can do: every one can do this.
+		// All terminals have these colors.
 		t = render.NewTheme(colorprofile.ANSI, true)
 	}
 	return plainWriter{w, t}
@@ -65,7 +65,7 @@ type jsonWriter struct{ to *json.Encoder }
 func (w jsonWriter) write(e entry) error {
 	e.Time = e.Time.UTC()
 	if err := w.to.Encode(e); err != nil {
-		return fmt.Errorf("writing the stream: %w", err)
+		return fmt.Errorf("write the stream: %w", err)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ type plainWriter struct {
 
 func (w plainWriter) write(e entry) error {
 	what, more := e.What, ""
-	if e.lines {
+	if e.multiline {
 		what, more, _ = strings.Cut(strings.TrimSpace(what), "\n")
 	}
 	state := w.theme.Render(e.tone, fmt.Sprintf("%-*s", stateWidth, render.Clean(e.State)))
@@ -90,7 +90,7 @@ func (w plainWriter) write(e entry) error {
 		lines = append(lines, "    "+render.Clean(call))
 	}
 	if _, err := fmt.Fprintln(w.to, strings.Join(lines, "\n")); err != nil {
-		return fmt.Errorf("writing the stream: %w", err)
+		return fmt.Errorf("write the stream: %w", err)
 	}
 	return nil
 }

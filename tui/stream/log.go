@@ -8,12 +8,12 @@ import (
 	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// log remembers the last line that was told.
+// log remembers the last line that was written.
 type log struct{ last *inspect.LogLine }
 
-// tell tells the lines that came after it. If it is not there any more, lines were lost
-// between; that is said, and all that is there is told.
-func (x *log) tell(s *runner.State, opts Options) []entry {
+// entries returns the lines that came after it. If it is no longer in the log, lines were
+// lost in between: an entry says so, and all lines are returned.
+func (x *log) entries(s *runner.State, opts Options) []entry {
 	lines := s.Log
 	if len(lines) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func (x *log) tell(s *runner.State, opts Options) []entry {
 	x.last = &lines[len(lines)-1]
 	var entries []entry
 	if !found {
-		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", tone: model.Warn, What: "lines came faster than they could be told", loud: true})
+		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", tone: model.Warn, What: "lines were lost: they came faster than they could be written", urgent: true})
 	}
 	for i := range lines[from:] {
 		l := &lines[from+i]
@@ -47,7 +47,7 @@ func equal(a, b *inspect.LogLine) bool {
 }
 
 func logEntry(l *inspect.LogLine) entry {
-	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, tone: model.LevelTone(l.Level), loud: l.Level == "warn" || l.Level == "error"}
+	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, tone: model.LevelTone(l.Level), urgent: l.Level == "warn" || l.Level == "error"}
 	message, stack := model.CutStack(l.Message)
 	e.Stack = stack
 	var what []string

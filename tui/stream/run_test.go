@@ -20,7 +20,7 @@ import (
 
 var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.Local)
 
-// source is a session whose states are told one after the other.
+// source is a session whose states are published one after the other.
 type source struct {
 	mu      sync.Mutex
 	state   runner.State
@@ -36,7 +36,7 @@ func (s *source) State() *runner.State {
 
 func (s *source) Changes() <-chan struct{} { return s.changes }
 
-// change makes a change and waits until it is told.
+// change publishes a change and waits until it is written.
 func (s *source) change(f func(*runner.State)) {
 	s.mu.Lock()
 	s.state.Revision++
@@ -50,8 +50,8 @@ func (s *source) change(f func(*runner.State)) {
 	synctest.Wait()
 }
 
-// told runs the stream over a story and returns its lines.
-func told(t *testing.T, opts stream.Options, story func(s *source)) string {
+// output runs the stream while the states of a story are published, and returns what it wrote.
+func output(t *testing.T, opts stream.Options, story func(s *source)) string {
 	t.Helper()
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func told(t *testing.T, opts stream.Options, story func(s *source)) string {
 func expect(t *testing.T, got string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, strings.Split(strings.TrimSuffix(got, "\n"), "\n")); diff != "" {
-		t.Errorf("told something else (-want +got):\n%s", diff)
+		t.Errorf("wrote something else (-want +got):\n%s", diff)
 	}
 }
 
@@ -86,7 +86,7 @@ func object(name string, state inspect.ObjectState, handlers ...inspect.HandlerS
 	}
 }
 
-// runs brings an operator up that has seen some objects.
+// runs publishes a running operator with some objects.
 func runs(objects ...inspect.Object) func(*runner.State) {
 	return func(s *runner.State) {
 		s.Process = runner.Process{Phase: runner.ProcessRunning, PID: 7}
@@ -101,7 +101,7 @@ func runs(objects ...inspect.Object) func(*runner.State) {
 }
 
 func TestRun_WritesEachStepOfTheStart(t *testing.T) {
-	got := told(t, stream.Options{}, func(s *source) {
+	got := output(t, stream.Options{}, func(s *source) {
 		for done := range 20 {
 			s.change(func(s *runner.State) {
 				s.Cluster = runner.Cluster{Phase: runner.ClusterBuilding, Message: "compiling", Done: done * 25, Total: 1000}
@@ -116,11 +116,11 @@ func TestRun_WritesEachStepOfTheStart(t *testing.T) {
 		s.change(runs())
 	})
 	expect(t, got,
-		"12:00:00  cluster   compiling  compiling, 0 of 1000 packages, once for all",
-		"12:00:00  cluster   compiling  compiling, 100 of 1000 packages, once for all",
-		"12:00:00  cluster   compiling  compiling, 200 of 1000 packages, once for all",
-		"12:00:00  cluster   compiling  compiling, 300 of 1000 packages, once for all",
-		"12:00:00  cluster   compiling  compiling, 400 of 1000 packages, once for all",
+		"12:00:00  cluster   compiling  compiling, 0 of 1000 packages, only the first time",
+		"12:00:00  cluster   compiling  compiling, 100 of 1000 packages, only the first time",
+		"12:00:00  cluster   compiling  compiling, 200 of 1000 packages, only the first time",
+		"12:00:00  cluster   compiling  compiling, 300 of 1000 packages, only the first time",
+		"12:00:00  cluster   compiling  compiling, 400 of 1000 packages, only the first time",
 		"12:00:00  cluster   ready      embedded dev v1.37.1 https://127.0.0.1:41877 (no Docker)",
 		"12:00:00  build     building",
 		"12:00:00  build     built      in 780ms",
@@ -130,7 +130,7 @@ func TestRun_WritesEachStepOfTheStart(t *testing.T) {
 }
 
 func TestRun_WritesAllErrorsOfFailedBuild(t *testing.T) {
-	got := told(t, stream.Options{Quiet: true}, func(s *source) {
+	got := output(t, stream.Options{Quiet: true}, func(s *source) {
 		s.change(runs())
 		s.change(func(s *runner.State) {
 			s.Build = runner.Build{Phase: runner.BuildFailed, Started: noon, Errors: []runner.BuildError{
@@ -138,7 +138,7 @@ func TestRun_WritesAllErrorsOfFailedBuild(t *testing.T) {
 		})
 	})
 	expect(t, got,
-		"12:00:00  build     failed     2 errors, the old code goes on",
+		"12:00:00  build     failed     2 errors, the old code keeps running",
 		"12:00:00  build     error      a.go:3:7: cannot use f as g:",
 		"     have int",
 		"     want string",
@@ -152,7 +152,7 @@ func TestRun_WritesEachChangeOfAnObjectWithItsVerdict(t *testing.T) {
 	running.Cause = &inspect.Cause{Reason: "create"}
 	settled := object("a", inspect.StateSettled, inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Took: 24 * time.Millisecond})
 	settled.Cause = &inspect.Cause{Reason: "create", Done: noon}
-	got := told(t, stream.Options{}, func(s *source) {
+	got := output(t, stream.Options{}, func(s *source) {
 		s.change(runs(object("quiet", inspect.StateSettled), object("silent", inspect.StateSettled)))
 		for _, o := range []inspect.Object{retrying, retrying, running, settled, settled} {
 			s.change(func(s *runner.State) {
@@ -164,7 +164,7 @@ func TestRun_WritesEachChangeOfAnObjectWithItsVerdict(t *testing.T) {
 	expect(t, got,
 		"12:00:00  operator  running    2 handlers, watching kopfexamples.v1.kopf.dev",
 		"12:00:00  object    settled    2 objects at rest, nothing to do",
-		"12:00:00  object    retrying   kex default/a  create failed, attempt 1 of 3: not yet. Again in 12s.",
+		"12:00:00  object    retrying   kex default/a  create failed, attempt 1 of 3: not yet. Retrying in 12s.",
 		"12:00:00  object    gone       kex default/silent",
 		"12:00:00  object    running    kex default/a  create is running, attempt 2 of 3, because the object is new.",
 		"12:00:00  object    settled    kex default/a  create: create in 24ms",
@@ -174,7 +174,7 @@ func TestRun_WritesEachChangeOfAnObjectWithItsVerdict(t *testing.T) {
 }
 
 func TestRun_RestartDoesNotEndObjects(t *testing.T) {
-	got := told(t, stream.Options{}, func(s *source) {
+	got := output(t, stream.Options{}, func(s *source) {
 		s.change(runs(object("a", inspect.StateSettled)))
 		s.change(func(s *runner.State) {
 			s.Live, s.Process = false, runner.Process{Phase: runner.ProcessCrashed, Restarts: 1, Panic: &runner.Panic{Message: "oh", File: "a.go", Line: 3, Function: "a.b"}}
@@ -191,7 +191,7 @@ func TestRun_RestartDoesNotEndObjects(t *testing.T) {
 }
 
 func TestRun_WritesUnservedSelectorOnce(t *testing.T) {
-	got := told(t, stream.Options{Quiet: true}, func(s *source) {
+	got := output(t, stream.Options{Quiet: true}, func(s *source) {
 		unserved := func(s *runner.State) {
 			runs()(s)
 			s.Snapshot.Unserved = []inspect.Unserved{{Selector: "kex.v1.kopf.dev", Reason: "ambiguous", Handlers: []string{"create"}, Matches: []string{"a", "b"}}}
@@ -213,22 +213,22 @@ func TestRun_WritesLogLinesOnceAndInOrder(t *testing.T) {
 		})
 		s.change(func(s *runner.State) { s.Log = []inspect.LogLine{line(9, "error", "nine")} })
 	}
-	expect(t, told(t, stream.Options{}, story),
+	expect(t, output(t, stream.Options{}, story),
 		"12:00:01  log       info       default/a  create  one",
 		"12:00:03  log       warn       default/a  create  three lines",
-		"12:00:09  log       dropped    lines came faster than they could be told",
+		"12:00:09  log       dropped    lines were lost: they came faster than they could be written",
 		"12:00:09  log       error      default/a  create  nine",
 	)
-	if got := told(t, stream.Options{Verbose: true}, story); !strings.Contains(got, "debug      default/a  create  two\n") {
+	if got := output(t, stream.Options{Verbose: true}, story); !strings.Contains(got, "debug      default/a  create  two\n") {
 		t.Errorf("debug lines are missing:\n%s", got)
 	}
-	if got := told(t, stream.Options{Quiet: true}, story); strings.Contains(got, "info") {
+	if got := output(t, stream.Options{Quiet: true}, story); strings.Contains(got, "info") {
 		t.Errorf("is not quiet:\n%s", got)
 	}
 }
 
 func TestRun_WritesStackBeneathPanic(t *testing.T) {
-	got := told(t, stream.Options{}, func(s *source) {
+	got := output(t, stream.Options{}, func(s *source) {
 		s.change(func(s *runner.State) {
 			s.Log = []inspect.LogLine{{At: noon, Level: "error", Message: `panic: oh stack="goroutine 1:\nmain()\n\t/a.go:3"`}}
 		})
@@ -238,7 +238,7 @@ func TestRun_WritesStackBeneathPanic(t *testing.T) {
 
 func TestRun_JSONHasTheSameFields(t *testing.T) {
 	failed := object("a", inspect.StateFailed, inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Kind: "permanent", Message: "no size"}})
-	got := told(t, stream.Options{Format: stream.JSON, Quiet: true}, func(s *source) { s.change(runs(failed)) })
+	got := output(t, stream.Options{Format: stream.JSON, Quiet: true}, func(s *source) { s.change(runs(failed)) })
 	var entry map[string]any
 	if err := json.Unmarshal([]byte(got), &entry); err != nil {
 		t.Fatal(err)
@@ -255,10 +255,10 @@ func TestRun_JSONHasTheSameFields(t *testing.T) {
 
 func TestRun_ColorsOnlyIfAskedFor(t *testing.T) {
 	story := func(s *source) { s.change(runs()) }
-	if got := told(t, stream.Options{}, story); strings.Contains(got, "\x1b") {
+	if got := output(t, stream.Options{}, story); strings.Contains(got, "\x1b") {
 		t.Errorf("a pipe got %q", got)
 	}
-	if got := told(t, stream.Options{Colour: true}, story); !strings.Contains(got, "\x1b[32mrunning") {
+	if got := output(t, stream.Options{Colour: true}, story); !strings.Contains(got, "\x1b[32mrunning") {
 		t.Errorf("a terminal got %q", got)
 	}
 }
@@ -270,11 +270,11 @@ func TestRun_EndsWithItsContextAfterWritingTheState(t *testing.T) {
 	runs()(&s.state)
 	var out bytes.Buffer
 	if err := stream.Run(ctx, s, &out, stream.Options{}); err != nil || out.Len() == 0 {
-		t.Errorf("told %q, %v", out.String(), err)
+		t.Errorf("wrote %q, %v", out.String(), err)
 	}
 }
 
-// closedPipe is a reader that has gone away.
+// closedPipe is a writer without a reader.
 type closedPipe struct{}
 
 var errClosed = errors.New("broken pipe")

@@ -90,7 +90,7 @@ func (p *Page) Answer(l *render.Line, short bool) {
 	case runner.BuildFailed:
 		fact(model.Count(len(b.Errors), "error"))
 		if p.screen.State.Process.Phase == runner.ProcessRunning && !short {
-			fact("the operator goes on with the old code")
+			fact("the operator keeps running the old code")
 		}
 	case runner.BuildBuilding:
 		fact("for " + model.Ago(p.screen.Since(b.Started)))
@@ -119,7 +119,7 @@ func (p *Page) noEditor() string {
 	case e == nil:
 		return "there is no build error"
 	case e.File == "":
-		return "the error has no place"
+		return "the error has no file"
 	case p.screen.State.Dir == "" || p.editor == "":
 		return "$EDITOR is not set"
 	}

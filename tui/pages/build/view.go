@@ -125,7 +125,7 @@ func (p *Page) putReload(l *render.Line, r runner.Reload) *render.Line {
 	l.Cell(model.Text, files, max(11, min(40, l.Rest()-32))).Skip(2)
 	switch {
 	case !r.Built:
-		l.Put(model.Dim, "the old code went on")
+		l.Put(model.Dim, "the old code kept running")
 	case r.Ready > 0:
 		l.Put(model.Dim, "handling after "+model.Took(r.Ready))
 	}

@@ -33,7 +33,7 @@ func (p *Page) Actions() []parts.Action {
 		noHandler = "no handler is selected"
 	}
 	return []parts.Action{
-		{Binding: keys.objects, Name: "its objects, each with the decision about it", Column: parts.Go, Unavailable: noHandler, Do: p.openObjects},
+		{Binding: keys.objects, Name: "objects of the handler, each with the decision", Column: parts.Go, Unavailable: noHandler, Do: p.openObjects},
 		filter,
 	}
 }

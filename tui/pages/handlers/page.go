@@ -194,7 +194,7 @@ func (p *Page) viewEmpty() string {
 	case p.screen.State.Snapshot == nil:
 		b.Text(model.Dim, "  the handlers are known when the operator has started")
 	default:
-		b.Text(model.Dim, "  Register has registered no handler. kopf.OnCreate, kopf.OnUpdate and others do.")
+		b.Text(model.Dim, "  Register registered no handlers: call kopf.OnCreate, kopf.OnUpdate or others in it.")
 	}
 	return b.String()
 }

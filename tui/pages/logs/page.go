@@ -86,8 +86,8 @@ var keys = struct{ follow, wrap, level, filter key.Binding }{
 // Actions returns the actions of the page.
 func (p *Page) Actions() []parts.Action {
 	return []parts.Action{
-		{Binding: keys.follow, Name: "follow the log, or hold it", Column: parts.Look, Do: p.toggleFollow},
-		{Binding: keys.wrap, Name: "wrap long lines, or cut them", Column: parts.Look, Do: p.toggleWrap},
+		{Binding: keys.follow, Name: "follow or hold the log", Column: parts.Look, Do: p.toggleFollow},
+		{Binding: keys.wrap, Name: "wrap or cut long lines", Column: parts.Look, Do: p.toggleWrap},
 		{Binding: keys.level, Name: "level of the log", Column: parts.Look, Do: p.changeLevel},
 		{Binding: keys.filter, Name: "filter", Column: parts.Go, Do: p.typeFilter},
 	}

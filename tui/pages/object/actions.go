@@ -22,18 +22,18 @@ var keys = struct{ next, previous, back, handlers, why, log, wrap, filter key.Bi
 func (p *Page) Actions() []parts.Action {
 	noLog := ""
 	if p.tab != parts.LogTab {
-		noLog = "only in the log, l"
+		noLog = "only in the log (l)"
 	}
 	return []parts.Action{
 		{Binding: keys.next, Name: "next tab", Column: parts.Go, Do: p.turn(p.tab + 1)},
 		{Binding: keys.previous, Name: "previous tab", Column: parts.Go, Do: p.turn(p.tab + parts.ObjectTabs - 1)},
 		{Binding: keys.back, Name: "back", Column: parts.Go, Do: func() tea.Msg { return parts.Back{} }},
 		{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Do: p.turn(parts.HandlersTab)},
-		{Binding: keys.why, Name: "why did, or did not, handlers run", Column: parts.Look, Do: p.turn(parts.WhyTab)},
+		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Do: p.turn(parts.WhyTab)},
 		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Do: p.turn(parts.LogTab)},
 		parts.Retry(p.screen, p.last, p.gone),
 		parts.CopyName(p.last),
-		{Binding: keys.wrap, Name: "wrap the lines of the log, or cut them", Column: parts.Look, Unavailable: noLog, Do: p.toggleWrap},
+		{Binding: keys.wrap, Name: "wrap or cut the lines of the log", Column: parts.Look, Unavailable: noLog, Do: p.toggleWrap},
 		{Binding: keys.filter, Name: "filter the log", Column: parts.Go, Unavailable: noLog, Do: p.typeFilter},
 	}
 }

@@ -140,7 +140,7 @@ func (p *Page) answerNext(l *render.Line) {
 func (p *Page) View() string {
 	b := p.screen.Block(p.w, p.h)
 	if p.gone {
-		b.End(b.Line().Skip(1).Put(model.Warn, "This object is gone; what is shown is the last that was seen. esc goes back."))
+		b.End(b.Line().Skip(1).Put(model.Warn, "This object is gone; this is its last known state. esc goes back."))
 	}
 	switch p.tab {
 	case parts.HandlersTab:

@@ -49,7 +49,7 @@ func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
 	label := func(name string) *render.Line { return b.Line().Skip(1).Cell(model.Dim, name, 10) }
 	cause := o.Cause
 	if cause == nil {
-		b.End(label("cause").Put(model.Dim, "none: nothing has happened that a handler of changes would run on"))
+		b.End(label("cause").Put(model.Dim, "none: nothing has happened that a change handler runs on"))
 		return
 	}
 	l := label("cause").Put(model.Title, cause.Reason).Skip(2)
@@ -65,7 +65,7 @@ func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
 	}
 	b.End(l)
 	if len(cause.Diff) == 0 && !cause.First {
-		b.End(label("changed").Put(model.Dim, "nothing that counts since it was last handled"))
+		b.End(label("changed").Put(model.Dim, "nothing essential since it was last handled"))
 	}
 	for i, d := range cause.Diff {
 		name := ""

@@ -33,14 +33,14 @@ func (p *Page) Actions() []parts.Action {
 	return []parts.Action{
 		{Binding: keys.open, Name: "open the object", Column: parts.Go, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
 		{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
-		{Binding: keys.why, Name: "why did, or did not, handlers run", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.WhyTab)},
+		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.WhyTab)},
 		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.LogTab)},
 		parts.Retry(p.screen, o, false),
 		parts.CopyName(o),
 		{Binding: keys.nextProblem, Name: "next object that needs you", Column: parts.Go, Unavailable: p.noProblem(), Do: p.nextProblem},
-		{Binding: keys.problemsOnly, Name: "only what needs you, or all", Column: parts.Look, Do: p.toggleProblems},
-		{Binding: keys.order, Name: "order by name, or by state", Column: parts.Look, Do: p.changeOrder},
-		{Binding: keys.group, Name: "group by kind, or not", Column: parts.Look, Unavailable: p.oneKind(), Do: p.toggleGroups},
+		{Binding: keys.problemsOnly, Name: "problems only, or all", Column: parts.Look, Do: p.toggleProblems},
+		{Binding: keys.order, Name: "order by name or state", Column: parts.Look, Do: p.changeOrder},
+		{Binding: keys.group, Name: "group by kind, on or off", Column: parts.Look, Unavailable: p.oneKind(), Do: p.toggleGroups},
 		{Binding: keys.filter, Name: "filter", Column: parts.Go, Do: p.typeFilter},
 	}
 }

@@ -21,7 +21,7 @@ func viewStart(s *parts.Screen, w, h int) string {
 	case s.State.Snapshot == nil || !s.State.Live:
 		drawSteps(s, b)
 	case !model.Complete(s.State.Snapshot):
-		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs, and looks what is there."))
+		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and lists the objects."))
 	default:
 		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and waits for objects."))
 		b.Blank()
@@ -83,7 +83,7 @@ func drawHints(s *parts.Screen, b *render.Block) {
 	if len(s.State.Manifests) > 0 {
 		hint("a", "apply ", parts.ManifestNames(s.State))
 	}
-	hint("9", "the kubeconfig, ", "to use kubectl as ever")
+	hint("9", "the kubeconfig, ", "to use kubectl as usual")
 	hint("2", "see "+model.Count(len(s.State.Snapshot.Handlers), "handler"), " that were registered")
 }
 
@@ -109,7 +109,7 @@ func drawSteps(s *parts.Screen, b *render.Block) {
 	case runner.BuildBuilt:
 		build = "in " + model.Took(s.State.Build.Took)
 	case runner.BuildFailed:
-		build = model.Count(len(s.State.Build.Errors), "error") + ", 8 shows them at their places"
+		build = model.Count(len(s.State.Build.Errors), "error") + "; press 8 to see them"
 	}
 	drawStep(b, "build", model.BuildWord(s.State.Build.Phase), build)
 	drawStep(b, "operator", model.OperatorWord(s.State.State), s.State.Process.Error)
