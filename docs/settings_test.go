@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestEverySettingIsDocumentedInItsGroup(t *testing.T) {
+func TestSettings_EachIsDocumentedInItsGroup(t *testing.T) {
 	page, err := os.ReadFile("settings.md")
 	if err != nil {
 		t.Fatal(err)
@@ -17,18 +17,18 @@ func TestEverySettingIsDocumentedInItsGroup(t *testing.T) {
 	for group := range reflect.TypeFor[kopf.Settings]().Fields() {
 		_, text, found := strings.Cut(string(page), "| **`"+group.Name+"`**")
 		if !found {
-			t.Errorf("%s is not there", group.Name)
+			t.Errorf("group %s is not documented", group.Name)
 			continue
 		}
 		text, _, _ = strings.Cut(text, "| **")
 		documented := strings.Count(text, "\n| `")
 		for field := range group.Type.Fields() {
 			if !strings.Contains(text, "\n| `"+field.Name+"` |") {
-				t.Errorf("%s.%s is not there", group.Name, field.Name)
+				t.Errorf("setting %s.%s is not documented", group.Name, field.Name)
 			}
 		}
 		if documented != group.Type.NumField() {
-			t.Errorf("%s has %d settings, and %d are documented", group.Name, group.Type.NumField(), documented)
+			t.Errorf("%s has %d settings, but settings.md documents %d", group.Name, group.Type.NumField(), documented)
 		}
 	}
 }

@@ -1,4 +1,5 @@
-// Package docs has no code but this: the documentation is held to what compiles.
+// Package docs contains only tests of the documentation: snippets compile, links and glossary
+// entries are valid, settings are complete.
 package docs
 
 import (
@@ -17,8 +18,8 @@ import (
 	"testing"
 )
 
-// statements is where snippets go that are no declarations: into a function that has what
-// they speak of.
+// statements is the function into which snippets are put that are statements rather than
+// declarations. Its parameters are the variables that such snippets use.
 const statements = `
 func _(ctx context.Context, t *testing.T, r *kopf.Registry, registry kopf.Registry, settings *kopf.Settings, cluster *kopftest.Cluster,
 	claim *kopftest.Object, c *kopf.Change[Claim], d *kopf.DaemonRun[Claim], pod *unstructured.Unstructured) error {
@@ -27,7 +28,7 @@ func _(ctx context.Context, t *testing.T, r *kopf.Registry, registry kopf.Regist
 }
 `
 
-// packages are those that snippets import without saying so.
+// packages maps the names of packages that snippets use without an import to their paths.
 var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "http": "net/http", "os": "os", "slices": "slices",
 	"slog": "log/slog", "sync": "sync", "synctest": "testing/synctest", "testing": "testing", "time": "time",
@@ -39,14 +40,12 @@ var packages = map[string]string{
 	"sql":          "database/sql",
 	"kopf":         "github.com/kopf-dev/kopf/sdk/kopf",
 	"metrics":      "github.com/kopf-dev/kopf/sdk/kopf/metrics",
-	"lifecycle":    "github.com/kopf-dev/kopf/sdk/kopf/lifecycle",
-	"storage":      "github.com/kopf-dev/kopf/sdk/kopf/storage",
 	"kopftest":     "github.com/kopf-dev/kopf/sdk/kopftest",
 }
 
 var fence = regexp.MustCompile("(?ms)^( *)```go\n(.*?)^ *```$")
 
-func TestTheSnippetsCompile(t *testing.T) {
+func TestSnippets_Compile(t *testing.T) {
 	module, err := filepath.Abs("../examples")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +54,7 @@ func TestTheSnippetsCompile(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatal("no pages", err)
 	}
-	// The snippets are files of a module that are not there: nothing is written into it.
+	// An overlay adds the snippets to the module without writing into it.
 	overlay := map[string]string{}
 	build := []string{"build", "-overlay", filepath.Join(t.TempDir(), "overlay.json")}
 	dir := t.TempDir()
@@ -103,7 +102,7 @@ func unindented(code, indent string) string {
 	return strings.Join(lines, "")
 }
 
-// program makes the files of a package of a snippet: its own, and what it takes for granted.
+// program returns the files of a snippet's package: the snippet, and the declarations that it uses.
 func program(t *testing.T, where, code string) map[string]string {
 	t.Helper()
 	if !strings.HasPrefix(code, "package ") {
@@ -135,7 +134,7 @@ func imports(code string) string {
 	return b.String()
 }
 
-// surroundings are the declarations that a snippet takes for granted.
+// surroundings returns the declarations of the file of that name, except those in without.
 func surroundings(t *testing.T, without map[string]bool) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/surroundings.go.txt")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // Activity is the request of the operator's own handlers: [OnStartup], [OnCleanup],
@@ -27,14 +27,14 @@ type Activity struct {
 // rules of its errors, and the start waits. See the chapter "Startup" of Kopf's
 // documentation.
 func OnStartup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {
-	add(r, handler.Startup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
+	add(r, handlers.Startup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
 }
 
 // OnCleanup registers a handler to be called when everything else has stopped. The
 // operator waits for it, without a limit: its context ends only by its [Timeout]. If the
 // start has failed, there is no cleanup. See the chapter "Shutdown" of Kopf's documentation.
 func OnCleanup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {
-	add(r, handler.Cleanup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
+	add(r, handlers.Cleanup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
 }
 
 // OnProbe registers a handler of health checks: what it returns is reported as JSON
@@ -48,7 +48,7 @@ func OnProbe[V any](r *Registry, fn func(context.Context, *Activity) (V, error),
 		}
 		return result(value)
 	})
-	add(r, handler.Probe, Selector{}, fn, call, applyAll(opts, ActivityOption.activity))
+	add(r, handlers.Probe, Selector{}, fn, call, applyAll(opts, ActivityOption.activity))
 }
 
 // OnLogin registers a source of credentials, called at the start and whenever there
@@ -56,7 +56,7 @@ func OnProbe[V any](r *Registry, fn func(context.Context, *Activity) (V, error),
 // uses [LoginWithServiceAccount], or if that has none, [LoginWithKubeconfig]. See the
 // chapter "Authentication" of Kopf's documentation.
 func OnLogin(r *Registry, fn func(context.Context, *Activity) (*ConnectionInfo, error), opts ...ActivityOption) {
-	add(r, handler.Login, Selector{}, fn, callActivity(loginResult(fn)), applyAll(opts, ActivityOption.activity))
+	add(r, handlers.Login, Selector{}, fn, callActivity(loginResult(fn)), applyAll(opts, ActivityOption.activity))
 }
 
 func withoutResult(fn func(context.Context, *Activity) error) func(context.Context, *Activity) (any, error) {
@@ -65,7 +65,7 @@ func withoutResult(fn func(context.Context, *Activity) error) func(context.Conte
 
 // callActivity calls a handler that is not about an object.
 func callActivity(fn func(context.Context, *Activity) (any, error)) caller {
-	return caller{invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+	return caller{invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 		settings, _ := call.Extra.(*Settings)
 		memo, _ := call.Memo.(*Memo)
 		return fn(ctx, &Activity{

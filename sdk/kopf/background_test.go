@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 func TestDaemonsAndTimersAreSelectedByTheirFilters(t *testing.T) {
@@ -30,7 +30,7 @@ func TestDaemonsAndTimersAreSelectedByTheirFilters(t *testing.T) {
 		if err := r.Err(); err != nil {
 			t.Fatal(err)
 		}
-		selected := r.registry.ForResource(examples).Selected(handler.Spawning, causeOf(t, "", big))
+		selected := r.registry.ForResource(examples).Selected(handlers.Spawning, causeOf(t, "", big))
 		if got := len(selected) == 2; got != test.want || len(selected) == 1 {
 			t.Errorf("%s: %d are selected", name, len(selected))
 		}
@@ -38,7 +38,7 @@ func TestDaemonsAndTimersAreSelectedByTheirFilters(t *testing.T) {
 
 	var r Registry
 	Timer(&r, kex, tick, When(ofTick), ID("timer"), Idle(1e9))
-	if n := len(r.registry.ForResource(examples).Selected(handler.Spawning, causeOf(t, "", big))); n != 1 {
+	if n := len(r.registry.ForResource(examples).Selected(handlers.Spawning, causeOf(t, "", big))); n != 1 {
 		t.Error("a filter of its own request does not select a timer")
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 func init() {
@@ -27,6 +28,7 @@ func init() {
 		}
 		run.(attachable).attach(task, p, send)
 	}
+	bridge.Progress = func(s any) state.ProgressStorage { return engineProgress(s.(ProgressStorage)) }
 	bridge.NewRecorder = func(poster bridge.Poster) any { return &Recorder{poster} }
 	bridge.PosterOf = func(r any) bridge.Poster {
 		if r := r.(*Recorder); r != nil {
@@ -34,7 +36,7 @@ func init() {
 		}
 		return nil
 	}
-	bridge.Handlers = func(r any) *handler.Registry { return &r.(*Registry).registry }
+	bridge.Handlers = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 	bridge.DefaultSettings = func() any {
 		settings := Settings{}.filled()
 		return &settings

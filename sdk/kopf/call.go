@@ -10,21 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // caller is how the engine calls a user's function, whose type it does not know.
 type caller struct {
 	request requestMaker
-	invoke  func(context.Context, *handler.Call) (any, error)
+	invoke  func(context.Context, *handlers.Call) (any, error)
 }
 
 // engine returns what the engine calls. What the user's function returns becomes known to it.
-func (c caller) engine() func(context.Context, *handler.Call) (any, error) {
-	return func(ctx context.Context, call *handler.Call) (any, error) {
+func (c caller) engine() func(context.Context, *handlers.Call) (any, error) {
+	return func(ctx context.Context, call *handlers.Call) (any, error) {
 		value, err := c.invoke(ctx, call)
 		return value, engineError(err)
 	}
@@ -32,10 +31,10 @@ func (c caller) engine() func(context.Context, *handler.Call) (any, error) {
 
 func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
 	return caller{
-		request: requestMaker{reflect.TypeFor[Change[T]](), func(cause *handler.Cause) (any, error) {
+		request: requestMaker{reflect.TypeFor[Change[T]](), func(cause *handlers.Cause) (any, error) {
 			return changeOf[T](cause, nil)
 		}},
-		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 			c, err := changeOf[T](call.Cause, call)
 			if err != nil {
 				return nil, err
@@ -49,12 +48,12 @@ func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
 }
 
 // callField calls a handler of a field: its own, or for sub-handlers that of the parent.
-func callField[F any](fn func(context.Context, *FieldChange[F]) error, field fieldpath.Path) caller {
+func callField[F any](fn func(context.Context, *FieldChange[F]) error, field object.Path) caller {
 	return caller{
-		request: requestMaker{reflect.TypeFor[FieldChange[F]](), func(cause *handler.Cause) (any, error) {
+		request: requestMaker{reflect.TypeFor[FieldChange[F]](), func(cause *handlers.Cause) (any, error) {
 			return fieldChangeOf[F](cause, nil, field)
 		}},
-		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 			c, err := fieldChangeOf[F](call.Cause, call, field)
 			if err != nil {
 				return nil, err
@@ -68,17 +67,17 @@ func callField[F any](fn func(context.Context, *FieldChange[F]) error, field fie
 }
 
 func callEvent[T any](fn func(context.Context, *Event[T]) error) caller {
-	of := func(cause *handler.Cause, call *handler.Call) (*Event[T], error) {
+	of := func(cause *handlers.Cause, call *handlers.Call) (*Event[T], error) {
 		e := &Event[T]{Request: requestOf(cause, call), Type: watch.EventType(cause.EventType)}
 		var err error
 		e.Object, err = decodeAs[T](e.Body)
 		return e, err
 	}
 	return caller{
-		request: requestMaker{reflect.TypeFor[Event[T]](), func(cause *handler.Cause) (any, error) {
+		request: requestMaker{reflect.TypeFor[Event[T]](), func(cause *handlers.Cause) (any, error) {
 			return of(cause, nil)
 		}},
-		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 			e, err := of(call.Cause, call)
 			if err != nil {
 				return nil, err
@@ -89,7 +88,7 @@ func callEvent[T any](fn func(context.Context, *Event[T]) error) caller {
 }
 
 func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
-	of := func(cause *handler.Cause, call *handler.Call) (*TimerTick[T], error) {
+	of := func(cause *handlers.Cause, call *handlers.Call) (*TimerTick[T], error) {
 		t := &TimerTick[T]{Request: requestOf(cause, call)}
 		if call != nil {
 			t.Attempt = attemptOf(call)
@@ -99,10 +98,10 @@ func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
 		return t, err
 	}
 	return caller{
-		request: requestMaker{reflect.TypeFor[TimerTick[T]](), func(cause *handler.Cause) (any, error) {
+		request: requestMaker{reflect.TypeFor[TimerTick[T]](), func(cause *handlers.Cause) (any, error) {
 			return of(cause, nil)
 		}},
-		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 			t, err := of(call.Cause, call)
 			if err != nil {
 				return nil, err
@@ -118,10 +117,10 @@ func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
 func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 	return caller{
 		// Filters see what all requests have: there is no run of the daemon yet.
-		request: requestMaker{reflect.TypeFor[Request](), func(cause *handler.Cause) (any, error) {
+		request: requestMaker{reflect.TypeFor[Request](), func(cause *handlers.Cause) (any, error) {
 			return ptr(requestOf(cause, nil)), nil
 		}},
-		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 			d, err := daemonRunOf[T](call)
 			if err != nil {
 				return nil, err
@@ -135,7 +134,7 @@ func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 }
 
 // requestOf makes what all requests have. The call is nil for filters.
-func requestOf(cause *handler.Cause, call *handler.Call) Request {
+func requestOf(cause *handlers.Cause, call *handlers.Call) Request {
 	meta := metadataOf(cause)
 	r := Request{
 		Resource:    infoOf(*cause.Resource),
@@ -147,7 +146,7 @@ func requestOf(cause *handler.Cause, call *handler.Call) Request {
 		Body:        objectOfWire(cause.Object),
 		Logger:      slog.New(slog.DiscardHandler),
 	}
-	if views, ok := cause.Local.(*reactor.Views); ok {
+	if views, ok := cause.Local.(*engine.Views); ok {
 		r.Memo, _ = views.Memo.(*Memo)
 	}
 	if call != nil {
@@ -159,7 +158,7 @@ func requestOf(cause *handler.Cause, call *handler.Call) Request {
 	return r
 }
 
-func changeOf[T any](cause *handler.Cause, call *handler.Call) (*Change[T], error) {
+func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], error) {
 	c := &Change[T]{
 		Request: requestOf(cause, call),
 		Reason:  Reason(cause.Reason),
@@ -179,7 +178,7 @@ func changeOf[T any](cause *handler.Cause, call *handler.Call) (*Change[T], erro
 	return c, nil
 }
 
-func fieldChangeOf[F any](cause *handler.Cause, call *handler.Call, field fieldpath.Path) (*FieldChange[F], error) {
+func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field object.Path) (*FieldChange[F], error) {
 	c := &FieldChange[F]{
 		Request: requestOf(cause, call),
 		Reason:  Reason(cause.Reason),
@@ -191,8 +190,8 @@ func fieldChangeOf[F any](cause *handler.Cause, call *handler.Call, field fieldp
 		c.subs = &subHandlers{call: call}
 	}
 	// Both sides are looked up in the essences, so that they are what the diff compares.
-	older, _ := fieldpath.Lookup(cause.Old, field)
-	newer, _ := fieldpath.Lookup(cause.New, field)
+	older, _ := object.Lookup(cause.Old, field)
+	newer, _ := object.Lookup(cause.New, field)
 	if err := decodeValue(newer, c.Field, &c.New); err != nil {
 		return nil, err
 	}
@@ -202,13 +201,13 @@ func fieldChangeOf[F any](cause *handler.Cause, call *handler.Call, field fieldp
 	return c, nil
 }
 
-func attemptOf(call *handler.Call) Attempt {
+func attemptOf(call *handlers.Call) Attempt {
 	return Attempt{Retry: call.Retry, Started: call.Started, Runtime: call.Runtime}
 }
 
 // result turns a handler's result into what can be stored.
 func result(v any) (any, error) {
-	stored, err := tree.Normalize(v)
+	stored, err := object.Normalize(v)
 	if err != nil {
 		return nil, Permanentf("the result does not encode as JSON: %w", err)
 	}
@@ -223,7 +222,7 @@ type metadata struct {
 
 // metadataOf reads the metadata, from the text if the object was not decoded: that is much
 // cheaper for those who look at nothing else.
-func metadataOf(cause *handler.Cause) *metadata {
+func metadataOf(cause *handlers.Cause) *metadata {
 	of := func(tree map[string]any) *metadata {
 		return &metadata{Labels: stringsAt(tree, "labels"), Annotations: stringsAt(tree, "annotations")}
 	}
@@ -241,8 +240,8 @@ func metadataOf(cause *handler.Cause) *metadata {
 	return m
 }
 
-func stringsAt(object map[string]any, stanza string) map[string]string {
-	values, _ := tree.Metadata(object)[stanza].(map[string]any)
+func stringsAt(obj map[string]any, stanza string) map[string]string {
+	values, _ := object.Metadata(obj)[stanza].(map[string]any)
 	out := make(map[string]string, len(values))
 	for k, v := range values {
 		s, ok := v.(string)

@@ -12,22 +12,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // callOf is a call of a handler, as the engine makes it.
-func callOf(t *testing.T, from, to string, log *bytes.Buffer) *handler.Call {
+func callOf(t *testing.T, from, to string, log *bytes.Buffer) *handlers.Call {
 	t.Helper()
-	return &handler.Call{
-		Cause: causeOf(t, from, to), Handler: &handler.Handler{Param: "param"}, Patch: patch.NewPatch(),
+	return &handlers.Call{
+		Cause: causeOf(t, from, to), Handler: &handlers.Handler{Param: "param"}, Patch: patch.NewPatch(),
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Retry:  2, Started: time.Unix(1, 0), Runtime: time.Minute,
 	}
 }
 
 // registered is the only handler that is registered.
-func registered(t *testing.T, register func(*Registry)) *handler.Handler {
+func registered(t *testing.T, register func(*Registry)) *handlers.Handler {
 	t.Helper()
 	var r Registry
 	register(&r)
@@ -91,7 +91,7 @@ func TestAnObjectThatDoesNotFitFailsForGoodAndAnOldOneIsWarnedAbout(t *testing.T
 			return nil
 		}, ID("field"))
 	})
-	for _, h := range []*handler.Handler{whole, field} {
+	for _, h := range []*handlers.Handler{whole, field} {
 		var log bytes.Buffer
 		_, err := h.Invoke(t.Context(), callOf(t, small, odd, &log))
 		var permanent PermanentError

@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // child is an object that is about to be created, in whatever form, with its tree.
@@ -59,7 +58,7 @@ func childrenOf(objs any) ([]child, error) {
 	case v.IsNil():
 		return nil, errors.New("the object is nil")
 	}
-	normal, err := tree.Normalize(objs)
+	normal, err := object.Normalize(objs)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ func childrenOf(objs any) ([]child, error) {
 
 // save puts the changes of the tree into a typed object: its metadata and those of the
 // objects nested in it. Whatever else the object has, JSON or not, stays untouched.
-func (c child) save(nested []fieldpath.Path) error {
+func (c child) save(nested []object.Path) error {
 	if c.typed == nil {
 		return nil
 	}
@@ -87,7 +86,7 @@ func (c child) save(nested []fieldpath.Path) error {
 	c.typed.SetOwnerReferences(meta.OwnerReferences)
 
 	inner := map[string]any{}
-	if err := fieldpath.Cherrypick(c.tree, inner, nested...); err != nil {
+	if err := object.Cherrypick(c.tree, inner, nested...); err != nil {
 		return err
 	}
 	if len(inner) == 0 {

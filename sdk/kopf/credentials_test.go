@@ -19,20 +19,20 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
 // whoami asks the cluster who it takes the client for.
 func whoami(t *testing.T, config *rest.Config) (user string, groups []string, err error) {
 	t.Helper()
-	session, err := apiclient.NewSession(config, 0)
+	session, err := kube.NewSession(config, 0)
 	if err != nil {
 		return "", nil, err
 	}
 	defer session.Close()
-	client := apiclient.New(apiclient.Fixed(session), apiclient.Options{}).WithoutRetries()
-	answer, err := client.Do(t.Context(), apiclient.Request{
+	client := kube.NewClient(kube.Fixed(session), kube.ClientOptions{}).WithoutRetries()
+	answer, err := client.Do(t.Context(), kube.Request{
 		Method: http.MethodPost, Path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", ContentType: "application/json",
 		Body: []byte(`{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}`),
 	})
@@ -67,7 +67,7 @@ func kubeconfigOf(t *testing.T, cluster, user map[string]any) string {
 }
 
 func TestAKubeconfigMayImpersonateOthers(t *testing.T) {
-	config := controlplanetest.Config(t)
+	config := testcluster.Config(t)
 	cluster := map[string]any{"server": config.Host, "certificate-authority-data": config.CAData, "certificate-authority": config.CAFile}
 	admin := map[string]any{
 		"client-certificate-data": config.CertData, "client-key-data": config.KeyData,
@@ -80,7 +80,7 @@ func TestAKubeconfigMayImpersonateOthers(t *testing.T) {
 	}
 	var user string
 	var groups []string
-	controlplanetest.Eventually(t, "the roles of a new cluster", func() (err error) {
+	testcluster.Eventually(t, "the roles of a new cluster", func() (err error) {
 		user, groups, err = whoami(t, info.Config)
 		return err
 	})
@@ -90,7 +90,7 @@ func TestAKubeconfigMayImpersonateOthers(t *testing.T) {
 }
 
 func TestHowAKubeconfigTrustsTheServer(t *testing.T) {
-	gate := controlplanetest.NewGatekeeper(t, time.Hour)
+	gate := testcluster.NewGatekeeper(t, time.Hour)
 	token, _ := gate.Token()
 	server, ca := gate.Config().Host, gate.Config().CAData
 	tests := map[string]struct {
@@ -119,7 +119,7 @@ func TestHowAKubeconfigTrustsTheServer(t *testing.T) {
 }
 
 func TestAKubeconfigMayLeadThroughAProxy(t *testing.T) {
-	gate := controlplanetest.NewGatekeeper(t, time.Hour)
+	gate := testcluster.NewGatekeeper(t, time.Hour)
 	token, _ := gate.Token()
 	var tunnels atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -141,7 +141,7 @@ func TestAKubeconfigMayLeadThroughAProxy(t *testing.T) {
 		t.Error(err, tunnels.Load())
 	}
 	// What was refused through a proxy is known as refused.
-	if key, _ := apiclient.Identify(info.Config); key == "" {
+	if key, _ := kube.Identify(info.Config); key == "" {
 		t.Error("the credentials cannot be told from others")
 	}
 }
@@ -170,7 +170,7 @@ func relay(t *testing.T, w http.ResponseWriter, address string) {
 }
 
 func TestOpenIDConnectRenewsItsTokens(t *testing.T) {
-	gate := controlplanetest.NewGatekeeper(t, time.Hour)
+	gate := testcluster.NewGatekeeper(t, time.Hour)
 	renewals := 0
 	issuer := httptest.NewTLSServer(nil)
 	defer issuer.Close()
@@ -249,7 +249,7 @@ users: [{name: u, user: `+user+`}}}]
 				t.Fatal(err)
 			}
 			_, _, err = whoami(t, info.Config)
-			if sent, ok := errors.AsType[*apiclient.Error](err); !ok || !strings.Contains(sent.Error(), tt.says) {
+			if sent, ok := errors.AsType[*kube.Error](err); !ok || !strings.Contains(sent.Error(), tt.says) {
 				t.Error(err)
 			}
 		})

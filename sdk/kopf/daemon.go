@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
@@ -147,7 +147,7 @@ const (
 func (s StopReason) Has(reason StopReason) bool { return s&reason != 0 }
 
 // Error lists the reasons.
-func (s StopReason) Error() string { return background.Reason(s).Error() }
+func (s StopReason) Error() string { return daemons.Reason(s).Error() }
 
 // TimerTick is the request of [Timer]: one tick, with the object as it was when
 // the tick began. The attempts are those of this tick. Its context ends with it, or when the
@@ -169,7 +169,7 @@ type TimerTick[T any] struct {
 //
 // The object is kept from vanishing until its daemons are done.
 func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *DaemonRun[T]) error, opts ...DaemonOption) {
-	add(r, handler.Daemon, resource, fn, callDaemon(fn), applyAll(opts, DaemonOption.daemon))
+	add(r, handlers.Daemon, resource, fn, callDaemon(fn), applyAll(opts, DaemonOption.daemon))
 }
 
 // Timer calls fn again and again for as long as the object exists and matches the
@@ -181,5 +181,5 @@ func Timer[T any](r *Registry, resource Selector, fn func(context.Context, *Time
 	if c.Handler.Interval == nil && c.Handler.Idle == nil {
 		c.fail("a timer needs kopf.Interval, kopf.Idle or both")
 	}
-	add(r, handler.Timer, resource, fn, callTimer(fn), c)
+	add(r, handlers.Timer, resource, fn, callTimer(fn), c)
 }

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/diff"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // A Diff is a list of differences, in no particular order.
@@ -22,7 +21,7 @@ type DiffItem struct {
 // Keys returns the elements of the path: the name of a label, for example, with no
 // brackets around it. There are none for the whole object, or the field itself.
 func (i DiffItem) Keys() []string {
-	keys, err := fieldpath.Parse(i.Path)
+	keys, err := object.ParsePath(i.Path)
 	if err != nil {
 		return []string{i.Path} // made by hand: what it says is the best there is
 	}
@@ -61,7 +60,7 @@ func (d Diff) String() string {
 	return "[" + strings.Join(words, " ") + "]"
 }
 
-func diffOf(d diff.Diff) Diff {
+func diffOf(d object.Diff) Diff {
 	if d == nil {
 		return nil
 	}

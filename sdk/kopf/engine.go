@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/background"
-	"github.com/kopf-dev/kopf/sdk/internal/finalizer"
-	"github.com/kopf-dev/kopf/sdk/internal/outcome"
-	"github.com/kopf-dev/kopf/sdk/internal/queueing"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
-	"github.com/kopf-dev/kopf/sdk/internal/throttle"
-	"github.com/kopf-dev/kopf/sdk/internal/watching"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // filled returns the settings with the defaults of times and names.
@@ -19,29 +18,29 @@ func (s Settings) filled() Settings {
 	s.Posting.ReportingComponent = cmp.Or(s.Posting.ReportingComponent, "kopf")
 	s.Posting.ReportingInstance = cmp.Or(s.Posting.ReportingInstance, "dev")
 	s.Posting.NamePrefix = cmp.Or(s.Posting.NamePrefix, "kopf-event-")
-	s.Watching.InactivityTimeout = cmp.Or(s.Watching.InactivityTimeout, watching.DefaultInactivityTimeout)
-	s.Watching.ReconnectBackoff = cmp.Or(s.Watching.ReconnectBackoff, watching.DefaultReconnectBackoff)
-	s.Queueing.ExitTimeout = cmp.Or(s.Queueing.ExitTimeout, queueing.DefaultExitTimeout)
+	s.Watching.InactivityTimeout = cmp.Or(s.Watching.InactivityTimeout, watch.DefaultInactivityTimeout)
+	s.Watching.ReconnectBackoff = cmp.Or(s.Watching.ReconnectBackoff, watch.DefaultReconnectBackoff)
+	s.Queueing.ExitTimeout = cmp.Or(s.Queueing.ExitTimeout, queue.DefaultExitTimeout)
 	if s.Queueing.ErrorDelays == nil {
-		s.Queueing.ErrorDelays = throttle.DefaultDelays
+		s.Queueing.ErrorDelays = queue.DefaultErrorDelays
 	}
-	s.Execution.DefaultBackoff = cmp.Or(s.Execution.DefaultBackoff, outcome.DefaultBackoff)
+	s.Execution.DefaultBackoff = cmp.Or(s.Execution.DefaultBackoff, handlers.DefaultBackoff)
 	s.Background.CancellationPolling = cmp.Or(s.Background.CancellationPolling, time.Minute)
 	s.Background.InstantExitTimeout = cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond)
-	s.Networking.RequestTimeout = cmp.Or(s.Networking.RequestTimeout, apiclient.DefaultRequestTimeout)
+	s.Networking.RequestTimeout = cmp.Or(s.Networking.RequestTimeout, kube.DefaultRequestTimeout)
 	if s.Networking.ErrorBackoffs == nil {
-		s.Networking.ErrorBackoffs = apiclient.DefaultBackoffs
+		s.Networking.ErrorBackoffs = kube.DefaultBackoffs
 	}
-	s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, finalizer.Default)
+	s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, state.DefaultFinalizer)
 	s.Persistence.ConsistencyTimeout = cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)
 	s.Process.UltimateExitingTimeout = cmp.Or(s.Process.UltimateExitingTimeout, 10*time.Minute)
 	return s
 }
 
 // engine returns the settings for the engine.
-func (s Settings) engine() reactor.Settings {
+func (s Settings) engine() engine.Settings {
 	s = s.filled()
-	return reactor.Settings{
+	return engine.Settings{
 		ServerTimeout:     s.Watching.ServerTimeout,
 		ClientTimeout:     s.Watching.ClientTimeout,
 		InactivityTimeout: s.Watching.InactivityTimeout,
@@ -57,7 +56,7 @@ func (s Settings) engine() reactor.Settings {
 		Lifecycle:      s.Execution.Lifecycle.engine(),
 		MaxWorkers:     s.Execution.MaxWorkers,
 
-		Posting: reactor.Posting{
+		Posting: engine.Posting{
 			Disabled:   s.Posting.Disabled,
 			Loggers:    s.Posting.Loggers,
 			Level:      s.Posting.Level,
@@ -74,10 +73,10 @@ func (s Settings) engine() reactor.Settings {
 
 		ExitingTimeout: s.Process.UltimateExitingTimeout,
 
-		Background: background.Settings{
+		Background: daemons.Settings{
 			Polling:     s.Background.CancellationPolling,
 			InstantExit: s.Background.InstantExitTimeout,
-			Cause:       func(r background.Reason) error { return StopReason(r) },
+			Cause:       func(r daemons.Reason) error { return StopReason(r) },
 		},
 
 		Liveness: s.Process.Liveness,

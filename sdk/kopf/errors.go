@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
-	"github.com/kopf-dev/kopf/sdk/internal/outcome"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // PermanentError says that trying again is useless: the handler has failed for good
@@ -50,33 +50,33 @@ func (e TemporaryError) Unwrap() error { return e.Err }
 var (
 	// ErrTimeout is in the error of a handler that took longer than its [Timeout],
 	// and the cause of the end of its context: see [context.Cause].
-	ErrTimeout = outcome.ErrTimeout
+	ErrTimeout = handlers.ErrTimeout
 	// ErrRetries is in the error of a handler that was tried as often as its
 	// [Retries] allow.
-	ErrRetries = outcome.ErrRetries
+	ErrRetries = handlers.ErrRetries
 	// ErrRegistration is in the error of [Operator.Run] when there are mistakes
 	// in the registrations.
 	ErrRegistration = errors.New("mistakes in the registration of handlers")
 	// ErrLogin is in the error of [Operator.Run] when there are no credentials, or none
 	// that the cluster accepts.
-	ErrLogin = reactor.ErrLogin
+	ErrLogin = engine.ErrLogin
 )
 
 // engineError puts the error of a handler into the terms of the engine, which does not know
 // this package. Its text and its chain stay; the outermost error of a known kind decides.
 func engineError(err error) error {
-	for e := range outcome.Chain(err) {
+	for e := range handlers.ErrorChain(err) {
 		switch e := e.(type) { //nolint:errorlint // this is a walk over the chain
 		case PermanentError, *PermanentError:
-			return outcome.AsPermanent(err)
+			return handlers.AsPermanent(err)
 		case TemporaryError:
-			return outcome.AsTemporary(err, e.Delay)
+			return handlers.AsTemporary(err, e.Delay)
 		case *TemporaryError:
-			return outcome.AsTemporary(err, e.Delay)
+			return handlers.AsTemporary(err, e.Delay)
 		case StopReason:
-			return background.AsStopped(err, background.Reason(e))
+			return daemons.AsStopped(err, daemons.Reason(e))
 		}
-		if outcome.Known(e) {
+		if handlers.IsKnownError(e) {
 			return err
 		}
 	}

@@ -6,9 +6,8 @@ import (
 	"reflect"
 	"runtime"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/filter"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // Labels is a filter by labels. A value is a string, [Present], [Absent], or [Where]
@@ -28,13 +27,13 @@ type Annotations map[string]any
 // values of the field itself, see [OnField].
 func Field(path string) FilterOption {
 	return option(func(c *config) {
-		p, err := fieldpath.Parse(path)
+		p, err := object.ParsePath(path)
 		c.fieldOf(path, p, err)
 	})
 }
 
 // fieldOf sets the field of a handler.
-func (c *config) fieldOf(notation string, path fieldpath.Path, err error) {
+func (c *config) fieldOf(notation string, path object.Path, err error) {
 	switch {
 	case err != nil:
 		c.fail("%v", err)
@@ -66,19 +65,19 @@ func To(want any) UpdateOption {
 }
 
 // A Criterion is a check of one value, where a plain value does not do.
-type Criterion struct{ criterion filter.Criterion }
+type Criterion struct{ criterion handlers.Criterion }
 
 var (
 	// Present accepts any value that is there. An empty string is.
-	Present = Criterion{filter.Present}
+	Present = Criterion{handlers.Present}
 	// Absent accepts a value that is not there.
-	Absent = Criterion{filter.Absent}
+	Absent = Criterion{handlers.Absent}
 )
 
 // Where accepts the values that decode into V and that f accepts. An absent value
 // is the zero V. It is called by many goroutines at the same time.
 func Where[V any](f func(V) bool) Criterion {
-	return Criterion{filter.Func(funcName(f), func(value any, _ bool) bool {
+	return Criterion{handlers.FuncCriterion(funcName(f), func(value any, _ bool) bool {
 		var v V
 		if err := decodeValue(value, "", &v); err != nil {
 			return false
@@ -87,11 +86,11 @@ func Where[V any](f func(V) bool) Criterion {
 	})}
 }
 
-func (c *config) criterion(name string, want any) *filter.Criterion {
+func (c *config) criterion(name string, want any) *handlers.Criterion {
 	if criterion, ok := want.(Criterion); ok {
 		return &criterion.criterion
 	}
-	criterion, err := filter.Equal(want)
+	criterion, err := handlers.EqualCriterion(want)
 	if err != nil {
 		c.fail("%s(%v): %v", name, want, err)
 	}
@@ -115,9 +114,9 @@ func When[A any](f func(*A) bool) FilterOption {
 		c.whens = append(c.whens, when{
 			name: funcName(f),
 			arg:  reflect.TypeFor[A](),
-			build: func(request requestMaker) func(*handler.Cause) bool {
+			build: func(request requestMaker) func(*handlers.Cause) bool {
 				view := viewOf[A](request)
-				return func(cause *handler.Cause) bool {
+				return func(cause *handlers.Cause) bool {
 					a, err := view(cause)
 					return err == nil && f(a)
 				}
@@ -159,10 +158,10 @@ func Any[A any](fs ...func(A) bool) func(A) bool {
 func None[A any](fs ...func(A) bool) func(A) bool { return Not(Any(fs...)) }
 
 // meta adds to the criteria of labels or of annotations.
-func (c *config) meta(kind string, criteria map[string]filter.Criterion, wanted map[string]any) map[string]filter.Criterion {
+func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wanted map[string]any) map[string]handlers.Criterion {
 	all := maps.Clone(criteria)
 	if all == nil {
-		all = make(map[string]filter.Criterion, len(wanted))
+		all = make(map[string]handlers.Criterion, len(wanted))
 	}
 	for name, want := range wanted {
 		if _, twice := all[name]; twice {
@@ -170,7 +169,7 @@ func (c *config) meta(kind string, criteria map[string]filter.Criterion, wanted 
 		}
 		switch want := want.(type) {
 		case string:
-			all[name] = filter.EqualString(want)
+			all[name] = handlers.EqualStringCriterion(want)
 		case Criterion:
 			all[name] = want.criterion
 		default:

@@ -5,22 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/diff"
-	"github.com/kopf-dev/kopf/sdk/internal/essence"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-var examples = &resource.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}
+var examples = &resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}
 
 // causeOf is an update of an object from one state to another, or a creation from none.
-func causeOf(t *testing.T, from, to string) *handler.Cause {
+func causeOf(t *testing.T, from, to string) *handlers.Cause {
 	t.Helper()
-	treeOf := func(text string) (*wire.Object, map[string]any) {
-		object, err := wire.Parse([]byte(text), wire.Options{})
+	treeOf := func(text string) (*object.Object, map[string]any) {
+		object, err := object.Parse([]byte(text), object.ParseOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,16 +28,16 @@ func causeOf(t *testing.T, from, to string) *handler.Cause {
 		}
 		return object, tree
 	}
-	extra := []fieldpath.Path{{"spec", "size"}}
-	object, tree := treeOf(to)
-	cause := &handler.Cause{
-		Resource: examples, Object: object, Tree: tree, Reason: handler.ReasonCreate,
-		New: essence.Build(tree, extra, nil), Local: &reactor.Views{},
+	extra := []object.Path{{"spec", "size"}}
+	obj, tree := treeOf(to)
+	cause := &handlers.Cause{
+		Resource: examples, Object: obj, Tree: tree, Reason: handlers.ReasonCreate,
+		New: state.BuildEssence(tree, extra, nil), Local: &engine.Views{},
 	}
 	if from != "" {
 		_, old := treeOf(from)
-		cause.Reason, cause.Old = handler.ReasonUpdate, essence.Build(old, extra, nil)
-		cause.Diff = diff.Compute(cause.Old, cause.New)
+		cause.Reason, cause.Old = handlers.ReasonUpdate, state.BuildEssence(old, extra, nil)
+		cause.Diff = object.ComputeDiff(cause.Old, cause.New)
 	}
 	return cause
 }
@@ -121,7 +119,7 @@ func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
 			if err := r.Err(); err != nil {
 				t.Fatal(err)
 			}
-			selected := r.registry.ForResource(examples).Selected(handler.Changing, causeOf(t, test.from, test.to))
+			selected := r.registry.ForResource(examples).Selected(handlers.Changing, causeOf(t, test.from, test.to))
 			if got := len(selected) > 0; got != test.want {
 				t.Errorf("selected: %v", got)
 			}
@@ -136,7 +134,7 @@ func TestFiltersOfOneTypeShareWhatTheyDecode(t *testing.T) {
 	OnUpdate(&r, Resource("kopfexamples"), handle, When(look))
 	OnUpdate(&r, Resource("kopfexamples"), handle, When(look), ID("other"))
 	cause := causeOf(t, small, big)
-	if n := len(r.registry.ForResource(examples).Selected(handler.Changing, cause)); n != 2 {
+	if n := len(r.registry.ForResource(examples).Selected(handlers.Changing, cause)); n != 2 {
 		t.Fatalf("selected: %d", n)
 	}
 	if len(seen) != 2 || seen[0] != seen[1] {

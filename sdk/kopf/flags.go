@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
 )
 
 // mainFlags are the command line of an operator.
@@ -71,7 +71,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	case !slices.Contains(logFormats, f.logFormat):
 		return f, fmt.Errorf("--log-format=%s: want full, plain, json or none", f.logFormat)
 	}
-	if err := reactor.CheckEndpoint(f.liveness); err != nil {
+	if err := engine.CheckEndpoint(f.liveness); err != nil {
 		return f, fmt.Errorf("--liveness: %w", err)
 	}
 	if f.inspector != "" {

@@ -6,9 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
 	"github.com/kopf-dev/kopf/sdk/internal/hierarchy"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // An Owner is what children can be made of: any request about an object, or an
@@ -129,7 +128,7 @@ func Strict() HierarchyOption { return func(o *hierarchyOptions) { o.options.Str
 func Nested(paths ...string) HierarchyOption {
 	return func(o *hierarchyOptions) {
 		for _, path := range paths {
-			p, err := fieldpath.Parse(path)
+			p, err := object.ParsePath(path)
 			if err == nil && len(p) == 0 {
 				err = errors.New("the path of a nested object is empty")
 			}
@@ -179,7 +178,7 @@ func treeOfOwner(owner Owner) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tree.Metadata(body) == nil {
+	if object.Metadata(body) == nil {
 		return nil, errors.New("the owner has no metadata: a request made by hand needs its Body")
 	}
 	return body, nil

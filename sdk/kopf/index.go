@@ -6,8 +6,8 @@ import (
 	"iter"
 	"reflect"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
 )
 
 // An Index is an overview of objects in memory, kept up to date: for each key, the
@@ -37,8 +37,8 @@ type Index[K comparable, V any] struct{ id string }
 // collect values without keys, return a map[struct{}]V.
 func NewIndex[T any, K comparable, V any](r *Registry, resource Selector, fn func(context.Context, *IndexRequest[T]) (map[K]V, error), opts ...IndexOption) *Index[K, V] {
 	c := applyAll(opts, IndexOption.index)
-	c.NewIndex = func() indexing.Container { return indexing.New[K, V]() }
-	return &Index[K, V]{add(r, handler.Index, resource, fn, callIndex(fn), c)}
+	c.NewIndex = func() index.Container { return index.New[K, V]() }
+	return &Index[K, V]{add(r, handlers.Index, resource, fn, callIndex(fn), c)}
 }
 
 // Get returns the values of a key, in no particular order; none is nil. The slice is the
@@ -75,15 +75,15 @@ func (x *Index[K, V]) Keys(ctx context.Context) iter.Seq[K] {
 func (x *Index[K, V]) Len(ctx context.Context) int { return x.in(ctx, "Len").Len() }
 
 // in finds the index in the operator that the context is of.
-func (x *Index[K, V]) in(ctx context.Context, method string) *indexing.Index[K, V] {
+func (x *Index[K, V]) in(ctx context.Context, method string) *index.Index[K, V] {
 	if x == nil {
 		panic(fmt.Sprintf("kopf.Index.%s: the handle is nil: was NewIndex called before?", method))
 	}
-	indices := indexing.From(ctx)
+	indices := index.From(ctx)
 	if indices == nil {
 		panic(fmt.Sprintf("kopf.Index.%s: the context is not that of a handler, so there is no operator whose index %q it could be", method, x.id))
 	}
-	index, ok := indices.Find(x.id).(*indexing.Index[K, V])
+	index, ok := indices.Find(x.id).(*index.Index[K, V])
 	if !ok {
 		panic(fmt.Sprintf("kopf.Index.%s: the operator that the context is of has no index %q of these types: was the handle made with its Registry?", method, x.id))
 	}
@@ -91,12 +91,12 @@ func (x *Index[K, V]) in(ctx context.Context, method string) *indexing.Index[K, 
 }
 
 // sameIndex tells whether what two functions return fits into one index.
-func sameIndex(a, b *handler.Handler) bool {
+func sameIndex(a, b *handlers.Handler) bool {
 	return reflect.TypeOf(a.NewIndex()) == reflect.TypeOf(b.NewIndex())
 }
 
 func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexRequest[T]) (map[K]V, error)) caller {
-	of := func(cause *handler.Cause, call *handler.Call) (*IndexRequest[T], error) {
+	of := func(cause *handlers.Cause, call *handlers.Call) (*IndexRequest[T], error) {
 		p := &IndexRequest[T]{Request: requestOf(cause, call)}
 		if call != nil {
 			p.Attempt = attemptOf(call)
@@ -106,10 +106,10 @@ func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexReques
 		return p, err
 	}
 	return caller{
-		request: requestMaker{reflect.TypeFor[IndexRequest[T]](), func(cause *handler.Cause) (any, error) {
+		request: requestMaker{reflect.TypeFor[IndexRequest[T]](), func(cause *handlers.Cause) (any, error) {
 			return of(cause, nil)
 		}},
-		invoke: func(ctx context.Context, call *handler.Call) (any, error) {
+		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 			p, err := of(call.Cause, call)
 			if err != nil {
 				// It is this version that does not decode: the next one may.

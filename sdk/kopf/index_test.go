@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/indexing"
-	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
 )
 
 func bySize(_ context.Context, p *IndexRequest[sized]) (map[int]string, error) {
@@ -24,12 +23,12 @@ func opened(t *testing.T, r *Registry) (context.Context, func(id string, values 
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
-	indices := &indexing.Indices{}
+	indices := &index.Indices{}
 	for _, h := range r.registry.All() {
 		indices.Ensure(h.ID, h.NewIndex)
 	}
-	return indexing.With(t.Context(), indices), func(id string, values any) {
-		indices.Find("bySize").Replace(indexing.Object{ID: id}, values)
+	return index.With(t.Context(), indices), func(id string, values any) {
+		indices.Find("bySize").Replace(index.Object{ID: id}, values)
 	}
 }
 
@@ -126,19 +125,19 @@ func TestTheValuesOfAnObject(t *testing.T) {
 		object string
 		fn     func(context.Context, *IndexRequest[sized]) (values, error)
 		want   string
-		kind   outcome.Kind
+		kind   handlers.ErrorKind
 	}{
 		"some":                        {big, returns(values{1: "x"}, nil), "map[1:x]", ""},
 		"none":                        {big, returns(values{}, nil), "map[]", ""},
 		"nil is not an empty map":     {big, returns(nil, nil), "<nil>", ""},
-		"an error is no value":        {big, returns(values{1: "x"}, boom), "<nil>", outcome.KindArbitrary},
-		"a key that is not itself":    {big, returns(values{math.NaN(): "x"}, nil), "<nil>", outcome.KindPermanent},
-		"an object that does not fit": {unfit, returns(values{1: "x"}, nil), "<nil>", outcome.KindTemporary},
+		"an error is no value":        {big, returns(values{1: "x"}, boom), "<nil>", handlers.KindArbitrary},
+		"a key that is not itself":    {big, returns(values{math.NaN(): "x"}, nil), "<nil>", handlers.KindPermanent},
+		"an object that does not fit": {unfit, returns(values{1: "x"}, nil), "<nil>", handlers.KindTemporary},
 	}
 	for name, tt := range tests {
 		h := registered(t, func(r *Registry) { NewIndex(r, Resource("kex"), tt.fn, ID("x")) })
 		got, err := h.Invoke(t.Context(), callOf(t, big, tt.object, nil))
-		if fmt.Sprint(got) != tt.want || outcome.KindOf(err) != tt.kind {
+		if fmt.Sprint(got) != tt.want || handlers.ErrorKindOf(err) != tt.kind {
 			t.Errorf("%s: got %v and %v", name, got, err)
 		}
 	}
@@ -154,7 +153,7 @@ func TestAnIndexingFunctionSeesTheMetadataOfAnObjectThatIsNotDecoded(t *testing.
 		}, ID("x"), Labels{"l": "1"}, ErrorsPermanent, Retries(3))
 	})
 	call := callOf(t, object, object, nil)
-	call.Cause = &handler.Cause{Resource: call.Cause.Resource, Object: call.Cause.Object}
+	call.Cause = &handlers.Cause{Resource: call.Cause.Resource, Object: call.Cause.Object}
 	if _, err := h.Invoke(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // adoptLibraries makes the libraries for Kubernetes log where the operator does. There is
 // only one place for the whole process, so it is for programs of [Main] alone.
 func adoptLibraries(logger *slog.Logger) {
-	logger = logger.With(logging.NameKey, "kubernetes")
+	logger = logger.With(observe.NameKey, "kubernetes")
 	klog.SetSlogLogger(logger)
 	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, told: map[string]bool{}})
 }

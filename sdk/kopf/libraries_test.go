@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
 // sink is where several goroutines log.
@@ -75,7 +75,7 @@ func TestTheTrafficWithTheClusterIsShownToThoseWhoDebug(t *testing.T) {
 		var r Registry
 		OnCreate(&r, Resource("v1", "configmaps"), handle)
 		operator := Operator{
-			Registry: &r, Config: controlplanetest.Config(t), Namespaces: []string{"default"},
+			Registry: &r, Config: testcluster.Config(t), Namespaces: []string{"default"},
 			Logger: s.logger(), OnReady: cancel, traffic: wanted,
 		}
 		if err := operator.Run(ctx); err != nil {

@@ -5,18 +5,18 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // daemonRunOf makes the request of a daemon. It fails if the object does not decode.
-func daemonRunOf[T any](call *handler.Call) (*DaemonRun[T], error) {
+func daemonRunOf[T any](call *handlers.Call) (*DaemonRun[T], error) {
 	var d *DaemonRun[T]
-	err := background.Aside(func() error {
-		r, task := requestOf(call.Cause, call), call.Extra.(reactor.Task)
+	err := daemons.Aside(func() error {
+		r, task := requestOf(call.Cause, call), call.Extra.(engine.Task)
 		d = &DaemonRun[T]{
 			Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
 			Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param, Attempt: attemptOf(call),
@@ -41,8 +41,8 @@ func untyped[T any]() bool {
 // decode it again takes less than to keep thousands of decoded objects that nobody looks at.
 type lastGood[T any] struct {
 	mu    sync.Mutex
-	tried weak.Pointer[wire.Object] // the last version that was looked at
-	good  *wire.Object
+	tried weak.Pointer[object.Object] // the last version that was looked at
+	good  *object.Object
 }
 
 // of returns the newest version that decodes, and why there is a newer one that does not:
@@ -71,14 +71,14 @@ func (l *lastGood[T]) of(task bridge.Task) (*T, error) {
 }
 
 // viewAs returns a version of the object as a T, the same one to all daemons of the object.
-func viewAs[T any](task bridge.Task, version *wire.Object) (*T, error) {
-	return background.View(task.Views(), version, func(version *wire.Object) (view *T, err error) {
+func viewAs[T any](task bridge.Task, version *object.Object) (*T, error) {
+	return daemons.View(task.Views(), version, func(version *object.Object) (view *T, err error) {
 		// It has a tree of its own, which is forgotten with it.
 		body := &Object{wire: version.Detached(), aside: true}
 		if object, ok := any(body).(*T); ok {
 			return object, nil
 		}
-		err = background.Aside(func() error {
+		err = daemons.Aside(func() error {
 			view, err = decodeAs[T](body)
 			return err
 		})

@@ -4,7 +4,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/kopf-dev/kopf/sdk/internal/logging"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // LogOptions is how logs look. The zero value of each means its default. See the chapter
@@ -23,9 +23,9 @@ func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
 	if opts == nil {
 		opts = &LogOptions{}
 	}
-	return logging.NewHandler(w, logging.Options{
+	return observe.NewLogHandler(w, observe.LogOptions{
 		Level:  opts.Level,
-		Format: logging.Format(opts.Format),
+		Format: observe.LogFormat(opts.Format),
 		Prefix: !opts.NoPrefix,
 		RefKey: opts.RefKey,
 	})

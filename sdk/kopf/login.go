@@ -14,9 +14,8 @@ import (
 	// Users of kubeconfig files may log in by OpenID Connect.
 	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/outcome"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // ConnectionInfo is a cluster and credentials for it, as a login handler brings them. See the
@@ -128,7 +127,7 @@ func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) f
 		case info.Config == nil:
 			return nil, Permanentf("the ConnectionInfo has no Config")
 		}
-		return &reactor.Login{
+		return &engine.Login{
 			Config: info.Config, Namespace: info.DefaultNamespace, Priority: info.Priority, Expires: info.Expiration,
 		}, nil
 	}
@@ -139,12 +138,12 @@ var errNowhere = errors.New("there is neither a service account of a pod nor a k
 
 // logins are the login handlers: those of the registry unless the command line names a
 // cluster, and one of ours if there are none.
-func (o *Operator) logins() []*handler.Handler {
+func (o *Operator) logins() []*handlers.Handler {
 	id, login := "login_with_kubeconfig", func(context.Context, *Activity) (*ConnectionInfo, error) {
 		return readKubeconfig(o.kubeconfig, o.context)
 	}
 	if o.kubeconfig == "" && o.context == "" {
-		if registered := o.Registry.registry.Activities(handler.Login); len(registered) > 0 {
+		if registered := o.Registry.registry.Activities(handlers.Login); len(registered) > 0 {
 			return registered
 		}
 		id, login = "login", loginAnyhow
@@ -159,9 +158,9 @@ func (o *Operator) logins() []*handler.Handler {
 		return info, err
 	}
 	const again = time.Second
-	return []*handler.Handler{{
-		ID: id, Family: handler.Login, Invoke: callActivity(loginResult(fn)).engine(),
-		ErrorsSet: true, Errors: outcome.ErrorsTemporary, Backoff: new(again),
+	return []*handlers.Handler{{
+		ID: id, Family: handlers.Login, Invoke: callActivity(loginResult(fn)).engine(),
+		ErrorsSet: true, Errors: handlers.ErrorsTemporary, Backoff: new(again),
 	}}
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 func writeKubeconfig(t *testing.T, text string) string {
@@ -95,11 +95,11 @@ func TestWithoutAKubeconfigThereAreNoCredentials(t *testing.T) {
 
 func loginOf(t *testing.T, o *Operator) (any, error) {
 	t.Helper()
-	handlers := o.logins()
-	if len(handlers) != 1 {
-		t.Fatalf("%d login handlers", len(handlers))
+	hs := o.logins()
+	if len(hs) != 1 {
+		t.Fatalf("%d login handlers", len(hs))
 	}
-	return handlers[0].Invoke(t.Context(), &handler.Call{Handler: handlers[0]})
+	return hs[0].Invoke(t.Context(), &handlers.Call{Handler: hs[0]})
 }
 
 func TestWhichLoginIsUsed(t *testing.T) {
@@ -134,7 +134,7 @@ clusters: [{name: k, cluster: {server: "http://one"}}, {name: l, cluster: {serve
 				}
 				return
 			}
-			login, ok := got.(*reactor.Login)
+			login, ok := got.(*engine.Login)
 			if err != nil || !ok || login.Config.Host != tt.server {
 				t.Error(got, err)
 			}

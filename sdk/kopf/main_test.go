@@ -20,7 +20,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
+	"go.uber.org/goleak"
+
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -72,7 +74,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	controlplanetest.Main(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit))
 }
 
 // process is a program that runs.
@@ -133,7 +135,7 @@ func (p *process) said(b *bytes.Buffer) string {
 // until waits until the program has written something.
 func (p *process) until(where *bytes.Buffer, text string) {
 	p.t.Helper()
-	controlplanetest.Eventually(p.t, "it says "+text, func() error {
+	testcluster.Eventually(p.t, "it says "+text, func() error {
 		if said := p.said(where); !strings.Contains(said, text) {
 			return errors.New(said)
 		}
@@ -166,7 +168,7 @@ func (p *process) end() (code int, signal syscall.Signal) {
 // kubeconfig is a file that leads to the control plane.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
-	config := controlplanetest.Config(t)
+	config := testcluster.Config(t)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		CurrentContext: "here",
@@ -221,7 +223,7 @@ func TestASecondSignalEndsAProgramAtOnce(t *testing.T) {
 	p.until(&p.stderr, "the operator is deaf")
 	p.signal(syscall.SIGTERM)
 	// The first one is heeded: it only takes a moment until the next one is not caught any more.
-	controlplanetest.Eventually(t, "it has ended", func() error {
+	testcluster.Eventually(t, "it has ended", func() error {
 		select {
 		case <-p.ended:
 			return nil
@@ -316,7 +318,7 @@ func TestTheLogLooksAsTheFlagsSay(t *testing.T) {
 		t.Run(flags, func(t *testing.T) {
 			p := start(t, "operator", nil, append(strings.Fields(flags), "-A", "--context=here", "--kubeconfig="+config)...)
 			line := regexp.MustCompile(`(?m)` + want)
-			controlplanetest.Eventually(t, "the line is there", func() error {
+			testcluster.Eventually(t, "the line is there", func() error {
 				if said := p.said(&p.stderr); !line.MatchString(said) {
 					return errors.New(said)
 				}

@@ -7,9 +7,8 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // An Object is a Kubernetes object with no type: a read-only view of its JSON. All
@@ -19,8 +18,8 @@ import (
 // It is made for a field or two. For more, write down a struct with the fields of
 // interest and make it the handler's type.
 type Object struct {
-	wire *wire.Object // of an object of the cluster; else nil
-	raw  []byte       // the JSON, if it is not wire's; nil if only the tree is known
+	wire *object.Object // of an object of the cluster; else nil
+	raw  []byte         // the JSON, if it is not wire's; nil if only the tree is known
 
 	decode sync.Once
 	aside  bool // on another stack than that of who looks at it
@@ -28,7 +27,7 @@ type Object struct {
 	err    error
 }
 
-func objectOfWire(o *wire.Object) *Object { return &Object{wire: o} }
+func objectOfWire(o *object.Object) *Object { return &Object{wire: o} }
 
 // objectOfTree returns nil for nil, as an essence that is not there.
 func objectOfTree(tree map[string]any) *Object {
@@ -67,7 +66,7 @@ func (o *Object) lookup(path string) (any, error) {
 	if o == nil {
 		return nil, nil
 	}
-	p, err := fieldpath.Parse(path)
+	p, err := object.ParsePath(path)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func (o *Object) lookup(path string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, _ := fieldpath.Lookup(tree, p)
+	v, _ := object.Lookup(tree, p)
 	return v, nil
 }
 
@@ -136,7 +135,7 @@ func (o *Object) contents() (map[string]any, error) {
 		switch {
 		case o.wire == nil:
 		case o.aside:
-			o.err = background.Aside(read)
+			o.err = daemons.Aside(read)
 		default:
 			o.err = read()
 		}

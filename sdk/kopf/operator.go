@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/access"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
 // An Operator is for programs that do more than operate; others have [Main]. Set the
@@ -71,9 +71,9 @@ func (o *Operator) Run(ctx context.Context) error {
 		logger = slog.Default()
 	}
 	settings := o.Settings.filled() // the startup handlers may change them, for this run
-	config := reactor.Config{
+	config := engine.Config{
 		Registry:   &o.Registry.registry,
-		Settings:   func() reactor.Settings { return settings.engine() },
+		Settings:   func() engine.Settings { return settings.engine() },
 		Namespaces: o.Namespaces,
 		REST:       o.Config,
 		Logger:     logger,
@@ -86,12 +86,12 @@ func (o *Operator) Run(ctx context.Context) error {
 		Exit:       o.exit,
 	}
 	if o.Config != nil {
-		return reactor.Run(access.With(ctx, o.Config), config)
+		return engine.Run(kube.WithConfig(ctx, o.Config), config)
 	}
-	var logins *reactor.Logins
+	var logins *engine.Logins
 	config.Logins = o.logins()
-	config.OnLogins = func(l *reactor.Logins) { logins = l }
-	return reactor.Run(access.WithFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
+	config.OnLogins = func(l *engine.Logins) { logins = l }
+	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
 }
 
 // errRunning is a mistake in the program.
@@ -126,7 +126,7 @@ func checkNamespaces(patterns []string) error {
 //
 // With logins, the credentials are in the configuration's transport, and not in its fields.
 func RESTConfig(ctx context.Context) *rest.Config {
-	config := access.Config(ctx)
+	config := kube.ConfigFrom(ctx)
 	if config == nil {
 		panic("kopf.RESTConfig: the context is not that of a handler")
 	}

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/outcome"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // Each family of handlers has its kind of option, and each option says by its type
@@ -132,10 +131,10 @@ func Reasons(reasons ...Reason) UpdateOption {
 			c.fail("Reasons() names no reason, so that the handler would never be called")
 		}
 		for _, reason := range reasons {
-			if !handler.Reason(reason).Handled() {
+			if !handlers.Reason(reason).Handled() {
 				c.fail("Reasons(%q): want ReasonCreate, ReasonUpdate, ReasonDelete or ReasonResume", reason)
 			}
-			c.Reasons = append(c.Reasons, handler.Reason(reason))
+			c.Reasons = append(c.Reasons, handlers.Reason(reason))
 		}
 	})
 }
@@ -197,7 +196,7 @@ func CancellationPolling(d time.Duration) DaemonOption {
 
 // config is what options write to.
 type config struct {
-	handler.Handler
+	handlers.Handler
 
 	id    string
 	whens []when
@@ -245,11 +244,11 @@ func (m ErrorsMode) apply(c *config) {
 	c.ErrorsSet = true
 	switch m {
 	case ErrorsTemporary:
-		c.Errors = outcome.ErrorsTemporary
+		c.Errors = handlers.ErrorsTemporary
 	case ErrorsPermanent:
-		c.Errors = outcome.ErrorsPermanent
+		c.Errors = handlers.ErrorsPermanent
 	case ErrorsIgnored:
-		c.Errors = outcome.ErrorsIgnored
+		c.Errors = handlers.ErrorsIgnored
 	default:
 		c.fail("ErrorsMode(%d) is not one of ErrorsTemporary, ErrorsPermanent and ErrorsIgnored", m)
 	}

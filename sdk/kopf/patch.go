@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
 )
 
 // A Patch collects changes to one object; the framework sends them after the
@@ -29,18 +28,18 @@ func NewPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body
 // malformed or leads into a list, and a value that does not encode, are mistakes in
 // the program: a panic, which in a handler is an error as any other.
 func (p *Patch) Set(path string, value any) {
-	plain, err := tree.Normalize(value)
+	plain, err := object.Normalize(value)
 	if err != nil {
 		panic(fmt.Sprintf("kopf: Patch.Set(%q): %v", path, err))
 	}
-	p.set(path, tree.Clone(plain)) // more is set inside of it: the value stays the caller's
+	p.set(path, object.Clone(plain)) // more is set inside of it: the value stays the caller's
 }
 
 // Remove removes the value at a path, if there is one.
 func (p *Patch) Remove(path string) { p.set(path, nil) }
 
 func (p *Patch) set(path string, value any) {
-	where, err := fieldpath.Parse(path)
+	where, err := object.ParsePath(path)
 	if err == nil && len(where) == 0 {
 		err = fmt.Errorf("the whole object cannot be replaced")
 	}
@@ -95,8 +94,8 @@ func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
 }
 
 // changesBy returns the merge patch of what a function changes in an object.
-func changesBy[T any](object map[string]any, f func(*T)) (map[string]any, error) {
-	current, err := json.Marshal(object)
+func changesBy[T any](obj map[string]any, f func(*T)) (map[string]any, error) {
+	current, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +103,12 @@ func changesBy[T any](object map[string]any, f func(*T)) (map[string]any, error)
 	if err := decode(current, "", edited); err != nil {
 		return nil, err
 	}
-	before, err := tree.Normalize(edited)
+	before, err := object.Normalize(edited)
 	if err != nil {
 		return nil, err
 	}
 	f(edited)
-	after, err := tree.Normalize(edited)
+	after, err := object.Normalize(edited)
 	if err != nil {
 		return nil, err
 	}

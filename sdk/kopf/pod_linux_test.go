@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
 // podVar has the folder with the files of a service account, in the process that plays a pod.
@@ -26,12 +26,12 @@ const noMounts = "this machine does not let a process have mounts of its own: al
 const mountedAt = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 func TestAPodLogsInWithItsServiceAccount(t *testing.T) {
-	config := controlplanetest.Config(t)
-	client := controlplanetest.Client(t, apiclient.Options{})
-	ns := controlplanetest.Namespace(t, client)
-	accounts := &resource.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
-	controlplanetest.Create(t, client, accounts, ns, map[string]any{"metadata": map[string]any{"name": "robot"}})
-	answer, err := client.Do(t.Context(), apiclient.Request{
+	config := testcluster.Config(t)
+	client := testcluster.Client(t, kube.ClientOptions{})
+	ns := testcluster.Namespace(t, client)
+	accounts := &resources.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
+	testcluster.Create(t, client, accounts, ns, map[string]any{"metadata": map[string]any{"name": "robot"}})
+	answer, err := client.Do(t.Context(), kube.Request{
 		Method: http.MethodPost, ContentType: "application/json",
 		Path: "/api/v1/namespaces/" + ns + "/serviceaccounts/robot/token",
 		Body: []byte(`{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}`),
@@ -100,7 +100,7 @@ func TestInsideOfAPod(t *testing.T) {
 		t.Fatal(info, err)
 	}
 	var user string
-	controlplanetest.Eventually(t, "the roles of a new cluster", func() (err error) {
+	testcluster.Eventually(t, "the roles of a new cluster", func() (err error) {
 		user, _, err = whoami(t, info.Config)
 		return err
 	})

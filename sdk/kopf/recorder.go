@@ -5,8 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // A Recorder posts Kubernetes events, those of "kubectl describe", in the background
@@ -24,12 +24,12 @@ const typeError = "Error"
 
 // Info posts an event of type Normal.
 func (rec *Recorder) Info(reason, message string) {
-	rec.record(slog.LevelInfo, k8sevent.Normal, reason, message)
+	rec.record(slog.LevelInfo, observe.Normal, reason, message)
 }
 
 // Warn posts an event of type Warning.
 func (rec *Recorder) Warn(reason, message string) {
-	rec.record(slog.LevelWarn, k8sevent.Warning, reason, message)
+	rec.record(slog.LevelWarn, observe.Warning, reason, message)
 }
 
 // Error posts an event of type Error with the error's message. An error that a
@@ -64,15 +64,15 @@ func (rec *Recorder) For(objs ...any) *Recorder {
 	return &Recorder{rec.engine.About(refs...)}
 }
 
-func refsOf(objs []any) ([]k8sevent.Ref, error) {
-	var refs []k8sevent.Ref
+func refsOf(objs []any) ([]observe.ObjectReference, error) {
+	var refs []observe.ObjectReference
 	for _, obj := range objs {
 		if o, ok := obj.(*Object); ok {
 			body, err := o.contents()
 			if err != nil {
 				return nil, err
 			}
-			refs = append(refs, k8sevent.RefOf(body))
+			refs = append(refs, observe.ReferenceOf(body))
 			continue
 		}
 		children, err := childrenOf(obj)
@@ -80,15 +80,15 @@ func refsOf(objs []any) ([]k8sevent.Ref, error) {
 			return nil, fmt.Errorf("%T: %w", obj, err)
 		}
 		for _, child := range children {
-			refs = append(refs, k8sevent.RefOf(child.tree))
+			refs = append(refs, observe.ReferenceOf(child.tree))
 		}
 	}
 	return refs, nil
 }
 
 // recorderOf returns the recorder of a call; nil if nothing is to be posted.
-func recorderOf(engine any) *Recorder {
-	rec, _ := engine.(*reactor.Recorder)
+func recorderOf(eng any) *Recorder {
+	rec, _ := eng.(*engine.Recorder)
 	if rec == nil {
 		return nil
 	}
@@ -96,9 +96,9 @@ func recorderOf(engine any) *Recorder {
 }
 
 // enginePoster is the engine's own recorder.
-type enginePoster struct{ *reactor.Recorder }
+type enginePoster struct{ *engine.Recorder }
 
 // About implements [bridge.Poster].
-func (p enginePoster) About(refs ...k8sevent.Ref) bridge.Poster {
+func (p enginePoster) About(refs ...observe.ObjectReference) bridge.Poster {
 	return enginePoster{p.Recorder.About(refs...)}
 }

@@ -9,14 +9,14 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // A Registry is a list of handlers, to be filled by functions such as [OnCreate] and
 // run by an [Operator] or [Main]. The zero value is an empty registry. It is not safe
 // for concurrent use, and not to be filled any more once it runs.
 type Registry struct {
-	registry handler.Registry
+	registry handlers.Registry
 	handlers []Handler
 	errs     []error
 }
@@ -38,7 +38,7 @@ type Handler struct {
 
 // add registers a handler. It is called by the functions that users call, whose
 // callers are the sources of the registrations. It returns the handler's id.
-func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, c *config) (id string) {
+func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
 	h := c.Handler
 	h.Family, h.Fn, h.Invoke = family, funcKey(fn), call.engine()
@@ -51,9 +51,9 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 	if err != nil {
 		fail("%v", err)
 	}
-	h.ID = handler.MakeID(family, "", name, h.Field)
+	h.ID = handlers.MakeID(family, "", name, h.Field)
 	var selErr error
-	if family.Group() != handler.Activities {
+	if family.Group() != handlers.Activities {
 		h.Selector, selErr = sel.engine()
 	}
 	if selErr != nil {
@@ -61,7 +61,7 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 	} else if err := h.Validate(); err != nil && name != "" {
 		fail("%v", err)
 	}
-	if family == handler.Update && len(h.Reasons) > 0 {
+	if family == handlers.Update && len(h.Reasons) > 0 {
 		fail("Reasons: OnUpdate is for updates alone; use OnField, OnCreate or OnDelete for the others")
 	}
 	for _, w := range c.whens {
@@ -79,7 +79,7 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 		}
 	}
 	for i, o := range r.registry.All() {
-		if family == handler.Index && o.Family == family && o.ID == h.ID && !sameIndex(o, &h) {
+		if family == handlers.Index && o.Family == family && o.ID == h.ID && !sameIndex(o, &h) {
 			fail("index %q is already registered at %s with other types of keys or values", h.ID, r.handlers[i].Source)
 		}
 	}
@@ -89,21 +89,21 @@ func add(r *Registry, family handler.Family, sel Selector, fn any, call caller, 
 }
 
 // registrars name the functions in reports.
-var registrars = map[handler.Family]string{
-	handler.Create: "OnCreate",
-	handler.Update: "OnUpdate",
-	handler.Delete: "OnDelete",
-	handler.Resume: "OnResume",
-	handler.Field:  "OnField",
-	handler.Event:  "OnEvent",
-	handler.Daemon: "Daemon",
-	handler.Timer:  "Timer",
-	handler.Index:  "NewIndex",
+var registrars = map[handlers.Family]string{
+	handlers.Create: "OnCreate",
+	handlers.Update: "OnUpdate",
+	handlers.Delete: "OnDelete",
+	handlers.Resume: "OnResume",
+	handlers.Field:  "OnField",
+	handlers.Event:  "OnEvent",
+	handlers.Daemon: "Daemon",
+	handlers.Timer:  "Timer",
+	handlers.Index:  "NewIndex",
 
-	handler.Startup: "OnStartup",
-	handler.Cleanup: "OnCleanup",
-	handler.Probe:   "OnProbe",
-	handler.Login:   "OnLogin",
+	handlers.Startup: "OnStartup",
+	handlers.Cleanup: "OnCleanup",
+	handlers.Probe:   "OnProbe",
+	handlers.Login:   "OnLogin",
 }
 
 // idOf returns the id that was given or that the function's name makes.

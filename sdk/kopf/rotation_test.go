@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/controlplanetest"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
 // Credentials are replaced long before they end, so that a slow machine does not matter.
@@ -27,13 +27,13 @@ const (
 	rotationTime   = 9 * time.Second
 )
 
-var configMaps = &resource.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
+var configMaps = &resources.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true}
 
 // rotation replaces credentials in a folder, all files of it at once, as Kubernetes does
 // with those that it mounts.
 type rotation struct {
 	t    *testing.T
-	gate *controlplanetest.Gatekeeper
+	gate *testcluster.Gatekeeper
 	root string
 	n    int
 	make func() map[string]string // the files
@@ -176,7 +176,7 @@ func TestNothingIsLostWhileCredentialsAreReplaced(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &rotation{t: t, gate: controlplanetest.NewGatekeeper(t, credentialLife), root: t.TempDir()}
+			r := &rotation{t: t, gate: testcluster.NewGatekeeper(t, credentialLife), root: t.TempDir()}
 			r.make = func() map[string]string { return tt.files(r) }
 			ctx, cancel := context.WithCancel(t.Context())
 			wait := r.begin(ctx)
@@ -205,7 +205,7 @@ func TestNothingIsLostWhileCredentialsAreReplaced(t *testing.T) {
 // does so for as long as their connections can be used.
 func untilForgotten(t *testing.T) {
 	t.Helper()
-	controlplanetest.Eventually(t, "no files are watched", func() error {
+	testcluster.Eventually(t, "no files are watched", func() error {
 		runtime.GC()
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
@@ -220,8 +220,8 @@ func untilForgotten(t *testing.T) {
 // once.
 func handleWhile(t *testing.T, o *Operator, while time.Duration) {
 	t.Helper()
-	client := controlplanetest.Client(t, apiclient.Options{})
-	ns := controlplanetest.Namespace(t, client)
+	client := testcluster.Client(t, kube.ClientOptions{})
+	ns := testcluster.Namespace(t, client)
 	var mu sync.Mutex
 	calls := map[string]int{}
 	o.Registry = &Registry{}
@@ -254,10 +254,10 @@ func handleWhile(t *testing.T, o *Operator, while time.Duration) {
 	n := 0
 	for end := time.Now().Add(while); time.Now().Before(end); n++ {
 		name := fmt.Sprintf("n%d", n)
-		controlplanetest.Create(t, client, configMaps, ns, map[string]any{
+		testcluster.Create(t, client, configMaps, ns, map[string]any{
 			"metadata": map[string]any{"name": name, "labels": map[string]any{"test": "yes"}},
 		})
-		controlplanetest.Eventually(t, "it is handled", func() error {
+		testcluster.Eventually(t, "it is handled", func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			if calls[name] == 0 {
@@ -266,8 +266,8 @@ func handleWhile(t *testing.T, o *Operator, while time.Duration) {
 			return nil
 		})
 	}
-	controlplanetest.Eventually(t, "all objects are handled", func() error {
-		list, err := client.List(t.Context(), configMaps, ns, apiclient.ListOptions{LabelSelector: "test"})
+	testcluster.Eventually(t, "all objects are handled", func() error {
+		list, err := client.List(t.Context(), configMaps, ns, kube.ListOptions{LabelSelector: "test"})
 		if err != nil {
 			return err
 		}

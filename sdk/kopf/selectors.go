@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // Everything in place of a resource's name selects all resources of an API
@@ -46,7 +46,7 @@ type Selector struct {
 // warning in the log; the core API has precedence. Words that make no sense are reported with
 // the registration: see [Registry.Err].
 func Resource(groupVersionName ...string) Selector {
-	s, err := resource.Parse(groupVersionName...)
+	s, err := resources.ParseSelector(groupVersionName...)
 	if err != nil {
 		err = fmt.Errorf("kopf.Resource(%s): %w: want a name, such as \"pods\", with the API group and version before it",
 			quotedList(groupVersionName), err)
@@ -55,11 +55,11 @@ func Resource(groupVersionName ...string) Selector {
 }
 
 // engine returns the selector in the engine's terms.
-func (s Selector) engine() (resource.Selector, error) {
+func (s Selector) engine() (resources.Selector, error) {
 	if s.err != nil {
-		return resource.Selector{}, s.err
+		return resources.Selector{}, s.err
 	}
-	engine := resource.Selector{
+	engine := resources.Selector{
 		Group: s.Group, Core: s.core, Version: s.Version,
 		Name: s.Name, Kind: s.Kind, Plural: s.Plural, Singular: s.Singular, Shortcut: s.Shortcut, Category: s.Category,
 	}
@@ -103,7 +103,7 @@ type ResourceInfo struct {
 	Preferred    bool // of the preferred version of its group
 }
 
-func infoOf(r resource.Resource) ResourceInfo {
+func infoOf(r resources.Resource) ResourceInfo {
 	return ResourceInfo{
 		GroupVersionResource: schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural},
 		Kind:                 r.Kind,

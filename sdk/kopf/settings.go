@@ -5,96 +5,160 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/meter"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Metrics are made by package metrics.
-type Metrics = meter.Meter
+// Metrics count what an operator does. They are made by package metrics.
+type Metrics = observe.Meter
 
-// Settings is how an operator behaves in detail. The zero value of each setting
-// means its default, which its comment tells; a negative duration means none. Delays
-// after errors are a sequence: [slices.Values] of a list, or an endless one. See the
-// chapter "Configuration" of Kopf's documentation.
+// Settings configure an operator. The zero value of each field means its default; a negative duration
+// means none. Sequences of delays are [slices.Values] of a list, or endless ones. Settings must not be
+// changed while the operator runs, except by its startup handlers: see [Activity].
 type Settings struct {
-	// Posting is about Kubernetes events about the handled objects: those of the
-	// [Recorder], and what handlers come to. Failures of handlers are posted; successes,
-	// which would cost a request each, are only with Loggers.
-	Posting struct {
-		Disabled           bool       // post no events at all
-		Loggers            bool       // post also what is logged about an object, by handlers and by the framework
-		Level              slog.Level // the least to post; Info
-		ReportingComponent string     // who reports; "kopf"
-		ReportingInstance  string     // which one of them; "dev"
-		NamePrefix         string     // of the events' names; "kopf-event-"
-	}
+	Posting     PostingSettings
+	Watching    WatchingSettings
+	Queueing    QueueingSettings
+	Scanning    ScanningSettings
+	Execution   ExecutionSettings
+	Background  BackgroundSettings
+	Networking  NetworkingSettings
+	Persistence PersistenceSettings
+	Process     ProcessSettings
+}
 
-	// Watching is about streams of events.
-	Watching struct {
-		ServerTimeout     time.Duration // how long the server keeps a stream open; as it likes
-		ClientTimeout     time.Duration // how long the operator does; forever
-		ConnectTimeout    time.Duration // until a stream is open; Networking.ConnectTimeout, else Networking.RequestTimeout
-		ReconnectBackoff  time.Duration // between streams; 100ms
-		InactivityTimeout time.Duration // of a stream with not even a bookmark; 70s
-	}
+// PostingSettings configure the Kubernetes events that the operator posts about the handled objects: those
+// of the [Recorder], and the outcomes of handlers. Failures are posted; successes, which would cost a
+// request each, are posted only with Loggers.
+type PostingSettings struct {
+	// Disabled turns off all Kubernetes events. Defaults to false.
+	Disabled bool
 
-	// Queueing is about the queues of single objects.
-	Queueing struct {
-		WorkerLimit int                     // objects handled at the same time; no limit
-		ExitTimeout time.Duration           // for handlers that run when the operator stops; 2s
-		ErrorDelays iter.Seq[time.Duration] // after unexpected errors with an object; Fibonacci, 1s to 610s
-	}
+	// Loggers posts log lines about an object as well, of handlers and of the framework. Defaults to false.
+	Loggers bool
 
-	// Scanning is about resources and namespaces that come and go.
-	Scanning struct {
-		Disabled bool // look for them once, at the start
-	}
+	// Level is the lowest level that is posted. Defaults to [slog.LevelInfo].
+	Level slog.Level
 
-	// Execution is about handlers.
-	Execution struct {
-		DefaultBackoff time.Duration // after an error that names no delay; 60s
-		MaxWorkers     int           // handlers running at the same time, daemons aside; no limit
-		Lifecycle      Lifecycle     // which of the handlers due run in a cycle; lifecycle.ASAP
-	}
+	// ReportingComponent is the component in the events. Defaults to "kopf".
+	ReportingComponent string
 
-	// Background is about daemons and timers.
-	Background struct {
-		CancellationPolling time.Duration // how often daemons that should be gone are looked after; 60s
-		InstantExitTimeout  time.Duration // for daemons that end as soon as they are asked; 10ms
-	}
+	// ReportingInstance is the instance of the component in the events. Defaults to "dev".
+	ReportingInstance string
 
-	// Networking is about requests to the cluster, except streams.
-	Networking struct {
-		RequestTimeout    time.Duration           // of one attempt; 5m
-		ConnectTimeout    time.Duration           // of its TCP handshake; 30s
-		ErrorBackoffs     iter.Seq[time.Duration] // between attempts; Fibonacci, 1s to 21s
-		EnforceRetryAfter bool                    // wait as the server says even if that is shorter; else the longer of the two
-	}
+	// NamePrefix begins the names of the events. Defaults to "kopf-event-".
+	NamePrefix string
+}
 
-	// Persistence is about what is stored on the objects.
-	Persistence struct {
-		Finalizer          string          // "kopf.zalando.org/KopfFinalizerMarker"
-		ProgressStorage    ProgressStorage // how far the handlers are; storage.SmartProgress
-		DiffBaseStorage    DiffBaseStorage // what an object was like; storage.AnnotationsDiffBase
-		ConsistencyTimeout time.Duration   // how long to wait for the operator's own patches; 5s
-	}
+// WatchingSettings configure the watch streams.
+type WatchingSettings struct {
+	// ServerTimeout is how long the API server is asked to keep a stream open. Defaults to the server's choice.
+	ServerTimeout time.Duration
 
-	// Process is about the process of the operator.
-	Process struct {
-		// UltimateExitingTimeout is how long after it was asked to end a program made of
-		// [Main] may take, whatever its handlers do; then it ends with the exit code 1. 10m.
-		UltimateExitingTimeout time.Duration
+	// ClientTimeout is how long the operator keeps a stream open before it opens a new one. Defaults to forever.
+	ClientTimeout time.Duration
 
-		// Inspector is where to publish the operator's state: "unix:" and a path, or
-		// "tcp:" and a loopback address with a port. Nowhere, which costs nothing.
-		Inspector string
+	// ConnectTimeout limits the time until a stream is open. Defaults to [NetworkingSettings].ConnectTimeout, or
+	// else RequestTimeout.
+	ConnectTimeout time.Duration
 
-		// Liveness is where to tell the operator's health by HTTP: a URL such as
-		// "http://0.0.0.0:8080/healthz". The answer has what the handlers of [OnProbe]
-		// returned in the last 10 seconds. Nowhere.
-		Liveness string
+	// ReconnectBackoff is the pause between two streams. Defaults to 100ms.
+	ReconnectBackoff time.Duration
 
-		// Metrics count what the operator does, for Prometheus: see package metrics. Nobody
-		// counts, which costs nothing.
-		Metrics Metrics
-	}
+	// InactivityTimeout is how long a stream may be silent, without even a bookmark, before it is replaced.
+	// Defaults to 70s.
+	InactivityTimeout time.Duration
+}
+
+// QueueingSettings configure the queues of single objects.
+type QueueingSettings struct {
+	// WorkerLimit is the maximum number of objects handled at the same time. Defaults to no limit.
+	WorkerLimit int
+
+	// ExitTimeout is how long running handlers may take when the operator stops. Defaults to 2s.
+	ExitTimeout time.Duration
+
+	// ErrorDelays are the pauses after consecutive unexpected errors with one object; the last one is repeated.
+	// Defaults to Fibonacci numbers from 1s to 610s.
+	ErrorDelays iter.Seq[time.Duration]
+}
+
+// ScanningSettings configure the discovery of resources and namespaces.
+type ScanningSettings struct {
+	// Disabled discovers them only once, at the start. Defaults to false.
+	Disabled bool
+}
+
+// ExecutionSettings configure the calls of handlers.
+type ExecutionSettings struct {
+	// DefaultBackoff is the delay after an error that names none, for handlers without [Backoff]. Defaults to 60s.
+	DefaultBackoff time.Duration
+
+	// MaxWorkers is the maximum number of handlers running at the same time, not counting daemons. Defaults to no
+	// limit.
+	MaxWorkers int
+
+	// Lifecycle chooses which of the due handlers are called in one cycle. Defaults to [ASAP].
+	Lifecycle Lifecycle
+}
+
+// BackgroundSettings configure daemons and timers.
+type BackgroundSettings struct {
+	// CancellationPolling is how often the operator checks a daemon that was asked to stop. Defaults to 60s.
+	CancellationPolling time.Duration
+
+	// InstantExitTimeout is how long the operator waits in place for a daemon that stops as soon as it is asked.
+	// Defaults to 10ms.
+	InstantExitTimeout time.Duration
+}
+
+// NetworkingSettings configure requests to the API server, except watch streams.
+type NetworkingSettings struct {
+	// RequestTimeout limits one attempt of a request. Defaults to 5m.
+	RequestTimeout time.Duration
+
+	// ConnectTimeout limits the TCP handshake of an attempt. Defaults to 30s.
+	ConnectTimeout time.Duration
+
+	// ErrorBackoffs are the pauses between the attempts of one request; the request fails when they are used up.
+	// Defaults to Fibonacci numbers from 1s to 21s.
+	ErrorBackoffs iter.Seq[time.Duration]
+
+	// EnforceRetryAfter waits exactly as long as the server's Retry-After header says, even if that is shorter
+	// than the backoff. Defaults to false: the longer of the two.
+	EnforceRetryAfter bool
+}
+
+// PersistenceSettings configure what the operator stores on the objects.
+type PersistenceSettings struct {
+	// Finalizer is the name of the finalizer. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
+	Finalizer string
+
+	// ProgressStorage stores the progress of the handlers. Defaults to [SmartProgress].
+	ProgressStorage ProgressStorage
+
+	// DiffBaseStorage stores the essence of the object as last handled. Defaults to [AnnotationsDiffBase].
+	DiffBaseStorage DiffBaseStorage
+
+	// ConsistencyTimeout is how long the operator waits to see its own patch in the watch stream before it handles
+	// the object again. Defaults to 5s.
+	ConsistencyTimeout time.Duration
+}
+
+// ProcessSettings configure the process of the operator.
+type ProcessSettings struct {
+	// UltimateExitingTimeout is how long a program made of [Main] may take to end after it was asked to, whatever
+	// its handlers do; then it exits with code 1. Defaults to 10m.
+	UltimateExitingTimeout time.Duration
+
+	// Inspector is the address at which the operator publishes its state: "unix:" and a path, or "tcp:" and a
+	// loopback address with a port. Defaults to none, which costs nothing.
+	Inspector string
+
+	// Liveness is the URL at which the operator reports its health, such as "http://0.0.0.0:8080/healthz". The
+	// response has what the [OnProbe] handlers returned in the last 10 seconds. Defaults to none.
+	Liveness string
+
+	// Metrics count what the operator does, for Prometheus: see package metrics. Defaults to nil, which costs
+	// nothing.
+	Metrics Metrics
 }

@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/lifecycle"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
 )
 
@@ -28,7 +28,7 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 		t.Errorf("%d error delays", n)
 	}
 	got.ErrorDelays = nil
-	if fast := got.Lifecycle([]lifecycle.Due{{ID: "a", Retries: 1}, {ID: "b"}}); len(fast) != 1 || fast[0].ID != "b" {
+	if fast := got.Lifecycle([]handlers.Due{{ID: "a", Retries: 1}, {ID: "b"}}); len(fast) != 1 || fast[0].ID != "b" {
 		t.Errorf("the lifecycle chooses %v", fast)
 	}
 	got.Lifecycle = nil
@@ -36,25 +36,25 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 		t.Errorf("%d backoffs between attempts of requests", n)
 	}
 	got.ErrorBackoffs = nil
-	if cause := got.Background.Cause(background.ResourceDeleted); cause != StopResourceDeleted { //nolint:errorlint // the very one
+	if cause := got.Background.Cause(daemons.ResourceDeleted); cause != StopResourceDeleted { //nolint:errorlint // the very one
 		t.Errorf("daemons are cancelled because of %v", cause)
 	}
 	got.Background.Cause = nil
-	want := reactor.Settings{
+	want := engine.Settings{
 		InactivityTimeout: 70 * time.Second, ReconnectBackoff: 100 * time.Millisecond,
 		ExitTimeout:    2 * time.Second,
 		ExitingTimeout: 10 * time.Minute,
 		DefaultBackoff: time.Minute,
-		Posting:        reactor.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
+		Posting:        engine.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
 		RequestTimeout: 5 * time.Minute, StreamTimeout: 5 * time.Minute,
 		Finalizer: "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
-		Background: background.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
+		Background: daemons.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
 		Progress:   got.Progress, DiffBase: got.DiffBase,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(progress.Storage(progress.NewSmart()), got.Progress); diff != "" {
+	if diff := cmp.Diff(state.ProgressStorage(state.NewSmartProgress()), got.Progress); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -113,20 +113,20 @@ func set(t *testing.T, v reflect.Value) {
 }
 
 // describe tells settings apart, functions by what they do.
-func describe(e reactor.Settings) string {
+func describe(e engine.Settings) string {
 	delays := func(seq func(func(time.Duration) bool)) any {
 		if seq == nil {
 			return nil
 		}
 		return slices.Collect(seq)
 	}
-	chosen := e.Lifecycle([]lifecycle.Due{{ID: "a"}})
+	chosen := e.Lifecycle([]handlers.Due{{ID: "a"}})
 	errors, backoffs := delays(e.ErrorDelays), delays(e.ErrorBackoffs)
 	storages := reflect.TypeOf(e.Progress).String() + reflect.TypeOf(e.DiffBase).String()
 	metered := fmt.Sprint(e.Meter != nil)
 	e.Meter = nil
 	e.ErrorDelays, e.ErrorBackoffs, e.Lifecycle, e.Progress, e.DiffBase = nil, nil, nil, nil, nil
-	return strings.Join([]string{cmp.Diff(e, reactor.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages, metered}, "\n")
+	return strings.Join([]string{cmp.Diff(e, engine.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages, metered}, "\n")
 }
 
 func TestNegativeDurationsAreNone(t *testing.T) {
@@ -172,7 +172,7 @@ func TestTheErrorsOfStoragesNameThem(t *testing.T) {
 	_, fetched := s.Fetch(object, "create")
 	_, fetchedBase := base.Fetch(object)
 	for name, err := range map[string]error{
-		"fetch": fetched, "store": s.Store(object, "create", progress.Record{}, p),
+		"fetch": fetched, "store": s.Store(object, "create", state.Record{}, p),
 		"purge": s.Purge(object, "create", p), "touch": s.Touch(object, "now", p),
 		"fetch a base": fetchedBase, "store a base": base.Store(object, nil, object, nil, p),
 	} {
@@ -183,17 +183,17 @@ func TestTheErrorsOfStoragesNameThem(t *testing.T) {
 }
 
 func TestStoragesOfUsersCannotSpoilTheObject(t *testing.T) {
-	object := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
-	essence := engineDiffBase(failingBase{}).Essence(object, []fieldpath.Path{{"spec"}})
-	if essence["seen"] != true || object["seen"] != nil {
-		t.Errorf("got %v, %v", essence, object)
+	obj := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
+	essence := engineDiffBase(failingBase{}).Essence(obj, []object.Path{{"spec"}})
+	if essence["seen"] != true || obj["seen"] != nil {
+		t.Errorf("got %v, %v", essence, obj)
 	}
 	essence["spec"].(map[string]any)["size"] = int64(4)
-	if got := engineProgress(failing{}).Clear(object); got["mine"] != nil {
+	if got := engineProgress(failing{}).Clear(obj); got["mine"] != nil {
 		t.Errorf("got %v", got)
 	}
 	want := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
-	if diff := cmp.Diff(want, object); diff != "" {
+	if diff := cmp.Diff(want, obj); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

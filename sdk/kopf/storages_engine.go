@@ -4,46 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
-	"github.com/kopf-dev/kopf/sdk/internal/essence"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
-
-func init() {
-	bridge.Progress = func(s any) progress.Storage { return engineProgress(s.(ProgressStorage)) }
-	bridge.DiffBase = func(s any) diffbase.Storage { return engineDiffBase(s.(DiffBaseStorage)) }
-}
-
-// engineProgress returns the engine's form of a storage: its own, for those of package
-// storage, and an adapter for all others.
-func engineProgress(s ProgressStorage) progress.Storage {
-	if s == nil {
-		return progress.NewSmart()
-	}
-	if bridge.BuiltinProgress != nil {
-		if builtin := bridge.BuiltinProgress(s); builtin != nil {
-			return builtin
-		}
-	}
-	return customProgress{custom: s, where: unbound()}
-}
-
-func engineDiffBase(s DiffBaseStorage) diffbase.Storage {
-	if s == nil {
-		return diffbase.NewAnnotations()
-	}
-	if bridge.BuiltinDiffBase != nil {
-		if builtin := bridge.BuiltinDiffBase(s); builtin != nil {
-			return builtin
-		}
-	}
-	return customDiffBase{custom: s, where: unbound()}
-}
 
 // where is the cycle that a storage is used in. The engine's storages need none, as they
 // do nothing but look into trees; users' storages talk to databases.
@@ -55,7 +19,7 @@ type where struct {
 func unbound() where { return where{ctx: context.Background()} }
 
 // boundTo survives the stop of the operator: what is done must be recorded.
-func boundTo(ctx context.Context, object *wire.Object) where {
+func boundTo(ctx context.Context, object *object.Object) where {
 	return where{ctx: context.WithoutCancel(ctx), body: objectOfWire(object)}
 }
 
@@ -72,12 +36,12 @@ type customProgress struct {
 	where
 }
 
-// BindProgress implements reactor.ProgressBinder.
-func (s customProgress) BindProgress(ctx context.Context, object *wire.Object) progress.Storage {
+// BindProgress implements engine.ProgressBinder.
+func (s customProgress) BindProgress(ctx context.Context, object *object.Object) state.ProgressStorage {
 	return customProgress{s.custom, boundTo(ctx, object)}
 }
 
-func (s customProgress) Fetch(object map[string]any, id string) (*progress.Record, error) {
+func (s customProgress) Fetch(object map[string]any, id string) (*state.Record, error) {
 	r, err := s.custom.Fetch(s.ctx, s.bodyOf(object), id)
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", s.custom, err)
@@ -85,18 +49,13 @@ func (s customProgress) Fetch(object map[string]any, id string) (*progress.Recor
 	if r == nil {
 		return nil, nil
 	}
-	return &progress.Record{
-		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: string(r.Purpose), Retries: r.Retries,
-		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
-	}, nil
+	record := r.engine()
+	return &record, nil
 }
 
-func (s customProgress) Store(object map[string]any, id string, r progress.Record, p *patch.Patch) error {
+func (s customProgress) Store(object map[string]any, id string, r state.Record, p *patch.Patch) error {
 	body := s.bodyOf(object)
-	return s.failed(s.custom.Store(s.ctx, body, id, &ProgressRecord{
-		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: Reason(r.Purpose), Retries: r.Retries,
-		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
-	}, &Patch{patch: p, body: body}))
+	return s.failed(s.custom.Store(s.ctx, body, id, publicRecord(&r), &Patch{patch: p, body: body}))
 }
 
 func (s customProgress) Purge(object map[string]any, id string, p *patch.Patch) error {
@@ -110,9 +69,9 @@ func (s customProgress) Touch(object map[string]any, value string, p *patch.Patc
 }
 
 func (s customProgress) Clear(e map[string]any) map[string]any {
-	e = tree.CloneMap(e)
+	e = object.CloneMap(e)
 	s.custom.Clean(e)
-	return essence.WithoutEmpty(e)
+	return state.WithoutEmpty(e)
 }
 
 func (s customProgress) failed(err error) error {
@@ -128,32 +87,32 @@ type customDiffBase struct {
 	where
 }
 
-// BindDiffBase implements reactor.DiffBaseBinder.
-func (s customDiffBase) BindDiffBase(ctx context.Context, object *wire.Object) diffbase.Storage {
+// BindDiffBase implements engine.DiffBaseBinder.
+func (s customDiffBase) BindDiffBase(ctx context.Context, object *object.Object) state.DiffBaseStorage {
 	return customDiffBase{s.custom, boundTo(ctx, object)}
 }
 
-func (s customDiffBase) Essence(object map[string]any, extra []fieldpath.Path) map[string]any {
-	built := tree.CloneMap(essence.Build(object, extra, nil))
-	return s.custom.Essence(s.bodyOf(object), built)
+func (s customDiffBase) Essence(obj map[string]any, extra []object.Path) map[string]any {
+	built := object.CloneMap(state.BuildEssence(obj, extra, nil))
+	return s.custom.Essence(s.bodyOf(obj), built)
 }
 
-func (s customDiffBase) Fetch(object map[string]any) (map[string]any, error) {
-	last, err := s.custom.Fetch(s.ctx, s.bodyOf(object))
+func (s customDiffBase) Fetch(obj map[string]any) (map[string]any, error) {
+	last, err := s.custom.Fetch(s.ctx, s.bodyOf(obj))
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", s.custom, err)
 	}
 	if last == nil {
 		return nil, nil
 	}
-	plain, err := tree.Normalize(last)
+	plain, err := object.Normalize(last)
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", s.custom, err)
 	}
 	return plain.(map[string]any), nil
 }
 
-func (s customDiffBase) Store(object map[string]any, _ []byte, last map[string]any, _ []fieldpath.Path, p *patch.Patch) error {
+func (s customDiffBase) Store(object map[string]any, _ []byte, last map[string]any, _ []object.Path, p *patch.Patch) error {
 	body := s.bodyOf(object)
 	if err := s.custom.Store(s.ctx, body, last, &Patch{patch: p, body: body}); err != nil {
 		return fmt.Errorf("%T: %w", s.custom, err)

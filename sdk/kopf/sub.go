@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // subHandlers are the sub-handlers of one call of a handler.
 type subHandlers struct {
-	call *handler.Call
+	call *handlers.Call
 }
 
 // directly are the sub-handlers of a request made by hand: there is nothing to remember
@@ -98,5 +98,5 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 }
 
 func (s *subHandlers) execute(ctx context.Context) error {
-	return s.call.Extra.(reactor.SubExecutor).Execute(ctx)
+	return s.call.Extra.(engine.SubExecutor).Execute(ctx)
 }

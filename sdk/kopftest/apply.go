@@ -12,9 +12,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -147,7 +147,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 }
 
 // former returns an object as it is before it is applied; nil if it is new.
-func (c *Cluster) former(ctx context.Context, res *resource.Resource, namespace, name string) (*kopf.Object, error) {
+func (c *Cluster) former(ctx context.Context, res *resources.Resource, namespace, name string) (*kopf.Object, error) {
 	object, err := c.client.Get(ctx, res, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -159,7 +159,7 @@ func (c *Cluster) former(ctx context.Context, res *resource.Resource, namespace,
 }
 
 // send applies a manifest.
-func (c *Cluster) send(ctx context.Context, res *resource.Resource, namespace string, m manifest) (*wire.Object, error) {
+func (c *Cluster) send(ctx context.Context, res *resources.Resource, namespace string, m manifest) (*object.Object, error) {
 	query := url.Values{"fieldManager": {fieldManager}, "force": {"true"}}
 	path, err := res.Path(namespace, m.text("metadata", "name"), "", query)
 	if err != nil {
@@ -169,13 +169,13 @@ func (c *Cluster) send(ctx context.Context, res *resource.Resource, namespace st
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.client.Do(ctx, apiclient.Request{
+	answer, err := c.client.Do(ctx, kube.Request{
 		Method: http.MethodPatch, Path: path, ContentType: "application/apply-patch+yaml", Body: body, Resource: res,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return wire.Parse(answer, wire.Options{APIVersion: res.APIVersion(), Kind: res.Kind})
+	return object.Parse(answer, object.ParseOptions{APIVersion: res.APIVersion(), Kind: res.Kind})
 }
 
 // waitServed waits until the resources that are defined can be used: the definition is

@@ -9,9 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 const definitionKind = "CustomResourceDefinition"
@@ -41,7 +41,7 @@ func (c *Cluster) releaseAll(ctx context.Context) error {
 		if !res.Namespaced {
 			continue
 		}
-		list, err := c.client.List(ctx, &res, c.Namespace, apiclient.ListOptions{})
+		list, err := c.client.List(ctx, &res, c.Namespace, kube.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			continue // its definition is deleted
 		}
@@ -59,12 +59,12 @@ func (c *Cluster) releaseAll(ctx context.Context) error {
 }
 
 // touched are the resources that the test or its operators had to do with.
-func (c *Cluster) touched() []resource.Resource {
+func (c *Cluster) touched() []resources.Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var all []resource.Resource
-	add := func(res resource.Resource) {
-		if !slices.ContainsFunc(all, func(r resource.Resource) bool { return r.Key() == res.Key() }) {
+	var all []resources.Resource
+	add := func(res resources.Resource) {
+		if !slices.ContainsFunc(all, func(r resources.Resource) bool { return r.Key() == res.Key() }) {
 			all = append(all, res)
 		}
 	}
@@ -83,7 +83,7 @@ func (c *Cluster) touched() []resource.Resource {
 	return all
 }
 
-func hasFinalizers(object *wire.Object) bool {
+func hasFinalizers(object *object.Object) bool {
 	tree, err := object.Tree()
 	if err != nil {
 		return false
@@ -94,18 +94,18 @@ func hasFinalizers(object *wire.Object) bool {
 }
 
 // release takes the finalizers off an object, if it is there.
-func (c *Cluster) release(ctx context.Context, res *resource.Resource, namespace, name string) error {
-	_, err := c.client.Patch(ctx, res, namespace, name, "", apiclient.MergePatch, []byte(`{"metadata":{"finalizers":null}}`))
+func (c *Cluster) release(ctx context.Context, res *resources.Resource, namespace, name string) error {
+	_, err := c.client.Patch(ctx, res, namespace, name, "", kube.MergePatch, []byte(`{"metadata":{"finalizers":null}}`))
 	return ignoreNotFound(err)
 }
 
 // delete deletes an object, if it is there.
-func (c *Cluster) delete(ctx context.Context, res *resource.Resource, namespace, name string) error {
+func (c *Cluster) delete(ctx context.Context, res *resources.Resource, namespace, name string) error {
 	path, err := res.Path(namespace, name, "", nil)
 	if err != nil {
 		return err
 	}
-	_, err = c.client.Do(ctx, apiclient.Request{Method: http.MethodDelete, Path: path, Resource: res})
+	_, err = c.client.Do(ctx, kube.Request{Method: http.MethodDelete, Path: path, Resource: res})
 	return ignoreNotFound(err)
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
 // secretive does not let anybody list secrets.
@@ -29,14 +29,14 @@ func TestWhatCannotBeListedDoesNotKeepOthersFromBeingReleased(t *testing.T) {
 	stuck := cluster.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: stuck, finalizers: [kopftest.kopf.dev/stuck]}}")
 	config := rest.CopyConfig(cluster.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return secretive{next} })
-	session, err := apiclient.NewSession(config, 0)
+	session, err := kube.NewSession(config, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
 
 	client := cluster.client
-	cluster.client = apiclient.New(apiclient.Fixed(session), apiclient.Options{}).WithoutRetries()
+	cluster.client = kube.NewClient(kube.Fixed(session), kube.ClientOptions{}).WithoutRetries()
 	err = cluster.releaseAll(t.Context())
 	cluster.client = client
 	if err == nil || !strings.HasPrefix(err.Error(), "listing secrets.v1: ") {

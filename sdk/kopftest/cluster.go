@@ -16,9 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/controlplane"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
 const (
@@ -49,11 +49,11 @@ type Cluster struct {
 
 // estate is what a cluster shares with those of subtests.
 type estate struct {
-	client  *apiclient.Client
+	client  *kube.Client
 	lasting bool // the cluster does not end with the tests
 
 	mu        sync.Mutex
-	resources []resource.Resource // those of the cluster, as of the last look
+	resources []resources.Resource // those of the cluster, as of the last look
 	handles   []*Object
 	operators []*Operator
 }
@@ -63,12 +63,12 @@ func New(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: t, timeout: timeout(t), estate: &estate{}}
 	c.Config, c.lasting = config(t)
-	session, err := apiclient.NewSession(c.Config, 0)
+	session, err := kube.NewSession(c.Config, 0)
 	if err != nil {
 		t.Fatalf("kopftest: the configuration of the cluster: %v", err)
 	}
 	t.Cleanup(session.Close)
-	c.client = apiclient.New(apiclient.Fixed(session), apiclient.Options{
+	c.client = kube.NewClient(kube.Fixed(session), kube.ClientOptions{
 		UserAgent: userAgent,
 		// A young cluster may not be ready for everything, but will be in a moment.
 		Backoffs: slices.Values(slices.Repeat([]time.Duration{100 * time.Millisecond}, 20)),
@@ -106,7 +106,7 @@ func Main(m *testing.M) {
 func cleanUpAfterAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
-	return errors.Join(giveBack(ctx), controlplane.StopShared())
+	return errors.Join(giveBack(ctx), testcluster.StopShared())
 }
 
 // config is how to connect to the cluster, and whether that is there without the tests.
@@ -122,12 +122,12 @@ func config(t testing.TB) (config *rest.Config, lasting bool) {
 		}
 		return config, true
 	}
-	process, err := controlplane.Shared()
-	if errors.Is(err, controlplane.ErrNotFound) {
+	process, err := testcluster.Shared()
+	if errors.Is(err, testcluster.ErrNotFound) {
 		t.Fatalf("kopftest: there is no cluster to test with: %v\n"+
 			"Make it, once for all tests:  go install github.com/kopf-dev/kopf/cmd/kopf@latest && kopf cluster prepare\n"+
 			"Or name that program in %s, or the kubeconfig file of another cluster in %s. %s=1 skips such tests.",
-			err, controlplane.BinaryVar, kubeconfigVar, skipVar)
+			err, testcluster.BinaryVar, kubeconfigVar, skipVar)
 	}
 	if err != nil {
 		t.Fatalf("kopftest: the control plane does not start: %v", err)
@@ -178,8 +178,8 @@ func deadline(t testing.TB, timeout time.Duration) time.Time {
 }
 
 var (
-	namespaces = &resource.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}
-	accounts   = &resource.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
+	namespaces = &resources.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}
+	accounts   = &resources.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
 )
 
 // createNamespace also makes the service account without which no pod can be created: a
@@ -198,7 +198,7 @@ func (c *Cluster) createNamespace() {
 	}
 }
 
-func named(res *resource.Resource, name string) []byte {
+func named(res *resources.Resource, name string) []byte {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": res.APIVersion(), "kind": res.Kind, "metadata": map[string]any{"name": name},
 	})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/controlplane"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -340,17 +340,17 @@ func TestWithoutAControlPlaneTheFailureTellsHowToGetOne(t *testing.T) {
 	empty := t.TempDir()
 	t.Setenv("HOME", empty)
 	t.Setenv("XDG_CACHE_HOME", empty)
-	t.Setenv(controlplane.BinaryVar, "")
-	if err := controlplane.StopShared(); err != nil {
+	t.Setenv(testcluster.BinaryVar, "")
+	if err := testcluster.StopShared(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := controlplane.StopShared(); err != nil { // which forgets the failure
+		if err := testcluster.StopShared(); err != nil { // which forgets the failure
 			t.Error(err)
 		}
 	})
 	wantAll(t, failureOf(t, func(d testing.TB) { New(d) }),
-		"kopf cluster prepare", controlplane.BinaryVar, kubeconfigVar, skipVar, empty)
+		"kopf cluster prepare", testcluster.BinaryVar, kubeconfigVar, skipVar, empty)
 }
 
 func TestAnOperatorThatLogsInByItselfCannotBeKilled(t *testing.T) {

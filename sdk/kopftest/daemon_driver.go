@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -120,12 +119,12 @@ func (r *driver) Wait() error {
 func (r *driver) Signal(reason kopf.StopReason) {
 	r.t.Helper()
 	r.mustRun()
-	r.stage.signal(background.Reason(reason))
+	r.stage.signal(daemons.Reason(reason))
 }
 
 // cancel asks the daemon to finish, and cancels its context.
 func (r *driver) cancel(reason kopf.StopReason) {
-	r.stage.signal(background.Reason(reason))
+	r.stage.signal(daemons.Reason(reason))
 	r.call.cancel(kopf.StopReason(r.stage.Reason()))
 }
 
@@ -160,11 +159,11 @@ func (r *driver) RefusePatch(err error) { r.stage.refuse(err) }
 // Set changes the value at a path of the object that the daemon looks at.
 func (r *driver) Set(path string, value any) {
 	r.t.Helper()
-	plain, err := tree.Normalize(value)
+	plain, err := object.Normalize(value)
 	if err != nil {
 		r.t.Fatalf("kopftest: %s: %v", path, err)
 	}
-	where, err := fieldpath.Parse(path)
+	where, err := object.ParsePath(path)
 	if err != nil || len(where) == 0 {
 		r.t.Fatalf("kopftest: the path %q: %v", path, err)
 	}

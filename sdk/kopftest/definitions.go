@@ -15,8 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -31,7 +31,7 @@ const (
 	staleMark = 24 * time.Hour
 )
 
-var definitions = &resource.Resource{
+var definitions = &resources.Resource{
 	Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: definitionKind,
 }
 
@@ -70,7 +70,7 @@ func (c *Cluster) borrow(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = c.client.Patch(ctx, definitions, "", name, "", apiclient.MergePatch, mark); err != nil {
+	if _, err = c.client.Patch(ctx, definitions, "", name, "", kube.MergePatch, mark); err != nil {
 		return err
 	}
 	borrowed.Lock()
@@ -102,12 +102,12 @@ func giveBack(ctx context.Context) error {
 }
 
 func giveBackOne(ctx context.Context, config *rest.Config, name string) error {
-	session, err := apiclient.NewSession(config, 0)
+	session, err := kube.NewSession(config, 0)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	client := apiclient.New(apiclient.Fixed(session), apiclient.Options{UserAgent: userAgent})
+	client := kube.NewClient(kube.Fixed(session), kube.ClientOptions{UserAgent: userAgent})
 	for {
 		definition, err := client.Get(ctx, definitions, "", name)
 		if err != nil {
@@ -119,7 +119,7 @@ func giveBackOne(ctx context.Context, config *rest.Config, name string) error {
 		}
 		if usedByOthers(kopf.GetOr(view, "metadata.annotations", map[string]string{}), time.Now()) {
 			unmark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, usedKey)
-			_, err := client.Patch(ctx, definitions, "", name, "", apiclient.MergePatch, unmark)
+			_, err := client.Patch(ctx, definitions, "", name, "", kube.MergePatch, unmark)
 			return ignoreNotFound(err)
 		}
 		err = deleteVersion(ctx, client, name, definition.ResourceVersion)
@@ -141,12 +141,12 @@ func usedByOthers(annotations map[string]string, now time.Time) bool {
 	return false
 }
 
-func deleteVersion(ctx context.Context, client *apiclient.Client, name, version string) error {
+func deleteVersion(ctx context.Context, client *kube.Client, name, version string) error {
 	path, err := definitions.Path("", name, "", nil)
 	if err != nil {
 		return err
 	}
-	_, err = client.Do(ctx, apiclient.Request{
+	_, err = client.Do(ctx, kube.Request{
 		Method: http.MethodDelete, Path: path, Resource: definitions, ContentType: "application/json",
 		Body: fmt.Appendf(nil, `{"preconditions":{"resourceVersion":%q}}`, version),
 	})

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -36,7 +36,7 @@ func Posted(recorder *kopf.Recorder) []PostedEvent {
 func recorderOf(object map[string]any) *kopf.Recorder {
 	p := poster{posted: new(posted)}
 	if object != nil {
-		p.about = []k8sevent.Ref{k8sevent.RefOf(object)}
+		p.about = []observe.ObjectReference{observe.ReferenceOf(object)}
 	}
 	return bridge.NewRecorder(p).(*kopf.Recorder)
 }
@@ -49,7 +49,7 @@ type posted struct {
 
 type poster struct {
 	posted *posted
-	about  []k8sevent.Ref
+	about  []observe.ObjectReference
 }
 
 // Record implements [bridge.Poster].
@@ -68,4 +68,4 @@ func (p poster) Unleveled(eventType, reason, message string) {
 }
 
 // About implements [bridge.Poster].
-func (p poster) About(refs ...k8sevent.Ref) bridge.Poster { return poster{p.posted, refs} }
+func (p poster) About(refs ...observe.ObjectReference) bridge.Poster { return poster{p.posted, refs} }

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/reactor"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -27,35 +27,35 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 	if err := r.Err(); err != nil {
 		t.Fatalf("kopftest: %v", err)
 	}
-	handlers, indices := bridge.Handlers(r), new(indexing.Indices)
-	for _, h := range handlers.All() {
-		if h.Family == handler.Index {
+	hs, indices := bridge.Handlers(r), new(index.Indices)
+	for _, h := range hs.All() {
+		if h.Family == handlers.Index {
 			indices.Ensure(h.ID, h.NewIndex)
 		}
 	}
-	ctx = indexing.With(ctx, indices)
+	ctx = index.With(ctx, indices)
 	for i, object := range objects {
 		tree := treeOf(t, object)
 		res := resourceOfObject(viewOf(t, tree))
 		if res.Kind == "" {
 			t.Fatalf("kopftest: object %d of the indices has no kind: nobody can tell which index it is for", i+1)
 		}
-		set := handlers.ForResource(&res)
-		if !set.Has(handler.Indexing) {
+		set := hs.ForResource(&res)
+		if !set.Has(handlers.Indexing) {
 			t.Fatalf("kopftest: object %d of the indices is a %s: no index is for %s", i+1, res.Kind, res.Key())
 		}
 		made := wireOf(t, tree)
 		memo, logger := new(kopf.Memo), loggerOf(t)
-		cause := &handler.Cause{Resource: &res, Object: made, Tree: tree, Local: &reactor.Views{Memo: memo}}
-		for _, h := range set.Selected(handler.Indexing, cause) {
+		cause := &handlers.Cause{Resource: &res, Object: made, Tree: tree, Local: &engine.Views{Memo: memo}}
+		for _, h := range set.Selected(handlers.Indexing, cause) {
 			logger := logger.With("index", h.ID, "object", made.Name)
-			values, err := h.Invoke(ctx, &handler.Call{Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo, Logger: logger})
+			values, err := h.Invoke(ctx, &handlers.Call{Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo, Logger: logger})
 			if err != nil {
 				logger.Warn("The indexing function has failed.", "error", err)
 				continue
 			}
 			if values != nil {
-				indices.Find(h.ID).Replace(indexing.Object{Origin: indexing.Origin{Resource: res.Key()}, ID: strconv.Itoa(i)}, values)
+				indices.Find(h.ID).Replace(index.Object{Origin: index.Origin{Resource: res.Key()}, ID: strconv.Itoa(i)}, values)
 			}
 		}
 	}

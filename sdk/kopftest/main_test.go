@@ -9,12 +9,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/kopf-dev/kopf/sdk/internal/controlplane"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := controlplane.StopShared(); err != nil {
+		if err := testcluster.StopShared(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = max(code, 1)
 		}

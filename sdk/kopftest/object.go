@@ -6,12 +6,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -23,7 +21,7 @@ type Object struct {
 	Name      string
 
 	cluster  *Cluster
-	resource resource.Resource
+	resource resources.Resource
 	version  string // that the test has written last
 	created  bool   // by the test
 }
@@ -46,7 +44,7 @@ func (c *Cluster) Object(resource, name string) *Object {
 }
 
 // handle makes a handle, and remembers what the test had to do with.
-func (c *Cluster) handle(res *resource.Resource, namespace, name string) *Object {
+func (c *Cluster) handle(res *resources.Resource, namespace, name string) *Object {
 	o := &Object{Kind: res.Kind, Namespace: namespace, Name: name, cluster: c, resource: *res}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,11 +83,11 @@ func (o *Object) Exists() bool {
 // the subresource if there is one.
 func (o *Object) Set(path string, value any) {
 	o.cluster.t.Helper()
-	plain, err := tree.Normalize(value)
+	plain, err := object.Normalize(value)
 	if err != nil {
 		o.cluster.t.Fatalf("kopftest: %s: %s: %v", o, path, err)
 	}
-	where, err := fieldpath.Parse(path)
+	where, err := object.ParsePath(path)
 	if err != nil || len(where) == 0 {
 		o.cluster.t.Fatalf("kopftest: %s: the path %q: %v", o, path, err)
 	}
@@ -138,7 +136,7 @@ func (o *Object) patch(changes map[string]any, stanza string) {
 	}
 	ctx, cancel := o.cluster.context()
 	defer cancel()
-	patched, err := o.cluster.client.Patch(ctx, &o.resource, o.Namespace, o.Name, subresource, apiclient.MergePatch, body)
+	patched, err := o.cluster.client.Patch(ctx, &o.resource, o.Namespace, o.Name, subresource, kube.MergePatch, body)
 	if err != nil {
 		o.cluster.t.Fatalf("kopftest: %s: %v", o, err)
 	}
@@ -157,7 +155,7 @@ func (o *Object) Delete() {
 }
 
 // view makes an untyped object of what the cluster has sent.
-func (c *Cluster) view(object *wire.Object) *kopf.Object {
+func (c *Cluster) view(object *object.Object) *kopf.Object {
 	c.t.Helper()
 	view := new(kopf.Object)
 	if err := view.UnmarshalJSON(object.Raw); err != nil {
@@ -167,7 +165,7 @@ func (c *Cluster) view(object *wire.Object) *kopf.Object {
 }
 
 // yamlOf returns an object as it is now, for messages.
-func (c *Cluster) yamlOf(res *resource.Resource, namespace, name string) string {
+func (c *Cluster) yamlOf(res *resources.Resource, namespace, name string) string {
 	ctx, cancel := c.reporting()
 	defer cancel()
 	object, err := c.client.WithoutRetries().Get(ctx, res, namespace, name)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -26,7 +26,7 @@ type Operator struct {
 
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
-	progress  progress.Storage
+	progress  state.ProgressStorage
 	inspector *inspect.Client
 	run       *run
 }
@@ -124,7 +124,7 @@ func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
 	if operator.Settings.Process.Inspector == "" {
 		operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
 	}
-	op.progress = progress.NewSmart()
+	op.progress = state.NewSmartProgress()
 	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
 		op.progress = bridge.Progress(storage)
 	}

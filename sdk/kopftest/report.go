@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -43,7 +43,7 @@ func (c *Cluster) report(o *Object) string {
 	return b.String() + logs.String()
 }
 
-func (c *Cluster) reportList(res *resource.Resource, namespace string, list []*kopf.Object) string {
+func (c *Cluster) reportList(res *resources.Resource, namespace string, list []*kopf.Object) string {
 	var b strings.Builder
 	b.WriteString(c.overview())
 	switch {
@@ -193,8 +193,8 @@ func (op *Operator) lastLines() string {
 }
 
 // namesakes tells what there is in place of an object that does not exist.
-func (c *Cluster) namesakes(ctx context.Context, res *resource.Resource, namespace string) string {
-	list, err := c.client.WithoutRetries().List(ctx, res, namespace, apiclient.ListOptions{Limit: reportedObjects})
+func (c *Cluster) namesakes(ctx context.Context, res *resources.Resource, namespace string) string {
+	list, err := c.client.WithoutRetries().List(ctx, res, namespace, kube.ListOptions{Limit: reportedObjects})
 	if err != nil {
 		return err.Error()
 	}

@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/access"
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/diff"
-	"github.com/kopf-dev/kopf/sdk/internal/essence"
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -47,13 +46,13 @@ func Update[T any](t testing.TB, older, object any) *kopf.Change[T] {
 
 // FieldChange makes a request to call a handler of a field with: the object as it was
 // last handled, nil if it never was, and as it is now.
-func FieldChange[F any](t testing.TB, field string, older, object any) *kopf.FieldChange[F] {
+func FieldChange[F any](t testing.TB, field string, older, obj any) *kopf.FieldChange[F] {
 	t.Helper()
-	path, err := fieldpath.Parse(field)
+	path, err := object.ParsePath(field)
 	if err != nil {
 		t.Fatalf("kopftest: %v", err)
 	}
-	made := statesOf(t, older, object, path)
+	made := statesOf(t, older, obj, path)
 	c := &kopf.FieldChange[F]{Request: requestOf(t, made.body), Attempt: firstAttempt(), Reason: made.reason, Field: field}
 	c.Diff = diffOf(made.diff.Reduce(path))
 	decodeField(t, made.old, field, &c.Old)
@@ -100,32 +99,32 @@ func Activity(t testing.TB) *kopf.Activity {
 // Context returns a context to call handlers with that use [kopf.RESTConfig]: the Config of
 // a [Cluster], or of a server that the test pretends to be. It ends with the test.
 func Context(t testing.TB, config *rest.Config) context.Context {
-	return access.With(t.Context(), config)
+	return kube.WithConfig(t.Context(), config)
 }
 
 // states are the two that a change leads between.
 type states struct {
 	body         *kopf.Object
 	old, current map[string]any // essences
-	diff         diff.Diff
+	diff         object.Diff
 	reason       kopf.Reason
 }
 
 // statesOf compares two versions of an object: by their essences, and by the fields that
 // handlers want to know about even if they are of another part, such as the status.
-func statesOf(t testing.TB, older, object any, extra ...fieldpath.Path) states {
+func statesOf(t testing.TB, older, obj any, extra ...object.Path) states {
 	t.Helper()
-	tree := treeOf(t, object)
-	s := states{body: viewOf(t, tree), current: essence.Build(tree, extra, nil), reason: kopf.ReasonCreate}
+	tree := treeOf(t, obj)
+	s := states{body: viewOf(t, tree), current: state.BuildEssence(tree, extra, nil), reason: kopf.ReasonCreate}
 	var before any
 	if older != nil {
-		s.old = essence.Build(treeOf(t, older), extra, nil)
+		s.old = state.BuildEssence(treeOf(t, older), extra, nil)
 		s.reason, before = kopf.ReasonUpdate, s.old
 	}
 	if s.body.Get("metadata.deletionTimestamp") != nil {
 		s.reason = kopf.ReasonDelete
 	}
-	s.diff = diff.Compute(before, s.current)
+	s.diff = object.ComputeDiff(before, s.current)
 	return s
 }
 
@@ -157,7 +156,7 @@ func loggerOf(t testing.TB) *slog.Logger {
 
 func firstAttempt() kopf.Attempt { return kopf.Attempt{Started: time.Now()} }
 
-func diffOf(d diff.Diff) kopf.Diff {
+func diffOf(d object.Diff) kopf.Diff {
 	out := make(kopf.Diff, len(d))
 	for i, item := range d {
 		out[i] = kopf.DiffItem{Path: item.Path.String(), Old: item.Old, New: item.New}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // servedInterval is how often the cluster is asked whether a resource is served: it
@@ -16,11 +16,11 @@ import (
 const servedInterval = 10 * time.Millisecond
 
 // resourceOfKind finds the resource of a kind, as manifests name it.
-func (c *Cluster) resourceOfKind(ctx context.Context, apiVersion, kind string) (*resource.Resource, error) {
-	find := func() *resource.Resource {
+func (c *Cluster) resourceOfKind(ctx context.Context, apiVersion, kind string) (*resources.Resource, error) {
+	find := func() *resources.Resource {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		i := slices.IndexFunc(c.resources, func(r resource.Resource) bool {
+		i := slices.IndexFunc(c.resources, func(r resources.Resource) bool {
 			return r.APIVersion() == apiVersion && r.Kind == kind
 		})
 		if i < 0 {
@@ -65,7 +65,7 @@ func (c *Cluster) look(ctx context.Context, groups ...string) error {
 	// Into a new list: handles of objects have pointers into the old one.
 	all := slices.Clone(found.Resources)
 	for _, r := range c.resources {
-		if !slices.ContainsFunc(all, func(o resource.Resource) bool { return o.Key() == r.Key() }) {
+		if !slices.ContainsFunc(all, func(o resources.Resource) bool { return o.Key() == r.Key() }) {
 			all = append(all, r)
 		}
 	}
@@ -81,7 +81,7 @@ func (c *Cluster) waitKind(ctx context.Context, apiVersion, kind string) error {
 	for {
 		res, err := c.resourceOfKind(ctx, apiVersion, kind)
 		if err == nil {
-			if _, err = client.List(ctx, res, "", apiclient.ListOptions{Limit: 1}); err == nil {
+			if _, err = client.List(ctx, res, "", kube.ListOptions{Limit: 1}); err == nil {
 				return nil
 			}
 		}
@@ -94,8 +94,8 @@ func (c *Cluster) waitKind(ctx context.Context, apiVersion, kind string) error {
 }
 
 // resourceOf finds a resource by any of its names.
-func (c *Cluster) resourceOf(ctx context.Context, name string) (*resource.Resource, error) {
-	selector, err := resource.Parse(name)
+func (c *Cluster) resourceOf(ctx context.Context, name string) (*resources.Resource, error) {
+	selector, err := resources.ParseSelector(name)
 	if err != nil {
 		return nil, err
 	}

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
 )
 
 // stage is what a daemon sees of the operator, and of the cluster behind it.
@@ -17,16 +17,16 @@ type stage struct {
 	patch    *patch.Patch // what the daemon has not sent yet
 	stepwise bool         // sleeps are ended by the test, not by the clock
 
-	views background.Views
+	views daemons.Views
 
 	changing sync.Mutex // held while the object is changed, by the daemon or by the test
 
 	mu       sync.Mutex
 	started  bool // there is a test that can end sleeps
-	live     *wire.Object
+	live     *object.Object
 	newer    chan struct{} // closed with the next version
 	stopping chan struct{}
-	reason   background.Reason
+	reason   daemons.Reason
 	sent     []map[string]any
 	refusal  error // of the next sending
 	sleeps   []*sleep
@@ -42,7 +42,7 @@ type sleep struct {
 
 var _ bridge.Task = (*stage)(nil)
 
-func newStage(object *wire.Object, stepwise bool) *stage {
+func newStage(object *object.Object, stepwise bool) *stage {
 	return &stage{
 		patch: patch.NewPatch(), stepwise: stepwise,
 		live: object, newer: make(chan struct{}), stopping: make(chan struct{}), news: make(chan struct{}),
@@ -50,14 +50,14 @@ func newStage(object *wire.Object, stepwise bool) *stage {
 }
 
 // Live implements [bridge.Task].
-func (s *stage) Live() *wire.Object {
+func (s *stage) Live() *object.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live
 }
 
 // Views implements [bridge.Task].
-func (s *stage) Views() *background.Views { return &s.views }
+func (s *stage) Views() *daemons.Views { return &s.views }
 
 // Newer implements [bridge.Task].
 func (s *stage) Newer() <-chan struct{} {
@@ -74,7 +74,7 @@ func (s *stage) Stopping() <-chan struct{} {
 }
 
 // Reason implements [bridge.Task].
-func (s *stage) Reason() background.Reason {
+func (s *stage) Reason() daemons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason
@@ -166,7 +166,7 @@ func (s *stage) begin() {
 }
 
 // signal asks the daemon to finish.
-func (s *stage) signal(reason background.Reason) {
+func (s *stage) signal(reason daemons.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reason == 0 {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -71,7 +71,7 @@ func decodeField(t testing.TB, tree map[string]any, field string, into any) {
 }
 
 // wireOf makes of a tree what the cluster would have sent.
-func wireOf(t testing.TB, tree map[string]any) *wire.Object {
+func wireOf(t testing.TB, tree map[string]any) *object.Object {
 	t.Helper()
 	object, err := encode(tree)
 	if err != nil {
@@ -80,7 +80,7 @@ func wireOf(t testing.TB, tree map[string]any) *wire.Object {
 	return object
 }
 
-func encode(tree map[string]any) (*wire.Object, error) {
+func encode(tree map[string]any) (*object.Object, error) {
 	if tree == nil {
 		tree = map[string]any{}
 	}
@@ -88,18 +88,18 @@ func encode(tree map[string]any) (*wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Parse(raw, wire.Options{})
+	return object.Parse(raw, object.ParseOptions{})
 }
 
 // resourceOfObject guesses the resource of an object as well as it can be without a cluster.
-func resourceOfObject(body *kopf.Object) resource.Resource {
+func resourceOfObject(body *kopf.Object) resources.Resource {
 	kind := kopf.GetOr(body, "kind", "")
 	if kind == "" {
-		return resource.Resource{}
+		return resources.Resource{}
 	}
 	version := schema.FromAPIVersionAndKind(kopf.GetOr(body, "apiVersion", "v1"), kind)
 	plural, singular := meta.UnsafeGuessKindToResource(version)
-	return resource.Resource{
+	return resources.Resource{
 		Group: version.Group, Version: version.Version, Kind: kind, Plural: plural.Resource, Singular: singular.Resource,
 		Namespaced: body.Get("metadata.namespace") != nil,
 		Preferred:  true,

@@ -7,10 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kopf-dev/kopf/sdk/internal/apiclient"
-	"github.com/kopf-dev/kopf/sdk/internal/resource"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -46,7 +45,7 @@ func (o *Object) wait(what func() string, condition func(*kopf.Object) bool) *ko
 	ctx, cancel := c.context()
 	defer cancel()
 	var met *kopf.Object
-	err := c.follow(ctx, &o.resource, o.Namespace, o.Name, func(objects map[string]*wire.Object) bool {
+	err := c.follow(ctx, &o.resource, o.Namespace, o.Name, func(objects map[string]*object.Object) bool {
 		object := objects[o.Name]
 		if object == nil {
 			return false
@@ -66,16 +65,16 @@ func (o *Object) wait(what func() string, condition func(*kopf.Object) bool) *ko
 // absent one. It returns the object as it is then.
 func (o *Object) WaitValue(path string, want any) *kopf.Object {
 	o.cluster.t.Helper()
-	wanted, err := tree.Normalize(want)
+	wanted, err := object.Normalize(want)
 	if err != nil {
 		o.cluster.t.Fatalf("kopftest: %v", err)
 	}
 	var is any
 	return o.wait(
 		func() string { return fmt.Sprintf("%s is %s; it is %s", path, asJSON(wanted), asJSON(is)) },
-		func(object *kopf.Object) bool {
-			is = object.Get(path)
-			return tree.Equal(is, wanted)
+		func(obj *kopf.Object) bool {
+			is = obj.Get(path)
+			return object.Equal(is, wanted)
 		})
 }
 
@@ -105,7 +104,7 @@ func (o *Object) WaitGone() {
 	ctx, cancel := c.context()
 	defer cancel()
 	var last *kopf.Object
-	err := c.follow(ctx, &o.resource, o.Namespace, o.Name, func(objects map[string]*wire.Object) bool {
+	err := c.follow(ctx, &o.resource, o.Namespace, o.Name, func(objects map[string]*object.Object) bool {
 		object := objects[o.Name]
 		if object != nil {
 			last = c.view(object)
@@ -153,7 +152,7 @@ func (c *Cluster) WaitList(resource, what string, condition func([]*kopf.Object)
 		namespace = c.Namespace
 	}
 	var list []*kopf.Object
-	err = c.follow(ctx, res, namespace, "", func(objects map[string]*wire.Object) bool {
+	err = c.follow(ctx, res, namespace, "", func(objects map[string]*object.Object) bool {
 		list = list[:0:0]
 		for _, name := range slices.Sorted(maps.Keys(objects)) {
 			list = append(list, c.view(objects[name]))
@@ -168,24 +167,24 @@ func (c *Cluster) WaitList(resource, what string, condition func([]*kopf.Object)
 
 // follow shows the objects of a resource by their names, or one of them, and shows them
 // again with each change, until that is enough.
-func (c *Cluster) follow(ctx context.Context, res *resource.Resource, namespace, name string, enough func(map[string]*wire.Object) bool) error {
+func (c *Cluster) follow(ctx context.Context, res *resources.Resource, namespace, name string, enough func(map[string]*object.Object) bool) error {
 	selector := ""
 	if name != "" {
 		selector = "metadata.name=" + name
 	}
 	for {
-		list, err := c.client.List(ctx, res, namespace, apiclient.ListOptions{FieldSelector: selector})
+		list, err := c.client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: selector})
 		if err != nil {
 			return waitError(ctx, err)
 		}
-		objects := make(map[string]*wire.Object, len(list.Items))
+		objects := make(map[string]*object.Object, len(list.Items))
 		for _, object := range list.Items {
 			objects[object.Name] = object
 		}
 		if enough(objects) {
 			return nil
 		}
-		stream, err := c.client.Watch(ctx, res, namespace, apiclient.ListOptions{FieldSelector: selector, ResourceVersion: list.ResourceVersion})
+		stream, err := c.client.Watch(ctx, res, namespace, kube.ListOptions{FieldSelector: selector, ResourceVersion: list.ResourceVersion})
 		if err != nil {
 			return waitError(ctx, err)
 		}
@@ -202,18 +201,18 @@ func (c *Cluster) follow(ctx context.Context, res *resource.Resource, namespace,
 
 // changes follows a stream until it is enough, or until the stream ends, for whatever
 // reason: then there is a new list.
-func changes(stream *apiclient.Stream, objects map[string]*wire.Object, enough func(map[string]*wire.Object) bool) bool {
+func changes(stream *kube.Stream, objects map[string]*object.Object, enough func(map[string]*object.Object) bool) bool {
 	for {
 		frame, err := stream.Next()
 		if err != nil {
 			return false
 		}
 		switch frame.Type {
-		case wire.Added, wire.Modified:
+		case object.EventAdded, object.EventModified:
 			objects[frame.Object.Name] = frame.Object
-		case wire.Deleted:
+		case object.EventDeleted:
 			delete(objects, frame.Object.Name)
-		case wire.Error:
+		case object.EventError:
 			return false
 		default:
 			continue

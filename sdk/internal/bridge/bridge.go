@@ -8,13 +8,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/background"
-	"github.com/kopf-dev/kopf/sdk/internal/diffbase"
-	"github.com/kopf-dev/kopf/sdk/internal/handler"
-	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/progress"
-	"github.com/kopf-dev/kopf/sdk/internal/wire"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // What package kopf offers.
@@ -27,10 +26,7 @@ var (
 	PatchBase func(kopfPatch any) (map[string]any, error)
 
 	// Progress returns the engine's form of a kopf.ProgressStorage, whatever it is.
-	Progress func(storage any) progress.Storage
-
-	// DiffBase returns the engine's form of a kopf.DiffBaseStorage, whatever it is.
-	DiffBase func(storage any) diffbase.Storage
+	Progress func(storage any) state.ProgressStorage
 
 	// Attach makes a *kopf.DaemonRun the run of a task, with a patch and with how to send it.
 	Attach func(daemonRun any, task Task, p *patch.Patch, send func(context.Context) error)
@@ -41,7 +37,7 @@ var (
 	PosterOf    func(recorder any) Poster
 
 	// Handlers returns what is in a *kopf.Registry.
-	Handlers func(registry any) *handler.Registry
+	Handlers func(registry any) *handlers.Registry
 
 	// DefaultSettings returns *kopf.Settings as the handlers of activities see them.
 	DefaultSettings func() any
@@ -51,10 +47,10 @@ var (
 // the test that drives it.
 type Task interface {
 	// Live is the newest version of the object.
-	Live() *wire.Object
+	Live() *object.Object
 
 	// Views are what was decoded of it.
-	Views() *background.Views
+	Views() *daemons.Views
 
 	// Newer closes when there is a newer version than now.
 	Newer() <-chan struct{}
@@ -63,7 +59,7 @@ type Task interface {
 	Stopping() <-chan struct{}
 
 	// Reason tells why it should; 0 if it should not.
-	Reason() background.Reason
+	Reason() daemons.Reason
 
 	// Sleep waits for a while, and is false at once when the daemon should finish.
 	Sleep(d time.Duration) bool
@@ -78,15 +74,5 @@ type Poster interface {
 	Unleveled(eventType, reason, message string)
 
 	// About posts about other objects.
-	About(refs ...k8sevent.Ref) Poster
+	About(refs ...observe.ObjectReference) Poster
 }
-
-// What package storage offers: they are nil if the program does not import it.
-var (
-	// BuiltinProgress returns the engine's own storage that a public one stands for;
-	// nil if it stands for none.
-	BuiltinProgress func(storage any) progress.Storage
-
-	// BuiltinDiffBase is the same for diff bases.
-	BuiltinDiffBase func(storage any) diffbase.Storage
-)

@@ -9,8 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // The reasons why an object cannot be made a child.
@@ -29,9 +28,9 @@ func (e *UnsupportedError) Error() string { return fmt.Sprintf("not a Kubernetes
 
 // Options are the ways to make objects children.
 type Options struct {
-	Forced bool             // overwrite what the objects have already
-	Strict bool             // the name as it is, with no random suffix
-	Nested []fieldpath.Path // objects inside of the objects, to be labelled too if they are there
+	Forced bool          // overwrite what the objects have already
+	Strict bool          // the name as it is, with no random suffix
+	Nested []object.Path // objects inside of the objects, to be labelled too if they are there
 }
 
 // Adopt makes objects the children of an owner in all respects.
@@ -39,7 +38,7 @@ func Adopt(objs any, owner map[string]any, options Options) error {
 	if err := AppendOwnerReference(objs, OwnerReference(owner, new(true), new(true))); err != nil {
 		return err
 	}
-	meta := tree.Metadata(owner)
+	meta := object.Metadata(owner)
 	if err := HarmonizeNaming(objs, text(meta["name"]), options); err != nil {
 		return err
 	}
@@ -118,8 +117,8 @@ func AddLabels(objs any, labels map[string]any, options Options) error {
 }
 
 // each calls a function for all objects, and stops at its first error.
-func each(objs any, nested []fieldpath.Path, do func(obj map[string]any) error) error {
-	for obj := range fieldpath.Walk(objs, nested...) {
+func each(objs any, nested []object.Path, do func(obj map[string]any) error) error {
+	for obj := range object.Walk(objs, nested...) {
 		object, ok := obj.(map[string]any)
 		if !ok {
 			return &UnsupportedError{obj}

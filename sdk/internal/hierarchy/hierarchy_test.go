@@ -8,32 +8,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/k8sevent"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
-type object = map[string]any
+type tree = map[string]any
 
-func owner() object {
-	return object{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": object{
-		"name": "own", "namespace": "ns1", "uid": "uid-1", "labels": object{"l1": "v1"},
+func owner() tree {
+	return tree{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": tree{
+		"name": "own", "namespace": "ns1", "uid": "uid-1", "labels": tree{"l1": "v1"},
 	}}
 }
 
 func TestAChildIsOwnedNamedPlacedAndLabelledAfterItsOwner(t *testing.T) {
-	job := object{"kind": "Job", "spec": object{"template": object{}}}
-	options := Options{Strict: true, Nested: []fieldpath.Path{{"spec", "template"}, {"spec", "absent"}}}
+	job := tree{"kind": "Job", "spec": tree{"template": tree{}}}
+	options := Options{Strict: true, Nested: []object.Path{{"spec", "template"}, {"spec", "absent"}}}
 	if err := Adopt(job, owner(), options); err != nil {
 		t.Fatal(err)
 	}
-	want := object{
+	want := tree{
 		"kind": "Job",
-		"metadata": object{
+		"metadata": tree{
 			"ownerReferences": []any{OwnerReference(owner(), new(true), new(true))},
-			"name":            "own", "namespace": "ns1", "labels": object{"l1": "v1"},
+			"name":            "own", "namespace": "ns1", "labels": tree{"l1": "v1"},
 		},
-		"spec": object{"template": object{"metadata": object{"labels": object{"l1": "v1"}}}},
+		"spec": tree{"template": tree{"metadata": tree{"labels": tree{"l1": "v1"}}}},
 	}
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -41,24 +41,24 @@ func TestAChildIsOwnedNamedPlacedAndLabelledAfterItsOwner(t *testing.T) {
 }
 
 func TestChildrenDoNotShareWhatTheyGet(t *testing.T) {
-	first, second := object{}, object{}
+	first, second := tree{}, tree{}
 	if err := Adopt([]any{first, []any{second}}, owner(), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	first["metadata"].(object)["labels"].(object)["l1"] = "other"
-	first["metadata"].(object)["ownerReferences"].([]any)[0].(object)["name"] = "other"
-	if diff := cmp.Diff([]any{OwnerReference(owner(), new(true), new(true))}, second["metadata"].(object)["ownerReferences"]); diff != "" {
+	first["metadata"].(tree)["labels"].(tree)["l1"] = "other"
+	first["metadata"].(tree)["ownerReferences"].([]any)[0].(tree)["name"] = "other"
+	if diff := cmp.Diff([]any{OwnerReference(owner(), new(true), new(true))}, second["metadata"].(tree)["ownerReferences"]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := second["metadata"].(object)["labels"].(object)["l1"]; got != "v1" {
+	if got := second["metadata"].(tree)["labels"].(tree)["l1"]; got != "v1" {
 		t.Errorf("got label %v", got)
 	}
 }
 
 func TestWhatIsNoObjectIsRefused(t *testing.T) {
 	for name, objs := range map[string]any{
-		"text": "x", "in a list": []any{1}, "metadata": object{"metadata": "x"},
-		"owners": object{"metadata": object{"ownerReferences": "x"}},
+		"text": "x", "in a list": []any{1}, "metadata": tree{"metadata": "x"},
+		"owners": tree{"metadata": tree{"ownerReferences": "x"}},
 	} {
 		var unsupported *UnsupportedError
 		if err := Adopt(objs, owner(), Options{}); !errors.As(err, &unsupported) {
@@ -66,24 +66,24 @@ func TestWhatIsNoObjectIsRefused(t *testing.T) {
 		}
 	}
 	var unsupported *UnsupportedError
-	labels := object{"metadata": object{"labels": "x"}}
-	if err := AddLabels(labels, object{"a": "b"}, Options{}); !errors.As(err, &unsupported) {
+	labels := tree{"metadata": tree{"labels": "x"}}
+	if err := AddLabels(labels, tree{"a": "b"}, Options{}); !errors.As(err, &unsupported) {
 		t.Errorf("labels: got %v", err)
 	}
-	if err := AdjustNamespace(object{"metadata": 1}, nil, Options{}); !errors.As(err, &unsupported) {
+	if err := AdjustNamespace(tree{"metadata": 1}, nil, Options{}); !errors.As(err, &unsupported) {
 		t.Errorf("namespace: got %v", err)
 	}
-	if err := RemoveOwnerReference(object{"metadata": 1}, nil); !errors.As(err, &unsupported) {
+	if err := RemoveOwnerReference(tree{"metadata": 1}, nil); !errors.As(err, &unsupported) {
 		t.Errorf("owners: got %v", err)
 	}
 }
 
 func TestNullMetadataAreAsGoodAsNone(t *testing.T) {
-	obj := object{"metadata": nil}
+	obj := tree{"metadata": nil}
 	if err := HarmonizeNaming(obj, new("x"), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(object{"metadata": object{"generateName": "x-"}}, obj); diff != "" {
+	if diff := cmp.Diff(tree{"metadata": tree{"generateName": "x-"}}, obj); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -91,11 +91,11 @@ func TestNullMetadataAreAsGoodAsNone(t *testing.T) {
 type operation struct {
 	Op         string  `json:"op"`
 	Objs       any     `json:"objs"`
-	Owner      object  `json:"owner"`
-	Body       object  `json:"body"`
+	Owner      tree    `json:"owner"`
+	Body       tree    `json:"body"`
 	Name       *string `json:"name"`
 	Namespace  *string `json:"namespace"`
-	Labels     object  `json:"labels"`
+	Labels     tree    `json:"labels"`
 	Controller *bool   `json:"controller"`
 	Block      *bool   `json:"block_owner_deletion"`
 	Forced     bool    `json:"forced"`
@@ -114,10 +114,10 @@ func (v *operation) options() (Options, error) {
 		nested = []any{v.Nested}
 	}
 	for _, field := range nested {
-		var path fieldpath.Path
+		var path object.Path
 		switch field := field.(type) {
 		case string:
-			parsed, err := fieldpath.Parse(field)
+			parsed, err := object.ParsePath(field)
 			if err != nil {
 				return options, err
 			}
@@ -154,7 +154,7 @@ func (v *operation) run() (any, error) {
 	case "build_owner_reference":
 		return OwnerReference(v.Body, new(true), new(true)), nil
 	case "build_object_reference":
-		text, err := json.Marshal(k8sevent.RefOf(v.Body))
+		text, err := json.Marshal(observe.ReferenceOf(v.Body))
 		if err != nil {
 			return nil, err
 		}

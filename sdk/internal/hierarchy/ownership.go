@@ -1,12 +1,12 @@
 package hierarchy
 
-import "github.com/kopf-dev/kopf/sdk/internal/tree"
+import "github.com/kopf-dev/kopf/sdk/internal/object"
 
 // OwnerReference is what makes an object the owner of others. The controller is the one
 // owner that manages the object; an owner that blocks its deletion is deleted after the
 // object where the deletion is in the foreground. Nil leaves either to the server.
 func OwnerReference(owner map[string]any, controller, blockDeletion *bool) map[string]any {
-	meta := tree.Metadata(owner)
+	meta := object.Metadata(owner)
 	ref := map[string]any{}
 	if controller != nil {
 		ref["controller"] = *controller
@@ -36,7 +36,7 @@ func AppendOwnerReference(objs any, ref map[string]any) error {
 		if err != nil || owned >= 0 {
 			return err
 		}
-		meta["ownerReferences"] = append(refs, tree.CloneMap(ref))
+		meta["ownerReferences"] = append(refs, object.CloneMap(ref))
 		return nil
 	})
 }

@@ -20,7 +20,7 @@ const module = "github.com/kopf-dev/kopf/sdk"
 var public = []string{module + "/kopf", module + "/inspect", module + "/kopftest"}
 
 // edge are the packages with network and disk behind them; decisions are made elsewhere.
-var edge = []string{"apiclient", "watching", "queueing", "posting", "controlplane", "controlplanetest"}
+var edge = []string{"kube", "watch", "queue", "observe", "testcluster"}
 
 // golist runs the go command, as it alone knows what is linked in.
 func golist(t *testing.T, args ...string) []string {
@@ -51,7 +51,7 @@ func allowed(t *testing.T, name string) []string {
 	return all
 }
 
-func TestOperatorsLinkInOnlyTheModulesOfTheList(t *testing.T) {
+func TestOperator_LinksOnlyListedModules(t *testing.T) {
 	list := allowed(t, "modules.txt")
 	modules := golist(t, append([]string{"-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, public...)...)
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(modules))) {
@@ -61,7 +61,7 @@ func TestOperatorsLinkInOnlyTheModulesOfTheList(t *testing.T) {
 	}
 }
 
-func TestOperatorsLinkInOnlyThePackagesOfTheListOfClientGo(t *testing.T) {
+func TestOperator_LinksOnlyListedPackagesOfClientGo(t *testing.T) {
 	list := allowed(t, "client-go.txt")
 	for _, path := range golist(t, append([]string{"-deps"}, public...)...) {
 		if strings.HasPrefix(path, "k8s.io/client-go/") && !slices.Contains(list, strings.TrimPrefix(path, "k8s.io/client-go/")) {
@@ -70,20 +70,19 @@ func TestOperatorsLinkInOnlyThePackagesOfTheListOfClientGo(t *testing.T) {
 	}
 }
 
-func TestOnlyOperatorsThatAskForMetricsCarryThem(t *testing.T) {
-	for _, path := range golist(t, append([]string{"-deps"}, public...)...) {
-		if path == module+"/kopf/metrics" {
-			t.Error("package kopf uses it")
-		}
+func TestMetrics_LinkedOnlyWhereImported(t *testing.T) {
+	operator := golist(t, append([]string{"-deps"}, public...)...)
+	if slices.Contains(operator, module+"/kopf/metrics") {
+		t.Error("package kopf imports kopf/metrics")
 	}
 	for _, path := range golist(t, "-deps", module+"/kopf/metrics") {
-		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && !strings.HasPrefix(path, module) {
-			t.Errorf("metrics are made of %s", path)
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && path != module+"/kopf/metrics" && !slices.Contains(operator, path) {
+			t.Errorf("kopf/metrics adds %s to an operator", path)
 		}
 	}
 }
 
-func TestTheInspectorsProtocolNeedsNothingButTheStandardLibrary(t *testing.T) {
+func TestInspect_ImportsOnlyTheStandardLibrary(t *testing.T) {
 	for _, path := range golist(t, "-deps", module+"/inspect") {
 		first, _, _ := strings.Cut(path, "/")
 		if strings.Contains(first, ".") && !strings.HasPrefix(path, module) {
@@ -92,7 +91,7 @@ func TestTheInspectorsProtocolNeedsNothingButTheStandardLibrary(t *testing.T) {
 	}
 }
 
-func TestPureDecisionsDoNoInputAndOutput(t *testing.T) {
+func TestPurePackages_PerformNoIO(t *testing.T) {
 	for _, name := range allowed(t, "pure.txt") {
 		for _, path := range golist(t, "-deps", module+"/internal/"+name) {
 			switch part, mine := strings.CutPrefix(path, module+"/internal/"); {
@@ -105,12 +104,37 @@ func TestPureDecisionsDoNoInputAndOutput(t *testing.T) {
 	}
 }
 
-func TestTheEdgeKnowsNothingOfHandlers(t *testing.T) {
-	for _, name := range edge {
-		for _, path := range golist(t, "-deps", module+"/internal/"+name) {
-			switch path {
-			case module + "/internal/reactor", module + "/internal/handler", module + "/kopf":
-				t.Errorf("%s uses %s", name, path)
+// layers reads the packages of testdata/layers.txt with the number of the line each stands in.
+func layers(t *testing.T) map[string]int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "layers.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int{}
+	for i, line := range strings.Split(string(data), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		for _, name := range strings.Fields(line) {
+			all[name] = i
+		}
+	}
+	return all
+}
+
+func TestEngine_ImportsOnlyLowerLayers(t *testing.T) {
+	const internal = module + "/internal/"
+	all := layers(t)
+	for name, layer := range all {
+		for _, path := range golist(t, "-f", `{{join .Imports " "}}`, internal+name) {
+			imported, mine := strings.CutPrefix(path, internal)
+			if !mine {
+				if strings.HasPrefix(path, module+"/kopf") {
+					t.Errorf("%s imports %s, which is built on it", name, path)
+				}
+				continue
+			}
+			if lower, known := all[imported]; !known || lower >= layer {
+				t.Errorf("%s imports %s, which testdata/layers.txt does not place below it", name, imported)
 			}
 		}
 	}

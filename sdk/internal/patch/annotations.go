@@ -1,7 +1,7 @@
 package patch
 
 import (
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // MaxAnnotationsSize is how many bytes the names and values of all annotations of an
@@ -11,8 +11,8 @@ const MaxAnnotationsSize = 256 * 1024
 
 // AnnotationsSize returns how many bytes the annotations of an object will have after
 // a merge patch. Above [MaxAnnotationsSize], the server will refuse the patch.
-func AnnotationsSize(object, merge map[string]any) int {
-	current := tree.Annotations(object)
+func AnnotationsSize(obj, merge map[string]any) int {
+	current := object.Annotations(obj)
 	size := 0
 	for key, value := range current {
 		size += len(key) + textLen(value)
@@ -20,10 +20,10 @@ func AnnotationsSize(object, merge map[string]any) int {
 	if meta, ok := merge["metadata"]; ok && meta == nil {
 		return 0
 	}
-	if changes, ok := tree.Metadata(merge)["annotations"]; ok && changes == nil {
+	if changes, ok := object.Metadata(merge)["annotations"]; ok && changes == nil {
 		return 0
 	}
-	for key, value := range tree.Annotations(merge) {
+	for key, value := range object.Annotations(merge) {
 		if before, ok := current[key]; ok {
 			size -= len(key) + textLen(before)
 		}
@@ -40,8 +40,8 @@ func AnnotationsSize(object, merge map[string]any) int {
 func (p *Patch) DropAnnotations(drop func(key string) bool) []string {
 	var dropped []string
 	p.Edit(func(merge map[string]any) {
-		annotations := tree.Annotations(merge)
-		for _, key := range tree.SortedKeys(annotations) {
+		annotations := object.Annotations(merge)
+		for _, key := range object.SortedKeys(annotations) {
 			if annotations[key] != nil && drop(key) {
 				discard(merge, []string{"metadata", "annotations", key})
 				dropped = append(dropped, key)

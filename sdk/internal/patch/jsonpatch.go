@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // The operations of JSON patches that are used here.
@@ -46,7 +45,7 @@ func (o Op) MarshalJSON() ([]byte, error) {
 // operations that turn the object into the wanted one. The object stays as it is.
 //
 // Other than in a merge patch that the server applies, a map cannot take the place of
-// a scalar (that is a [fieldpath.NotMapError]), an empty map creates nothing, and
+// a scalar (that is a [object.NotMapError]), an empty map creates nothing, and
 // parents that are emptied by a removal vanish.
 func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
 	p.mu.Lock()
@@ -57,8 +56,8 @@ func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
 // ErrTransform is in the error of a patch one of whose transformations has failed.
 var ErrTransform = errors.New("a transformation of the patch has failed")
 
-func transform(object, merge map[string]any, fns []Fn) ([]Op, error) {
-	wanted := tree.CloneMap(object)
+func transform(obj, merge map[string]any, fns []Fn) ([]Op, error) {
+	wanted := object.CloneMap(obj)
 	if wanted == nil {
 		wanted = map[string]any{}
 	}
@@ -70,26 +69,26 @@ func transform(object, merge map[string]any, fns []Fn) ([]Op, error) {
 			return nil, fmt.Errorf("%w: %w", ErrTransform, err)
 		}
 	}
-	normal, err := tree.Normalize(wanted)
+	normal, err := object.Normalize(wanted)
 	if err != nil {
 		return nil, fmt.Errorf("the patched object is not fit for JSON: %w", err)
 	}
 	var ops opList
-	ops.compare("", asMap(object), normal)
+	ops.compare("", asMap(obj), normal)
 	return ops, nil
 }
 
-func apply(object map[string]any, path fieldpath.Path, merge map[string]any) error {
-	for _, key := range tree.SortedKeys(merge) {
+func apply(obj map[string]any, path object.Path, merge map[string]any) error {
+	for _, key := range object.SortedKeys(merge) {
 		var err error
 		child := path.Child(key)
 		switch value := merge[key].(type) {
 		case nil:
-			err = fieldpath.Remove(object, child)
+			err = object.Remove(obj, child)
 		case map[string]any:
-			err = apply(object, child, value)
+			err = apply(obj, child, value)
 		default:
-			err = fieldpath.Ensure(object, child, tree.Clone(value))
+			err = object.Ensure(obj, child, object.Clone(value))
 		}
 		if err != nil {
 			return err
@@ -126,12 +125,12 @@ func (l *opList) compare(path string, before, after any) {
 }
 
 func (l *opList) compareMaps(path string, before, after map[string]any) {
-	for _, key := range tree.SortedKeys(before) {
+	for _, key := range object.SortedKeys(before) {
 		if _, ok := after[key]; !ok {
 			*l = append(*l, Op{Op: OpRemove, Path: path + "/" + escape(key)})
 		}
 	}
-	for _, key := range tree.SortedKeys(after) {
+	for _, key := range object.SortedKeys(after) {
 		here := path + "/" + escape(key)
 		old, ok := before[key]
 		if !ok {
@@ -166,7 +165,7 @@ func (l *opList) compareLists(path string, before, after []any) {
 	}
 }
 
-// identical is stricter than [tree.Equal]: 1, 1.0 and true are different JSON.
+// identical is stricter than [object.Equal]: 1, 1.0 and true are different JSON.
 func identical(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // Apply applies a merge patch (RFC 7386) to an object in place.
@@ -69,14 +69,14 @@ func Between(from, to map[string]any) map[string]any {
 // Foresee returns what the patch would make of an object, and a merge patch that leads
 // there: with what the transformations make of it, which a merge patch can tell for one
 // version of the object alone.
-func (p *Patch) Foresee(object map[string]any) (after, changes map[string]any, err error) {
+func (p *Patch) Foresee(obj map[string]any) (after, changes map[string]any, err error) {
 	changes = p.Tree()
-	after = Merged(object, changes)
+	after = Merged(obj, changes)
 	fns := p.Fns()
 	if len(fns) == 0 {
 		return after, changes, nil
 	}
-	transformed := tree.CloneMap(after)
+	transformed := object.CloneMap(after)
 	for _, fn := range fns {
 		if err := fn(transformed); err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", ErrTransform, err)

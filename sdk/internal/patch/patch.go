@@ -5,8 +5,7 @@ package patch
 import (
 	"sync"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // Fn transforms a copy of an object in place. It may run again on a newer state of
@@ -33,20 +32,20 @@ func NewPatch() *Patch {
 // Set assigns a field. A nil value deletes the field from the object. Whatever the
 // patch has in the way of the field and is no map is replaced by one. The root cannot
 // be set: see [Patch.Merge].
-func (p *Patch) Set(path fieldpath.Path, value any) {
+func (p *Patch) Set(path object.Path, value any) {
 	p.Edit(func(merge map[string]any) {
 		place(merge, path, value)
 	})
 }
 
 // Remove deletes a field from the object.
-func (p *Patch) Remove(path fieldpath.Path) {
+func (p *Patch) Remove(path object.Path) {
 	p.Set(path, nil)
 }
 
 // Discard forgets what the patch does to a field, with the parents that hold nothing
 // else. The field of the object remains as it is.
-func (p *Patch) Discard(path fieldpath.Path) {
+func (p *Patch) Discard(path object.Path) {
 	p.Edit(func(merge map[string]any) {
 		discard(merge, path)
 	})
@@ -56,7 +55,7 @@ func (p *Patch) Discard(path fieldpath.Path) {
 // is overwritten.
 func (p *Patch) Merge(other map[string]any) {
 	p.Edit(func(merge map[string]any) {
-		unite(merge, tree.CloneMap(other))
+		unite(merge, object.CloneMap(other))
 	})
 }
 
@@ -71,10 +70,10 @@ func (p *Patch) Edit(edit func(merge map[string]any)) {
 }
 
 // Lookup returns what the merge patch does to a field; nil and true if it deletes it.
-func (p *Patch) Lookup(path fieldpath.Path) (any, bool) {
+func (p *Patch) Lookup(path object.Path) (any, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fieldpath.Lookup(p.merge, path)
+	return object.Lookup(p.merge, path)
 }
 
 // AddFn adds a transformation. They run in the order in which they were added.
@@ -105,7 +104,7 @@ func (p *Patch) Tree() map[string]any {
 	if p.merge == nil {
 		return map[string]any{}
 	}
-	return tree.CloneMap(p.merge)
+	return object.CloneMap(p.merge)
 }
 
 // Take moves all that is in the patch into another one, and leaves it empty.
@@ -140,7 +139,7 @@ func (p *Patch) Restore(taken *Patch) {
 	p.merge, p.fns = merge, append(fns, p.fns...)
 }
 
-func place(merge map[string]any, path fieldpath.Path, value any) {
+func place(merge map[string]any, path object.Path, value any) {
 	if len(path) == 0 {
 		return
 	}
@@ -155,7 +154,7 @@ func place(merge map[string]any, path fieldpath.Path, value any) {
 	merge[path[len(path)-1]] = value
 }
 
-func discard(merge map[string]any, path fieldpath.Path) {
+func discard(merge map[string]any, path object.Path) {
 	if len(path) == 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 func TestAPatchCollectsItsParts(t *testing.T) {
@@ -18,13 +18,13 @@ func TestAPatchCollectsItsParts(t *testing.T) {
 	if !p.Empty() {
 		t.Error("a new patch is not empty")
 	}
-	p.Set(fieldpath.Path{"spec", "a"}, int64(1))
-	p.Set(fieldpath.Path{"spec", "a", "b"}, int64(2))
-	p.Remove(fieldpath.Path{"spec", "gone"})
-	p.Set(fieldpath.Path{"status", "x", "y"}, "temporary")
-	p.Discard(fieldpath.Path{"status", "x", "y"})
-	p.Discard(fieldpath.Path{"never", "there"})
-	p.Discard(fieldpath.Path{"spec", "gone", "deeper"})
+	p.Set(object.Path{"spec", "a"}, int64(1))
+	p.Set(object.Path{"spec", "a", "b"}, int64(2))
+	p.Remove(object.Path{"spec", "gone"})
+	p.Set(object.Path{"status", "x", "y"}, "temporary")
+	p.Discard(object.Path{"status", "x", "y"})
+	p.Discard(object.Path{"never", "there"})
+	p.Discard(object.Path{"spec", "gone", "deeper"})
 	p.Set(nil, "the root is not set")
 	p.Discard(nil)
 	p.Merge(map[string]any{"spec": map[string]any{"a": map[string]any{"c": int64(3)}, "list": []any{"x"}}, "metadata": nil})
@@ -35,7 +35,7 @@ func TestAPatchCollectsItsParts(t *testing.T) {
 	if diff := cmp.Diff(want, p.Tree()); diff != "" {
 		t.Error(diff)
 	}
-	if v, ok := p.Lookup(fieldpath.Path{"spec", "gone"}); v != nil || !ok {
+	if v, ok := p.Lookup(object.Path{"spec", "gone"}); v != nil || !ok {
 		t.Error("a deletion is not seen")
 	}
 	if p.Empty() {
@@ -47,20 +47,20 @@ func TestAPatchSharesNothingWithWhatWasPutIn(t *testing.T) {
 	other := map[string]any{"spec": map[string]any{"list": []any{"x"}}}
 	p := NewPatch()
 	p.Merge(other)
-	p.Set(fieldpath.Path{"spec", "more"}, true)
+	p.Set(object.Path{"spec", "more"}, true)
 	p.Tree()["spec"].(map[string]any)["list"].([]any)[0] = "y"
 	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"list": []any{"x"}}}, other); diff != "" {
 		t.Error(diff)
 	}
-	if v, _ := p.Lookup(fieldpath.Path{"spec", "list"}); !cmp.Equal(v, any([]any{"x"})) {
+	if v, _ := p.Lookup(object.Path{"spec", "list"}); !cmp.Equal(v, any([]any{"x"})) {
 		t.Error("a copy of the patch changes the patch")
 	}
 }
 
 func TestOnePatchAppendedToAnotherBringsItsFunctionsToo(t *testing.T) {
 	p, other := NewPatch(), NewPatch()
-	p.Set(fieldpath.Path{"spec", "a"}, 1)
-	other.Set(fieldpath.Path{"spec", "b"}, 2)
+	p.Set(object.Path{"spec", "a"}, 1)
+	other.Set(object.Path{"spec", "b"}, 2)
 	other.AddFn(func(map[string]any) error { return nil })
 	p.Append(other)
 	if diff := cmp.Diff(map[string]any{"spec": map[string]any{"a": 1, "b": 2}}, p.Tree()); diff != "" || len(p.Fns()) != 1 {
@@ -78,10 +78,10 @@ func TestSeveralGoroutinesWriteToOnePatch(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			p.Set(fieldpath.Path{"status", strconv.Itoa(i)}, i)
+			p.Set(object.Path{"status", strconv.Itoa(i)}, i)
 			p.AddFn(func(map[string]any) error { return nil })
 			p.Tree()
-			p.Lookup(fieldpath.Path{"status", "0"})
+			p.Lookup(object.Path{"status", "0"})
 			p.DropAnnotations(func(string) bool { return true })
 		})
 	}
@@ -191,10 +191,10 @@ func TestTheSizeOfAnnotationsIsKnownBeforeTheyAreWritten(t *testing.T) {
 
 func TestAnnotationsAreDroppedButNotTheirDeletion(t *testing.T) {
 	p := NewPatch()
-	p.Set(fieldpath.Path{"metadata", "annotations", "kopf/b"}, "x")
-	p.Set(fieldpath.Path{"metadata", "annotations", "kopf/a"}, "x")
-	p.Remove(fieldpath.Path{"metadata", "annotations", "kopf/gone"})
-	p.Set(fieldpath.Path{"metadata", "annotations", "user"}, "x")
+	p.Set(object.Path{"metadata", "annotations", "kopf/b"}, "x")
+	p.Set(object.Path{"metadata", "annotations", "kopf/a"}, "x")
+	p.Remove(object.Path{"metadata", "annotations", "kopf/gone"})
+	p.Set(object.Path{"metadata", "annotations", "user"}, "x")
 	dropped := p.DropAnnotations(func(key string) bool { return strings.HasPrefix(key, "kopf/") })
 	want := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf/gone": nil, "user": "x"}}}
 	if diff := cmp.Diff(want, p.Tree()) + cmp.Diff([]string{"kopf/a", "kopf/b"}, dropped); diff != "" {
@@ -203,17 +203,17 @@ func TestAnnotationsAreDroppedButNotTheirDeletion(t *testing.T) {
 }
 
 func TestWhatAPatchWillMakeOfAnObjectIsForeseen(t *testing.T) {
-	object := map[string]any{"spec": map[string]any{"list": []any{"a"}, "gone": "x", "kept": int64(1)}}
+	obj := map[string]any{"spec": map[string]any{"list": []any{"a"}, "gone": "x", "kept": int64(1)}}
 	p := NewPatch()
-	p.Set(fieldpath.Path{"spec", "size"}, int64(5))
-	p.Remove(fieldpath.Path{"spec", "gone"})
+	p.Set(object.Path{"spec", "size"}, int64(5))
+	p.Remove(object.Path{"spec", "gone"})
 	p.AddFn(func(object map[string]any) error {
 		spec := object["spec"].(map[string]any)
 		spec["list"] = append(spec["list"].([]any), "b")
 		delete(spec, "kept")
 		return nil
 	})
-	after, changes, err := p.Foresee(object)
+	after, changes, err := p.Foresee(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,10 +225,10 @@ func TestWhatAPatchWillMakeOfAnObjectIsForeseen(t *testing.T) {
 	if !cmp.Equal(want, changes) {
 		t.Error(cmp.Diff(want, changes))
 	}
-	if again := Merged(object, changes); !cmp.Equal(after, again) {
+	if again := Merged(obj, changes); !cmp.Equal(after, again) {
 		t.Error("the changes do not lead there: " + cmp.Diff(after, again))
 	}
-	if untouched := object["spec"].(map[string]any); len(untouched) != 3 || len(untouched["list"].([]any)) != 1 {
-		t.Errorf("the object itself is changed: %v", object)
+	if untouched := obj["spec"].(map[string]any); len(untouched) != 3 || len(untouched["list"].([]any)) != 1 {
+		t.Errorf("the object itself is changed: %v", obj)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // The content types of PATCH requests.
@@ -186,8 +186,8 @@ func (s *sender) transform(fns []Fn) ([]Op, error) {
 }
 
 func (s *sender) version() (any, error) {
-	object, err := s.tree()
-	return tree.Metadata(object)["resourceVersion"], err
+	obj, err := s.tree()
+	return object.Metadata(obj)["resourceVersion"], err
 }
 
 func (s *sender) tree() (map[string]any, error) {

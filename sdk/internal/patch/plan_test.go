@@ -6,8 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 func newObject() map[string]any {
@@ -21,7 +20,7 @@ func addToList(object map[string]any) error {
 func TestFunctionsSeeWhatTheMergePatchHasMadeOfTheObject(t *testing.T) {
 	server := &fakeServer{object: newObject()}
 	p := NewPatch()
-	p.Set(fieldpath.Path{"spec", "list"}, []any{"first"})
+	p.Set(object.Path{"spec", "list"}, []any{"first"})
 	p.AddFn(addToList)
 	result, err := p.Send(state(newObject()), false, server.do)
 	if err != nil || result.Remaining != nil {
@@ -40,8 +39,8 @@ func TestFunctionsRemainWhenTheObjectChangesMeanwhile(t *testing.T) {
 	server := &fakeServer{object: newObject()}
 	server.before = func(call Call) {
 		if call.ContentType == JSONType && len(server.calls) == 1 {
-			changed := tree.CloneMap(server.object)
-			tree.Metadata(changed)["resourceVersion"] = "20"
+			changed := object.CloneMap(server.object)
+			object.Metadata(changed)["resourceVersion"] = "20"
 			changed["spec"] = map[string]any{"list": []any{"theirs"}}
 			server.object = changed
 		}
@@ -112,7 +111,7 @@ func TestAnObjectThatIsGoneEndsTheSending(t *testing.T) {
 func TestARefusedMergePatchIsAnError(t *testing.T) {
 	refused := errors.New("invalid")
 	p := NewPatch()
-	p.Set(fieldpath.Path{"spec", "a"}, 1)
+	p.Set(object.Path{"spec", "a"}, 1)
 	_, err := p.Send(state(newObject()), false, func(Call) (Object, int, error) { return nil, 422, refused })
 	if !errors.Is(err, refused) {
 		t.Error(err)
@@ -123,7 +122,7 @@ func TestAFailureOfAnyRequestIsAnErrorWithWhatWasDoneBefore(t *testing.T) {
 	down := errors.New("down")
 	server := &fakeServer{object: newObject()}
 	p := NewPatch()
-	p.Set(fieldpath.Path{"spec", "a"}, 1)
+	p.Set(object.Path{"spec", "a"}, 1)
 	p.AddFn(addToList)
 	result, err := p.Send(state(newObject()), false, func(call Call) (Object, int, error) {
 		if call.ContentType == JSONType {
@@ -152,12 +151,12 @@ func TestNothingIsSentWhereNothingChanges(t *testing.T) {
 }
 
 func TestAWholeStatusIsDeletedThroughItsSubresource(t *testing.T) {
-	object := newObject()
-	object["status"] = map[string]any{"a": 1}
-	server := &fakeServer{object: object}
+	obj := newObject()
+	obj["status"] = map[string]any{"a": 1}
+	server := &fakeServer{object: obj}
 	p := NewPatch()
-	p.Remove(fieldpath.Path{"status"})
-	if _, err := p.Send(state(object), true, server.do); err != nil {
+	p.Remove(object.Path{"status"})
+	if _, err := p.Send(state(obj), true, server.do); err != nil {
 		t.Fatal(err)
 	}
 	want := []Call{{Subresource: "status", ContentType: MergeType, Payload: map[string]any{"status": nil}}}
@@ -173,7 +172,7 @@ func (u unreadable) Tree() (map[string]any, error) { return nil, u.error }
 func TestAnObjectIsReadOnlyWhereAFunctionNeedsIt(t *testing.T) {
 	broken := unreadable{errors.New("broken")}
 	p := NewPatch()
-	p.Set(fieldpath.Path{"spec", "a"}, 1)
+	p.Set(object.Path{"spec", "a"}, 1)
 	if _, err := p.Send(broken, false, (&fakeServer{object: newObject()}).do); err != nil {
 		t.Error("it was read for nothing:", err)
 	}
@@ -186,8 +185,8 @@ func TestAnObjectIsReadOnlyWhereAFunctionNeedsIt(t *testing.T) {
 
 func BenchmarkSendingAMergePatch(b *testing.B) {
 	p := NewPatch()
-	p.Set(fieldpath.Path{"metadata", "annotations", "kopf.zalando.org/fn"}, `{"started":"2020-01-01T00:00:00.000000+00:00"}`)
-	p.Set(fieldpath.Path{"status", "fn"}, map[string]any{"k": "v"})
+	p.Set(object.Path{"metadata", "annotations", "kopf.zalando.org/fn"}, `{"started":"2020-01-01T00:00:00.000000+00:00"}`)
+	p.Set(object.Path{"status", "fn"}, map[string]any{"k": "v"})
 	object := state(newObject())
 	do := func(Call) (Object, int, error) { return object, 200, nil }
 	b.ReportAllocs()

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // fakeServer applies patches as an API server does, with a new resource version for
@@ -35,7 +35,7 @@ func (f *fakeServer) do(call Call) (Object, int, error) {
 			return nil, status, fmt.Errorf("HTTP %d", status)
 		}
 	}
-	next := tree.CloneMap(f.object)
+	next := object.CloneMap(f.object)
 	switch payload := call.Payload.(type) {
 	case map[string]any:
 		mergeInto(next, payload)
@@ -46,30 +46,30 @@ func (f *fakeServer) do(call Call) (Object, int, error) {
 		}
 		next = changed.(map[string]any)
 	}
-	version, err := strconv.Atoi(tree.Metadata(f.object)["resourceVersion"].(string))
+	version, err := strconv.Atoi(object.Metadata(f.object)["resourceVersion"].(string))
 	if err != nil {
 		return nil, 500, err
 	}
 	next["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(version + 1)
 	f.object = next
-	return state(tree.CloneMap(next)), 200, nil
+	return state(object.CloneMap(next)), 200, nil
 }
 
 // mergeInto follows RFC 7386.
-func mergeInto(object, merge map[string]any) {
+func mergeInto(obj, merge map[string]any) {
 	for key, value := range merge {
 		switch value := value.(type) {
 		case nil:
-			delete(object, key)
+			delete(obj, key)
 		case map[string]any:
-			child, ok := object[key].(map[string]any)
+			child, ok := obj[key].(map[string]any)
 			if !ok {
 				child = map[string]any{}
 			}
 			mergeInto(child, value)
-			object[key] = child
+			obj[key] = child
 		default:
-			object[key] = tree.Clone(value)
+			obj[key] = object.Clone(value)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func applyAt(node any, keys []string, op Op) (any, error) {
 				return nil, fmt.Errorf("%v is not %v", child, op.Value)
 			}
 		default:
-			node[key] = tree.Clone(op.Value)
+			node[key] = object.Clone(op.Value)
 		}
 		return node, nil
 	case []any:
@@ -122,9 +122,9 @@ func applyAt(node any, keys []string, op Op) (any, error) {
 		case op.Op == OpRemove:
 			return slices.Delete(node, i, i+1), nil
 		case op.Op == OpAdd:
-			return slices.Insert(node, i, tree.Clone(op.Value)), nil
+			return slices.Insert(node, i, object.Clone(op.Value)), nil
 		}
-		node[i] = tree.Clone(op.Value)
+		node[i] = object.Clone(op.Value)
 		return node, nil
 	}
 	return nil, fmt.Errorf("%T has no %q", node, key)

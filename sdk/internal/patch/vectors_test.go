@@ -9,8 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fieldpath"
-	"github.com/kopf-dev/kopf/sdk/internal/tree"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
@@ -18,36 +17,36 @@ const marker = "kopf.zalando.org/KopfFinalizerMarker"
 
 // vectorFns are the transformations that the recordings name.
 var vectorFns = map[string]Fn{
-	"add_finalizer": func(object map[string]any) error {
-		list, _ := tree.Metadata(object)["finalizers"].([]any)
+	"add_finalizer": func(obj map[string]any) error {
+		list, _ := object.Metadata(obj)["finalizers"].([]any)
 		if slices.Contains(list, any(marker)) {
 			return nil
 		}
-		return fieldpath.Ensure(object, fieldpath.Path{"metadata", "finalizers"}, append(list, marker))
+		return object.Ensure(obj, object.Path{"metadata", "finalizers"}, append(list, marker))
 	},
-	"remove_finalizer": func(object map[string]any) error {
-		path := fieldpath.Path{"metadata", "finalizers"}
-		list, _ := tree.Metadata(object)["finalizers"].([]any)
+	"remove_finalizer": func(obj map[string]any) error {
+		path := object.Path{"metadata", "finalizers"}
+		list, _ := object.Metadata(obj)["finalizers"].([]any)
 		list = slices.DeleteFunc(list, func(item any) bool { return item == any(marker) })
 		if len(list) == 0 {
-			return fieldpath.Remove(object, path)
+			return object.Remove(obj, path)
 		}
-		return fieldpath.Ensure(object, path, list)
+		return object.Ensure(obj, path, list)
 	},
-	"append_list": func(object map[string]any) error {
-		path := fieldpath.Path{"spec", "list"}
-		v, _ := fieldpath.Lookup(object, path)
+	"append_list": func(obj map[string]any) error {
+		path := object.Path{"spec", "list"}
+		v, _ := object.Lookup(obj, path)
 		list, _ := v.([]any)
-		return fieldpath.Ensure(object, path, append(list, "new"))
+		return object.Ensure(obj, path, append(list, "new"))
 	},
-	"set_status": func(object map[string]any) error {
-		return fieldpath.Ensure(object, fieldpath.Path{"status", "phase"}, "P")
+	"set_status": func(obj map[string]any) error {
+		return object.Ensure(obj, object.Path{"status", "phase"}, "P")
 	},
-	"incr": func(object map[string]any) error {
-		path := fieldpath.Path{"spec", "n"}
-		v, _ := fieldpath.Lookup(object, path)
+	"incr": func(obj map[string]any) error {
+		path := object.Path{"spec", "n"}
+		v, _ := object.Lookup(obj, path)
 		n, _ := v.(int64)
-		return fieldpath.Ensure(object, path, n+1)
+		return object.Ensure(obj, path, n+1)
 	},
 }
 
@@ -79,13 +78,13 @@ func TestVectorsOfJSONPatches(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		before := tree.CloneMap(v.Body)
+		before := object.CloneMap(v.Body)
 		ops, err := p.JSONPatch(v.Body)
 		if !cmp.Equal(before, v.Body) {
 			return errors.New("the object was changed")
 		}
 		if v.Error != "" {
-			if _, ok := errors.AsType[*fieldpath.NotMapError](err); !ok || v.Error != "TypeError" {
+			if _, ok := errors.AsType[*object.NotMapError](err); !ok || v.Error != "TypeError" {
 				return fmt.Errorf("error %w", err)
 			}
 			return nil
@@ -96,7 +95,7 @@ func TestVectorsOfJSONPatches(t *testing.T) {
 		if sameOperations(v.Ops, ops) {
 			sameOps++
 		}
-		got, err := run(tree.Clone(v.Body), ops)
+		got, err := run(object.Clone(v.Body), ops)
 		if err != nil {
 			return err
 		}
@@ -160,7 +159,7 @@ func TestVectorsOfPatchCalls(t *testing.T) {
 		if !known {
 			return fmt.Errorf("unknown behaviour %q", v.Behaviour)
 		}
-		server := &fakeServer{object: tree.CloneMap(v.Body), fail: fail}
+		server := &fakeServer{object: object.CloneMap(v.Body), fail: fail}
 		result, err := p.Send(state(v.Body), v.Subresource, server.do)
 		if err != nil {
 			return err
@@ -201,7 +200,7 @@ func TestVectorsOfPatchCalls(t *testing.T) {
 
 // samePayload compares merge patches exactly, and JSON patches operation by operation:
 // the test first, the others in any order, or else by what becomes of the object.
-func samePayload(object map[string]any, want, got any) bool {
+func samePayload(obj map[string]any, want, got any) bool {
 	ops, isOps := got.([]Op)
 	list, isList := want.([]any)
 	if !isOps || !isList {
@@ -221,7 +220,7 @@ func samePayload(object map[string]any, want, got any) bool {
 	if sameOperations(wanted, ops) {
 		return true
 	}
-	wantedObject, errWanted := run(tree.Clone(object), wantedOps)
-	gotObject, errGot := run(tree.Clone(object), ops)
+	wantedObject, errWanted := run(object.Clone(obj), wantedOps)
+	gotObject, errGot := run(object.Clone(obj), ops)
 	return errWanted == nil && errGot == nil && cmp.Equal(wantedObject, gotObject)
 }

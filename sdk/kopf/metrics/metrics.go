@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/meter"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // Metrics are the counts of an operator, or the sums of several that share them. They are
@@ -31,10 +31,10 @@ type Metrics struct {
 
 	mu    sync.Mutex
 	looks map[*look]struct{}
-	ended meter.State // what is left of operators that have ended: the counts
+	ended observe.MeterState // what is left of operators that have ended: the counts
 }
 
-type look struct{ at func() meter.State }
+type look struct{ at func() observe.MeterState }
 
 // New returns metrics that the program serves by itself, as the handler that they are.
 func New() *Metrics {
@@ -120,7 +120,7 @@ func (m *Metrics) Event(resource, kind string) { m.events.inc(resource, kind) }
 func (m *Metrics) Cause(resource, reason string) { m.causes.inc(resource, reason) }
 
 // Attempt is called by the operator.
-func (m *Metrics) Attempt(a meter.Attempt) {
+func (m *Metrics) Attempt(a observe.MeteredAttempt) {
 	m.attempts.inc(a.Handler.ID, a.Handler.Kind, string(a.Outcome))
 	if a.Called {
 		m.durations.observe(a.Took, a.Handler.ID, a.Handler.Kind)
@@ -161,9 +161,9 @@ func (m *Metrics) Login(ok bool) {
 }
 
 // Begin is called by the operator.
-func (m *Metrics) Begin(handlers []meter.Handler, at func() meter.State) (end func()) {
+func (m *Metrics) Begin(handlers []observe.MeteredHandler, at func() observe.MeterState) (end func()) {
 	for _, h := range handlers {
-		for _, outcome := range meter.Outcomes {
+		for _, outcome := range observe.MeteredOutcomes {
 			m.attempts.values.of([]string{h.ID, h.Kind, string(outcome)})
 		}
 	}
@@ -176,7 +176,7 @@ func (m *Metrics) Begin(handlers []meter.Handler, at func() meter.State) (end fu
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.looks, l)
-		m.ended = add(m.ended, meter.State{
+		m.ended = add(m.ended, observe.MeterState{
 			Posted: last.Posted, Repeated: last.Repeated, Failed: last.Failed, Dropped: last.Dropped,
 		})
 	}
@@ -185,10 +185,10 @@ func (m *Metrics) Begin(handlers []meter.Handler, at func() meter.State) (end fu
 // Endpoint is called by the operator.
 func (m *Metrics) Endpoint() (url string, h http.Handler) { return m.endpoint, m }
 
-var _ meter.Meter = (*Metrics)(nil)
+var _ observe.Meter = (*Metrics)(nil)
 
 // state is what there is in all operators.
-func (m *Metrics) state() meter.State {
+func (m *Metrics) state() observe.MeterState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sum := m.ended
@@ -198,8 +198,8 @@ func (m *Metrics) state() meter.State {
 	return sum
 }
 
-func add(a, b meter.State) meter.State {
-	return meter.State{
+func add(a, b observe.MeterState) observe.MeterState {
+	return observe.MeterState{
 		Objects: a.Objects + b.Objects, Retrying: a.Retrying + b.Retrying,
 		Queued: a.Queued + b.Queued, Running: a.Running + b.Running, Sleeping: a.Sleeping + b.Sleeping,
 		Daemons: a.Daemons + b.Daemons, Timers: a.Timers + b.Timers,

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-dev/kopf/sdk/internal/meter"
-	"github.com/kopf-dev/kopf/sdk/internal/watching"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 func scrape(t *testing.T, m *Metrics) string {
@@ -33,9 +33,9 @@ func TestTheTextIsThatOfPrometheus(t *testing.T) {
 	m.Event("pods.v1", "added")
 	m.Event("pods.v1", "modified")
 	m.Cause("pods.v1", "create")
-	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Retried, Took: 20 * time.Millisecond})
-	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Succeeded, Took: time.Hour})
-	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Outcome: meter.Failed})
+	m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Called: true, Outcome: observe.Retried, Took: 20 * time.Millisecond})
+	m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Called: true, Outcome: observe.Succeeded, Took: time.Hour})
+	m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Outcome: observe.Failed})
 	m.Wait(true, time.Millisecond)
 	m.Wait(false, 5*time.Second)
 	m.Request("patch", 200, time.Millisecond)
@@ -43,8 +43,8 @@ func TestTheTextIsThatOfPrometheus(t *testing.T) {
 	m.Restart("pods.v1", "a \"strange\"\\\n reason")
 	m.Login(true)
 	m.Login(false)
-	defer m.Begin([]meter.Handler{{ID: "tick", Kind: "timer"}}, func() meter.State {
-		return meter.State{Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1}
+	defer m.Begin([]observe.MeteredHandler{{ID: "tick", Kind: "timer"}}, func() observe.MeterState {
+		return observe.MeterState{Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1}
 	})()
 	want, err := os.ReadFile("testdata/metrics.txt")
 	if err != nil {
@@ -57,8 +57,8 @@ func TestTheTextIsThatOfPrometheus(t *testing.T) {
 
 func TestWhatAnOperatorHasDoneIsCountedAfterItsEnd(t *testing.T) {
 	m := New()
-	end := m.Begin(nil, func() meter.State { return meter.State{Objects: 1, Posted: 2} })
-	defer m.Begin(nil, func() meter.State { return meter.State{Objects: 10, Posted: 20} })()
+	end := m.Begin(nil, func() observe.MeterState { return observe.MeterState{Objects: 1, Posted: 2} })
+	defer m.Begin(nil, func() observe.MeterState { return observe.MeterState{Objects: 10, Posted: 20} })()
 	for _, want := range []string{"kopf_objects 11\n", `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
@@ -78,7 +78,7 @@ func TestNothingIsLostWhenManyCountAtOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 1000 {
-				m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "h", Kind: "timer"}, Called: true, Outcome: meter.Succeeded, Took: time.Second})
+				m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "h", Kind: "timer"}, Called: true, Outcome: observe.Succeeded, Took: time.Second})
 			}
 		})
 	}
@@ -153,12 +153,12 @@ func TestTheDocumentationHasAllWordsOfLabels(t *testing.T) {
 		"kopf_consistency_wait_seconds": {seen, timedOut},
 		"kopf_logins_total":             {succeeded, failed},
 	}
-	for _, outcome := range meter.Outcomes {
+	for _, outcome := range observe.MeteredOutcomes {
 		words["kopf_handler_attempts_total"] = append(words["kopf_handler_attempts_total"], string(outcome))
 	}
-	for _, reason := range []watching.Reason{
-		watching.Closed, watching.Dropped, watching.Silent, watching.ClientTimeout, watching.Expired, watching.Throttled,
-		watching.Unauthorized, watching.Forbidden, watching.NotFound, watching.Unavailable, watching.Rejected,
+	for _, reason := range []watch.Reason{
+		watch.Closed, watch.Dropped, watch.Silent, watch.ClientTimeout, watch.Expired, watch.Throttled,
+		watch.Unauthorized, watch.Forbidden, watch.NotFound, watch.Unavailable, watch.Rejected,
 	} {
 		words["kopf_watch_restarts_total"] = append(words["kopf_watch_restarts_total"], string(reason))
 	}
@@ -195,6 +195,6 @@ func TestTheNamesAreThoseThatPrometheusWants(t *testing.T) {
 func BenchmarkAttempt(b *testing.B) {
 	m := New()
 	for b.Loop() {
-		m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Succeeded, Took: time.Millisecond})
+		m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Called: true, Outcome: observe.Succeeded, Took: time.Millisecond})
 	}
 }

@@ -1,0 +1,128 @@
+package daemons
+
+import (
+	"strings"
+	"sync"
+	"time"
+)
+
+// Reason is a set of reasons why a task is to end. It is an error, so that it can be the
+// cause of the end of a context.
+type Reason uint8
+
+// The reasons that handlers are told.
+const (
+	FiltersMismatch Reason = 1 << iota // the object does not match the filters any more
+	ResourceDeleted                    // the object is being deleted, or is gone
+	OperatorPausing                    // another operator handles the objects
+	OperatorExiting                    // the operator ends
+)
+
+var reasonNames = [...]string{"filters mismatch", "resource deleted", "operator pausing", "operator exiting"}
+
+// Has tells whether one of the reasons is in the set.
+func (r Reason) Has(reason Reason) bool { return r&reason != 0 }
+
+// Error lists the reasons.
+func (r Reason) Error() string {
+	var names []string
+	for i, name := range reasonNames {
+		if r.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "no reason to stop"
+	}
+	return "stopped: " + strings.Join(names, ", ")
+}
+
+// AsStopped makes an error, which has the text and the chain of the other, one because of the
+// reason.
+func AsStopped(err error, reason Reason) error { return &stoppedError{err, reason} }
+
+type stoppedError struct {
+	error
+	reason Reason
+}
+
+func (e *stoppedError) Unwrap() []error { return []error{e.error, e.reason} }
+
+// stopper tells a task to end, and remembers since when and how far that has gone.
+type stopper struct {
+	mu     sync.Mutex
+	reason Reason
+	since  time.Time
+	stage  stage
+	first  chan struct{} // closed by the first reason; nil if nobody waits for it
+}
+
+// stage is how hard a task was asked to end.
+type stage int
+
+const (
+	asked     stage = iota // its stopper is set
+	signalled              // and that was said
+	cancelled              // its context is
+	abandoned              // nobody waits for it any more
+)
+
+// stopping returns a channel that closes with the first reason.
+func (s *stopper) stopping() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == nil {
+		s.first = make(chan struct{})
+		if s.reason != 0 {
+			close(s.first)
+		}
+	}
+	return s.first
+}
+
+// set adds a reason. It tells whether it is a new one.
+func (s *stopper) set(reason Reason, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason.Has(reason) {
+		return false
+	}
+	if s.reason == 0 {
+		s.since = now
+		if s.first != nil {
+			close(s.first)
+		}
+	}
+	s.reason |= reason
+	return true
+}
+
+// why returns the reasons so far; 0 if there are none.
+func (s *stopper) why() Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
+}
+
+func (s *stopper) age(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Sub(s.since)
+}
+
+func (s *stopper) reached(at stage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stage >= at
+}
+
+// reach moves on to a stage. It tells whether the stopper was not there before.
+func (s *stopper) reach(to stage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage >= to {
+		return false
+	}
+	s.stage = to
+	return true
+}

@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// errKilled is what a killed operator gets from its requests: it has no use for it.
+var errKilled = errors.New("killed")
+
+// killer ends an operator at one of its writes, as SIGKILL would: whatever it still does
+// afterwards reaches nobody.
+type killer struct {
+	at    int  // which write, from 1; none if 0
+	after bool // the server gets the write, but the operator does not hear of it
+
+	mu     sync.Mutex
+	asked  int // writes so far
+	killed chan struct{}
+}
+
+func newKiller(at int, after bool) *killer {
+	return &killer{at: at, after: after, killed: make(chan struct{})}
+}
+
+func (k *killer) isDead() bool {
+	select {
+	case <-k.killed:
+		return true
+	default:
+		return false
+	}
+}
+
+// spare lets the operator live, unless it is dead already.
+func (k *killer) spare() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.at = 0
+}
+
+func (k *killer) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		switch {
+		case k.isDead():
+			return nil, errKilled
+		case !isWrite(req):
+			return next.RoundTrip(req)
+		}
+		k.asked++
+		if k.asked == k.at && !k.after {
+			close(k.killed)
+			return nil, errKilled
+		}
+		resp, err := next.RoundTrip(req)
+		if k.asked == k.at && err == nil {
+			close(k.killed)
+			return nil, errors.Join(errKilled, resp.Body.Close())
+		}
+		return resp, err
+	})
+}
+
+// crashing is the life of one object under an operator with two handlers for each cause.
+type crashing struct {
+	w     *world
+	name  string
+	calls calls
+	redos calls // of handlers that the object already said were done
+}
+
+func (c *crashing) register(r *kopf.Registry) {
+	kopf.OnCreate(r, plains, c.does("create_1", 1), kopf.ID("create_1"))
+	kopf.OnCreate(r, plains, c.does("create_2", tree{"n": 2}), kopf.ID("create_2"))
+	kopf.OnUpdate(r, plains, c.does("update_1", nil), kopf.ID("update_1"))
+	kopf.OnUpdate(r, plains, c.does("update_2", nil), kopf.ID("update_2"))
+	kopf.OnDelete(r, plains, c.does("delete_1", nil), kopf.ID("delete_1"))
+	kopf.OnDelete(r, plains, c.does("delete_2", nil), kopf.ID("delete_2"))
+}
+
+// does is a handler that looks at the cluster for a record of its own success.
+func (c *crashing) does(id string, result any) func(context.Context, *change) error {
+	return func(_ context.Context, r *change) error {
+		c.calls.add(id)
+		if o := c.w.get(c.name); o != nil {
+			annotations, _ := o.Get("metadata.annotations").(tree)
+			if progressOf(annotations, "kopf.zalando.org/"+id)["success"] == true {
+				c.redos.add(id)
+			}
+		}
+		r.Result = result
+		return nil
+	}
+}
+
+// live leads the object through its life, and starts a new operator whenever one was killed.
+// It returns the states of the object on the way.
+func (c *crashing) live(k *killer) []string {
+	w := c.w
+	ended := make(chan struct{})
+	var replaced sync.WaitGroup
+	op := w.run(c.register, setup{wrap: k.wrap, settings: func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }})
+	replaced.Go(func() {
+		select {
+		case <-ended:
+		case <-k.killed:
+			op.stop()
+			w.run(c.register, setup{unready: true})
+		}
+	})
+	defer replaced.Wait()
+	defer close(ended)
+
+	var states []string
+	w.create(example(c.name))
+	states = append(states, essential(w.t, w.untilHandled(c.name)))
+	w.patch(c.name, tree{"spec": tree{"field": "changed"}})
+	states = append(states, essential(w.t, w.untilHandled(c.name)))
+	w.delete(c.name)
+	w.untilGone(c.name)
+	return states
+}
+
+func newPlainWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.res = plain
+	return w
+}
+
+// essential is what is left of an object besides what differs from run to run.
+func essential(t *testing.T, o *kopf.Object) string {
+	t.Helper()
+	return string(encode(t, []any{
+		o.Get("metadata.annotations"), o.Get("metadata.labels"), o.Get("metadata.finalizers"), o.Get("spec"), o.Get("status"),
+	}))
+}
+
+func TestOperatorsKilledAtAnyWriteAreContinued(t *testing.T) {
+	undisturbed := &crashing{w: newPlainWorld(t), name: "undisturbed"}
+	quiet := newKiller(0, false)
+	states := undisturbed.live(quiet)
+	undisturbed.calls.are(t, "create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2")
+	for n := 1; n <= quiet.asked; n++ {
+		for _, when := range []string{"before", "after"} {
+			t.Run(fmt.Sprintf("%s write %d of %d", when, n, quiet.asked), func(t *testing.T) {
+				c := &crashing{w: newPlainWorld(t), name: fmt.Sprintf("killed-%s-%d", when, n)}
+				k := newKiller(n, when == "after")
+				if got := c.live(k); !slices.Equal(got, states) {
+					t.Errorf("states:\n%s\nundisturbed:\n%s", strings.Join(got, "\n"), strings.Join(states, "\n"))
+				}
+				select {
+				case <-k.killed: // the object may be gone before the answer that says so is there
+				case <-time.After(patience):
+					t.Error("the operator was not killed")
+				}
+				c.redos.are(t)
+				c.check(t, n, k.after, quiet.asked)
+			})
+		}
+	}
+}
+
+// check compares how often the handlers were called. A handler whose success did not get
+// recorded is called again; the others are not.
+func (c *crashing) check(t *testing.T, n int, after bool, of int) {
+	t.Helper()
+	want := map[string]int{}
+	for _, id := range undisturbedOrder {
+		want[id] = 1
+	}
+	unrecorded := map[int]string{2: "create_1", 3: "create_2", 4: "update_1", 5: "update_2", 6: "delete_1", 7: "delete_2"}
+	if id := unrecorded[n]; id != "" && !after {
+		want[id] = 2
+	}
+	// The records of a deletion are purged ahead of the finalizer, as Python's operators do
+	// it. Between the two, nothing on the object tells that the deletion was handled.
+	if n == of-1 && after || n == of && !after {
+		want["delete_1"], want["delete_2"] = 2, 2
+	}
+	got := map[string]int{}
+	for _, id := range c.calls.all() {
+		got[id]++
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("called: %v; wanted: %v", got, want)
+	}
+}
+
+var undisturbedOrder = []string{"create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2"}
+
+func TestResultsAreLostInACrashRightBeforeThem(t *testing.T) {
+	w, c := newWorld(t), &calls{}
+	register := func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			c.add("created")
+			r.Result = "result"
+			return nil
+		}, kopf.ID("created"))
+	}
+	k := newKiller(2, false)
+	op := w.run(register, setup{wrap: k.wrap})
+	w.create(example("x"))
+	<-k.killed
+	op.stop()
+	again := w.run(register)
+	w.untilHandled("x")
+	again.stop()
+	c.are(t, "created")
+	if status := w.get("x").Get("status"); status != nil {
+		t.Errorf("the status is %v: better than documented", status)
+	}
+}

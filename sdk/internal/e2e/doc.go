@@ -1,0 +1,2 @@
+// Package e2e tests operators against a real API server.
+package e2e

@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
+	w, b, c := newWorld(t), &byField{}, &calls{}
+	w.res = plain
+	w.create(fielded("indexed", "x"))
+	w.res = kex
+	w.create(example("resumed"))
+	sees := func(ctx context.Context, who string) error {
+		c.add(fmt.Sprint(who, " ", b.index.Get(ctx, "x")))
+		return nil
+	}
+	activity := func(who string) func(context.Context, *kopf.Activity) error {
+		return func(ctx context.Context, _ *kopf.Activity) error { return sees(ctx, who) }
+	}
+	handler := func(who string) func(context.Context, *change) error {
+		return func(ctx context.Context, _ *change) error { return sees(ctx, who) }
+	}
+	op := w.run(func(r *kopf.Registry) {
+		b.register(r, plains)
+		kopf.OnLogin(r, func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			return &kopf.ConnectionInfo{Config: testcluster.Config(t)}, sees(ctx, "login")
+		}, kopf.ID("login"))
+		kopf.OnStartup(r, activity("startup"), kopf.ID("startup"))
+		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
+			a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
+			return nil
+		}, kopf.ID("settings"))
+		kopf.OnProbe(r, func(ctx context.Context, _ *kopf.Activity) (any, error) { return nil, sees(ctx, "probe") }, kopf.ID("probe"))
+		kopf.OnCleanup(r, activity("cleanup"), kopf.ID("cleanup"))
+		kopf.OnResume(r, kexes, handler("resume"), kopf.ID("resume"))
+		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
+			r.Sub("part", handler("sub-handler"))
+			return sees(ctx, "create")
+		}, kopf.ID("create"))
+		kopf.OnUpdate(r, kexes, handler("update"), kopf.ID("update"))
+		kopf.OnDelete(r, kexes, handler("delete"), kopf.ID("delete"))
+		kopf.OnField(r, kexes, "spec.field", func(ctx context.Context, _ *kopf.FieldChange[string]) error {
+			return sees(ctx, "field")
+		}, kopf.ID("field"))
+		kopf.OnEvent(r, kexes, func(ctx context.Context, _ *kopf.Event[kopf.Object]) error { return sees(ctx, "event") }, kopf.ID("event"))
+		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error { return sees(ctx, "daemon") }, kopf.ID("daemon"))
+		kopf.Timer(r, kexes, func(ctx context.Context, _ *tick) error { return sees(ctx, "timer") }, kopf.ID("timer"), kopf.Interval(time.Hour))
+		kopf.NewIndex(r, kexes, func(ctx context.Context, _ *indexed) (map[string]int, error) {
+			_ = b.index.Get(ctx, "x") // there is no telling what is in it by now
+			c.add("index")
+			return nil, nil
+		}, kopf.ID("reader"))
+	}, setup{loggingIn: true})
+	w.untilHandled("resumed")
+	w.patch("resumed", field("y"))
+	w.untilHandled("resumed")
+	get(t, served(t, op, "/healthz"))
+	w.delete("resumed")
+	w.untilGone("resumed")
+	op.stop()
+	for _, who := range []string{
+		"probe", "cleanup", "create", "sub-handler", "update", "delete", "field", "event", "daemon", "timer",
+	} {
+		if c.count(who+" [indexed]") == 0 {
+			t.Errorf("%s sees no index; called: %q", who, c.all())
+		}
+	}
+	for _, who := range []string{"login []", "startup []", "index"} {
+		if c.count(who) == 0 {
+			t.Errorf("%s is not called; called: %q", who, c.all())
+		}
+	}
+}
+
+func TestWholeObjectsMayBeKeptInAnIndex(t *testing.T) {
+	w := newWorld(t)
+	w.create(fielded("a", "0"))
+	type shared struct {
+		mu  sync.Mutex
+		ctx context.Context
+	}
+	var s shared
+	var whole *kopf.Index[string, *kopf.Object]
+	op := w.run(func(r *kopf.Registry) {
+		whole = kopf.NewIndex(r, kexes, func(ctx context.Context, p *indexed) (map[string]*kopf.Object, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.ctx = ctx
+			return map[string]*kopf.Object{p.Name: p.Body}, nil
+		}, kopf.ID("whole"))
+		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+			c.Patch.Set("status.field", whole.Get(ctx, c.Name)[0].Get("spec.field"))
+			return nil
+		}, kopf.ID("create"))
+	})
+	w.until("a", "is handled with what is in the index", func(o *kopf.Object) bool { return kopf.GetOr(o, "status.field", "") == "0" })
+	s.mu.Lock()
+	ctx := s.ctx
+	s.mu.Unlock()
+	first := whole.Get(ctx, "a")
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			var seen []string
+			for len(seen) == 0 || seen[len(seen)-1] != "9" {
+				now := kopf.GetOr(whole.Get(ctx, "a")[0], "spec.field", "")
+				if len(seen) == 0 || seen[len(seen)-1] != now {
+					seen = append(seen, now)
+				}
+				if t.Context().Err() != nil {
+					return
+				}
+			}
+			if !slices.IsSorted(seen) {
+				t.Errorf("older versions come after newer ones: %v", seen)
+			}
+		})
+	}
+	for i := 1; i < 10; i++ {
+		w.patch("a", field(fmt.Sprint(i)))
+	}
+	readers.Wait()
+	if got := first[0].Get("spec.field"); got != "0" {
+		t.Errorf("what was read has changed: %v", got)
+	}
+	op.stop()
+}

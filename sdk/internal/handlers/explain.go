@@ -1,0 +1,36 @@
+package handlers
+
+import (
+	"slices"
+)
+
+// Decision is whether a handler is called for a cause.
+type Decision struct {
+	Handler  *Handler
+	Selected bool
+	Why      Mismatch // the first condition not met, if it is not selected
+}
+
+// Explain tells for each handler of a group whether it is called for a cause, in the order
+// of registration. Of a function that is registered several times under one id, there is
+// one decision: that of the registration that is selected, else of the one that comes
+// nearest to it. It is for the inspector: nobody else should pay for it.
+func (s *Set) Explain(g Group, c *Cause) []Decision {
+	m := &s.members[g]
+	decisions := make([]Decision, 0, len(m.distinct))
+	for _, h := range m.handlers {
+		d := Decision{Handler: h}
+		d.Selected = h.matches(c, &d.Why)
+		if d.Selected {
+			d.Why = Mismatch{}
+		}
+		at := slices.IndexFunc(decisions, func(other Decision) bool { return other.Handler.same(h) })
+		switch {
+		case at < 0:
+			decisions = append(decisions, d)
+		case !decisions[at].Selected && (d.Selected || decisions[at].Why.Kind == MismatchReason):
+			decisions[at] = d
+		}
+	}
+	return decisions
+}

@@ -1,0 +1,207 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// parallelScans bounds the requests that are sent together where one is needed for each
+// version of each group.
+const parallelScans = 10
+
+// Discovery is what a cluster has.
+type Discovery struct {
+	Resources []resources.Resource // sorted by group, version, name
+
+	// Failed are the groups, or versions of groups, that could not be looked into, mostly
+	// since the extension server behind them is down. The rest is complete.
+	Failed map[string]error
+}
+
+// Discover finds the resources of a cluster. If groups are given, only those are looked
+// into, which is cheaper ("" is the core group); groups that do not exist are not an
+// error: they may appear later.
+func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, error) {
+	s := &scan{client: c, failed: make(map[string]error), slots: make(chan struct{}, parallelScans)}
+	var tasks []func(context.Context) error
+	switch {
+	case len(groups) == 0:
+		tasks = append(tasks, s.everyGroup, s.core)
+	default:
+		for _, group := range slices.Compact(slices.Sorted(slices.Values(groups))) {
+			if group == "" {
+				tasks = append(tasks, s.core)
+				continue
+			}
+			tasks = append(tasks, func(ctx context.Context) error { return s.oneGroup(ctx, group) })
+		}
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(tasks))
+	for i, task := range tasks {
+		wg.Go(func() { errs[i] = task(ctx) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return Discovery{}, err // the others are mostly the same
+		}
+	}
+	slices.SortFunc(s.found, func(a, b resources.Resource) int {
+		return strings.Compare(a.Group+" "+a.Version+" "+a.Plural, b.Group+" "+b.Version+" "+b.Plural)
+	})
+	return Discovery{Resources: s.found, Failed: s.failed}, nil
+}
+
+// scan gathers resources from several requests at once.
+type scan struct {
+	client *Client
+	slots  chan struct{}
+
+	mu     sync.Mutex
+	found  []resources.Resource
+	failed map[string]error
+}
+
+func (s *scan) add(found ...resources.Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found = append(s.found, found...)
+}
+
+func (s *scan) fail(what string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[what] = err
+}
+
+// document fetches one document of the discovery.
+func (s *scan) document(ctx context.Context, path string, into any) error {
+	body, _, err := s.fetch(ctx, path, "")
+	if err != nil {
+		return err
+	}
+	return decode(path, body, into)
+}
+
+// root fetches a root document: that of everything below, or else that of the names.
+func (s *scan) root(ctx context.Context, path string, names any) (all *aggregated, err error) {
+	body, header, err := s.fetch(ctx, path, acceptAggregated)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(header.Get("Content-Type"), aggregatedKind) {
+		all = new(aggregated)
+		return all, decode(path, body, all)
+	}
+	return nil, decode(path, body, names)
+}
+
+func (s *scan) fetch(ctx context.Context, path, accept string) (body []byte, header http.Header, err error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	return s.client.do(ctx, Request{
+		Method: http.MethodGet, Path: path, Accept: accept,
+		// If the server of one group is down, the other groups must not wait for it.
+		anyAnswer: strings.Count(path, "/") > 1,
+	})
+}
+
+func decode(path string, body []byte, into any) error {
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("GET %s: response: %w", path, err)
+	}
+	return nil
+}
+
+// everyGroup looks into all groups but the core one.
+func (s *scan) everyGroup(ctx context.Context) error {
+	var names groupList
+	all, err := s.root(ctx, "/apis", &names)
+	if err != nil {
+		return err
+	}
+	if all != nil {
+		s.addAggregated(all)
+		return nil
+	}
+	var wg sync.WaitGroup
+	for _, group := range names.Groups {
+		wg.Go(func() { s.versions(ctx, group) })
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// core looks into the core group.
+func (s *scan) core(ctx context.Context) error {
+	var names struct{ Versions []string }
+	all, err := s.root(ctx, "/api", &names)
+	if err != nil {
+		return err
+	}
+	if all != nil {
+		s.addAggregated(all)
+		return nil
+	}
+	for i, version := range names.Versions {
+		if err := s.version(ctx, "", version, i == 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneGroup looks into a group by its own documents, which are small.
+func (s *scan) oneGroup(ctx context.Context, name string) error {
+	var group groupVersions
+	err := s.document(ctx, "/apis/"+name, &group)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil && Status(err) == 0:
+		return err // there is no cluster to speak of
+	case err != nil:
+		s.fail(name, err)
+		return nil
+	}
+	s.versions(ctx, group)
+	return ctx.Err()
+}
+
+// versions looks into all versions of a group.
+func (s *scan) versions(ctx context.Context, group groupVersions) {
+	for _, v := range group.Versions {
+		preferred := v.Version == group.PreferredVersion.Version
+		if err := s.version(ctx, group.Name, v.Version, preferred); err != nil && !apierrors.IsNotFound(err) {
+			s.fail(group.Name+"/"+v.Version, err)
+		}
+	}
+}
+
+// version looks into one version of a group.
+func (s *scan) version(ctx context.Context, group, version string, preferred bool) error {
+	path := "/apis/" + group + "/" + version
+	if group == "" {
+		path = "/api/" + version
+	}
+	var list resourceList
+	if err := s.document(ctx, path, &list); err != nil {
+		return err
+	}
+	s.add(list.resources(group, version, preferred)...)
+	return nil
+}

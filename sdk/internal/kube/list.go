@@ -1,0 +1,89 @@
+package kube
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// ListOptions tell what to list or to watch. The names are those of the API.
+type ListOptions struct {
+	ResourceVersion      string
+	ResourceVersionMatch string
+	LabelSelector        string
+	FieldSelector        string
+	Limit                int64         // of a list
+	Continue             string        // of a list
+	SendInitialEvents    bool          // of a stream: begin with what exists
+	Timeout              time.Duration // of a stream, on the server's side; as the server likes if zero
+	KeepManagedFields    bool
+}
+
+// FromMeta takes the options that client-go's reflector asks with.
+func FromMeta(o metav1.ListOptions) ListOptions {
+	return ListOptions{
+		ResourceVersion:      o.ResourceVersion,
+		ResourceVersionMatch: string(o.ResourceVersionMatch),
+		LabelSelector:        o.LabelSelector,
+		FieldSelector:        o.FieldSelector,
+		Limit:                o.Limit,
+		Continue:             o.Continue,
+		SendInitialEvents:    o.SendInitialEvents != nil && *o.SendInitialEvents,
+	}
+}
+
+func (o ListOptions) query(watch bool) url.Values {
+	q := url.Values{}
+	set := func(key, value string) {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	set("resourceVersion", o.ResourceVersion)
+	set("resourceVersionMatch", o.ResourceVersionMatch)
+	set("labelSelector", o.LabelSelector)
+	set("fieldSelector", o.FieldSelector)
+	set("continue", o.Continue)
+	if o.Limit > 0 {
+		q.Set("limit", strconv.FormatInt(o.Limit, 10))
+	}
+	if watch {
+		q.Set("watch", "true")
+		q.Set("allowWatchBookmarks", "true")
+		if o.SendInitialEvents {
+			q.Set("sendInitialEvents", "true")
+		}
+		if o.Timeout > 0 {
+			q.Set("timeoutSeconds", strconv.FormatInt(int64(max(1, o.Timeout/time.Second)), 10))
+		}
+	}
+	return q
+}
+
+func (o ListOptions) wire(res *resources.Resource) object.ParseOptions {
+	return object.ParseOptions{KeepManagedFields: o.KeepManagedFields, APIVersion: res.APIVersion(), Kind: res.Kind}
+}
+
+// List fetches the objects of a namespace, or of the cluster if the namespace is empty.
+// The response is read object by object and never in memory as a whole.
+func (c *Client) List(ctx context.Context, res *resources.Resource, namespace string, options ListOptions) (*object.List, error) {
+	r, err := about(http.MethodGet, res, namespace, "", "", options.query(false))
+	if err != nil {
+		return nil, err
+	}
+	var list *object.List
+	err = c.retry(ctx, r, func() error {
+		return c.receive(ctx, r, func(resp *http.Response) (err error) {
+			list, err = object.ReadList(resp.Body, options.wire(res))
+			return err
+		})
+	})
+	return list, err
+}

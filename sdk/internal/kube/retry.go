@@ -1,0 +1,62 @@
+package kube
+
+import (
+	"context"
+	"time"
+)
+
+// retry makes attempts until one succeeds, fails for good, or the backoffs end. Then the
+// error of the last attempt is returned as it is.
+func (c *Client) retry(ctx context.Context, r Request, attempt func() error) error {
+	defer Notice(ctx)()
+	err := attempt()
+	if err == nil {
+		return nil
+	}
+	return c.again(ctx, r, attempt, err)
+}
+
+// again makes the attempts after the first one.
+func (c *Client) again(ctx context.Context, r Request, attempt func() error, err error) error {
+	attempts := 1
+	for backoff := range c.options.Backoffs {
+		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && Status(err) != 0) {
+			return err
+		}
+		delay := c.delay(backoff, err)
+		c.options.Logger.DebugContext(ctx, "API request failed, will be repeated", "error", err, "delay", delay)
+		if c.retrying != nil {
+			c.retrying(Retry{Attempt: attempts, Err: err, Delay: delay})
+		}
+		if !sleep(ctx, delay) {
+			return err
+		}
+		err = attempt()
+		attempts++
+	}
+	return err
+}
+
+func (c *Client) delay(backoff time.Duration, err error) time.Duration {
+	asked, ok := RetryAfter(err)
+	switch {
+	case !ok:
+		return backoff
+	case c.options.EnforceRetryAfter:
+		return asked
+	default:
+		return max(backoff, asked)
+	}
+}
+
+// sleep reports if it slept to the end, that is, was not interrupted by the context.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

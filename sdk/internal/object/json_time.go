@@ -1,0 +1,41 @@
+package object
+
+import (
+	"fmt"
+	"time"
+)
+
+// timeLayouts are the notations of a time besides the one of [time.RFC3339]: without
+// a time zone, with one in short notations, with a space in the middle.
+var timeLayouts = []string{
+	"2006-01-02T15:04:05Z07:00",
+	"2006-01-02T15:04:05",
+	"2006-01-02T15:04:05Z0700",
+	"2006-01-02T15:04:05Z07",
+	"2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04:05",
+	"2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04",
+	"2006-01-02",
+}
+
+// FormatTime returns a time in UTC to the microsecond, as Python's isoformat does it
+// for aware times: 2020-12-31T23:59:59.123456+00:00.
+func FormatTime(t time.Time) string {
+	return t.UTC().Format("2006-01-02T15:04:05.000000+00:00")
+}
+
+// ParseTime reads a time in ISO 8601. Without a time zone, it is in UTC.
+func ParseTime(s string) (time.Time, error) {
+	var first error
+	for _, layout := range timeLayouts {
+		t, err := time.Parse(layout, s)
+		if err == nil {
+			return t.UTC(), nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return time.Time{}, fmt.Errorf("invalid time: %w", first)
+}

@@ -1,0 +1,125 @@
+package object
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNotationsAreReadAndWrittenBack(t *testing.T) {
+	for field, want := range map[string]Path{
+		"spec":      {"spec"},
+		"spec.size": {"spec", "size"},
+		"metadata.labels[app.kubernetes.io/name]": {"metadata", "labels", "app.kubernetes.io/name"},
+		"spec.items[0].name":                      {"spec", "items", "[0]", "name"},
+		"spec.matrix[1][22]":                      {"spec", "matrix", "[1]", "[22]"},
+		"[a.b].c":                                 {"a.b", "c"},
+	} {
+		got, err := ParsePath(field)
+		if err != nil || !got.Equal(want) {
+			t.Errorf("%s: %q, %v", field, got, err)
+		}
+		if got.String() != field {
+			t.Errorf("%s is written back as %s", field, got)
+		}
+	}
+	if root, err := ParsePath(""); root != nil || err != nil {
+		t.Error("the empty field is not the whole object:", root, err)
+	}
+}
+
+func TestMistakesInNotationsAreNamed(t *testing.T) {
+	for _, field := range []string{".", "a.", ".a", "a..b", "a[", "a[0", "a[]", "a[x]b"} {
+		_, err := ParsePath(field)
+		if mistake, ok := errors.AsType[*PathError](err); !ok || mistake.Field != field || mistake.Error() == "" {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+func TestIndicesWalkListsWhenReading(t *testing.T) {
+	object := map[string]any{"items": []any{map[string]any{"name": "a"}, nil}, "map": map[string]any{"0": "zero"}}
+	for field, want := range map[string]any{
+		"items[0].name": "a", "items[1]": nil, "map[0]": "zero",
+		"items[2]": "absent", "items[0].other": "absent", "items.name": "absent", "items[1].name": "absent", "items[99999999999999999999]": "absent",
+	} {
+		path, err := ParsePath(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, found := Lookup(object, path)
+		if !found {
+			got = "absent"
+		}
+		if got != want {
+			t.Errorf("%s: %v", field, got)
+		}
+	}
+}
+
+func TestAChildDoesNotOverwriteItsSibling(t *testing.T) {
+	parent := make(Path, 1, 8)
+	parent[0] = "a"
+	b, c := parent.Child("b"), parent.Child("c")
+	if b.String() != "a.b" || c.String() != "a.c" || !c.HasPrefix(parent) || parent.HasPrefix(c) || b.HasPrefix(c) || !b.HasPrefix(nil) {
+		t.Error(parent, b, c)
+	}
+}
+
+func TestCopyingChangesLeaveTheOriginalAlone(t *testing.T) {
+	original := func() map[string]any {
+		return map[string]any{"a": map[string]any{"b": map[string]any{"c": 1}, "x": 1}, "s": "text", "e": map[string]any{}}
+	}
+	m := original()
+	changed := []map[string]any{
+		With(m, Path{"a", "b", "c"}, 2), With(m, Path{"new", "deep"}, 1), With(m, Path{"s", "x"}, 1),
+		Without(m, Path{"a", "b", "c"}), Without(m, Path{"e", "x"}), Without(m, Path{"s"}),
+	}
+	want := []map[string]any{
+		{"a": map[string]any{"b": map[string]any{"c": 2}, "x": 1}, "s": "text", "e": map[string]any{}},
+		{"a": map[string]any{"b": map[string]any{"c": 1}, "x": 1}, "s": "text", "e": map[string]any{}, "new": map[string]any{"deep": 1}},
+		{"a": map[string]any{"b": map[string]any{"c": 1}, "x": 1}, "s": map[string]any{"x": 1}, "e": map[string]any{}},
+		{"a": map[string]any{"x": 1}, "s": "text", "e": map[string]any{}},
+		{"a": map[string]any{"b": map[string]any{"c": 1}, "x": 1}, "s": "text"},
+		{"a": map[string]any{"b": map[string]any{"c": 1}, "x": 1}, "e": map[string]any{}},
+	}
+	if diff := cmp.Diff(want, changed) + cmp.Diff(original(), m); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingIsCopiedWhereNothingChanges(t *testing.T) {
+	m := map[string]any{"a": map[string]any{"b": 1}, "s": "text"}
+	for _, path := range []Path{nil, {"x"}, {"a", "x"}, {"a", "b", "c"}, {"s", "x"}} {
+		if allocs := testing.AllocsPerRun(10, func() { Without(m, path) }); allocs > 0 {
+			t.Errorf("%s: %v allocations", path, allocs)
+		}
+	}
+}
+
+func TestErrorsTellTheFieldAndWhatIsInItsWay(t *testing.T) {
+	m := map[string]any{"a": "text"}
+	_, missing := Resolve(m, Path{"b", "c"})
+	_, notMap := Resolve(m, Path{"a", "c"})
+	for _, err := range []error{missing, notMap, Ensure(m, Path{"a", "c"}, 1), Remove(m, Path{"a", "c"})} {
+		if err == nil || err.Error() == "" {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAWalkCanBeLeft(t *testing.T) {
+	objs := []any{map[string]any{"spec": map[string]any{}}, []any{"scalar", map[string]any{}}}
+	for limit := 1; limit <= 4; limit++ {
+		n := 0
+		for range Walk(objs, Path{"spec"}) {
+			if n++; n == limit {
+				break
+			}
+		}
+		if n != limit {
+			t.Errorf("%d of %d", n, limit)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+)
+
+// The widths of the columns of the full format.
+const (
+	nameWidth  = 20
+	levelWidth = 8
+)
+
+// usualLine is the room for a line, before it has to grow.
+const usualLine = 256
+
+func (e *LogEntry) text(opts LogOptions) []byte {
+	line := make([]byte, 0, usualLine)
+	color := ""
+	if opts.Color {
+		color = colors[levelName(e.Level)]
+		line = append(line, color...)
+	}
+	if opts.Format != LogPlain {
+		name := e.Name
+		if name == "" {
+			name = "kopf"
+			if e.Object != nil {
+				name = "kopf.objects"
+			}
+		}
+		line = append(line, '[')
+		line = e.Time.AppendFormat(line, "2006-01-02 15:04:05,000")
+		line = append(line, "] "...)
+		line = appendColumn(line, name, nameWidth)
+		line = append(line, " ["...)
+		line = appendColumn(line, levelName(e.Level), levelWidth)
+		line = append(line, "] "...)
+	}
+	if e.Object != nil && opts.Prefix {
+		line = append(line, '[')
+		line = append(line, e.Object.String()...)
+		line = append(line, "] "...)
+	}
+	line = e.appendText(line)
+	if color != "" {
+		line = append(line, "\x1b[0m"...)
+	}
+	return append(bytes.TrimRight(line, "\n"), '\n')
+}
+
+// appendColumn appends a text cut or filled up to a width, in characters.
+func appendColumn(line []byte, text string, width int) []byte {
+	for i := range text {
+		if width == 0 {
+			return append(line, text[:i]...)
+		}
+		width--
+	}
+	line = append(line, text...)
+	for range width {
+		line = append(line, ' ')
+	}
+	return line
+}
+
+// colors are those of messages that somebody should notice.
+var colors = map[string]string{"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "DEBUG": "\x1b[2m"}
+
+// levelName returns the names that Kopf's users filter their logs by.
+func levelName(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "DEBUG"
+	case level < slog.LevelWarn:
+		return "INFO"
+	case level < slog.LevelError:
+		return "WARNING"
+	default:
+		return "ERROR"
+	}
+}
+
+// Severity names a level in JSON.
+func Severity(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "debug"
+	case level < slog.LevelWarn:
+		return "info"
+	case level < slog.LevelError:
+		return "warn"
+	default:
+		return "error"
+	}
+}
+
+func (e *LogEntry) json(opts LogOptions) ([]byte, error) {
+	message := e.Message
+	if e.Object != nil && opts.Prefix {
+		message = "[" + e.Object.String() + "] " + message
+	}
+	fields := make(map[string]any, len(e.Attrs)+5)
+	for _, a := range e.Attrs {
+		fields[a.Key] = plain(a.Value)
+	}
+	fields["message"] = message
+	fields["severity"] = Severity(e.Level)
+	fields["timestamp"] = e.Time.UTC().Format("2006-01-02T15:04:05.000000")
+	if e.Name != "" {
+		fields[NameKey] = e.Name
+	}
+	if e.Object != nil {
+		fields[opts.RefKey] = e.Object
+	}
+	line, err := json.Marshal(fields)
+	return append(line, '\n'), err
+}
+
+// plain returns what JSON can write of a value; errors have no fields to show.
+func plain(v slog.Value) any {
+	switch v.Kind() {
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			return err.Error()
+		}
+		if _, err := json.Marshal(v.Any()); err != nil {
+			return v.String()
+		}
+		return v.Any()
+	case slog.KindDuration:
+		return v.Duration().Seconds()
+	default:
+		return v.Any()
+	}
+}

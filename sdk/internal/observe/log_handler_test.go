@@ -1,0 +1,86 @@
+package observe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+var example = ObjectRef{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "x", UID: "u", Namespace: "default"}
+
+// logged returns what a logger with the options writes, with a fixed time.
+func logged(opts LogOptions, log func(*slog.Logger)) string {
+	var b bytes.Buffer
+	log(slog.New(&fixedTime{NewLogHandler(&b, opts)}))
+	return b.String()
+}
+
+type fixedTime struct{ *LogHandler }
+
+func (f *fixedTime) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &fixedTime{f.LogHandler.WithAttrs(attrs).(*LogHandler)}
+}
+
+func (f *fixedTime) WithGroup(name string) slog.Handler {
+	return &fixedTime{f.LogHandler.WithGroup(name).(*LogHandler)}
+}
+
+func (f *fixedTime) Handle(ctx context.Context, r slog.Record) error {
+	r.Time = time.Date(2019, 11, 4, 17, 49, 25, 365e6, time.UTC)
+	return f.LogHandler.Handle(ctx, r)
+}
+
+func TestEachFormatLooksAsInKopf(t *testing.T) {
+	write := func(l *slog.Logger) {
+		l.With(ObjectKey, example).Warn("Oops", "retry", 2, "why", "not ready", "error", errors.New("a b"))
+	}
+	for name, c := range map[string]struct {
+		opts LogOptions
+		want string
+	}{
+		"full":      {LogOptions{Prefix: true}, "[2019-11-04 17:49:25,365] kopf.objects         [WARNING ] [default/x] Oops retry=2 why=\"not ready\" error=\"a b\"\n"},
+		"plain":     {LogOptions{Prefix: true, Format: LogPlain}, "[default/x] Oops retry=2 why=\"not ready\" error=\"a b\"\n"},
+		"no prefix": {LogOptions{Format: LogPlain}, "Oops retry=2 why=\"not ready\" error=\"a b\"\n"},
+		"colour":    {LogOptions{Format: LogPlain, Color: true}, "\x1b[33mOops retry=2 why=\"not ready\" error=\"a b\"\x1b[0m\n"},
+	} {
+		if got := logged(c.opts, write); got != c.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", name, got, c.want)
+		}
+	}
+}
+
+func TestJSONCarriesTheObjectUnderTheChosenKey(t *testing.T) {
+	got := logged(LogOptions{Format: LogJSON, RefKey: "k8s-obj"}, func(l *slog.Logger) {
+		l.With(ObjectKey, example).Info("Hello", "took", time.Second)
+	})
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(got), &fields); err != nil {
+		t.Fatalf("%v in %q", err, got)
+	}
+	object, _ := fields["k8s-obj"].(map[string]any)
+	if fields["message"] != "Hello" || fields["severity"] != "info" || fields["timestamp"] != "2019-11-04T17:49:25.365000" ||
+		fields["took"] != 1.0 || object["name"] != "x" || object["namespace"] != "default" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestGroupsQualifyTheirAttributes(t *testing.T) {
+	got := logged(LogOptions{Format: LogPlain}, func(l *slog.Logger) {
+		l.WithGroup("a").With("b", 1).Info("x", slog.Group("c", "d", 2))
+	})
+	if want := "x a.b=1 a.c.d=2\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestMessagesBelowTheLevelAreLeftOut(t *testing.T) {
+	got := logged(LogOptions{Format: LogPlain, Level: slog.LevelWarn}, func(l *slog.Logger) { l.Info("no"); l.Warn("yes") })
+	if strings.Contains(got, "no") || !strings.Contains(got, "yes") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,40 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+)
+
+// Lazily returns a handler with attributes that are made when something is logged: of most
+// of what is looked at, there is nothing to tell.
+func WithLazyAttrs(to slog.Handler, attrs func() []slog.Attr) slog.Handler {
+	return &lazy{to: to, attrs: attrs}
+}
+
+type lazy struct {
+	to    slog.Handler
+	attrs func() []slog.Attr
+
+	once sync.Once
+	with slog.Handler
+}
+
+func (l *lazy) handler() slog.Handler {
+	l.once.Do(func() { l.with = l.to.WithAttrs(l.attrs()) })
+	return l.with
+}
+
+// Enabled implements [slog.Handler].
+func (l *lazy) Enabled(ctx context.Context, level slog.Level) bool { return l.to.Enabled(ctx, level) }
+
+// Handle implements [slog.Handler].
+func (l *lazy) Handle(ctx context.Context, record slog.Record) error {
+	return l.handler().Handle(ctx, record)
+}
+
+// WithAttrs implements [slog.Handler].
+func (l *lazy) WithAttrs(attrs []slog.Attr) slog.Handler { return l.handler().WithAttrs(attrs) }
+
+// WithGroup implements [slog.Handler].
+func (l *lazy) WithGroup(name string) slog.Handler { return l.handler().WithGroup(name) }

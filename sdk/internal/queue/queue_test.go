@@ -1,0 +1,218 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func event(kind, uid, version string) watch.Event {
+	return watch.Event{Type: kind, Object: object.Stub("v1", "Pod", "default", "n-"+uid, uid, version)}
+}
+
+func versions(b *Batch) (all []string) {
+	for _, e := range b.Events {
+		all = append(all, e.Object.ResourceVersion)
+	}
+	return all
+}
+
+// journal is what workers wrote down.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) add(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+func (j *journal) check(t *testing.T, want ...string) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Equal(j.lines, want) {
+		t.Errorf("%q instead of %q", j.lines, want)
+	}
+}
+
+func (q *Queue) remembered() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.entries)
+}
+
+// bubble runs a test in virtual time with a queue, which is stopped at the end.
+func bubble(t *testing.T, options Options, test func(t *testing.T, q *Queue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q := New(t.Context(), options)
+		test(t, q)
+		if err := q.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOneObjectIsNeverWorkedOnTwiceAtATime(t *testing.T) {
+	var now, most, calls atomic.Int32
+	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+		most.Store(max(most.Load(), now.Add(1)))
+		time.Sleep(time.Second)
+		now.Add(-1)
+		calls.Add(1)
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		for i := range 5 {
+			q.Put("pods", event("", "a", fmt.Sprint(i)))
+			time.Sleep(300 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		if most.Load() != 1 || calls.Load() != 3 {
+			t.Errorf("%d at a time, %d calls", most.Load(), calls.Load())
+		}
+		if left := q.remembered(); left != 0 {
+			t.Errorf("%d objects are remembered for nothing", left)
+		}
+	})
+}
+
+func TestDifferentObjectsAreWorkedOnInParallel(t *testing.T) {
+	var done atomic.Int32
+	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+		time.Sleep(time.Second)
+		done.Add(1)
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		for i := range elasticBase {
+			q.Put("pods", event("", fmt.Sprint(i), "1"))
+		}
+		q.Put("services", event("", "0", "1"))
+		time.Sleep(1100 * time.Millisecond)
+		if done.Load() != elasticBase+1 {
+			t.Errorf("%d done", done.Load())
+		}
+	})
+}
+
+func TestTheWorkerSeesTheNewestOfWhatArrivedMeanwhile(t *testing.T) {
+	var seen journal
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		seen.add(fmt.Sprintf("%v %s%v listed=%v folded=%d", versions(b), b.Newest.Type, b.Newest.Object.ResourceVersion, b.Listed, b.Folded))
+		time.Sleep(time.Second)
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("ADDED", "a", "1"))
+		synctest.Wait()
+		q.Put("pods", event("", "a", "2"))
+		q.Put("pods", event("MODIFIED", "a", "3"))
+		q.Put("pods", event("MODIFIED", "a", "4"))
+		time.Sleep(time.Minute)
+		seen.check(t, "[1] ADDED1 listed=false folded=0", "[4] MODIFIED4 listed=true folded=2")
+	})
+}
+
+func TestAllEventsAreKeptInOrderForThoseWhoWantThem(t *testing.T) {
+	var seen journal
+	bubble(t, Options{
+		KeepEvents: func(resource string) bool { return resource == "pods" },
+		Process: func(_ context.Context, b *Batch) *Later {
+			seen.add(fmt.Sprint(b.Key.Resource, versions(b)))
+			time.Sleep(time.Second)
+			return nil
+		},
+	}, func(t *testing.T, q *Queue) {
+		for _, resource := range []string{"pods", "services"} {
+			for i := range 4 {
+				q.Put(resource, event("MODIFIED", "a", fmt.Sprint(i)))
+				synctest.Wait()
+			}
+			time.Sleep(time.Minute)
+		}
+		seen.check(t, "pods[0]", "pods[1 2 3]", "services[0]", "services[3]")
+	})
+}
+
+func TestPressureInterruptsWaitingOnlyWhenSomethingNewerArrives(t *testing.T) {
+	var log journal
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		begin := time.Now()
+		select {
+		case <-b.Pressure():
+			log.add("pressed after " + time.Since(begin).String())
+		case <-time.After(time.Minute):
+			log.add("undisturbed")
+		}
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("", "a", "1"))
+		time.Sleep(7 * time.Second)
+		q.Put("pods", event("", "b", "1"))
+		q.Put("pods", event("MODIFIED", "a", "2"))
+		time.Sleep(time.Hour)
+		log.check(t, "pressed after 7s", "undisturbed", "undisturbed")
+	})
+}
+
+func TestPressureIsThereEvenIfItIsAskedForLate(t *testing.T) {
+	var pressed atomic.Int32
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		time.Sleep(time.Second)
+		select {
+		case <-b.Pressure():
+			pressed.Add(1)
+		default:
+		}
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("", "a", "1"))
+		synctest.Wait()
+		q.Put("pods", event("", "a", "2"))
+		time.Sleep(time.Minute)
+		if pressed.Load() != 1 {
+			t.Error(pressed.Load())
+		}
+	})
+}
+
+func TestDroppedObjectsAreNotWorkedOnAnyMore(t *testing.T) {
+	var calls atomic.Int32
+	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Later {
+		calls.Add(1)
+		time.Sleep(time.Second)
+		return &Later{After: time.Minute, Do: func(context.Context) *Later { calls.Add(100); return nil }}
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("", "waits", "1"))
+		time.Sleep(2 * time.Second)
+		q.Put("pods", event("", "runs", "1"))
+		q.Put("pods", event("", "queued", "1"))
+		synctest.Wait()
+		q.Drop(func(k Key) bool { return k.Object != "runs" })
+		time.Sleep(30 * time.Second)
+		if calls.Load() != 2 {
+			t.Error(calls.Load())
+		}
+	})
+}
+
+func TestObjectsWithoutUIDAreToldApartByName(t *testing.T) {
+	one := object.Stub("v1", "Pod", "ns1", "n", "", "1")
+	two := object.Stub("v1", "Pod", "ns2", "n", "", "1")
+	if KeyOf("pods", one) == KeyOf("pods", two) {
+		t.Error("equal keys")
+	}
+}

@@ -1,0 +1,90 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAGoroutineThatIsEndedFromInsideTakesNothingElseDown(t *testing.T) {
+	var log journal
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+		log.add(b.Key.Object)
+		if b.Key.Object == "a" {
+			runtime.Goexit()
+		}
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("ADDED", "a", "1"))
+		synctest.Wait()
+		q.Put("pods", event("ADDED", "b", "1"))
+		synctest.Wait()
+		log.check(t, "a", "b")
+	})
+}
+
+func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls, cancelled atomic.Int32
+		q := New(t.Context(), Options{WorkerLimit: 1, Process: func(ctx context.Context, _ *Batch) *Later {
+			calls.Add(1)
+			select {
+			case <-ctx.Done():
+				cancelled.Add(1)
+			case <-time.After(time.Second):
+			}
+			return &Later{After: time.Second, Do: func(context.Context) *Later { t.Error("done after the end"); return nil }}
+		}})
+		q.Put("pods", event("", "a", "1"))
+		q.Put("pods", event("", "b", "1"))
+		synctest.Wait()
+		begin := time.Now()
+		if err := q.Stop(); err != nil {
+			t.Error(err)
+		}
+		q.Put("pods", event("", "c", "1"))
+		if calls.Load() != 1 || cancelled.Load() != 0 || time.Since(begin) != time.Second {
+			t.Errorf("%d calls, %d cancelled, %s", calls.Load(), cancelled.Load(), time.Since(begin))
+		}
+	})
+}
+
+func TestStopCancelsWorkThatTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(t.Context(), Options{Process: func(ctx context.Context, _ *Batch) *Later {
+			<-ctx.Done()
+			return nil
+		}})
+		q.Put("pods", event("", "a", "1"))
+		synctest.Wait()
+		begin := time.Now()
+		if err := q.Stop(); err != nil || time.Since(begin) != DefaultExitTimeout {
+			t.Error(err, time.Since(begin))
+		}
+	})
+}
+
+func TestStopTellsWhichWorkIgnoresTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		q := New(t.Context(), Options{ExitTimeout: -1, Process: func(context.Context, *Batch) *Later {
+			defer wg.Done()
+			time.Sleep(time.Hour)
+			return nil
+		}})
+		wg.Add(1)
+		q.Put("pods", event("", "a", "1"))
+		synctest.Wait()
+		abandoned, ok := errors.AsType[*AbandonedError](q.Stop())
+		if !ok || !slices.Equal(abandoned.Keys, []Key{{"pods", "a"}}) {
+			t.Error(abandoned)
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,131 @@
+package resources
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Demand is a selector and what its handlers do with the objects.
+type Demand struct {
+	Selector Selector
+	Watch    bool // the objects are listed and watched
+	Patch    bool // state is kept on the objects
+}
+
+// Ambiguity is a selector that is meant for one resource and matches several.
+type Ambiguity struct {
+	Selector  Selector
+	Resources []Resource
+}
+
+// Resolution is what of all demands can be served, and what cannot and why.
+type Resolution struct {
+	Served []Resource // in the order of their keys
+
+	Ambiguous    []Ambiguity
+	Unresolved   []Selector // that select nothing, or nothing but ambiguous resources
+	NonWatchable []Resource
+	NonPatchable []Resource
+}
+
+// Resolve finds out which of all resources are to be served. A resource that an
+// ambiguous selector matches is not served at all, even if another selector is clear
+// about it: serving it for some handlers only would mark its objects as handled, and
+// the other handlers would never see their creation.
+func Resolve(demands []Demand, all []Resource) Resolution {
+	var res Resolution
+	dropped := map[schema.GroupVersionResource]bool{}
+	served := map[schema.GroupVersionResource]Resource{}
+	var distinct []Demand
+	for _, d := range demands {
+		if slices.Contains(distinct, d) {
+			continue
+		}
+		distinct = append(distinct, d)
+		selected := d.Selector.Select(all)
+		for i := range selected {
+			served[selected[i].GVR()] = selected[i]
+		}
+		if d.Selector.Specific() && len(selected) > 1 {
+			if !slices.ContainsFunc(res.Ambiguous, func(a Ambiguity) bool { return a.Selector == d.Selector }) {
+				sortByKey(selected)
+				res.Ambiguous = append(res.Ambiguous, Ambiguity{d.Selector, selected})
+			}
+			for i := range selected {
+				dropped[selected[i].GVR()] = true
+			}
+		}
+	}
+	for gvr := range dropped {
+		delete(served, gvr)
+	}
+
+	for _, d := range distinct {
+		selected := d.Selector.Select(all)
+		selected = slices.DeleteFunc(selected, func(r Resource) bool { return dropped[r.GVR()] })
+		if len(selected) == 0 && !slices.Contains(res.Unresolved, d.Selector) {
+			res.Unresolved = append(res.Unresolved, d.Selector)
+		}
+		for i := range selected {
+			r := &selected[i]
+			switch gvr := r.GVR(); {
+			case d.Watch && !r.Watchable():
+				if _, ok := served[gvr]; ok {
+					res.NonWatchable = append(res.NonWatchable, *r)
+					delete(served, gvr)
+				}
+			case d.Patch && !r.Patchable():
+				if _, ok := served[gvr]; ok {
+					res.NonPatchable = append(res.NonPatchable, *r)
+					delete(served, gvr)
+				}
+			}
+		}
+	}
+
+	for _, r := range served {
+		res.Served = append(res.Served, r)
+	}
+	sortByKey(res.Served)
+	sortByKey(res.NonWatchable)
+	sortByKey(res.NonPatchable)
+	return res
+}
+
+// Warnings are the lines to log about what is not served.
+func (r *Resolution) Warnings() []string {
+	var lines []string
+	for _, a := range r.Ambiguous {
+		lines = append(lines, fmt.Sprintf("Ambiguous resources will not be served (try specifying API groups): %s => %s",
+			a.Selector, join(a.Resources)))
+	}
+	if len(r.Unresolved) > 0 {
+		names := make([]string, len(r.Unresolved))
+		for i, s := range r.Unresolved {
+			names[i] = s.String()
+		}
+		lines = append(lines, "Unresolved resources cannot be served (try creating their CRDs): "+strings.Join(names, ", "))
+	}
+	if len(r.NonWatchable) > 0 {
+		lines = append(lines, "Non-watchable resources will not be served: "+join(r.NonWatchable))
+	}
+	if len(r.NonPatchable) > 0 {
+		lines = append(lines, "Non-patchable resources will not be served: "+join(r.NonPatchable))
+	}
+	return lines
+}
+
+func sortByKey(rs []Resource) {
+	slices.SortFunc(rs, func(a, b Resource) int { return strings.Compare(a.Key(), b.Key()) })
+}
+
+func join(rs []Resource) string {
+	keys := make([]string, len(rs))
+	for i := range rs {
+		keys[i] = rs[i].Key()
+	}
+	return strings.Join(keys, ", ")
+}

@@ -1,0 +1,160 @@
+package state
+
+import (
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// The marks by which the annotations of operators are recognised: those under the
+// prefix that is common to all of them, and those under any prefix that has a marker.
+const (
+	knownPrefix = "kopf.zalando.org"
+	marker      = "kopf-managed"
+	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+)
+
+// Build returns the essence of an object: all but its type, its metadata and its
+// status, with its labels and its annotations, except those of operators and of
+// kubectl.
+//
+// The extra fields are in the essence though they would not be otherwise: handlers
+// ask for them. The ignored fields are not, in no case.
+//
+// The essence shares its values with the object.
+func BuildEssence(obj map[string]any, extra, ignored []object.Path) map[string]any {
+	out := make(map[string]any, len(obj))
+	for key, value := range obj {
+		switch key {
+		case "apiVersion", "kind", "metadata", "status":
+		default:
+			out[key] = value
+		}
+	}
+	if meta := essentialMetadata(object.Metadata(obj)); meta != nil {
+		out["metadata"] = meta
+	}
+	for _, path := range extra {
+		if value, err := object.Resolve(obj, path); err == nil && len(path) > 0 {
+			out = object.With(out, path, value)
+		}
+	}
+	out = WithoutEmpty(out)
+	for _, path := range ignored {
+		out = object.Without(out, path)
+	}
+	return out
+}
+
+// essentialMetadata returns a new map with the labels and annotations, or nil if
+// there are none of either.
+func essentialMetadata(meta map[string]any) map[string]any {
+	labels, hasLabels := meta["labels"]
+	annotations, hasAnnotations := meta["annotations"]
+	if !hasLabels && !hasAnnotations {
+		return nil
+	}
+	out := make(map[string]any, 2)
+	if hasLabels {
+		out["labels"] = labels
+	}
+	if all, ok := annotations.(map[string]any); ok {
+		out["annotations"] = filterKeys(all, foreign(all))
+	} else if hasAnnotations {
+		out["annotations"] = annotations
+	}
+	return out
+}
+
+// foreign returns the check for annotations that are nobody's intention. Of an object
+// with marked annotations, all those under the same prefixes are meant.
+func foreign(annotations map[string]any) func(key string) bool {
+	var marked []string
+	for key := range annotations {
+		prefix, name, ok := strings.Cut(key, "/")
+		if ok && name == marker {
+			marked = append(marked, prefix)
+		}
+	}
+	return func(key string) bool {
+		prefix, _, ok := strings.Cut(key, "/")
+		if !ok {
+			return false
+		}
+		if key == lastApplied || isKnown(prefix) {
+			return true
+		}
+		for _, m := range marked {
+			if prefix == m {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func isKnown(prefix string) bool {
+	rest, ok := strings.CutSuffix(prefix, knownPrefix)
+	return ok && (rest == "" || strings.HasSuffix(rest, "."))
+}
+
+// filterKeys returns the map without the keys that are to be dropped: itself if there
+// are none.
+func filterKeys(m map[string]any, drop func(key string) bool) map[string]any {
+	dropped := 0
+	for key := range m {
+		if drop(key) {
+			dropped++
+		}
+	}
+	if dropped == 0 {
+		return m
+	}
+	out := make(map[string]any, len(m)-dropped)
+	for key, value := range m {
+		if !drop(key) {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// WithoutAnnotations returns the essence without some annotations, and without the
+// parents that are empty then. Where nothing changes, it is returned itself.
+func WithoutAnnotations(essence map[string]any, drop func(key string) bool) map[string]any {
+	annotations := object.Annotations(essence)
+	rest := filterKeys(annotations, drop)
+	if len(rest) == len(annotations) {
+		return essence
+	}
+	return WithoutEmpty(object.With(essence, object.Path{"metadata", "annotations"}, rest))
+}
+
+// WithoutEmpty returns the essence without labels, annotations, metadata and status
+// that have nothing in them. Where nothing changes, it is returned itself.
+func WithoutEmpty(essence map[string]any) map[string]any {
+	for _, path := range mayBeEmpty {
+		if v, ok := object.Lookup(essence, path); ok && isEmpty(v) {
+			essence = object.Without(essence, path)
+		}
+	}
+	return essence
+}
+
+var mayBeEmpty = []object.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}}
+
+// isEmpty is what Python takes for false.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case string:
+		return v == ""
+	default:
+		return object.Equal(v, false)
+	}
+}

@@ -1,0 +1,152 @@
+package state
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// Text returns the JSON text of an essence, byte by byte as an operator written in
+// Python makes it. Its keys have the order in which they arrived in the JSON of the
+// object, except for what was taken out and put back: the metadata come after all
+// else, the extra fields after them.
+func EssenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byte, error) {
+	order := arrival(raw)
+	for _, path := range extra {
+		order.ensure(path)
+	}
+	return order.append(make([]byte, 0, len(raw)/2+64), essence, raw)
+}
+
+// node is the order of the keys of a map whose order is not that of its arrival. A
+// nil node means the order of arrival.
+type node struct {
+	keys     []string
+	children []*node
+}
+
+// arrival imitates the making of an essence: first the fields that are taken over,
+// then the labels, then the annotations that nobody excludes.
+func arrival(raw []byte) *node {
+	root := &node{}
+	var meta []byte
+	for key, value := range object.Members(raw) {
+		switch key {
+		case "metadata":
+			meta = value
+		case "apiVersion", "kind", "status":
+		default:
+			root.add(key, nil)
+		}
+	}
+	var hasLabels, hasAnnotations bool
+	var annotations []byte
+	for key, value := range object.Members(meta) {
+		switch key {
+		case "labels":
+			hasLabels = true
+		case "annotations":
+			hasAnnotations, annotations = true, value
+		}
+	}
+	if !hasLabels && !hasAnnotations {
+		return root
+	}
+	inner := &node{}
+	root.add("metadata", inner)
+	if hasLabels {
+		inner.add("labels", nil)
+	}
+	if hasAnnotations {
+		inner.add("annotations", orderOfAnnotations(annotations))
+	}
+	return root
+}
+
+func orderOfAnnotations(raw []byte) *node {
+	all := make(map[string]any)
+	for key := range object.Members(raw) {
+		all[key] = nil
+	}
+	isForeign := foreign(all)
+	out := &node{}
+	for key := range object.Members(raw) {
+		if !isForeign(key) {
+			out.add(key, nil)
+		}
+	}
+	return out
+}
+
+func (n *node) add(key string, child *node) {
+	n.keys = append(n.keys, key)
+	n.children = append(n.children, child)
+}
+
+func (n *node) index(key string) int {
+	for i, k := range n.keys {
+		if k == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// ensure imitates the setting of a field: what is there keeps its place, what is new
+// comes last, and the field itself has the order of its arrival.
+func (n *node) ensure(path object.Path) {
+	for i, key := range path {
+		last := i == len(path)-1
+		at := n.index(key)
+		switch {
+		case at < 0 && last:
+			n.add(key, nil)
+		case at < 0:
+			n.add(key, &node{})
+			at = len(n.keys) - 1
+		case last:
+			n.children[at] = nil
+		}
+		if last || n.children[at] == nil {
+			return
+		}
+		n = n.children[at]
+	}
+}
+
+func (n *node) append(dst []byte, value any, raw []byte) ([]byte, error) {
+	m, isMap := value.(map[string]any)
+	if n == nil || !isMap {
+		return object.AppendJSON(dst, value, raw)
+	}
+	hints := make(map[string][]byte, len(m))
+	for key, hint := range object.Members(raw) {
+		hints[key] = hint
+	}
+	dst = append(dst, '{')
+	start := len(dst)
+	var err error
+	write := func(key string, child *node) {
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(object.AppendString(dst, key), ':')
+		dst, err = child.append(dst, m[key], hints[key])
+	}
+	written := 0
+	for i, key := range n.keys {
+		if _, ok := m[key]; ok && err == nil {
+			write(key, n.children[i])
+			written++
+		}
+	}
+	if written < len(m) {
+		for _, key := range object.SortedKeys(m) {
+			if n.index(key) < 0 && err == nil {
+				write(key, nil)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, '}'), nil
+}

@@ -1,0 +1,204 @@
+package watch_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
+
+// tape records what a stream tells.
+type tape struct {
+	mu       sync.Mutex
+	events   map[string][]string // by name: types and versions
+	listed   int
+	restarts []watch.Restart
+}
+
+func (p *tape) record(t *testing.T, options watch.Options) {
+	t.Helper()
+	p.events = make(map[string][]string)
+	options.Handle = func(e watch.Event) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.events[e.Object.Name] = append(p.events[e.Object.Name], e.Type+"@"+e.Object.ResourceVersion)
+	}
+	options.Listed = func(int) { p.mu.Lock(); defer p.mu.Unlock(); p.listed++ }
+	options.Restarted = func(r watch.Restart) { p.mu.Lock(); defer p.mu.Unlock(); p.restarts = append(p.restarts, r) }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		watch.Run(ctx, options)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// has waits until all that is wanted of an object was told, and nothing else.
+func (p *tape) has(t *testing.T, name string, want ...string) {
+	t.Helper()
+	testcluster.Eventually(t, "events of "+name, func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if got := fmt.Sprint(p.events[name]); got != fmt.Sprint(want) {
+			return fmt.Errorf("%s instead of %v; restarts: %+v", got, want, p.restarts)
+		}
+		return nil
+	})
+}
+
+func (p *tape) undisturbed(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.restarts) != 0 {
+		t.Errorf("%+v", p.restarts)
+	}
+}
+
+func example(name string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"name": name}}
+}
+
+func patch(t *testing.T, client *kube.Client, res *resources.Resource, namespace, name string, n int) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"n": n}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := client.Patch(t.Context(), res, namespace, name, "", kube.MergePatch, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.ResourceVersion
+}
+
+func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
+	var streamed atomic.Int32
+	client := testcluster.Client(t, kube.ClientOptions{Observe: func(call kube.Call) {
+		if strings.Contains(call.Path, "sendInitialEvents") {
+			streamed.Add(1)
+		}
+	}})
+	examples := testcluster.Examples(t, client)
+	mine, other := testcluster.Namespace(t, client), testcluster.Namespace(t, client)
+	a := testcluster.Create(t, client, examples, mine, example("a"))
+
+	var everywhere, here tape
+	everywhere.record(t, watch.Options{Client: client, Resource: examples})
+	here.record(t, watch.Options{Client: client, Resource: examples, Namespace: mine})
+	for _, p := range []*tape{&everywhere, &here} {
+		p.has(t, "a", "@"+a.ResourceVersion)
+	}
+	b := testcluster.Create(t, client, examples, other, example("b"))
+	changed := patch(t, client, examples, mine, "a", 2)
+	for _, p := range []*tape{&everywhere, &here} {
+		p.has(t, "a", "@"+a.ResourceVersion, "MODIFIED@"+changed)
+	}
+	everywhere.has(t, "b", "ADDED@"+b.ResourceVersion)
+	here.has(t, "b")
+	if err := testcluster.Delete(t.Context(), client, examples, mine, "a"); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Eventually(t, "the end of the object", func() error {
+		here.mu.Lock()
+		defer here.mu.Unlock()
+		if got := here.events["a"]; len(got) != 3 || got[2][:7] != "DELETED" {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
+	if streamed.Load() != 2 {
+		t.Error("the lists were not streamed")
+	}
+	everywhere.undisturbed(t)
+	here.undisturbed(t)
+}
+
+func TestARealStreamThatTheServerEndsGoesOnWithNothingLostOrRepeated(t *testing.T) {
+	client := testcluster.Client(t, kube.ClientOptions{})
+	examples := testcluster.Examples(t, client)
+	namespace := testcluster.Namespace(t, client)
+	a := testcluster.Create(t, client, examples, namespace, example("a"))
+	var p tape
+	p.record(t, watch.Options{Client: client, Resource: examples, ServerTimeout: time.Second})
+	want := []string{"@" + a.ResourceVersion}
+	for n := 0; ; n++ {
+		p.has(t, "a", want...)
+		p.mu.Lock()
+		closed := len(p.restarts)
+		p.mu.Unlock()
+		if closed >= 2 {
+			break
+		}
+		want = append(want, "MODIFIED@"+patch(t, client, examples, namespace, "a", n))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listed != 1 {
+		t.Errorf("listed %d times", p.listed)
+	}
+}
+
+func TestAResourceThatIsNotThereIsReported(t *testing.T) {
+	client := testcluster.Client(t, kube.ClientOptions{})
+	missing := &resources.Resource{Group: "not-yet.kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true}
+	var p tape
+	p.record(t, watch.Options{Client: client, Resource: missing})
+	testcluster.Eventually(t, "a report", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.restarts) < 2 || p.restarts[1].Reason != watch.NotFound {
+			return fmt.Errorf("%+v", p.restarts)
+		}
+		return nil
+	})
+}
+
+func TestARealAPIServerThatRestartsLosesNothing(t *testing.T) {
+	server := testcluster.NewPrivate(t)
+	session, err := kube.NewSession(server.Config(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	client := kube.NewClient(kube.Fixed(session), kube.ClientOptions{})
+	examples := testcluster.Examples(t, client)
+	namespace := testcluster.Namespace(t, client)
+	a := testcluster.Create(t, client, examples, namespace, example("a"))
+	var p tape
+	p.record(t, watch.Options{Client: client, Resource: examples})
+	p.has(t, "a", "@"+a.ResourceVersion)
+
+	server.Stop()
+	server.Start()
+	changed := patch(t, client, examples, namespace, "a", 2)
+	testcluster.Eventually(t, "the change", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		// A server that has just started may have to list everything again.
+		all := p.events["a"]
+		if last := all[len(all)-1]; last != "MODIFIED@"+changed && last != "@"+changed {
+			return fmt.Errorf("%v instead of %s; restarts: %+v", all, changed, p.restarts)
+		}
+		return nil
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.restarts) == 0 {
+		t.Error("the interruption was not told")
+	}
+}

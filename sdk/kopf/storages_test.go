@@ -1,0 +1,210 @@
+package kopf_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+func view(t *testing.T, v any) *kopf.Object {
+	t.Helper()
+	o, err := kopf.ObjectOf(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// applied is an object with a patch applied, as far as these tests need it.
+func applied(t *testing.T, object tree, p *kopf.Patch) tree {
+	t.Helper()
+	raw, err := p.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes tree
+	if err := json.Unmarshal(raw, &changes); err != nil {
+		t.Fatal(err)
+	}
+	var merge func(into, changes tree) tree
+	merge = func(into, changes tree) tree {
+		out := tree{}
+		for k, v := range into {
+			out[k] = v
+		}
+		for k, v := range changes {
+			inner, isMap := v.(tree)
+			switch {
+			case v == nil:
+				delete(out, k)
+			case isMap:
+				before, _ := out[k].(tree)
+				out[k] = merge(before, inner)
+			default:
+				out[k] = v
+			}
+		}
+		return out
+	}
+	return merge(object, changes)
+}
+
+var record = &kopf.ProgressRecord{
+	Started: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Delayed: time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC),
+	Purpose: kopf.ReasonCreate, Retries: 2, Message: "not yet", Subrefs: []string{"create/a"},
+}
+
+func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
+	for name, test := range map[string]struct {
+		storage kopf.ProgressStorage
+		where   string
+	}{
+		"annotations":             {kopf.AnnotationsProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
+		"annotations of a prefix": {kopf.AnnotationsProgress{Prefix: "my.example.com", Verbose: true, NoV1: true}, "metadata.annotations[my.example.com/create]"},
+		"status":                  {kopf.StatusProgress{}, "status.kopf.progress.create"},
+		"status of a name":        {kopf.StatusProgress{Name: "mine"}, "status.mine.progress.create"},
+		"another field":           {kopf.StatusProgress{Field: "spec.my.{name}", TouchField: "spec.touched"}, "spec.my.kopf.create"},
+		"smart":                   {kopf.SmartProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
+		"several":                 {kopf.MultiProgress{kopf.StatusProgress{}, kopf.AnnotationsProgress{}}, "status.kopf.progress.create"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, s := t.Context(), test.storage
+			empty := tree{"metadata": tree{"name": "a"}}
+			body := view(t, empty)
+			if got, err := s.Fetch(ctx, body, "create"); got != nil || err != nil {
+				t.Fatalf("of nothing: got %v, %v", got, err)
+			}
+			p := kopf.NewPatch(body)
+			if err := s.Store(ctx, body, "create", record, p); err != nil {
+				t.Fatal(err)
+			}
+			stored := applied(t, empty, p)
+			body = view(t, stored)
+			if body.Get(test.where) == nil {
+				t.Errorf("there is nothing at %s: %v", test.where, stored)
+			}
+			got, err := s.Fetch(ctx, body, "create")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(record, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+
+			p = kopf.NewPatch(body)
+			if err := s.Touch(ctx, body, "now", p); err != nil {
+				t.Fatal(err)
+			}
+			touched := applied(t, stored, p)
+			if cmp.Equal(stored, touched) {
+				t.Error("a touch changes nothing")
+			}
+			essence := tree{"spec": tree{"size": 3}}
+			for k, v := range touched {
+				essence[k] = v
+			}
+			s.Clean(essence)
+			delete(essence, "status") // what is left of it is for the diff base to take out
+			want := tree{"spec": tree{"size": 3}, "metadata": tree{"name": "a"}}
+			if spec, ok := touched["spec"].(tree); ok {
+				want["spec"] = tree{"touched": spec["touched"]}
+			}
+			if diff := cmp.Diff(want, essence); diff != "" {
+				t.Errorf("the essence (-want +got)\n%s", diff)
+			}
+
+			body = view(t, touched)
+			p = kopf.NewPatch(body)
+			if err := errors.Join(s.Touch(ctx, body, "", p), s.Purge(ctx, body, "create", p)); err != nil {
+				t.Fatal(err)
+			}
+			body = view(t, applied(t, touched, p))
+			if got, err := s.Fetch(ctx, body, "create"); got != nil || err != nil {
+				t.Errorf("after a purge: got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
+	for name, test := range map[string]struct {
+		storage kopf.DiffBaseStorage
+		where   string
+	}{
+		"annotations":          {kopf.AnnotationsDiffBase{}, "metadata.annotations[kopf.zalando.org/last-handled-configuration]"},
+		"annotations of a key": {kopf.AnnotationsDiffBase{Prefix: "my.example.com", Key: "mine", NoV1: true}, "metadata.annotations[my.example.com/mine]"},
+		"status":               {kopf.StatusDiffBase{}, "status.kopf.last-handled-configuration"},
+		"status of a name":     {kopf.StatusDiffBase{Name: "mine"}, "status.mine.last-handled-configuration"},
+		"another field":        {kopf.StatusDiffBase{Field: "status.handled"}, "status.handled"},
+		"several":              {kopf.MultiDiffBase{kopf.StatusDiffBase{}, kopf.AnnotationsDiffBase{}}, "status.kopf.last-handled-configuration"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, s := t.Context(), test.storage
+			object := tree{"metadata": tree{"name": "a", "labels": tree{"l": "v"}}, "spec": tree{"size": 3.0}, "status": tree{"asked": "for"}}
+			body := view(t, object)
+			if got, err := s.Fetch(ctx, body); got != nil || err != nil {
+				t.Fatalf("of nothing: got %v, %v", got, err)
+			}
+			essence := tree{"metadata": tree{"labels": tree{"l": "v"}}, "spec": tree{"size": 3.0}, "status": tree{"asked": "for"}}
+			p := kopf.NewPatch(body)
+			if err := s.Store(ctx, body, essence, p); err != nil {
+				t.Fatal(err)
+			}
+			stored := applied(t, object, p)
+			body = view(t, stored)
+			if body.Get(test.where) == nil {
+				t.Errorf("there is nothing at %s: %v", test.where, stored)
+			}
+			got, err := s.Fetch(ctx, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(essence) {
+				t.Errorf("got %v, want %v", got, essence)
+			}
+			// What it has stored is no part of the essence; what handlers have asked for is.
+			built := tree{"metadata": tree{"labels": tree{"l": "v"}}, "spec": stored["spec"], "status": stored["status"]}
+			if annotations, ok := stored["metadata"].(tree)["annotations"]; ok {
+				built["metadata"].(tree)["annotations"] = annotations
+			}
+			if got := s.Essence(body, built); fmt.Sprint(got) != fmt.Sprint(essence) {
+				t.Errorf("the essence: got %v, want %v", got, essence)
+			}
+		})
+	}
+}
+
+var errForeign = errors.New("the database is down")
+
+// foreign is a storage of a user, which fails.
+type foreign struct{}
+
+func (foreign) Fetch(context.Context, *kopf.Object, string) (*kopf.ProgressRecord, error) {
+	return nil, errForeign
+}
+func (foreign) Store(context.Context, *kopf.Object, string, *kopf.ProgressRecord, *kopf.Patch) error {
+	return errForeign
+}
+func (foreign) Purge(context.Context, *kopf.Object, string, *kopf.Patch) error { return errForeign }
+func (foreign) Touch(context.Context, *kopf.Object, string, *kopf.Patch) error { return errForeign }
+func (foreign) Clean(map[string]any)                                           {}
+
+func TestMultiProgress_FailsWhenOneStorageFails(t *testing.T) {
+	s := kopf.MultiProgress{kopf.AnnotationsProgress{}, foreign{}}
+	body := view(t, tree{})
+	if _, err := s.Fetch(t.Context(), body, "create"); !errors.Is(err, errForeign) {
+		t.Errorf("got %v", err)
+	}
+	err := s.Store(t.Context(), body, "create", record, kopf.NewPatch(body))
+	if !errors.Is(err, errForeign) || !strings.Contains(err.Error(), "storage 2 of 2") {
+		t.Errorf("got %v", err)
+	}
+}
