@@ -62,7 +62,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-// BenchmarkSlowestKey walks through the pages with 10,000 objects, and reports the time of
+// BenchmarkSlowestKey visits the pages with 10,000 objects, and reports the time of
 // the key whose frame takes longest. It should be far below 16 ms.
 func BenchmarkSlowestKey(b *testing.B) {
 	keys := []string{"down", "pgdown", "G", "g", "n", "n", "w", "esc", "2", "j", "enter", "G", "esc", "1", "/", "9", "9", "esc", "s", "u", "!", "esc"}

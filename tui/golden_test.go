@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // The golden files are the expected screens: look at the difference when they change.
 func TestGolden_Screens(t *testing.T) {
 	shots := []struct {
-		name, scenario, walk string
-		w, h                 int
+		name, scenario, screen string
+		w, h                   int
 	}{
 		{"resources", "normal", "resources", 80, 24},
 		{"resources", "normal", "resources", 120, 40},
@@ -58,7 +58,7 @@ func TestGolden_Screens(t *testing.T) {
 	}
 	for _, s := range shots {
 		u := startWith(t, scenarios[s.scenario](noon), s.w, s.h, Options{Title: "./handlers", ClusterStays: true})
-		u.press(screens[s.walk]...)
+		u.press(screens[s.screen]...)
 		golden(t, fmt.Sprintf("%s-%dx%d", s.name, s.w, s.h), strings.Join(u.lines(), "\n")+"\n")
 	}
 }

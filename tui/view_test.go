@@ -61,9 +61,9 @@ func TestView_FitsTheTerminalAtEverySize(t *testing.T) {
 	for _, scenario := range slices.Sorted(maps.Keys(scenarios)) {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			for _, walk := range slices.Sorted(maps.Keys(screens)) {
+			for _, screen := range slices.Sorted(maps.Keys(screens)) {
 				for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.NoTTY} {
-					everySize(t, scenario, walk, profile)
+					everySize(t, scenario, screen, profile)
 				}
 			}
 		})
@@ -78,7 +78,7 @@ func sizes() (ws, hs []int) {
 	return widths, heights
 }
 
-func everySize(t *testing.T, scenario, walk string, profile colorprofile.Profile) {
+func everySize(t *testing.T, scenario, screen string, profile colorprofile.Profile) {
 	u := startWith(t, scenarios[scenario](noon), 80, 24, Options{Title: "./handlers", ClusterStays: true})
 	if scenario == "wide-runes" {
 		u.app.opts.Title = ""
@@ -87,18 +87,18 @@ func everySize(t *testing.T, scenario, walk string, profile colorprofile.Profile
 		}
 	}
 	u.setProfile(profile)
-	u.press(screens[walk]...)
+	u.press(screens[screen]...)
 	ws, hs := sizes()
 	for _, w := range ws {
 		for _, h := range hs {
 			u.send(tea.WindowSizeMsg{Width: w, Height: h})
 			lines := u.app.draw()
 			if len(lines) != h {
-				t.Fatalf("%s at %d×%d has %d lines", walk, w, h, len(lines))
+				t.Fatalf("%s at %d×%d has %d lines", screen, w, h, len(lines))
 			}
 			for i, l := range lines {
 				if n := ansi.StringWidth(l); n != w {
-					t.Fatalf("%s at %d×%d: line %d has %d cells: %q", walk, w, h, i, n, ansi.Strip(l))
+					t.Fatalf("%s at %d×%d: line %d has %d cells: %q", screen, w, h, i, n, ansi.Strip(l))
 				}
 			}
 		}

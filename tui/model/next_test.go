@@ -28,15 +28,19 @@ func TestNext_IsSaidAlikeInEveryPlace(t *testing.T) {
 			t.Errorf("%s: %q, %q, %q", name, next.Cell(), next.Note(), next.Sentence())
 		}
 	}
+}
+
+func TestNext_NothingIsScheduled(t *testing.T) {
 	for name, test := range map[string]struct {
-		handler inspect.HandlerState
-		cell    string
+		handler    inspect.HandlerState
+		cell, note string
 	}{
-		"failed":     {inspect.HandlerState{State: inspect.PhaseFailed, Next: later}, "–"},
-		"done":       {inspect.HandlerState{State: inspect.PhaseDone}, ""},
-		"timer idle": {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking}, ""},
+		"failed":     {inspect.HandlerState{State: inspect.PhaseFailed, Next: now}, "–", ""},
+		"done":       {inspect.HandlerState{State: inspect.PhaseDone}, "", ""},
+		"idle timer": {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking}, "", ""},
 	} {
-		if next := model.Next(&test.handler, now, "paused"); next.Cell() != test.cell || next.Note() != test.cell && next.Note() != "" {
+		next := model.Next(&test.handler, now, "paused")
+		if next.Cell() != test.cell || next.Note() != test.note {
 			t.Errorf("%s: %q, %q", name, next.Cell(), next.Note())
 		}
 	}

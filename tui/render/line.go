@@ -40,7 +40,7 @@ func (l *Line) Used() int { return l.width }
 // Rest returns the number of cells that are left.
 func (l *Line) Rest() int { return l.max - l.width }
 
-// Put adds a text; its end is cut if there is no room.
+// Put adds a text; its end is cut if there is not enough space.
 func (l *Line) Put(tone model.Tone, s string) *Line {
 	if l.width >= l.max || s == "" {
 		return l
