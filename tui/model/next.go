@@ -101,7 +101,7 @@ func (n NextStep) Clause() string {
 	case NextChange:
 		return "retrying " + nextVersion
 	}
-	return "retrying " + n.Time()
+	return strings.TrimSpace("retrying " + n.Time())
 }
 
 // Sentence formats the step as a sentence: "Retrying in 12s."

@@ -5,8 +5,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Far moves a cursor to the end of any list.
-const Far = 1 << 30
+// far moves a cursor to the end of any list.
+const far = 1 << 30
 
 // motions are the keys that move the cursor of every list.
 var motions = struct{ up, down, pageUp, pageDown, halfUp, halfDown, home, end key.Binding }{
@@ -46,9 +46,9 @@ func Motion(msg tea.KeyPressMsg, page int) (rows int, ok bool) {
 	case key.Matches(msg, motions.halfDown):
 		return +page / 2, true
 	case key.Matches(msg, motions.home):
-		return -Far, true
+		return -far, true
 	case key.Matches(msg, motions.end):
-		return +Far, true
+		return +far, true
 	}
 	return 0, false
 }

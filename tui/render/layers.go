@@ -24,7 +24,7 @@ func Overlay(screen []string, box string, x, y int) {
 		lipgloss.NewLayer(box).X(x).Z(1),
 	))
 	for i, line := range strings.Split(canvas.Render(), "\n") {
-		covered[i] = line + Spaces(width-ansi.StringWidth(line)) // blanks at the end are trimmed
+		covered[i] = line + spaces(width-ansi.StringWidth(line)) // blanks at the end are trimmed
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 const blanks = "                                                                                                                                "
 
-// Spaces returns n blanks.
-func Spaces(n int) string {
+// spaces returns n blanks.
+func spaces(n int) string {
 	if n <= 0 {
 		return ""
 	}
@@ -73,9 +73,9 @@ func (l *Line) Skip(n int) *Line {
 		return l
 	}
 	if l.Selected {
-		return l.Put(model.Text, Spaces(n))
+		return l.Put(model.Text, spaces(n))
 	}
-	l.buf = append(l.buf, Spaces(n)...)
+	l.buf = append(l.buf, spaces(n)...)
 	l.width += n
 	return l
 }
