@@ -78,6 +78,14 @@ func TestGolden_Colors(t *testing.T) {
 	}
 }
 
+func TestGolden_ColorsOfPagesAndDialogs(t *testing.T) {
+	for _, screen := range []string{"why", "build", "palette", "keys", "toast"} {
+		u := start(t, "buildfail", 80, 24)
+		u.setProfile(colorprofile.ANSI256)
+		golden(t, "colours-"+screen, strings.ReplaceAll(u.press(screens[screen]...).screen(), "\x1b", "␛")+"\n")
+	}
+}
+
 func TestGolden_ASCIIWithoutUTF8(t *testing.T) {
 	u := startWith(t, demo(noon), 80, 24, Options{Title: "./handlers", Environ: []string{"LC_ALL=C"}})
 	u.press("n", "n")

@@ -86,6 +86,7 @@ func (u *user) setProfile(p colorprofile.Profile) { u.send(tea.ColorProfileMsg{P
 
 func (u *user) send(msg tea.Msg) {
 	_, cmd := u.app.Update(msg)
+	u.app.View() // a program draws after every message
 	u.run(cmd)
 }
 

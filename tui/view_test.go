@@ -3,6 +3,7 @@ package tui
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -31,13 +32,13 @@ var screens = map[string][]string{
 	"filter":          {"/", "w", "e", "b"},
 	"filtered":        {"/", "w", "e", "b", "enter", "G"},
 	"nothing matches": {"/", "z", "z", "z", "enter"},
-	"object":          {"n", "n", "enter", "j", "j"},
+	"object":          {"n", "n", "enter", "j", "j", "k", "k"},
 	"why":             {"n", "n", "w"},
 	"why, its end":    {"n", "n", "w", "G"},
 	"object's log":    {"n", "n", "l", "k"},
 	"handlers":        {"2", "j"},
 	"decisions":       {"2", "j", "enter", "j"},
-	"log":             {"7", "v", "v", "v", "k"},
+	"log":             {"7", "v", "v", "v", "f"},
 	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
 	"log, filtered":   {"7", "/", "p", "v", "c"},
 	"build":           {"8", "j"},
@@ -92,7 +93,7 @@ func everySize(t *testing.T, scenario, screen string, profile colorprofile.Profi
 	for _, w := range ws {
 		for _, h := range hs {
 			u.send(tea.WindowSizeMsg{Width: w, Height: h})
-			lines := u.app.draw()
+			lines := strings.Split(u.screen(), "\n")
 			if len(lines) != h {
 				t.Fatalf("%s at %d×%d has %d lines", screen, w, h, len(lines))
 			}

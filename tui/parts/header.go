@@ -35,7 +35,7 @@ func DrawHeader(s *Screen, b *render.Block, title string, current PageKey) {
 	l.To(b.W - width(level) - 1)
 	for _, ch := range chips {
 		from := l.Used() + 2
-		ch.draw(l, level, ch.page == current)
+		ch.draw(l, level, ch.page != "" && ch.page == current)
 		if ch.page != "" {
 			s.Clicks.Add(0, from, l.Used(), string(ch.page))
 		}
