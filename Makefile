@@ -10,7 +10,7 @@ GOLANGCI  := v2.15.0
 LDFLAGS   := -s -w
 EXAMPLE   := examples/ephemeral-volume-claims
 
-# Other flags would recompile everything, Kubernetes included: keep them the same everywhere.
+# Use the same flags everywhere: others would recompile everything, including Kubernetes.
 TESTFLAGS ?= -race
 
 .PHONY: help
@@ -28,7 +28,7 @@ dev: build ## Run the tutorial's operator in the workbench: a cluster, an operat
 	$(BIN)/kopf dev ./$(EXAMPLE) --apply $(EXAMPLE)/crd.yaml --apply $(EXAMPLE)/storage.yaml --apply $(EXAMPLE)/obj.yaml $$until
 
 .PHONY: controlplane
-controlplane: build ## Build the embedded control plane into the user's cache, if it is not there
+controlplane: build ## Build the embedded control plane into the user's cache, unless it exists
 	@$(BIN)/kopf cluster prepare >/dev/null
 
 .PHONY: test
@@ -36,11 +36,11 @@ test: controlplane ## Run all tests, with the race detector, against the real co
 	@hack/test $(TESTFLAGS)
 
 .PHONY: vectors
-vectors: ## Run the recordings of Kopf for Python; VECTORS=DIR names other ones
+vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs others
 	@hack/vectors
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, layers, formats
+lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, formatting
 	@for m in $(MODULES); do \
 		echo "lint $$m"; \
 		(cd $$m && if [ $$m = devcluster/controlplane ]; then export GOWORK=off; fi; $< run ./...) || exit 1; \
@@ -52,11 +52,11 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 	@mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
 
 .PHONY: golden
-golden: ## Rewrite the golden files of the workbench; look at the difference before you commit
+golden: ## Rewrite the golden files of the workbench; review the diff before you commit
 	$(GO) test ./tui/... -update
 
 .PHONY: bench
-bench: controlplane ## Measure: see bench/README.md
+bench: controlplane ## Measure the figures of bench/README.md
 	bench/run
 
 .PHONY: tidy
@@ -64,5 +64,5 @@ tidy: ## Tidy the go.mod files
 	hack/tidy
 
 .PHONY: clean
-clean: ## Remove what was built here
+clean: ## Remove bin/ and dist/
 	rm -rf $(BIN) dist

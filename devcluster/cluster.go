@@ -8,47 +8,46 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Cluster is a cluster that answers.
+// Cluster is a usable cluster. Its methods must not be called concurrently.
 type Cluster struct {
 	// Provider is Embedded or Context.
 	Provider string
-	// Name is the name of the cluster: for a context, the context's.
+	// Name is the name of the cluster or, for the provider Context, of the context.
 	Name string
-	// Reason says why this one was chosen, for people.
+	// Reason explains to a person why this cluster was chosen.
 	Reason string
-	// Version is the server's, such as v1.37.1.
+	// Version is the server's version, such as v1.37.1.
 	Version string
 	// Server is the URL of the API server.
 	Server string
-	// KubeconfigPath is the file that kubectl needs. It is empty where several files are merged:
-	// then the usual rules find them, given Context.
+	// KubeconfigPath is the path of the kubeconfig. It is empty if the default loading rules
+	// of kubectl apply, with Context.
 	KubeconfigPath string
 	// Context is the name of the context in the kubeconfig.
 	Context string
 	// Namespace is the default namespace of the context.
 	Namespace string
-	// Started tells that Open has started this cluster, so that Close stops it.
+	// Started reports whether Open has started the cluster, so that Close stops it.
 	Started bool
 
 	stop  func(context.Context) error
 	ended <-chan struct{}
 }
 
-// Ended is closed when a cluster has ended that Open has started: because of Close, or by
-// itself. It is nil for others, of which that cannot be known.
+// Ended returns a channel that is closed when the process of the cluster has exited. It is
+// nil if Open did not start the cluster.
 func (c *Cluster) Ended() <-chan struct{} { return c.ended }
 
-// RESTConfig is what client-go needs to talk to the cluster. Every call makes a new one.
+// RESTConfig returns a new client configuration for the cluster.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	cfg, err := clientConfig(c.KubeconfigPath, c.Context).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", c.Name, err)
+		return nil, fmt.Errorf("read the kubeconfig of %s: %w", c.Name, err)
 	}
 	return cfg, nil
 }
 
-// Close stops what [Open] has started. A cluster that was running before stays.
-// It is safe to call it twice.
+// Close stops the cluster if [Open] has started it. Further calls do nothing.
 func (c *Cluster) Close(ctx context.Context) error {
 	if c.stop == nil {
 		return nil

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// localNames are the contexts that the usual tools for local clusters write.
+// localNames are the names of contexts that tools for local clusters create.
 var localNames = []string{"minikube", "docker-desktop", "docker-for-desktop", "rancher-desktop", "orbstack", "colima", "microk8s", "podman-desktop"}
 
-// localPrefixes are the tools that put the cluster's name behind their own.
+// localPrefixes are the prefixes of contexts that tools for local clusters create.
 var localPrefixes = []string{"kind-", "k3d-", "kopf-", "minikube-", "colima-"}
 
-// localHosts are names that stand for this machine without being looked up.
+// localHosts are names of this machine that need no DNS lookup.
 var localHosts = []string{"localhost", "host.docker.internal", "kubernetes.docker.internal"}
 
-// looksLikeDevelopment judges a context by its name and by the address of its server.
-// A loopback address alone is enough; a tunnel to production through localhost is
-// why the name of the context is always shown as well.
+// looksLikeDevelopment reports whether the name of a context or the address of its server is
+// one of a development cluster. A loopback address is enough. It may be a tunnel to
+// production, so the name of the context is always shown too.
 func looksLikeDevelopment(contextName, server string) bool {
 	if slices.Contains(localNames, contextName) {
 		return true

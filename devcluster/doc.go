@@ -1,21 +1,20 @@
-// Package devcluster hands out Kubernetes clusters to develop operators with.
+// Package devcluster provides Kubernetes clusters for developing operators.
 //
-// [Open] is what kopf run and kopf dev call: it chooses a provider, sees to it that the
-// cluster is up, and tells which one it is and why. What Open has started, and nothing
-// else, is stopped by [Cluster.Close].
+// kopf run and kopf dev call [Open]: it chooses a provider, starts the cluster if necessary,
+// and returns it with the reason for the choice. [Cluster.Close] stops the cluster only if
+// Open has started it.
 //
 // There are two providers. "embedded" is a real control plane in one process on this
-// machine: the binary built from devcluster/controlplane, which is built on first use.
-// "context" is a cluster of the user's kubeconfig. The user's kubeconfig is only ever
-// read; the clusters of this package have their own, in their state directories under
-// $XDG_STATE_HOME/kopf/clusters (or ~/.local/state/kopf/clusters).
+// machine; its program is built from devcluster/controlplane on first use. "context" is a
+// cluster of the user's kubeconfig. The user's kubeconfig is only read; embedded clusters
+// have their own, in their state directories under $XDG_STATE_HOME/kopf/clusters (or
+// ~/.local/state/kopf/clusters).
 //
 // # Who owns an embedded cluster
 //
-// A cluster is either detached ([Start], [Create]: it lives until it is stopped) or a
-// child (Open: it ends with the process that opened it, however that ends).
-// Another process may use a detached cluster at any time. It never uses a child of
-// somebody else, because that one ends at a moment of its own; Open then starts a
-// cluster of the next free name, such as dev-2, and says so in [Cluster.Reason].
-// Only a name that was asked for explicitly is refused with [ErrInUse] instead.
+// A cluster is either detached ([Start] and [Create]: it runs until it is stopped) or a
+// child (Open: it ends with the process that opened it, even if that is killed). Any
+// process may use a detached cluster. A child is never shared, because it may end at any
+// time: Open then starts a cluster with the next free name, such as dev-2, and says so in
+// [Cluster.Reason]. If the name was requested explicitly, it fails with [ErrInUse] instead.
 package devcluster

@@ -13,20 +13,23 @@ import (
 )
 
 const (
-	// startTimeout is far above the second that a start takes, for slow machines.
+	// startTimeout bounds a start, which usually takes a second.
 	startTimeout = 90 * time.Second
-	// stopTimeout is far above the second that a stop takes.
+	// stopTimeout bounds a stop, which usually takes a second.
 	stopTimeout = 15 * time.Second
-	// probeTimeout bounds the look whether a running cluster answers.
+	// probeTimeout bounds the request that checks whether a running cluster answers.
 	probeTimeout = 2 * time.Second
 )
 
-// embedded is the provider of the control planes in one process on this machine.
+// embedded manages the control planes that run as single processes on this machine.
 type embedded struct {
 	root string // the directory with a data directory for each cluster
 }
 
-func (embedded) name() string { return Embedded }
+func newEmbedded() (embedded, error) {
+	root, err := instance.Root()
+	return embedded{root: root}, err
+}
 
 func (e embedded) dir(name string) string { return filepath.Join(e.root, name) }
 
@@ -45,25 +48,25 @@ func (e embedded) open(ctx context.Context, o Options, c choice) (*Cluster, erro
 	}, nil
 }
 
-// join hands out a cluster that somebody else has started.
+// join returns a cluster that another process has started.
 func (e embedded) join(ctx context.Context, o Options, c choice) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	o.report(Progress{Phase: PhaseConnect, Message: "using the cluster " + c.name})
+	o.report(Progress{Phase: PhaseConnect, Message: "connecting to the cluster " + c.name})
 	s, err := instance.Wait(ctx, e.dir(c.name))
 	if err != nil {
-		return nil, fmt.Errorf("waiting for the cluster %s: %w", c.name, err)
+		return nil, fmt.Errorf("wait for the cluster %s: %w", c.name, err)
 	}
-	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s is Kubernetes %s", c.name, s.Ready.Version)})
+	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s runs Kubernetes %s", c.name, s.Ready.Version)})
 	return &Cluster{
 		Provider: Embedded, Name: c.name, Reason: c.reason, Version: s.Ready.Version, Server: s.Ready.Server,
 		KubeconfigPath: s.Ready.Kubeconfig, Context: s.Ready.Context, Namespace: "default",
 	}, nil
 }
 
-// run finds or builds the program, and starts it.
+// run finds or builds the program of the control plane, and starts it.
 func (e embedded) run(ctx context.Context, name string, o Options, detached bool) (*instance.Process, error) {
-	program, err := locateProgram(ctx, o)
+	program, err := findProgram(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +79,12 @@ func (e embedded) run(ctx context.Context, name string, o Options, detached bool
 	if err != nil {
 		return nil, err
 	}
-	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s is Kubernetes %s", name, p.Ready.Version)})
+	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s runs Kubernetes %s", name, p.Ready.Version)})
 	return p, nil
 }
 
-// contextName is what kubectl shows, so that it tells whose cluster it is.
+// contextName returns the name of the context in the kubeconfig. The prefix shows kubectl's
+// users that the cluster belongs to kopf.
 func contextName(name string) string { return "kopf-" + name }
 
 func (e embedded) start(ctx context.Context, name string, o Options) (Info, error) {
@@ -94,7 +98,7 @@ func (e embedded) stop(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	if err := instance.Stop(ctx, e.dir(name)); err != nil {
-		return fmt.Errorf("stopping the cluster %s: %w", name, err)
+		return fmt.Errorf("stop the cluster %s: %w", name, err)
 	}
 	return nil
 }
@@ -105,12 +109,17 @@ func (e embedded) remove(ctx context.Context, name string) error {
 	}
 	err := instance.Remove(e.dir(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // an ephemeral one, which has removed itself
+		return nil // an ephemeral cluster removes itself
 	}
 	return err
 }
 
+// get returns a cluster by its name. Invalid names, which could lead to other folders, are not
+// found.
 func (e embedded) get(ctx context.Context, name string) (Info, error) {
+	if checkName(name) != nil {
+		return Info{}, notFound(name)
+	}
 	s, err := instance.Read(e.dir(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Info{}, notFound(name)
@@ -118,12 +127,12 @@ func (e embedded) get(ctx context.Context, name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return inspect(ctx, s), nil
+	return infoOf(ctx, s), nil
 }
 
 func notFound(name string) error {
 	return &fault.Error{
 		Kind: ErrNotFound, Message: fmt.Sprintf("there is no cluster %q", name),
-		Next: "see kopf cluster list, or create it with: kopf cluster create " + name,
+		Next: "list the clusters with: kopf cluster list; or create it with: kopf cluster create " + name,
 	}
 }

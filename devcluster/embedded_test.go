@@ -40,7 +40,7 @@ func create(t *testing.T, o Options) Info {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// A test may have deleted it.
+		// The test may have deleted it.
 		if err := Delete(context.Background(), i.Name); err != nil && !errors.Is(err, ErrNotFound) {
 			t.Error(err)
 		}
@@ -57,12 +57,12 @@ func get(t *testing.T, name string) Info {
 	return i
 }
 
-func TestAClusterOfItsOwnEndsWithClose(t *testing.T) {
+func TestOpen_StartedClusterStopsWithClose(t *testing.T) {
 	isolate(t)
 	var phases []Phase
 	c := open(t, Options{Progress: func(p Progress) { phases = append(phases, p.Phase) }})
 	if c.Provider != Embedded || c.Name != "dev" || !c.Started || c.Context != "kopf-dev" || c.Version == "" || c.Reason == "" {
-		t.Errorf("it is %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	if len(phases) != 2 || phases[0] != PhaseStart || phases[1] != PhaseReady {
 		t.Errorf("the phases are %q", phases)
@@ -88,9 +88,9 @@ func TestAClusterOfItsOwnEndsWithClose(t *testing.T) {
 	}
 }
 
-func TestAClusterOfSomebodyElseIsLeftAlone(t *testing.T) {
+func TestOpen_LeavesClusterOfAnotherProcessAlone(t *testing.T) {
 	isolate(t)
-	// Two at the same moment, so that also the race for the name is won by one only.
+	// Open two concurrently, so that they also race for the name.
 	clusters := make([]*Cluster, 2)
 	var wg sync.WaitGroup
 	for n := range clusters {
@@ -131,7 +131,7 @@ func TestAClusterOfSomebodyElseIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestADetachedClusterIsSharedAndSurvivesClose(t *testing.T) {
+func TestOpen_DetachedClusterKeepsRunningAfterClose(t *testing.T) {
 	isolate(t)
 	i := create(t, Options{})
 	if i.State != Running || i.Owner != 0 || i.PID == 0 {
@@ -174,7 +174,7 @@ func TestADetachedClusterIsSharedAndSurvivesClose(t *testing.T) {
 	}
 }
 
-func TestAKilledClusterIsSeenAsStopped(t *testing.T) {
+func TestGet_KilledClusterIsStopped(t *testing.T) {
 	isolate(t)
 	i := create(t, Options{Name: "lab"})
 	if err := syscall.Kill(i.PID, syscall.SIGKILL); err != nil {
@@ -182,24 +182,24 @@ func TestAKilledClusterIsSeenAsStopped(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), stopTimeout)
 	defer cancel()
-	// Waits for the process, whose end is not instantaneous.
+	// Wait for the exit of the process.
 	if err := instance.Stop(ctx, i.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if now := get(t, "lab"); now.State != Stopped || now.PID != 0 {
-		t.Errorf("it is %+v", now)
+		t.Errorf("got %+v", now)
 	}
 	if c := open(t, Options{Name: "lab"}); c.Server != i.Server {
 		t.Errorf("opened again it is at %s, and was at %s", c.Server, i.Server)
 	}
 }
 
-func TestAnEphemeralClusterIsForgotten(t *testing.T) {
+func TestOpen_EphemeralClusterDeletesItsData(t *testing.T) {
 	isolate(t)
 	c := open(t, Options{Ephemeral: true})
 	i := get(t, c.Name)
 	if !i.Ephemeral {
-		t.Errorf("it is %+v", i)
+		t.Errorf("got %+v", i)
 	}
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestAnEphemeralClusterIsForgotten(t *testing.T) {
 	}
 }
 
-func TestTheRemainsOfAKilledEphemeralClusterAreSwept(t *testing.T) {
+func TestOpen_SweepsKilledEphemeralCluster(t *testing.T) {
 	isolate(t)
 	i := create(t, Options{Name: "short", Ephemeral: true})
 	if err := syscall.Kill(i.PID, syscall.SIGKILL); err != nil {
@@ -226,7 +226,7 @@ func TestTheRemainsOfAKilledEphemeralClusterAreSwept(t *testing.T) {
 	}
 }
 
-func TestCancellingAStartLeavesNoProcess(t *testing.T) {
+func TestOpen_CancelledStartLeavesNoProcess(t *testing.T) {
 	isolate(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Open(ctx, Options{Progress: func(p Progress) {
@@ -248,11 +248,11 @@ func TestCancellingAStartLeavesNoProcess(t *testing.T) {
 	}
 }
 
-func TestAProgramThatDoesNotStartIsExplained(t *testing.T) {
+func TestOpen_FailedStartIsExplained(t *testing.T) {
 	for _, test := range []struct{ title, script, says string }{
-		{"it says why", `echo '{"reason":"failed","error":"the disk is full"}'; exit 1`, "the disk is full"},
-		{"it says nothing", "exit 1", "without a word"},
-		{"it says nonsense", "echo hello; exit 1", `"hello"`},
+		{"with a reason", `echo '{"reason":"failed","error":"the disk is full"}'; exit 1`, "the disk is full"},
+		{"without an output", "exit 1", "without an output"},
+		{"with an invalid output", "echo hello; exit 1", `"hello"`},
 	} {
 		t.Run(test.title, func(t *testing.T) {
 			isolate(t)
@@ -269,10 +269,10 @@ func TestAProgramThatDoesNotStartIsExplained(t *testing.T) {
 	}
 }
 
-// helperEnv makes this test binary a process that opens or creates a cluster.
+// helperEnv makes this test binary open or create a cluster in another process.
 const helperEnv = "DEVCLUSTER_TEST_HELPER"
 
-func help(script string) int {
+func runHelper(script string) int {
 	ctx := context.Background()
 	var err error
 	switch script {
@@ -295,7 +295,7 @@ func help(script string) int {
 	return 0
 }
 
-func TestAClusterEndsWithTheProcessThatOpenedItAlsoWhenThatIsKilled(t *testing.T) {
+func TestOpen_ClusterEndsWithKilledParent(t *testing.T) {
 	isolate(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), helperEnv+"=open")
@@ -315,7 +315,7 @@ func TestAClusterEndsWithTheProcessThatOpenedItAlsoWhenThatIsKilled(t *testing.T
 		t.Fatalf("the process said %q (%v)", line, err)
 	}
 	if i := get(t, "dev"); i.State != Running || i.Owner != cmd.Process.Pid {
-		t.Errorf("it is %+v", i)
+		t.Errorf("got %+v", i)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -328,12 +328,12 @@ func TestAClusterEndsWithTheProcessThatOpenedItAlsoWhenThatIsKilled(t *testing.T
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("the cluster outlives the process that opened it")
+			t.Fatal("the cluster is still running after the process that opened it")
 		}
 	}
 }
 
-func TestADetachedClusterOutlivesTheProcessThatCreatedIt(t *testing.T) {
+func TestCreate_ClusterOutlivesItsCreator(t *testing.T) {
 	isolate(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), helperEnv+"=create")
@@ -342,7 +342,7 @@ func TestADetachedClusterOutlivesTheProcessThatCreatedIt(t *testing.T) {
 		t.Fatalf("the process said %q (%v)", out, err)
 	}
 	if i := get(t, "dev"); i.State != Running || i.Owner != 0 {
-		t.Errorf("it is %+v", i)
+		t.Errorf("got %+v", i)
 	}
 	if err := Delete(t.Context(), "dev"); err != nil {
 		t.Fatal(err)

@@ -2,19 +2,19 @@ package devcluster
 
 import "github.com/kopf-dev/kopf/devcluster/internal/fault"
 
-// Error is what this package reports to a user: what failed and where, why, and what to
-// do next. Its text is one line.
+// Error is an error for a user: what failed and where, why, and what to do next. Its text is
+// one line.
 type Error = fault.Error
 
-// The kinds of errors, to be recognised with [errors.Is].
+// The kinds of errors, for [errors.Is].
 var (
-	// ErrNoToolchain: the control plane has to be built, and there is no "go" command.
+	// ErrNoToolchain: building the control plane needs the command "go", which is missing.
 	ErrNoToolchain = fault.ErrNoToolchain
-	// ErrBuild: the compiler (or the download of the modules) failed.
+	// ErrBuild: compiling the control plane, or downloading its modules, failed.
 	ErrBuild = fault.ErrBuild
 	// ErrNotFound: there is no such cluster, context or binary.
 	ErrNotFound = fault.ErrNotFound
-	// ErrExists: a cluster of this name is there already.
+	// ErrExists: a cluster of this name already exists.
 	ErrExists = fault.ErrExists
 	// ErrInUse: another live process owns the cluster.
 	ErrInUse = fault.ErrInUse
@@ -24,8 +24,8 @@ var (
 	ErrUnreachable = fault.ErrUnreachable
 	// ErrKubeconfig: the kubeconfig is missing or broken.
 	ErrKubeconfig = fault.ErrKubeconfig
-	// ErrStart: the control plane was started, and ended before it was ready.
+	// ErrStart: the control plane exited before it was usable.
 	ErrStart = fault.ErrStart
-	// ErrInvalid: an option has an impossible value.
+	// ErrInvalid: an option has an invalid value.
 	ErrInvalid = fault.ErrInvalid
 )

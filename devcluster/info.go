@@ -2,18 +2,18 @@ package devcluster
 
 import "time"
 
-// State is what a cluster does at the moment.
+// State is the state of a cluster.
 type State string
 
 // The states of a cluster.
 const (
 	// Running: it answers.
 	Running State = "running"
-	// Starting: its process lives, and has not reported itself ready yet.
+	// Starting: its process is running but not ready yet.
 	Starting State = "starting"
-	// Unreachable: its process lives, and does not answer.
+	// Unreachable: its process is running but does not answer.
 	Unreachable State = "unreachable"
-	// Stopped: there are only its data.
+	// Stopped: only its data exist.
 	Stopped State = "stopped"
 )
 
@@ -22,13 +22,13 @@ type Info struct {
 	Name     string `json:"name"`
 	Provider string `json:"provider"`
 	State    State  `json:"state"`
-	// Owner is the process that the cluster ends with. It is 0 for a detached cluster.
+	// Owner is the ID of the process that the cluster ends with. It is 0 for a detached cluster.
 	Owner int `json:"owner,omitempty"`
-	// PID is the process of the cluster itself. It is 0 when it is stopped.
+	// PID is the process ID of the cluster. It is 0 for a stopped cluster.
 	PID int `json:"pid,omitempty"`
-	// Ephemeral clusters are forgotten when they stop.
+	// Ephemeral reports whether the cluster deletes its data when it stops.
 	Ephemeral bool `json:"ephemeral,omitempty"`
-	// Server and Version are those of the last start.
+	// Server, Version, Kubeconfig and Context are from the last start.
 	Server     string     `json:"server,omitempty"`
 	Version    string     `json:"version,omitempty"`
 	Kubeconfig string     `json:"kubeconfig,omitempty"`
@@ -37,10 +37,10 @@ type Info struct {
 	Started    *time.Time `json:"started,omitempty"`
 }
 
-// free tells that a start of this cluster would not meet a living process.
+// free reports whether the cluster can be started, because it has no process.
 func (i Info) free() bool { return i.State == Stopped }
 
-// shared tells that any process may use it as it is.
+// shared reports whether any process may use the cluster.
 func (i Info) shared() bool {
 	return i.Owner == 0 && !i.Ephemeral && (i.State == Running || i.State == Starting)
 }

@@ -16,16 +16,11 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
-// connectTimeout bounds the first request to an existing cluster. A server that
-// needs longer is as good as dead for somebody who waits for it.
+// connectTimeout bounds the first request to an existing cluster.
 const connectTimeout = 5 * time.Second
 
-// kubecontext is the provider of existing clusters. It only ever reads kubeconfigs.
-type kubecontext struct{}
-
-func (kubecontext) name() string { return Context }
-
-func (kubecontext) open(ctx context.Context, o Options, c choice) (*Cluster, error) {
+// openContext connects to an existing cluster of a kubeconfig, which it only reads.
+func openContext(ctx context.Context, o Options, reason string) (*Cluster, error) {
 	config := clientConfig(o.Kubeconfig, o.Context)
 	raw, err := config.RawConfig()
 	if err != nil {
@@ -57,17 +52,17 @@ func (kubecontext) open(ctx context.Context, o Options, c choice) (*Cluster, err
 			Kind:    ErrUnreachable,
 			Message: fmt.Sprintf("the context %q at %s does not answer", name, server),
 			Cause:   err,
-			Next:    "start that cluster, or choose another with --context or --cluster=embedded",
+			Next:    "start the cluster, or choose another with --context or --cluster=embedded",
 		}
 	}
-	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s is Kubernetes %s", name, v)})
+	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s runs Kubernetes %s", name, v)})
 	return &Cluster{
-		Provider: Context, Name: name, Reason: c.reason, Version: v, Server: server,
+		Provider: Context, Name: name, Reason: reason, Version: v, Server: server,
 		KubeconfigPath: o.Kubeconfig, Context: name, Namespace: namespace,
 	}, nil
 }
 
-// target finds the context that is meant, and its server.
+// target returns the name of the selected context and its server.
 func target(raw clientcmdapi.Config, o Options) (name, server string, err error) {
 	name = o.Context
 	if name == "" {
@@ -79,20 +74,20 @@ func target(raw clientcmdapi.Config, o Options) (name, server string, err error)
 	}
 	if len(raw.Contexts) == 0 {
 		return "", "", &fault.Error{
-			Kind: ErrKubeconfig, Message: "there is no context in " + where,
+			Kind: ErrKubeconfig, Message: "no contexts in " + where,
 			Next: "name another file with --kubeconfig, or use --cluster=embedded",
 		}
 	}
 	if name == "" {
 		return "", "", &fault.Error{
-			Kind: ErrKubeconfig, Message: "no context is the current one in " + where,
+			Kind: ErrKubeconfig, Message: "no current context in " + where,
 			Next: "name one with --context: " + names(raw.Contexts),
 		}
 	}
 	c := raw.Contexts[name]
 	if c == nil {
 		return "", "", &fault.Error{
-			Kind: ErrNotFound, Message: fmt.Sprintf("there is no context %q in %s", name, where),
+			Kind: ErrNotFound, Message: fmt.Sprintf("no context %q in %s", name, where),
 			Next: "name one of: " + names(raw.Contexts),
 		}
 	}
@@ -100,7 +95,7 @@ func target(raw clientcmdapi.Config, o Options) (name, server string, err error)
 	if cluster == nil || cluster.Server == "" {
 		return "", "", &fault.Error{
 			Kind: ErrKubeconfig, Message: fmt.Sprintf("the context %q names the cluster %q, which has no server in %s", name, c.Cluster, where),
-			Next: "mend the file, or name another context with --context",
+			Next: "fix the file, or name another context with --context",
 		}
 	}
 	return name, cluster.Server, nil
@@ -108,11 +103,11 @@ func target(raw clientcmdapi.Config, o Options) (name, server string, err error)
 
 func kubeconfigError(path string, err error) error {
 	e := &fault.Error{
-		Kind: ErrKubeconfig, Message: "the kubeconfig cannot be used", Cause: err,
-		Next: "mend it, or name another with --kubeconfig",
+		Kind: ErrKubeconfig, Message: "cannot use the kubeconfig", Cause: err,
+		Next: "fix it, or name another with --kubeconfig",
 	}
 	if path != "" {
-		e.Message = fmt.Sprintf("the kubeconfig %s cannot be used", path)
+		e.Message = fmt.Sprintf("cannot use the kubeconfig %s", path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		e.Cause = fs.ErrNotExist
@@ -121,7 +116,7 @@ func kubeconfigError(path string, err error) error {
 	return e
 }
 
-// names lists the contexts for a message.
+// names returns the sorted names of the contexts for a message.
 func names(contexts map[string]*clientcmdapi.Context) string {
 	return strings.Join(slices.Sorted(maps.Keys(contexts)), ", ")
 }

@@ -15,18 +15,19 @@ import (
 
 func TestMain(m *testing.M) {
 	if script := os.Getenv(helperEnv); script != "" {
-		os.Exit(help(script))
+		os.Exit(runHelper(script))
 	}
-	if err := findProgram(); err != nil {
+	if err := prepareProgram(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// findProgram finds or builds the real one, once: tests have homes of their own, where it would be built again.
-func findProgram() error {
-	// Interrupting the tests interrupts the build.
+// prepareProgram finds or builds the real program once. Each test has its own home, in which
+// it would be built again.
+func prepareProgram() error {
+	// An interrupt of the tests stops the build.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	program, err := binary.Find(ctx, func(p binary.Progress) {

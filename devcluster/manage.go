@@ -4,79 +4,33 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
-	"github.com/kopf-dev/kopf/devcluster/internal/instance"
 )
-
-// providers are those that Open chooses from.
-type providers []provider
-
-func newProviders() (providers, error) {
-	root, err := instance.Root()
-	if err != nil {
-		return nil, err
-	}
-	return providers{embedded{root: root}, kubecontext{}}, nil
-}
-
-func (ps providers) named(name string) provider {
-	return ps[slices.IndexFunc(ps, func(p provider) bool { return p.name() == name })]
-}
-
-func (ps providers) list(ctx context.Context) ([]Info, error) {
-	var all []Info
-	for _, p := range ps {
-		m, ok := p.(manager)
-		if !ok {
-			continue
-		}
-		infos, err := m.list(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("listing the clusters of %s: %w", p.name(), err)
-		}
-		all = append(all, infos...)
-	}
-	slices.SortFunc(all, func(a, b Info) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
-// locate finds a cluster and its manager.
-func (ps providers) locate(ctx context.Context, name string) (Info, manager, error) {
-	all, err := ps.list(ctx)
-	if err != nil {
-		return Info{}, nil, err
-	}
-	if i := find(all, name); i != nil {
-		return *i, ps.named(i.Provider).(manager), nil
-	}
-	return Info{}, nil, notFound(name)
-}
 
 // List returns the clusters that kopf manages, sorted by name, running or not.
 func List(ctx context.Context) ([]Info, error) {
-	ps, err := newProviders()
+	e, err := newEmbedded()
 	if err != nil {
 		return nil, err
 	}
-	return ps.list(ctx)
+	return e.list(ctx)
 }
 
-// Get returns one cluster that kopf manages.
+// Get returns one cluster that kopf manages. The error is [ErrNotFound] if there is none of
+// that name.
 func Get(ctx context.Context, name string) (Info, error) {
-	ps, err := newProviders()
+	e, err := newEmbedded()
 	if err != nil {
 		return Info{}, err
 	}
-	i, _, err := ps.locate(ctx, name)
-	return i, err
+	return e.get(ctx, name)
 }
 
-// Create makes a cluster that did not exist, and starts it detached. Of the options
-// it takes the provider, the name, Ephemeral and Progress.
+// Create creates a cluster and starts it detached. It uses the provider, the name, Ephemeral
+// and Progress of the options. The error is [ErrExists] if the name is taken.
 func Create(ctx context.Context, o Options) (Info, error) {
-	ps, err := newProviders()
+	e, err := newEmbedded()
 	if err != nil {
 		return Info{}, err
 	}
@@ -88,34 +42,33 @@ func Create(ctx context.Context, o Options) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	m, ok := ps.named(provider).(manager)
-	if !ok {
+	if provider != Embedded {
 		return Info{}, &fault.Error{
-			Kind: ErrInvalid, Message: fmt.Sprintf("the provider %s uses clusters and does not create any", provider),
+			Kind: ErrInvalid, Message: fmt.Sprintf("the provider %s cannot create clusters", provider),
 			Next: "use the provider embedded",
 		}
 	}
-	all, err := ps.list(ctx)
+	all, err := e.list(ctx)
 	if err != nil {
 		return Info{}, err
 	}
 	if find(all, name) != nil {
 		return Info{}, &fault.Error{
-			Kind: ErrExists, Message: fmt.Sprintf("the cluster %q exists already", name),
+			Kind: ErrExists, Message: fmt.Sprintf("the cluster %q already exists", name),
 			Next: "start it with: kopf cluster start " + name,
 		}
 	}
-	return m.start(ctx, name, o)
+	return e.start(ctx, name, o)
 }
 
-// Start starts a stopped cluster, detached. Starting a detached one that runs does nothing.
-// Of the options it takes Progress.
+// Start starts a stopped cluster, detached. It does nothing if the cluster is running
+// detached already. It uses Progress of the options.
 func Start(ctx context.Context, name string, o Options) (Info, error) {
-	ps, err := newProviders()
+	e, err := newEmbedded()
 	if err != nil {
 		return Info{}, err
 	}
-	i, m, err := ps.locate(ctx, name)
+	i, err := e.get(ctx, name)
 	if err != nil {
 		return Info{}, err
 	}
@@ -125,39 +78,48 @@ func Start(ctx context.Context, name string, o Options) (Info, error) {
 	case i.State == Running || i.State == Starting:
 		return i, nil
 	}
-	return m.start(ctx, name, o)
+	return e.start(ctx, name, o)
 }
 
-// Stop stops a detached cluster, and keeps its data unless it is ephemeral. Stopping a stopped one does nothing.
+// Stop stops a detached cluster and keeps its data, unless it is ephemeral. It does nothing
+// if the cluster is stopped.
 func Stop(ctx context.Context, name string) error {
-	return onDetached(ctx, name, manager.stop)
+	e, err := getDetached(ctx, name)
+	if err != nil {
+		return err
+	}
+	return e.stop(ctx, name)
 }
 
 // Delete stops a detached cluster and deletes its data.
 func Delete(ctx context.Context, name string) error {
-	return onDetached(ctx, name, manager.remove)
+	e, err := getDetached(ctx, name)
+	if err != nil {
+		return err
+	}
+	return e.remove(ctx, name)
 }
 
-// onDetached does something to a cluster that does not end with another process.
-func onDetached(ctx context.Context, name string, do func(manager, context.Context, string) error) error {
-	ps, err := newProviders()
+// getDetached fails if the cluster does not exist or belongs to another process.
+func getDetached(ctx context.Context, name string) (embedded, error) {
+	e, err := newEmbedded()
 	if err != nil {
-		return err
+		return embedded{}, err
 	}
-	i, m, err := ps.locate(ctx, name)
+	i, err := e.get(ctx, name)
 	if err != nil {
-		return err
+		return embedded{}, err
 	}
 	if i.Owner != 0 {
-		return ownedError(i)
+		return embedded{}, ownedError(i)
 	}
-	return do(m, ctx, name)
+	return e, nil
 }
 
 func ownedError(i Info) error {
 	return &fault.Error{
 		Kind:    ErrInUse,
-		Message: fmt.Sprintf("the cluster %q belongs to the process %d and ends with it", i.Name, i.Owner),
+		Message: fmt.Sprintf("the cluster %q belongs to process %d and ends with it", i.Name, i.Owner),
 		Next:    "stop that process",
 	}
 }

@@ -6,27 +6,23 @@ import (
 	"fmt"
 )
 
-// startAttempts bounds how often Open chooses again because another process was
-// quicker to take the name.
+// startAttempts is the maximal number of times that Open chooses a cluster, if other
+// processes take the chosen name first.
 const startAttempts = 5
 
-// Open hands out a cluster as the options say, and starts one where that is needed.
-// It returns when the cluster is usable.
+// Open returns a cluster that fits the options, and starts one if necessary. It returns when
+// the cluster is usable.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
-	providers, err := newProviders()
+	e, err := newEmbedded()
 	if err != nil {
 		return nil, err
 	}
-	return providers.open(ctx, o)
-}
-
-func (ps providers) open(ctx context.Context, o Options) (*Cluster, error) {
 	for attempt := 1; ; attempt++ {
-		known, err := ps.list(ctx)
+		known, err := e.list(ctx)
 		if err != nil {
 			return nil, err
 		}
-		known, err = ps.sweep(ctx, known)
+		known, err = e.sweep(ctx, known)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +30,10 @@ func (ps providers) open(ctx context.Context, o Options) (*Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		cluster, err := ps.named(c.provider).open(ctx, o, c)
+		if c.provider == Context {
+			return openContext(ctx, o, c.reason)
+		}
+		cluster, err := e.open(ctx, o, c)
 		if errors.Is(err, ErrInUse) && o.Name == "" && attempt < startAttempts {
 			continue
 		}
@@ -42,16 +41,17 @@ func (ps providers) open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 }
 
-// sweep deletes what ephemeral clusters left behind that did not end by themselves.
-func (ps providers) sweep(ctx context.Context, known []Info) ([]Info, error) {
+// sweep deletes the data of ephemeral clusters whose process was killed, and returns the
+// other clusters.
+func (e embedded) sweep(ctx context.Context, known []Info) ([]Info, error) {
 	kept := known[:0:0]
 	for _, i := range known {
 		if !i.Ephemeral || i.State != Stopped {
 			kept = append(kept, i)
 			continue
 		}
-		if err := ps.named(i.Provider).(manager).remove(ctx, i.Name); err != nil {
-			return nil, fmt.Errorf("sweeping the remains of the cluster %s: %w", i.Name, err)
+		if err := e.remove(ctx, i.Name); err != nil {
+			return nil, fmt.Errorf("delete the data of the ephemeral cluster %s: %w", i.Name, err)
 		}
 	}
 	return kept, nil

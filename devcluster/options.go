@@ -1,8 +1,8 @@
 package devcluster
 
-// The names of the providers, as --cluster takes them.
+// The providers, as the flag --cluster names them.
 const (
-	// Auto leaves the choice to Open.
+	// Auto lets Open choose.
 	Auto = "auto"
 	// Embedded is the control plane built from devcluster/controlplane.
 	Embedded = "embedded"
@@ -10,29 +10,29 @@ const (
 	Context = "context"
 )
 
-// DefaultName is the name of the embedded cluster when none is asked for.
+// DefaultName is the default name of an embedded cluster.
 const DefaultName = "dev"
 
-// Options say which cluster is wanted. The zero value is a good choice.
+// Options select a cluster. The zero value selects an embedded one.
 type Options struct {
-	// Provider is Auto, Embedded or Context. Empty means Auto, or Context where Context
-	// or Kubeconfig is given.
+	// Provider is Auto, Embedded or Context. Defaults to Auto, which means Context if Context
+	// or Kubeconfig is set, and Embedded otherwise.
 	Provider string
-	// Name is the name of the embedded cluster. Empty means DefaultName, or the next free
-	// name where that one belongs to another process.
+	// Name is the name of the embedded cluster. Defaults to DefaultName, or to the next free
+	// name if that cluster belongs to another process.
 	Name string
-	// Context is a context of the kubeconfig. Empty means its current context.
+	// Context is a context of the kubeconfig. Defaults to its current context.
 	Context string
-	// Kubeconfig is the file to read contexts from. Empty means $KUBECONFIG, else
-	// ~/.kube/config, as in kubectl.
+	// Kubeconfig is the file with the contexts. Defaults to $KUBECONFIG or ~/.kube/config, as
+	// in kubectl.
 	Kubeconfig string
-	// Ephemeral makes Open start a cluster that is forgotten when it is closed. It never
-	// takes over a running one, nor the data of a persistent one.
+	// Ephemeral makes Open start a new cluster whose data are deleted when it stops. It uses
+	// neither a running cluster nor existing data.
 	Ephemeral bool
-	// Yes lifts the check that a context looks like a development cluster.
+	// Yes skips the check that a context looks like a development cluster.
 	Yes bool
-	// Progress is told what happens. It is called from one goroutine at a time, and
-	// must not block. Nil is fine.
+	// Progress is called with each step. Calls are not concurrent; it must not block. May be
+	// nil.
 	Progress func(Progress)
 }
 
@@ -60,13 +60,13 @@ const (
 // Progress is one step of [Open], [Create] or [Start].
 type Progress struct {
 	Phase Phase
-	// Done and Total count the units of the phase. Total is 0 where it is not known.
+	// Done and Total count the units of the phase. Total is 0 if it is unknown.
 	Done, Total int
-	// Message is a sentence for people, without a full stop.
+	// Message is a sentence for a person, without a full stop.
 	Message string
 }
 
-// report makes a nil Progress callable.
+// report calls Progress unless it is nil.
 func (o Options) report(p Progress) {
 	if o.Progress != nil {
 		o.Progress(p)

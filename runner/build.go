@@ -8,25 +8,25 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/kopf-dev/kopf/internal/gocommand"
 )
 
-// buildFlags are the flags of every build of an operator. They never change: other
-// flags would be other keys of Go's build cache, and would compile everything anew.
+// buildFlags are the flags of every build of an operator. They are constant: with other
+// flags, Go's build cache would have no entries and everything would be compiled again.
 //
-//   - Without symbols and DWARF, linking takes half the time; stack traces stay as they
-//     are, they do not use either.
-//   - Asking version control for a stamp takes longer than the compiler in a large
-//     repository, and fails in one that belongs to somebody else.
+//   - Without symbols and DWARF, linking takes half the time. Stack traces need neither.
+//   - In a large repository, the VCS stamp takes longer than compiling, and it fails in a
+//     repository that belongs to another user.
 var buildFlags = []string{"-ldflags=-s -w", "-buildvcs=false"}
 
-// Builder builds programs again and again, into a folder of its own. It is used by one
-// goroutine at a time.
+// Builder builds programs into its own temporary folder. It must not be used concurrently.
 type Builder struct {
 	work   *workDir
 	builds int
 }
 
-// NewBuilder prepares to build. The Builder must be closed.
+// NewBuilder creates the folder of a Builder. The Builder must be closed.
 func NewBuilder() (*Builder, error) {
 	work, err := newWorkDir()
 	if err != nil {
@@ -35,8 +35,8 @@ func NewBuilder() (*Builder, error) {
 	return &Builder{work: work}, nil
 }
 
-// writeOverlay writes the files that the compiler is to see in the user's tree, and
-// returns the file that tells where. It is empty if there are none.
+// writeOverlay writes the synthesised files and returns the path of the overlay file that
+// adds them to the user's folders. It returns "" if the program has none.
 func (b *Builder) writeOverlay(p *Program) (string, error) {
 	if len(p.overlay) == 0 {
 		return "", nil
@@ -45,56 +45,54 @@ func (b *Builder) writeOverlay(p *Program) (string, error) {
 	for path, text := range p.overlay {
 		file := filepath.Join(b.work.path, fmt.Sprintf("%d.go", len(replace)))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			return "", fmt.Errorf("writing the operator's main program: %w", err)
+			return "", fmt.Errorf("write the operator's main program: %w", err)
 		}
 		replace[path] = file
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", fmt.Errorf("writing the operator's main program: %w", err)
+		return "", fmt.Errorf("write the operator's main program: %w", err)
 	}
 	overlay := filepath.Join(b.work.path, "overlay.json")
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		return "", fmt.Errorf("writing the operator's main program: %w", err)
+		return "", fmt.Errorf("write the operator's main program: %w", err)
 	}
 	return overlay, nil
 }
 
-// Build builds the program and returns the path of the executable, which stays until
-// it is removed or the Builder is closed. What the compiler does not like is a
-// [*BuildFailure].
+// Build builds the program and returns the path of the executable, which exists until it is
+// removed or the Builder is closed. The error is a [*BuildFailure] if the program does not
+// compile.
 func (b *Builder) Build(ctx context.Context, p *Program) (string, error) {
 	b.builds++
 	output := filepath.Join(b.work.path, fmt.Sprintf("operator-%d", b.builds))
-	if err := b.build(ctx, p, p.tool, output); err != nil {
+	if err := b.build(ctx, p, gocommand.Command{}, output); err != nil {
 		return "", err
 	}
 	return output, nil
 }
 
-// staticEnv makes a program that needs nothing of the machine that it runs on.
+// staticEnv makes a static program, which needs no libraries of the machine that runs it.
 var staticEnv = []string{"CGO_ENABLED=0"}
 
-// staticFlags make a program that does not tell where it was built, but of what: the same
-// commit is the same file everywhere.
+// staticFlags make the build reproducible: the program records its commit but not the
+// folder, so that the same commit gives the same file everywhere.
 var staticFlags = []string{"-trimpath", "-buildvcs=auto"}
 
-// noStamp is what the go command says if version control refuses to tell of the sources: if they
-// belong to somebody else, say. Most operators are the better for being built nevertheless.
+// noStamp is the error of the go command if it cannot read the VCS status, for example in
+// a repository of another user. The program is then built without a stamp.
 const noStamp = "error obtaining VCS status"
 
-// BuildStatic builds the program into a file, for the platform that GOOS and GOARCH name,
-// to be run anywhere without Go: in an empty container image, for example. A file that is
-// there is replaced, and only when the build has succeeded. The function, if there is one,
-// is told how many packages are being compiled or have been; those that the build cache has
-// do not count.
+// BuildStatic builds the program into a static file for the platform of GOOS and GOARCH,
+// which runs without Go, for example in an empty container image. It replaces an existing
+// file only if the build succeeds. If compiling is not nil, it is called with the number of
+// packages compiled so far, not counting those in the build cache.
 func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string, compiling func(packages int)) error {
-	tool, flags := p.tool, staticFlags
-	tool.env = staticEnv
+	cmd, flags := gocommand.Command{Env: staticEnv}, staticFlags
 	if compiling != nil {
 		packages := 0
-		flags = append(flags[:len(flags):len(flags)], "-v") // it names them
-		tool.seen = func(line string) bool {
+		flags = append(flags[:len(flags):len(flags)], "-v") // names each compiled package
+		cmd.Consume = func(line string) bool {
 			if !importPath.MatchString(line) {
 				return false
 			}
@@ -103,17 +101,17 @@ func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string, co
 			return true
 		}
 	}
-	err := b.build(ctx, p, tool, output, flags...)
+	err := b.build(ctx, p, cmd, output, flags...)
 	if isBuildFailure(err) && strings.Contains(err.Error(), noStamp) {
-		return b.build(ctx, p, tool, output, append(flags, "-buildvcs=false")...)
+		return b.build(ctx, p, cmd, output, append(flags, "-buildvcs=false")...)
 	}
 	return err
 }
 
-// importPath matches a line with nothing but the import path of a package.
+// importPath matches a line that consists of the import path of a package.
 var importPath = regexp.MustCompile(`^[\w.~/-]+$`)
 
-func (b *Builder) build(ctx context.Context, p *Program, tool goTool, output string, flags ...string) error {
+func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, output string, flags ...string) error {
 	overlay, err := b.writeOverlay(p)
 	if err != nil {
 		return err
@@ -122,21 +120,22 @@ func (b *Builder) build(ctx context.Context, p *Program, tool goTool, output str
 	if overlay != "" {
 		arguments = append(arguments, "-overlay="+overlay)
 	}
-	_, stderr, err := tool.run(ctx, p.Dir, append(arguments, "--", p.target)...)
+	cmd.Dir = p.Dir
+	_, stderr, err := runGo(ctx, cmd, append(arguments, "--", p.target)...)
 	if err == nil {
 		return nil
 	}
 	text := strings.TrimSpace(string(stderr))
 	if text == "" {
-		return fmt.Errorf("building the operator: %w", err)
+		return fmt.Errorf("build the operator: %w", err)
 	}
 	list := shortenMissingSums(b.translate(parseBuildErrors(text), p))
 	addSource(list, p.Dir)
 	return &BuildFailure{Errors: list}
 }
 
-// translate makes the compiler's list that of the user's files: the synthesised main is
-// none of them, and its errors are about Register.
+// translate rewrites errors in the synthesised main program, which the user does not have,
+// to errors about Register.
 func (b *Builder) translate(list []BuildError, p *Program) []BuildError {
 	for i := range list {
 		e := &list[i]
@@ -154,5 +153,5 @@ func (b *Builder) translate(list []BuildError, p *Program) []BuildError {
 	return list
 }
 
-// Close removes all that was built.
+// Close removes the folder and all executables in it.
 func (b *Builder) Close() error { return b.work.remove() }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newBuilder makes a builder for the test.
+// newBuilder returns a Builder that is closed after the test.
 func newBuilder(t *testing.T) *Builder {
 	t.Helper()
 	b, err := NewBuilder()
@@ -40,7 +40,7 @@ func build(t *testing.T, dir string, patterns ...string) (string, error) {
 	return b.Build(t.Context(), p)
 }
 
-// listing is all that is in a folder.
+// listing returns the paths of everything in a folder.
 func listing(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
@@ -54,7 +54,7 @@ func listing(t *testing.T, dir string) []string {
 	return names
 }
 
-func TestProgramsAreBuiltWithoutWritingIntoTheTree(t *testing.T) {
+func TestBuilder_BuildLeavesUserFoldersUntouched(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":               handlers("a", `r.Fail("this is a")`),
 		"b/internal/x/x.go":    handlers("x", `r.Fail("this is x")`),
@@ -88,109 +88,16 @@ func TestProgramsAreBuiltWithoutWritingIntoTheTree(t *testing.T) {
 			}
 			said, err := exec.CommandContext(t.Context(), path).CombinedOutput()
 			if err == nil || !strings.Contains(string(said), test.says) {
-				t.Errorf("it says %q, %v", said, err)
+				t.Errorf("the program printed %q, %v", said, err)
 			}
 		})
 	}
 	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-		t.Errorf("the tree has changed: %s", diff)
+		t.Errorf("the folder has changed: %s", diff)
 	}
 }
 
-func TestTheCompilersListIsTakenApart(t *testing.T) {
-	dir := tree(t, map[string]string{
-		"a/a.go":         handlers("a", "undefinedOne()\n\tvar n int = \"text\""),
-		"syntax/s.go":    handlers("syntax", "if {"),
-		"import/i.go":    "package i\n\nimport (\n\t\"example.com/nowhere\"\n\t\"github.com/kopf-dev/kopf/sdk/kopf\"\n)\n\nfunc Register(*kopf.Registry) { nowhere.Go() }\n",
-		"value/value.go": "package value\n\nimport k \"github.com/kopf-dev/kopf/sdk/kopf\"\n\ntype R k.Registry\n\nfunc Register(r *R) {}\n",
-	})
-	for name, test := range map[string]struct {
-		pattern string
-		want    []string // the beginnings of the lines
-	}{
-		"types":              {"./a", []string{"a/a.go:6:2: undefined: undefinedOne", "a/a.go:7:6: declared and not used: n", "a/a.go:7:14: cannot use \"text\""}},
-		"syntax":             {"./syntax", []string{"syntax/s.go:6:5: syntax error: missing condition in if statement"}},
-		"a missing module":   {"./import", []string{"import/i.go:4:2: "}},
-		"not quite Register": {"./value", []string{"Register must be func(*kopf.Registry), with kopf from \"" + sdkPackage + "\": cannot use r"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := build(t, dir, test.pattern)
-			failure, ok := errors.AsType[*BuildFailure](err)
-			if !ok {
-				t.Fatal(err)
-			}
-			lines := strings.Split(err.Error(), "\n")
-			if len(failure.Errors) != len(test.want) {
-				t.Fatalf("got %s", err)
-			}
-			for i, want := range test.want {
-				if got := failure.Errors[i].String(); !strings.HasPrefix(got, want) {
-					t.Errorf("line %d is %q, want %q", i, got, want)
-				}
-			}
-			for _, line := range lines {
-				if strings.HasPrefix(line, "#") || strings.Contains(line, mainFolder) {
-					t.Errorf("%q says nothing to the user", line)
-				}
-			}
-		})
-	}
-}
-
-func TestModulesThatGoSumLacksAreOneErrorWithItsRemedy(t *testing.T) {
-	text := `# example.com/op/a
-a/a.go:6:2: undefined: create
-/sdk/x.go:8:2: missing go.sum entry for module providing package k8s.io/client-go/rest (imported by github.com/kopf-dev/kopf/sdk/kopf); to add:
-	go get github.com/kopf-dev/kopf/sdk/kopf@v0.1.0
-/sdk/y.go:4:2: missing go.sum entry for module providing package sigs.k8s.io/json (imported by github.com/kopf-dev/kopf/sdk/kopf); to add:
-	go get github.com/kopf-dev/kopf/sdk/kopf@v0.1.0`
-	failure := &BuildFailure{Errors: shortenMissingSums(parseBuildErrors(text))}
-	want := "a/a.go:6:2: undefined: create\ngo.sum lacks modules that the packages need; add them with: go mod tidy"
-	if got := failure.Error(); got != want {
-		t.Errorf("got %s", got)
-	}
-}
-
-func TestABrokenGoModIsReportedWithItsLine(t *testing.T) {
-	dir := tree(t, map[string]string{"go.mod": "module example.com/op\n\nnonsense here\n", "a/a.go": handlers("a", "")})
-	_, err := Load(t.Context(), dir, []string{"./a"})
-	failure, ok := errors.AsType[*BuildFailure](err)
-	if !ok || !strings.Contains(err.Error(), "go.mod:3: unknown directive: nonsense") {
-		t.Fatalf("%v, %+v", err, failure)
-	}
-}
-
-func TestErrorsShowTheLinesAroundThem(t *testing.T) {
-	dir := tree(t, map[string]string{"a/a.go": "1\n2\n3\n4\n5\n6"})
-	list := []BuildError{{File: "a/a.go", Line: 1}, {File: "a/a.go", Line: 4}, {File: "a/a.go", Line: 6}, {File: "a/a.go", Line: 99}, {Message: "without"}}
-	addSource(list, dir)
-	var got [][]string
-	for _, e := range list {
-		got = append(got, e.Source)
-	}
-	want := [][]string{{"1", "2", "3"}, {"2", "3", "4", "5", "6"}, {"4", "5", "6"}, nil, nil}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if list[0].SourceAt != 1 || list[1].SourceAt != 2 {
-		t.Errorf("they begin at %d and %d", list[0].SourceAt, list[1].SourceAt)
-	}
-}
-
-func TestErrorsAreWrittenWithAsMuchOfTheirPlaceAsIsKnown(t *testing.T) {
-	for want, e := range map[string]BuildError{
-		"m":            {Message: "m"},
-		"go.mod: m":    {File: "go.mod", Message: "m"},
-		"go.mod:3: m":  {File: "go.mod", Line: 3, Message: "m"},
-		"a.go:3:14: m": {File: "a.go", Line: 3, Column: 14, Message: "m"},
-	} {
-		if got := e.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-func TestABuildEndsWithItsContext(t *testing.T) {
+func TestBuilder_BuildStopsWithContext(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", "")})
 	p, err := Load(t.Context(), dir, []string{"./a"})
 	if err != nil {
@@ -204,48 +111,7 @@ func TestABuildEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestFoldersOfDeadProcessesAreSweptAndOthersAreNot(t *testing.T) {
-	parent := t.TempDir()
-	alive, err := newWorkDirIn(parent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead, err := newWorkDirIn(parent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := dead.lock.Close(); err != nil { // what its process's end would do
-		t.Fatal(err)
-	}
-	next, err := newWorkDirIn(parent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]bool{alive.path: true, dead.path: false, next.path: true} {
-		if got := isDir(path); got != want {
-			t.Errorf("%s is there: %t", path, got)
-		}
-	}
-	if err := errors.Join(alive.remove(), next.remove()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestASyntaxErrorAheadOfRegisterIsTheCompilersToReport(t *testing.T) {
-	dir := tree(t, map[string]string{
-		"a/a.go": "package a\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\nvar broken = \"\n\nfunc Register(r *kopf.Registry) {}\n",
-	})
-	_, err := build(t, dir, "./a")
-	failure, ok := errors.AsType[*BuildFailure](err)
-	if !ok {
-		t.Fatal(err)
-	}
-	if len(failure.Errors) == 0 || failure.Errors[0].Line != 5 {
-		t.Errorf("got %s", err)
-	}
-}
-
-// buildStatic builds a package into a file of its own.
+// buildStatic builds a package into a separate file.
 func buildStatic(t *testing.T, dir string) (path string) {
 	t.Helper()
 	p, err := Load(t.Context(), dir, []string{"./a"})
@@ -269,19 +135,19 @@ func read(t *testing.T, path string) []byte {
 	return content
 }
 
-func TestTheSameSourcesAreTheSameStaticProgramEverywhere(t *testing.T) {
+func TestBuildStatic_IsReproducibleInAnyFolder(t *testing.T) {
 	files := map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)}
 	one, other := tree(t, files), tree(t, files)
 	built := read(t, buildStatic(t, one))
 	if !slices.Equal(built, read(t, buildStatic(t, other))) {
-		t.Error("they differ")
+		t.Error("the two programs differ")
 	}
 	if strings.Contains(string(built), one) {
-		t.Errorf("it tells that it was built in %s", one)
+		t.Errorf("the program contains the path %s", one)
 	}
 }
 
-// stamps are what a program tells of the commit that it was built of.
+// stamps returns the VCS settings recorded in a program, except the time.
 func stamps(t *testing.T, path string) []string {
 	t.Helper()
 	info, err := buildinfo.ReadFile(path)
@@ -297,9 +163,9 @@ func stamps(t *testing.T, path string) []string {
 	return found
 }
 
-func TestAStaticProgramTellsOfWhichCommitItIs(t *testing.T) {
+func TestBuildStatic_RecordsCommit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skipf("git is not on the PATH, and the test makes a repository: install it (%v)", err)
+		t.Skipf("the test needs git on the PATH; install it (%v)", err)
 	}
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
 	git := func(args ...string) string {
@@ -319,18 +185,18 @@ func TestAStaticProgramTellsOfWhichCommitItIs(t *testing.T) {
 		t.Errorf("%q instead of %q", got, want)
 	}
 
-	// If it is not to be known, there is a program nevertheless.
+	// Without a readable commit, the build succeeds without a stamp.
 	refusing := t.TempDir()
 	if err := os.WriteFile(filepath.Join(refusing, "git"), []byte("#!/bin/sh\nexit 128\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", refusing+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	if got := stamps(t, buildStatic(t, dir)); len(got) > 0 {
-		t.Errorf("it tells %q", got)
+		t.Errorf("the stamps are %q", got)
 	}
 }
 
-func TestLongBuildsTellHowFarTheyAre(t *testing.T) {
+func TestBuildStatic_ReportsCompiledPackages(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", ""), "b/b.go": handlers("b", "nonsense")})
 	b := newBuilder(t)
 	for pattern, want := range map[string]string{"./a": "", "./b": "b/b.go:6:2: undefined: nonsense"} {
@@ -338,15 +204,15 @@ func TestLongBuildsTellHowFarTheyAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := 0
-		err = b.BuildStatic(t.Context(), p, filepath.Join(t.TempDir(), "operator"), func(packages int) { told = packages })
-		if told == 0 || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: %d packages, %v", pattern, told, err)
+		reported := 0
+		err = b.BuildStatic(t.Context(), p, filepath.Join(t.TempDir(), "operator"), func(packages int) { reported = packages })
+		if reported == 0 || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %d packages, %v", pattern, reported, err)
 		}
 	}
 }
 
-func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
+func TestBuildStatic_ReplacesFileOnlyAfterSuccess(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Fail("this is a")`)})
 	b := newBuilder(t)
 	output := filepath.Join(t.TempDir(), "operator")
@@ -365,12 +231,12 @@ func TestAStaticProgramReplacesItsFileOnlyWhenItIsBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said, err := exec.Command(output).CombinedOutput(); err == nil || !strings.Contains(string(said), "this is a") {
-		t.Errorf("it says %q, %v", said, err)
+		t.Errorf("the program printed %q, %v", said, err)
 	}
 
 	write(t, dir, "a/a.go", "package a\n\nfunc broken( {\n")
 	if _, ok := errors.AsType[*BuildFailure](static()); !ok {
-		t.Error("a syntax error has been built")
+		t.Error("the build of a syntax error succeeded")
 	}
 	after, err := os.ReadFile(output)
 	if err != nil || !slices.Equal(before, after) {

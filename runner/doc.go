@@ -1,10 +1,11 @@
 // Package runner turns a package of handlers into a running operator.
 //
-// It finds the function Register in the user's packages, synthesises a main program
-// around it without writing into the user's tree, builds it in the user's module, runs
-// it, and passes on its signals and its exit code. Under "kopf dev" a [Session] does so
-// again on every save, and publishes a [State] that the workbench renders.
+// [Load] finds the function Register in the user's packages and synthesises a main
+// program that calls it; nothing is written into the user's folders. [Builder] builds the
+// program in the user's module. [Run] runs it once, without a screen, and forwards signals
+// and the exit code. A [Session], for kopf dev, rebuilds and restarts it on every save and
+// publishes a [State] that the workbench renders.
 //
-// The package knows Go programs, processes and the inspector. It knows no Kubernetes:
-// where the cluster comes from and how manifests are applied is handed to it.
+// The package deals with Go programs, processes and the inspector, not with Kubernetes:
+// the caller supplies functions that open the cluster and apply manifests.
 package runner

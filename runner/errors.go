@@ -5,54 +5,54 @@ import (
 	"strings"
 )
 
-// sdkPackage is the import path of the package that operators are written with.
+// sdkPackage is the import path of package kopf.
 const sdkPackage = "github.com/kopf-dev/kopf/sdk/kopf"
 
-// ToolchainError tells that the Go toolchain is missing, or does not work.
+// ToolchainError reports that the command "go" is missing or cannot be run.
 type ToolchainError struct{ Err error }
 
 func (e *ToolchainError) Error() string {
-	return fmt.Sprintf("operators are built with Go, and the command \"go\" cannot be run: %v\n"+
-		"install Go (https://go.dev), or put its bin folder on the PATH", e.Err)
+	return fmt.Sprintf("cannot run the command \"go\", which builds operators: %v\n"+
+		"install Go (https://go.dev), or add its bin folder to the PATH", e.Err)
 }
 
 func (e *ToolchainError) Unwrap() error { return e.Err }
 
-// PackageError tells that a pattern does not lead to Go packages.
+// PackageError reports that a pattern does not match a usable Go package.
 type PackageError struct {
 	Pattern string
-	Reason  string // what the go command says, or the file system
+	Reason  string // from the go command or the file system
 }
 
 func (e *PackageError) Error() string { return e.Pattern + ": " + e.Reason }
 
-// NoRegisterError tells that no package has a function Register.
+// NoRegisterError reports that no package has a function Register.
 type NoRegisterError struct {
-	Patterns []string
-	Found    []string // what looks like an attempt at it, with file and line
-	Beneath  []string // the folders beneath that have one
+	Patterns   []string
+	Found      []string // similar functions, with file and line
+	Subfolders []string // the folders below that have one
 }
 
 func (e *NoRegisterError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: no func Register(*kopf.Registry)", strings.Join(e.Patterns, " "))
-	if len(e.Beneath) > 0 {
-		few := e.Beneath[:min(len(e.Beneath), maxBeneath)]
-		fmt.Fprintf(&b, " here, but in folders beneath; name those that you mean:\n%s", strings.Join(few, " "))
-		if more := len(e.Beneath) - len(few); more > 0 {
+	if len(e.Subfolders) > 0 {
+		few := e.Subfolders[:min(len(e.Subfolders), maxSubfolders)]
+		fmt.Fprintf(&b, " in this folder, but in folders below it; name the ones to run:\n%s", strings.Join(few, " "))
+		if more := len(e.Subfolders) - len(few); more > 0 {
 			fmt.Fprintf(&b, " (and %d more)", more)
 		}
 		return b.String()
 	}
 	if len(e.Found) > 0 {
-		fmt.Fprintf(&b, "; there is %s", strings.Join(e.Found, ", "))
+		fmt.Fprintf(&b, "; found %s", strings.Join(e.Found, ", "))
 	}
-	b.WriteString("\nwrite this, and register your handlers in it:\n" + registerTemplate)
+	b.WriteString("\nadd this function and register your handlers in it:\n" + registerTemplate)
 	return b.String()
 }
 
-// maxBeneath is how many folders an error names.
-const maxBeneath = 5
+// maxSubfolders is the number of folders that the error lists.
+const maxSubfolders = 5
 
 const registerTemplate = `
 	import "` + sdkPackage + `"
@@ -62,70 +62,44 @@ const registerTemplate = `
 	}
 `
 
-// SignatureError tells that a function Register is not as it must be.
+// SignatureError reports a function Register with a wrong signature.
 type SignatureError struct {
-	File   string // as a person would write it
+	File   string // relative to the current folder, if it is below
 	Line   int
 	Column int
-	Got    string // "func(r kopf.Registry) error"
+	Got    string // the type found, such as "func(r kopf.Registry) error"
 }
 
 func (e *SignatureError) Error() string {
-	return fmt.Sprintf("%s:%d: Register is a %s; it must be func(*kopf.Registry), with kopf from %q",
+	return fmt.Sprintf("%s:%d: Register is %s; it must be func(*kopf.Registry), with kopf from %q",
 		e.File, e.Line, e.Got, sdkPackage)
 }
 
-// CombinationError tells that packages cannot be one operator together.
+// CombinationError reports packages that cannot be built into one operator.
 type CombinationError struct {
 	Packages []string
 	Reason   string
 }
 
 func (e *CombinationError) Error() string {
-	return fmt.Sprintf("%s cannot be one operator: %s", strings.Join(e.Packages, " and "), e.Reason)
+	return fmt.Sprintf("cannot build one operator from %s: %s", strings.Join(e.Packages, " and "), e.Reason)
 }
 
-// ForeignStateError tells that the state which is published where the operator's should be
-// is that of another process.
+// ForeignStateError reports that another process than the operator publishes its state at
+// the operator's address.
 type ForeignStateError struct {
 	Address string
-	PID     int // of the other process
+	PID     int // the other process
 }
 
 func (e *ForeignStateError) Error() string {
-	return fmt.Sprintf("the state at %s is that of another operator, the process %d: end it, or use another address with --inspect",
+	return fmt.Sprintf("another operator (process %[2]d) publishes its state at %[1]s; stop it, or choose another address with --inspect",
 		e.Address, e.PID)
 }
 
-// BuildFailure is what the compiler, the linker or the go command has to say. Its text
-// is their list, and nothing else.
-type BuildFailure struct{ Errors []BuildError }
+// ClusterEndedError reports that the cluster ended while it was in use.
+type ClusterEndedError struct{ Name string }
 
-func (e *BuildFailure) Error() string {
-	lines := make([]string, len(e.Errors))
-	for i, line := range e.Errors {
-		lines[i] = line.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// String writes the error as the compiler does.
-func (e BuildError) String() string {
-	if at := e.Position(); at != "" {
-		return at + ": " + e.Message
-	}
-	return e.Message
-}
-
-// Position is where the error is, as far as that is known: "claims.go:49:3".
-func (e BuildError) Position() string {
-	switch {
-	case e.File == "":
-		return ""
-	case e.Line == 0:
-		return e.File
-	case e.Column == 0:
-		return fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
-	return fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+func (e *ClusterEndedError) Error() string {
+	return fmt.Sprintf("the control plane of the cluster %s exited unexpectedly", e.Name)
 }

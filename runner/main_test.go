@@ -10,19 +10,19 @@ import (
 	"go.uber.org/goleak"
 )
 
-// standInSDK is the folder of a module with the path of the SDK, with the real
-// inspector and the package kopf of testdata. It needs nothing but the standard
-// library, so that operators are built quickly and without a network.
-var standInSDK string
+// fakeSDK is the folder of a module with the SDK's path: the real package inspect and the
+// fake package kopf of testdata. It depends on the standard library only, so that operators
+// are built quickly and without network access.
+var fakeSDK string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "kopf-runner-test-")
 	if err == nil {
-		standInSDK = dir
+		fakeSDK = dir
 		defer func() { _ = os.RemoveAll(dir) }()
-		err = copySDK(dir)
+		err = copyFakeSDK(dir)
 	}
 	for name, value := range map[string]string{"GOWORK": "off", "GOFLAGS": "-mod=mod", "GOPROXY": "off"} {
 		if err == nil {
@@ -43,7 +43,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-func copySDK(dir string) error {
+func copyFakeSDK(dir string) error {
 	if err := os.CopyFS(dir, os.DirFS("testdata/sdk")); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func copySDK(dir string) error {
 	return nil
 }
 
-// tree makes a folder with the files, and with a go.mod at its top unless they have it.
+// tree creates a folder with the files, and with a go.mod unless the files include one.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -88,7 +88,7 @@ func tree(t *testing.T, files map[string]string) string {
 }
 
 func module(path string) string {
-	return fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n\nreplace github.com/kopf-dev/kopf/sdk => %s\n", path, standInSDK)
+	return fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n\nreplace github.com/kopf-dev/kopf/sdk => %s\n", path, fakeSDK)
 }
 
 func write(t *testing.T, dir, name, text string) {
@@ -102,7 +102,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// handlers is a file with a Register of the body.
+// handlers returns a source file whose Register has this body.
 func handlers(pkg, body string) string {
 	return fmt.Sprintf("package %s\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\nfunc Register(r *kopf.Registry) {\n\t%s\n}\n", pkg, body)
 }

@@ -9,9 +9,9 @@ import (
 // frame matches the second line of a frame in a stack trace.
 var frame = regexp.MustCompile(`^\t(.+\.go):(\d+)(?: \+0x[0-9a-f]+)?$`)
 
-// findPanic reads what a dying Go program has written to its standard error. The frame
-// of the panic is the topmost one in the folder, which is the user's code; where there
-// is none, it stays empty. It returns nil if the program did not die of a panic.
+// findPanic parses the panic from the standard error of a crashed Go program. The position
+// is that of the topmost frame in dir, the folder of the user's code; it is empty if there
+// is none. It returns nil if the program did not panic.
 func findPanic(lines []string, dir string) *Panic {
 	start := -1
 	var message string
@@ -32,7 +32,7 @@ func findPanic(lines []string, dir string) *Panic {
 	trace := start + 1
 	for ; trace < len(lines) && !strings.HasPrefix(lines[trace], "goroutine "); trace++ {
 		// Messages may have several lines. A panic in a deferred function has several
-		// messages; what matters is how it began. The signal line says nothing new.
+		// messages; the first one is the cause. The signal line adds nothing.
 		if line := lines[trace]; line != "" && line[0] != '\t' && !strings.HasPrefix(line, "[signal ") {
 			message += "\n" + line
 		}
@@ -47,7 +47,7 @@ func findPanic(lines []string, dir string) *Panic {
 			continue
 		}
 		p.File = strings.TrimPrefix(m[1], dir+"/")
-		// The expression admits nothing but digits, and a number too large is none.
+		// The expression matches digits only; a number out of range is left 0.
 		p.Line, _ = strconv.Atoi(m[2])
 		p.Function = functionName(lines[i-1])
 		break
@@ -55,7 +55,7 @@ func findPanic(lines []string, dir string) *Panic {
 	return p
 }
 
-// functionName takes the name out of the first line of a frame, such as
+// functionName extracts the name from the first line of a frame, such as
 // "example.com/op/claims.(*T).resize(0x1, {0x2, 0x3})" or "created by main.f in goroutine 1".
 func functionName(line string) string {
 	line = strings.TrimPrefix(line, "created by ")

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestThePanicOfADyingProgramIsFoundInTheUsersCode(t *testing.T) {
+func TestFindPanic_ReportsTopmostFrameOfUserCode(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		want *Panic
@@ -43,33 +43,5 @@ func TestThePanicOfADyingProgramIsFoundInTheUsersCode(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func TestOutputIsTakenLineByLine(t *testing.T) {
-	var lines []string
-	w := &lineWriter{line: func(text string) { lines = append(lines, text) }}
-	for _, part := range []string{"one\ntwo\r\nth", "re", "e\n\nfour"} {
-		if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	w.flush()
-	w.flush()
-	if diff := cmp.Diff([]string{"one", "two", "three", "", "four"}, lines); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestALineWithoutEndIsBroken(t *testing.T) {
-	count := 0
-	w := &lineWriter{line: func(text string) { count += len(text) }}
-	for range 10 {
-		if _, err := w.Write(make([]byte, maxLine/2)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if count != 5*maxLine || cap(w.partial) > 4*maxLine {
-		t.Errorf("%d bytes came, %d are held", count, cap(w.partial))
 	}
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -10,76 +9,74 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/kopf-dev/kopf/internal/gocommand"
 )
 
-// stdinGuard makes an operator stop gracefully when its standard input is closed, which
-// happens even if this process is killed.
-const stdinGuard = "KOPF_STDIN_GUARD=1"
+// stdinGuardEnv makes an operator stop gracefully when its standard input closes, as it
+// does when this process ends, even if it is killed.
+const stdinGuardEnv = "KOPF_STDIN_GUARD=1"
 
-// defaultGrace is how long an operator may take to stop.
+// defaultGrace is how long an operator may take to stop before it is killed.
 const defaultGrace = 10 * time.Second
 
-// drain is how long the output of an operator is read after its end: processes that it
-// has left behind may hold it open.
-const drain = time.Second
+// outputDrain is how long the output of an operator is read after its exit: its own
+// children may keep it open.
+const outputDrain = time.Second
 
-// maxLine is the length beyond which lines of output are broken.
-const maxLine = 64 << 10
-
-// child is a running operator.
+// child is the running process of an operator.
 type child struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	done  chan struct{} // closed when it has ended and its output is read
-	err   error         // how; valid after done
+	done  chan struct{} // closed when it has exited and its output is read
+	err   error         // of the exit; valid after done
 	once  sync.Once
 }
 
-// childSpec is how an operator is started.
+// childSpec configures the process of an operator.
 type childSpec struct {
 	path   string
 	args   []string
 	dir    string
-	env    []string                       // in addition to this process's
-	stdout *os.File                       // passed through, unless there is line
-	stderr *os.File                       // the same
-	line   func(stderr bool, text string) // is called for every line of the output
+	stdout *os.File                       // used if line is nil
+	stderr *os.File                       // used if line is nil
+	line   func(stderr bool, text string) // called for every line of the output
 }
 
-// start starts an operator in a process group of its own: an interrupt at the terminal
-// reaches only this process, which decides what it means for the operator.
+// start starts an operator in its own process group, so that an interrupt at the terminal
+// reaches only this process, which decides whether to forward it.
 func start(spec childSpec) (*child, error) {
 	cmd := exec.Command(spec.path, spec.args...)
-	cmd.Args[0] = "operator" // as it calls itself in its errors
+	cmd.Args[0] = "operator" // the name in its error messages
 	cmd.Dir = spec.dir
-	cmd.Env = append(os.Environ(), append(spec.env, stdinGuard)...)
+	cmd.Env = append(os.Environ(), stdinGuardEnv)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = drain
+	cmd.WaitDelay = outputDrain
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting the operator: %w", err)
+		return nil, fmt.Errorf("start the operator: %w", err)
 	}
 	c := &child{cmd: cmd, stdin: stdin, done: make(chan struct{})}
-	var lines []*lineWriter
+	var lines []*gocommand.LineWriter
 	if spec.line == nil {
 		cmd.Stdout, cmd.Stderr = spec.stdout, spec.stderr
 	} else {
-		lines = []*lineWriter{
-			{line: func(text string) { spec.line(false, text) }},
-			{line: func(text string) { spec.line(true, text) }},
+		lines = []*gocommand.LineWriter{
+			{Line: func(text string) { spec.line(false, text) }},
+			{Line: func(text string) { spec.line(true, text) }},
 		}
 		cmd.Stdout, cmd.Stderr = lines[0], lines[1]
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the operator: %w", err)
+		return nil, fmt.Errorf("start the operator: %w", err)
 	}
 	go func() {
 		c.err = cmd.Wait()
 		for _, w := range lines {
-			w.flush()
+			w.Flush()
 		}
 		if errors.Is(c.err, exec.ErrWaitDelay) {
-			c.err = nil // the operator itself has ended well
+			c.err = nil // the operator itself has exited; only its children remain
 		}
 		close(c.done)
 	}()
@@ -88,10 +85,10 @@ func start(spec childSpec) (*child, error) {
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-// signal passes a signal on. An operator that has just ended needs none.
+// signal sends a signal to the operator. It ignores the error of a process that has exited.
 func (c *child) signal(s os.Signal) { _ = c.cmd.Process.Signal(s) }
 
-// stop ends the operator gracefully, and after the grace period in any case.
+// stop asks the operator to stop, and kills it after the grace period.
 func (c *child) stop(grace time.Duration) {
 	c.once.Do(func() { c.signal(syscall.SIGTERM) })
 	timer := time.NewTimer(grace)
@@ -104,55 +101,17 @@ func (c *child) stop(grace time.Duration) {
 	}
 }
 
-// kill ends the operator and what it has started.
+// kill kills the operator and its children.
 func (c *child) kill() {
-	// It fails if nothing of the group is left, which is the aim.
+	// An error means that no process of the group is left.
 	_ = syscall.Kill(-c.pid(), syscall.SIGKILL)
 }
 
-// exitCode is that of the ended operator, as a shell would tell it.
+// exitCode returns the exit code of the exited operator, as a shell reports it.
 func (c *child) exitCode() int {
 	state := c.cmd.ProcessState
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return signalled + int(status.Signal())
+		return signalExitBase + int(status.Signal())
 	}
 	return state.ExitCode()
-}
-
-// lineWriter calls a function for each complete line that is written to it.
-type lineWriter struct {
-	line    func(string)
-	partial []byte
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	n := len(p)
-	for len(p) > 0 {
-		advance, token, err := bufio.ScanLines(p, false)
-		if err != nil {
-			return 0, err
-		}
-		if advance == 0 { // no end of line
-			w.partial = append(w.partial, p...)
-			if len(w.partial) >= maxLine {
-				w.flush()
-			}
-			break
-		}
-		if len(w.partial) > 0 {
-			token = append(w.partial, token...)
-		}
-		w.line(string(token))
-		w.partial = w.partial[:0]
-		p = p[advance:]
-	}
-	return n, nil
-}
-
-// flush takes what is there for a line.
-func (w *lineWriter) flush() {
-	if len(w.partial) > 0 {
-		w.line(string(w.partial))
-		w.partial = w.partial[:0]
-	}
 }

@@ -10,50 +10,48 @@ import (
 	"strings"
 )
 
-// Program is an operator's program: the packages with its handlers, and how they
-// become one executable.
+// Program is an operator to build: the packages with its handlers, and the main program
+// that combines them.
 type Program struct {
-	Packages []string // import paths of those with handlers
+	Packages []string // the import paths of the packages with handlers
 	Module   string   // the path of their module
-	Dir      string   // of the module
+	Dir      string   // the folder of the module
 
-	tool    goTool
-	target  string            // what is built: the import path of the main package
-	overlay map[string]string // files that are not there: path to text
+	target  string            // the import path of the main package
+	overlay map[string]string // the synthesised files: path to content
 
 	dir      string // as given to Load
 	patterns []string
 }
 
-// Load finds the packages with handlers by Go's package patterns (import paths,
-// ./folders, ./folders/...), as seen from the folder.
+// Load finds the packages with handlers. The patterns are those of the go command (import
+// paths, ./folder, ./folder/...), relative to dir. It does not compile the packages.
 func Load(ctx context.Context, dir string, patterns []string) (*Program, error) {
 	program, _, err := load(ctx, dir, patterns)
 	return program, err
 }
 
-// load is [Load], and tells of the folders that it has looked into even if there is
-// nothing to be found in them yet.
+// load is [Load] that also returns the folders it has searched, even if it fails, so that
+// they can be watched for a fix.
 func load(ctx context.Context, dir string, patterns []string) (*Program, []string, error) {
-	tool, err := findGo()
-	if err != nil {
+	if err := checkGoCommand(); err != nil {
 		return nil, nil, err
 	}
 	at, arguments, err := localize(dir, patterns)
 	if err != nil {
 		return nil, nil, err
 	}
-	packages, err := tool.list(ctx, at, append([]string{"--"}, arguments...)...)
+	packages, err := listPackages(ctx, at, append([]string{"--"}, arguments...)...)
 	if err != nil {
-		return nil, []string{at}, listError(err, patterns)
+		return nil, []string{at}, missingModuleError(err, patterns)
 	}
-	elsewhere := func(err error) error { return tool.elsewhere(ctx, dir, patterns, err) }
+	elsewhere := func(err error) error { return suggestFolders(ctx, dir, patterns, err) }
 	if len(packages) == 0 {
 		return nil, []string{at}, &PackageError{Pattern: strings.Join(patterns, " "), Reason: "matches no packages"}
 	}
 	var folders []string
 	for _, p := range packages {
-		if err := listingError(p, patterns); err != nil {
+		if err := packageListError(p, patterns); err != nil {
 			return nil, []string{at}, elsewhere(err)
 		}
 		folders = append(folders, p.Dir)
@@ -62,12 +60,12 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 	if err != nil {
 		return nil, folders, elsewhere(err)
 	}
-	program.tool, program.dir, program.patterns = tool, dir, patterns
+	program.dir, program.patterns = dir, patterns
 	return program, folders, nil
 }
 
-// localize decides where the go command is run: in the first folder that is named, so
-// that a module elsewhere than the current one works too. The patterns become absolute.
+// localize returns the folder to run the go command in, which is the first one that a
+// pattern names, so that modules other than the current one work, and absolute patterns.
 func localize(dir string, patterns []string) (at string, arguments []string, err error) {
 	for _, pattern := range patterns {
 		if !isFolder(pattern) {
@@ -88,7 +86,7 @@ func localize(dir string, patterns []string) (at string, arguments []string, err
 		case err != nil:
 			return "", nil, &PackageError{Pattern: pattern, Reason: err.Error()}
 		case !info.IsDir():
-			return "", nil, &PackageError{Pattern: pattern, Reason: "a file; give its folder, which is the package"}
+			return "", nil, &PackageError{Pattern: pattern, Reason: "is a file; name its folder instead"}
 		}
 		if at == "" {
 			at = path
@@ -104,26 +102,27 @@ func localize(dir string, patterns []string) (at string, arguments []string, err
 	return at, arguments, nil
 }
 
-// isFolder tells patterns of the file system from import paths, as the go command does.
+// isFolder reports whether a pattern is a path of the file system, not an import path, as
+// the go command does.
 func isFolder(pattern string) bool {
 	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") ||
 		strings.HasPrefix(pattern, "../") || filepath.IsAbs(pattern)
 }
 
-const noModule = "is in no Go module; create one there: go mod init example.com/operator"
+const noModule = "is not in a Go module; create one there with: go mod init example.com/operator"
 
-// listError puts the commonest words of the go command into a context.
-func listError(err error, patterns []string) error {
+// missingModuleError explains the go command's error about a missing go.mod file.
+func missingModuleError(err error, patterns []string) error {
 	if isBuildFailure(err) && strings.Contains(err.Error(), "go.mod file not found") {
 		return &PackageError{Pattern: strings.Join(patterns, " "), Reason: noModule}
 	}
 	return err
 }
 
-// listingError turns what go list says of a package into an error, if it means that
-// there is no package to look into. Everything else is the compiler's to report.
-func listingError(p listed, patterns []string) error {
-	const mixed = "found packages " // of several names in one folder
+// packageListError returns the error of a package for which "go list" found no source
+// files. It returns nil for all other errors, which the compiler reports.
+func packageListError(p goPackage, patterns []string) error {
+	const mixed = "found packages " // several package names in one folder
 	if p.Error == nil || len(p.GoFiles)+len(p.CgoFiles) > 0 && !strings.HasPrefix(p.Error.Err, mixed) {
 		return nil
 	}
@@ -134,13 +133,12 @@ func listingError(p listed, patterns []string) error {
 	}
 	switch {
 	case strings.Contains(reason, "outside main module"), strings.Contains(reason, "not contained in"), strings.Contains(reason, "is in the workspace"):
-		reason = "is in another module than the first package, and one operator is built from one module (or from those of a go.work): " + reason
+		reason = "is not in the module of the first package; an operator is built from one module, or from the modules of one go.work: " + reason
 	}
 	return &PackageError{Pattern: pattern, Reason: reason}
 }
 
-// displayFrom returns a function that shortens paths for the eyes of a person who is in
-// the folder.
+// displayFrom returns a function that makes paths below dir relative to it.
 func displayFrom(dir string) func(string) string {
 	return func(path string) string {
 		if rel, err := filepath.Rel(dir, path); err == nil && !strings.HasPrefix(rel, "..") {
@@ -150,22 +148,22 @@ func displayFrom(dir string) func(string) string {
 	}
 }
 
-// combine makes a program of those packages that have handlers.
-func combine(packages []listed, patterns []string, display func(string) string) (*Program, error) {
+// combine returns the program of the packages that have handlers.
+func combine(packages []goPackage, patterns []string, display func(string) string) (*Program, error) {
 	var found []string
-	var chosen []listed
-	var mains []listed
+	var chosen []goPackage
+	var mains []goPackage
 	ownMain := false
 	for _, p := range packages {
-		e, err := findEntry(&p, display)
+		e, err := findEntryPoint(&p, display)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, e.found...)
+		found = append(found, e.nearMisses...)
 		if !e.register && !e.main {
-			// Behind a wildcard, packages without handlers are to be expected.
+			// A wildcard may match packages without handlers.
 			if len(packages) > 1 && !slices.ContainsFunc(patterns, func(s string) bool { return strings.Contains(s, "...") }) {
-				return nil, &NoRegisterError{Patterns: []string{p.ImportPath}, Found: e.found}
+				return nil, &NoRegisterError{Patterns: []string{p.ImportPath}, Found: e.nearMisses}
 			}
 			continue
 		}
@@ -187,14 +185,14 @@ func combine(packages []listed, patterns []string, display func(string) string) 
 		}
 		if first := chosen[0].Module; p.Module.Path != first.Path {
 			return nil, &CombinationError{Packages: []string{chosen[0].ImportPath, p.ImportPath},
-				Reason: "they are in the modules " + first.Path + " and " + p.Module.Path}
+				Reason: "they are in different modules, " + first.Path + " and " + p.Module.Path}
 		}
 	}
 	switch {
 	case len(mains) > 1:
 		return nil, &CombinationError{Packages: []string{mains[0].ImportPath, mains[1].ImportPath}, Reason: "both are programs (package main)"}
 	case ownMain && len(chosen) > 1:
-		return nil, &CombinationError{Packages: program.Packages, Reason: mains[0].ImportPath + " has a func main of its own; give it alone, or remove its main"}
+		return nil, &CombinationError{Packages: program.Packages, Reason: mains[0].ImportPath + " has its own func main; name it alone, or remove its main"}
 	}
 	program.Module, program.Dir = chosen[0].Module.Path, chosen[0].Module.Dir
 	if ownMain {

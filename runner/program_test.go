@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPackagesWithHandlersAreFoundByPatterns(t *testing.T) {
+func TestLoad_FindsPackagesByPattern(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":          handlers("a", ""),
 		"b/b.go":          handlers("b", ""),
@@ -58,7 +58,7 @@ func TestPackagesWithHandlersAreFoundByPatterns(t *testing.T) {
 	}
 }
 
-func TestAPackageWithoutRegisterIsToldWhatToWrite(t *testing.T) {
+func TestLoad_MissingRegisterExplainsWhatToWrite(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go": "package a\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\ntype T struct{}\n\nfunc (T) Register(r *kopf.Registry) {}\n\nfunc Setup(r *kopf.Registry) {}\n\nfunc register() {}\n",
 	})
@@ -78,77 +78,7 @@ func TestAPackageWithoutRegisterIsToldWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestAFolderWithoutHandlersNamesThoseBeneathThatHaveSome(t *testing.T) {
-	none := "package p\n"
-	for name, test := range map[string]struct {
-		files map[string]string
-		dir   string
-		arg   string
-		want  string // of the error; the template if it is empty
-	}{
-		"without any files": {
-			map[string]string{"handlers/h.go": handlers("h", "")}, "", ".",
-			".: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./handlers",
-		},
-		"with others": {
-			map[string]string{"p.go": none, "b/c/h.go": handlers("h", ""), "a/h.go": handlers("h", ""), "util/u.go": none}, "", "./",
-			"./: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./a ./b/c",
-		},
-		"from above": {
-			map[string]string{"p/p.go": none, "p/a/h.go": handlers("h", "")}, "", "./p",
-			"./p: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./p/a",
-		},
-		"with many": {
-			map[string]string{
-				"a/h.go": handlers("h", ""), "b/h.go": handlers("h", ""), "c/h.go": handlers("h", ""), "d/h.go": handlers("h", ""),
-				"e/h.go": handlers("h", ""), "f/h.go": handlers("h", ""), "g/h.go": handlers("h", ""),
-			}, "", ".",
-			".: no func Register(*kopf.Registry) here, but in folders beneath; name those that you mean:\n./a ./b ./c ./d ./e (and 2 more)",
-		},
-		"with none beneath": {map[string]string{"p.go": none, "a/a.go": none}, "", ".", ""},
-		"with all beneath":  {map[string]string{"p.go": none}, "", "./...", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := tree(t, test.files)
-			_, err := Load(t.Context(), filepath.Join(dir, test.dir), []string{test.arg})
-			if _, ok := errors.AsType[*NoRegisterError](err); !ok {
-				t.Fatal(err)
-			}
-			if want := test.want; want != "" && err.Error() != want || want == "" && !strings.Contains(err.Error(), registerTemplate) {
-				t.Errorf("it says %s", err)
-			}
-		})
-	}
-}
-
-func TestARegisterWithAnotherSignatureIsToldTheWantedOne(t *testing.T) {
-	for signature, got := range map[string]string{
-		"()":                                  "func()",
-		"(r kopf.Registry)":                   "func(r kopf.Registry)",
-		"(r *kopf.Registry) error":            "func(r *kopf.Registry) error",
-		"(r *kopf.Registry, n int)":           "func(r *kopf.Registry, n int)",
-		"(a, b *kopf.Registry)":               "func(a, b *kopf.Registry)",
-		"(r ...*kopf.Registry)":               "func(r ...*kopf.Registry)",
-		"[T any](r *kopf.Registry)":           "generic func(r *kopf.Registry)",
-		"(r *kopf.Registrar)":                 "func(r *kopf.Registrar)",
-		"(r *strings.Builder)":                "func(r *strings.Builder)",
-		"(ctx context.Context) (int, error) ": "func(ctx context.Context) (int, error)",
-	} {
-		t.Run(strings.ReplaceAll(got, "...", ""), func(t *testing.T) {
-			dir := tree(t, map[string]string{"a/a.go": "package a\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\nfunc Register" + signature + " {}\n"})
-			_, err := Load(t.Context(), dir, []string{"./a"})
-			bad, ok := errors.AsType[*SignatureError](err)
-			if !ok {
-				t.Fatal(err)
-			}
-			if want := (SignatureError{File: "a/a.go", Line: 5, Column: 1, Got: got}); *bad != want {
-				t.Error(cmp.Diff(want, *bad))
-			}
-		})
-	}
-}
-
-func TestWhatIsNoPackageIsSaidInAFewWords(t *testing.T) {
+func TestLoad_InvalidPackageHasShortError(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":     handlers("a", ""),
 		"empty/x.md": "nothing",
@@ -162,11 +92,11 @@ func TestWhatIsNoPackageIsSaidInAFewWords(t *testing.T) {
 		want     string
 	}{
 		"no such folder":    {[]string{"./b"}, "./b: no such folder"},
-		"a file":            {[]string{"./a/a.go"}, "./a/a.go: a file; give its folder"},
+		"a file":            {[]string{"./a/a.go"}, "./a/a.go: is a file; name its folder"},
 		"a folder without":  {[]string{"./empty"}, "no Go files"},
 		"no such import":    {[]string{"example.com/op/zzz"}, "example.com/op/zzz: "},
 		"matching nothing":  {[]string{"./empty/..."}, "matches no packages"},
-		"another module":    {[]string{"./a", filepath.Join(other, "c")}, "is in another module"},
+		"another module":    {[]string{"./a", filepath.Join(other, "c")}, "is not in the module of the first package"},
 		"no module":         {[]string{filepath.Join(bare, "d")}, "go mod init"},
 		"packages in a mix": {[]string{"./two"}, "found packages a (a.go) and b (b.go)"},
 	} {
@@ -176,13 +106,13 @@ func TestWhatIsNoPackageIsSaidInAFewWords(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			if lines := strings.Count(err.Error(), "\n"); lines > 1 {
-				t.Errorf("it takes %d lines: %s", lines+1, err)
+				t.Errorf("the error has %d lines: %s", lines+1, err)
 			}
 		})
 	}
 }
 
-func TestProgramsThatCannotBeOneAreRefused(t *testing.T) {
+func TestLoad_RejectsPackagesThatCannotBeCombined(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a/a.go":    handlers("a", ""),
 		"m/main.go": handlers("main", ""),
@@ -190,8 +120,8 @@ func TestProgramsThatCannotBeOneAreRefused(t *testing.T) {
 		"o/main.go": handlers("main", "") + "\nfunc main() {}\n",
 	})
 	for want, patterns := range map[string][]string{
-		"both are programs":       {"./m", "./n"},
-		"has a func main of its ": {"./a", "./o"},
+		"both are programs":     {"./m", "./n"},
+		"has its own func main": {"./a", "./o"},
 	} {
 		_, err := Load(t.Context(), dir, patterns)
 		if _, ok := errors.AsType[*CombinationError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -200,7 +130,7 @@ func TestProgramsThatCannotBeOneAreRefused(t *testing.T) {
 	}
 }
 
-func TestAMissingToolchainIsSaidSo(t *testing.T) {
+func TestLoad_MissingToolchainIsReported(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Load(t.Context(), ".", []string{"."})
 	if _, ok := errors.AsType[*ToolchainError](err); !ok || !strings.Contains(err.Error(), "https://go.dev") {

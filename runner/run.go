@@ -12,70 +12,48 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// RunOptions are what [Run] works with.
+// RunOptions configure [Run].
 type RunOptions struct {
-	// Dir is the current folder, and Patterns the packages as seen from there.
+	// Dir is the current folder. Patterns name the packages, relative to Dir.
 	Dir      string
 	Patterns []string
 
-	// Args are the flags of the operator, but for those of the cluster and the inspector.
+	// Args are the operator's flags, except those for the cluster and the inspector,
+	// which Run adds.
 	Args []string
 
-	// Inspect is where the operator is to publish its state. The zero value is nowhere, or
-	// wherever that is of use here.
+	// Inspect is the address at which the operator publishes its state. If it is empty, the
+	// operator publishes nothing, or, with UntilSettled, uses a socket that Run chooses.
 	Inspect string
 
-	// OpenCluster provides the cluster. It runs beside the build. Closing the cluster,
-	// if need be, is the caller's matter.
+	// OpenCluster provides the cluster. It runs concurrently with the build. The caller
+	// closes the cluster after Run.
 	OpenCluster func(ctx context.Context) (Cluster, error)
 
 	// Apply applies the Manifests, files and folders, before the operator starts.
 	Apply     func(ctx context.Context, paths []string) ([]Applied, error)
 	Manifests []string
 
-	// UntilSettled ends the operator when everything that was applied is handled, or
-	// cannot be, or when the Timeout is over since the operator was started.
+	// UntilSettled stops the operator when all applied objects are handled, when a handler
+	// has failed permanently, or when Timeout has passed since the operator's start.
 	UntilSettled bool
-	Timeout      time.Duration // 0 is no limit
+	Timeout      time.Duration // no limit if 0
 
-	// Signals are those that this process receives. The operator gets them; while there
-	// is none, they end what is being done.
+	// Signals delivers the signals that this process receives. They are forwarded to the
+	// operator; before the operator has started, they cancel Run.
 	Signals <-chan os.Signal
 
-	// Say is told what happens, in lines for a person.
-	Say func(verbose bool, line string)
+	// Progress is called with lines for a person about what happens. Verbose lines are
+	// for those who asked for details.
+	Progress func(verbose bool, line string)
 
-	// Stdout and Stderr are the operator's.
+	// Stdout and Stderr are passed to the operator.
 	Stdout, Stderr *os.File
 }
 
-// InterruptError tells that a signal has ended the work.
-type InterruptError struct{ Signal os.Signal }
-
-func (e *InterruptError) Error() string {
-	switch e.Signal {
-	case syscall.SIGTERM:
-		return "terminated"
-	case syscall.SIGHUP:
-		return "the terminal is gone"
-	}
-	return "interrupted"
-}
-
-// signalled is what shells add to the number of the signal that a process has died of.
-const signalled = 128
-
-// ExitCode is that of a process which ended because of the signal.
-func (e *InterruptError) ExitCode() int {
-	if s, ok := e.Signal.(syscall.Signal); ok {
-		return signalled + int(s)
-	}
-	return 1
-}
-
-// Run builds an operator and runs it to its end, without a screen. It returns the
-// operator's exit code, and an error for everything that the operator has not said
-// itself.
+// Run builds an operator and runs it until it exits, without a screen. It returns the
+// operator's exit code. The error is nil if the operator has already printed the reason
+// for its exit.
 func Run(ctx context.Context, opts RunOptions) (code int, err error) {
 	builder, err := NewBuilder()
 	if err != nil {
@@ -92,7 +70,7 @@ func Run(ctx context.Context, opts RunOptions) (code int, err error) {
 	return r.operate(ctx)
 }
 
-// headless is a run without a screen.
+// headless is the state of one [Run].
 type headless struct {
 	RunOptions
 	builder *Builder
@@ -102,8 +80,8 @@ type headless struct {
 	applied []Applied
 }
 
-// prepare builds the operator while the cluster comes up. The first error ends both: a
-// mistyped handler is not to be told after minutes of compiling a control plane.
+// prepare builds the operator while the cluster starts. The first error cancels both, so
+// that a compile error is reported at once and not after minutes of building a control plane.
 func (r *headless) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -132,7 +110,7 @@ func (r *headless) prepare(ctx context.Context) error {
 	}
 }
 
-// slowBuild is when it must be said why nothing seems to happen.
+// slowBuild is the time after which a running build is explained.
 const slowBuild = 3 * time.Second
 
 func (r *headless) build(ctx context.Context) error {
@@ -142,14 +120,14 @@ func (r *headless) build(ctx context.Context) error {
 	}
 	started := time.Now()
 	slow := time.AfterFunc(slowBuild, func() {
-		r.Say(false, "building the operator; the first time, all that it depends on is compiled, too")
+		r.Progress(false, "building the operator; the first build also compiles its dependencies")
 	})
 	defer slow.Stop()
 	if r.binary, err = r.builder.Build(ctx, p); err != nil {
 		return err
 	}
 	r.dir = p.Dir
-	r.Say(true, fmt.Sprintf("built in %s", time.Since(started).Round(10*time.Millisecond)))
+	r.Progress(true, fmt.Sprintf("built in %s", time.Since(started).Round(10*time.Millisecond)))
 	return nil
 }
 
@@ -164,11 +142,11 @@ func (r *headless) open(ctx context.Context) error {
 	if r.applied, err = r.Apply(ctx, r.Manifests); err != nil {
 		return err
 	}
-	r.Say(false, fmt.Sprintf("applied %d objects", len(r.applied)))
+	r.Progress(false, fmt.Sprintf("applied %d objects", len(r.applied)))
 	return nil
 }
 
-// operate runs the operator to its end.
+// operate starts the operator and waits until it exits.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
 	address := r.Inspect
 	if r.UntilSettled && address == "" {
@@ -208,20 +186,20 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 	return r.wait(ctx, c, settled)
 }
 
-// wait passes signals on until the operator ends. When the objects have settled, or
-// cannot, it stops the operator.
+// wait forwards signals until the operator exits. It stops the operator when settled
+// delivers a result, when the cluster ends, or when the context is cancelled.
 func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (int, error) {
 	var interrupted *InterruptError
 	for {
 		select {
 		case s := <-r.Signals:
 			if interrupted != nil {
-				c.kill() // once was a wish, twice is an order
+				c.kill() // a second signal ends it at once
 				continue
 			}
 			interrupted = &InterruptError{Signal: s}
 			if s == syscall.SIGHUP {
-				s = syscall.SIGTERM // operators know nothing of terminals
+				s = syscall.SIGTERM // operators do not handle SIGHUP
 			}
 			c.signal(s)
 		case err := <-settled:
@@ -237,22 +215,22 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 			c.stop(defaultGrace)
 			return 1, context.Cause(ctx)
 		case <-c.done:
-			return r.ended(c, interrupted, settled != nil)
+			return r.result(c, interrupted, settled != nil)
 		}
 	}
 }
 
-// ended tells what the end of the operator means. One that has heeded a signal has done well,
-// unless it was to settle its objects first.
-func (r *headless) ended(c *child, interrupted *InterruptError, unsettled bool) (int, error) {
+// result turns the operator's exit into the result of [Run]. An exit after a signal is a
+// success, unless the objects had to settle first.
+func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool) (int, error) {
 	code := c.exitCode()
 	switch {
-	case interrupted != nil && (r.UntilSettled || code > signalled):
+	case interrupted != nil && (r.UntilSettled || code > signalExitBase):
 		return interrupted.ExitCode(), interrupted
 	case interrupted == nil && unsettled && code == 0:
-		return 1, errors.New("the operator ended before the objects had settled")
+		return 1, errors.New("the operator exited before the objects had settled")
 	}
-	return code, nil // it has said why
+	return code, nil // the operator has printed why
 }
 
 func exitCodeOf(err error) int {
@@ -262,22 +240,23 @@ func exitCodeOf(err error) int {
 	return 0
 }
 
-// settle follows the operator, a process at an address, until the applied objects have
-// settled. Whether the operator's end has broken that off is seen by who waits for that end.
+// settle reads the inspector at the address until the applied objects have settled. It
+// fails with a [*ForeignStateError] if another process than pid publishes there. If the
+// operator exits first, wait reports that.
 func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	settling := newSettling(r.applied)
-	news := make(chan settlement, 1)
+	updates := make(chan settlement, 1)
 	var replica inspect.Replica
 	var last settlement
-	tell := func(s settlement) {
+	publish := func(s settlement) {
 		last = s
 		select {
-		case <-news:
+		case <-updates:
 		default:
 		}
-		news <- last
+		updates <- last
 	}
 	var following sync.WaitGroup
 	following.Go(func() {
@@ -286,22 +265,22 @@ func (r *headless) settle(ctx context.Context, client *inspect.Client, address s
 				return &ForeignStateError{Address: address, PID: m.Snapshot.Operator.PID}
 			}
 			if replica.Apply(m); !m.More {
-				tell(settling.check(replica.Snapshot(), time.Now()))
+				publish(settling.check(replica.Snapshot(), time.Now()))
 			}
 			return nil
 		}, func(err error) {
-			tell(settlement{Pending: []Unsettled{{What: fmt.Sprintf("the operator's state at %s cannot be read: %v", address, err)}}})
+			publish(settlement{Pending: []Unsettled{{What: fmt.Sprintf("cannot read the operator's state at %s: %v", address, err)}}})
 		})
 		_, foreign := errors.AsType[*ForeignStateError](err)
 		if _, ok := errors.AsType[*inspect.VersionError](err); ok || foreign {
 			cancel(err)
 		}
 	})
-	err := awaitSettled(ctx, r.Timeout, news)
+	err := awaitSettled(ctx, r.Timeout, updates)
 	cancel(nil)
 	following.Wait()
 	for _, a := range last.Unserved {
-		r.Say(true, fmt.Sprintf("%s: no handler is for it; it was not waited for", objectName(shortOf(a.Ref), a.Ref)))
+		r.Progress(true, fmt.Sprintf("%s: no handler serves this resource; not waiting for it", objectName(shortOf(a.Ref), a.Ref)))
 	}
 	return err
 }

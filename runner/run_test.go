@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// headlessOptions run the body of a Register, and collect what is printed.
+// headlessOptions returns options to run an operator with this body of Register, and a
+// function that returns what it has printed.
 func headlessOptions(t *testing.T, body string) (opts RunOptions, printed func() string) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -25,7 +26,7 @@ func headlessOptions(t *testing.T, body string) (opts RunOptions, printed func()
 		Dir:         tree(t, map[string]string{"a/a.go": handlers("a", body)}),
 		Patterns:    []string{"./a"},
 		OpenCluster: func(context.Context) (Cluster, error) { return Cluster{Kubeconfig: "/k"}, nil },
-		Say:         func(_ bool, line string) { t.Log(line) },
+		Progress:    func(_ bool, line string) { t.Log(line) },
 		Stdout:      out,
 		Stderr:      out,
 	}
@@ -38,8 +39,8 @@ func headlessOptions(t *testing.T, body string) (opts RunOptions, printed func()
 	}
 }
 
-// sendOnceItRuns sends the signals when the operator has printed its line.
-func sendOnceItRuns(opts *RunOptions, printed func() string, signals ...os.Signal) {
+// sendWhenReady sends the signals after the operator has printed "ready".
+func sendWhenReady(opts *RunOptions, printed func() string, signals ...os.Signal) {
 	channel := make(chan os.Signal)
 	opts.Signals = channel
 	go func() {
@@ -56,7 +57,7 @@ func sendOnceItRuns(opts *RunOptions, printed func() string, signals ...os.Signa
 	}()
 }
 
-func TestTheOperatorsExitCodeIsPassedOn(t *testing.T) {
+func TestRun_ReturnsOperatorExitCode(t *testing.T) {
 	opts, printed := headlessOptions(t, `r.Fail("wrong")`)
 	code, err := Run(t.Context(), opts)
 	if code != 1 || err != nil || printed() != "wrong\n" {
@@ -64,21 +65,21 @@ func TestTheOperatorsExitCodeIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestASignalThatIsHeededIsAGoodEnd(t *testing.T) {
+func TestRun_HandledSignalExitsWithZero(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		opts, printed := headlessOptions(t, `r.Print("ready")`)
-		sendOnceItRuns(&opts, printed, signal)
+		sendWhenReady(&opts, printed, signal)
 		if code, err := Run(t.Context(), opts); code != 0 || err != nil {
 			t.Errorf("%s: %d, %v", signal, code, err)
 		}
 	}
 }
 
-func TestASignalBeforeAllHasSettledIsToldByTheExitCode(t *testing.T) {
+func TestRun_SignalBeforeSettledSetsExitCode(t *testing.T) {
 	for signal, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
 		opts, printed := headlessOptions(t, `r.Publish("one", "running"); r.Print("ready")`)
 		opts.UntilSettled = true
-		sendOnceItRuns(&opts, printed, signal)
+		sendWhenReady(&opts, printed, signal)
 		code, err := Run(t.Context(), opts)
 		if interrupted, ok := errors.AsType[*InterruptError](err); !ok || code != want || interrupted.Signal != signal {
 			t.Errorf("%s: %d, %v", signal, code, err)
@@ -86,15 +87,15 @@ func TestASignalBeforeAllHasSettledIsToldByTheExitCode(t *testing.T) {
 	}
 }
 
-func TestASecondInterruptKills(t *testing.T) {
-	opts, printed := headlessOptions(t, `r.Deaf(); r.Print("ready")`)
-	sendOnceItRuns(&opts, printed, os.Interrupt, os.Interrupt)
+func TestRun_SecondInterruptKills(t *testing.T) {
+	opts, printed := headlessOptions(t, `r.IgnoreSignals(); r.Print("ready")`)
+	sendWhenReady(&opts, printed, os.Interrupt, os.Interrupt)
 	if code, err := Run(t.Context(), opts); code != 130 || err == nil {
 		t.Errorf("%d, %v", code, err)
 	}
 }
 
-func TestAnInterruptEndsThePreparationToo(t *testing.T) {
+func TestRun_InterruptCancelsPreparation(t *testing.T) {
 	opts, _ := headlessOptions(t, "")
 	channel := make(chan os.Signal)
 	opts.Signals = channel
@@ -109,7 +110,7 @@ func TestAnInterruptEndsThePreparationToo(t *testing.T) {
 	}
 }
 
-func TestCodeThatDoesNotCompileEndsTheStartOfTheCluster(t *testing.T) {
+func TestRun_CompileErrorCancelsClusterStart(t *testing.T) {
 	opts, _ := headlessOptions(t, "nonsense")
 	opts.OpenCluster = func(ctx context.Context) (Cluster, error) {
 		<-ctx.Done()
@@ -121,7 +122,7 @@ func TestCodeThatDoesNotCompileEndsTheStartOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheClusterIsTheEndOfTheRun(t *testing.T) {
+func TestRun_EndsWithCluster(t *testing.T) {
 	opts, _ := headlessOptions(t, `r.Print("ready")`)
 	ended := make(chan struct{})
 	close(ended)
@@ -132,14 +133,14 @@ func TestTheEndOfTheClusterIsTheEndOfTheRun(t *testing.T) {
 	}
 }
 
-func TestARunUntilSettledEndsByItself(t *testing.T) {
+func TestRun_UntilSettledEndsByItself(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string
 		code int
 		want string
 	}{
 		"well":         {`r.Publish("one", "settled")`, 0, "<nil>"},
-		"with failure": {`r.Publish("one", "failed")`, 1, "a handler has failed for good\nthings/default/one: failed"},
+		"with failure": {`r.Publish("one", "failed")`, 1, "a handler has failed permanently\nthings/default/one: failed"},
 		"with a crash": {`r.Crash(func() { panic("boom") })`, 2, "<nil>"},
 		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 1s\nthings/default/one: running"},
 	} {
@@ -165,7 +166,7 @@ func TestARunUntilSettledEndsByItself(t *testing.T) {
 	}
 }
 
-// serveAs publishes the settled state of a process.
+// serveAs publishes a settled state in the name of a process.
 func serveAs(t *testing.T, pid int) (address string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "kopf-") // the path of a socket must be short
@@ -188,16 +189,16 @@ func serveAs(t *testing.T, pid int) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := errors.New("it is there")
-	err = follow(t.Context(), client, func(inspect.Message) error { return heard }, func(error) {})
-	if !errors.Is(err, heard) {
+	connected := errors.New("connected")
+	err = follow(t.Context(), client, func(inspect.Message) error { return connected }, func(error) {})
+	if !errors.Is(err, connected) {
 		t.Fatal(err)
 	}
 	return address
 }
 
-func TestOnlyTheOperatorsOwnStateSettlesARun(t *testing.T) {
-	opts, _ := headlessOptions(t, `r.Publish("one", "failed"); r.Inspectless()`)
+func TestRun_StateOfAnotherOperatorIsAnError(t *testing.T) {
+	opts, _ := headlessOptions(t, `r.Publish("one", "failed"); r.WithoutInspector()`)
 	opts.UntilSettled, opts.Timeout, opts.Inspect = true, timeLimit, serveAs(t, os.Getpid())
 	code, err := Run(t.Context(), opts)
 	foreign, ok := errors.AsType[*ForeignStateError](err)
@@ -206,14 +207,14 @@ func TestOnlyTheOperatorsOwnStateSettlesARun(t *testing.T) {
 	}
 }
 
-func TestAStateThatCannotBeReadIsToldWithTheReason(t *testing.T) {
-	opts, _ := headlessOptions(t, `r.Inspectless()`)
+func TestRun_UnreadableStateIsReportedWithReason(t *testing.T) {
+	opts, _ := headlessOptions(t, `r.WithoutInspector()`)
 	opts.UntilSettled, opts.Timeout, opts.Inspect = true, time.Second, "unix:/no/such/folder/x.sock"
 	code, err := Run(t.Context(), opts)
 	if _, ok := errors.AsType[*SettleError](err); !ok || code != 1 {
 		t.Fatalf("%d, %v", code, err)
 	}
-	const want = "not settled after 1s\nthe operator's state at unix:/no/such/folder/x.sock cannot be read: inspector: "
+	const want = "not settled after 1s\ncannot read the operator's state at unix:/no/such/folder/x.sock: inspector: "
 	if !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "no such file or directory") {
 		t.Error(err)
 	}

@@ -2,55 +2,53 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Options are what a [Session] works with.
+// Options configure a [Session].
 type Options struct {
-	// Dir is the current folder, and Patterns the packages as seen from there.
+	// Dir is the current folder. Patterns name the packages, relative to Dir.
 	Dir      string
 	Patterns []string
 
-	// Args are the flags of the operator, but for those of the cluster and the
-	// inspector, which are the session's matter.
+	// Args are the operator's flags, except those for the cluster, the inspector and the
+	// log format, which the session adds.
 	Args []string
 
-	// OpenCluster provides the cluster. It reports what it does, and returns when the
-	// cluster is usable. Closing it, if need be, is the caller's matter, after Run.
+	// OpenCluster provides the cluster. It calls report with its progress and returns when
+	// the cluster is usable. The caller closes the cluster after Run.
 	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
 
-	// Apply applies manifests: files and folders. It is only called when the cluster
-	// is ready.
+	// Apply applies manifests: files and folders. It is called only while the cluster is
+	// ready.
 	Apply func(ctx context.Context, paths []string) ([]Applied, error)
 
-	// Manifests are applied at the start. Beside are those that [IntentApply] applies
-	// where no others were given.
-	Manifests []string
-	Beside    []string
+	// Manifests are applied at the start, and by [IntentApply] without a path.
+	// FoundManifests are what [IntentApply] applies if Manifests is empty.
+	Manifests      []string
+	FoundManifests []string
 
-	// LogLevel is the level of the operator's log lines from which on they are
-	// published: "info" if not set. [IntentLogLevel] changes it.
+	// LogLevel is the lowest level of the operator's log lines that are published.
+	// Defaults to "info". [IntentLogLevel] changes it.
 	LogLevel string
 
-	// Grace is how long an operator may take to stop: 10 seconds if not set.
+	// Grace is how long the operator may take to stop before it is killed. Defaults to 10s.
 	Grace time.Duration
 
-	// Unattended makes what only a wish could mend the end of the session, because there
-	// is nobody to wish: a cluster that does not come up, a manifest that is refused.
+	// Unattended ends the session on errors that only an intent could resolve: the cluster
+	// does not start, or a manifest is rejected.
 	Unattended bool
 
-	// Once does so with everything else that cannot mend itself, too: there is nobody
-	// who would edit and save.
+	// Once also ends the session on errors that only an edit of the code could resolve: a
+	// failed build, or a crash. It implies Unattended.
 	Once bool
 }
 
-// Session is the development of an operator: it keeps an operator running that is
-// built from what was saved last, and publishes all that happens.
+// Session keeps an operator running that is built from the last saved sources, and
+// publishes its [State]. Its methods may be called from several goroutines.
 type Session struct {
 	opts     Options
 	store    *store
@@ -63,17 +61,11 @@ type Session struct {
 	logLevel string
 	applied  []Applied
 	settling *settling
-	settled  chan settlement // the newest one
+	settled  chan settlement // holds the latest one
 	began    chan struct{}   // closed when the first operator starts
 }
 
-// request is an intent that the loop fulfils.
-type request struct {
-	intent Intent
-	reply  chan error
-}
-
-// NewSession prepares a session. [Session.Run] starts it.
+// NewSession returns a session. [Session.Run] starts it.
 func NewSession(opts Options) *Session {
 	opts.Unattended = opts.Unattended || opts.Once
 	if opts.Grace <= 0 {
@@ -92,23 +84,23 @@ func NewSession(opts Options) *Session {
 		state.Packages = opts.Patterns
 		state.Manifests = opts.Manifests
 		if len(opts.Manifests) == 0 {
-			state.Manifests = opts.Beside
+			state.Manifests = opts.FoundManifests
 		}
 	})
 	return s
 }
 
-// State returns the present state. It is never nil and never changed.
+// State returns the current state. It is never nil and must not be modified.
 func (s *Session) State() *State { return s.store.get() }
 
-// Changes delivers a value soon after the state has changed; changes in quick
-// succession share one. It is closed when the session has ended. It is one channel: a
-// value goes to one of its readers.
+// Changes returns a channel that receives a value after the state has changed; several
+// changes may share one value. It is closed when the session has ended. Every call returns
+// the same channel, so it must have a single reader.
 func (s *Session) Changes() <-chan struct{} { return s.store.changes }
 
-// Settled waits until everything that was applied has been handled; where nothing was
-// applied, until the operator has nothing to do. The error is a [*SettleError] if a
-// handler has failed for good, or the time since the operator's start has run out.
+// Settled waits until all applied objects are handled or, if none were applied, until the
+// operator is idle. It returns a [*SettleError] if a handler has failed permanently, or if
+// the timeout has passed since the operator's first start.
 func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	select {
 	case <-s.began:
@@ -118,109 +110,11 @@ func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	return awaitSettled(ctx, timeout, s.settled)
 }
 
-// Do fulfils a wish. The error is for a person to read.
-func (s *Session) Do(ctx context.Context, intent Intent) error {
-	switch intent.Kind {
-	case IntentRebuild, IntentRestart, IntentApply:
-		return s.request(ctx, intent)
-	case IntentLogLevel:
-		s.mu.Lock()
-		s.logLevel = intent.Value // for the operators to come, too
-		s.mu.Unlock()
-		return s.ask(ctx, intent)
-	case IntentRetry, IntentPause, IntentResume:
-		return s.ask(ctx, intent)
-	}
-	return fmt.Errorf("no such intent: %q", intent.Kind)
-}
-
-// errEnded is the answer to wishes that come too late.
-var errEnded = errors.New("the session has ended")
-
-// Kill ends the operator at once, where a graceful stop takes too long.
+// Kill kills the operator without waiting for a graceful stop.
 func (s *Session) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {
 		s.child.kill()
-	}
-}
-
-// request has an intent fulfilled by the loop.
-func (s *Session) request(ctx context.Context, intent Intent) error {
-	r := request{intent: intent, reply: make(chan error, 1)}
-	select {
-	case s.requests <- r:
-	case <-s.ended:
-		return errEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case err := <-r.reply:
-		return err
-	case <-s.ended:
-		return errEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// ask has an intent fulfilled by the operator.
-func (s *Session) ask(ctx context.Context, intent Intent) error {
-	s.mu.Lock()
-	client := s.client
-	s.mu.Unlock()
-	if client == nil {
-		return s.notRunning()
-	}
-	err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Value: intent.Value})
-	if refused, ok := errors.AsType[*inspect.RefusedError](err); ok {
-		return refused
-	}
-	if err != nil {
-		return fmt.Errorf("the operator does not answer: %w", err)
-	}
-	return nil
-}
-
-// notRunning says why nothing can be asked of the operator.
-func (s *Session) notRunning() error {
-	switch state := s.State(); {
-	case state.Process.Phase == ProcessCrashed:
-		return errors.New("the operator has crashed")
-	case state.Process.Phase != ProcessNone:
-		return fmt.Errorf("the operator is %s", state.Process.Phase)
-	case state.Build.Phase == BuildFailed:
-		return errors.New("the operator does not run: its build failed")
-	case state.Cluster.Phase != ClusterReady:
-		return errors.New("the operator does not run: the cluster is not ready")
-	}
-	return errors.New("the operator does not run yet")
-}
-
-// awaitSettled waits for a settlement that is over.
-func awaitSettled(ctx context.Context, timeout time.Duration, news <-chan settlement) error {
-	var late <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		late = timer.C
-	}
-	last := settlement{Pending: []Unsettled{{What: "the operator did not start"}}}
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-late:
-			return &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending}
-		case last = <-news:
-		}
-		if last.over() && len(last.Failed) > 0 {
-			return &SettleError{Failed: last.Failed}
-		}
-		if last.over() {
-			return nil
-		}
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 )
 
-// loop is the only goroutine that decides. Whatever takes time runs beside it and
-// reports back; after each report, the loop compares what is with what should be.
+// loop makes all decisions of a session in one goroutine. Slow work runs in tasks, which
+// send their results to the loop's channels; after each result the loop reconciles.
 type loop struct {
 	*Session
 	ctx     context.Context
@@ -23,8 +22,8 @@ type loop struct {
 	program *Program
 	builder *Builder
 	built   chan buildResult
-	build   *buildTask // the running one, if any
-	binary  string     // the newest that was built
+	build   *buildTask // in progress; nil if none
+	binary  string     // the newest one
 	digest  string     // of the binary
 	reload  time.Time  // the At of the reload that the next operator belongs to
 
@@ -32,36 +31,25 @@ type loop struct {
 	opening   bool
 	opened    chan clusterResult
 	cluster   *Cluster      // once it is ready
-	lost      chan *Cluster // that have ended
+	lost      chan *Cluster // clusters that have ended
 	appliedAt chan applyResult
-	prepared  bool // the manifests of the start are applied
+	prepared  bool // the initial manifests are applied
 
 	// The operator.
-	wanted    int // grows whenever another process is wanted than the running one
-	operator  *operator
-	begun     bool // there was one
-	events    chan operatorEvent
-	crashes   int
-	notBefore time.Time   // of the next start after a crash
-	restart   *time.Timer // fires at notBefore
-	failures  failures    // of the goroutine that follows the inspector
+	wanted       int // incremented to replace the running process
+	operator     *operator
+	begun        bool // an operator was started before
+	events       chan operatorExit
+	crashes      int
+	notBefore    time.Time    // of the next start after a crash
+	restart      *time.Timer  // fires at notBefore
+	pastFailures pastFailures // of the goroutine that follows the inspector
 
 	fatal error
 }
 
-type clusterResult struct {
-	cluster Cluster
-	err     error
-}
-
-type applyResult struct {
-	applied []Applied
-	err     error
-	reply   chan error // nil for those of the start
-}
-
-// Run runs the session until the context ends, or something happens that nobody can
-// mend. It returns when everything it has started has ended.
+// Run runs the session until the context is cancelled or an error ends the session; see
+// [Options]. It returns when all goroutines and processes that it has started have ended.
 func (s *Session) Run(ctx context.Context) (err error) {
 	defer s.store.close()
 	defer close(s.ended)
@@ -74,7 +62,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		opened:    make(chan clusterResult),
 		lost:      make(chan *Cluster),
 		appliedAt: make(chan applyResult),
-		events:    make(chan operatorEvent),
+		events:    make(chan operatorExit),
 		restart:   time.NewTimer(time.Hour),
 	}
 	l.restart.Stop()
@@ -93,7 +81,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 	defer l.end(cancel)
 
 	l.openCluster()
-	l.startBuild(cause{at: time.Now(), first: true})
+	l.triggerBuild(trigger{at: time.Now(), first: true})
 	for l.fatal == nil {
 		l.reconcile()
 		if !l.step() {
@@ -103,33 +91,33 @@ func (s *Session) Run(ctx context.Context) (err error) {
 	return l.fatal
 }
 
-// step takes in one report. It returns false when the session is to end.
+// step handles one result, change or request. It returns false when the context is cancelled.
 func (l *loop) step() bool {
 	select {
 	case <-l.ctx.Done():
 		return false
 	case c := <-l.watcher.changed:
-		l.startBuild(cause{at: c.at, files: l.relative(c.files)})
+		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
 	case err := <-l.watcher.failed:
-		l.store.say("warn", fmt.Sprintf("changes in some files will not be noticed: %v", err))
+		l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
 	case result := <-l.built:
-		l.takeBuild(result)
+		l.handleBuildResult(result)
 	case result := <-l.opened:
-		l.takeCluster(result)
+		l.handleClusterResult(result)
 	case cluster := <-l.lost:
-		l.loseCluster(cluster)
+		l.handleClusterEnd(cluster)
 	case result := <-l.appliedAt:
-		l.takeApplied(result)
+		l.handleApplied(result)
 	case event := <-l.events:
-		l.takeEvent(event)
+		l.handleOperatorExit(event)
 	case <-l.restart.C:
 	case r := <-l.requests:
-		l.fulfil(r)
+		l.handleIntent(r)
 	}
 	return true
 }
 
-// reconcile brings the operator to what should be: one process of the newest binary.
+// reconcile makes sure that one process of the newest binary is running.
 func (l *loop) reconcile() {
 	if l.operator != nil {
 		if l.operator.serial != l.wanted {
@@ -143,138 +131,13 @@ func (l *loop) reconcile() {
 	l.startOperator()
 }
 
-// fulfil does what a request asks for. Restarts and rebuilds are answered when they
-// begin: what comes of them is in the state.
-func (l *loop) fulfil(r request) {
-	switch r.intent.Kind {
-	case IntentRebuild:
-		l.startBuild(cause{at: time.Now(), forced: true})
-		r.reply <- nil
-	case IntentRestart:
-		if l.cluster == nil && !l.opening {
-			l.openCluster() // it has failed, and the cause may be mended by now
-			r.reply <- nil
-			return
-		}
-		if l.binary == "" {
-			r.reply <- l.notRunning()
-			return
-		}
-		l.remember(Reload{At: time.Now(), Built: true})
-		l.wantOperator()
-		r.reply <- nil
-	case IntentApply:
-		paths := l.State().Manifests
-		if r.intent.Value != "" {
-			paths = []string{r.intent.Value}
-		}
-		switch {
-		case len(paths) == 0:
-			r.reply <- errors.New("there are no manifests beside the code; give some with --apply")
-		case l.cluster == nil:
-			r.reply <- errors.New("the cluster is not ready")
-		default:
-			l.apply(paths, r.reply)
-		}
-	}
-}
-
-// wantOperator makes the loop start a new process, at once.
-func (l *loop) wantOperator() {
+// requestNewProcess makes the loop replace the operator's process without a backoff.
+func (l *loop) requestNewProcess() {
 	l.wanted++
 	l.crashes, l.notBefore = 0, time.Time{}
 }
 
-func (l *loop) openCluster() {
-	l.opening = true
-	l.store.update(func(s *State) { s.Cluster = Cluster{Phase: ClusterStarting} })
-	l.tasks.Go(func() {
-		cluster, err := l.opts.OpenCluster(l.ctx, func(c Cluster) {
-			l.store.update(func(s *State) { s.Cluster = c })
-		})
-		post(l.ctx, l.opened, clusterResult{cluster, err})
-	})
-}
-
-func (l *loop) takeCluster(r clusterResult) {
-	l.opening = false
-	if r.err != nil {
-		l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, r.err.Error() })
-		if l.opts.Unattended {
-			l.fatal = r.err
-		}
-		return
-	}
-	r.cluster.Phase = ClusterReady
-	l.cluster = &r.cluster
-	l.store.update(func(s *State) { s.Cluster = r.cluster })
-	l.guardCluster(l.cluster)
-	if l.prepared = len(l.opts.Manifests) == 0; !l.prepared {
-		l.apply(l.opts.Manifests, nil)
-	}
-}
-
-// guardCluster reports the end of the cluster, if that can be known.
-func (l *loop) guardCluster(cluster *Cluster) {
-	if cluster.Ended == nil {
-		return
-	}
-	l.tasks.Go(func() {
-		select {
-		case <-cluster.Ended:
-			post(l.ctx, l.lost, cluster)
-		case <-l.ctx.Done():
-		}
-	})
-}
-
-// loseCluster ends the operator of a cluster that has ended: what it would try again and
-// again cannot succeed before somebody asks for the next control plane.
-func (l *loop) loseCluster(cluster *Cluster) {
-	ended := &ClusterEndedError{Name: cluster.Name}
-	l.cluster = nil
-	l.wantOperator()
-	l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, ended.Error() })
-	if l.opts.Unattended {
-		l.fatal = ended
-	}
-}
-
-func (l *loop) apply(paths []string, reply chan error) {
-	l.tasks.Go(func() {
-		applied, err := l.opts.Apply(l.ctx, paths)
-		post(l.ctx, l.appliedAt, applyResult{applied, err, reply})
-	})
-}
-
-func (l *loop) takeApplied(r applyResult) {
-	if r.reply != nil {
-		r.reply <- r.err
-	}
-	l.prepared = true
-	if r.err != nil {
-		l.store.say("error", "applying the manifests: "+r.err.Error())
-		if l.opts.Unattended && r.reply == nil {
-			l.fatal = r.err
-		}
-		return
-	}
-	l.store.say("info", fmt.Sprintf("applied %d objects", len(r.applied)))
-	l.want(r.applied)
-}
-
-// want adds to the objects that are to settle.
-func (s *Session) want(applied []Applied) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range applied {
-		s.applied = slices.DeleteFunc(s.applied, func(old Applied) bool { return old.Ref == a.Ref })
-		s.applied = append(s.applied, a)
-	}
-	s.settling = newSettling(slices.Clone(s.applied))
-}
-
-// relative makes the paths of changed files short.
+// relative shortens the paths of changed files.
 func (l *loop) relative(files []string) []string {
 	display := displayFrom(l.opts.Dir)
 	if l.program != nil {
@@ -287,23 +150,23 @@ func (l *loop) relative(files []string) []string {
 	return short
 }
 
-// end stops everything and waits for it.
+// end stops the operator and all tasks, and waits for them.
 func (l *loop) end(cancel context.CancelFunc) {
 	l.restart.Stop()
 	if l.operator != nil {
 		l.stopOperator()
 		for l.operator != nil {
-			l.takeEvent(<-l.events)
+			l.handleOperatorExit(<-l.events)
 		}
 	}
 	cancel()
 	l.tasks.Wait()
 }
 
-// post sends a report unless the session has ended.
-func post[T any](ctx context.Context, to chan<- T, report T) {
+// post sends a result to the loop unless the session has ended.
+func post[T any](ctx context.Context, to chan<- T, result T) {
 	select {
-	case to <- report:
+	case to <- result:
 	case <-ctx.Done():
 	}
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// timeLimit is how long a session may take to get where a test waits for it: builds
-// are real, and the machine may be busy.
+// timeLimit bounds every wait in the tests: builds are real, and the machine may be busy.
 const timeLimit = time.Minute
 
-// live is a session that runs for the time of a test.
+// live is a session that runs until the end of a test.
 type live struct {
 	*Session
 	t     *testing.T
@@ -43,7 +42,7 @@ func begin(t *testing.T, opts Options) *live {
 	return l
 }
 
-// end stops the session and returns what Run did.
+// end stops the session and returns the error of Run.
 func (l *live) end() error {
 	l.stop()
 	err := <-l.ended
@@ -51,7 +50,7 @@ func (l *live) end() error {
 	return err
 }
 
-// until waits for a state.
+// until waits for a state and returns it.
 func (l *live) until(what string, is func(*State) bool) *State {
 	l.t.Helper()
 	late := time.After(timeLimit)
@@ -70,7 +69,7 @@ func (l *live) until(what string, is func(*State) bool) *State {
 	}
 }
 
-// runs tells that an operator runs which has published the object.
+// runs reports whether an operator is running that has published only this object.
 func runs(name string) func(*State) bool {
 	return func(s *State) bool {
 		return s.Process.Phase == ProcessRunning && s.Live && len(s.Snapshot.Objects) == 1 && s.Snapshot.Objects[0].Name == name
@@ -79,7 +78,7 @@ func runs(name string) func(*State) bool {
 
 func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-func TestASaveReplacesTheOperatorAndABrokenOneDoesNot(t *testing.T) {
+func TestSession_SaveRestartsOperatorUnlessBuildFails(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled"); r.Print("hello")`)})
 	l := begin(t, Options{Dir: dir, Args: []string{"--namespace=ns"}})
 
@@ -104,7 +103,7 @@ func TestASaveReplacesTheOperatorAndABrokenOneDoesNot(t *testing.T) {
 		t.Errorf("the errors are %+v", e)
 	}
 	if broken.Process.PID != first.Process.PID || !isAlive(first.Process.PID) || !broken.Live {
-		t.Errorf("the old operator does not go on: %+v", broken.Process)
+		t.Errorf("the old operator was stopped: %+v", broken.Process)
 	}
 
 	write(t, dir, "a/a.go", "package a\n")
@@ -115,21 +114,21 @@ func TestASaveReplacesTheOperatorAndABrokenOneDoesNot(t *testing.T) {
 	write(t, dir, "a/a.go", handlers("a", `r.Publish("two", "settled")`))
 	second := l.until("running the new code", runs("two"))
 	if isAlive(first.Process.PID) {
-		t.Error("the old operator still lives")
+		t.Error("the old operator is still running")
 	}
 	history := second.Build.History
 	if len(history) != 3 || !history[0].Built || history[1].Built || history[2].Built || history[0].Ready == 0 || strings.Join(history[0].Files, " ") != "a/a.go" {
 		t.Errorf("the history is %+v", history)
 	}
 	if second.Build.Errors != nil {
-		t.Errorf("the errors have stayed: %+v", second.Build.Errors)
+		t.Errorf("the errors were not cleared: %+v", second.Build.Errors)
 	}
 
 	if err := l.end(); err != nil {
 		t.Error(err)
 	}
 	if isAlive(second.Process.PID) {
-		t.Error("the operator survives its session")
+		t.Error("the operator is still running after its session")
 	}
 	if s := l.State(); s.Process.Phase != ProcessNone || s.Live || s.Log[len(s.Log)-1].Message != "stopped" {
 		t.Errorf("at the end, the process is %+v, and the log ends with %+v", s.Process, s.Log[len(s.Log)-1])
@@ -139,7 +138,7 @@ func TestASaveReplacesTheOperatorAndABrokenOneDoesNot(t *testing.T) {
 	}
 }
 
-func TestACrashIsShownAndTheOperatorStartedAgain(t *testing.T) {
+func TestSession_CrashIsPublishedAndOperatorRestarted(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Crash(func() { panic("boom") })`)})
 	l := begin(t, Options{Dir: dir})
 	crashed := l.until("crashed", func(s *State) bool { return s.Process.Phase == ProcessCrashed })
@@ -151,76 +150,29 @@ func TestACrashIsShownAndTheOperatorStartedAgain(t *testing.T) {
 		t.Errorf("restart %d in %s", p.Restarts, wait)
 	}
 	if err := l.Do(t.Context(), Intent{Kind: IntentPause}); err == nil || err.Error() != "the operator has crashed" {
-		t.Errorf("asked to pause: %v", err)
+		t.Errorf("pause: %v", err)
 	}
 	l.until("crashed again", func(s *State) bool { return s.Process.Restarts == 2 })
 
-	write(t, dir, "a/a.go", handlers("a", `r.Publish("mended", "settled")`))
-	if mended := l.until("mended", runs("mended")); mended.Process.Panic != nil || mended.Process.Restarts != 0 {
-		t.Errorf("the process is %+v", mended.Process)
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("fixed", "settled")`))
+	if fixed := l.until("fixed", runs("fixed")); fixed.Process.Panic != nil || fixed.Process.Restarts != 0 {
+		t.Errorf("the process is %+v", fixed.Process)
 	}
 }
 
-func TestWishesAreFulfilledOrDeniedInWords(t *testing.T) {
-	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
-	var got []string
-	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string) ([]Applied, error) {
-		got = append(got, paths...)
-		if paths[0] == "bad.yaml" {
-			return nil, errors.New("bad.yaml:3: not YAML")
-		}
-		return nil, nil
-	}})
-	first := l.until("running", runs("one")).Process.PID
-	for _, test := range []struct {
-		intent Intent
-		want   string
-	}{
-		{Intent{Kind: IntentPause}, "<nil>"},
-		{Intent{Kind: IntentRetry, Object: &inspect.Ref{Name: "one"}}, "nothing to retry"},
-		{Intent{Kind: IntentLogLevel, Value: "debug"}, "<nil>"},
-		{Intent{Kind: IntentApply}, "there are no manifests beside the code; give some with --apply"},
-		{Intent{Kind: IntentApply, Value: "good.yaml"}, "<nil>"},
-		{Intent{Kind: IntentApply, Value: "bad.yaml"}, "bad.yaml:3: not YAML"},
-		{Intent{Kind: "dance"}, `no such intent: "dance"`},
-		{Intent{Kind: IntentRestart}, "<nil>"},
-	} {
-		if got := fmt.Sprint(l.Do(t.Context(), test.intent)); got != test.want {
-			t.Errorf("%s: %s", test.intent.Kind, got)
-		}
-	}
-	if fmt.Sprint(got) != "[good.yaml bad.yaml]" {
-		t.Errorf("applied were %v", got)
-	}
-	second := l.until("restarted", func(s *State) bool { return runs("one")(s) && s.Process.PID != first }).Process.PID
-	if err := l.Do(t.Context(), Intent{Kind: IntentRebuild}); err != nil {
-		t.Error(err)
-	}
-	l.until("rebuilt", func(s *State) bool { return runs("one")(s) && s.Process.PID != second })
-
-	same := l.State().Process.PID
-	write(t, dir, "a/a.go", handlers("a", `r.Publish("one", "settled")`)+"\n// a comment at the end\n")
-	l.until("built again", func(s *State) bool {
-		return len(s.Build.History) == 3 && len(s.Build.History[0].Files) == 1 && s.Build.Phase == BuildBuilt
-	})
-	if now := l.State().Process; now.PID != same || now.Phase != ProcessRunning {
-		t.Errorf("what makes no difference has replaced the operator: %+v", now)
-	}
-}
-
-func TestAnOperatorThatDoesNotHearIsKilledAfterTheGrace(t *testing.T) {
-	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled"); r.Deaf()`)})
+func TestSession_UnresponsiveOperatorIsKilledAfterGrace(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled"); r.IgnoreSignals()`)})
 	l := begin(t, Options{Dir: dir, Grace: 50 * time.Millisecond})
 	pid := l.until("running", runs("one")).Process.PID
 	if err := l.end(); err != nil {
 		t.Error(err)
 	}
 	if isAlive(pid) {
-		t.Error("it still lives")
+		t.Error("the operator is still running")
 	}
 }
 
-func TestTheOperatorStartsWhenTheManifestsAreApplied(t *testing.T) {
+func TestSession_OperatorStartsAfterManifestsAreApplied(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	release := make(chan struct{})
 	l := begin(t, Options{Dir: dir, Manifests: []string{"x.yaml"}, Apply: func(context.Context, []string) ([]Applied, error) {
@@ -229,18 +181,18 @@ func TestTheOperatorStartsWhenTheManifestsAreApplied(t *testing.T) {
 	}})
 	built := l.until("built", func(s *State) bool { return s.Build.Phase == BuildBuilt && s.Cluster.Phase == ClusterReady })
 	if built.Process.Phase != ProcessNone {
-		t.Error("it has started before")
+		t.Error("the operator was started before the manifests were applied")
 	}
 	close(release)
 	if err := l.Settled(t.Context(), timeLimit); err != nil {
 		t.Error(err)
 	}
 	if s := l.State(); !runs("one")(s) {
-		t.Errorf("it is said to have settled before the state tells so: %+v", s)
+		t.Errorf("Settled returned before the state was published: %+v", s)
 	}
 }
 
-func TestAHandlerThatHasFailedForGoodIsTheSettlementsError(t *testing.T) {
+func TestSession_SettledReturnsPermanentFailure(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "failed")`)})
 	l := begin(t, Options{Dir: dir})
 	err := l.Settled(t.Context(), timeLimit)
@@ -249,7 +201,7 @@ func TestAHandlerThatHasFailedForGoodIsTheSettlementsError(t *testing.T) {
 	}
 }
 
-func TestAClusterThatFailedIsTriedAgainOnDemand(t *testing.T) {
+func TestSession_FailedClusterIsReopenedOnDemand(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	tries := 0
 	l := begin(t, Options{Dir: dir, OpenCluster: func(_ context.Context, report func(Cluster)) (Cluster, error) {
@@ -266,12 +218,12 @@ func TestAClusterThatFailedIsTriedAgainOnDemand(t *testing.T) {
 	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
 		t.Error(err)
 	}
-	if mended := l.until("running", runs("one")); mended.Cluster.Error != "" || mended.Cluster.Phase != ClusterReady {
-		t.Errorf("the cluster is %+v", mended.Cluster)
+	if fixed := l.until("running", runs("one")); fixed.Cluster.Error != "" || fixed.Cluster.Phase != ClusterReady {
+		t.Errorf("the cluster is %+v", fixed.Cluster)
 	}
 }
 
-func TestAClusterThatEndsTakesItsOperatorAlongAndComesBackOnDemand(t *testing.T) {
+func TestSession_ClusterEndStopsOperatorUntilReopened(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	ended := []chan struct{}{make(chan struct{}), make(chan struct{})}
 	opened := 0
@@ -284,7 +236,7 @@ func TestAClusterThatEndsTakesItsOperatorAlongAndComesBackOnDemand(t *testing.T)
 	lost := l.until("stopped", func(s *State) bool {
 		return s.Cluster.Phase == ClusterFailed && s.Process.Phase == ProcessNone
 	})
-	if !strings.Contains(lost.Cluster.Error, "the cluster dev has ended") || isAlive(first.Process.PID) {
+	if !strings.Contains(lost.Cluster.Error, "the cluster dev exited") || isAlive(first.Process.PID) {
 		t.Errorf("the cluster is %+v, and the operator %+v", lost.Cluster, lost.Process)
 	}
 	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
@@ -295,7 +247,7 @@ func TestAClusterThatEndsTakesItsOperatorAlongAndComesBackOnDemand(t *testing.T)
 	}
 }
 
-func TestWithNobodyToEditWhatIsBrokenIsTheEnd(t *testing.T) {
+func TestSession_OnceEndsWithFirstError(t *testing.T) {
 	down := errors.New("no cluster today")
 	gone := make(chan struct{})
 	close(gone)
@@ -305,11 +257,11 @@ func TestWithNobodyToEditWhatIsBrokenIsTheEnd(t *testing.T) {
 		want string
 	}{
 		"the code":    {"nonsense", Options{}, "a/a.go:6:2: undefined: nonsense"},
-		"the program": {`r.Fail("this is wrong")`, Options{}, "the operator ended by itself: exit status 1\nthis is wrong"},
+		"the program": {`r.Fail("this is wrong")`, Options{}, "the operator exited unexpectedly: exit status 1\nthis is wrong"},
 		"the cluster": {"", Options{OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) { return Cluster{}, down }}, down.Error()},
 		"the cluster, later": {"", Options{OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) {
 			return Cluster{Name: "dev", Ended: gone}, nil
-		}}, "the control plane of the cluster dev has ended by itself"},
+		}}, "the control plane of the cluster dev exited unexpectedly"},
 		"the manifest": {"", Options{Manifests: []string{"x"}, Apply: func(context.Context, []string) ([]Applied, error) {
 			return nil, errors.New("x: not YAML")
 		}}, "x: not YAML"},
@@ -326,42 +278,10 @@ func TestWithNobodyToEditWhatIsBrokenIsTheEnd(t *testing.T) {
 	}
 }
 
-func TestWithSomebodyToEditTheSessionWaitsForARegister(t *testing.T) {
+func TestSession_WaitsForMissingRegister(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": "package a\n"})
 	l := begin(t, Options{Dir: dir})
 	l.until("failed", func(s *State) bool { return s.Build.Phase == BuildFailed })
 	write(t, dir, "a/a.go", handlers("a", `r.Publish("one", "settled")`))
 	l.until("running", runs("one"))
-}
-
-func TestTheWaitAfterCrashesGrowsUpToALimit(t *testing.T) {
-	var got []time.Duration
-	for n := 1; n <= 7; n++ {
-		got = append(got, backoff(n))
-	}
-	if want := "[1s 2s 4s 8s 16s 30s 30s]"; fmt.Sprint(got) != want {
-		t.Errorf("got %v", got)
-	}
-	if backoff(1000) != maxBackoff {
-		t.Error("it overflows")
-	}
-}
-
-func TestStatesThatWereGivenAwayDoNotChange(t *testing.T) {
-	s := newStore()
-	s.say("info", "one")
-	given := s.get()
-	if s.get() != given {
-		t.Error("the same state was copied again")
-	}
-	for range 3 * maxLog {
-		s.say("info", "more")
-	}
-	if len(given.Log) != 1 || given.Log[0].Message != "one" {
-		t.Errorf("its log is %v", given.Log)
-	}
-	last := s.get()
-	if len(last.Log) > 2*maxLog || last.LogDropped+len(last.Log) != 3*maxLog+1 || last.Revision <= given.Revision {
-		t.Errorf("%d lines, %d dropped", len(last.Log), last.LogDropped)
-	}
 }

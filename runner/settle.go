@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,41 +11,41 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Applied is an object that was applied, and is now to be handled.
+// Applied is an object that was applied and that the operator has to handle.
 type Applied struct {
 	inspect.Ref
 
-	// Version is the resource version that the object got by it. Versions seen before
-	// do not count as handled.
+	// Version is the resourceVersion after it was applied. The object counts as handled
+	// only at this or a later version.
 	Version string
 }
 
-// settling decides when objects that were applied are handled. It learns from one
-// snapshot after another, because an object may be gone again before the others settle.
+// settling decides whether the applied objects are handled. It remembers the objects of
+// earlier snapshots, because an object may be deleted before the others settle.
 type settling struct {
 	wanted []Applied
 	seen   map[inspect.Ref]bool
 }
 
-// newSettling waits for the objects; without any, for all that the operator sees.
+// newSettling checks the applied objects or, without any, all objects of the operator.
 func newSettling(applied []Applied) *settling {
 	return &settling{wanted: applied, seen: make(map[inspect.Ref]bool)}
 }
 
-// settlement is how far the objects are.
+// settlement is the result of one check: which objects are not settled yet, and why.
 type settlement struct {
 	Pending  []Unsettled
-	Failed   []Unsettled // for good
-	Unserved []Applied   // no handler is for their resources: nothing to wait for
+	Failed   []Unsettled // failed permanently
+	Unserved []Applied   // no handler serves their resources
 }
 
-// over tells that nothing more will happen by itself.
-func (s settlement) over() bool { return len(s.Pending) == 0 }
+// done reports whether nothing is pending.
+func (s settlement) done() bool { return len(s.Pending) == 0 }
 
-// Unsettled is an object, or one of its handlers, that is not settled.
+// Unsettled is the reason why an object or one of its handlers is not settled.
 type Unsettled struct {
 	Object  string // "evc/default/web-data"; empty for the operator as a whole
-	Handler string // empty if it is about the object as a whole
+	Handler string // empty for the object as a whole
 	What    string
 }
 
@@ -58,15 +59,15 @@ func (u Unsettled) String() string {
 	return strings.Join(append(parts, u.What), ": ")
 }
 
-// SettleError tells why objects did not settle.
+// SettleError reports why objects did not settle.
 type SettleError struct {
-	Timeout time.Duration // how long it was waited; 0 if that is not the reason
+	Timeout time.Duration // the timeout that has passed; 0 if a failure is the reason
 	Failed  []Unsettled
 	Pending []Unsettled
 }
 
 func (e *SettleError) Error() string {
-	lines := []string{"a handler has failed for good"}
+	lines := []string{"a handler has failed permanently"}
 	if e.Timeout > 0 {
 		lines[0] = fmt.Sprintf("not settled after %s", e.Timeout)
 	}
@@ -76,7 +77,7 @@ func (e *SettleError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// check compares the snapshot with what is wanted.
+// check looks up the wanted objects in the snapshot.
 func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 	if len(s.wanted) == 0 {
 		return checkAll(snapshot, now)
@@ -112,7 +113,7 @@ func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 			s.seen[want.Ref] = true
 			result.addObject(o, want, snapshot, now)
 		case s.seen[want.Ref]:
-			// It was handled so well that it is gone.
+			// Deleted after it was seen: settled.
 		case isUnserved(want, snapshot):
 			result.Unserved = append(result.Unserved, want)
 		default:
@@ -128,25 +129,25 @@ func has[K comparable, V any](m map[K]V, key K) bool {
 	return ok
 }
 
-// checkAll is for when nothing particular is wanted.
+// checkAll checks all objects of the snapshot.
 func checkAll(snapshot *inspect.Snapshot, now time.Time) settlement {
 	var result settlement
 	for i := range snapshot.Objects {
 		o := &snapshot.Objects[i]
 		result.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
 	}
-	starting := snapshot.Operator.State == inspect.OperatorStarting // it does not know of what is there
+	starting := snapshot.Operator.State == inspect.OperatorStarting // it has not listed the objects yet
 	if len(result.Pending) == 0 && (starting || !snapshot.Operator.Settled) {
 		result.Pending = append(result.Pending, Unsettled{What: notSeen(snapshot)})
 	}
 	return result
 }
 
-// notSeen tells why an object may not have been seen.
+// notSeen returns the reason why the operator may not have seen an object yet.
 func notSeen(snapshot *inspect.Snapshot) string {
 	switch o := snapshot.Operator; {
 	case o.Lost != "":
-		return "the operator has lost the cluster: " + o.Lost
+		return "the operator has lost the connection to the cluster: " + o.Lost
 	case o.State == inspect.OperatorPaused:
 		return strings.TrimSuffix("the operator is paused: "+o.Reason, ": ")
 	case o.State == inspect.OperatorStarting:
@@ -172,7 +173,7 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 		s.Pending = append(s.Pending, Unsettled{Object: name, What: notSeen(snapshot)})
 		return
 	case inspect.StateWaiting:
-		what := "waits for the operator's own patch to come back"
+		what := "waits until the operator sees its own patch"
 		if w := o.Waiting; w != nil {
 			what += fmt.Sprintf(": version %s, seen %s", w.Wrote, w.Seen)
 		}
@@ -182,7 +183,7 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 	s.Pending = append(s.Pending, handlersOf(o, name, now)...)
 }
 
-// handlersOf has a line for each handler that is not done.
+// handlersOf returns an entry for each handler that is not done.
 func handlersOf(o *inspect.Object, name string, now time.Time) []Unsettled {
 	var list []Unsettled
 	for i := range o.Handlers {
@@ -190,7 +191,7 @@ func handlersOf(o *inspect.Object, name string, now time.Time) []Unsettled {
 		var what string
 		switch h.State {
 		case inspect.PhaseFailed:
-			what = "failed for good" + attempts(h)
+			what = "failed permanently" + attempts(h)
 		case inspect.PhaseRetrying:
 			what = "will be retried" + in(h.Next, now) + attempts(h)
 		case inspect.PhaseRunning:
@@ -228,8 +229,8 @@ func in(next, now time.Time) string {
 	return fmt.Sprintf(" in %s", next.Sub(now).Round(time.Second))
 }
 
-// olderThan compares resource versions: decimal numbers without leading zeros, as
-// Kubernetes has defined them to be. Other texts are only equal or not comparable.
+// olderThan reports whether resourceVersion a is older than b. Kubernetes defines them as
+// decimal numbers without leading zeros; other texts cannot be compared.
 func olderThan(a, b string) bool {
 	if b == "" || !isNumber(a) || !isNumber(b) {
 		return false
@@ -241,13 +242,13 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// isUnserved tells that the operator will not handle the object's resource: it is not
-// watched, and no handler waits for a resource that looks like it.
+// isUnserved reports whether the operator will never handle the object's resource: it is not
+// watched, and no handler waits for a resource with such a name.
 func isUnserved(want Applied, snapshot *inspect.Snapshot) bool {
 	unlisted := func(r inspect.Resource) bool { return !r.Listed }
 	if snapshot.Operator.State == inspect.OperatorStarting || len(snapshot.Served)+len(snapshot.Unserved) == 0 ||
 		slices.ContainsFunc(snapshot.Served, unlisted) {
-		return false // it may still find out
+		return false // discovery is not complete
 	}
 	group := groupOf(want.Resource)
 	if slices.ContainsFunc(snapshot.Served, func(r inspect.Resource) bool { return groupOf(r.Key) == group }) {
@@ -258,20 +259,20 @@ func isUnserved(want Applied, snapshot *inspect.Snapshot) bool {
 	})
 }
 
-// groupOf takes the version out of the key of a resource: "evcs.v1.kopf.dev" becomes
-// "evcs.kopf.dev". The same object may be applied in one version and watched in another.
+// groupOf removes the version from the key of a resource: "evcs.v1.kopf.dev" becomes
+// "evcs.kopf.dev". An object may be applied in one version and watched in another.
 func groupOf(key string) string {
 	plural, rest, _ := strings.Cut(key, ".")
 	_, group, _ := strings.Cut(rest, ".")
 	return plural + "." + group
 }
 
-// nameOf is what is left of a reference if there is no UID.
+// nameOf identifies an object whose UID is unknown.
 func nameOf(r inspect.Ref) inspect.Ref {
 	return inspect.Ref{Resource: groupOf(r.Resource), Namespace: r.Namespace, Name: r.Name}
 }
 
-// shortOf is the plural name of an object's resource.
+// shortOf returns the plural name of an object's resource.
 func shortOf(r inspect.Ref) string {
 	plural, _, _ := strings.Cut(r.Resource, ".")
 	return plural
@@ -282,4 +283,30 @@ func objectName(short string, r inspect.Ref) string {
 		return short + "/" + r.Name
 	}
 	return short + "/" + r.Namespace + "/" + r.Name
+}
+
+// awaitSettled reads settlements until nothing is pending, or until the timeout, if any.
+func awaitSettled(ctx context.Context, timeout time.Duration, updates <-chan settlement) error {
+	var late <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	last := settlement{Pending: []Unsettled{{What: "the operator has not started"}}}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending}
+		case last = <-updates:
+		}
+		if last.done() && len(last.Failed) > 0 {
+			return &SettleError{Failed: last.Failed}
+		}
+		if last.done() {
+			return nil
+		}
+	}
 }

@@ -34,7 +34,7 @@ func running(objects ...inspect.Object) *inspect.Snapshot {
 	}
 }
 
-// texts renders a settlement.
+// texts returns the entries of a settlement as text.
 func texts(s settlement) map[string][]string {
 	all := make(map[string][]string)
 	for _, u := range s.Pending {
@@ -49,7 +49,7 @@ func texts(s settlement) map[string][]string {
 	return all
 }
 
-func TestObjectsHaveSettledWhenTheirAppliedVersionsAreHandled(t *testing.T) {
+func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 	retrying := inspect.HandlerState{ID: "resize", State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second), Error: &inspect.HandlerError{Message: "still\nattached"}}
 	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempt: 1}
 	failed := inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Message: "no size"}}
@@ -67,24 +67,24 @@ func TestObjectsHaveSettledWhenTheirAppliedVersionsAreHandled(t *testing.T) {
 			"pending": {"things/default/a: not seen by the operator yet"}}},
 		"retrying": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateRetrying, retrying, done)), map[string][]string{
 			"pending": {"th/default/a: resize: will be retried in 12s (attempt 2 of 5): still attached"}}},
-		"failed for good": {[]Applied{applied("a", "10"), applied("b", "10")}, running(seen("a", "10", inspect.StateFailed, failed), seen("b", "10", inspect.StateSettled)), map[string][]string{
-			"failed": {"th/default/a: create: failed for good (attempt 3): no size"}}},
+		"failed permanently": {[]Applied{applied("a", "10"), applied("b", "10")}, running(seen("a", "10", inspect.StateFailed, failed), seen("b", "10", inspect.StateSettled)), map[string][]string{
+			"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}}},
 		"waiting": {[]Applied{applied("a", "10")}, running(inspect.Object{Ref: ref("a"), ResourceVersion: "10", State: inspect.StateWaiting, Waiting: &inspect.Waiting{Wrote: "12", Seen: "11"}}), map[string][]string{
-			"pending": {"things/default/a: waits for the operator's own patch to come back: version 12, seen 11"}}},
+			"pending": {"things/default/a: waits until the operator sees its own patch: version 12, seen 11"}}},
 		"without versions to compare": {[]Applied{applied("a", "x")}, running(seen("a", "y", inspect.StateSettled)), map[string][]string{}},
 		"another version of the API":  {[]Applied{{Ref: inspect.Ref{Resource: "things.v1beta1.example.com", Namespace: "default", Name: "a"}}}, running(seen("a", "1", inspect.StateSettled)), map[string][]string{}},
-		"a resource nobody serves":    {[]Applied{{Ref: inspect.Ref{Resource: "configmaps.v1", Namespace: "default", Name: "c", UID: "c"}}}, running(), map[string][]string{"unserved": {"c"}}},
-		"a resource somebody waits for": {[]Applied{{Ref: inspect.Ref{Resource: "others.v1.example.com", Name: "o", UID: "o"}}},
+		"an unserved resource":        {[]Applied{{Ref: inspect.Ref{Resource: "configmaps.v1", Namespace: "default", Name: "c", UID: "c"}}}, running(), map[string][]string{"unserved": {"c"}}},
+		"a resource that a handler waits for": {[]Applied{{Ref: inspect.Ref{Resource: "others.v1.example.com", Name: "o", UID: "o"}}},
 			&inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning}, Unserved: []inspect.Unserved{{Selector: "others.example.com", Reason: "unresolved"}}},
 			map[string][]string{"pending": {"others/o: not seen by the operator yet"}}},
 		"a paused operator": {[]Applied{applied("a", "10")}, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorPaused, Reason: "peer other"}},
 			map[string][]string{"pending": {"things/default/a: the operator is paused: peer other"}}},
 		"a starting operator": {[]Applied{applied("a", "10")}, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting}},
 			map[string][]string{"pending": {"things/default/a: the operator is still starting"}}},
-		"nothing applied, nothing known": {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting, Settled: true}}, map[string][]string{"pending": {"the operator is still starting"}}},
-		"nothing applied, all done":      {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}, map[string][]string{}},
-		"nothing applied, not listed":    {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
-		"nothing applied, one fails":     {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed for good (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
+		"nothing applied, starting":    {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting, Settled: true}}, map[string][]string{"pending": {"the operator is still starting"}}},
+		"nothing applied, all settled": {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}, map[string][]string{}},
+		"nothing applied, not listed":  {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
+		"nothing applied, one fails":   {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, texts(newSettling(test.applied).check(test.snapshot, now))); diff != "" {
@@ -94,42 +94,42 @@ func TestObjectsHaveSettledWhenTheirAppliedVersionsAreHandled(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsGoneAfterItWasSeenHasSettled(t *testing.T) {
+func TestSettling_DeletedObjectIsSettled(t *testing.T) {
 	s := newSettling([]Applied{applied("a", "10")})
-	if s.check(running(seen("a", "10", inspect.StateRunning)), now).over() {
-		t.Error("it has settled while it runs")
+	if s.check(running(seen("a", "10", inspect.StateRunning)), now).done() {
+		t.Error("it is settled while a handler runs")
 	}
-	if got := s.check(running(), now); !got.over() {
+	if got := s.check(running(), now); !got.done() {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestTheEndOfTimeNamesWhatIsStillPending(t *testing.T) {
+func TestAwaitSettled_TimeoutNamesPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		news := make(chan settlement, 1)
 		news <- settlement{
 			Pending: []Unsettled{{Object: "th/default/a", Handler: "resize", What: "is running"}},
-			Failed:  []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed for good"}},
+			Failed:  []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed permanently"}},
 		}
 		err := awaitSettled(t.Context(), time.Minute, news)
-		if want := "not settled after 1m0s\nth/default/b: create: failed for good\nth/default/a: resize: is running"; err == nil || err.Error() != want {
+		if want := "not settled after 1m0s\nth/default/b: create: failed permanently\nth/default/a: resize: is running"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-func TestAFailureIsToldOnceAllOthersAreThrough(t *testing.T) {
-	failed := []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed for good"}}
+func TestAwaitSettled_ReportsFailureWhenNothingIsPending(t *testing.T) {
+	failed := []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed permanently"}}
 	news := make(chan settlement, 2)
 	news <- settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}
 	news <- settlement{Failed: failed}
 	err := awaitSettled(t.Context(), 0, news)
-	if settle, ok := errors.AsType[*SettleError](err); !ok || settle.Timeout != 0 || !strings.HasPrefix(err.Error(), "a handler has failed for good\nth/default/b") {
+	if settle, ok := errors.AsType[*SettleError](err); !ok || settle.Timeout != 0 || !strings.HasPrefix(err.Error(), "a handler has failed permanently\nth/default/b") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestWaitingToSettleEndsWithItsContext(t *testing.T) {
+func TestAwaitSettled_StopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := awaitSettled(ctx, 0, nil); !errors.Is(err, context.Canceled) {

@@ -1,186 +1,144 @@
 package runner
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// State is all that a [Session] knows at one moment. It is immutable: a change makes a
-// new one, which shares with the former what did not change.
+// State is the state of a [Session] at one moment. It is immutable: every change makes a new
+// one, which shares the unchanged parts with the old one.
 type State struct {
-	Revision uint64 // grows with every change
+	Revision uint64 // incremented with every change
 
-	Packages []string // the import paths of the packages of handlers
+	Packages []string // the import paths of the packages with handlers
 	Module   string   // the path of their module
-	Dir      string   // of the module; file names in [Build] are relative to it
+	Dir      string   // the folder of the module; file names in [Build] are relative to it
 
 	Build   Build
 	Process Process
 	Cluster Cluster
 
-	// Manifests are the files and folders that [IntentApply] applies: those of the
-	// command line, else those found beside the code.
+	// Manifests are the files and folders that [IntentApply] applies: those of the command
+	// line, or else those found in the folders of the packages.
 	Manifests []string
 
-	// Snapshot is what the operator has published. While there is none (a crash, a
-	// restart) it is the last one of the former; nil before the first.
+	// Snapshot is the last one that an operator has published, possibly one that is not
+	// running any longer; see Live. It is nil before the first one.
 	Snapshot *inspect.Snapshot
 
-	// Live tells that the Snapshot is that of the running process.
+	// Live reports whether Snapshot is from the running process.
 	Live bool
 
-	// Log are the newest lines of this and of former operators, with what they
-	// printed by themselves (of the level [LevelPrint]), oldest first. It reaches
-	// further back than the log of the Snapshot, and includes it.
+	// Log are the newest log lines of all processes of the session, oldest first, including
+	// the lines that they printed (of the level [LevelPrint]). It includes the log of the
+	// Snapshot and reaches further back.
 	Log []inspect.LogLine
 
-	// LogDropped counts the lines that are missing from the Log because they came
-	// too fast, or are too old.
+	// LogDropped is the number of lines missing from Log, because they came too fast or are
+	// too old.
 	LogDropped int
 }
 
-// LevelPrint is the level of log lines that the program has printed by itself on its
-// standard output or standard error.
+// LevelPrint is the level of lines that the program has printed to its standard output or
+// standard error.
 const LevelPrint = "print"
 
 // Build is the state of the operator's build.
 type Build struct {
 	Phase   BuildPhase
-	Started time.Time     // of the current or last build
-	Took    time.Duration // of the last finished build
-	Files   []string      // the changes that led to the build; none for the first
-	Errors  []BuildError  // of the last build, if it failed
+	Started time.Time     // start of the current or last build
+	Took    time.Duration // duration of the last finished build
+	Files   []string      // the changed files that triggered the build; none for the first
+	Errors  []BuildError  // errors of the last build, if it failed
 
-	// History are the reloads, newest first; the oldest are forgotten.
+	// History are the last 50 reloads, newest first.
 	History []Reload
 }
 
-// BuildPhase is where the build stands.
+// BuildPhase is the phase of the build.
 type BuildPhase string
 
 // The phases of a build.
 const (
-	BuildIdle     BuildPhase = "idle" // nothing was built yet
+	BuildIdle     BuildPhase = "idle" // no build was started yet
 	BuildBuilding BuildPhase = "building"
 	BuildBuilt    BuildPhase = "built"
 	BuildFailed   BuildPhase = "failed"
 )
 
-// BuildError is one line of the compiler's list.
-type BuildError struct {
-	File    string // relative to the module's folder, as the compiler has it; may be empty
-	Line    int    // 0 if unknown
-	Column  int    // in bytes from 1; 0 if unknown
-	Message string // may have more than one line
-
-	// Source are the lines around the error, SourceAt being the number of the first.
-	Source   []string
-	SourceAt int
-}
-
-// Reload is a build that came from a change, or from a wish.
+// Reload is a rebuild after a change of files, or a rebuild or restart on demand.
 type Reload struct {
 	At    time.Time
-	Files []string      // that changed; none for a rebuild or a restart on demand
+	Files []string      // the changed files; none for a rebuild or restart on demand
 	Built bool          // false if the build failed
-	Build time.Duration // the build
-	Ready time.Duration // from the change to the new code handling; 0 while it does not
+	Build time.Duration // duration of the build
+	Ready time.Duration // from the change until the new code handles objects; 0 until then
 }
 
 // Process is the state of the operator's process.
 type Process struct {
 	Phase    ProcessPhase
 	PID      int       // 0 if none
-	Started  time.Time // of the current or last process
-	Restarts int       // after crashes, in a row
-	Exit     string    // how the last process ended: "exit status 1"; empty if it did not
-	Error    string    // the last words on its standard error, if it failed by itself
+	Started  time.Time // start of the current or last process
+	Restarts int       // the number of crashes in a row
+	Exit     string    // how the last process ended, such as "exit status 1"; empty if none has
+	Error    string    // the last lines on its standard error, if it crashed
 
-	Panic     *Panic    // if it ended so
-	RestartAt time.Time // of the next try after a crash; zero if there will be none
+	Panic     *Panic    // nil if it did not end with a panic
+	RestartAt time.Time // the next start after a crash; zero if there is none
 }
 
-// ProcessPhase is where the operator's process stands.
+// ProcessPhase is the phase of the operator's process.
 type ProcessPhase string
 
 // The phases of a process.
 const (
 	ProcessNone     ProcessPhase = "none"
-	ProcessStarting ProcessPhase = "starting" // runs, but has not published anything yet
+	ProcessStarting ProcessPhase = "starting" // running, but has not published a snapshot yet
 	ProcessRunning  ProcessPhase = "running"
 	ProcessStopping ProcessPhase = "stopping"
 	ProcessCrashed  ProcessPhase = "crashed"
 )
 
-// Panic is what a Go program says when it dies of one.
+// Panic is the panic of a crashed Go program.
 type Panic struct {
 	Message  string
-	File     string // of the topmost frame in the user's module; may be empty
+	File     string // of the topmost frame in the user's module; empty if there is none
 	Line     int
 	Function string
 }
 
-// Cluster is the state of the cluster that the operator works with.
+// Cluster is the state of the operator's cluster.
 type Cluster struct {
 	Phase      ClusterPhase
-	Provider   string // "embedded", "context"
-	Name       string // of the dev cluster, or of the context
-	Reason     string // why this one was chosen
-	Version    string // of Kubernetes
-	Server     string // its URL
-	Kubeconfig string // the path of the file
-	Context    string // in the file; empty for the current one
+	Provider   string // "embedded" or "context"
+	Name       string // the name of the dev cluster or of the context
+	Reason     string // why this cluster was chosen
+	Version    string // the version of Kubernetes
+	Server     string // the URL of the API server
+	Kubeconfig string // the path of the kubeconfig
+	Context    string // the context in the kubeconfig; empty for the current one
 
 	// Done and Total count the steps of [ClusterBuilding]: packages compiled.
 	Done, Total int
-	Message     string // what is being done
-	Error       string // if it failed, or is gone
+	Message     string // the current step
+	Error       string // the reason of ClusterFailed or ClusterGone
 
-	// Ended is closed when the cluster has ended by itself, and its data are there to
-	// start it with again. It is nil where nobody could know.
+	// Ended is closed when the cluster's process has exited; it can be opened again with
+	// the same data. It is nil if the end of the cluster cannot be observed.
 	Ended <-chan struct{}
 }
 
-// ClusterEndedError tells that the cluster has ended while it was needed.
-type ClusterEndedError struct{ Name string }
-
-func (e *ClusterEndedError) Error() string {
-	return fmt.Sprintf("the control plane of the cluster %s has ended by itself", e.Name)
-}
-
-// ClusterPhase is where the cluster stands.
+// ClusterPhase is the phase of the cluster.
 type ClusterPhase string
 
 // The phases of a cluster.
 const (
 	ClusterNone     ClusterPhase = "none"
-	ClusterBuilding ClusterPhase = "building" // the control plane is compiled, once
+	ClusterBuilding ClusterPhase = "building" // the control plane is being compiled
 	ClusterStarting ClusterPhase = "starting"
 	ClusterReady    ClusterPhase = "ready"
-	ClusterGone     ClusterPhase = "gone" // it was ready, and does not answer any more
+	ClusterGone     ClusterPhase = "gone" // it was ready, but does not answer
 	ClusterFailed   ClusterPhase = "failed"
-)
-
-// Intent is something that the user of a [Session] wishes to happen.
-type Intent struct {
-	Kind   IntentKind
-	Object *inspect.Ref // for [IntentRetry]
-	Value  string       // the level of [IntentLogLevel]; a path for [IntentApply], which may be empty
-}
-
-// IntentKind tells intents apart.
-type IntentKind string
-
-// The intents.
-const (
-	IntentRebuild IntentKind = "rebuild" // build and, if it succeeds, restart
-	IntentRestart IntentKind = "restart" // the operator, without a build; now, if it has crashed; or the cluster, if it failed
-	IntentApply   IntentKind = "apply"   // the manifests
-
-	IntentRetry    IntentKind = "retry"
-	IntentPause    IntentKind = "pause"
-	IntentResume   IntentKind = "resume"
-	IntentLogLevel IntentKind = "loglevel"
 )

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workDir is a folder for the executables of one process, in the user's cache folder.
-// It is locked while it is in use, so that those of killed processes can be swept.
+// workDir is a folder for the executables of one kopf process, in the user's cache folder.
+// The process holds a lock on it, so that folders of killed processes can be removed.
 type workDir struct {
 	path string
 	lock *os.File
@@ -19,11 +19,11 @@ type workDir struct {
 func newWorkDir() (*workDir, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, fmt.Errorf("no folder to build in: %w", err)
+		return nil, fmt.Errorf("create the folder for built operators: %w", err)
 	}
 	d, err := newWorkDirIn(filepath.Join(cache, "kopf", "operators"))
 	if err != nil {
-		return nil, fmt.Errorf("no folder to build in: %w", err)
+		return nil, fmt.Errorf("create the folder for built operators: %w", err)
 	}
 	return d, nil
 }
@@ -32,12 +32,12 @@ func newWorkDirIn(parent string) (*workDir, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
 	}
-	// Nobody sweeps while a folder exists without being locked yet.
+	// The lock of the parent prevents others from sweeping the new folder before it is locked.
 	guard, err := lockDir(parent, unix.LOCK_EX)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = guard.Close() }() // a lock that is read from by nobody
+	defer func() { _ = guard.Close() }() // nothing was written
 	sweep(parent)
 	path, err := os.MkdirTemp(parent, "run-")
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *workDir) remove() error {
 	return errors.Join(os.RemoveAll(d.path), d.lock.Close())
 }
 
-// lockDir takes the lock of a folder. It ends with the process, however that ends.
+// lockDir locks a folder. The kernel releases the lock when the process ends.
 func lockDir(path string, how int) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -66,8 +66,8 @@ func lockDir(path string, how int) (*os.File, error) {
 	return file, nil
 }
 
-// sweep removes the folders that nobody uses. What cannot be removed now is left to
-// the next sweep: it is only disk space.
+// sweep removes the folders of processes that have ended. The next sweep retries those
+// that it cannot remove.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {

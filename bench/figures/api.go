@@ -18,7 +18,7 @@ import (
 
 const mergePatch = "application/merge-patch+json"
 
-// api is a bare client: nothing but requests. It is what the operator is compared with.
+// api is a bare HTTP client of the API server, for comparison with the operator.
 type api struct {
 	server string
 	http   *http.Client
@@ -32,7 +32,7 @@ func newAPI(config *rest.Config) (*api, error) {
 	return &api{server: strings.TrimRight(config.Host, "/"), http: client}, nil
 }
 
-// objects is the path of the example's objects, or of one of them.
+// objects returns the path of the example's objects, or of one of them.
 func objects(namespace, name string) string {
 	return strings.TrimRight("/apis/kopf.dev/v1/namespaces/"+namespace+"/kopfexamples/"+name, "/")
 }
@@ -57,7 +57,7 @@ func (a *api) send(ctx context.Context, method, path, contentType string, body [
 	return response, nil
 }
 
-// do sends a request and reads the answer.
+// do sends a request and returns the body of the response.
 func (a *api) do(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
 	response, err := a.send(ctx, method, path, contentType, body)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *api) createNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// create creates an object like the example's, with more annotations if need be.
+// create creates an object like the example's, with further annotations.
 func (a *api) create(ctx context.Context, namespace, name string, annotations map[string]string) error {
 	all := map[string]string{"someannotation": "somevalue"}
 	for k, v := range annotations {
@@ -91,7 +91,7 @@ func (a *api) create(ctx context.Context, namespace, name string, annotations ma
 	return err
 }
 
-// createMany creates numbered objects, many at a time.
+// createMany creates numbered objects concurrently.
 func (a *api) createMany(ctx context.Context, namespace string, from, to int, annotations map[string]string) error {
 	return parallel(to-from, 16, func(i int) error {
 		return a.create(ctx, namespace, numbered(from+i), annotations)
@@ -100,53 +100,8 @@ func (a *api) createMany(ctx context.Context, namespace string, from, to int, an
 
 func numbered(i int) string { return "example-" + strconv.Itoa(i) }
 
-// traces are what a handled object has and a new one has not, as the patches that
-// the operator has made them by.
-type traces struct {
-	annotations   map[string]string
-	patch, status []byte
-}
-
-// tracesOf reads the traces of a handled object.
-func (a *api) tracesOf(ctx context.Context, namespace, name string) (traces, error) {
-	text, err := a.do(ctx, http.MethodGet, objects(namespace, name), "", nil)
-	if err != nil {
-		return traces{}, err
-	}
-	var object struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-		Status json.RawMessage `json:"status"`
-	}
-	if err := json.Unmarshal(text, &object); err != nil {
-		return traces{}, fmt.Errorf("reading %s: %w", name, err)
-	}
-	t := traces{annotations: object.Metadata.Annotations}
-	delete(t.annotations, "someannotation")
-	t.patch, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": t.annotations}})
-	if err != nil {
-		return t, err
-	}
-	t.status = fmt.Appendf(nil, `{"status":%s}`, object.Status)
-	return t, nil
-}
-
-// patchMany makes the same requests for objects as the operator does, as fast as the
-// server lets: workers is how many at a time.
-func (a *api) patchMany(ctx context.Context, namespace string, n, workers int, t traces) error {
-	return parallel(n, workers, func(i int) error {
-		path := objects(namespace, numbered(i))
-		if _, err := a.do(ctx, http.MethodPatch, path, mergePatch, t.patch); err != nil {
-			return err
-		}
-		_, err := a.do(ctx, http.MethodPatch, path+"/status", mergePatch, t.status)
-		return err
-	})
-}
-
-// writes are the numbers of requests that the server has answered for the example's
-// resource, by their verbs.
+// writes returns the number of requests for the example's resource by verb, as counted by the
+// server.
 func (a *api) writes(ctx context.Context) (map[string]int, error) {
 	text, err := a.do(ctx, http.MethodGet, "/metrics", "", nil)
 	if err != nil {
@@ -155,7 +110,7 @@ func (a *api) writes(ctx context.Context) (map[string]int, error) {
 	return parseRequests(string(text), "kopfexamples")
 }
 
-// parseRequests reads the server's counters of requests.
+// parseRequests parses the request counters in the server's metrics.
 func parseRequests(metrics, resource string) (map[string]int, error) {
 	counts := map[string]int{}
 	for line := range strings.Lines(metrics) {
@@ -168,14 +123,14 @@ func parseRequests(metrics, resource string) (map[string]int, error) {
 		_, value, _ := strings.Cut(after, "} ")
 		n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err != nil {
-			return nil, fmt.Errorf("the metrics of the server: %w", err)
+			return nil, fmt.Errorf("parse the metrics of the server: %w", err)
 		}
 		counts[verb] += int(n)
 	}
 	return counts, nil
 }
 
-// parallel calls a function for the numbers below n, some at a time, until one fails.
+// parallel calls a function for the numbers from 0 to n-1 in concurrent workers, until one fails.
 func parallel(n, workers int, do func(int) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup

@@ -11,33 +11,33 @@ import (
 )
 
 const (
-	accompanied = 10000            // objects with a daemon and a timer each
-	restTime    = 60 * time.Second // in which each timer ticks once
+	backgroundObjects = 10000            // the number of objects with a daemon and a timer each
+	restTime          = 60 * time.Second // the interval of the timers
 )
 
-// state is what the operator tells of itself.
+// state is the state that the operator prints on SIGUSR2.
 type state struct {
 	goroutines, ticks int
-	heap, stacks      int64 // bytes in use; the heap with garbage
+	heap, stacks      int64 // bytes in use; the heap including garbage
 }
 
-// accompaniment follows an operator whose daemons tell when they are started.
-type accompaniment struct {
-	started *finished
+// backgroundRun reads the output of an operator with daemons and timers.
+type backgroundRun struct {
+	started *completion
 	states  chan state
 }
 
-func (a *accompaniment) line(line string) {
+func (a *backgroundRun) line(line string) {
 	var s state
 	if _, err := fmt.Sscanf(line, "goroutines %d ticks %d heap %d stacks %d", &s.goroutines, &s.ticks, &s.heap, &s.stacks); err == nil {
 		a.states <- s
 		return
 	}
-	a.started.told(line)
+	a.started.handlerLine(line)
 }
 
-// ask asks the operator for its state.
-func (a *accompaniment) ask(ctx context.Context, p *process) (state, error) {
+// ask requests the state of the operator.
+func (a *backgroundRun) ask(ctx context.Context, p *process) (state, error) {
 	if err := p.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 		return state{}, err
 	}
@@ -45,29 +45,29 @@ func (a *accompaniment) ask(ctx context.Context, p *process) (state, error) {
 	case s := <-a.states:
 		return s, nil
 	case <-p.done:
-		return state{}, errors.Join(errors.New("asking the operator for its state: it has ended"), p.explain())
+		return state{}, errors.Join(errors.New("request the state of the operator: it has exited"), p.explain())
 	case <-ctx.Done():
 		return state{}, context.Cause(ctx)
 	}
 }
 
-func measureBackground(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
+func measureBackground(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
 	const namespace = "background"
 	if err := client.createNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	if err := client.createMany(ctx, namespace, 0, accompanied, nil); err != nil {
+	if err := client.createMany(ctx, namespace, 0, backgroundObjects, nil); err != nil {
 		return nil, err
 	}
-	a := &accompaniment{started: newFinished(), states: make(chan state, 1)}
-	all := a.started.expect(accompanied)
+	a := &backgroundRun{started: newCompletion(), states: make(chan state, 1)}
+	all := a.started.expect(backgroundObjects)
 	p, err := l.startOperator(ctx, c, namespace, program{
 		line: a.line, args: []string{"--quiet"}, env: []string{"KOPF_BENCH_BACKGROUND=1"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := p.within(ctx, patience, "starting the daemons", all); err != nil {
+	if err := p.within(ctx, waitLimit, "starting the daemons", all); err != nil {
 		return nil, err
 	}
 	took := time.Since(p.began)
@@ -88,17 +88,9 @@ func measureBackground(ctx context.Context, l *lab, c *devcluster.Cluster, clien
 	), nil
 }
 
-// measureRest looks at an operator that has nothing to do but to accompany its objects.
-func measureRest(ctx context.Context, a *accompaniment, p *process) ([]row, error) {
-	rest := func(d time.Duration) error {
-		select {
-		case <-time.After(d):
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	if err := rest(settleTime); err != nil {
+// measureRest measures an operator that runs daemons and timers only.
+func measureRest(ctx context.Context, a *backgroundRun, p *process) ([]row, error) {
+	if err := sleep(ctx, settleTime); err != nil {
 		return nil, err
 	}
 	before, err := a.ask(ctx, p)
@@ -109,7 +101,7 @@ func measureRest(ctx context.Context, a *accompaniment, p *process) ([]row, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := rest(restTime); err != nil {
+	if err := sleep(ctx, restTime); err != nil {
 		return nil, err
 	}
 	cpuAfter, err := cpuOf(p.pid())
@@ -130,10 +122,10 @@ func measureRest(ctx context.Context, a *accompaniment, p *process) ([]row, erro
 	}
 	cpu := cpuAfter - cpuBefore
 	return []row{
-		{what: note("goroutines of %d objects with a daemon and a timer each", accompanied),
-			measured: note("%d, or %.2f for each object", after.goroutines, float64(after.goroutines)/accompanied)},
+		{what: note("goroutines of %d objects with a daemon and a timer each", backgroundObjects),
+			measured: note("%d, or %.2f for each object", after.goroutines, float64(after.goroutines)/backgroundObjects)},
 		{what: "… RSS at rest", measured: note("%.1f MB, or %.1f KB for each object; %.1f MB of it are stacks, %.1f MB heap",
-			megabytes(m.resident), float64(m.resident)/1e3/accompanied, megabytes(after.stacks), megabytes(after.heap))},
+			megabytes(m.resident), float64(m.resident)/1e3/backgroundObjects, megabytes(after.stacks), megabytes(after.heap))},
 		{what: note("… CPU at rest, with %.0f ticks a second", float64(ticks)/restTime.Seconds()),
 			measured: note("%.1f %% of one core, or %.0f µs for a tick",
 				100*cpu.Seconds()/restTime.Seconds(), float64(cpu.Microseconds())/float64(ticks))},

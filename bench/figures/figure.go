@@ -9,38 +9,38 @@ import (
 	"unicode/utf8"
 )
 
-// figure is something to measure, by itself.
+// figure is one measurement.
 type figure struct {
 	name, about string
-	measure     func(context.Context, *lab) ([]row, error)
+	measure     func(context.Context, *environment) ([]row, error)
 }
 
-// figures are all of them, those of a user's first minutes first.
+// figures are the figures that are measured by default.
 var figures = []figure{
-	{"run", "kopf run in a cluster of its own: from the command to the handled object", measureRun},
-	{"dev", "the same of kopf dev in a pipe", measureDev},
+	{"run", "kopf run with a new cluster: from the command to the handled object", measureRun},
+	{"dev", "the same for kopf dev in a pipe", measureDev},
 	{"controlplane", "the embedded control plane: from its start until it is usable", measureControlPlane},
 	{"size", "the smallest operator as a stripped binary", measureSize},
 	{"reload", "kopf dev: from a save until the new code has handled an object", inCluster(measureReload)},
-	{"idle", "an operator's memory when there is nothing to do", inCluster(measureIdle)},
+	{"idle", "the memory of an idle operator", inCluster(measureIdle)},
 	{"creation", "objects that are created while the operator runs: CPU, requests, memory", inCluster(measureCreation)},
 	{"latency", "from the creation of an object to the call of its handler, at low load", inCluster(measureLatency)},
-	{"catchup", "objects that were there before the operator: time and memory", inCluster(measureCatchUp)},
+	{"catchup", "objects that exist before the operator starts: time and memory", inCluster(measureCatchUp)},
 	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", inCluster(measureBackground)},
-	{"resume", "objects that were handled before the operator: time and requests", inCluster(measureResume)},
+	{"resume", "objects that were handled before the operator starts: time and requests", inCluster(measureResume)},
 	{"index", "objects that are indexed before the first handler is called: time and memory", inCluster(measureIndex)},
 }
 
-// lengthy are those that are measured only if they are named.
-var lengthy = []figure{
-	{"peer", "an operator of controller-runtime that does the same, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
+// optionalFigures are measured only if they are named.
+var optionalFigures = []figure{
+	{"peer", "the same operator written with controller-runtime, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
 }
 
 // row is a line of the results.
 type row struct {
 	figure   string
 	what     string
-	goal     string // empty: only for comparison
+	goal     string // empty if it is only for comparison
 	measured string
 	met      bool
 	others   float64
@@ -56,7 +56,7 @@ func (r row) verdict() string {
 	return "NO"
 }
 
-// atMost is the result of a figure that should be small.
+// atMost returns the row of a value that must not exceed the goal.
 func atMost(what string, goal, measured float64, format, note string) row {
 	r := row{what: what, goal: "≤ " + fmt.Sprintf(format, goal), measured: fmt.Sprintf(format, measured), met: measured <= goal}
 	if note != "" {
@@ -65,17 +65,17 @@ func atMost(what string, goal, measured float64, format, note string) row {
 	return r
 }
 
-// times is the result of times that should be short: their median counts.
+// times returns the row of several times, whose median must not exceed the goal.
 func times(what string, goal time.Duration, samples []time.Duration) row {
 	return atMost(what, goal.Seconds(), quantile(samples, 0.5).Seconds(), "%.2f s", spread(samples))
 }
 
-// spread tells what a median does not.
+// spread describes the distribution of the samples.
 func spread(samples []time.Duration) string {
 	return fmt.Sprintf("median of %d, %.2f to %.2f s", len(samples), quantile(samples, 0).Seconds(), quantile(samples, 1).Seconds())
 }
 
-// printTable writes the results so that they are readable as they are, and in Markdown.
+// printTable prints the rows as an aligned Markdown table.
 func printTable(w io.Writer, rows []row) {
 	lines := [][]string{{"figure", "what", "goal", "measured", "met", "others"}, nil}
 	for _, r := range rows {

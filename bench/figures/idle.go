@@ -8,10 +8,10 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// settleTime is how long an operator is left alone before its memory is read.
+// settleTime is how long an operator is idle before its memory is read.
 const settleTime = 10 * time.Second
 
-func measureIdle(ctx context.Context, l *lab, c *devcluster.Cluster, _ *api) ([]row, error) {
+func measureIdle(ctx context.Context, l *environment, c *devcluster.Cluster, _ *api) ([]row, error) {
 	var rows []row
 	for _, variant := range []struct {
 		what string
@@ -24,10 +24,8 @@ func measureIdle(ctx context.Context, l *lab, c *devcluster.Cluster, _ *api) ([]
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case <-time.After(settleTime):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := sleep(ctx, settleTime); err != nil {
+			return nil, err
 		}
 		m, err := memoryOf(p.pid())
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describeMachine tells what the absolute figures depend on.
+// describeMachine returns a description of the machine, on which absolute figures depend.
 func describeMachine(ctx context.Context) (string, error) {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -22,7 +22,7 @@ func describeMachine(ctx context.Context) (string, error) {
 	}
 	var memory unix.Sysinfo_t
 	if err := unix.Sysinfo(&memory); err != nil {
-		return "", fmt.Errorf("the machine's memory: %w", err)
+		return "", fmt.Errorf("read the machine's memory: %w", err)
 	}
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -30,9 +30,9 @@ func describeMachine(ctx context.Context) (string, error) {
 	}
 	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if err != nil {
-		return "", fmt.Errorf("asking go for its version: %w", err)
+		return "", fmt.Errorf("get the version of Go: %w", err)
 	}
-	return fmt.Sprintf("%d × %s, %d GB, %s/%s, %s, load %s when it began",
+	return fmt.Sprintf("%d × %s, %d GB, %s/%s, %s, load %s at the start",
 		runtime.NumCPU(), cpuModel(info), memory.Totalram*uint64(memory.Unit)>>30,
 		runtime.GOOS, runtime.GOARCH, bytes.TrimSpace(version), strings.Fields(string(load))[0]), nil
 }
@@ -46,16 +46,16 @@ func cpuModel(info []byte) string {
 	return "unknown CPU"
 }
 
-// meter tells how much of the machine other programs used meanwhile.
+// meter measures how much of the machine's CPU time other programs use.
 type meter struct{ busy, idle, own time.Duration }
 
 func newMeter() meter {
-	m, _ := readMeter() // what cannot be read now cannot be read later, and fails then
+	m, _ := readMeter() // others reports the error
 	return m
 }
 
-// others is their share of all CPU time, between 0 and 1. The own programs count as
-// far as they have ended.
+// others returns the share of all CPU time that other programs used since newMeter, from 0 to 1.
+// Own child processes count as own only after their exit.
 func (m meter) others() (float64, error) {
 	now, err := readMeter()
 	if err != nil {
@@ -87,29 +87,28 @@ func readMeter() (meter, error) {
 	return m, nil
 }
 
-// ownCPU is the CPU time of this program, or of those that it has started and that have
-// ended.
+// ownCPU returns the CPU time of this program, or of its exited child processes.
 func ownCPU(who int) (time.Duration, error) {
 	var usage unix.Rusage
 	if err := unix.Getrusage(who, &usage); err != nil {
-		return 0, fmt.Errorf("the own use of the CPU: %w", err)
+		return 0, fmt.Errorf("read the own CPU time: %w", err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-// parseMeter reads the first line of /proc/stat: user, nice, system, idle, iowait, irq,
-// softirq and steal, in ticks.
+// parseMeter parses the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq
+// and steal, in ticks.
 func parseMeter(stat string) (meter, error) {
 	line, _, _ := strings.Cut(stat, "\n")
 	fields := strings.Fields(line)
 	if len(fields) < 9 || fields[0] != "cpu" {
-		return meter{}, fmt.Errorf("/proc/stat begins with %q", line)
+		return meter{}, fmt.Errorf("unexpected first line of /proc/stat: %q", line)
 	}
 	var m meter
 	for i, field := range fields[1:9] {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return meter{}, fmt.Errorf("/proc/stat: %w", err)
+			return meter{}, fmt.Errorf("parse /proc/stat: %w", err)
 		}
 		if i == 3 || i == 4 {
 			m.idle += time.Duration(n) * tick

@@ -1,4 +1,4 @@
-// Figures measures, on this machine and in one run, what the design promises. See
+// Figures measures the performance figures of this repository on this machine. See
 // bench/README.md.
 package main
 
@@ -26,8 +26,8 @@ func main() {
 }
 
 func run() (err error) {
-	profile := flag.String("profile", "", "the folder for profiles of the operator under the figures creation, catchup, background and resume")
-	flag.Usage = usage
+	profile := flag.String("profile", "", "write profiles of the operator to this folder: for the figures creation, catchup, index, background and resume")
+	flag.Usage = printUsage
 	flag.Parse()
 	chosen, err := choose(flag.Args())
 	if err != nil {
@@ -38,7 +38,7 @@ func run() (err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	l, err := newLab(*profile)
+	l, err := newEnvironment(*profile)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func run() (err error) {
 			rows = append(rows, r)
 		}
 	}
-	fmt.Printf("%s, on %s; %s in all. Others: the share of the machine's CPU that other programs took meanwhile.\n\n",
+	fmt.Printf("%s, on %s; %s in total. Others: the share of the machine's CPU time that other programs used meanwhile.\n\n",
 		began.Format(time.DateOnly), machine, time.Since(began).Round(time.Second))
 	printTable(os.Stdout, rows)
 	return nil
@@ -79,27 +79,27 @@ func choose(names []string) ([]figure, error) {
 		return figures, nil
 	}
 	var chosen []figure
-	all := slices.Concat(figures, lengthy)
+	all := slices.Concat(figures, optionalFigures)
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(f figure) bool { return f.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no figure %q: see bench/run -h", name)
+			return nil, fmt.Errorf("unknown figure %q; list them with: bench/run -h", name)
 		}
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
 
-func usage() {
+func printUsage() {
 	var b strings.Builder
-	b.WriteString("Usage: bench/run [-profile DIR] [FIGURE...]\n\nFigures, all by default:\n")
+	b.WriteString("Usage: bench/run [-profile DIR] [FIGURE...]\n\nFigures measured by default:\n")
 	list := func(figures []figure) {
 		for _, f := range figures {
 			fmt.Fprintf(&b, "  %-14s %s\n", f.name, f.about)
 		}
 	}
 	list(figures)
-	b.WriteString("\nOnly if they are named:\n")
-	list(lengthy)
+	b.WriteString("\nFigures measured only if named:\n")
+	list(optionalFigures)
 	fmt.Fprint(os.Stderr, b.String())
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// measurePeer compares the operator with one of controller-runtime, in turns, as other programs
-// come and go.
-func measurePeer(ctx context.Context, l *lab, c *devcluster.Cluster, client *api) ([]row, error) {
+// measurePeer compares the operator with one of controller-runtime. It alternates between them,
+// because the load of the machine changes.
+func measurePeer(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
 	peer, err := l.buildPeer(ctx)
 	if err != nil {
 		return nil, err
@@ -33,19 +33,19 @@ func measurePeer(ctx context.Context, l *lab, c *devcluster.Cluster, client *api
 				return nil, err
 			}
 			used[i], peaks[i], requests[i] = used[i]+h.cpu, max(peaks[i], h.peak), requests[i]+h.patches
-			l.say("  %s: %.2f ms", filepath.Base(path), perObject(h.cpu, few))
+			l.say("  %s: %.2f ms", filepath.Base(path), perObject(h.cpu, fewObjects))
 		}
 	}
-	each := func(i int) float64 { return perObject(used[i], rounds*few) }
+	each := func(i int) float64 { return perObject(used[i], rounds*fewObjects) }
 	return []row{
 		atMost("operator's CPU per created and handled object, as a multiple of controller-runtime's", 1, each(0)/each(1), "%.2f ×",
 			note("%.2f ms, controller-runtime %.2f", each(0), each(1))),
-		{what: "PATCH requests of both", measured: note("%.2f, controller-runtime %.2f", float64(requests[0])/rounds/few, float64(requests[1])/rounds/few)},
+		{what: "PATCH requests of both", measured: note("%.2f, controller-runtime %.2f", float64(requests[0])/rounds/fewObjects, float64(requests[1])/rounds/fewObjects)},
 		{what: "peak RSS of both", measured: note("%.1f MB, controller-runtime %.1f", megabytes(peaks[0]), megabytes(peaks[1]))},
 	}, nil
 }
 
-// handling is what it takes to handle objects that are created.
+// handling is the cost of handling created objects.
 type handling struct {
 	cpu     time.Duration
 	patches int
@@ -64,7 +64,7 @@ func (ld *load) handling(ctx context.Context, path string) (h handling, err erro
 	if err != nil {
 		return h, err
 	}
-	if h.cpu, err = ld.creations(ctx, p, 0, few); err != nil {
+	if h.cpu, err = ld.creations(ctx, p, 0, fewObjects); err != nil {
 		return h, err
 	}
 	after, err := ld.client.writes(ctx)
@@ -81,16 +81,16 @@ func (ld *load) handling(ctx context.Context, path string) (h handling, err erro
 	return h, err
 }
 
-// buildPeer builds the operator of a module that is not of this workspace: nothing else of
-// the repository shall depend on what it needs.
-func (l *lab) buildPeer(ctx context.Context) (string, error) {
-	l.say("  building it")
+// buildPeer builds the peer, whose module is not in the workspace, so that nothing else depends
+// on its dependencies.
+func (l *environment) buildPeer(ctx context.Context) (string, error) {
+	l.say("  building the peer")
 	path := filepath.Join(l.dir, "controller-runtime")
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", path, ".")
 	cmd.Dir = filepath.Join(l.root, "bench", "peers", "controllerruntime")
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the operator of controller-runtime: %w\n%s", err, out)
+		return "", fmt.Errorf("build the operator of controller-runtime: %w\n%s", err, out)
 	}
 	return path, nil
 }

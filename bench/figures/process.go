@@ -18,29 +18,29 @@ import (
 // grace is how long a program may take to stop.
 const grace = 20 * time.Second
 
-// program is what to start.
+// program configures a process.
 type program struct {
 	path  string
 	args  []string
 	dir   string
 	env   []string
-	line  func(string) // gets each line of the output, both streams; optional
-	quiet bool         // standard error goes to the log file alone
+	line  func(string) // called with each line of both output streams; may be nil
+	quiet bool         // write standard error to the log file only
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	began time.Time
 	cmd   *exec.Cmd
 	guard io.Closer
 	log   *os.File
 	done  chan struct{}
-	err   error // once done
+	err   error // valid after done
 }
 
-// start starts a program in a process group of its own, since an interrupt is for the
-// bench: that stops it in turn.
-func (l *lab) start(ctx context.Context, p program) (*process, error) {
+// start starts a program in its own process group, so that an interrupt of the terminal reaches
+// only this program, which stops it.
+func (l *environment) start(ctx context.Context, p program) (*process, error) {
 	log, err := os.CreateTemp(l.dir, filepath.Base(p.path)+"-*.log")
 	if err != nil {
 		return nil, err
@@ -91,27 +91,27 @@ func (l *lab) start(ctx context.Context, p program) (*process, error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// wait waits until the program has ended by itself.
+// wait waits for the exit of the program and returns its error.
 func (p *process) wait() error {
 	<-p.done
 	return p.explain()
 }
 
-// within waits for something that the program is to bring about, but not for ever.
+// within waits until done is closed. It fails if the program exits or the limit passes first.
 func (p *process) within(ctx context.Context, limit time.Duration, what string, done <-chan struct{}) error {
 	select {
 	case <-done:
 		return nil
 	case <-p.done:
-		return errors.Join(fmt.Errorf("%s: the program has ended", what), p.explain())
+		return errors.Join(fmt.Errorf("%s: the program has exited", what), p.explain())
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(limit):
-		return fmt.Errorf("%s: not within %s", what, limit)
+		return fmt.Errorf("%s: not done within %s", what, limit)
 	}
 }
 
-// stop asks the program to end, and tells how long that took.
+// stop stops the program and returns how long that took.
 func (p *process) stop() (time.Duration, error) {
 	began := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -120,7 +120,7 @@ func (p *process) stop() (time.Duration, error) {
 	select {
 	case <-p.done:
 	case <-time.After(grace):
-		return 0, errors.Join(fmt.Errorf("%s does not stop", p.cmd.Path), p.cmd.Process.Kill())
+		return 0, errors.Join(fmt.Errorf("%s does not stop; killing it", p.cmd.Path), p.cmd.Process.Kill())
 	}
 	took := time.Since(began)
 	if err := p.explain(); err != nil {
@@ -129,7 +129,7 @@ func (p *process) stop() (time.Duration, error) {
 	return took, nil
 }
 
-// explain returns why the program failed, with its last words.
+// explain returns the error of the program with the last lines of its log.
 func (p *process) explain() error {
 	if p.err == nil {
 		return nil

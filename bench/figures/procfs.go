@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU times in /proc: Linux has the same one for all programs.
+// tick is the unit of CPU times in /proc.
 const tick = 10 * time.Millisecond
 
-// memory is what a process occupies, in bytes.
+// memory is the memory of a process, in bytes.
 type memory struct {
-	resident int64 // VmRSS: now
-	peak     int64 // VmHWM: at most so far
-	heap     int64 // RssAnon: now, without the pages of its executable
+	resident int64 // VmRSS: the current value
+	peak     int64 // VmHWM: the peak so far
+	heap     int64 // RssAnon: the current value without the pages of the executable
 }
 
 func memoryOf(pid int) (memory, error) {
@@ -44,13 +44,13 @@ func parseMemory(status string) (memory, error) {
 		}
 		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
 		if err != nil {
-			return memory{}, fmt.Errorf("%s of a process: %w", key, err)
+			return memory{}, fmt.Errorf("parse %s of a process: %w", key, err)
 		}
 		*to = kilobytes << 10
 		found++
 	}
 	if found != 3 {
-		return memory{}, fmt.Errorf("the memory of a process is not told: %q", status)
+		return memory{}, fmt.Errorf("the status of a process lacks its memory: %q", status)
 	}
 	return m, nil
 }
@@ -63,24 +63,24 @@ func cpuOf(pid int) (time.Duration, error) {
 	return parseCPU(string(stat))
 }
 
-// parseCPU adds the fields utime and stime, the 14th and 15th. The second one is a name
-// in parentheses, which may have spaces.
+// parseCPU returns utime + stime, the 14th and 15th fields. The second field is a name in
+// parentheses, which may contain spaces.
 func parseCPU(stat string) (time.Duration, error) {
 	_, rest, _ := strings.Cut(stat[max(0, strings.LastIndexByte(stat, ')')):], " ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
-		return 0, fmt.Errorf("the CPU time of a process is not told: %q", stat)
+		return 0, fmt.Errorf("the stat of a process lacks its CPU time: %q", stat)
 	}
 	var sum time.Duration
 	for _, field := range fields[11:13] {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("the CPU time of a process: %w", err)
+			return 0, fmt.Errorf("parse the CPU time of a process: %w", err)
 		}
 		sum += time.Duration(n) * tick
 	}
 	return sum, nil
 }
 
-// megabytes is how memory is told, in the unit of the goals.
+// megabytes converts bytes to the unit of the goals.
 func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }

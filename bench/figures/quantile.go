@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// quantile returns the smallest sample that is not below the share q of all: the median
-// for 0.5, the least for 0, the greatest for 1.
+// quantile returns the q-quantile of the samples: the median for 0.5, the minimum for 0, the
+// maximum for 1.
 func quantile(samples []time.Duration, q float64) time.Duration {
 	if len(samples) == 0 {
 		return 0

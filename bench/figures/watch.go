@@ -11,9 +11,9 @@ import (
 	"net/http"
 )
 
-// watch calls the function for each line of the stream of changes, from now on, until
-// the context ends. It returns as soon as the stream is open. Whatever ends it, those who
-// wait for its lines have a limit of their own.
+// watch calls the function for each line of a watch until the context is cancelled. It returns
+// when the watch is open. If the watch fails later, those who wait for its lines run into
+// their own limits.
 func (a *api) watch(ctx context.Context, namespace string, line func([]byte)) error {
 	text, err := a.do(ctx, http.MethodGet, objects(namespace, "")+"?limit=1", "", nil)
 	if err != nil {
@@ -25,7 +25,7 @@ func (a *api) watch(ctx context.Context, namespace string, line func([]byte)) er
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
-		return fmt.Errorf("listing: %w", err)
+		return fmt.Errorf("list the objects: %w", err)
 	}
 	version := list.Metadata.ResourceVersion
 	body, err := a.openWatch(ctx, namespace, version)
@@ -35,8 +35,8 @@ func (a *api) watch(ctx context.Context, namespace string, line func([]byte)) er
 	go func() {
 		for {
 			version = readLines(body, version, line)
-			_ = body.Close() // it has ended anyway
-			// The server ends streams as it likes, such as soon after a definition was made.
+			_ = body.Close() // the stream has ended
+			// The server may end a watch at any time, for example after a change of the CRD.
 			if body, err = a.openWatch(ctx, namespace, version); err != nil {
 				return
 			}
@@ -53,7 +53,7 @@ func (a *api) openWatch(ctx context.Context, namespace, version string) (io.Read
 	return response.Body, nil
 }
 
-// readLines reads to the end, and returns the version from which to go on.
+// readLines reads the stream to its end and returns the resourceVersion to continue from.
 func readLines(stream io.Reader, version string, line func([]byte)) string {
 	reader := bufio.NewReaderSize(stream, 64<<10)
 	for {
@@ -72,8 +72,8 @@ func objectName(text []byte) string { return member(text, `"name":"`) }
 
 func objectVersion(text []byte) string { return member(text, `"resourceVersion":"`) }
 
-// member finds a member of an object's metadata without decoding the text, since that
-// would take time from what is measured. In text within text, quotes have backslashes.
+// member returns a field of the object's metadata. It does not decode the text, to save CPU time
+// of the measurement. Quotes in nested JSON are escaped, so nested fields do not match.
 func member(text []byte, key string) string {
 	_, rest, _ := bytes.Cut(text, []byte(key))
 	value, _, _ := bytes.Cut(rest, []byte(`"`))

@@ -13,19 +13,19 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// backgroundVariable makes the operator accompany objects, instead of handling changes.
+// backgroundVariable makes the operator run a daemon and a timer for each object, and no change
+// handlers.
 const backgroundVariable = "KOPF_BENCH_BACKGROUND"
 
-// interval is that of the timer: in a minute, each object has had its tick.
+// interval is the interval of the timer.
 const interval = time.Minute
 
 var ticks atomic.Int64
 
-// registerBackground gives each object a daemon and a timer. SIGUSR2 makes the operator
-// tell what goes on in it.
+// registerBackground registers a daemon and a timer. On SIGUSR2, the operator prints its state.
 func registerBackground(r *kopf.Registry, examples kopf.Selector) {
-	kopf.Daemon(r, examples, accompany)
-	kopf.Timer(r, examples, look, kopf.Interval(interval))
+	kopf.Daemon(r, examples, runDaemon)
+	kopf.Timer(r, examples, tick, kopf.Interval(interval))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR2)
 	go func() {
@@ -37,15 +37,15 @@ func registerBackground(r *kopf.Registry, examples kopf.Selector) {
 	}()
 }
 
-func accompany(_ context.Context, d *kopf.DaemonRun[kopf.Object]) error {
-	tell(d.Name)
+func runDaemon(_ context.Context, d *kopf.DaemonRun[kopf.Object]) error {
+	printCall(d.Name)
 	for d.Sleep(time.Hour) {
 		d.Logger.Info("=> Ping")
 	}
 	return nil
 }
 
-func look(_ context.Context, t *kopf.TimerTick[kopf.Object]) error {
+func tick(_ context.Context, t *kopf.TimerTick[kopf.Object]) error {
 	if t.Object.Get("spec.field") != nil {
 		ticks.Add(1)
 	}

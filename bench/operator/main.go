@@ -1,6 +1,6 @@
-// Operator is what bench/figures measures: the smallest operator, and a clock. It has
-// one handler of created objects, which stores a result as most handlers do; or an index
-// of the objects, and nothing else for them; or daemons and timers.
+// Operator is the operator that bench/figures measures. It has one handler of created objects
+// that stores a result, or an index of the objects, or daemons and timers. It prints a line
+// with the time for each call.
 package main
 
 import (
@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// resumeVariable makes the operator resume objects, too.
+	// resumeVariable adds a resume handler.
 	resumeVariable = "KOPF_BENCH_RESUME"
 
-	// indexVariable makes the operator index objects, and do nothing else.
+	// indexVariable makes the operator index the objects only.
 	indexVariable = "KOPF_BENCH_INDEX"
 )
 
@@ -26,7 +26,7 @@ func main() { kopf.Main(register) }
 func register(r *kopf.Registry) {
 	examples := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	if os.Getenv(indexVariable) != "" {
-		o := &overview{byName: kopf.NewIndex(r, examples, byName)}
+		o := &indexCheck{byName: kopf.NewIndex(r, examples, byName)}
 		kopf.OnEvent(r, kopf.Resource("v1", "namespaces"), o.event)
 		return
 	}
@@ -41,25 +41,25 @@ func register(r *kopf.Registry) {
 }
 
 func create(_ context.Context, c *kopf.Change[kopf.Object]) error {
-	tell(c.Name)
+	printCall(c.Name)
 	c.Result = map[string]string{"message": "hello world"}
 	return nil
 }
 
 func resume(_ context.Context, c *kopf.Change[kopf.Object]) error {
-	tell(c.Name)
+	printCall(c.Name)
 	return nil
 }
 
-// example is what an indexing function decodes.
+// example is the type that the index function decodes.
 type example struct {
 	Spec struct {
 		Field string `json:"field"`
 	} `json:"spec"`
 }
 
-// overview is the index, and whether it was told that it is complete.
-type overview struct {
+// indexCheck reports once that the index is complete.
+type indexCheck struct {
 	byName *kopf.Index[string, string]
 	once   sync.Once
 }
@@ -68,12 +68,12 @@ func byName(_ context.Context, p *kopf.IndexRequest[example]) (map[string]string
 	return map[string]string{p.Name: p.Object.Spec.Field}, nil
 }
 
-// event tells at its first call how many objects are in the index: all of them, though it is
-// for another resource.
-func (o *overview) event(ctx context.Context, _ *kopf.Event[kopf.Object]) error {
-	o.once.Do(func() { tell(fmt.Sprintf("indexed-%d", o.byName.Len(ctx))) })
+// event prints at its first call the number of objects in the index: it is called only after
+// the index is complete.
+func (o *indexCheck) event(ctx context.Context, _ *kopf.Event[kopf.Object]) error {
+	o.once.Do(func() { printCall(fmt.Sprintf("indexed-%d", o.byName.Len(ctx))) })
 	return nil
 }
 
-// tell prints when a handler was called for an object.
-func tell(name string) { fmt.Println(name, time.Now().UnixNano()) }
+// printCall prints the object of a call and the time.
+func printCall(name string) { fmt.Println(name, time.Now().UnixNano()) }

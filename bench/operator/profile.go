@@ -14,8 +14,8 @@ import (
 // profileVariable names the folder for the profiles.
 const profileVariable = "KOPF_BENCH_PROFILE"
 
-// SIGUSR1 ends the profile of the CPU, which begins with the program, and writes it
-// together with the profile of the memory.
+// The CPU profile starts with the program. SIGUSR1 ends it and writes the CPU and the memory
+// profile.
 func init() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)

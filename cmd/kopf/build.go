@@ -18,13 +18,13 @@ func newBuildCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "build PACKAGE...",
-		Short: "Build an operator into a file to be deployed",
-		Long: `Build an operator into one static file that runs without Go and without kopf: in an
-empty container image, for example. It takes the flags of kopf run that are about the
-operator itself; see --help of what was built.
+		Short: "Build an operator into an executable for deployment",
+		Long: `Build an operator into one static executable, which runs without Go and without kopf, for
+example in an empty container image. It has the flags of kopf run that configure the
+operator itself; run it with --help to see them.
 
-The file is for this platform, or for that of GOOS and GOARCH. The same commit, built by
-the same version of Go, gives the same file. Packages are named as for kopf run.
+The executable is for this platform, or for the one of GOOS and GOARCH. The same commit and
+version of Go give the same file. Name packages as for kopf run.
 
 ` + exitCodes,
 		Example: `  # A file called operator in the current folder
@@ -33,20 +33,20 @@ the same version of Go, gives the same file. Packages are named as for kopf run.
   # Another name, another platform
   GOOS=linux GOARCH=arm64 kopf build ./handlers -o bin/operator-arm64
 
-  # What is in a file: the versions of Go and of all modules
+  # Show the versions of Go and of all modules in an executable
   go version -m operator`,
 		Args:              wantPackages,
 		ValidArgsFunction: completeFolders,
 		RunE:              func(cmd *cobra.Command, args []string) error { return buildOperator(cmd, args, output) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, or a folder for it: one that exists, or a name with a slash at its end (default: operator)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, or the folder for it: an existing one, or a name that ends with a slash (default: operator)")
 	return cmd
 }
 
 func buildOperator(cmd *cobra.Command, patterns []string, output string) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return fmt.Errorf("finding the current folder: %w", err)
+		return fmt.Errorf("find the current folder: %w", err)
 	}
 	path, err := outputPath(dir, output, os.Getenv("GOOS"))
 	if err != nil {
@@ -62,7 +62,7 @@ func buildOperator(cmd *cobra.Command, patterns []string, output string) (err er
 	}
 	defer func() { err = errors.Join(err, builder.Close()) }()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return fmt.Errorf("making the folder of the file: %w", err)
+		return fmt.Errorf("create the folder of the file: %w", err)
 	}
 	if err := buildStatic(cmd, builder, program, path); err != nil {
 		return err
@@ -71,8 +71,8 @@ func buildOperator(cmd *cobra.Command, patterns []string, output string) (err er
 	return err
 }
 
-// outputPath is the file to write: as named, or by its default name in the folder that is named,
-// which is the current one if none is. Folders need not be there yet.
+// outputPath returns the file to write: the output if it is a file name, or else the default
+// name in the folder that it names. Folders may not exist yet.
 func outputPath(dir, output, goos string) (string, error) {
 	name := "operator"
 	if goos == "windows" {
@@ -86,24 +86,24 @@ func outputPath(dir, output, goos string) (string, error) {
 		path = filepath.Join(path, name)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return "", usagef("the file would be called %s, and there is a folder of that name: name it with --output", path)
+		return "", usagef("cannot write to %s: it is a folder; choose another name with --output", path)
 	}
 	return path, nil
 }
 
-// slowBuild is when it must be said why nothing seems to happen.
+// slowBuild is the time after which a running build is explained.
 const slowBuild = 3 * time.Second
 
-// buildStatic builds, and tells of its progress if it takes long.
+// buildStatic builds the program, and prints the progress of a slow build.
 func buildStatic(cmd *cobra.Command, builder *runner.Builder, program *runner.Program, path string) error {
-	const why = "building the operator; the first time, all that it depends on is compiled, too"
+	const why = "building the operator; the first build also compiles its dependencies"
 	var mu sync.Mutex
 	line := newProgressLine(cmd.ErrOrStderr())
-	said := false
+	explained := false
 	slow := time.AfterFunc(slowBuild, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		said = true
+		explained = true
 		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: "+why)
 	})
 	defer func() {
@@ -115,7 +115,7 @@ func buildStatic(cmd *cobra.Command, builder *runner.Builder, program *runner.Pr
 	return builder.BuildStatic(cmd.Context(), program, path, func(packages int) {
 		mu.Lock()
 		defer mu.Unlock()
-		if said && line.live {
+		if explained && line.live {
 			line.print(clearLine + fmt.Sprintf("compiling (%d packages)", packages))
 		}
 	})

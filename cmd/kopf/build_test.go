@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestTheFileToBuildIsNamedOrHasADefaultName(t *testing.T) {
+func TestOutputPath_NamedOrDefault(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{"bin", "taken/operator"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
@@ -25,7 +25,7 @@ func TestTheFileToBuildIsNamedOrHasADefaultName(t *testing.T) {
 		{"", "bin/", "linux", "bin/operator", ""},
 		{"bin", "..", "", "operator", ""},
 		{"", filepath.Join(dir, "bin"), "", "bin/operator", ""},
-		{"taken", "", "", "", "there is a folder of that name: name it with --output"},
+		{"taken", "", "", "", "it is a folder; choose another name with --output"},
 		{"taken", "operator", "", "taken/operator/operator", ""},
 		{"", "none/", "", "none/operator", ""},
 		{"", "none/or/such", "", "none/or/such", ""},
@@ -43,7 +43,7 @@ func TestTheFileToBuildIsNamedOrHasADefaultName(t *testing.T) {
 	}
 }
 
-func TestWhatIsBuiltIsTheOnlyThingOnStandardOutput(t *testing.T) {
+func TestBuild_PrintsOnlyPathToStandardOutput(t *testing.T) {
 	dir := operatorTree(t, "os.Exit(7)")
 	cmd, stdout, stderr := command(t, dir, "build", ".", "-o", "new/folder/built")
 	if got := code(t, cmd.Run()); got != 0 {
@@ -51,10 +51,10 @@ func TestWhatIsBuiltIsTheOnlyThingOnStandardOutput(t *testing.T) {
 	}
 	path := filepath.Join(dir, "new", "folder", "built")
 	if stdout.String() != path+"\n" || strings.Contains(stderr.String(), "\x1b") {
-		t.Errorf("it says %s and %s", stdout, stderr)
+		t.Errorf("the output is %s and %s", stdout, stderr)
 	}
 	if got := code(t, exec.CommandContext(t.Context(), path).Run()); got != 7 {
-		t.Errorf("what is built ends with %d", got)
+		t.Errorf("the built program exits with %d", got)
 	}
 	info, err := exec.CommandContext(t.Context(), "go", "version", "-m", path).Output()
 	if err != nil {
@@ -67,7 +67,7 @@ func TestWhatIsBuiltIsTheOnlyThingOnStandardOutput(t *testing.T) {
 	}
 }
 
-func TestOtherPlatformsAreNamedByTheEnvironment(t *testing.T) {
+func TestBuild_PlatformFromEnvironment(t *testing.T) {
 	dir := operatorTree(t, "")
 	for platform, magic := range map[string]string{
 		"linux/arm64":  "\x7fELF\x02\x01\x01",
@@ -84,18 +84,18 @@ func TestOtherPlatformsAreNamedByTheEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(string(built), magic) {
-			t.Errorf("%s: it begins with %q", platform, built[:8])
+			t.Errorf("%s: the file begins with %q", platform, built[:8])
 		}
 	}
 }
 
-func TestWhatDoesNotBuildLeavesNoFile(t *testing.T) {
+func TestBuild_FailureLeavesNoFile(t *testing.T) {
 	dir := operatorTree(t, "nonsense()")
 	cmd, stdout, stderr := command(t, dir, "build", ".", "-o", "built")
 	if got := code(t, cmd.Run()); got != 1 || stdout.String() != "" || stderr.String() != "main.go:13:2: undefined: nonsense\n" {
 		t.Errorf("%d, %s, %s", got, stdout, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "built")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("there is a file: %v", err)
+		t.Errorf("the file exists: %v", err)
 	}
 }

@@ -4,30 +4,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newClusterCommand is kopf cluster: the clusters that kopf manages.
+// newClusterCommand returns the command kopf cluster, which manages embedded clusters.
 func newClusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Create, list, stop and delete clusters to develop with",
-		Long: `Create, list, stop and delete clusters to develop with.
+		Short: "Create, list, stop and delete development clusters",
+		Long: `Create, list, stop and delete development clusters.
 
 A cluster is a real Kubernetes control plane in one process on this machine, with a
-simulated node: pods become Running or Completed without any container. Its data
-survive a stop. The program is built on first use, which takes some minutes and Go.
+simulated node: pods become Running or Completed without any container. A stopped cluster
+keeps its data. Its program is built on first use, which needs Go and takes some minutes.
 
-A cluster that is started here runs until it is stopped, and kopf dev and kopf run use
-it when they find it. Without one they start their own, which ends with them.
+A cluster started with these commands runs until it is stopped. kopf dev and kopf run use a
+running cluster, or else start their own, which stops with them.
 
-Your own kubeconfig is never written to; each cluster has one.`,
-		Example: `  # Have a cluster, and look into it
+Your own kubeconfig is never changed; each cluster has its own.`,
+		Example: `  # Create a cluster and use it
   kopf cluster create
   kubectl --kubeconfig "$(kopf cluster kubeconfig --path)" get namespaces
 
-  # Stop it, and continue with the same data later
+  # Stop it, and continue later with the same data
   kopf cluster stop
   kopf cluster start
 
-  # Get rid of it
+  # Delete it with its data
   kopf cluster delete`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

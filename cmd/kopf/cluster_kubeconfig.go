@@ -14,7 +14,7 @@ func newClusterKubeconfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig [NAME]",
 		Short: "Print the kubeconfig of a cluster",
-		Long:  "Print the kubeconfig of a cluster, or the path of the file. Nothing is merged into a kubeconfig of yours.",
+		Long:  "Print the kubeconfig of a cluster, or the path of the file. Your own kubeconfig is not changed.",
 		Example: `  export KUBECONFIG="$(kopf cluster kubeconfig --path)"
   kopf cluster kubeconfig experiments > experiments.yaml`,
 		Args:              cobra.MaximumNArgs(1),
@@ -25,7 +25,7 @@ func newClusterKubeconfigCommand() *cobra.Command {
 				return err
 			}
 			if i.Kubeconfig == "" {
-				return fmt.Errorf("the cluster %s has never been usable and has no kubeconfig; start it with: kopf cluster start %s", i.Name, i.Name)
+				return fmt.Errorf("the cluster %s has no kubeconfig because it never started; start it with: kopf cluster start %s", i.Name, i.Name)
 			}
 			if path {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), i.Kubeconfig)
@@ -33,7 +33,7 @@ func newClusterKubeconfigCommand() *cobra.Command {
 			}
 			body, err := os.ReadFile(i.Kubeconfig)
 			if err != nil {
-				return fmt.Errorf("reading the kubeconfig of %s: %w", i.Name, err)
+				return fmt.Errorf("read the kubeconfig of %s: %w", i.Name, err)
 			}
 			_, err = cmd.OutOrStdout().Write(body)
 			return err

@@ -20,14 +20,14 @@ func newClusterListCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the clusters",
-		Long:    "List the clusters that kopf manages, running or not. OWNER is the process that the cluster ends with, if it is not one that runs until it is stopped.",
+		Long:    "List the clusters that kopf manages, running or not. OWNER is the process that the cluster stops with; clusters without an owner run until they are stopped.",
 		Example: `  kopf cluster list
   kopf cluster list -o json | jq -r '.[] | select(.state == "running").name'`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
-				return usagef("there is no output format %q; use json, or leave it out for a table", output)
+				return usagef("unknown output format %q; use json, or omit the flag for a table", output)
 			}
 			infos, err := devcluster.List(cmd.Context())
 			if err != nil {
@@ -37,22 +37,20 @@ func newClusterListCommand() *cobra.Command {
 				return printClustersJSON(cmd.OutOrStdout(), infos)
 			}
 			if len(infos) == 0 {
-				_, err := fmt.Fprintln(cmd.ErrOrStderr(), "There is no cluster. Create one with: kopf cluster create")
+				_, err := fmt.Fprintln(cmd.ErrOrStderr(), "No clusters. Create one with: kopf cluster create")
 				return err
 			}
 			return printClustersTable(cmd.OutOrStdout(), infos, time.Now())
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
-	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag is defined one line above
-	}
+	completeWith(cmd, "output", "json")
 	return cmd
 }
 
 func printClustersJSON(w io.Writer, infos []devcluster.Info) error {
 	if infos == nil {
-		infos = []devcluster.Info{} // a list is never null
+		infos = []devcluster.Info{} // encode an empty list, not null
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -79,7 +77,7 @@ func printClustersTable(w io.Writer, infos []devcluster.Info, now time.Time) err
 	return t.Flush()
 }
 
-// orNone writes an empty cell as kubectl does.
+// orNone replaces an empty cell, as kubectl does.
 func orNone(s string) string {
 	if s == "" {
 		return "<none>"

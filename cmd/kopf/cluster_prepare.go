@@ -14,8 +14,8 @@ func newClusterPrepareCommand() *cobra.Command {
 		Short: "Build the program of embedded clusters ahead of time",
 		Long: `Build the program of embedded clusters ahead of time, and print its path.
 
-It is built once, on first use, unless it is there already. Images for CI and tests
-that use the kit of sdk/kopftest want it to be there before they begin.`,
+It is otherwise built on first use. Build it ahead of time in images for CI, and before tests
+that use the package kopftest.`,
 		Example:           "  kopf cluster prepare\n  KOPF_CONTROLPLANE=$(kopf cluster prepare) go test ./...",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -7,12 +7,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// runCluster executes kopf cluster with arguments.
+// runCluster executes kopf cluster with the arguments.
 func runCluster(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	cmd := newClusterCommand()
@@ -25,7 +24,7 @@ func runCluster(t *testing.T, args ...string) (stdout, stderr string, err error)
 	return out.String(), errs.String(), err
 }
 
-func TestTheLifeOfAClusterFromTheCommandLine(t *testing.T) {
+func TestCluster_Lifecycle(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	must := func(args ...string) string {
 		t.Helper()
@@ -45,14 +44,14 @@ func TestTheLifeOfAClusterFromTheCommandLine(t *testing.T) {
 	}
 
 	if infos := list(); infos == nil || len(infos) != 0 {
-		t.Errorf("at first the list is %v", infos)
+		t.Errorf("the initial list is %v", infos)
 	}
 	if _, stderr, _ := runCluster(t, "list"); !strings.Contains(stderr, "kopf cluster create") {
-		t.Errorf("an empty list says %q", stderr)
+		t.Errorf("an empty list prints %q", stderr)
 	}
 
 	if out := must("create", "lab"); !strings.Contains(out, "cluster lab created: Kubernetes v1.") {
-		t.Errorf("create says %q", out)
+		t.Errorf("create prints %q", out)
 	}
 	defer must("delete", "lab")
 	infos := list()
@@ -75,14 +74,14 @@ func TestTheLifeOfAClusterFromTheCommandLine(t *testing.T) {
 
 	must("stop", "lab")
 	if infos := list(); infos[0].State != devcluster.Stopped {
-		t.Errorf("stopped, the list is %+v", infos)
+		t.Errorf("after stop, the list is %+v", infos)
 	}
 	if out := must("start", "lab"); !strings.Contains(out, "cluster lab started") {
-		t.Errorf("start says %q", out)
+		t.Errorf("start prints %q", out)
 	}
 }
 
-func TestMistakesAtTheCommandLine(t *testing.T) {
+func TestCluster_InvalidCommandLines(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, test := range []struct {
 		args []string
@@ -104,48 +103,5 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 		if err == nil || test.kind != nil && !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("kopf cluster %s: %v", strings.Join(test.args, " "), err)
 		}
-	}
-}
-
-func TestTheTableOfClusters(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	started := now.Add(-26 * time.Hour)
-	var b bytes.Buffer
-	err := printClustersTable(&b, []devcluster.Info{
-		{Name: "dev", Provider: "embedded", State: devcluster.Running, Version: "v1.37.1", Server: "https://127.0.0.1:1", Started: &started, Owner: 42},
-		{Name: "lab", Provider: "embedded", State: devcluster.Stopped},
-	}, now)
-	want := `NAME   PROVIDER   STATE     VERSION   SERVER                OWNER    AGE
-dev    embedded   running   v1.37.1   https://127.0.0.1:1   42       26h
-lab    embedded   stopped   <none>    <none>                <none>   <none>
-`
-	if err != nil || b.String() != want {
-		t.Errorf("it is\n%s(%v)", b.String(), err)
-	}
-}
-
-func TestProgressThatIsNotWatchedIsShort(t *testing.T) {
-	var b bytes.Buffer
-	l := newProgressLine(&b)
-	for n := range 101 {
-		l.report(devcluster.Progress{Phase: devcluster.PhaseCompile, Done: n, Total: 100, Message: "compiling"})
-	}
-	l.report(devcluster.Progress{Phase: devcluster.PhaseStart, Message: "starting"})
-	l.report(devcluster.Progress{Phase: devcluster.PhaseReady, Message: "ready"})
-	l.end()
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 12 || lines[0] != "compiling (0 of 100)" || lines[10] != "compiling (100 of 100)" || lines[11] != "starting" {
-		t.Errorf("it is %q", lines)
-	}
-}
-
-func TestProgressInATerminalIsOneLine(t *testing.T) {
-	var b bytes.Buffer
-	l := &progressLine{w: &b, live: true}
-	l.report(devcluster.Progress{Phase: devcluster.PhaseDownload, Done: 3, Message: "downloading"})
-	l.report(devcluster.Progress{Phase: devcluster.PhaseStart, Message: "starting"})
-	l.end()
-	if got := b.String(); got != clearLine+"downloading (3)"+clearLine+"starting"+clearLine {
-		t.Errorf("it is %q", got)
 	}
 }

@@ -26,24 +26,24 @@ func newDevCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev PACKAGE...",
 		Short: "Write an operator and watch what it does",
-		Long: `Build and run an operator, and again on every save, and show what it does: which
-objects it sees, which handlers run for them, and why, or why not.
+		Long: `Build and run an operator, rebuild and restart it on every save, and show what it does:
+which objects it sees, which handlers run for them, and why, or why not.
 
-Where standard input and output are a terminal, this is a full-screen workbench; its
-help line shows the keys, and ? all of them. Elsewhere, the same facts are lines of text,
-as long as the operator runs, or with --until=settled until all is handled. That flag
-is for lines only: a workbench ends when its user quits.
+In a terminal, this is a full-screen workbench; its help line shows the most important keys,
+and ? shows all of them. Otherwise, it prints the same facts as lines of text until the
+operator exits or, with --until=settled, until everything is handled. The workbench ignores
+--until: it ends when you quit.
 
-Packages are named as for the go command: ./folder, ./folder/..., or an import path.
+Name packages as for the go command: ./folder, ./folder/..., or an import path.
 
-Without --context or --kubeconfig, the operator works with a development cluster: with
-one that kopf cluster has started, or with its own, which ends with it.
+Without --context or --kubeconfig, the operator uses a development cluster: a running one of
+kopf cluster, or else a new one, which stops with the operator.
 
 ` + exitCodes,
-		Example: `  # The workbench, with a cluster of its own and something to handle
+		Example: `  # The workbench, with a new cluster and an object to handle
   kopf dev ./handlers --apply crd.yaml --apply example.yaml
 
-  # The same facts as lines, ending by itself
+  # The same facts as lines, until the object is handled
   kopf dev ./handlers --apply crd.yaml --apply example.yaml --until=settled | cat`,
 		Args:              wantPackages,
 		ValidArgsFunction: completeFolders,
@@ -61,7 +61,7 @@ one that kopf cluster has started, or with its own, which ends with it.
 func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return fmt.Errorf("finding the current folder: %w", err)
+		return fmt.Errorf("find the current folder: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
@@ -71,7 +71,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		level = "debug"
 	}
 
-	var cluster clusterInUse
+	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
 	session := runner.NewSession(runner.Options{
 		Dir:      dir,
@@ -80,10 +80,10 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
 		},
-		Apply:     cluster.apply,
-		Manifests: f.manifests,
-		Beside:    manifestsBeside(dir, patterns),
-		LogLevel:  level,
+		Apply:          cluster.apply,
+		Manifests:      f.manifests,
+		FoundManifests: findManifests(dir, patterns),
+		LogLevel:       level,
 
 		Unattended: !screen,
 		Once:       !screen && f.until == settled,
@@ -93,20 +93,20 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 	ended := make(chan error, 1)
 	go func() {
 		err := session.Run(ctx)
-		cancel(err) // nothing is left to be shown
+		cancel(err) // the session has ended
 		ended <- err
 	}()
 	if screen {
 		err = tui.Run(ctx, session, tui.Options{
 			Title:        strings.Join(patterns, " "),
 			ClusterStays: f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != "",
-			Stays:        func(*runner.State) []string { return cluster.stays() },
+			Stays:        func(*runner.State) []string { return cluster.remainsRunning() },
 		})
 	} else {
 		err = streamUntil(ctx, cmd.OutOrStdout(), session, f)
 	}
 	cancel(nil)
-	slow := time.AfterFunc(patience, func() {
+	slow := time.AfterFunc(slowStop, func() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: the operator is stopping; ctrl+c ends it at once")
 	})
 	err = errors.Join(err, <-ended, interruption(cmd.Context()))
@@ -114,10 +114,10 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 	return err
 }
 
-// patience is how long a stop may take before it is explained.
-const patience = time.Second
+// slowStop is the time after which a running stop is explained.
+const slowStop = time.Second
 
-// killOnSignal ends an operator at once if a signal comes while it is being stopped.
+// killOnSignal kills the operator if a signal arrives while it is stopping.
 func killOnSignal(ctx context.Context, session *runner.Session) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, endSignals()...)
@@ -137,7 +137,7 @@ func killOnSignal(ctx context.Context, session *runner.Session) (stop func()) {
 			return
 		}
 		if interruption(ctx) != nil && !next() {
-			return // the signal that has begun the stop is here, too
+			return // the first signal is the one that started the stop
 		}
 		if next() {
 			session.Kill()
@@ -149,7 +149,8 @@ func killOnSignal(ctx context.Context, session *runner.Session) (stop func()) {
 	}
 }
 
-// streamUntil writes what happens until the session ends, or all has settled.
+// streamUntil prints what happens until the session ends or, with --until=settled, until
+// everything is handled.
 func streamUntil(ctx context.Context, w io.Writer, session *runner.Session, f *operatorFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -158,7 +159,7 @@ func streamUntil(ctx context.Context, w io.Writer, session *runner.Session, f *o
 		go func() {
 			err := session.Settled(ctx, f.timeout)
 			if errors.Is(err, context.Canceled) || ctx.Err() != nil {
-				err = nil // the end of the session says why
+				err = nil // the session reports the reason
 			}
 			result <- err
 			cancel()
@@ -180,7 +181,7 @@ func streamUntil(ctx context.Context, w io.Writer, session *runner.Session, f *o
 	return errors.Join(err, <-result)
 }
 
-// interruption is the signal that has ended the command, if one did.
+// interruption returns the signal that has ended the command, or nil.
 func interruption(ctx context.Context) error {
 	if interrupted, ok := errors.AsType[*runner.InterruptError](context.Cause(ctx)); ok {
 		return interrupted
@@ -188,14 +189,14 @@ func interruption(ctx context.Context) error {
 	return nil
 }
 
-// isTerminal tells that a stream is a terminal.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// manifestsBeside are the folders of the packages that have manifests in them.
-func manifestsBeside(dir string, patterns []string) []string {
+// findManifests returns the folders of the packages that contain manifests.
+func findManifests(dir string, patterns []string) []string {
 	var folders []string
 	for _, pattern := range patterns {
 		folder, _, _ := strings.Cut(pattern, "...")
@@ -204,7 +205,7 @@ func manifestsBeside(dir string, patterns []string) []string {
 			path = filepath.Join(dir, path)
 		}
 		for _, glob := range []string{"*.yaml", "*.yml"} {
-			// The pattern is correct, and a folder that cannot be read has no manifests.
+			// The pattern is valid. Ignore folders that cannot be read.
 			found, _ := filepath.Glob(filepath.Join(path, glob))
 			if len(found) > 0 && !slices.Contains(folders, path) {
 				folders = append(folders, path)

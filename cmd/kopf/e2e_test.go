@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,13 +14,14 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
 )
 
 // The tests in this file run operators with the real SDK and a real control plane.
 
 const example = "../../../examples/01-minimal"
 
-// withCluster is a run of kopf in this repository, whose state is in the folder.
+// withCluster returns a kopf process in this repository that keeps its clusters in the folder.
 func withCluster(t *testing.T, state string, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
@@ -30,7 +33,7 @@ func withCluster(t *testing.T, state string, args ...string) (cmd *exec.Cmd, std
 	return cmd, stdout, stderr
 }
 
-// shortDir is a temporary folder with a path that is short enough for sockets in it.
+// shortDir returns a temporary folder whose path is short enough for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "kopf-e2e-")
@@ -45,7 +48,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-func TestFromNothingToAHandledObject(t *testing.T) {
+func TestE2E_RunUntilSettled(t *testing.T) {
 	state := shortDir(t)
 	cmd, stdout, stderr := withCluster(t, state, "run", example, "--apply", example, "--until=settled", "-v")
 	if got := code(t, cmd.Run()); got != 0 {
@@ -54,24 +57,24 @@ func TestFromNothingToAHandledObject(t *testing.T) {
 	if !strings.Contains(stdout.String(), "And here we are!") {
 		t.Errorf("the handler did not print: %s", stdout)
 	}
-	if !strings.Contains(stderr.String(), "customresourcedefinitions/kopfexamples.kopf.dev: no handler is for it") {
-		t.Errorf("what is not waited for is not told: %s", stderr)
+	if !strings.Contains(stderr.String(), "customresourcedefinitions/kopfexamples.kopf.dev: no handler serves this resource") {
+		t.Errorf("the unserved object is not reported: %s", stderr)
 	}
 	expectNoProcess(t, state)
 }
 
-func TestAFailureForGoodIsALineForEachObjectAndHandler(t *testing.T) {
+func TestE2E_PermanentFailureListsHandlers(t *testing.T) {
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "--apply", "failing/object.yaml", "--until=settled", "-q")
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
 	}
-	want := "kopf: a handler has failed for good\ncm/default/refused: refuse: failed for good (attempt 1): no such thing today\n"
+	want := "kopf: a handler has failed permanently\ncm/default/refused: refuse: failed permanently (attempt 1): no such thing today\n"
 	if !strings.HasSuffix(stderr.String(), want) {
-		t.Errorf("it says %s", stderr)
+		t.Errorf("the output is %s", stderr)
 	}
 }
 
-func TestTimeThatRunsOutNamesTheAttemptAndTheNextOne(t *testing.T) {
+func TestE2E_TimeoutNamesAttemptAndRetry(t *testing.T) {
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./retrying", "--apply", "retrying", "--until=settled", "--timeout=3s", "-q")
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
@@ -84,7 +87,7 @@ func TestTimeThatRunsOutNamesTheAttemptAndTheNextOne(t *testing.T) {
 	}
 }
 
-func TestDevInAPipeEndsByItselfOnceAllIsSettled(t *testing.T) {
+func TestE2E_DevInPipeEndsWhenSettled(t *testing.T) {
 	state := shortDir(t)
 	cmd, stdout, stderr := withCluster(t, state, "dev", example, "--apply", example, "--until=settled")
 	if got := code(t, cmd.Run()); got != 0 || stderr.String() != "" {
@@ -98,9 +101,9 @@ func TestDevInAPipeEndsByItselfOnceAllIsSettled(t *testing.T) {
 	expectNoProcess(t, state)
 }
 
-func TestAKilledDevLeavesNoProcess(t *testing.T) {
+func TestE2E_KilledDevLeavesNoProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("processes are looked for in /proc")
+		t.Skip("finding processes needs /proc; run this test on Linux")
 	}
 	state := shortDir(t)
 	cmd, _, stderr := withCluster(t, state, "dev", example)
@@ -111,7 +114,7 @@ func TestAKilledDevLeavesNoProcess(t *testing.T) {
 	}
 	eventually(t, "running", func() bool { return strings.Contains(said(), "operator  running") })
 	if n := len(processesOf(t, state)); n < 2 {
-		t.Fatalf("there are %d processes, and should be an operator and a control plane", n)
+		t.Fatalf("there are %d processes, want an operator and a control plane", n)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -122,7 +125,7 @@ func TestAKilledDevLeavesNoProcess(t *testing.T) {
 	eventually(t, "gone", func() bool { return len(processesOf(t, state)) == 0 })
 }
 
-func TestAnInterruptWhileTheClusterStartsLeavesNothing(t *testing.T) {
+func TestE2E_InterruptDuringClusterStartLeavesNoProcess(t *testing.T) {
 	state := shortDir(t)
 	cmd, _, stderr := withCluster(t, state, "run", example, "-q")
 	if err := cmd.Start(); err != nil {
@@ -140,17 +143,16 @@ func TestAnInterruptWhileTheClusterStartsLeavesNothing(t *testing.T) {
 	expectNoProcess(t, state)
 }
 
-// expectNoProcess looks for what a run has left behind.
+// expectNoProcess fails the test if processes of a run are still running.
 func expectNoProcess(t *testing.T, state string) {
 	t.Helper()
 	if left := processesOf(t, state); len(left) > 0 {
-		t.Errorf("there is still %q", left)
+		t.Errorf("still running: %q", left)
 	}
 }
 
-// processesOf are the command lines of processes that have to do with a folder: control
-// planes have their data in it, operators their kubeconfig. There are none to be seen
-// where there is no /proc.
+// processesOf returns the command lines that mention the folder: of control planes with data
+// in it, and of operators with a kubeconfig in it. It returns none without /proc.
 func processesOf(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -160,14 +162,14 @@ func processesOf(t *testing.T, folder string) []string {
 	var found []string
 	for _, file := range files {
 		line, err := os.ReadFile(file)
-		if err == nil && bytes.Contains(line, []byte(folder)) { // else it has just ended
+		if err == nil && bytes.Contains(line, []byte(folder)) { // ignore processes that have just exited
 			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
 	return found
 }
 
-// outputFile is for what a process says, and returns how to read what it has said so far.
+// outputFile returns a file for the output of a process, and a function that reads it.
 func outputFile(t *testing.T) (out *os.File, said func() string) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
@@ -188,7 +190,7 @@ func outputFile(t *testing.T) (out *os.File, said func() string) {
 	}
 }
 
-// eventually waits for something that other processes do.
+// eventually waits until another process has changed something.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -200,5 +202,50 @@ func eventually(t *testing.T, what string, is func() bool) {
 		case <-late:
 			t.Fatalf("not %s", what)
 		}
+	}
+}
+
+func TestE2E_BuiltOperatorNeedsOnlyKubeconfig(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", shortDir(t))
+	cluster, err := devcluster.Open(t.Context(), devcluster.Options{Provider: devcluster.Embedded, Ephemeral: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply.Files(t.Context(), config, []string{filepath.Join("testdata", example)}, apply.Options{Namespace: "default"}); err != nil {
+		t.Fatal(err)
+	}
+
+	built := filepath.Join(t.TempDir(), "operator")
+	build, stdout, stderr := command(t, "testdata", "build", example, "-o", built)
+	build.Env = append(os.Environ(), asCommand+"=1") // with the workspace, where the SDK is
+	if got := code(t, build.Run()); got != 0 || stdout.String() != built+"\n" {
+		t.Fatalf("%d, %s%s", got, stdout, stderr)
+	}
+	empty := t.TempDir()
+	out, said := outputFile(t)
+	operator := exec.CommandContext(t.Context(), built, "-n", "default")
+	operator.Dir, operator.Env = empty, []string{"KUBECONFIG=" + cluster.KubeconfigPath}
+	operator.Stdout, operator.Stderr = out, out
+	if err := operator.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "handled", func() bool { return strings.Contains(said(), "Creation is processed: 1 succeeded") })
+	if err := errors.Join(operator.Process.Signal(syscall.SIGTERM), operator.Wait()); err != nil {
+		t.Errorf("%v: %s", err, said())
+	}
+	if !strings.Contains(said(), "And here we are!") {
+		t.Errorf("the handler did not print: %s", said())
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("%v is left in the operator's folder: %v", left, err)
 	}
 }

@@ -1,4 +1,4 @@
-// Command kopf is the tool for people who write Kubernetes operators.
+// Command kopf runs, shows and builds Kubernetes operators, and manages clusters for them.
 package main
 
 import (
@@ -17,15 +17,15 @@ func main() {
 	go func() {
 		interrupted := &runner.InterruptError{Signal: <-signals}
 		cancel(interrupted)
-		<-signals // commands hear of the second one by themselves
+		<-signals // commands handle the second one themselves
 		<-signals
-		os.Exit(interrupted.ExitCode()) // what was started notices its parent's end
+		os.Exit(interrupted.ExitCode()) // child processes stop with their parent
 	}()
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// endSignals are the signals that end a command in an orderly way. That the terminal is
-// gone is one of them, unless it was said beforehand that it does not matter (nohup).
+// endSignals returns the signals that stop a command gracefully. SIGHUP is one of them unless
+// it is ignored (nohup).
 func endSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

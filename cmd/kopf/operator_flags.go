@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// operatorFlags are common to kopf dev and kopf run.
+// operatorFlags are the flags of kopf dev and kopf run.
 type operatorFlags struct {
 	cluster, context, kubeconfig string
 	ephemeral, yes               bool
@@ -31,7 +31,7 @@ type operatorFlags struct {
 
 	verbose, quiet, debug bool
 	logFormat             string
-	logFormats            []string // that there are
+	logFormats            []string // the valid values of logFormat
 	logPrefix             bool
 	noLogPrefix           bool
 	logRefKey             string
@@ -40,10 +40,10 @@ type operatorFlags struct {
 // settled is the only value of --until.
 const settled = "settled"
 
-// defaultTimeout is how long --until=settled waits if not told otherwise.
+// defaultTimeout is the default of --timeout.
 const defaultTimeout = 5 * time.Minute
 
-// add adds the flags. Those that the operator itself has, too, are described as it does.
+// add adds the flags. Flags that the operator also has are described in the same words.
 func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	f.logFormats = logFormats
 	set := cmd.Flags()
@@ -51,14 +51,14 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "where the cluster comes from: auto, embedded, or context")
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
-	set.BoolVar(&f.ephemeral, "ephemeral", false, "start a new embedded cluster and forget it at the end")
+	set.BoolVar(&f.ephemeral, "ephemeral", false, "start a new embedded cluster and delete its data at the end")
 	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
-	set.StringVar(&f.until, "until", "", "end when everything is handled: settled")
-	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "how long --until may take from the operator's start; 0 is no limit")
+	set.StringVar(&f.until, "until", "", "settled: end when everything is handled")
+	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "the limit for --until, from the operator's start; 0 for no limit")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
@@ -82,16 +82,16 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// wantPackages are the arguments of kopf dev, kopf run and kopf build.
+// wantPackages rejects a command line of kopf dev, kopf run or kopf build without packages.
 func wantPackages(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usagef("which package? Such as: %s ./handlers", cmd.CommandPath())
+		return usagef("no package is named; try: %s ./handlers", cmd.CommandPath())
 	}
 	return nil
 }
 
-// check finds what makes no sense before anything is started. The manifests are read for
-// that, too: a mistake in them is not to be told after the cluster has come up.
+// check validates the flags and reads the manifests, so that mistakes are reported before
+// anything is started.
 func (f *operatorFlags) check(cmd *cobra.Command) error {
 	switch {
 	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):
@@ -101,11 +101,11 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 	case f.quiet && (f.verbose || f.debug):
 		return usagef("--quiet excludes --verbose and --debug: use one or the other")
 	case f.until != "" && f.until != settled:
-		return usagef("--until=%s: the only thing to wait for is settled", f.until)
+		return usagef("--until=%s: the only value is settled", f.until)
 	case f.until == "" && cmd.Flags().Changed("timeout"):
-		return usagef("--timeout is for --until=settled")
+		return usagef("--timeout needs --until=settled")
 	case f.timeout < 0:
-		return usagef("--timeout=%s: a time cannot be negative", f.timeout)
+		return usagef("--timeout=%s: must not be negative", f.timeout)
 	case !slices.Contains(f.logFormats, f.logFormat):
 		return usagef("--log-format=%s: want %s", f.logFormat, anyOf(f.logFormats))
 	}
@@ -120,7 +120,7 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkAddresses finds what the operator would refuse, before it is built.
+// checkAddresses rejects addresses that the operator would reject, before it is built.
 func (f *operatorFlags) checkAddresses() error {
 	if f.liveness != "" {
 		const want = "--liveness: want an endpoint such as http://0.0.0.0:8080/healthz: "
@@ -133,36 +133,36 @@ func (f *operatorFlags) checkAddresses() error {
 		}
 	}
 	if f.inspect != "" {
-		if _, err := inspect.Dial(f.inspect); err != nil { // it connects to nobody yet
+		if _, err := inspect.Dial(f.inspect); err != nil { // Dial only parses the address
 			return usagef("--inspect: %w", err)
 		}
 		if f.until != "" && isAnyPort(f.inspect) {
-			return usagef("--inspect=%s: with --until, name a port: one that the operator chooses cannot be asked", f.inspect)
+			return usagef("--inspect=%s: --until needs a fixed port", f.inspect)
 		}
 	}
 	return nil
 }
 
-// isPort tells whether a URL may have the port; it may have none.
+// isPort reports whether the port of a URL is valid or empty.
 func isPort(port string) bool {
 	_, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil
 }
 
-// isAnyPort tells whether an inspector at the address would have any port that is free.
+// isAnyPort reports whether the address lets the inspector choose a free port.
 func isAnyPort(address string) bool {
 	where, tcp := strings.CutPrefix(address, "tcp:")
 	_, port, err := net.SplitHostPort(where)
 	return tcp && err == nil && strings.Trim(port, "0") == ""
 }
 
-// anyOf lists words as alternatives.
+// anyOf joins words to "a, b or c".
 func anyOf(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// scope are the operator's flags of what it serves, and where it tells its health.
+// scope returns the operator's flags for the namespaces and the liveness endpoint.
 func (f *operatorFlags) scope() []string {
 	var args []string
 	for _, n := range f.namespaces {
@@ -177,7 +177,7 @@ func (f *operatorFlags) scope() []string {
 	return args
 }
 
-// logging are the operator's flags of its log.
+// logging returns the operator's flags for its log.
 func (f *operatorFlags) logging(cmd *cobra.Command) []string {
 	args := append(f.levels(), "--log-format="+f.logFormat)
 	if cmd.Flags().Changed("log-prefix") && f.logPrefix {
@@ -206,7 +206,7 @@ func (f *operatorFlags) levels() []string {
 	return args
 }
 
-// options are those of the cluster.
+// options returns the options of the cluster.
 func (f *operatorFlags) options(progress func(devcluster.Progress)) devcluster.Options {
 	return devcluster.Options{
 		Provider: f.cluster, Context: f.context, Kubeconfig: f.kubeconfig,

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// progressLine shows the way to a cluster: in a terminal as one line that is
-// overwritten, elsewhere as a line for each phase and each tenth of a long one.
+// progressLine prints the progress of opening a cluster: in a terminal one line that is
+// overwritten, otherwise a line for each phase and each tenth of a long phase.
 type progressLine struct {
 	w     io.Writer
 	live  bool
@@ -28,12 +28,12 @@ func (l *progressLine) report(p devcluster.Progress) {
 	switch {
 	case l.live:
 		l.print(clearLine + progressText(p))
-	case l.news(p) && p.Phase != devcluster.PhaseReady:
+	case l.isNew(p) && p.Phase != devcluster.PhaseReady:
 		l.print(progressText(p) + "\n")
 	}
 }
 
-// end clears the line for what comes next.
+// end clears the line.
 func (l *progressLine) end() {
 	if l.live {
 		l.print(clearLine)
@@ -42,8 +42,8 @@ func (l *progressLine) end() {
 
 const clearLine = "\r\x1b[K"
 
-// news tells whether a line that stays is worth it.
-func (l *progressLine) news(p devcluster.Progress) bool {
+// isNew reports whether a phase, or a tenth of it, has begun since the last call.
+func (l *progressLine) isNew(p devcluster.Progress) bool {
 	tenth := 0
 	if p.Total > 0 {
 		tenth = 10 * p.Done / p.Total
@@ -55,7 +55,7 @@ func (l *progressLine) news(p devcluster.Progress) bool {
 	return true
 }
 
-// print ignores errors: nobody is left to be told of them, and the work goes on.
+// print ignores errors: progress is not essential.
 func (l *progressLine) print(s string) { _, _ = io.WriteString(l.w, s) }
 
 func progressText(p devcluster.Progress) string {

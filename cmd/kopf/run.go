@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
 )
 
@@ -22,22 +18,22 @@ func newRunCommand() *cobra.Command {
 		Use:   "run PACKAGE...",
 		Short: "Build and run an operator",
 		Long: `Build an operator from one or several packages with a function
-Register(*kopf.Registry), and run it. Nothing is written into your folders.
+Register(*kopf.Registry), and run it. Nothing is written to your folders.
 
-Packages are named as for the go command: ./folder, ./folder/..., or an import path.
-A program (package main) with a func main of its own is built as it is.
+Name packages as for the go command: ./folder, ./folder/..., or an import path. A program
+(package main) with its own func main is built unchanged.
 
-Without --context or --kubeconfig, the operator works with a development cluster: with
-one that kopf cluster has started, or with its own, which ends with it.
+Without --context or --kubeconfig, the operator uses a development cluster: a running one of
+kopf cluster, or else a new one, which stops with the operator.
 
 ` + exitCodes,
-		Example: `  # Run an operator in a cluster that lives as long as it does
+		Example: `  # Run an operator in a cluster that stops with it
   kopf run ./handlers
 
-  # In CI: apply the examples, wait until all are handled, and fail if one is not
+  # In CI: apply the examples, wait until all are handled, and fail if a handler fails
   kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --timeout=2m
 
-  # With a cluster of yours, in two namespaces
+  # With one of your clusters, in two namespaces
   kopf run ./handlers --context=staging --yes -n app-one -n app-two`,
 		Args:              wantPackages,
 		ValidArgsFunction: completeFolders,
@@ -56,26 +52,26 @@ one that kopf cluster has started, or with its own, which ends with it.
 func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return fmt.Errorf("finding the current folder: %w", err)
+		return fmt.Errorf("find the current folder: %w", err)
 	}
-	// Signals are the operator's: the context of the command does not end with them.
+	// Signals are forwarded to the operator, so they must not cancel the context.
 	ctx := context.WithoutCancel(cmd.Context())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
 
-	tell := &teller{cmd: cmd, flags: f, line: newProgressLine(cmd.ErrOrStderr())}
-	var cluster clusterInUse
+	printer := &progressPrinter{cmd: cmd, flags: f, line: newProgressLine(cmd.ErrOrStderr())}
+	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
 	code, err := runner.Run(ctx, runner.RunOptions{
 		Dir:      dir,
 		Patterns: patterns,
 		Args:     append(f.scope(), f.logging(cmd)...),
 		OpenCluster: func(ctx context.Context) (runner.Cluster, error) {
-			c, err := cluster.open(ctx, f.options(tell.progress))
-			tell.endProgress()
+			c, err := cluster.open(ctx, f.options(printer.progress))
+			printer.endProgress()
 			if err == nil {
-				tell.say(false, describe(c))
+				printer.say(false, describe(c))
 			}
 			return c, err
 		},
@@ -85,7 +81,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 		UntilSettled: f.until == settled,
 		Timeout:      f.timeout,
 		Signals:      signals,
-		Say:          tell.say,
+		Progress:     printer.say,
 		Stdout:       os.Stdout,
 		Stderr:       os.Stderr,
 	})
@@ -93,70 +89,4 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 		return &exitError{code: code}
 	}
 	return err
-}
-
-// teller writes to standard error what kopf itself does, beside the operator's log.
-type teller struct {
-	cmd   *cobra.Command
-	flags *operatorFlags
-
-	mu   sync.Mutex
-	line *progressLine
-}
-
-func (t *teller) progress(p devcluster.Progress) {
-	// In a log that stays, what takes a second is told by its result.
-	brief := p.Phase == devcluster.PhaseStart || p.Phase == devcluster.PhaseConnect
-	if t.flags.quiet || brief && !t.line.live {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case !t.inJSON():
-		t.line.report(p)
-	case p.Phase != devcluster.PhaseReady && t.line.news(p):
-		t.write(progressText(p))
-	}
-}
-
-func (t *teller) endProgress() {
-	if t.flags.quiet || t.inJSON() {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.line.end()
-}
-
-func (t *teller) say(verbose bool, text string) {
-	if t.flags.quiet || verbose && !t.flags.verbose && !t.flags.debug {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.inJSON() {
-		t.line.end()
-		text = "kopf: " + text
-	}
-	t.write(text)
-}
-
-// inJSON tells that whoever reads the operator's log expects nothing but JSON.
-func (t *teller) inJSON() bool { return t.flags.logFormat == "json" }
-
-// write writes a line, in JSON as the operator does.
-func (t *teller) write(text string) {
-	if t.inJSON() {
-		line, err := json.Marshal(struct {
-			Message   string `json:"message"`
-			Severity  string `json:"severity"`
-			Timestamp string `json:"timestamp"`
-		}{text, "info", time.Now().UTC().Format("2006-01-02T15:04:05.000000")})
-		if err != nil {
-			panic(err) // strings encode
-		}
-		text = string(line)
-	}
-	fmt.Fprintln(t.cmd.ErrOrStderr(), text)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by releases. Otherwise, it is the one that "go install" knows.
+// version is set in releases. If it is empty, the version of the main module is used.
 var version string
 
-// buildInfo is what kopf version tells.
+// buildInfo is the output of kopf version.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -69,7 +69,7 @@ func newVersionCommand() *cobra.Command {
 			case "json":
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(b)
 			}
-			return usagef("there is no output format %q; use json, or leave it out", output)
+			return usagef("unknown output format %q; use json, or omit the flag", output)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
@@ -77,7 +77,7 @@ func newVersionCommand() *cobra.Command {
 	return cmd
 }
 
-// completeWith completes the values of a flag.
+// completeWith completes a flag with the values.
 func completeWith(cmd *cobra.Command, flag string, values ...string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is not defined: a mistake in this package

@@ -16,50 +16,43 @@ import (
 )
 
 const (
-	// fieldManager owns the fields that are applied.
+	// fieldManager is the field manager of applied objects.
 	fieldManager = "kopf"
-	// servedTimeout bounds the wait until the resource of a new CRD is served.
+	// servedTimeout bounds the wait until the resources of a new CRD are served.
 	servedTimeout = 30 * time.Second
-	// servedInterval is how often it is looked at: it usually takes some milliseconds.
+	// servedInterval is the interval of the checks; it usually takes some milliseconds.
 	servedInterval = 20 * time.Millisecond
 )
 
-// Options are for what the manifests leave open.
+// Options configure [Files].
 type Options struct {
-	// Namespace is for namespaced objects without one. Empty means default.
+	// Namespace is the namespace of namespaced objects without one. Defaults to "default".
 	Namespace string
-	// Applied is called with each object as soon as the cluster has it. Nil is fine.
-	Applied func(Object)
 }
 
-// Object is what the cluster made of a manifest.
+// Object is an applied object.
 type Object struct {
-	File       string
-	Line       int
-	Resource   schema.GroupVersionResource
-	Kind       string
-	Namespace  string // empty for cluster-wide ones
-	Name       string
-	UID        types.UID
-	Generation int64
-	// ResourceVersion is the version that was applied: whoever has seen this one, or a
-	// later one, has seen the manifest's content.
+	Resource  schema.GroupVersionResource
+	Namespace string // empty for cluster-wide objects
+	Name      string
+	UID       types.UID
+	// ResourceVersion is the version of the object after it was applied.
 	ResourceVersion string
 }
 
-// Files reads manifests and applies them; see [Read] and [Apply].
+// Files reads manifests and applies them: first the CustomResourceDefinitions, then, when
+// their resources are served, the others. It returns the applied objects in this order. It
+// stops at the first object that the server rejects, with an [ObjectError]. If a manifest is
+// invalid, it applies nothing; see [Read].
 func Files(ctx context.Context, cfg *rest.Config, paths []string, o Options) ([]Object, error) {
 	manifests, err := Read(paths)
 	if err != nil {
 		return nil, err
 	}
-	return Apply(ctx, cfg, manifests, o)
+	return applyAll(ctx, cfg, manifests, o)
 }
 
-// Apply brings manifests to the cluster: the CustomResourceDefinitions, and when those are served
-// the others, each in the given order. It stops at the first one that
-// is refused, with an [ObjectError], and returns those before it.
-func Apply(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Options) ([]Object, error) {
+func applyAll(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Options) ([]Object, error) {
 	a, err := newApplier(cfg, o)
 	if err != nil {
 		return nil, err
@@ -75,9 +68,6 @@ func Apply(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Option
 				return m.error(err)
 			}
 			done = append(done, applied)
-			if o.Applied != nil {
-				o.Applied(applied)
-			}
 		}
 		return nil
 	}
@@ -90,7 +80,7 @@ func Apply(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Option
 	return done, each(func(m Manifest) bool { return !m.isCRD() })
 }
 
-// applier has what all objects need.
+// applier applies objects to one cluster.
 type applier struct {
 	client    dynamic.Interface
 	resources *resources
@@ -99,15 +89,15 @@ type applier struct {
 
 func newApplier(cfg *rest.Config, o Options) (*applier, error) {
 	cfg = rest.CopyConfig(cfg)
-	// One after the other there is nothing to protect the server from.
+	// Sequential requests need no rate limit.
 	cfg.QPS = -1
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection: %w", err)
+		return nil, fmt.Errorf("configure the connection: %w", err)
 	}
 	dyn, err := dynamic.NewForConfigAndClient(cfg, client)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection: %w", err)
+		return nil, fmt.Errorf("configure the connection: %w", err)
 	}
 	res, err := newResources(cfg, client)
 	if err != nil {
@@ -124,7 +114,7 @@ func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
 	gvk := m.Object.GroupVersionKind()
 	res, err := a.resources.of(ctx, gvk)
 	if errors.Is(err, errNotServed) {
-		return Object{}, fmt.Errorf("%w: %s in %s; apply its CustomResourceDefinition, too, or correct kind and apiVersion", err, gvk.Kind, gvk.GroupVersion())
+		return Object{}, fmt.Errorf("%w: %s in %s; apply its CustomResourceDefinition too, or correct kind and apiVersion", err, gvk.Kind, gvk.GroupVersion())
 	}
 	if err != nil {
 		return Object{}, err
@@ -139,16 +129,16 @@ func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
 	o.SetNamespace(namespace)
 	got, err := a.client.Resource(res.gvr).Namespace(namespace).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil {
-		return Object{}, fmt.Errorf("applying: %w", err)
+		return Object{}, fmt.Errorf("apply: %w", err)
 	}
 	return Object{
-		File: m.File, Line: m.Line, Resource: res.gvr, Kind: gvk.Kind,
-		Namespace: got.GetNamespace(), Name: got.GetName(), UID: got.GetUID(), Generation: got.GetGeneration(), ResourceVersion: got.GetResourceVersion(),
+		Resource: res.gvr, Namespace: got.GetNamespace(), Name: got.GetName(),
+		UID: got.GetUID(), ResourceVersion: got.GetResourceVersion(),
 	}, nil
 }
 
-// wait returns when the resources of all CRDs among the manifests are served. Also nobody
-// who is told that they are applied should meet a server that does not know them.
+// wait waits until the resources of all CRDs among the manifests are served, even if no other
+// manifest uses them: callers may use them at once.
 func (a *applier) wait(ctx context.Context, manifests []Manifest) error {
 	for _, m := range manifests {
 		if !m.isCRD() {
@@ -177,7 +167,7 @@ func (a *applier) waitFor(ctx context.Context, gvk schema.GroupVersionKind) erro
 	return err
 }
 
-// served lists the kinds that a CRD defines. What it lacks, the server has complained about.
+// served returns the kinds that a CRD serves. The server has validated the CRD before.
 func served(crd *unstructured.Unstructured) []schema.GroupVersionKind {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// config is that of the cluster that all tests share.
+// config is the client configuration of the cluster that all tests share.
 var config *rest.Config
 
 func TestMain(m *testing.M) {
@@ -78,7 +79,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-func TestCustomResourcesAreAppliedTogetherWithTheirDefinition(t *testing.T) {
+func TestFiles_AppliesDefinitionsBeforeCustomResources(t *testing.T) {
 	path := manifest(t, `
 apiVersion: example.com/v1
 kind: Widget
@@ -94,16 +95,19 @@ kind: Namespace
 metadata: {name: widgets}
 ---
 `+fmt.Sprintf(definition, "widget", "Widget"))
-	var told []string
-	applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{Applied: func(o apply.Object) { told = append(told, o.Kind) }})
+	applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(applied) != 4 || strings.Join(told, " ") != "CustomResourceDefinition Namespace Widget ConfigMap" {
-		t.Fatalf("applied are %+v, told %q", applied, told)
+	var order []string
+	for _, o := range applied {
+		order = append(order, o.Resource.Resource)
+	}
+	if strings.Join(order, " ") != "customresourcedefinitions namespaces widgets configmaps" {
+		t.Fatalf("the applied objects are %+v", applied)
 	}
 	w := applied[2]
-	if w.Resource.String() != "example.com/v1, Resource=widgets" || w.Namespace != "widgets" || w.Name != "w" || w.UID == "" || w.Generation != 1 || w.Line != 2 || w.File != path {
+	if w.Resource.String() != "example.com/v1, Resource=widgets" || w.Namespace != "widgets" || w.Name != "w" || w.UID == "" || w.ResourceVersion == "" {
 		t.Errorf("the widget is %+v", w)
 	}
 	if c := applied[3]; c.Namespace != "default" || applied[1].Namespace != "" {
@@ -111,12 +115,12 @@ metadata: {name: widgets}
 	}
 
 	again, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
-	if err != nil || again[2].UID != w.UID || again[2].Generation != 1 {
-		t.Errorf("applied again it is %+v (%v)", again, err)
+	if err != nil || again[2].UID != w.UID || again[2].ResourceVersion != w.ResourceVersion {
+		t.Errorf("after applying again, the objects are %+v (%v)", again, err)
 	}
 }
 
-func TestTheDefaultNamespaceIsTheCallers(t *testing.T) {
+func TestFiles_UsesDefaultNamespaceOfCaller(t *testing.T) {
 	path := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: here}}")
 	applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{Namespace: "kube-public"})
 	if err != nil || applied[0].Namespace != "kube-public" {
@@ -124,7 +128,7 @@ func TestTheDefaultNamespaceIsTheCallers(t *testing.T) {
 	}
 }
 
-func TestWhatOthersHaveSetIsTakenOver(t *testing.T) {
+func TestFiles_OverwritesFieldsOfOtherManagers(t *testing.T) {
 	path := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: shared}, data: {a: file}}")
 	if _, err := apply.Files(t.Context(), config, []string{path}, apply.Options{}); err != nil {
 		t.Fatal(err)
@@ -142,11 +146,11 @@ func TestWhatOthersHaveSetIsTakenOver(t *testing.T) {
 	}
 	o, err := maps.Get(t.Context(), "shared", metav1.GetOptions{})
 	if err != nil || fmt.Sprint(o.Object["data"]) != "map[a:file b:other]" {
-		t.Errorf("it is %v (%v)", o, err)
+		t.Errorf("got %v (%v)", o, err)
 	}
 }
 
-func TestRefusalsNameTheObjectAndItsLine(t *testing.T) {
+func TestFiles_RejectionNamesObjectAndLine(t *testing.T) {
 	for _, test := range []struct {
 		title, body, says string
 		isReason          func(error) bool
@@ -171,7 +175,7 @@ func TestRefusalsNameTheObjectAndItsLine(t *testing.T) {
 	}
 }
 
-func TestNothingIsAppliedWhenAFileHasAMistake(t *testing.T) {
+func TestFiles_InvalidFileAppliesNothing(t *testing.T) {
 	good := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: untouched}}")
 	if _, err := apply.Files(t.Context(), config, []string{good, manifest(t, "a: b: c")}, apply.Options{}); err == nil {
 		t.Fatal("there is no error")
@@ -185,10 +189,27 @@ func TestNothingIsAppliedWhenAFileHasAMistake(t *testing.T) {
 	}
 }
 
-func TestAStopWhileWaitingForADefinitionIsHeard(t *testing.T) {
+// afterApply calls a function before each request that follows an apply.
+type afterApply struct {
+	http.RoundTripper
+	do func()
+}
+
+func (a afterApply) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == "/apis/example.com/v1" {
+		a.do()
+	}
+	return a.RoundTripper.RoundTrip(r)
+}
+
+func TestFiles_StopsWithContextWhileWaitingForDefinition(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := manifest(t, fmt.Sprintf(definition, "gadget", "Gadget"))
-	_, err := apply.Files(ctx, config, []string{path}, apply.Options{Applied: func(apply.Object) { cancel() }})
+	cancelling := rest.CopyConfig(config)
+	cancelling.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return afterApply{RoundTripper: next, do: cancel}
+	})
+	_, err := apply.Files(ctx, cancelling, []string{path}, apply.Options{})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}

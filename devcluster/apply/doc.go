@@ -1,14 +1,13 @@
-// Package apply brings manifests to a cluster, as kubectl apply --server-side does.
+// Package apply applies manifests to a cluster, as kubectl apply --server-side does.
 //
-// A path is a file of YAML or JSON documents, or a directory, of which all files ending in .yaml, .yml or .json
-// are taken, in the order of their names, and not those of its subdirectories. That is what
-// kubectl -f does; and as there, an object without a namespace goes to the default one
-// of the caller, and a namespace that does not exist is an error.
+// A path is a file of YAML or JSON documents, or a directory. Of a directory, all files ending
+// in .yaml, .yml or .json are read, in the order of their names, but not its subdirectories.
+// As with kubectl -f, an object without a namespace goes to the caller's default namespace,
+// and a namespace that does not exist is an error.
 //
-// Other than there, the order of the documents does not matter where it cannot be meant:
-// CustomResourceDefinitions come first, and the rest waits until their resources are
-// served; then come Namespaces, then everything else as written.
+// Unlike kubectl, it applies CustomResourceDefinitions first and waits until their resources
+// are served, then Namespaces, then everything else in the order of the documents.
 //
-// All files are read before anything is applied, so that a mistake in one of them changes nothing.
-// Fields that somebody else has set are taken over: the files are what the developer wants.
+// All files are read before anything is applied, so an invalid file changes nothing. Fields of
+// other field managers are overwritten: the files are what the developer wants.
 package apply

@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// SyntaxError is a manifest that cannot be understood.
+// SyntaxError reports an invalid manifest.
 type SyntaxError struct {
 	File string
-	// Line is where, counted from 1 in the file.
+	// Line is the line in the file, counted from 1.
 	Line int
 	// Message says what is wrong.
 	Message string
 }
 
-// Error is in the form that editors and terminals make a link of.
+// Error returns "file:line: message", which editors and terminals turn into a link.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message) }
 
-// ObjectError is an object that the cluster does not take.
+// ObjectError reports an object that the server rejected.
 type ObjectError struct {
 	File string
 	Line int
-	// Object is such as "Pod web in default".
+	// Object names the object, such as "Pod web in default".
 	Object string
 	Err    error
 }
 
-// Error names the object, and where it comes from.
+// Error returns "file:line: object: reason".
 func (e *ObjectError) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.Object, strings.TrimSpace(e.Err.Error()))
 }
 
-// Unwrap returns the cluster's answer.
+// Unwrap returns the server's answer.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
 func (m Manifest) error(err error) error {

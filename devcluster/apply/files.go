@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// extensions are those that a directory is searched for. A file that is named itself may have any.
+// extensions are the file names that are read from a directory. A file named directly may have
+// any extension.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// expand replaces directories by their manifests.
+// expand replaces directories by the manifest files in them.
 func expand(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("looking for manifests: %w", err)
+			return nil, fmt.Errorf("find manifests: %w", err)
 		}
 		if !info.IsDir() {
 			files = append(files, path)
@@ -24,7 +25,7 @@ func expand(paths []string) ([]string, error) {
 		}
 		entries, err := os.ReadDir(path)
 		if err != nil {
-			return nil, fmt.Errorf("looking for manifests: %w", err)
+			return nil, fmt.Errorf("find manifests: %w", err)
 		}
 		found := false
 		for _, e := range entries {
@@ -33,7 +34,7 @@ func expand(paths []string) ([]string, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("looking for manifests: there is no .yaml, .yml or .json file in %s (its subdirectories are not searched)", path)
+			return nil, fmt.Errorf("find manifests: no .yaml, .yml or .json file in %s (subdirectories are not searched)", path)
 		}
 	}
 	return files, nil

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// sorted puts first what others need, and keeps the order otherwise.
+// sorted moves CustomResourceDefinitions and Namespaces to the front and keeps the order
+// otherwise.
 func sorted(all []Manifest) []Manifest {
 	slices.SortStableFunc(all, func(a, b Manifest) int { return cmp.Compare(rank(a), rank(b)) })
 	return all

@@ -18,12 +18,12 @@ import (
 // Manifest is one object of a file.
 type Manifest struct {
 	File   string
-	Line   int // where its document starts
+	Line   int // the first line of its document
 	Object *unstructured.Unstructured
 }
 
-// Read parses the manifests of files and directories, in the order that they are to be applied in.
-// All mistakes are reported together, as [SyntaxError].
+// Read parses the manifests of files and directories and returns them in the order in which
+// they are applied. The error joins a [SyntaxError] for each invalid manifest.
 func Read(paths []string) ([]Manifest, error) {
 	files, err := expand(paths)
 	if err != nil {
@@ -34,7 +34,7 @@ func Read(paths []string) ([]Manifest, error) {
 	for _, file := range files {
 		body, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading a manifest: %w", err)
+			return nil, fmt.Errorf("read a manifest: %w", err)
 		}
 		manifests, err := parse(file, body)
 		all, errs = append(all, manifests...), append(errs, err)
@@ -72,11 +72,11 @@ func parse(file string, body []byte) ([]Manifest, error) {
 // document is a part of a file.
 type document struct {
 	body []byte
-	line int // of its first line that says something, in the file
-	skip int // lines of the file before body
+	line int // its first line in the file that is not blank
+	skip int // the number of lines of the file before body
 }
 
-// split cuts a file at the lines that are "---", possibly with a comment behind.
+// split splits a file at "---" lines, which may have a comment.
 func split(body []byte) []document {
 	var all []document
 	var current document
@@ -125,14 +125,14 @@ func (d document) decode(isJSON bool) (map[string]any, *SyntaxError) {
 	}
 }
 
-// yamlLine is how the YAML library says where.
+// yamlLine matches the line number in errors of the YAML library.
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
-// parserError tells the errors for which the YAML library counts lines from 0 (unlike
-// those of its scanner, some of which begin with the same words).
+// parserError matches the errors for which the YAML library counts lines from 0, unlike the
+// errors of its scanner, some of which begin with the same words.
 var parserError = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or|<)`)
 
-// locate finds the line in the file, and the words that remain without it.
+// locate returns the line of an error in the file, and its message without that.
 func (d document) locate(err error) (line int, message string) {
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		before := d.body[:min(int(s.Offset), len(d.body))]
@@ -155,7 +155,7 @@ func (d document) locate(err error) (line int, message string) {
 	return line, strings.Join(strings.Fields(message), " ")
 }
 
-// objects checks a document, and takes lists apart.
+// objects validates a document and returns its objects: several if it is a list.
 func objects(tree map[string]any, file string, line int) ([]Manifest, error) {
 	o := &unstructured.Unstructured{Object: tree}
 	bad := func(message string) error { return &SyntaxError{File: file, Line: line, Message: message} }
@@ -174,7 +174,7 @@ func objects(tree map[string]any, file string, line int) ([]Manifest, error) {
 		for n, item := range items {
 			m, ok := item.(map[string]any)
 			if !ok {
-				return nil, bad(fmt.Sprintf("item %d of the list is no mapping", n))
+				return nil, bad(fmt.Sprintf("item %d of the list is not a mapping", n))
 			}
 			manifests, err := objects(m, file, line)
 			if err != nil {
@@ -187,7 +187,7 @@ func objects(tree map[string]any, file string, line int) ([]Manifest, error) {
 	name, named, _ := unstructured.NestedFieldNoCopy(tree, "metadata", "name")
 	switch _, isText := name.(string); {
 	case named && !isText:
-		return nil, bad(fmt.Sprintf("the metadata.name is %v, which YAML does not take for a text; put it in quotes", name))
+		return nil, bad(fmt.Sprintf("the metadata.name %v is not a string in YAML; put it in quotes", name))
 	case o.GetName() == "" && o.GetGenerateName() != "":
 		return nil, bad("the manifest has a metadata.generateName, which cannot be applied; give it a metadata.name")
 	case o.GetName() == "":

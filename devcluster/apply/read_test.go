@@ -38,7 +38,7 @@ func configMap(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"
 }
 
-func TestDirectoriesAreReadInTheOrderOfNamesAndNotDeeper(t *testing.T) {
+func TestRead_DirectorySortedByNameWithoutSubdirectories(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "b.yml", configMap("b"))
 	put(t, dir, "a.yaml", configMap("a1")+"---\n"+configMap("a2"))
@@ -52,7 +52,7 @@ func TestDirectoriesAreReadInTheOrderOfNamesAndNotDeeper(t *testing.T) {
 	}
 }
 
-func TestDefinitionsAndNamespacesGoFirst(t *testing.T) {
+func TestRead_DefinitionsAndNamespacesFirst(t *testing.T) {
 	path := put(t, t.TempDir(), "all.yaml", strings.Join([]string{configMap("x"), namespace, configMap("z"), crd}, "---\n"))
 	manifests, err := Read([]string{path})
 	if want := []string{"crd", "ns", "x", "z"}; err != nil || !slices.Equal(names(manifests), want) {
@@ -60,7 +60,7 @@ func TestDefinitionsAndNamespacesGoFirst(t *testing.T) {
 	}
 }
 
-func TestListsAreTakenApart(t *testing.T) {
+func TestRead_SplitsLists(t *testing.T) {
 	path := put(t, t.TempDir(), "list.yaml", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n")
 	manifests, err := Read([]string{path})
 	if err != nil || !slices.Equal(names(manifests), []string{"a", "b"}) {
@@ -68,7 +68,7 @@ func TestListsAreTakenApart(t *testing.T) {
 	}
 }
 
-func TestManifestsKnowTheirLine(t *testing.T) {
+func TestRead_ManifestsHaveLines(t *testing.T) {
 	path := put(t, t.TempDir(), "lines.yaml", "# a comment\n\n---\n"+configMap("a")+"--- # another\n\n"+configMap("b")+"---\n---\n# nothing\n")
 	manifests, err := Read([]string{path})
 	if err != nil || len(manifests) != 2 || manifests[0].Line != 4 || manifests[1].Line != 9 {
@@ -76,7 +76,7 @@ func TestManifestsKnowTheirLine(t *testing.T) {
 	}
 }
 
-func TestMistakesAreReportedWithFileAndLine(t *testing.T) {
+func TestRead_SyntaxErrorHasFileAndLine(t *testing.T) {
 	good := configMap("good") + "---\n" // 4 lines
 	for _, test := range []struct {
 		title, name, body string
@@ -90,10 +90,10 @@ func TestMistakesAreReportedWithFileAndLine(t *testing.T) {
 		{"no apiVersion", "x.yaml", good + "kind: ConfigMap\n", 5, "no apiVersion"},
 		{"no kind", "x.yaml", good + "\n\napiVersion: v1\n", 7, "no kind"},
 		{"no name", "x.yaml", good + "apiVersion: v1\nkind: ConfigMap\n", 5, "no metadata.name"},
-		{"a name that is none", "x.yaml", configMap("y"), 1, "put it in quotes"},
+		{"a name that is not a string", "x.yaml", configMap("y"), 1, "put it in quotes"},
 		{"an open list", "x.yaml", good + "apiVersion: v1\nkind: [a\nb: c\n", 7, "did not find expected"},
 		{"a generated name", "x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x-}\n", 1, "generateName"},
-		{"no mapping", "x.yaml", good + "- a\n", 5, "must be a mapping"},
+		{"not a mapping", "x.yaml", good + "- a\n", 5, "must be a mapping"},
 		{"a bad list", "x.yaml", "apiVersion: v1\nkind: List\nitems: [1]\n", 1, "item 0"},
 		{"bad JSON", "x.json", "{\n  \"apiVersion\": \"v1\",\n  \"kind\" \"x\"\n}\n", 3, "invalid character"},
 		{"JSON that ends early", "x.json", "{\n  \"apiVersion\": \"v1\"\n", 3, "unexpected end"},
@@ -115,7 +115,7 @@ func TestMistakesAreReportedWithFileAndLine(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreReportedTogether(t *testing.T) {
+func TestRead_ReportsAllSyntaxErrors(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "a.yaml", "kind: A\n---\nkind: B\n")
 	put(t, dir, "b.yaml", "a: b: c\n")
@@ -125,7 +125,7 @@ func TestAllMistakesAreReportedTogether(t *testing.T) {
 	}
 }
 
-func TestMissingFilesAreReported(t *testing.T) {
+func TestRead_ReportsMissingFiles(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Read([]string{filepath.Join(dir, "nowhere.yaml")}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)

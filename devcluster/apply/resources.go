@@ -15,18 +15,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errNotServed: the server does not know the kind, or not yet.
+// errNotServed means that the server does not serve the kind, or not yet.
 var errNotServed = errors.New("the server does not know this kind")
 
-// resource is what the path of an object is made of.
+// resource is what the URL path of an object is built from.
 type resource struct {
 	gvr        schema.GroupVersionResource
 	namespaced bool
 }
 
-// resources asks the server which resource a kind has. One request for each group and
-// version is all that takes; client-go's discovery would ask for everything, and
-// link every API type.
+// resources looks up the resource of a kind with one request for each group and version.
+// client-go's discovery would request all groups and link every API type.
 type resources struct {
 	client *http.Client
 	base   *url.URL
@@ -36,12 +35,12 @@ type resources struct {
 func newResources(cfg *rest.Config, client *http.Client) (*resources, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of the server: %w", err)
+		return nil, fmt.Errorf("parse the address of the server: %w", err)
 	}
 	return &resources{client: client, base: base, known: map[schema.GroupVersionKind]resource{}}, nil
 }
 
-// of returns the resource of a kind. The error is errNotServed where there is none.
+// of returns the resource of a kind. The error is errNotServed if there is none.
 func (r *resources) of(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
 	if found, ok := r.known[gvk]; ok {
 		return found, nil
@@ -51,7 +50,7 @@ func (r *resources) of(ctx context.Context, gvk schema.GroupVersionKind) (resour
 		return resource{}, err
 	}
 	for _, res := range list.APIResources {
-		// Those with a slash are subresources.
+		// Names with a slash are subresources.
 		if !strings.Contains(res.Name, "/") {
 			kind := gvk.GroupVersion().WithKind(res.Kind)
 			r.known[kind] = resource{gvr: gvk.GroupVersion().WithResource(res.Name), namespaced: res.Namespaced}
@@ -71,28 +70,28 @@ func (r *resources) ask(ctx context.Context, gv schema.GroupVersion) (_ *metav1.
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.base.JoinPath(path...).String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the resources of %s: %w", gv, err)
+		return nil, fmt.Errorf("discover the resources of %s: %w", gv, err)
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the resources of %s: %w", gv, err)
+		return nil, fmt.Errorf("discover the resources of %s: %w", gv, err)
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the resources of %s: %w", gv, err)
+		return nil, fmt.Errorf("discover the resources of %s: %w", gv, err)
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
 		return nil, errNotServed
 	default:
-		return nil, fmt.Errorf("asking for the resources of %s: the answer is %s", gv, resp.Status)
+		return nil, fmt.Errorf("discover the resources of %s: the server answered %s", gv, resp.Status)
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("asking for the resources of %s: %w", gv, err)
+		return nil, fmt.Errorf("discover the resources of %s: %w", gv, err)
 	}
 	return &list, nil
 }

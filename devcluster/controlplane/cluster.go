@@ -23,21 +23,21 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
 )
 
-// componentGrace is what each layer gets to stop. A layer that takes longer is left
-// behind: the process ends anyway, and all that is acknowledged is written.
+// componentGrace is how long each layer may take to stop. A layer that takes longer is
+// abandoned: the process exits anyway, and all acknowledged writes are on disk.
 const componentGrace = 3 * time.Second
 
-// cluster is the running components, in three layers: etcd, the API server, the controllers.
+// cluster has the running components in three layers: etcd, the API server, the controllers.
 type cluster struct {
 	server string
-	failed chan error // the first component that ends by itself
+	failed chan error // the error of the first component that fails
 
 	etcd        *etcd.Server
 	api         *layer.Layer
 	controllers *layer.Layer
 }
 
-// startCluster returns when the cluster is usable. What it has started it stops when it fails.
+// startCluster returns when the cluster is usable. If it fails, it stops all components.
 func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster, err error) {
 	last, err := lastServer(dir)
 	if err != nil {
@@ -75,23 +75,23 @@ func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster,
 	return c, nil
 }
 
-// lastServer is the URL of the last start, or nothing.
+// lastServer returns the URL of the last start, or "".
 func lastServer(dir *datadir.Dir) (string, error) {
 	body, err := os.ReadFile(dir.Path(readyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the last state: %w", err)
+		return "", fmt.Errorf("read the state of the last start: %w", err)
 	}
 	var last ready
 	if err := json.Unmarshal(body, &last); err != nil {
-		return "", fmt.Errorf("reading %s: %w", readyFile, err)
+		return "", fmt.Errorf("read %s: %w", readyFile, err)
 	}
 	return last.Server, nil
 }
 
-// startStorage makes the certificates while etcd starts.
+// startStorage starts etcd and creates the certificates concurrently.
 func (c *cluster) startStorage(ctx context.Context, dir *datadir.Dir) (certs pki.Store, err error) {
 	var certsErr, etcdErr error
 	var wg sync.WaitGroup
@@ -119,7 +119,7 @@ func (c *cluster) startAPI(l net.Listener, certs pki.Store) {
 	})
 }
 
-// startControllers waits for the API server.
+// startControllers waits for the API server, then starts the controllers.
 func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.Dir, certs pki.Store, admin pki.Credentials) error {
 	prober, err := apiserver.NewProber(admin.RESTConfig(c.server, "controlplane/prober"))
 	if err != nil {
@@ -139,11 +139,11 @@ func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.
 	close(watched)
 	if err != nil {
 		prober.Close()
-		return fmt.Errorf("waiting for the API server: %w", err)
+		return fmt.Errorf("wait for the API server: %w", err)
 	}
 	c.controllers = layer.New(c.fail)
-	c.controllers.Run("the shortcut for CRDs", func(ctx context.Context) error {
-		return controllers.RunEstablishedShortcut(ctx, admin.RESTConfig(c.server, "controlplane/established"))
+	c.controllers.Run("the backdating of CRDs", func(ctx context.Context) error {
+		return controllers.RunCRDBackdating(ctx, admin.RESTConfig(c.server, "controlplane/established"))
 	})
 	c.controllers.Run("the garbage collector", func(ctx context.Context) error {
 		return controllers.RunGarbageCollector(ctx, admin.RESTConfig(c.server, "controlplane/garbage-collector"))
@@ -155,7 +155,7 @@ func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.
 	}
 	c.controllers.Run("the controller manager", func(ctx context.Context) error {
 		defer prober.Close()
-		// It polls for a healthy server once a second, which takes longer than to wait here.
+		// The manager polls for a healthy server once a second. Polling here is faster.
 		if err := prober.Ready(ctx); err != nil {
 			return err
 		}
@@ -164,16 +164,16 @@ func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.
 	return nil
 }
 
-// fail keeps the first error, which is usually the reason for the others.
+// fail keeps the first error, which usually causes the others.
 func (c *cluster) fail(err error) {
-	klog.ErrorS(err, "A component ended")
+	klog.ErrorS(err, "Component failed")
 	select {
 	case c.failed <- err:
 	default:
 	}
 }
 
-// stop ends the layers from the top, so that nobody misses the layer beneath.
+// stop stops the layers in the reverse order of their start.
 func (c *cluster) stop() error {
 	var err error
 	if c.controllers != nil {

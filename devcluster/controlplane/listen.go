@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// portTakenError tells that somebody else listens on the port that was asked for.
+// portTakenError reports that another process listens on the requested port.
 type portTakenError struct{ port int }
 
-func (e *portTakenError) Error() string { return fmt.Sprintf("the port %d is taken", e.port) }
+func (e *portTakenError) Error() string { return fmt.Sprintf("port %d is taken", e.port) }
 
-// listen opens a port on the loopback interface: the one asked for, else the one of the last
-// start, so that kubeconfigs which were copied stay right, else any.
+// listen listens on the loopback interface: on the requested port, or else on the port of the
+// last start, so that copied kubeconfigs stay valid, or else on a free port.
 func listen(port int, lastServer string) (net.Listener, error) {
 	if port != 0 {
 		l, err := listenOn(port)
@@ -26,7 +26,7 @@ func listen(port int, lastServer string) (net.Listener, error) {
 		return l, err
 	}
 	if last := portOf(lastServer); last != 0 {
-		if l, err := listenSoon(last); err == nil {
+		if l, err := listenReleased(last); err == nil {
 			return l, nil
 		}
 	}
@@ -34,15 +34,15 @@ func listen(port int, lastServer string) (net.Listener, error) {
 }
 
 const (
-	// lingering is how long a process that was killed may keep its port: the kernel
-	// releases the lock on the data directory some moments earlier.
-	lingering      = 300 * time.Millisecond
-	listenPatience = 10 * time.Millisecond
+	// releaseTimeout is how long a killed process may keep its port: the kernel releases
+	// the lock on the data directory a moment earlier.
+	releaseTimeout = 300 * time.Millisecond
+	listenInterval = 10 * time.Millisecond
 )
 
-// listenSoon tries for a while to get a port that is just being released.
-func listenSoon(port int) (net.Listener, error) {
-	for deadline := time.Now().Add(lingering); ; time.Sleep(listenPatience) {
+// listenReleased retries while another process may still be releasing the port.
+func listenReleased(port int) (net.Listener, error) {
+	for deadline := time.Now().Add(releaseTimeout); ; time.Sleep(listenInterval) {
 		l, err := listenOn(port)
 		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
 			return l, err
@@ -53,12 +53,12 @@ func listenSoon(port int) (net.Listener, error) {
 func listenOn(port int) (net.Listener, error) {
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
+		return nil, fmt.Errorf("listen: %w", err)
 	}
 	return l, nil
 }
 
-// portOf returns 0 where there is none.
+// portOf returns the port of a URL, or 0.
 func portOf(server string) int {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logTo sends what all components log into a file. The log of the last run is kept beside it.
+// logTo redirects the log of all components to a file. The log of the last run is kept with
+// the suffix .1.
 func logTo(path string, verbosity int) (*os.File, error) {
 	if err := os.Rename(path, path+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("keeping the last log: %w", err)
+		return nil, fmt.Errorf("keep the last log: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("creating the log: %w", err)
+		return nil, fmt.Errorf("create the log: %w", err)
 	}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
@@ -28,24 +29,24 @@ func logTo(path string, verbosity int) (*os.File, error) {
 		"logtostderr": "false", "alsologtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": strconv.Itoa(verbosity),
 	} {
 		if err := flags.Set(name, value); err != nil {
-			return nil, errors.Join(fmt.Errorf("configuring the log: %w", err), f.Close())
+			return nil, errors.Join(fmt.Errorf("configure the log: %w", err), f.Close())
 		}
 	}
 	klog.SetOutput(f)
-	// Some libraries write to standard error by themselves, and so does a panic.
+	// Some libraries write directly to standard error, and so does a panic.
 	if err := unix.Dup2(int(f.Fd()), int(os.Stderr.Fd())); err != nil {
-		return nil, errors.Join(fmt.Errorf("redirecting standard error: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("redirect standard error: %w", err), f.Close())
 	}
-	// Warnings about deprecated APIs are for those who chose them.
+	// Clients of this process need no warnings about deprecated APIs.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	return f, nil
 }
 
-// duplicate opens the same file once more, to survive a redirection.
+// duplicate returns a second handle of the file, which a redirection does not affect.
 func duplicate(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("duplicating %s: %w", f.Name(), err)
+		return nil, fmt.Errorf("duplicate %s: %w", f.Name(), err)
 	}
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }

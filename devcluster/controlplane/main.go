@@ -39,14 +39,14 @@ func realMain() int {
 		fmt.Println(version.Get().GitVersion)
 		return 0
 	}
-	// Whoever reads our output may go away; that is no reason to die of a signal.
+	// The reader of our output may exit; do not die of SIGPIPE then.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// A second signal ends the process at once.
+	// A second signal kills the process.
 	context.AfterFunc(ctx, stop)
 
-	// The log takes standard error over; the last word is for whoever has started us.
+	// logTo redirects standard error; the final error goes to the original one.
 	terminal, err := duplicate(os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "controlplane:", err)
@@ -57,18 +57,18 @@ func realMain() int {
 	if err == nil {
 		return 0
 	}
-	// Nobody may be listening, and there is nobody else to tell.
+	// A failed write cannot be reported anywhere.
 	_, _ = fmt.Fprintln(terminal, "controlplane:", err)
 	return fail(err)
 }
 
-// failure is the line on standard output when the cluster does not get usable.
+// failure is the line on standard output if the cluster does not become usable.
 type failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"error"`
 }
 
-// fail tells a program why we failed, and returns the exit status.
+// fail prints the reason to standard output and returns the exit status.
 func fail(err error) int {
 	f, status := failure{Reason: "failed", Message: err.Error()}, exitFailed
 	if _, ok := errors.AsType[*datadir.InUseError](err); ok {
@@ -78,10 +78,10 @@ func fail(err error) int {
 		f.Reason, status = "port-taken", exitPortTaken
 	}
 	if _, ok := errors.AsType[*lateError](err); ok {
-		return status // the line was written already
+		return status // the ready line was written before
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(f); err != nil {
-		klog.ErrorS(err, "Reporting the failure")
+		klog.ErrorS(err, "Cannot report the failure")
 	}
 	return status
 }

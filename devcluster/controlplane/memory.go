@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// startGC collects less while the cluster starts, which is all allocation.
+	// startGC makes the garbage collector run less often during the start, which allocates a lot.
 	startGC = 400
-	// runGC collects more afterwards: the process is idle most of the time, and others
-	// on the laptop can use the memory.
+	// runGC makes it run more often afterwards: the process is mostly idle, and other
+	// processes can use the memory.
 	runGC = 75
-	// startPeriod is until the caches of all controllers are filled.
+	// startPeriod is the time until the caches of all controllers are filled.
 	startPeriod = 4 * time.Second
 )
 
-// tuneMemory trades memory for a quick start. A user's GOGC is left alone.
+// tuneMemory uses more memory for a faster start. It does nothing if the user has set GOGC.
 func tuneMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// options are the command line.
+// options are the options of the command line.
 type options struct {
 	dataDir   string
 	port      int
@@ -20,7 +20,7 @@ type options struct {
 	version   bool
 }
 
-// errHelp: the usage was asked for, and printed.
+// errHelp means that the usage was requested and printed.
 var errHelp = pflag.ErrHelp
 
 func parseOptions(args []string, usage io.Writer) (options, error) {
@@ -31,11 +31,11 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 		_, _ = fmt.Fprintf(usage, "A Kubernetes control plane for development in one process.\n\nUsage:\n  controlplane --data-dir DIR [flags]\n\nFlags:\n%s", fs.FlagUsages())
 	}
 	fs.StringVar(&o.dataDir, "data-dir", "", "directory of the data, the certificates, the kubeconfig and the log")
-	fs.IntVar(&o.port, "port", 0, "port on 127.0.0.1; 0 is the one of the last start, or else a free one")
+	fs.IntVar(&o.port, "port", 0, "port on 127.0.0.1; 0 for the port of the last start, or else a free one")
 	fs.StringVar(&o.context, "context", "dev", "name of the context in the kubeconfig")
-	fs.BoolVar(&o.ephemeral, "ephemeral", false, "delete the data directory at the end; without --data-dir it is a temporary one")
-	fs.BoolVar(&o.guard, "guard", false, "end when standard input closes, hence with the process that holds its other end")
-	fs.BoolVar(&o.node, "node", true, "simulate a node, on which pods are Running or Completed without any container")
+	fs.BoolVar(&o.ephemeral, "ephemeral", false, "delete the data directory at the end; defaults to a temporary one")
+	fs.BoolVar(&o.guard, "guard", false, "exit when standard input closes, as it does when the parent process exits")
+	fs.BoolVar(&o.node, "node", true, "simulate a node, on which pods become Running or Completed without any container")
 	fs.IntVar(&o.verbosity, "v", 0, "verbosity of the log")
 	fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes and exit")
 	if err := fs.Parse(args); err != nil {
@@ -47,9 +47,9 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	case o.version:
 		return o, nil
 	case o.dataDir == "" && !o.ephemeral:
-		return o, errors.New("--data-dir or --ephemeral is needed")
+		return o, errors.New("--data-dir or --ephemeral is required")
 	case o.port < 0 || o.port > 65535:
-		return o, fmt.Errorf("there is no port %d", o.port)
+		return o, fmt.Errorf("invalid port %d", o.port)
 	}
 	return o, nil
 }

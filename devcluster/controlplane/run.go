@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/datadir"
 )
 
-// ready is the line on standard output when the cluster is usable, and the file
+// ready is the line on standard output when the cluster is usable, and the content of
 // cluster.json.
 type ready struct {
 	Server     string  `json:"server"`
@@ -28,16 +28,16 @@ type ready struct {
 
 const readyFile = "cluster.json"
 
-// lateError is one after the ready line.
+// lateError is an error after the ready line.
 type lateError struct{ err error }
 
 func (e *lateError) Error() string { return e.err.Error() }
 func (e *lateError) Unwrap() error { return e.err }
 
-// errParentGone is a reason to stop, not a failure.
+// errParentGone is the reason to stop when the guard closes.
 var errParentGone = errors.New("standard input closed")
 
-// run lives as long as the cluster.
+// run runs the cluster until the context is cancelled or a component fails.
 func run(ctx context.Context, o options, start time.Time) (err error) {
 	holder := datadir.Holder{PID: os.Getpid(), Ephemeral: o.ephemeral, Started: start}
 	if o.guard {
@@ -48,7 +48,7 @@ func run(ctx context.Context, o options, start time.Time) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	// Not closed: components may log until the process has ended.
+	// Not closed, because components may log until the process exits.
 	if _, err := logTo(dir.Path("controlplane.log"), o.verbosity); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func run(ctx context.Context, o options, start time.Time) (err error) {
 	c, err := startCluster(ctx, o, dir)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // asked to stop while it started
+			return nil // asked to stop during the start
 		}
 		return err
 	}
@@ -81,23 +81,23 @@ func run(ctx context.Context, o options, start time.Time) (err error) {
 	return errors.Join(err, c.stop())
 }
 
-// announce tells that the cluster is usable: in a file for those who come later, and
-// as a line for the one who waits.
+// announce reports that the cluster is usable: in cluster.json, and as a line to the process
+// that waits for the start.
 func announce(o options, dir *datadir.Dir, c *cluster, start time.Time) error {
 	line, err := json.Marshal(ready{
 		Server: c.server, Kubeconfig: dir.Path("kubeconfig"), Context: o.context,
 		Version: version.Get().GitVersion, PID: os.Getpid(), Seconds: time.Since(start).Round(time.Millisecond).Seconds(),
 	})
 	if err != nil {
-		return fmt.Errorf("announcing the cluster: %w", err)
+		return fmt.Errorf("announce the cluster: %w", err)
 	}
 	line = append(line, '\n')
 	if err := dir.WriteFile(readyFile, line); err != nil {
 		return err
 	}
 	if _, err := os.Stdout.Write(line); err != nil {
-		// Whoever has started us is gone, and the guard, if there is one, ends us.
-		klog.ErrorS(err, "Announcing the cluster")
+		// The parent has exited. The guard, if there is one, stops this process.
+		klog.ErrorS(err, "Cannot announce the cluster on standard output")
 	}
 	return nil
 }

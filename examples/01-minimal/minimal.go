@@ -1,4 +1,4 @@
-// Package minimal handles the creation of objects, and nothing else.
+// Package minimal has a single handler, for created objects.
 package minimal
 
 import (
@@ -8,13 +8,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create)
 }
 
 func create(_ context.Context, c *kopf.Change[kopf.Object]) error {
 	fmt.Println("And here we are! Creating:", c.Object.Get("spec"))
-	c.Result = map[string]string{"message": "hello world"} // will be at status.create
+	c.Result = map[string]string{"message": "hello world"} // stored at status.create
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestACreatedObjectHasTheResultInItsStatus(t *testing.T) {
+func TestCreate_StoresResultInStatus(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("crd.yaml")
 	operator := cluster.Run(Register)
@@ -19,7 +19,7 @@ func TestACreatedObjectHasTheResultInItsStatus(t *testing.T) {
 	example.WaitValue("status.create.message", "hello world")
 }
 
-func TestTheHandlerNeedsNothingOfTheObject(t *testing.T) {
+func TestCreate_WorksWithEmptySpec(t *testing.T) {
 	c := kopftest.Change[kopf.Object](t, "spec: {}")
 	if err := create(t.Context(), c); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Example is what the handler reads of an object.
+// Example has the fields that the handler reads.
 type Example struct {
 	Spec struct {
 		Duration string `json:"duration"`
@@ -22,13 +22,13 @@ type Example struct {
 	} `json:"spec"`
 }
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
-	// A cluster that has just been made refuses pods for some seconds.
+	// A new cluster rejects pods for some seconds.
 	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create, kopf.Backoff(2*time.Second))
 }
 
-// create makes the pod. The list of children in Result is stored at status.create.
+// create creates the pod. The list of children in Result is stored at status.create.
 func create(ctx context.Context, c *kopf.Change[Example]) error {
 	pod := podFor(c)
 	pods, err := podsIn(ctx, c.Namespace)
@@ -39,12 +39,12 @@ func create(ctx context.Context, c *kopf.Change[Example]) error {
 	if err != nil {
 		return err
 	}
-	c.Logger.Info("the pod is created", "pod", created.GetName())
+	c.Logger.Info("created the pod", "pod", created.GetName())
 	c.Result = map[string]any{"children": []any{created.GetUID()}}
 	return nil
 }
 
-// podFor describes the pod. Kubernetes gives it a name that begins as the owner's.
+// podFor returns the pod to create. Kubernetes generates its name from the owner's.
 func podFor(c *kopf.Change[Example]) *unstructured.Unstructured {
 	field := c.Object.Spec.Field
 	if field == "" {
@@ -67,12 +67,12 @@ func podFor(c *kopf.Change[Example]) *unstructured.Unstructured {
 			}},
 		},
 	}}
-	// In the namespace of its owner, with its labels, and deleted with it.
+	// Put it into the owner's namespace, with the owner's labels, and delete it with the owner.
 	kopf.Adopt(pod, c)
 	return pod
 }
 
-// podsIn is a client with the operator's credentials.
+// podsIn returns a client for the pods of a namespace, with the operator's credentials.
 func podsIn(ctx context.Context, namespace string) (dynamic.ResourceInterface, error) {
 	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
 	if err != nil {

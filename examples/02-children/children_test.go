@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestEachObjectHasAPodThatLivesAndDiesWithIt(t *testing.T) {
+func TestCreate_PodIsDeletedWithItsOwner(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -24,17 +24,17 @@ func TestEachObjectHasAPodThatLivesAndDiesWithIt(t *testing.T) {
 	var result struct{ Children []string }
 	example.WaitResult("create", &result)
 	if uid := pods[0].Get("metadata.uid"); len(result.Children) != 1 || result.Children[0] != uid {
-		t.Errorf("%v are told to be the children, %v is", result.Children, uid)
+		t.Errorf("the children are %v, want %v", result.Children, uid)
 	}
 	if label := pods[0].Get("metadata.labels.somelabel"); label != "somevalue" {
 		t.Errorf("the label is %v", label)
 	}
 
 	example.Delete()
-	cluster.WaitList("pods", "there are none", func(pods []*kopf.Object) bool { return len(pods) == 0 })
+	cluster.WaitList("pods", "no pods", func(pods []*kopf.Object) bool { return len(pods) == 0 })
 }
 
-func TestThePodHasDefaultsForWhatTheObjectDoesNotSay(t *testing.T) {
+func TestPodFor_UsesDefaults(t *testing.T) {
 	c := kopftest.Change[Example](t, `
 apiVersion: kopf.dev/v1
 kind: KopfExample

@@ -1,4 +1,4 @@
-// Package exceptions fails in all ways there are.
+// Package exceptions has handlers that fail in all possible ways.
 package exceptions
 
 import (
@@ -12,7 +12,7 @@ import (
 // pause is the time between two attempts.
 var pause = time.Second
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnCreate(r, kex, instantFailureWithOnlyAMessage)
@@ -24,12 +24,12 @@ func Register(r *kopf.Registry) {
 
 var errMine = errors.New("an error that is supposed to be recoverable")
 
-// A permanent error is not tried again.
+// A permanent error is not retried.
 func instantFailureWithOnlyAMessage(context.Context, *kopf.Change[kopf.Object]) error {
 	return kopf.Permanentf("fail once and for all")
 }
 
-// A temporary error is tried again after the delay that it names.
+// A temporary error is retried after its delay.
 func eventualSuccessWithAFewMessages(_ context.Context, c *kopf.Change[kopf.Object]) error {
 	if c.Retry < 3 { // 0, 1, 2
 		return kopf.Temporaryf(pause, "expected recoverable error")
@@ -37,11 +37,11 @@ func eventualSuccessWithAFewMessages(_ context.Context, c *kopf.Change[kopf.Obje
 	return nil
 }
 
-// Any other error is tried again after the backoff, as often as Retries says.
+// Any other error is retried after the backoff, up to the number of Retries.
 func eventualFailure(context.Context, *kopf.Change[kopf.Object]) error { return errMine }
 
-// The errors mode makes permanent ones of them.
+// The errors mode ErrorsPermanent turns any other error into a permanent one.
 func instantFailure(context.Context, *kopf.Change[kopf.Object]) error { return errMine }
 
-// A panic is as any other error, with its stack in the log.
+// A panic is retried like any other error, with its stack in the log.
 func failureByPanic(context.Context, *kopf.Change[kopf.Object]) error { panic("this is a bug") }

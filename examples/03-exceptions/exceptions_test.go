@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestEachErrorHasItsConsequences(t *testing.T) {
+func TestErrors_DecideNumberOfAttempts(t *testing.T) {
 	pause = 20 * time.Millisecond
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
@@ -36,13 +36,13 @@ func TestEachErrorHasItsConsequences(t *testing.T) {
 		delete(want, h.ID)
 	}
 	if len(want) > 0 {
-		t.Errorf("nothing is known of %v", want)
+		t.Errorf("there is no state of %v", want)
 	}
 	operator.WaitLog("Creation is processed: 1 succeeded; 4 failed.")
 }
 
-func TestTheAttemptsGoOnAfterARestart(t *testing.T) {
-	pause = time.Hour // so that nothing happens by itself
+func TestErrors_AttemptsContinueAfterRestart(t *testing.T) {
+	pause = time.Hour // so that no handler is retried
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -54,10 +54,10 @@ func TestTheAttemptsGoOnAfterARestart(t *testing.T) {
 	operator.Start()
 	for _, h := range operator.WaitRetrying(example).Handlers {
 		if h.ID == "eventualFailure" && h.Attempt != 1 {
-			t.Errorf("it forgot the first attempt: %+v", h)
+			t.Errorf("the first attempt is lost: %+v", h)
 		}
 		if len(h.Attempts) > 0 {
-			t.Errorf("it did not wait: %+v", h)
+			t.Errorf("it was called before its delay: %+v", h)
 		}
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create)
 }
 
-// create posts events of all types. They are what "kubectl describe" shows of an object.
+// create posts events of all types. "kubectl describe" shows them with the object.
 func create(_ context.Context, c *kopf.Change[kopf.Object]) error {
 	c.Recorder.Event("SomeType", "SomeReason", "Some message")
 	c.Recorder.Info("SomeReason", "All is well")

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestEventsOfAllTypesArePostedAboutTheObject(t *testing.T) {
+func TestCreate_PostsEventsToCluster(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -18,7 +18,7 @@ func TestEventsOfAllTypesArePostedAboutTheObject(t *testing.T) {
 	operator.WaitHandled(example)
 
 	uid := example.Get().Get("metadata.uid")
-	cluster.WaitList("events.v1", "there is one of each type", func(events []*kopf.Object) bool {
+	cluster.WaitList("events.v1", "one event of each type", func(events []*kopf.Object) bool {
 		missing := map[string]string{
 			"SomeType": "Some message", "Normal": "All is well", "Warning": "Not all is well", "Error": "nothing is well",
 		}
@@ -32,7 +32,7 @@ func TestEventsOfAllTypesArePostedAboutTheObject(t *testing.T) {
 	})
 }
 
-func TestTheHandlerPostsOneEventOfEachType(t *testing.T) {
+func TestCreate_PostsOneEventOfEachType(t *testing.T) {
 	c := kopftest.Change[kopf.Object](t, "{kind: KopfExample, metadata: {name: x}}")
 	if err := create(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -44,6 +44,6 @@ func TestTheHandlerPostsOneEventOfEachType(t *testing.T) {
 		{About: "KopfExample x", Type: "Error", Reason: "SomeReason", Message: "nothing is well"},
 	}
 	if got := kopftest.Posted(c.Recorder); !slices.Equal(got, want) {
-		t.Errorf("%v instead of %v", got, want)
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-// Package handlers has one or two handlers of each kind of change.
+// Package handlers has one or two handlers for each kind of change.
 package handlers
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnResume(r, kex, resume1)
@@ -22,12 +22,12 @@ func Register(r *kopf.Registry) {
 
 type change = kopf.Change[kopf.Object]
 
-func resume1(_ context.Context, c *change) error { return say(c, "RESUMED 1st") }
-func resume2(_ context.Context, c *change) error { return say(c, "RESUMED 2nd") }
-func create1(_ context.Context, c *change) error { return say(c, "CREATED 1st") }
-func create2(_ context.Context, c *change) error { return say(c, "CREATED 2nd") }
-func delete1(_ context.Context, c *change) error { return say(c, "DELETED 1st") }
-func delete2(_ context.Context, c *change) error { return say(c, "DELETED 2nd") }
+func resume1(_ context.Context, c *change) error { return logCall(c, "RESUMED 1st") }
+func resume2(_ context.Context, c *change) error { return logCall(c, "RESUMED 2nd") }
+func create1(_ context.Context, c *change) error { return logCall(c, "CREATED 1st") }
+func create2(_ context.Context, c *change) error { return logCall(c, "CREATED 2nd") }
+func delete1(_ context.Context, c *change) error { return logCall(c, "DELETED 1st") }
+func delete2(_ context.Context, c *change) error { return logCall(c, "DELETED 2nd") }
 
 func update(_ context.Context, c *change) error {
 	c.Logger.Info("UPDATED", "from", c.Old.Get("spec"), "to", c.Object.Get("spec"), "diff", c.Diff)
@@ -39,7 +39,7 @@ func field(_ context.Context, c *kopf.FieldChange[string]) error {
 	return nil
 }
 
-func say(c *change, what string) error {
+func logCall(c *change, what string) error {
 	c.Logger.Info(what)
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestEachChangeCallsItsHandlers(t *testing.T) {
+func TestHandlers_CalledForTheirChanges(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -45,6 +45,6 @@ func wantCalled(t *testing.T, state inspect.Object, want ...string) {
 	}
 	slices.Sort(called)
 	if !slices.Equal(called, want) {
-		t.Errorf("%v were called; want %v", called, want)
+		t.Errorf("called handlers: %v, want %v", called, want)
 	}
 }

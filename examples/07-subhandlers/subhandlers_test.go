@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestEachItemIsHandledOnItsOwn(t *testing.T) {
+func TestCreate_HandlesEachItem(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -30,7 +30,7 @@ func TestEachItemIsHandledOnItsOwn(t *testing.T) {
 	}
 }
 
-func TestSubHandlersOfARequestMadeByHandAreCalled(t *testing.T) {
+func TestCreate_SubHandlersOfTestRequest(t *testing.T) {
 	c := kopftest.Change[Example](t, "spec: {items: [one, two]}")
 	if err := create(t.Context(), c); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package rawevents sees all events of the watch.
+// Package rawevents handles the raw events of the watch.
 package rawevents
 
 import (
@@ -8,18 +8,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnEvent(r, kex, failing)
 	kopf.OnEvent(r, kex, normal)
 }
 
-// failing shows that the error is logged, and nothing else comes of it.
+// failing shows that an error is logged and then ignored.
 func failing(context.Context, *kopf.Event[kopf.Object]) error { return errors.New("oops") }
 
-// normal is called for each event, in their order. An object that was there before the
-// operator has no type of event.
+// normal is called for each event, in order. The type is empty for an object that existed before
+// the operator started.
 func normal(_ context.Context, e *kopf.Event[kopf.Object]) error {
 	e.Logger.Info("event received", "type", e.Type, "field", e.Object.Get("spec.field"))
 	return nil

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestAllEventsAreSeenAndNothingIsStored(t *testing.T) {
+func TestEvents_AllAreDeliveredAndNothingIsStored(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -24,7 +24,7 @@ func TestAllEventsAreSeenAndNothingIsStored(t *testing.T) {
 	operator.WaitHandled(example)
 	object := example.Get()
 	if object.Get("status") != nil || object.Get("metadata.finalizers") != nil {
-		t.Errorf("something is stored: %v", object.Get(""))
+		t.Errorf("the object was changed: %v", object.Get(""))
 	}
 
 	operator.Restart()
@@ -33,8 +33,8 @@ func TestAllEventsAreSeenAndNothingIsStored(t *testing.T) {
 	operator.WaitLog("event received handler=normal type=DELETED field=other")
 }
 
-func TestAnErrorIsReturned(t *testing.T) {
+func TestFailing_ReturnsError(t *testing.T) {
 	if err := failing(t.Context(), kopftest.Event[kopf.Object](t, watch.Added, "{}")); err == nil {
-		t.Error("there is none")
+		t.Error("no error is returned")
 	}
 }

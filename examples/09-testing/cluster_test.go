@@ -7,36 +7,36 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// With a cluster: the whole operator, and all that Kubernetes makes of it.
+// Tests with a cluster: the whole operator with real objects.
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-// start is what the tests have in common.
+// start runs the operator in a new namespace.
 func start(t *testing.T) (*kopftest.Cluster, *kopftest.Operator) {
-	t.Parallel() // each test has a namespace of its own
+	t.Parallel() // each test has its own namespace
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	return cluster, cluster.Run(Register)
 }
 
-func TestAnAppliedExampleBecomesReady(t *testing.T) {
+func TestOperator_AppliedExampleBecomesReady(t *testing.T) {
 	cluster, operator := start(t)
 	example := cluster.ApplyFile("obj.yaml")
 	operator.WaitHandled(example)
-	operator.WaitLog("an example is created")
+	operator.WaitLog("the example is created")
 	example.WaitValue("status.phase", "Ready")
-	ready := kopftest.WaitFor(example, "it is ready", func(e *Example) bool { return e.Status.Phase == "Ready" })
+	ready := kopftest.WaitFor(example, "the phase is Ready", func(e *Example) bool { return e.Status.Phase == "Ready" })
 	if len(ready.Spec.Items) != 2 {
-		t.Errorf("its items are %v", ready.Spec.Items)
+		t.Errorf("the items are %v", ready.Spec.Items)
 	}
 }
 
-func TestItemsOfLabelledExamplesAreCounted(t *testing.T) {
+func TestOperator_CountsItemsOfLabelledExamples(t *testing.T) {
 	cluster, operator := start(t)
 	example := cluster.ApplyFile("obj.yaml")
 	for _, h := range operator.WaitHandled(example).Handlers {
 		if h.ID == "count/spec.items" && (h.Why == nil || h.Why.Path != "counted") {
-			t.Errorf("it is not the label that keeps the handler out: %+v", h)
+			t.Errorf("the handler was not filtered out by the label: %+v", h)
 		}
 	}
 
@@ -50,7 +50,7 @@ func TestItemsOfLabelledExamplesAreCounted(t *testing.T) {
 	}
 }
 
-func TestAnEmptyExampleFails(t *testing.T) {
+func TestOperator_EmptyExampleFails(t *testing.T) {
 	cluster, operator := start(t)
 	example := cluster.Apply(`
 apiVersion: kopf.dev/v1
@@ -62,7 +62,7 @@ metadata: {name: empty}
 	}
 }
 
-func TestRemindersAreOverWithTheLabel(t *testing.T) {
+func TestOperator_RemovedLabelStopsReminders(t *testing.T) {
 	cluster, operator := start(t)
 	example := cluster.ApplyFile("obj.yaml")
 	example.Label("reminded", "yes")
@@ -73,9 +73,9 @@ func TestRemindersAreOverWithTheLabel(t *testing.T) {
 	example.WaitGone()
 }
 
-func TestAnExampleThatWasMadeWhileTheOperatorWasDownIsHandledLater(t *testing.T) {
+func TestOperator_HandlesExampleCreatedDuringDowntime(t *testing.T) {
 	cluster, operator := start(t)
-	operator.Kill() // as a crash does; Stop is the graceful way
+	operator.Kill() // like a crash; Stop is graceful
 	example := cluster.ApplyFile("obj.yaml")
 	operator.Start()
 	operator.WaitHandled(example)

@@ -1,4 +1,4 @@
-// Package handlers is an operator to show how operators are tested.
+// Package handlers is an operator that shows how to test operators.
 package handlers
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Example is what the handlers read of an object, and write to it.
+// Example has the fields that the handlers read and write.
 type Example struct {
 	Spec struct {
 		Field string   `json:"field"`
@@ -20,7 +20,7 @@ type Example struct {
 	} `json:"status"`
 }
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnCreate(r, kex, create, kopf.Retries(5))
@@ -35,7 +35,7 @@ func create(_ context.Context, c *kopf.Change[Example]) error {
 	if len(c.Object.Spec.Items) == 0 && c.Retry < 2 {
 		return kopf.Temporaryf(10*time.Millisecond, "there are no items yet")
 	}
-	c.Logger.Info("an example is created", "field", c.Object.Spec.Field)
+	c.Logger.Info("the example is created", "field", c.Object.Spec.Field)
 	kopf.Edit(c.Patch, func(e *Example) { e.Status.Phase = "Ready" })
 	return nil
 }
@@ -45,10 +45,10 @@ func count(_ context.Context, c *kopf.FieldChange[[]string]) error {
 	return nil
 }
 
-// remind tells once an hour that the example is still there.
+// remind logs a reminder and counts it once an hour.
 func remind(ctx context.Context, d *kopf.DaemonRun[Example]) error {
 	for n := 1; d.Sleep(time.Hour); n++ {
-		d.Logger.Info("the example is still there", "field", d.Object().Spec.Field)
+		d.Logger.Info("the example still exists", "field", d.Object().Spec.Field)
 		kopf.Edit(d.Patch, func(e *Example) { e.Status.Reminders = n })
 		if err := d.Apply(ctx); err != nil {
 			return err

@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// Without a cluster: handlers are functions, and requests can be made by hand.
+// Tests without a cluster: call the handlers with requests of package kopftest.
 
-func TestANewExampleIsReady(t *testing.T) {
+func TestCreate_SetsPhaseReady(t *testing.T) {
 	c := kopftest.Change[Example](t, "spec: {field: value, items: [a]}")
 	if err := create(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -22,25 +22,25 @@ func TestANewExampleIsReady(t *testing.T) {
 	}
 }
 
-func TestAnExampleWithoutTheFieldIsRefusedForGood(t *testing.T) {
+func TestCreate_MissingFieldIsPermanentError(t *testing.T) {
 	err := create(t.Context(), kopftest.Change[Example](t, "spec: {items: [a]}"))
 	if _, ok := errors.AsType[kopf.PermanentError](err); !ok {
-		t.Errorf("it is not permanent: %v", err)
+		t.Errorf("the error is not permanent: %v", err)
 	}
 }
 
-func TestItemsAreWaitedForButNotForEver(t *testing.T) {
+func TestCreate_WaitsForItemsTwice(t *testing.T) {
 	c := kopftest.Change[Example](t, "spec: {field: value}")
 	if _, ok := errors.AsType[kopf.TemporaryError](create(t.Context(), c)); !ok {
-		t.Error("the first attempt does not wait")
+		t.Error("the first attempt returns no temporary error")
 	}
 	c.Retry = 2
 	if err := create(t.Context(), c); err != nil {
-		t.Errorf("the third attempt fails: %v", err)
+		t.Errorf("the third attempt failed: %v", err)
 	}
 }
 
-func TestItemsAreCounted(t *testing.T) {
+func TestCount_ResultHasBothLengths(t *testing.T) {
 	c := kopftest.FieldChange[[]string](t, "spec.items", "spec: {items: [a]}", "spec: {items: [a, b]}")
 	if err := count(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -50,14 +50,14 @@ func TestItemsAreCounted(t *testing.T) {
 	}
 }
 
-// A daemon and its test take turns: it sleeps until the test lets it go on.
-func TestRemindersAreCountedUntilTheDaemonIsStopped(t *testing.T) {
+// The daemon and the test take turns: the daemon sleeps until the test continues it.
+func TestRemind_CountsUntilStopped(t *testing.T) {
 	run := kopftest.Daemon[Example](t, "spec: {field: value}")
 	run.Start(t.Context(), remind)
 	if pause := run.NextSleep(); pause != time.Hour {
-		t.Errorf("it sleeps for %s", pause)
+		t.Errorf("the daemon sleeps for %s", pause)
 	}
-	run.Set("spec.field", "other") // what it sees when it wakes up
+	run.Set("spec.field", "other") // the daemon sees this after its sleep
 	run.NextSleep()
 	if n := run.Object().Get("status.reminders"); n != int64(1) {
 		t.Errorf("there are %v reminders after an hour", n)
@@ -66,12 +66,12 @@ func TestRemindersAreCountedUntilTheDaemonIsStopped(t *testing.T) {
 		t.Error(err)
 	}
 	if n := run.Object().Get("status.reminders"); n != nil {
-		t.Errorf("%v reminders are left behind", n)
+		t.Errorf("the number of reminders was not reset: %v", n)
 	}
 }
 
-// In a bubble, time passes by itself, for daemons that look at the clock.
-func TestThereAreAsManyRemindersADayAsItHasHours(t *testing.T) {
+// With synctest, time passes without waiting, for daemons that use the clock.
+func TestRemind_OncePerHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := kopftest.Daemon[Example](t, "spec: {field: value}")
 		run.Start(t.Context(), remind)
@@ -82,13 +82,13 @@ func TestThereAreAsManyRemindersADayAsItHasHours(t *testing.T) {
 	})
 }
 
-func TestADaemonThatCannotSendItsPatchFails(t *testing.T) {
+func TestRemind_ReturnsPatchError(t *testing.T) {
 	run := kopftest.Daemon[Example](t, "spec: {field: value}")
-	away := errors.New("the cluster is away")
-	run.RefusePatch(away)
+	unreachable := errors.New("the cluster is unreachable")
+	run.RefusePatch(unreachable)
 	run.Start(t.Context(), remind)
 	run.NextSleep()
-	if err := run.Wait(); !errors.Is(err, away) { // and the framework starts it again
-		t.Errorf("it ends with %v", err)
+	if err := run.Wait(); !errors.Is(err, unreachable) { // the operator would restart it
+		t.Errorf("the daemon returned %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package builtins deletes pods some time after it has seen them: operators are not only
-// for resources of one's own.
+// Package builtins deletes pods some time after they appear. It shows that operators can handle
+// built-in resources.
 package builtins
 
 import (
@@ -17,64 +17,64 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
-	register(r, &killer{delay: 30 * time.Second})
+	register(r, &podDeleter{delay: 30 * time.Second})
 }
 
-// register shows that handlers can be methods: that is how they share something.
-func register(r *kopf.Registry, k *killer) {
+// register registers methods as handlers, so that they can share a state.
+func register(r *kopf.Registry, d *podDeleter) {
 	pods := kopf.Resource("v1", "pods")
-	kopf.OnCreate(r, pods, k.appeared, kopf.When(isOfUsers))
-	kopf.OnResume(r, pods, k.appeared, kopf.When(isOfUsers))
-	kopf.OnDelete(r, pods, k.vanished, kopf.When(isOfUsers))
+	kopf.OnCreate(r, pods, d.appeared, kopf.When(isUserPod))
+	kopf.OnResume(r, pods, d.appeared, kopf.When(isUserPod))
+	kopf.OnDelete(r, pods, d.vanished, kopf.When(isUserPod))
 }
 
-// isOfUsers keeps the operator from the pods of Kubernetes itself.
-func isOfUsers(r *kopf.Request) bool { return !strings.HasPrefix(r.Namespace, "kube-") }
+// isUserPod filters out the pods of Kubernetes itself.
+func isUserPod(r *kopf.Request) bool { return !strings.HasPrefix(r.Namespace, "kube-") }
 
-// killer has a timer for each pod.
-type killer struct {
+// podDeleter has a timer for each pod.
+type podDeleter struct {
 	delay time.Duration
 
 	mu     sync.Mutex
 	timers map[types.UID]*time.Timer
 }
 
-func (k *killer) appeared(ctx context.Context, c *kopf.Change[kopf.Object]) error {
+func (d *podDeleter) appeared(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
 	if err != nil {
 		return err
 	}
 	pods := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(c.Namespace)
 
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.timers == nil {
-		k.timers = map[types.UID]*time.Timer{}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timers == nil {
+		d.timers = map[types.UID]*time.Timer{}
 	}
-	if k.timers[c.UID] != nil {
+	if d.timers[c.UID] != nil {
 		return nil
 	}
-	c.Logger.Info("the pod will be killed", "in", k.delay)
-	k.timers[c.UID] = time.AfterFunc(k.delay, func() {
-		c.Logger.Info("the pod is killed now")
-		// The handler has ended long ago, and its context with it, perhaps.
+	c.Logger.Info("the pod will be deleted", "in", d.delay)
+	d.timers[c.UID] = time.AfterFunc(d.delay, func() {
+		c.Logger.Info("deleting the pod")
+		// The context of the handler may be cancelled by now.
 		err := pods.Delete(context.Background(), c.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &c.UID}})
 		if err != nil && !apierrors.IsNotFound(err) {
-			c.Logger.Error("the pod could not be killed", "error", err)
+			c.Logger.Error("cannot delete the pod", "error", err)
 		}
 	})
 	return nil
 }
 
-func (k *killer) vanished(_ context.Context, c *kopf.Change[kopf.Object]) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	timer := k.timers[c.UID]
-	delete(k.timers, c.UID)
+func (d *podDeleter) vanished(_ context.Context, c *kopf.Change[kopf.Object]) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	timer := d.timers[c.UID]
+	delete(d.timers, c.UID)
 	if timer != nil && timer.Stop() {
-		c.Logger.Info("the killing is cancelled: somebody was faster")
+		c.Logger.Info("the pod was deleted before; its timer is cancelled")
 	}
 	return nil
 }

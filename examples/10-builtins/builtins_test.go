@@ -10,31 +10,31 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestAPodIsKilledSomeTimeAfterItHasAppeared(t *testing.T) {
+func TestDeleter_DeletesPodAfterDelay(t *testing.T) {
 	cluster := kopftest.New(t)
-	cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: 10 * time.Millisecond}) })
+	cluster.Run(func(r *kopf.Registry) { register(r, &podDeleter{delay: 10 * time.Millisecond}) })
 	pod := cluster.ApplyFile("obj.yaml")
 	pod.WaitGone()
 }
 
-func TestAPodThatVanishesEarlierIsLeftAlone(t *testing.T) {
+func TestDeleter_CancelsForDeletedPod(t *testing.T) {
 	cluster := kopftest.New(t)
-	operator := cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: time.Hour}) })
+	operator := cluster.Run(func(r *kopf.Registry) { register(r, &podDeleter{delay: time.Hour}) })
 	pod := cluster.ApplyFile("obj.yaml")
-	operator.WaitLog("the pod will be killed handler=appeared in=1h0m0s")
+	operator.WaitLog("the pod will be deleted handler=appeared in=1h0m0s")
 	pod.Delete()
 	pod.WaitGone()
-	operator.WaitLog("the killing is cancelled")
+	operator.WaitLog("its timer is cancelled")
 }
 
-func TestPodsThatWereThereBeforeTheOperatorAreKilledToo(t *testing.T) {
+func TestDeleter_DeletesExistingPods(t *testing.T) {
 	cluster := kopftest.New(t)
-	operator := cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: time.Hour}) })
+	operator := cluster.Run(func(r *kopf.Registry) { register(r, &podDeleter{delay: time.Hour}) })
 	pod := cluster.ApplyFile("obj.yaml")
 	operator.WaitHandled(pod)
 	operator.Stop()
 
-	again := cluster.Run(func(r *kopf.Registry) { register(r, &killer{delay: time.Millisecond}) })
-	again.WaitLog("the pod will be killed handler=appeared in=1ms")
+	again := cluster.Run(func(r *kopf.Registry) { register(r, &podDeleter{delay: time.Millisecond}) })
+	again.WaitLog("the pod will be deleted handler=appeared in=1ms")
 	pod.WaitGone()
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Example is what the filters and handlers read of an object.
+// Example has the fields that the filters and handlers read.
 type Example struct {
 	Spec struct {
 		Field string `json:"field"`
 	} `json:"spec"`
 }
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	on := func(id string, filters ...kopf.CreateOption) {
@@ -37,7 +37,7 @@ func Register(r *kopf.Registry) {
 	on("value_absent", kopf.Field("spec.nonexistent"), kopf.Value(kopf.Absent))
 	on("value_present", kopf.Field("spec.field")) // Present is the default
 
-	// These do not.
+	// These do not match.
 	on("labels_mismatching", kopf.Labels{"somelabel": "othervalue"})
 	on("filter_failing", kopf.When(isWrong))
 	on("value_mismatching", kopf.Field("spec.field"), kopf.Value("othervalue"))

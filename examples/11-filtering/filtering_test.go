@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestOnlyTheHandlersWhoseFiltersMatchAreCalled(t *testing.T) {
+func TestFilters_OnlyMatchingHandlersAreCalled(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -21,14 +21,14 @@ func TestOnlyTheHandlersWhoseFiltersMatchAreCalled(t *testing.T) {
 		id, _, _ := strings.Cut(h.ID, "/")
 		switch kind, kept := why[id]; {
 		case kept && (h.Why == nil || h.Why.Kind != kind):
-			t.Errorf("%s is not kept out by its %s: %+v", h.ID, kind, h)
+			t.Errorf("%s is not filtered out by its %s: %+v", h.ID, kind, h)
 		case !kept && h.Kind == "create" && h.State != inspect.PhaseDone:
-			t.Errorf("%s is not called: %+v", h.ID, h)
+			t.Errorf("%s was not called: %+v", h.ID, h)
 		}
 	}
 }
 
-func TestAChangeIsFilteredByTheValuesBeforeAndAfter(t *testing.T) {
+func TestFilters_FromAndToOfField(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -42,7 +42,7 @@ func TestAChangeIsFilteredByTheValuesBeforeAndAfter(t *testing.T) {
 	example.Set("spec.field", "value")
 	for _, h := range operator.WaitHandled(example).Handlers {
 		if h.Kind == "update" && (h.Why == nil || h.Why.Kind != "old") {
-			t.Errorf("%s is not kept out by the old value: %+v", h.ID, h)
+			t.Errorf("%s is not filtered out by the old value: %+v", h.ID, h)
 		}
 	}
 }

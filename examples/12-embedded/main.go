@@ -1,4 +1,4 @@
-// Command embedded runs an operator as a part of another program.
+// Command embedded runs an operator inside another program.
 package main
 
 import (
@@ -24,35 +24,35 @@ func main() {
 	}
 }
 
-// run does the work of the program while an operator runs beside it.
+// run runs an operator and, while it is ready, the work of the program.
 func run(ctx context.Context, operator *kopf.Operator, out io.Writer, work func(context.Context, io.Writer) error) error {
 	operator.Registry = &kopf.Registry{}
 	register(operator.Registry)
-	// What is in the operator's memo is in the memos of all objects.
+	// The memos of all objects inherit the operator's memo.
 	*kopf.MemoOf[greeter](&operator.Memo) = greeter{hello: "Hello, {name}!", goodbye: "Good bye, {name}!", out: out}
 	ready := make(chan struct{})
 	operator.OnReady = func() { close(ready) }
 
-	operating, stop := context.WithCancel(ctx)
+	operatorCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	working, cancel := context.WithCancel(ctx)
+	workCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operator.Run(operating)
-		cancel() // whatever the operator has ended for: the work does not go on without it
+		ended <- operator.Run(operatorCtx)
+		cancel() // the work must not continue without the operator
 	}()
 	select {
 	case <-ready:
 	case err := <-ended:
-		return err // it cannot start; nil if it was told to stop before it was ready
+		return err // the operator failed to start; nil if it was stopped before it was ready
 	}
-	err := work(working, out)
-	stop() // and it ends gracefully
+	err := work(workCtx, out)
+	stop() // stop the operator gracefully
 	return errors.Join(err, <-ended)
 }
 
-// work is what the program is made for.
+// work is the main activity of the program.
 func work(ctx context.Context, out io.Writer) error {
 	for step := range 10 {
 		if _, err := fmt.Fprintf(out, "Do the main app activity here. Step %d/10.\n", step+1); err != nil {
@@ -61,7 +61,7 @@ func work(ctx context.Context, out io.Writer) error {
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-			return nil // somebody wants it to end
+			return nil // the program is stopping
 		}
 	}
 	return nil
@@ -73,7 +73,7 @@ func register(r *kopf.Registry) {
 	kopf.OnDelete(r, kex, deleted)
 }
 
-// greeter is how handlers reach the rest of the program.
+// greeter connects the handlers with the rest of the program.
 type greeter struct {
 	hello, goodbye string
 	out            io.Writer

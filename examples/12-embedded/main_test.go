@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-// output is what the program has printed so far.
+// output collects what the program prints. It may be used concurrently.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -53,13 +53,13 @@ func embedded(t *testing.T, cluster *kopftest.Cluster) *kopf.Operator {
 	}
 }
 
-func TestTheOperatorWorksBesideTheProgram(t *testing.T) {
+func TestRun_OperatorRunsWithProgram(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	out := &output{}
 	err := run(t.Context(), embedded(t, cluster), out, func(context.Context, io.Writer) error {
 		example := cluster.ApplyFile("obj.yaml")
-		example.WaitFor("it is handled", func(o *kopf.Object) bool { return o.Get("metadata.annotations") != nil && len(out.String()) > 0 })
+		example.WaitFor("the object is handled", func(o *kopf.Object) bool { return o.Get("metadata.annotations") != nil && len(out.String()) > 0 })
 		example.Delete()
 		example.WaitGone()
 		return nil
@@ -68,26 +68,26 @@ func TestTheOperatorWorksBesideTheProgram(t *testing.T) {
 		t.Error(err)
 	}
 	if got, want := out.String(), "Hello, kopf-example-1!\nGood bye, kopf-example-1!\n"; got != want {
-		t.Errorf("%q instead of %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestTheProgramDoesNotWorkWithoutTheOperator(t *testing.T) {
-	never := func(context.Context, io.Writer) error { return errors.New("it works") }
+func TestRun_WithoutOperatorWorkDoesNotStart(t *testing.T) {
+	never := func(context.Context, io.Writer) error { return errors.New("the work was started") }
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	if err := run(stopped, &kopf.Operator{}, &output{}, never); err != nil {
-		t.Errorf("it was told to stop: %v", err)
+		t.Errorf("a stopped operator: %v", err)
 	}
 	nowhere := &kopf.Operator{Config: &rest.Config{Host: "http://127.0.0.1:1"}}
 	nowhere.Settings.Networking.ErrorBackoffs = slices.Values([]time.Duration{})
 	if err := run(t.Context(), nowhere, &output{}, never); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("there is no cluster: %v", err)
+		t.Errorf("without a cluster: %v", err)
 	}
 }
 
-// gatekeeper passes requests on to the cluster until the credentials are revoked.
-func gatekeeper(t *testing.T, cluster *kopftest.Cluster) (server *httptest.Server, revoked *atomic.Bool) {
+// startProxy starts a proxy of the cluster that answers 401 after the credentials are revoked.
+func startProxy(t *testing.T, cluster *kopftest.Cluster) (server *httptest.Server, revoked *atomic.Bool) {
 	transport, err := rest.TransportFor(cluster.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -112,10 +112,10 @@ func gatekeeper(t *testing.T, cluster *kopftest.Cluster) (server *httptest.Serve
 	return server, revoked
 }
 
-func TestTheWorkDoesNotGoOnWithoutTheOperator(t *testing.T) {
+func TestRun_OperatorFailureStopsWork(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
-	server, revoked := gatekeeper(t, cluster)
+	server, revoked := startProxy(t, cluster)
 	path := filepath.Join(t.TempDir(), "config")
 	config := api.NewConfig()
 	config.Clusters["here"] = &api.Cluster{Server: server.URL}
@@ -126,19 +126,19 @@ func TestTheWorkDoesNotGoOnWithoutTheOperator(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", path)
 	operator := embedded(t, cluster)
-	operator.Config = nil // it logs in
+	operator.Config = nil // use the login handlers
 	err := run(t.Context(), operator, &output{}, func(ctx context.Context, _ io.Writer) error {
 		revoked.Store(true)
-		cluster.ApplyFile("obj.yaml") // whose handling takes requests
+		cluster.ApplyFile("obj.yaml") // handling it needs requests
 		<-ctx.Done()
 		return nil
 	})
 	if !errors.Is(err, kopf.ErrLogin) {
-		t.Errorf("its credentials are revoked: %v", err)
+		t.Errorf("after the credentials are revoked: %v", err)
 	}
 }
 
-func TestTheProgramTellsWhyItHasFailed(t *testing.T) {
+func TestRun_ReturnsErrorOfWork(t *testing.T) {
 	cluster := kopftest.New(t)
 	failure := errors.New("no more work")
 	err := run(t.Context(), embedded(t, cluster), &output{}, func(context.Context, io.Writer) error { return failure })
@@ -149,6 +149,6 @@ func TestTheProgramTellsWhyItHasFailed(t *testing.T) {
 	cancel()
 	out := &output{}
 	if err := work(ctx, out); err != nil || strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("it goes on though it is to end: %v\n%s", err, out)
+		t.Errorf("the work continues after its context is cancelled: %v\n%s", err, out)
 	}
 }

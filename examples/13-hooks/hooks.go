@@ -1,4 +1,4 @@
-// Package hooks has handlers of the operator's own life.
+// Package hooks has handlers of the operator's own activities: startup, cleanup, login, probes.
 package hooks
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
 )
 
-// hooks is what the handlers share. Each operator has its own.
+// hooks is the state that the handlers share. Each operator has its own.
 type hooks struct {
 	mu      sync.Mutex
 	tasks   map[string]context.CancelFunc
 	running sync.WaitGroup
 }
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	h := &hooks{}
 	kopf.OnStartup(r, h.startup)
@@ -40,14 +40,14 @@ func (h *hooks) startup(_ context.Context, a *kopf.Activity) error {
 	a.Logger.Info("initialising the tasks")
 	a.Settings.Posting.Level = slog.LevelWarn
 	if endpoint, err := url.Parse(a.Settings.Process.Liveness); err == nil && endpoint.Host != "" {
-		endpoint.Path = "/metrics" // beside the health, at the same port
+		endpoint.Path = "/metrics" // on the same port as the liveness endpoint
 		a.Settings.Process.Metrics = metrics.At(endpoint.String())
 	}
 	h.tasks = map[string]context.CancelFunc{}
 	return nil
 }
 
-// startupRetried succeeds at the fourth attempt: until then, the operator does not start.
+// startupRetried succeeds at the fourth attempt. The operator starts only after that.
 func startupRetried(_ context.Context, a *kopf.Activity) error {
 	if a.Retry < 3 {
 		return kopf.Temporaryf(time.Second, "going to succeed in %ds", 3-a.Retry)
@@ -62,12 +62,12 @@ func (h *hooks) cleanup(_ context.Context, a *kopf.Activity) error {
 		cancel()
 	}
 	h.mu.Unlock()
-	a.Logger.Info("all tasks of pods are asked to stop")
+	a.Logger.Info("stopping the tasks of all pods")
 	h.running.Wait()
 	return nil
 }
 
-// login is that of kubectl, but is repeated every 30 seconds.
+// login uses the kubeconfig as kubectl does. It is repeated every 30 seconds.
 func login(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
 	info, err := kopf.LoginWithKubeconfig(ctx, a)
 	if info != nil {
@@ -98,7 +98,7 @@ func (h *hooks) podTask(_ context.Context, e *kopf.Event[kopf.Object]) error {
 		cancel()
 		delete(h.tasks, key)
 	case e.Type != watch.Deleted && !known:
-		ctx, cancel := context.WithCancel(context.Background()) // it outlives the event
+		ctx, cancel := context.WithCancel(context.Background()) // it continues after the event
 		h.tasks[key] = cancel
 		h.running.Go(func() { serve(ctx, e.Logger) })
 	}

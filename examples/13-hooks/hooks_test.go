@@ -13,12 +13,12 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestTheOperatorLogsInAndTellsItsHealthAndCleansUp(t *testing.T) {
+func TestHooks_StartupLoginProbesAndCleanup(t *testing.T) {
 	cluster := kopftest.New(t)
 	t.Setenv("KUBECONFIG", cluster.Kubeconfig())
 	endpoint := "http://" + freeAddress(t) + "/healthz"
 	operator := cluster.Run(Register, func(o *kopf.Operator) {
-		o.Config = nil // that is, use the login handlers
+		o.Config = nil // use the login handlers
 		o.Settings.Process.Liveness = endpoint
 	})
 	operator.WaitLog("Activity 'startupRetried' failed temporarily: going to succeed in 1s")
@@ -28,7 +28,7 @@ func TestTheOperatorLogsInAndTellsItsHealthAndCleansUp(t *testing.T) {
 
 	want := `{"monitored_objects":["` + cluster.Namespace + `/kopf-pod-1"],"tasks_count":1}`
 	if got := fetch(t, endpoint); got != want {
-		t.Errorf("the health is %s, not %s", got, want)
+		t.Errorf("the probes are %s, want %s", got, want)
 	}
 	text := fetch(t, strings.Replace(endpoint, "/healthz", "/metrics", 1))
 	if want := `kopf_handler_attempts_total{handler="startupRetried",kind="startup",outcome="retried"} 3`; !strings.Contains(text, want+"\n") {

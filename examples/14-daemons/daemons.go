@@ -1,4 +1,4 @@
-// Package daemons accompanies objects in the background.
+// Package daemons runs background goroutines for objects.
 package daemons
 
 import (
@@ -9,22 +9,22 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// The times, so that the tests need not wait.
+// The times are variables, so that the tests can shorten them.
 var (
-	retryDelay = time.Second      // between the attempts
-	pingPeriod = 5 * time.Second  // between the pings
-	pingTime   = 30 * time.Second // how long the polite one pings
-	grace      = time.Second      // how long the impolite one may go on after it was asked to end
+	retryDelay = time.Second      // the delay between attempts
+	pingPeriod = 5 * time.Second  // the interval of the pings
+	pingTime   = 30 * time.Second // how long polite pings
+	grace      = time.Second      // how long cancellable may continue before its context is cancelled
 )
 
-// Example is what the handlers read of an object.
+// Example has the fields that the handlers read.
 type Example struct {
 	Spec struct {
 		Field string `json:"field"`
 	} `json:"spec"`
 }
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.Daemon(r, kex, polite)
@@ -33,21 +33,21 @@ func Register(r *kopf.Registry) {
 		kopf.Annotations{"someannotation": "somevalue"})
 }
 
-// polite finishes when it is asked to, or by itself after some time.
+// polite stops when it is asked to, or after pingTime.
 func polite(_ context.Context, d *kopf.DaemonRun[Example]) error {
 	if d.Retry < 3 {
 		d.Patch.Set("status.message", fmt.Sprintf("Failed %d times.", d.Retry+1))
 		return kopf.Temporaryf(retryDelay, "simulated failure")
 	}
 	for start := time.Now(); time.Since(start) < pingTime && d.Sleep(pingPeriod); {
-		// The object is as it is now, not as it was when the daemon was started.
+		// Object returns the current object, not the one at the start of the daemon.
 		d.Logger.Info("=> Ping", "field", d.Object().Spec.Field, "retry", d.Retry)
 	}
 	d.Patch.Set("status.message", "Accompanying is finished.")
 	return nil
 }
 
-// cancellable knows nothing but its context, which ends after the grace.
+// cancellable uses only its context, which is cancelled after the grace period.
 func cancellable(ctx context.Context, d *kopf.DaemonRun[Example]) error {
 	tick := time.NewTicker(pingPeriod)
 	defer tick.Stop()

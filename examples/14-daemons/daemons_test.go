@@ -11,15 +11,15 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-// hurry makes all times short, but for how long the polite daemon pings.
-func hurry(t *testing.T, pings time.Duration) {
-	delay, period, long, patience := retryDelay, pingPeriod, pingTime, grace
-	t.Cleanup(func() { retryDelay, pingPeriod, pingTime, grace = delay, period, long, patience })
+// shortenTimes shortens all times, and sets for how long the polite daemon pings.
+func shortenTimes(t *testing.T, pings time.Duration) {
+	delay, period, total, kill := retryDelay, pingPeriod, pingTime, grace
+	t.Cleanup(func() { retryDelay, pingPeriod, pingTime, grace = delay, period, total, kill })
 	retryDelay, pingPeriod, pingTime, grace = time.Millisecond, 5*time.Millisecond, pings, 50*time.Millisecond
 }
 
-func TestDaemonsAccompanyTheObjectUntilItIsDeleted(t *testing.T) {
-	hurry(t, time.Hour)
+func TestDaemons_RunUntilObjectIsDeleted(t *testing.T) {
+	shortenTimes(t, time.Hour)
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -31,7 +31,7 @@ func TestDaemonsAccompanyTheObjectUntilItIsDeleted(t *testing.T) {
 	operator.WaitLog("=> Ping handler=polite field=other retry=3")
 	operator.WaitLog("=> Tick handler=cancellable field=other")
 
-	example.Unlabel("somelabel") // of no interest to them
+	example.Unlabel("somelabel") // no daemon has a filter for it
 	example.Annotate("someannotation", "other")
 	operator.WaitLog(`=> Bye handler=cancellable because="stopped: filters mismatch"`)
 	example.Annotate("someannotation", "somevalue")
@@ -40,8 +40,8 @@ func TestDaemonsAccompanyTheObjectUntilItIsDeleted(t *testing.T) {
 	operator.WaitLog("Daemon 'polite' has exited on request")
 }
 
-func TestADaemonThatHasFinishedIsDone(t *testing.T) {
-	hurry(t, 0)
+func TestDaemons_FinishedDaemonIsNotRestarted(t *testing.T) {
+	shortenTimes(t, 0)
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	operator := cluster.Run(Register)
@@ -53,8 +53,8 @@ func TestADaemonThatHasFinishedIsDone(t *testing.T) {
 			t.Errorf("%s after %d attempts", h.State, len(h.Attempts))
 		}
 	}
-	// Only the next operator begins again.
-	example.WaitFor("it is held by the other daemon", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
+	// Only a restarted operator starts it again.
+	example.WaitFor("the other daemon keeps the finalizer", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
 	example.Remove("status.message")
 	operator.Restart()
 	example.WaitValue("status.message", "Accompanying is finished.")

@@ -1,4 +1,4 @@
-// Package timers looks at objects that nobody touches.
+// Package timers calls functions periodically for each object.
 package timers
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// second is the unit of all times here, so that the tests need not wait.
+// second is the unit of all times, so that the tests can shorten it.
 var second = time.Second
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.Timer(r, kex, ping, kopf.Idle(5*second), kopf.Interval(2*second))
@@ -19,13 +19,13 @@ func Register(r *kopf.Registry) {
 	kopf.Timer(r, kex, count, kopf.InitialDelay(second), kopf.Interval(2*second), kopf.Backoff(second))
 }
 
-// ping begins when nobody has changed the object for a while.
+// ping is called while the object has not changed for some time.
 func ping(_ context.Context, t *kopf.TimerTick[kopf.Object]) error {
 	t.Logger.Info("Ping", "field", t.Object.Get("spec.field"))
 	return nil
 }
 
-// slowPing does as well, and then keeps to its rhythm, however long it takes.
+// slowPing does the same with a sharp interval, which includes the time of the call.
 func slowPing(ctx context.Context, t *kopf.TimerTick[kopf.Object]) error {
 	t.Logger.Info("Slow ping", "field", t.Object.Get("spec.field"))
 	select {
@@ -35,11 +35,11 @@ func slowPing(ctx context.Context, t *kopf.TimerTick[kopf.Object]) error {
 	return nil
 }
 
-// ticks is what the timer remembers of the object, in memory alone.
+// ticks is the memo of the timer: it is kept in memory only.
 type ticks struct{ n int }
 
-// count ticks from the beginning, whatever happens to the object. Every third tick needs
-// a second attempt. The result is what kubectl shows of the object's status.
+// count ticks regardless of changes of the object. Every third tick needs a second attempt. The
+// result is stored in the object's status.
 func count(_ context.Context, t *kopf.TimerTick[kopf.Object]) error {
 	counted := kopf.MemoOf[ticks](t.Memo)
 	if counted.n%3 == 2 && t.Retry == 0 {

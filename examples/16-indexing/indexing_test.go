@@ -17,7 +17,7 @@ metadata: {name: overview}
 spec: {tier: web}
 `
 
-func TestPodsAreFoundByTheirLabels(t *testing.T) {
+func TestReport_FindsPodsByLabel(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
 	pod := cluster.ApplyFile("pod.yaml")

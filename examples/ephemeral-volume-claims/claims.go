@@ -1,6 +1,5 @@
-// Package claims is the operator of the tutorial: it makes a PersistentVolumeClaim for
-// each EphemeralVolumeClaim, resizes and relabels it with its owner, and has it deleted
-// with its owner.
+// Package claims is the operator of the tutorial: it creates a PersistentVolumeClaim for each
+// EphemeralVolumeClaim, updates its size and labels, and deletes it with its owner.
 package claims
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Claim is what the handlers read of an EphemeralVolumeClaim.
+// Claim has the fields of an EphemeralVolumeClaim that the handlers read.
 type Claim struct {
 	Spec struct {
 		Size string `json:"size"`
@@ -30,7 +29,7 @@ type Claim struct {
 	} `json:"status"`
 }
 
-// Register is what kopf dev and kopf run look for.
+// Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	claims := kopf.Resource("kopf.dev/v1", "ephemeralvolumeclaims")
 	kopf.OnCreate(r, claims, create)
@@ -38,8 +37,8 @@ func Register(r *kopf.Registry) {
 	kopf.OnField(r, claims, "metadata.labels", relabel, kopf.When(isUpdate))
 }
 
-// create makes the volume claim. What it leaves in Result is stored on the object, at
-// status.create, and tells the other handlers which claim is theirs.
+// create creates the volume claim. Result is stored at status.create, where the other handlers
+// find the name of the volume claim.
 func create(ctx context.Context, c *kopf.Change[Claim]) error {
 	if c.Object.Spec.Size == "" {
 		return kopf.Permanentf("spec.size must be set")
@@ -53,7 +52,7 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 			"resources":        requests(c.Object.Spec.Size),
 		},
 	}}
-	// In the namespace of its owner, with its name and labels, and deleted with it.
+	// Give it the owner's namespace, name and labels, and delete it with the owner.
 	kopf.Adopt(claim, c, kopf.Strict())
 
 	volumes, err := volumeClaims(ctx, c.Namespace)
@@ -63,19 +62,19 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 	_, err = volumes.Create(ctx, claim, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		// An earlier attempt made it, and had no time to say so.
-		c.Logger.Info("the volume claim is there already", "pvc", claim.GetName())
+		// An earlier attempt created it but could not store the result.
+		c.Logger.Info("the volume claim already exists", "pvc", claim.GetName())
 	case err != nil:
 		return err
 	default:
-		c.Logger.Info("the volume claim is created", "pvc", claim.GetName(), "size", c.Object.Spec.Size)
+		c.Logger.Info("created the volume claim", "pvc", claim.GetName(), "size", c.Object.Spec.Size)
 	}
 	c.Result = map[string]string{"pvc-name": claim.GetName()}
 	return nil
 }
 
-// resize follows the size. Kubernetes lets a volume grow, but not shrink, and not before
-// there is one.
+// resize updates the size of the volume claim. Kubernetes lets a volume grow but not shrink, and
+// only after the claim is bound.
 func resize(ctx context.Context, c *kopf.Change[Claim]) error {
 	if c.Object.Spec.Size == "" {
 		return kopf.Permanentf("spec.size must be set")
@@ -90,16 +89,16 @@ func resize(ctx context.Context, c *kopf.Change[Claim]) error {
 		return err
 	}
 	if phase, _, _ := unstructured.NestedString(claim.Object, "status", "phase"); phase != "Bound" {
-		return kopf.Temporaryf(time.Second, "the volume claim has no volume yet: it is %s", phase)
+		return kopf.Temporaryf(time.Second, "the volume claim is not bound yet: it is %s", phase)
 	}
-	c.Logger.Info("resizing", "pvc", name, "size", c.Object.Spec.Size)
+	c.Logger.Info("resizing the volume claim", "pvc", name, "size", c.Object.Spec.Size)
 	return patchVolume(ctx, &c.Request, map[string]any{
 		"spec": map[string]any{"resources": requests(c.Object.Spec.Size)},
 	})
 }
 
-// relabel follows the labels: by the diff, so that a label that the owner has lost is
-// taken away, and one that somebody else put on the volume claim stays.
+// relabel updates the labels of the volume claim by their diff: labels that the owner has lost are
+// removed, and labels of others stay.
 func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error {
 	labels := map[string]any{}
 	for _, change := range c.Diff {
@@ -107,7 +106,7 @@ func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error 
 			labels[keys[0]] = change.New // nil removes it
 			continue
 		}
-		// All labels at once: the first came, or the last went.
+		// All labels changed at once: the first was added, or the last removed.
 		for name := range c.Old {
 			labels[name] = nil
 		}
@@ -118,10 +117,10 @@ func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error 
 	return patchVolume(ctx, &c.Request, map[string]any{"metadata": map[string]any{"labels": labels}})
 }
 
-// isUpdate keeps relabel from new objects: their volume claims have the labels from the start.
+// isUpdate filters out new objects: their volume claims are created with the labels.
 func isUpdate(c *kopf.FieldChange[map[string]string]) bool { return c.Reason == kopf.ReasonUpdate }
 
-// patchVolume patches the volume claim of an object that has one by now.
+// patchVolume patches the volume claim of an object.
 func patchVolume(ctx context.Context, r *kopf.Request, patch map[string]any) error {
 	name := kopf.GetOr(r.Body, "status.create.pvc-name", "")
 	if name == "" {
@@ -137,7 +136,7 @@ func patchVolume(ctx context.Context, r *kopf.Request, patch map[string]any) err
 	}
 	_, err = volumes.Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{})
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		return kopf.Permanentf("%s: %w", name, err) // it will not become better
+		return kopf.Permanentf("%s: %w", name, err) // a retry cannot succeed
 	}
 	return err
 }
@@ -146,7 +145,7 @@ func requests(size string) map[string]any {
 	return map[string]any{"requests": map[string]any{"storage": size}}
 }
 
-// volumeClaims is a client with the operator's credentials.
+// volumeClaims returns a client for the claims of a namespace, with the operator's credentials.
 func volumeClaims(ctx context.Context, namespace string) (dynamic.ResourceInterface, error) {
 	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-// The tutorial from its first step to its last.
-func TestAVolumeClaimLivesAsItsOwnerDoes(t *testing.T) {
+// TestTutorial_VolumeClaimFollowsItsOwner does all steps of the tutorial.
+func TestTutorial_VolumeClaimFollowsItsOwner(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("crd.yaml", "storage.yaml")
 	cluster.Object("pv", "ephemeral-1").WaitValue("status.phase", "Available")
@@ -25,7 +25,7 @@ func TestAVolumeClaimLivesAsItsOwnerDoes(t *testing.T) {
 	volume.WaitValue("metadata.labels", map[string]any{"application": "some-app"})
 	volume.WaitValue("spec.resources.requests.storage", "1Gi")
 	volume.WaitValue("metadata.ownerReferences[0].name", "my-claim")
-	volume.WaitValue("status.phase", "Bound") // else it could not grow
+	volume.WaitValue("status.phase", "Bound") // only a bound claim can grow
 
 	claim.Set("spec.size", "2Gi")
 	operator.WaitHandled(claim)
@@ -34,7 +34,7 @@ func TestAVolumeClaimLivesAsItsOwnerDoes(t *testing.T) {
 	claim.Set("spec.size", "1Gi")
 	failed := operator.WaitFailed(claim)
 	if h := failed.Handlers[0]; h.ID != "resize/spec.size" || h.Attempt != 1 {
-		t.Errorf("a volume cannot shrink, but: %+v", h)
+		t.Errorf("shrinking a volume did not fail: %+v", h)
 	}
 
 	volume.Label("somebodys", "own")
@@ -52,7 +52,7 @@ func TestAVolumeClaimLivesAsItsOwnerDoes(t *testing.T) {
 	volume.WaitGone()
 }
 
-func TestAClaimWithoutASizeIsRefusedForGood(t *testing.T) {
+func TestOperator_MissingSizeFailsPermanently(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("crd.yaml")
 	operator := cluster.Run(Register)
@@ -67,11 +67,11 @@ spec: {}
 		t.Errorf("%+v", h)
 	}
 	if cluster.Object("pvc", "nothing").Exists() {
-		t.Error("a volume claim is made nevertheless")
+		t.Error("a volume claim was created")
 	}
 }
 
-func TestAVolumeClaimIsResizedOnceThereIsAVolume(t *testing.T) {
+func TestResize_WaitsForVolume(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("crd.yaml")
 	operator := cluster.Run(Register)
@@ -85,7 +85,7 @@ func TestAVolumeClaimIsResizedOnceThereIsAVolume(t *testing.T) {
 	}
 }
 
-func TestTheSizeIsNeeded(t *testing.T) {
+func TestCreate_MissingSizeIsPermanentError(t *testing.T) {
 	c := kopftest.Change[Claim](t, "spec: {}")
 	err := create(t.Context(), c)
 	if _, permanent := errors.AsType[kopf.PermanentError](err); !permanent {

@@ -20,14 +20,14 @@ type KopfExample struct {
 	Status map[string]Result `json:"status,omitempty"`
 }
 
-// Spec is what examples ask for.
+// Spec is the spec of an example.
 type Spec struct {
 	Duration string   `json:"duration"`
 	Field    string   `json:"field"`
 	Items    []string `json:"items"`
 }
 
-// Result is what a handler has returned.
+// Result is the result of a handler.
 type Result map[string]string
 
 // KopfExampleList is a list of examples.

@@ -1,6 +1,6 @@
-// Controllerruntime is the operator of bench/operator, as one writes it with
-// controller-runtime: for each new object it stores what it has handled in an annotation, and a
-// result in the status. That is what the figure "peer" compares the SDK with.
+// Controllerruntime is the operator of bench/operator written with controller-runtime: for each
+// new object, it stores the diff base in an annotation and a result in the status. The figure
+// "peer" compares the two.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// handled is the annotation of what was handled last.
+// handled is the annotation with the diff base.
 const handled = "kopf.zalando.org/last-handled-configuration"
 
-// workers is enough for the pace of the server.
+// workers is the number of concurrent reconciles, enough to keep the server busy.
 const workers = 32
 
 func main() {
@@ -91,11 +91,11 @@ func (r reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{handled: string(text) + "\n"}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{handled: string(text) + "\n"}}})
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.Patch(ctx, example, client.RawPatch(types.MergePatchType, marks)); err != nil {
+	if err := r.Patch(ctx, example, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return ctrl.Result{}, err
 	}
 	result, err := json.Marshal(map[string]any{"status": map[string]any{"create": Result{"message": "hello world"}}})

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestObjectsBehave shares one cluster.
-func TestObjectsBehave(t *testing.T) {
+// All subtests of TestObjects_BehaveAsInCluster share one cluster.
+func TestObjects_BehaveAsInCluster(t *testing.T) {
 	c := start(t, "--data-dir", t.TempDir())
 
 	t.Run("a custom resource can be created as soon as its CRD has settled", func(t *testing.T) {

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// patience is far above what anything takes on a machine that is busy otherwise.
-	patience = 60 * time.Second
-	// glance is between two looks at something that cannot be watched.
-	glance = 20 * time.Millisecond
+	// waitTimeout bounds every wait, even on a busy machine.
+	waitTimeout = 60 * time.Second
+	// pollInterval is the interval of checks of something that cannot be watched.
+	pollInterval = 20 * time.Millisecond
 )
 
-// cluster is a process under test.
+// cluster is a control plane process under test.
 type cluster struct {
 	Server, Kubeconfig, Context, Version string
 	PID                                  int
@@ -38,7 +38,7 @@ type cluster struct {
 	exited chan error
 }
 
-// start runs the program and waits for its line. It is stopped at the end of the test.
+// start runs the program and waits until it is ready. It is stopped at the end of the test.
 func start(t *testing.T, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{exited: make(chan error, 1)}
@@ -58,7 +58,7 @@ func start(t *testing.T, args ...string) *cluster {
 	go func() { c.exited <- c.cmd.Wait() }()
 	t.Cleanup(func() { c.stop(t) })
 	if err := errors.Join(err, json.Unmarshal(line, c)); err != nil || c.Server == "" {
-		t.Fatalf("the program said %q: %v", line, err)
+		t.Fatalf("the program printed %q: %v", line, err)
 	}
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
@@ -71,7 +71,7 @@ func start(t *testing.T, args ...string) *cluster {
 	return c
 }
 
-// stop ends the process by closing its guard. It may be over already.
+// stop stops the process, if it is running, by closing its guard.
 func (c *cluster) stop(t *testing.T) {
 	t.Helper()
 	if c.exited == nil {
@@ -81,7 +81,7 @@ func (c *cluster) stop(t *testing.T) {
 	c.wait(t)
 }
 
-// kill ends the process without any warning.
+// kill kills the process.
 func (c *cluster) kill(t *testing.T) {
 	t.Helper()
 	if err := c.cmd.Process.Kill(); err != nil {
@@ -90,23 +90,23 @@ func (c *cluster) kill(t *testing.T) {
 	c.wait(t)
 }
 
-// wait returns what the process ended with.
+// wait waits for the exit of the process and returns its error.
 func (c *cluster) wait(t *testing.T) error {
 	t.Helper()
 	defer func() { c.exited = nil }()
 	select {
 	case err := <-c.exited:
 		return err
-	case <-time.After(patience):
-		t.Errorf("the process %d does not end", c.PID)
+	case <-time.After(waitTimeout):
+		t.Errorf("the process %d did not exit", c.PID)
 		return errors.Join(c.cmd.Process.Kill(), <-c.exited)
 	}
 }
 
-// refusal runs the program where it must not get usable.
-func refusal(t *testing.T, args ...string) (status int, reason, message string) {
+// startFailure runs the program, which must fail to start.
+func startFailure(t *testing.T, args ...string) (status int, reason, message string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	var stdout, stderr bytes.Buffer
@@ -114,11 +114,11 @@ func refusal(t *testing.T, args ...string) (status int, reason, message string) 
 	err := cmd.Run()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
-		t.Fatalf("the program ended with %v and said %s%s", err, &stdout, &stderr)
+		t.Fatalf("the program ended with %v and printed %s%s", err, &stdout, &stderr)
 	}
 	var answer struct{ Reason, Error string }
 	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil && stdout.Len() > 0 {
-		t.Fatalf("the program said %q: %v", &stdout, err)
+		t.Fatalf("the program printed %q: %v", &stdout, err)
 	}
 	if answer.Error == "" {
 		answer.Error = stderr.String()
@@ -130,13 +130,13 @@ func refusal(t *testing.T, args ...string) (status int, reason, message string) 
 func eventually(t *testing.T, what string, condition func(ctx context.Context) (bool, error)) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	if err := wait.PollUntilContextTimeout(t.Context(), glance, patience, true, condition); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), pollInterval, waitTimeout, true, condition); err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 	return time.Since(begin)
 }
 
-// locked tells whether a living process has the data directory.
+// locked reports whether a running process has locked the data directory.
 func locked(t *testing.T, dir string) bool {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "lock"))

@@ -1,4 +1,4 @@
-// Package e2e runs the program as its users do, and looks at it from outside.
+// Package e2e tests the program as a separate process.
 package e2e
 
 import (
@@ -15,7 +15,7 @@ var program string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(parentEnv) != "" {
-		os.Exit(beParent())
+		os.Exit(runParent())
 	}
 	code, err := runTests(m)
 	if err != nil {
@@ -32,15 +32,15 @@ func runTests(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	program = filepath.Join(dir, "controlplane")
-	// The flags of package devcluster, so that the build cache is shared.
+	// Use the flags of package devcluster, to share its build cache.
 	build := exec.Command("go", "build", "-mod=readonly", "-buildvcs=false", "-o", program,
 		"-ldflags=-s -w -X k8s.io/component-base/version.gitVersion="+kubernetesVersion, "..")
 	build.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("building the control plane: %w\n%s", err, out)
+		return 0, fmt.Errorf("build the control plane: %w\n%s", err, out)
 	}
 	return m.Run(), nil
 }
 
-// kubernetesVersion is what a cluster must report.
+// kubernetesVersion is the version that a cluster must report.
 const kubernetesVersion = "v1.37.1"

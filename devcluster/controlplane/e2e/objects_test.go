@@ -57,7 +57,7 @@ func (c *cluster) delete(t *testing.T, gvr schema.GroupVersionResource, namespac
 	}
 }
 
-// gone is a condition for eventually.
+// gone returns a condition for eventually: the object is deleted.
 func (c *cluster) gone(gvr schema.GroupVersionResource, namespace, name string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		_, err := c.client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -85,7 +85,7 @@ func (c *cluster) podPhases(ctx context.Context, namespace string) (map[string]i
 func (c *cluster) namespace(t *testing.T, name string) string {
 	t.Helper()
 	c.create(t, namespaces, object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", name))
-	// Pods need the account, which a controller makes.
+	// Pods need the service account, which a controller creates.
 	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	eventually(t, "there is the default service account", func(ctx context.Context) (bool, error) {
 		_, err := c.client.Resource(accounts).Namespace(name).Get(ctx, "default", metav1.GetOptions{})
@@ -94,7 +94,7 @@ func (c *cluster) namespace(t *testing.T, name string) string {
 	return name
 }
 
-// define makes a CRD and waits until its objects can be created.
+// define creates a CRD and waits until its objects can be created.
 func (c *cluster) define(t *testing.T, plural, kind string) schema.GroupVersionResource {
 	t.Helper()
 	c.create(t, crds, object(t, `

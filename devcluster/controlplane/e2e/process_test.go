@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -13,12 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"context"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAClusterIsUsableWhenItSaysSo(t *testing.T) {
+func TestStart_ReadyClusterIsUsable(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, "--data-dir", dir, "--context", "kopf-dev")
 	t.Logf("usable after %.3f s", c.Seconds)
@@ -33,7 +32,7 @@ func TestAClusterIsUsableWhenItSaysSo(t *testing.T) {
 	}
 }
 
-func TestASignalStopsItQuicklyDespiteAnOpenWatch(t *testing.T) {
+func TestStop_SignalIsQuickDespiteOpenWatch(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(s.String(), func(t *testing.T) {
 			dir := t.TempDir()
@@ -62,7 +61,7 @@ func TestASignalStopsItQuicklyDespiteAnOpenWatch(t *testing.T) {
 	}
 }
 
-func TestItEndsWhenItsParentClosesTheGuard(t *testing.T) {
+func TestGuard_ClosingStopsCluster(t *testing.T) {
 	c := start(t, "--data-dir", t.TempDir())
 	if err := c.guard.Close(); err != nil {
 		t.Fatal(err)
@@ -72,7 +71,7 @@ func TestItEndsWhenItsParentClosesTheGuard(t *testing.T) {
 	}
 }
 
-func TestItEndsWithAParentThatIsKilled(t *testing.T) {
+func TestGuard_KilledParentStopsCluster(t *testing.T) {
 	dir := t.TempDir()
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentEnv+"="+dir, programEnv+"="+program)
@@ -85,10 +84,10 @@ func TestItEndsWithAParentThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || !strings.Contains(line, "server") {
-		t.Fatalf("the parent said %q: %v", line, err)
+		t.Fatalf("the parent printed %q: %v", line, err)
 	}
 	if !locked(t, dir) {
-		t.Fatal("the cluster does not run")
+		t.Fatal("the cluster is not running")
 	}
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -97,13 +96,14 @@ func TestItEndsWithAParentThatIsKilled(t *testing.T) {
 	eventually(t, "the orphan has ended", func(context.Context) (bool, error) { return !locked(t, dir), nil })
 }
 
-// parentEnv makes this test binary a parent that knows nothing of ending: its value is the data directory.
+// parentEnv makes this test binary the parent of a control plane. Its value is the data
+// directory.
 const (
 	parentEnv  = "E2E_PARENT_OF"
 	programEnv = "E2E_PROGRAM"
 )
 
-func beParent() int {
+func runParent() int {
 	cmd := exec.Command(os.Getenv(programEnv), "--data-dir", os.Getenv(parentEnv), "--guard")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	guard, err := cmd.StdinPipe()
@@ -114,7 +114,7 @@ func beParent() int {
 	return 1
 }
 
-func TestTwoClustersRunAtOnce(t *testing.T) {
+func TestStart_TwoClustersAreIndependent(t *testing.T) {
 	a := start(t, "--data-dir", t.TempDir())
 	b := start(t, "--data-dir", t.TempDir())
 	if a.Server == b.Server {
@@ -126,10 +126,10 @@ func TestTwoClustersRunAtOnce(t *testing.T) {
 	}
 }
 
-func TestADirectoryInUseIsRefused(t *testing.T) {
+func TestStart_DirectoryInUse(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, "--data-dir", dir)
-	status, reason, message := refusal(t, "--data-dir", dir)
+	status, reason, message := startFailure(t, "--data-dir", dir)
 	if status != 3 || reason != "in-use" {
 		t.Errorf("status %d, reason %q", status, reason)
 	}
@@ -139,28 +139,28 @@ func TestADirectoryInUseIsRefused(t *testing.T) {
 	c.create(t, configMaps, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: unharmed, namespace: default}}"))
 }
 
-func TestATakenPortIsRefused(t *testing.T) {
+func TestStart_TakenPort(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	status, reason, message := refusal(t, "--data-dir", t.TempDir(), "--port", port)
+	status, reason, message := startFailure(t, "--data-dir", t.TempDir(), "--port", port)
 	if status != 4 || reason != "port-taken" || !strings.Contains(message, port) {
 		t.Errorf("status %d, reason %q, message %q", status, reason, message)
 	}
 }
 
-func TestWrongFlagsAreRefused(t *testing.T) {
+func TestStart_InvalidFlags(t *testing.T) {
 	for _, args := range [][]string{{}, {"--data-dir", "x", "--port", "70000"}, {"--nonsense"}, {"--data-dir", "x", "extra"}} {
-		if status, _, message := refusal(t, args...); status != 2 || message == "" {
+		if status, _, message := startFailure(t, args...); status != 2 || message == "" {
 			t.Errorf("%q: status %d, message %q", args, status, message)
 		}
 	}
 }
 
-func TestAnEphemeralClusterLeavesNothing(t *testing.T) {
+func TestEphemeral_DeletesData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "short-lived")
 	c := start(t, "--data-dir", dir, "--ephemeral")
 	c.stop(t)
@@ -169,15 +169,15 @@ func TestAnEphemeralClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAnEphemeralClusterDoesNotTakeOverData(t *testing.T) {
+func TestEphemeral_RejectsExistingData(t *testing.T) {
 	dir := t.TempDir()
 	start(t, "--data-dir", dir).stop(t)
-	if status, _, message := refusal(t, "--data-dir", dir, "--ephemeral"); status != 1 || !strings.Contains(message, "has data") {
+	if status, _, message := startFailure(t, "--data-dir", dir, "--ephemeral"); status != 1 || !strings.Contains(message, "has data") {
 		t.Errorf("status %d, message %q", status, message)
 	}
 }
 
-func TestALongPathOfTheDataDirectoryIsNoProblem(t *testing.T) {
+func TestStart_LongPathOfDataDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
 	c := start(t, "--data-dir", dir)
 	c.create(t, configMaps, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: deep, namespace: default}}"))

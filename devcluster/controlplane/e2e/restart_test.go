@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestNothingIsLostWhenItIsKilledAndStartedAgain(t *testing.T) {
+func TestRestart_KilledClusterLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, "--data-dir", dir)
 	gvr := c.define(t, "treasures", "Treasure")
@@ -38,7 +38,7 @@ func TestNothingIsLostWhenItIsKilledAndStartedAgain(t *testing.T) {
 	}
 	again.get(t, configMaps, ns, "last")
 
-	// The old pods run on, and the new ones get addresses of their own.
+	// The old pods run on, and the new ones get other addresses.
 	scale := []byte(`{"spec":{"replicas":5}}`)
 	if _, err := again.client.Resource(deployments).Namespace(ns).Patch(t.Context(), "web", "application/merge-patch+json", scale, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

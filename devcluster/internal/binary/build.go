@@ -18,7 +18,7 @@ import (
 type builder struct {
 	source source
 	report func(Progress)
-	// tmp is for the files of the go command, which leaves them behind when it is interrupted.
+	// tmp is the folder for temporary files of the go command, which may leave some behind.
 	tmp string
 }
 
@@ -26,8 +26,8 @@ func (b builder) build(ctx context.Context, out string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return &fault.Error{
 			Kind:    fault.ErrNoToolchain,
-			Message: "the embedded control plane has to be built once, and there is no go command in the PATH",
-			Next:    "install Go (https://go.dev), or set " + EnvVar + " to a built one",
+			Message: "cannot build the embedded control plane: no go command in the PATH",
+			Next:    "install Go (https://go.dev), or set " + EnvVar + " to the path of a built program",
 		}
 	}
 	dir := b.source.dir
@@ -48,30 +48,31 @@ func (b builder) build(ctx context.Context, out string) error {
 	return b.compile(ctx, dir, flags, out, plan)
 }
 
-// buildFlags are constant for a source: with others, everything would be compiled again.
+// buildFlags returns the flags of every build of a source. They are constant, because other
+// flags would compile everything again.
 func buildFlags(dir string) ([]string, error) {
 	path := filepath.Join(dir, "go.mod")
 	body, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the source of the control plane: %w", err)
+		return nil, fmt.Errorf("read the source of the control plane: %w", err)
 	}
 	mod, err := modfile.ParseLax(path, body, nil)
 	if err != nil {
-		return nil, fmt.Errorf("reading the source of the control plane: %w", err)
+		return nil, fmt.Errorf("read the source of the control plane: %w", err)
 	}
 	ldflags := "-s -w"
 	for _, r := range mod.Require {
 		if r.Mod.Path == "k8s.io/kubernetes" {
-			// Otherwise the API server would report a version of nonsense.
+			// Otherwise the API server would report a placeholder version.
 			ldflags += " -X k8s.io/component-base/version.gitVersion=" + r.Mod.Version
 		}
 	}
-	// Whatever GOFLAGS says about modules is meant for other ones.
+	// -mod overrides a -mod in the user's GOFLAGS, which is meant for other modules.
 	return []string{"-mod=readonly", "-buildvcs=false", "-ldflags=" + ldflags}, nil
 }
 
-// download fetches the released source into the module cache, from where it can be built with the go.sum
-// that it was released with.
+// download fetches the released source into the module cache and returns its folder, where it
+// is built with the go.sum of the release.
 func (b builder) download(ctx context.Context) (dir string, err error) {
 	name := sourceModule + "@" + b.source.version
 	b.report(Progress{Step: StepDownload, Message: "downloading " + name})
@@ -83,7 +84,7 @@ func (b builder) download(ctx context.Context) (dir string, err error) {
 		err = jsonErr
 	}
 	if err != nil {
-		return "", buildError(ctx, "the source of the control plane cannot be downloaded", err)
+		return "", buildError(ctx, "cannot download the source of the control plane", err)
 	}
 	return answer.Dir, nil
 }
@@ -106,18 +107,18 @@ func (b builder) compile(ctx context.Context, dir string, flags []string, out st
 		return true
 	}, append(args, ".")...)
 	if err != nil {
-		return buildError(ctx, "the control plane does not build", err)
+		return buildError(ctx, "cannot build the control plane", err)
 	}
 	return nil
 }
 
-// buildError keeps a cancellation apart from a failure.
+// buildError distinguishes a cancelled build from a failed one.
 func buildError(ctx context.Context, message string, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("building the control plane: %w", context.Cause(ctx))
+		return fmt.Errorf("build the control plane: %w", context.Cause(ctx))
 	}
 	return &fault.Error{
 		Kind: fault.ErrBuild, Message: message, Cause: err,
-		Next: "mend that, or set " + EnvVar + " to a program that is built already",
+		Next: "fix that, or set " + EnvVar + " to the path of a built program",
 	}
 }

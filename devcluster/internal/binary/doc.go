@@ -1,2 +1,2 @@
-// Package binary finds the program of the embedded control plane, and builds it where there is none.
+// Package binary finds the program of the embedded control plane, and builds it if it is missing.
 package binary

@@ -12,30 +12,30 @@ import (
 // EnvVar names a program to use instead of looking for one.
 const EnvVar = "KOPF_CONTROLPLANE"
 
-// finder has all that the search depends on.
+// finder searches for the program.
 type finder struct {
 	override   string // the value of EnvVar
-	executable string // this program
-	cache      string // where built programs are kept
-	source     source // what to build where there is none
+	executable string // the path of kopf itself
+	cache      string // the directory of built programs
+	source     source // what to build if no program is found
 	report     func(Progress)
 }
 
-// Find returns the path of the program: the one that KOPF_CONTROLPLANE names, else the
-// one beside this executable, else the one in the user's cache directory, which is
-// built if it is not there.
+// Find returns the path of the program of the embedded control plane: the one named by
+// KOPF_CONTROLPLANE, or the one next to this executable, or the one in the user's cache
+// directory, which is built if it is missing. It calls report with the steps of a build.
 func Find(ctx context.Context, report func(Progress)) (string, error) {
 	executable, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("finding this executable: %w", err)
+		return "", fmt.Errorf("find this executable: %w", err)
 	}
-	// A link in a folder of links says nothing about what lies beside the program.
+	// The program is next to the executable itself, not next to a link to it.
 	if real, err := filepath.EvalSymlinks(executable); err == nil {
 		executable = real
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding the cache directory: %w", err)
+		return "", fmt.Errorf("find the cache directory: %w", err)
 	}
 	f := finder{
 		override: os.Getenv(EnvVar), executable: executable, report: report,
@@ -48,22 +48,22 @@ func (f finder) find(ctx context.Context) (string, error) {
 	if f.override != "" {
 		if !isProgram(f.override) {
 			return "", &fault.Error{
-				Kind: fault.ErrNotFound, Message: fmt.Sprintf("%s is set to %s, which is no program", EnvVar, f.override),
+				Kind: fault.ErrNotFound, Message: fmt.Sprintf("%s is set to %s, which is not an executable file", EnvVar, f.override),
 				Next: "correct or unset it",
 			}
 		}
 		return filepath.Abs(f.override)
 	}
 	for _, name := range []string{"kopf-controlplane", "controlplane"} {
-		if beside := filepath.Join(filepath.Dir(f.executable), name); isProgram(beside) {
-			return beside, nil
+		if path := filepath.Join(filepath.Dir(f.executable), name); isProgram(path) {
+			return path, nil
 		}
 	}
 	if f.source.dir == "" && f.source.version == "" {
 		return "", &fault.Error{
 			Kind:    fault.ErrNotFound,
-			Message: "the program of the embedded control plane is not there, nor its source, and this kopf has no version to fetch it by",
-			Next:    "run kopf from its checkout, install a release, or set " + EnvVar + " to the program",
+			Message: "cannot find the program of the embedded control plane, nor its source: this kopf is not a released version",
+			Next:    "run kopf from its checkout, install a release, or set " + EnvVar + " to the path of the program",
 		}
 	}
 	key, err := f.source.key()

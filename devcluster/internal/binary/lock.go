@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// lockInterval is how often a lock that somebody else holds is tried again: the
-// kernel's own waiting cannot be cancelled.
+// lockInterval is the interval between attempts to take a lock. A blocking flock cannot be
+// cancelled.
 const lockInterval = 100 * time.Millisecond
 
-// lock takes an exclusive lock on a file, which the kernel releases however the process ends.
-// waiting is called once, if somebody else has it.
+// lock takes an exclusive lock on a file. The kernel releases it when the process ends. It
+// calls waiting once if another process holds the lock.
 func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("opening the lock: %w", err)
+		return nil, fmt.Errorf("open the lock: %w", err)
 	}
 	tick := time.NewTicker(lockInterval)
 	defer tick.Stop()
@@ -28,7 +28,7 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 			return func() { _ = f.Close() }, nil // nothing was written
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 		}
 		if waiting != nil {
 			waiting()

@@ -1,6 +1,6 @@
 package binary
 
-// The steps of a build, in their order.
+// The steps of a build, in order.
 const (
 	StepWait     = "wait"
 	StepDownload = "download"
@@ -11,7 +11,7 @@ const (
 // Progress is one step of a build.
 type Progress struct {
 	Step string
-	// Done and Total count modules or packages. Total is 0 where it is not known.
+	// Done and Total count modules or packages. Total is 0 if it is unknown.
 	Done, Total int
 	Message     string
 }

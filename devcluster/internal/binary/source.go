@@ -26,8 +26,8 @@ type source struct {
 	version string
 }
 
-// locateSource prefers the checkout that this program was built from, so that a
-// change of the control plane is seen at once.
+// locateSource returns the source in a checkout of kopf, if there is one, so that a change of
+// the control plane takes effect at once. Otherwise it returns the version of this kopf.
 func locateSource(executable string) source {
 	_, file, _, _ := runtime.Caller(0)
 	// This file is devcluster/internal/binary/source.go.
@@ -36,7 +36,7 @@ func locateSource(executable string) source {
 		candidates = append(candidates, filepath.Join(dir, "devcluster", "controlplane"))
 	}
 	for _, dir := range candidates {
-		// With -trimpath the first one is relative to nothing.
+		// With -trimpath the first candidate is not a path of the file system.
 		if filepath.IsAbs(dir) && isSource(dir) {
 			return source{dir: filepath.Clean(dir)}
 		}
@@ -49,8 +49,8 @@ func isSource(dir string) bool {
 	return err == nil && modfile.ModulePath(body) == sourceModule
 }
 
-// releasedVersion is the version of the tool that others can fetch as well: not that of
-// a local build, which Go calls (devel) or marks as dirty.
+// releasedVersion returns the version of this kopf if it can be downloaded, or "" for a local
+// build, whose version is (devel) or marked as dirty.
 func releasedVersion(info *debug.BuildInfo, ok bool) string {
 	if !ok {
 		return ""
@@ -67,8 +67,8 @@ func releasedVersion(info *debug.BuildInfo, ok bool) string {
 	return version
 }
 
-// key names what a build gives: the same key is the same program. A release is immutable; a checkout
-// is known by the hash of its files.
+// key identifies the built program in the cache. The key of a checkout has the hash of its
+// files.
 func (s source) key() (string, error) {
 	platform := runtime.GOOS + "-" + runtime.GOARCH
 	if s.dir == "" {
@@ -76,12 +76,12 @@ func (s source) key() (string, error) {
 	}
 	hash, err := hashSource(s.dir)
 	if err != nil {
-		return "", fmt.Errorf("hashing the source of the control plane: %w", err)
+		return "", fmt.Errorf("hash the source of the control plane: %w", err)
 	}
 	return "devel-" + hash + "-" + platform, nil
 }
 
-// hashSource covers what the compiler sees, and neither tests nor documentation.
+// hashSource hashes the files that the compiler reads: neither tests nor documentation.
 func hashSource(dir string) (string, error) {
 	h := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -102,7 +102,7 @@ func hashSource(dir string) (string, error) {
 		if err != nil {
 			return err
 		}
-		// Lengths keep names and contents apart.
+		// The lengths separate names and contents unambiguously.
 		_, err = fmt.Fprintf(h, "%d %s %d\n%s", len(rel), filepath.ToSlash(rel), len(body), body)
 		return err
 	})

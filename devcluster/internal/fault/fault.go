@@ -1,15 +1,14 @@
-// Package fault holds the errors of the dev clusters: what went wrong, why, and what
-// to do next, in one sentence. They are re-exported by package devcluster.
+// Package fault has the errors of package devcluster, which re-exports them.
 package fault
 
 import "errors"
 
-// The kinds of errors, to be recognised with [errors.Is].
+// The kinds of errors, for [errors.Is].
 var (
 	ErrNoToolchain    = errors.New("no Go toolchain")
 	ErrBuild          = errors.New("the control plane does not build")
 	ErrNotFound       = errors.New("not found")
-	ErrExists         = errors.New("exists already")
+	ErrExists         = errors.New("already exists")
 	ErrInUse          = errors.New("in use")
 	ErrNotDevelopment = errors.New("not a development cluster")
 	ErrUnreachable    = errors.New("unreachable")
@@ -18,19 +17,19 @@ var (
 	ErrInvalid        = errors.New("invalid option")
 )
 
-// Error is an error for the eyes of a user.
+// Error is an error for a user: what failed, why, and what to do next.
 type Error struct {
-	// Kind is one of the sentinels of this package.
+	// Kind is one of the kinds of this package.
 	Kind error
 	// Message says what failed, and where.
 	Message string
-	// Cause is what was reported from below, if anything was.
+	// Cause is the underlying error, if any.
 	Cause error
-	// Next says what the user can do about it, as an imperative without a full stop.
+	// Next says what the user can do, as an imperative without a full stop.
 	Next string
 }
 
-// Error puts everything on one line.
+// Error returns the message, the cause and the next step on one line.
 func (e *Error) Error() string {
 	s := e.Message
 	if e.Cause != nil {
@@ -42,7 +41,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap makes both the kind and the cause recognisable.
+// Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{e.Kind}

@@ -1,14 +1,14 @@
-// Package instance knows the processes and the directories of embedded control planes.
+// Package instance manages the processes and data directories of embedded control planes.
 //
-// Its counterpart is the program in devcluster/controlplane, which is built apart, so that the
-// two share no code but this contract:
+// The program in devcluster/controlplane is a separate module. The two share no code, only
+// this contract:
 //
-//   - The program locks the file "lock" of its data directory with fcntl for as long as it lives,
-//     and writes a [Holder] into it. Whether the process lives, and which it is, is therefore
-//     answered by the kernel, also after kill -9.
-//   - When the cluster is usable it writes a [Ready] to "cluster.json", and the same as a line to its
-//     standard output. When it cannot start, the line is a [Failure] instead.
-//   - With --guard it ends when its standard input closes.
+//   - The program locks the file "lock" of its data directory with fcntl while it runs, and
+//     writes a [Holder] into it. The kernel knows which process holds the lock, and releases
+//     it even after kill -9.
+//   - When the cluster is usable, the program writes a [Ready] to "cluster.json" and as a line
+//     to its standard output. If it cannot start, the line is a [Failure] instead.
+//   - With --guard it exits when its standard input closes.
 package instance
 
 import "time"
@@ -22,16 +22,16 @@ const (
 	logFile        = "controlplane.log"
 )
 
-// Holder is what the lock file tells of the process that holds it.
+// Holder is the content of the lock file: the process that holds the lock.
 type Holder struct {
 	PID int `json:"pid"`
-	// Owner is the parent that the process ends with, or 0.
+	// Owner is the ID of the parent process that it ends with, or 0.
 	Owner     int       `json:"owner,omitempty"`
 	Ephemeral bool      `json:"ephemeral,omitempty"`
 	Started   time.Time `json:"started"`
 }
 
-// Ready is what a usable control plane tells of itself.
+// Ready describes a usable control plane.
 type Ready struct {
 	Server     string  `json:"server"`
 	Kubeconfig string  `json:"kubeconfig"`
@@ -41,7 +41,7 @@ type Ready struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-// Failure is why a control plane does not start.
+// Failure is the reason why a control plane cannot start.
 type Failure struct {
 	// Reason is "in-use", "port-taken" or "failed".
 	Reason  string `json:"reason"`

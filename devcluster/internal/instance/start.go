@@ -16,13 +16,13 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
-// Config says how to start a control plane.
+// Config configures the start of a control plane.
 type Config struct {
 	Binary string
 	Dir    string
 	// Context is the name of the context in the kubeconfig that is written.
 	Context string
-	// Detached processes outlive this one; others end with it.
+	// Detached makes the process outlive this one; otherwise it ends with it.
 	Detached  bool
 	Ephemeral bool
 }
@@ -38,37 +38,38 @@ type Process struct {
 }
 
 // Start runs the program and waits until the cluster is usable. Cancelling the context
-// while it waits ends the process; afterwards it has no effect.
+// meanwhile kills the process; afterwards it has no effect. The error is of the kind ErrInUse
+// if another process uses the directory, and of the kind ErrStart otherwise.
 func Start(ctx context.Context, c Config) (*Process, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("creating the data directory: %w", err)
+		return nil, fmt.Errorf("create the data directory: %w", err)
 	}
 	output, err := os.OpenFile(filepath.Join(c.Dir, outputFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("creating the output file: %w", err)
+		return nil, fmt.Errorf("create the output file: %w", err)
 	}
-	defer func() { _ = output.Close() }() // the child has its own
+	defer func() { _ = output.Close() }() // the child has its own handle
 
 	p := &Process{exited: make(chan struct{})}
 	p.cmd = exec.Command(c.Binary, c.args()...)
 	p.cmd.Stderr = output
-	// Ctrl-C in the terminal must not reach the cluster before the operator is done
-	// with it: hence a process group, for detached ones even a session.
+	// Ctrl-C in the terminal must not reach the cluster before the operator has stopped:
+	// start it in its own process group or, if detached, in its own session.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.Detached, Setsid: c.Detached}
 	if !c.Detached {
 		if p.guard, err = p.cmd.StdinPipe(); err != nil {
-			return nil, fmt.Errorf("creating the guard: %w", err)
+			return nil, fmt.Errorf("create the guard pipe: %w", err)
 		}
 	}
 	stdout, stdoutW, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("creating a pipe: %w", err)
+		return nil, fmt.Errorf("create the output pipe: %w", err)
 	}
-	defer func() { _ = stdout.Close() }() // one line is all that ever comes
+	defer func() { _ = stdout.Close() }() // it delivers a single line
 	p.cmd.Stdout = stdoutW
 	err = errors.Join(p.cmd.Start(), stdoutW.Close())
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.ErrStart, Message: "the control plane " + c.Binary + " cannot be run", Cause: err}
+		return nil, &fault.Error{Kind: fault.ErrStart, Message: "cannot run the control plane " + c.Binary, Cause: err, Next: "check that the file is executable on this machine"}
 	}
 	go func() {
 		p.err = p.cmd.Wait()
@@ -77,7 +78,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 
 	line := make(chan string, 1)
 	go func() {
-		s, _ := bufio.NewReader(stdout).ReadString('\n') // no line is an empty one
+		s, _ := bufio.NewReader(stdout).ReadString('\n') // empty if the process exits first
 		line <- s
 	}()
 	select {
@@ -102,17 +103,17 @@ func (c Config) args() []string {
 	return args
 }
 
-// read takes the line that the program prints when it is usable, or has failed.
+// read parses the line that the program prints when it is usable or has failed.
 func (p *Process) read(line string) error {
 	if line == "" {
-		return errors.New("it ended without a word")
+		return errors.New("it exited without an output")
 	}
 	var answer struct {
 		Ready
 		Failure
 	}
 	if err := json.Unmarshal([]byte(line), &answer); err != nil {
-		return fmt.Errorf("it said %q: %w", strings.TrimSpace(line), err)
+		return fmt.Errorf("unexpected output %q: %w", strings.TrimSpace(line), err)
 	}
 	if answer.Message != "" {
 		return failureError(answer.Failure)
@@ -121,7 +122,7 @@ func (p *Process) read(line string) error {
 	return nil
 }
 
-// failureError keeps the kinds apart that the caller can do something about.
+// failureError returns an error of the kind ErrInUse if another process uses the directory.
 func failureError(f Failure) error {
 	if f.Reason == "in-use" {
 		return fmt.Errorf("%w: %s", fault.ErrInUse, f.Message)
@@ -129,7 +130,7 @@ func failureError(f Failure) error {
 	return errors.New(f.Message)
 }
 
-// explain wraps the reason why a start failed, and says where to read more.
+// explain wraps the reason of a failed start and names the log files.
 func (c Config) explain(err, killErr error) error {
 	kind := fault.ErrStart
 	if errors.Is(err, fault.ErrInUse) {
@@ -137,8 +138,8 @@ func (c Config) explain(err, killErr error) error {
 	}
 	return &fault.Error{
 		Kind:    kind,
-		Message: "the control plane in " + c.Dir + " does not start",
+		Message: "cannot start the control plane in " + c.Dir,
 		Cause:   errors.Join(err, killErr),
-		Next:    fmt.Sprintf("see %s and %s there", outputFile, logFile),
+		Next:    fmt.Sprintf("see %s and %s in that directory", outputFile, logFile),
 	}
 }

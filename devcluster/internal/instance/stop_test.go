@@ -1,12 +1,14 @@
 package instance
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// program writes a control plane that says it is usable, and then does what the script says.
+// program writes a control plane that reports itself usable and then runs the script.
 func program(t *testing.T, script string) Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -18,7 +20,7 @@ func program(t *testing.T, script string) Config {
 	return Config{Binary: path, Dir: filepath.Join(dir, "data")}
 }
 
-func TestOneThatWasKilledIsStoppedWithoutAnError(t *testing.T) {
+func TestProcessStop_IgnoresKilledProcess(t *testing.T) {
 	p, err := Start(t.Context(), program(t, "kill -9 $$"))
 	if err != nil {
 		t.Fatal(err)
@@ -29,12 +31,29 @@ func TestOneThatWasKilledIsStoppedWithoutAnError(t *testing.T) {
 	}
 }
 
-func TestOneThatEndsWithItsGuardIsStopped(t *testing.T) {
+func TestProcessStop_StopsByGuard(t *testing.T) {
 	p, err := Start(t.Context(), program(t, "trap 'exit 0' TERM; read line"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Stop(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestRemove_LeavesNoFiles(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "clusters")
+	dir := filepath.Join(root, "dev")
+	put(t, filepath.Join(dir, "etcd"), "data", "")
+	if err := Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{root, filepath.Dir(root)} {
+		if entries, err := os.ReadDir(d); err != nil || len(entries) > 1 || d == root && len(entries) > 0 {
+			t.Errorf("%s has %v (%v)", d, entries, err)
+		}
+	}
+	if err := Remove(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the second time: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package failing has a handler that gives up.
+// Package failing has a handler that fails permanently.
 package failing
 
 import (

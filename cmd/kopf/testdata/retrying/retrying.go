@@ -1,4 +1,4 @@
-// Package retrying has a handler that never succeeds.
+// Package retrying has a handler that is always retried.
 package retrying
 
 import (

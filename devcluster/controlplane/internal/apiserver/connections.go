@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// connections is a listener that remembers what it has accepted, so that all of it
-// can be closed. A graceful end of HTTP/2 with a watch takes seconds; those who watch
-// reconnect anyway.
+// connections is a listener that can close all accepted connections. A graceful shutdown of
+// HTTP/2 connections with watches takes seconds, and watchers reconnect anyway.
 type connections struct {
 	net.Listener
 
@@ -19,7 +18,7 @@ func track(l net.Listener) *connections {
 	return &connections{Listener: l, open: map[net.Conn]struct{}{}}
 }
 
-// Accept remembers the connection until it is closed.
+// Accept tracks the connection until it is closed.
 func (c *connections) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err != nil {
@@ -37,12 +36,12 @@ func (c *connections) forget(conn net.Conn) {
 	delete(c.open, conn)
 }
 
-// closeAll ends the connections that are open.
+// closeAll closes all open connections.
 func (c *connections) closeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.open {
-		_ = conn.Close() // it may be closed in the same moment
+		_ = conn.Close() // it may be closed already
 	}
 }
 
@@ -51,7 +50,7 @@ type tracked struct {
 	forget func()
 }
 
-// Close forgets the connection.
+// Close closes the connection and stops tracking it.
 func (t *tracked) Close() error {
 	t.forget()
 	return t.Conn.Close()

@@ -18,52 +18,52 @@ const (
 	probeTimeout  = 2 * time.Second
 )
 
-// slowHooks poll for the first time after a second. An administrator needs neither the
-// roles nor the priority classes that they create.
+// slowHooks are hooks that start after a second. An administrator needs neither the roles nor
+// the priority classes that they create.
 var slowHooks = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
 
-// Prober watches a server that is starting.
+// Prober checks an API server that is starting.
 type Prober struct {
 	client *http.Client
 	server string
 }
 
-// NewProber makes a prober with the credentials of an administrator.
+// NewProber returns a prober. The configuration must have the credentials of an administrator.
 func NewProber(cfg *rest.Config) (*Prober, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = probeTimeout
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the probe: %w", err)
+		return nil, fmt.Errorf("configure the probe: %w", err)
 	}
 	return &Prober{client: client, server: cfg.Host}, nil
 }
 
-// Close ends the connections.
+// Close closes idle connections.
 func (p *Prober) Close() { p.client.CloseIdleConnections() }
 
-// defaultAccount is what pods of the default namespace need to be admitted. Its controller
-// would make it some seconds later.
+// defaultAccount is the service account that pods of the default namespace need. Its
+// controller would create it some seconds later.
 const (
 	accountsPath   = "/api/v1/namespaces/default/serviceaccounts"
 	defaultAccount = `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`
 )
 
-// Usable waits until an administrator can work: everything serves, though the roles may be
-// missing for another second, and pods can be created in the default namespace.
+// Usable waits until an administrator can use the server, including creating pods in the
+// default namespace. The RBAC roles may still be missing.
 func (p *Prober) Usable(ctx context.Context) error {
 	return p.until(ctx, func() bool {
 		_, body, err := p.get(ctx, "/readyz?verbose")
 		if err != nil || !usable(body) {
 			return false
 		}
-		// Refused for as long as there is no namespace.
+		// Rejected until the namespace exists.
 		status, _, err := p.send(ctx, http.MethodPost, accountsPath, defaultAccount)
 		return err == nil && (status == http.StatusCreated || status == http.StatusConflict)
 	})
 }
 
-// Ready waits until the server is ready in every respect.
+// Ready waits until the server is completely ready.
 func (p *Prober) Ready(ctx context.Context) error {
 	return p.until(ctx, func() bool {
 		status, _, err := p.get(ctx, "/readyz")
@@ -71,7 +71,7 @@ func (p *Prober) Ready(ctx context.Context) error {
 	})
 }
 
-// until polls: a server that starts does not tell anybody when it listens.
+// until polls a condition.
 func (p *Prober) until(ctx context.Context, ok func() bool) error {
 	tick := time.NewTicker(probeInterval)
 	defer tick.Stop()
@@ -103,7 +103,8 @@ func (p *Prober) send(ctx context.Context, method, path, content string) (status
 	return resp.StatusCode, string(b), errors.Join(err, resp.Body.Close())
 }
 
-// usable reads the verbose answer of /readyz: a line "[+]name ok" or "[-]name failed: …" for each check.
+// usable parses the verbose answer of /readyz, which has a line "[+]name ok" or
+// "[-]name failed: …" for each check.
 func usable(readyz string) bool {
 	checks := 0
 	for line := range strings.Lines(readyz) {

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// hotPeriod is how long the server is asked again after a CRD has changed: what it
-	// serves follows the CRD with a delay that nothing announces.
+	// hotPeriod is how long every call asks the server after a change of a CRD: the served
+	// resources follow with a delay that is not announced.
 	hotPeriod = 3 * time.Second
-	// coldPeriod is how old an answer may become when no CRD changes: aggregated API
-	// servers come and go without one.
+	// coldPeriod is the maximal age of an answer without a change of a CRD: aggregated API
+	// servers change without one.
 	coldPeriod = 30 * time.Second
 )
 
-// followingDiscovery answers which resources there are: freshly for a while after a
-// CRD has changed, otherwise from memory.
-type followingDiscovery struct {
+// cachedDiscovery lists the served resources: from the server for a while after a change of a
+// CRD, otherwise from memory. It may be used concurrently.
+type cachedDiscovery struct {
 	discovery.ServerResourcesInterface
 	now func() time.Time
 
@@ -30,19 +30,19 @@ type followingDiscovery struct {
 	err      error
 }
 
-func newFollowingDiscovery(d discovery.ServerResourcesInterface, now func() time.Time) *followingDiscovery {
-	return &followingDiscovery{ServerResourcesInterface: d, now: now, hotUntil: now().Add(hotPeriod)}
+func newCachedDiscovery(d discovery.ServerResourcesInterface, now func() time.Time) *cachedDiscovery {
+	return &cachedDiscovery{ServerResourcesInterface: d, now: now, hotUntil: now().Add(hotPeriod)}
 }
 
-// changed tells that a CRD has changed.
-func (d *followingDiscovery) changed() {
+// changed reports a change of a CRD.
+func (d *cachedDiscovery) changed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hotUntil = d.now().Add(hotPeriod)
 }
 
 // ServerPreferredResources is the one method that the garbage collector calls.
-func (d *followingDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+func (d *cachedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.now()

@@ -1,4 +1,4 @@
-// Package controllers runs the controllers that objects of a cluster need to behave as usual.
+// Package controllers runs the controllers of the control plane.
 package controllers
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
 )
 
-// unwanted controllers have nothing to control here, except for the garbage
-// collector, which runs by itself; see RunGarbageCollector.
+// unwanted are the controllers that have nothing to do here, and the garbage collector, which
+// runs outside of the manager; see [RunGarbageCollector].
 var unwanted = []string{
 	names.GarbageCollectorController,
 	names.NodeIpamController,
@@ -24,17 +24,18 @@ var unwanted = []string{
 	names.PersistentVolumeExpanderController,
 }
 
-// unwantedWithNode would take a node that does not report for dead.
+// unwantedWithNode are the controllers that would evict pods from the simulated node, which
+// sends no heartbeats.
 var unwantedWithNode = []string{
 	names.NodeLifecycleController,
 	names.TaintEvictionController,
 }
 
-// RunManager runs the upstream kube-controller-manager until the context ends.
+// RunManager runs the upstream kube-controller-manager until the context is cancelled.
 func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulatedNode bool) error {
 	o, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
-		return fmt.Errorf("configuring the controller manager: %w", err)
+		return fmt.Errorf("configure the controller manager: %w", err)
 	}
 	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
 	all := pflag.NewFlagSet("kube-controller-manager", pflag.ContinueOnError)
@@ -44,14 +45,14 @@ func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulat
 	}
 	o.ParsedFlags = &named
 	if err := all.Parse(managerFlags(kubeconfig, certs, selection(known, simulatedNode))); err != nil {
-		return fmt.Errorf("configuring the controller manager: %w", err)
+		return fmt.Errorf("configure the controller manager: %w", err)
 	}
 	c, err := o.Config(ctx, known, disabled, aliases)
 	if err != nil {
-		return fmt.Errorf("configuring the controller manager: %w", err)
+		return fmt.Errorf("configure the controller manager: %w", err)
 	}
 	if err := app.Run(ctx, c.Complete()); err != nil {
-		return fmt.Errorf("running the controller manager: %w", err)
+		return fmt.Errorf("run the controller manager: %w", err)
 	}
 	return nil
 }
@@ -69,13 +70,13 @@ func managerFlags(kubeconfig string, certs pki.Store, controllers string) []stri
 		"--cluster-signing-key-file=" + certs.Path(pki.CAKey),
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
-		// Claims of the first seconds are bound at the next look: that is 15 seconds later by default.
+		// Claims created in the first seconds are bound at the next sync, by default 15 s later.
 		"--pvclaimbinder-sync-period=1s",
 	}
 }
 
-// selection is the value of --controllers. To exclude one that this version of
-// Kubernetes does not know would be an error.
+// selection returns the value of --controllers. It excludes only known controllers: excluding
+// an unknown one is an error.
 func selection(known []string, simulatedNode bool) string {
 	without := unwanted
 	if simulatedNode {

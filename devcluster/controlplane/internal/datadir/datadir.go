@@ -1,4 +1,4 @@
-// Package datadir is the directory in which a cluster lives, and the lock on it.
+// Package datadir manages the data directory of a cluster and the lock on it.
 package datadir
 
 import (
@@ -20,39 +20,40 @@ type Dir struct {
 	ephemeral bool
 }
 
-// Holder is what the lock file tells of the process that holds it.
+// Holder is the content of the lock file: the process that holds the lock.
 type Holder struct {
 	PID int `json:"pid"`
-	// Owner is the process whose end ends this one, or 0.
+	// Owner is the ID of the process that this one stops with, or 0.
 	Owner     int       `json:"owner,omitempty"`
 	Ephemeral bool      `json:"ephemeral,omitempty"`
 	Started   time.Time `json:"started"`
 }
 
-// InUseError tells who has locked the directory.
+// InUseError reports which process has locked the directory.
 type InUseError struct {
 	Path string
 	PID  int
 }
 
-// Error names the directory and the process.
+// Error returns a message with the directory and the process.
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("the data directory %s is in use by the process %d", e.Path, e.PID)
+	return fmt.Sprintf("the data directory %s is in use by process %d", e.Path, e.PID)
 }
 
-// Open creates and locks a data directory. The empty path is a temporary directory. An ephemeral
-// directory must be new, and is deleted by Close.
+// Open creates and locks a data directory; an empty path means a temporary one. An ephemeral
+// directory must not have data, and Close deletes it. The error is an [InUseError] if another
+// process has locked the directory.
 func Open(path string, h Holder) (*Dir, error) {
 	path, err := create(path, h.Ephemeral)
 	if err != nil {
 		return nil, err
 	}
-	// The lock is one of fcntl, which others can query without taking it, and which
-	// the kernel releases however this process ends. It belongs to the process:
-	// nothing else here may open and close this file.
+	// Other processes can query an fcntl lock without taking it, and the kernel releases it
+	// when this process ends. It belongs to the process: if any other code here closed
+	// another handle of the file, the lock would be released.
 	f, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening the lock: %w", err)
+		return nil, fmt.Errorf("open the lock: %w", err)
 	}
 	l := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
 	err = syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &l)
@@ -60,10 +61,10 @@ func Open(path string, h Holder) (*Dir, error) {
 		return nil, errors.Join(inUse(path, f), f.Close())
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
 	d := &Dir{path: path, lock: f, ephemeral: h.Ephemeral}
-	if err := d.introduce(h); err != nil {
+	if err := d.writeHolder(h); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return d, nil
@@ -73,16 +74,16 @@ func create(path string, ephemeral bool) (string, error) {
 	if path == "" {
 		path, err := os.MkdirTemp("", "controlplane-")
 		if err != nil {
-			return "", fmt.Errorf("creating a temporary data directory: %w", err)
+			return "", fmt.Errorf("create a temporary data directory: %w", err)
 		}
 		return path, nil
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("finding the data directory: %w", err)
+		return "", fmt.Errorf("find the data directory: %w", err)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("creating the data directory: %w", err)
+		return "", fmt.Errorf("create the data directory: %w", err)
 	}
 	if !ephemeral {
 		return path, nil
@@ -90,7 +91,7 @@ func create(path string, ephemeral bool) (string, error) {
 	if _, err := os.Stat(filepath.Join(path, "etcd")); err == nil {
 		return "", fmt.Errorf("the data directory %s has data, which --ephemeral would delete", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("looking into the data directory: %w", err)
+		return "", fmt.Errorf("check the data directory: %w", err)
 	}
 	return path, nil
 }
@@ -103,39 +104,39 @@ func inUse(path string, f *os.File) error {
 	return &InUseError{Path: path, PID: int(l.Pid)}
 }
 
-// introduce writes into the lock who we are.
-func (d *Dir) introduce(h Holder) error {
+// writeHolder writes the holder to the lock file.
+func (d *Dir) writeHolder(h Holder) error {
 	body, err := json.Marshal(h)
 	if err != nil {
-		return fmt.Errorf("writing the lock: %w", err)
+		return fmt.Errorf("write the lock: %w", err)
 	}
 	if err := d.lock.Truncate(0); err != nil {
-		return fmt.Errorf("writing the lock: %w", err)
+		return fmt.Errorf("write the lock: %w", err)
 	}
 	if _, err := d.lock.WriteAt(append(body, '\n'), 0); err != nil {
-		return fmt.Errorf("writing the lock: %w", err)
+		return fmt.Errorf("write the lock: %w", err)
 	}
 	return nil
 }
 
-// Path is the absolute path of the directory, or of a file in it.
+// Path returns the absolute path of the directory, or of a file in it.
 func (d *Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
 }
 
-// WriteFile replaces a file of the directory at once, so that readers see either content.
+// WriteFile replaces a file of the directory atomically.
 func (d *Dir) WriteFile(name string, body []byte) error {
 	tmp := d.Path(name + ".tmp")
 	if err := os.WriteFile(tmp, body, 0o600); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := os.Rename(tmp, d.Path(name)); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
 
-// Close releases the directory, and deletes an ephemeral one.
+// Close unlocks the directory, and deletes it if it is ephemeral.
 func (d *Dir) Close() error {
 	var err error
 	if d.ephemeral {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestTheLockTellsWhoHoldsIt(t *testing.T) {
+func TestOpen_LockFileHasHolder(t *testing.T) {
 	path := t.TempDir()
 	// A longer text of an earlier process must not shine through.
 	if err := os.WriteFile(filepath.Join(path, "lock"), make([]byte, 1000), 0o600); err != nil {
@@ -23,7 +23,7 @@ func TestTheLockTellsWhoHoldsIt(t *testing.T) {
 	body := make([]byte, 1000)
 	n, _ := d.lock.ReadAt(body, 0) // to the end
 	if err := json.Unmarshal(body[:n], &h); err != nil || h.PID != 7 || h.Owner != 6 {
-		t.Errorf("it says %s (%v)", body[:n], err)
+		t.Errorf("got %s (%v)", body[:n], err)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
@@ -33,7 +33,7 @@ func TestTheLockTellsWhoHoldsIt(t *testing.T) {
 	}
 }
 
-func TestAnEphemeralDirectoryIsDeleted(t *testing.T) {
+func TestClose_DeletesEphemeralDirectory(t *testing.T) {
 	for _, path := range []string{"", filepath.Join(t.TempDir(), "new")} {
 		d, err := Open(path, Holder{Ephemeral: true})
 		if err != nil {
@@ -51,7 +51,7 @@ func TestAnEphemeralDirectoryIsDeleted(t *testing.T) {
 	}
 }
 
-func TestAnEphemeralDirectoryMustBeNew(t *testing.T) {
+func TestOpen_EphemeralDirectoryMustBeNew(t *testing.T) {
 	path := t.TempDir()
 	if err := os.Mkdir(filepath.Join(path, "etcd"), 0o700); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestAnEphemeralDirectoryMustBeNew(t *testing.T) {
 	}
 }
 
-func TestFilesAreReplacedAtOnce(t *testing.T) {
+func TestWriteFile_ReplacesContent(t *testing.T) {
 	d, err := Open(t.TempDir(), Holder{})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestFilesAreReplacedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(d.Path("f")); err != nil || string(got) != body {
-			t.Errorf("it is %q (%v)", got, err)
+			t.Errorf("got %q (%v)", got, err)
 		}
 	}
 	if matches, err := filepath.Glob(d.Path("*.tmp")); err != nil || len(matches) > 0 {

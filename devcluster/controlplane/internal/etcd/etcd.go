@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// startTimeout is for reading the data of a large cluster; an empty one takes 0.1 s.
+	// startTimeout bounds the start with the data of a large cluster; an empty one takes 0.1 s.
 	startTimeout = 30 * time.Second
-	// stopGrace is what open streams get. After it the process may end as well: every
-	// write that was acknowledged is in the log.
+	// stopGrace is how long open streams may take to end. Then the process may exit, because
+	// all acknowledged writes are in the log.
 	stopGrace = 200 * time.Millisecond
-	// socketName is relative to the working directory, because the paths of sockets
-	// are limited to about 100 characters, and those of data directories are not.
+	// socketName is relative to the working directory, because the path of a socket is
+	// limited to about 100 characters.
 	socketName = "etcd.sock"
-	// segmentSize of the log; upstream preallocates twice 64 MB.
+	// segmentSize is the size of a segment of the log. The default preallocates twice 64 MB.
 	segmentSize = 4 << 20
 	quota       = 2 << 30
 	maxRequest  = 8 << 20
@@ -33,19 +33,19 @@ const (
 // Server is a running etcd.
 type Server struct{ etcd *embed.Etcd }
 
-// Start runs etcd on a socket in the directory, which becomes the working directory.
+// Start starts etcd on a socket in the directory, and makes that the working directory.
 func Start(ctx context.Context, dir string) (*Server, error) {
 	if err := os.Chdir(dir); err != nil {
-		return nil, fmt.Errorf("entering the data directory: %w", err)
+		return nil, fmt.Errorf("enter the data directory: %w", err)
 	}
-	// A process that was killed leaves its socket.
+	// A killed process leaves its socket behind.
 	if err := os.Remove(socketName); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing the old socket: %w", err)
+		return nil, fmt.Errorf("remove the old socket: %w", err)
 	}
 	wal.SegmentSizeBytes = segmentSize
 	e, err := embed.StartEtcd(config(dir))
 	if err != nil {
-		return nil, fmt.Errorf("starting etcd: %w", err)
+		return nil, fmt.Errorf("start etcd: %w", err)
 	}
 	s := &Server{etcd: e}
 	select {
@@ -58,7 +58,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		err = fmt.Errorf("not ready within %s", startTimeout)
 	}
 	s.Stop()
-	return nil, fmt.Errorf("starting etcd: %w", err)
+	return nil, fmt.Errorf("start etcd: %w", err)
 }
 
 func config(dir string) *embed.Config {
@@ -66,16 +66,16 @@ func config(dir string) *embed.Config {
 	c.Name = "default"
 	c.Dir = filepath.Join(dir, "etcd")
 	c.ListenClientUrls = []url.URL{{Scheme: "unix", Host: socketName}}
-	// The other URLs are required and never used: there are no peers, and the only client
-	// knows the socket.
+	// The other URLs are required but unused: there are no peers, and the only client uses
+	// the socket.
 	c.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}}
 	c.ListenPeerUrls = nil
 	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
 	c.InitialCluster = c.Name + "=http://localhost:2380"
-	// A single member elects itself after ElectionMs, for which upstream takes a second.
+	// A single member elects itself after ElectionMs, by default a second.
 	c.TickMs, c.ElectionMs = 10, 100
-	// What is lost in a crash of the machine (not of the process) is a developer's
-	// cluster; waiting for the disk would cost every write some milliseconds.
+	// Without fsync, a crash of the machine, but not of the process, may lose data. In
+	// exchange, every write of a development cluster is some milliseconds faster.
 	c.UnsafeNoFsync = true
 	c.QuotaBackendBytes = quota
 	c.MaxRequestBytes = maxRequest
@@ -85,13 +85,13 @@ func config(dir string) *embed.Config {
 	return c
 }
 
-// Endpoint is the URL for the API server of this process.
+// Endpoint returns the URL for the API server of this process.
 func (s *Server) Endpoint() string { return "unix://" + socketName }
 
-// Failed receives the error that ends the server by itself.
+// Failed returns a channel that receives the error if the server fails.
 func (s *Server) Failed() <-chan error { return s.etcd.Err() }
 
-// Stop ends the server.
+// Stop stops the server.
 func (s *Server) Stop() {
 	stopped := make(chan struct{})
 	go func() {

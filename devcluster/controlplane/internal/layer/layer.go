@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Layer is components that start and stop together.
+// Layer is a group of components that start and stop together.
 type Layer struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -23,13 +23,14 @@ type Layer struct {
 	wg      sync.WaitGroup
 }
 
-// New makes a layer. The function is told when a component ends before the layer is stopped.
+// New returns an empty layer. failed is called when a component ends before the layer is
+// stopped.
 func New(failed func(error)) *Layer {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Layer{ctx: ctx, cancel: cancel, failed: failed, running: map[string]bool{}}
 }
 
-// Run starts a component. It must not end before the layer is stopped.
+// Run starts a component, which must run until the layer is stopped.
 func (l *Layer) Run(name string, component func(context.Context) error) {
 	l.mark(name, true)
 	l.wg.Go(func() {
@@ -39,7 +40,7 @@ func (l *Layer) Run(name string, component func(context.Context) error) {
 			return
 		}
 		if err == nil {
-			err = errors.New("ended by itself")
+			err = errors.New("stopped unexpectedly")
 		}
 		l.failed(fmt.Errorf("%s: %w", name, err))
 	})
@@ -55,7 +56,7 @@ func (l *Layer) mark(name string, running bool) {
 	}
 }
 
-// Stop ends the components, and reports those that do not end in time.
+// Stop stops the components. The error names those that did not stop within the grace period.
 func (l *Layer) Stop(grace time.Duration) error {
 	l.cancel()
 	stopped := make(chan struct{})

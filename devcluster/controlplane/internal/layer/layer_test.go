@@ -14,9 +14,9 @@ func untilStopped(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func TestALayerStopsAllItsComponents(t *testing.T) {
+func TestLayer_StopsAllComponents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(func(err error) { t.Errorf("a stop is no failure: %v", err) })
+		l := New(func(err error) { t.Errorf("a stop was reported as a failure: %v", err) })
 		l.Run("one", untilStopped)
 		l.Run("two", func(ctx context.Context) error { <-ctx.Done(); return nil })
 		if err := l.Stop(time.Second); err != nil {
@@ -26,7 +26,7 @@ func TestALayerStopsAllItsComponents(t *testing.T) {
 	})
 }
 
-func TestAComponentThatEndsByItselfIsAFailure(t *testing.T) {
+func TestLayer_EndedComponentIsFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reason := errors.New("out of luck")
 		for _, result := range []error{reason, nil} {
@@ -44,7 +44,7 @@ func TestAComponentThatEndsByItselfIsAFailure(t *testing.T) {
 	})
 }
 
-func TestComponentsThatDoNotStopAreNamed(t *testing.T) {
+func TestLayer_StopNamesRunningComponents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		l := New(func(error) {})

@@ -7,33 +7,33 @@ import (
 
 const hostIP = "127.0.0.1"
 
-// addresses gives each pod an address of its own. Nobody listens there, but operators
-// tell pods apart by them.
+// addresses assigns a unique address to each pod. Nothing listens on the addresses, but
+// operators may identify pods by them. It may be used concurrently.
 type addresses struct {
 	mu   sync.Mutex
 	last netip.Addr
-	used map[netip.Addr]string // by the pod's UID
+	used map[netip.Addr]string // address to the pod's UID
 }
 
-// podNet has room for 65,533 pods.
+// podNet is the network of the pods, with more than 65,000 addresses.
 var podNet = netip.MustParsePrefix("10.244.0.0/16")
 
 func newAddresses() *addresses {
 	return &addresses{last: podNet.Addr(), used: map[netip.Addr]string{}}
 }
 
-// keep notes the address that a pod has from before a restart.
+// keep reserves the address that a pod has already.
 func (a *addresses) keep(ip, uid string) {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
-		return // none yet
+		return // no address yet
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used[addr] = uid
 }
 
-// take returns a free address. When all are in use, one is shared.
+// take returns a free address. If all are in use, pods share one.
 func (a *addresses) take(uid string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,11 +50,11 @@ func (a *addresses) take(uid string) string {
 	return a.last.String()
 }
 
-// release frees the address of a pod that is gone.
+// release frees the address of a deleted pod.
 func (a *addresses) release(ip, uid string) {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
-		return // it never had one
+		return // it had no address
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package node simulates a node of a cluster: what the scheduler and the kubelet would tell about pods,
-// with no container behind it.
+// Package node simulates a node of a cluster: it reports what the scheduler and the kubelet
+// would report about pods, without running containers.
 //
-//   - A pod without a node is bound to this one, unless it asks for another scheduler.
-//   - A bound pod becomes Running and Ready; one that is not to be restarted
-//     (those of jobs) is Succeeded at once.
-//   - A pod that is being deleted is gone as soon as its finalizers are.
+//   - It binds pods without a node to this one, unless they name another scheduler.
+//   - A bound pod becomes Running and Ready. If its restartPolicy is not Always, as in jobs,
+//     it becomes Succeeded at once.
+//   - It completes the deletion of pods without waiting for a grace period.
 //
-// All of it follows from the pods as they are, so that a restart continues where the last process ended.
+// All decisions depend on the pod objects only, so that they continue after a restart.
 package node
 
 // Name is the name of the node.

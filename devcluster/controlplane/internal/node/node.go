@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// register makes the node, or takes over that of the last start.
+// register creates the node, or updates the one of the last start.
 func register(ctx context.Context, client kubernetes.Interface, version, arch string) error {
 	nodes := client.CoreV1().Nodes()
 	_, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: Name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating the node: %w", err)
+		return fmt.Errorf("create the node: %w", err)
 	}
 	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		n, err := nodes.Get(ctx, Name, metav1.GetOptions{})
@@ -25,7 +25,7 @@ func register(ctx context.Context, client kubernetes.Interface, version, arch st
 			return err
 		}
 		n.Labels = labels(n.Labels, arch)
-		// New nodes are tainted as not ready until a controller, which is not here, sees them report.
+		// New nodes are tainted as not ready until a controller, which does not run here, removes it.
 		n.Spec.Taints = nil
 		n, err = nodes.Update(ctx, n, metav1.UpdateOptions{})
 		if err != nil {
@@ -35,12 +35,12 @@ func register(ctx context.Context, client kubernetes.Interface, version, arch st
 		_, err = nodes.UpdateStatus(ctx, n, metav1.UpdateOptions{})
 		return err
 	}); err != nil {
-		return fmt.Errorf("reporting the node: %w", err)
+		return fmt.Errorf("report the node: %w", err)
 	}
 	return nil
 }
 
-// labels adds those of every node, and keeps what users have added.
+// labels adds the standard labels and keeps those of users.
 func labels(have map[string]string, arch string) map[string]string {
 	if have == nil {
 		have = map[string]string{}
@@ -53,14 +53,14 @@ func labels(have map[string]string, arch string) map[string]string {
 }
 
 func nodeStatus(version, arch string, now metav1.Time) corev1.NodeStatus {
-	room := corev1.ResourceList{
+	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("64"),
 		corev1.ResourceMemory:           resource.MustParse("256Gi"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
 		corev1.ResourcePods:             resource.MustParse("10k"),
 	}
 	return corev1.NodeStatus{
-		Capacity: room, Allocatable: room,
+		Capacity: capacity, Allocatable: capacity,
 		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: hostIP}, {Type: corev1.NodeHostName, Address: Name}},
 		NodeInfo: corev1.NodeSystemInfo{
 			KubeletVersion: version, OperatingSystem: "linux", Architecture: arch,
@@ -68,7 +68,7 @@ func nodeStatus(version, arch string, now metav1.Time) corev1.NodeStatus {
 		},
 		Conditions: []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Simulated",
-			Message: "pods are Running or Completed without any container", LastHeartbeatTime: now, LastTransitionTime: now,
+			Message: "pods become Running or Completed without any container", LastHeartbeatTime: now, LastTransitionTime: now,
 		}},
 	}
 }

@@ -5,21 +5,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// step is what a pod needs next.
+// step is the next step for a pod.
 type step int
 
 const (
 	nothing step = iota
-	bind         // to this node
-	report       // what became of its containers
-	finish       // its deletion
+	bind         // bind it to this node
+	report       // report its containers
+	finish       // complete its deletion
 )
 
-// next decides from the pod alone.
+// next returns the next step for a pod.
 func next(p *corev1.Pod) step {
 	switch {
 	case p.DeletionTimestamp != nil:
-		// Nobody else would finish the pods of a node that is gone. With no grace left, only finalizers hold it.
+		// This also completes the deletion of pods of other nodes, which have no kubelet. Without
+		// a grace period left, the pod waits for its finalizers only.
 		if p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds > 0 {
 			return finish
 		}
@@ -33,7 +34,7 @@ func next(p *corev1.Pod) step {
 	return nothing
 }
 
-// status is that of a pod whose containers run, or have completed.
+// status returns the status of a pod whose containers are running or have completed.
 func status(p *corev1.Pod, ip string, now metav1.Time) corev1.PodStatus {
 	completed := p.Spec.RestartPolicy != corev1.RestartPolicyAlways
 	s := *p.Status.DeepCopy()
@@ -72,7 +73,7 @@ func containerStatus(c corev1.Container, completed bool, now metav1.Time) corev1
 	return s
 }
 
-// conditions keeps those of others, such as readiness gates.
+// conditions sets the standard conditions and keeps others, such as readiness gates.
 func conditions(p *corev1.Pod, completed bool, now metav1.Time) []corev1.PodCondition {
 	ready, reason := corev1.ConditionTrue, ""
 	if completed {

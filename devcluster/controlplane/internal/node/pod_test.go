@@ -22,7 +22,7 @@ func pod(change func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func TestThePodDecidesWhatComesNext(t *testing.T) {
+func TestNext_DependsOnPod(t *testing.T) {
 	now, grace, none := metav1.Now(), int64(30), int64(0)
 	for _, test := range []struct {
 		title  string
@@ -61,7 +61,7 @@ func condition(s corev1.PodStatus, kind corev1.PodConditionType) corev1.Conditio
 	return ""
 }
 
-func TestAPodThatIsRestartedRuns(t *testing.T) {
+func TestStatus_RestartedPodRuns(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	p := pod(func(p *corev1.Pod) {
 		p.Spec.InitContainers = []corev1.Container{{Name: "init"}, {Name: "sidecar", RestartPolicy: &always}}
@@ -69,7 +69,7 @@ func TestAPodThatIsRestartedRuns(t *testing.T) {
 	})
 	s := status(p, "10.244.0.1", metav1.NewTime(time.Unix(1, 0)))
 	if s.Phase != corev1.PodRunning || s.PodIP != "10.244.0.1" || s.ObservedGeneration != 3 || !s.ContainerStatuses[0].Ready || s.ContainerStatuses[0].State.Running == nil {
-		t.Errorf("it is %+v", s)
+		t.Errorf("got %+v", s)
 	}
 	if s.InitContainerStatuses[0].State.Terminated == nil || s.InitContainerStatuses[1].State.Running == nil {
 		t.Errorf("its first containers are %+v", s.InitContainerStatuses)
@@ -82,45 +82,11 @@ func TestAPodThatIsRestartedRuns(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsNotRestartedCompletes(t *testing.T) {
+func TestStatus_UnrestartedPodCompletes(t *testing.T) {
 	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure} {
 		s := status(pod(func(p *corev1.Pod) { p.Spec.RestartPolicy = policy }), "10.244.0.1", metav1.Now())
 		if s.Phase != corev1.PodSucceeded || s.ContainerStatuses[0].State.Terminated == nil || condition(s, corev1.PodReady) != corev1.ConditionFalse {
-			t.Errorf("%s: it is %+v", policy, s)
-		}
-	}
-}
-
-func TestAddressesAreNotGivenTwice(t *testing.T) {
-	a := newAddresses()
-	a.keep("10.244.0.2", "old")
-	a.keep("", "pending")
-	first, second := a.take("a"), a.take("b")
-	if first != "10.244.0.1" || second != "10.244.0.3" {
-		t.Errorf("given are %s and %s", first, second)
-	}
-	a.release(first, "somebody else")
-	a.release("", "pending")
-	a.last = podNet.Addr()
-	if got := a.take("c"); got != "10.244.0.4" {
-		t.Errorf("given is %s", got)
-	}
-	a.release(first, "a")
-	a.last = podNet.Addr()
-	if got := a.take("d"); got != first {
-		t.Errorf("a free one is not given again but %s", got)
-	}
-}
-
-func TestAddressesStayInTheirNet(t *testing.T) {
-	a := newAddresses()
-	a.last = podNet.Addr().Prev()
-	for range 1<<16 + 10 {
-		if got := a.take("x"); got == "" || !podNet.Contains(a.last) {
-			t.Fatalf("given is %s", got)
-		}
-		if len(a.used) == 1<<16 {
-			return // when all are given, one is shared
+			t.Errorf("%s: got %+v", policy, s)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package kopf is a stand-in for the real one in tests of the runner: it keeps the
-// contract between the runner and an operator's program, and handles nothing.
+// Package kopf is a fake of the SDK for tests of the runner: it implements the contract
+// between the runner and an operator's program, but handles no objects.
 package kopf
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Registry is told by a test's package what the operator shall do.
+// Registry configures what the fake operator does.
 type Registry struct {
-	objects []inspect.Object
-	prints  []string
-	crash   func()
-	fail    string
-	deaf    bool
-	hidden  bool
+	objects       []inspect.Object
+	prints        []string
+	crash         func()
+	fail          string
+	ignoreSignals bool
+	noInspector   bool
 }
 
 // Publish makes the operator publish an object in the state.
@@ -35,23 +35,23 @@ func (r *Registry) Publish(name, state string) {
 	})
 }
 
-// Print makes the operator print a line by itself.
+// Print makes the operator print a line to its standard output.
 func (r *Registry) Print(line string) { r.prints = append(r.prints, line) }
 
-// Crash makes the operator call the function when it runs.
+// Crash makes the operator call the function in a goroutine.
 func (r *Registry) Crash(f func()) { r.crash = f }
 
-// Fail makes the operator refuse to start.
+// Fail makes the operator print the message and exit with 1.
 func (r *Registry) Fail(message string) { r.fail = message }
 
-// Deaf makes the operator ignore signals.
-func (r *Registry) Deaf() { r.deaf = true }
+// IgnoreSignals makes the operator ignore SIGTERM and SIGINT.
+func (r *Registry) IgnoreSignals() { r.ignoreSignals = true }
 
-// Inspectless makes the operator go on without an inspector, as it does where the address
-// is not to be had.
-func (r *Registry) Inspectless() { r.hidden = true }
+// WithoutInspector makes the operator run without an inspector, as it does if it cannot
+// listen at the address.
+func (r *Registry) WithoutInspector() { r.noInspector = true }
 
-// Main is the program.
+// Main runs the operator.
 func Main(register func(*Registry)) {
 	var r Registry
 	register(&r)
@@ -70,7 +70,7 @@ func Main(register func(*Registry)) {
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	if r.deaf {
+	if r.ignoreSignals {
 		stop()
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		ctx, stop = context.WithCancel(context.Background())
@@ -100,7 +100,7 @@ func Main(register func(*Registry)) {
 	if r.crash != nil {
 		go r.crash()
 	}
-	if *address != "" && !r.hidden {
+	if *address != "" && !r.noInspector {
 		serving, end := context.WithCancel(context.Background())
 		served := make(chan error, 1)
 		go func() { served <- inspect.Serve(serving, *address, hub) }()

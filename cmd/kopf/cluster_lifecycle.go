@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/devcluster"
+)
+
+func newClusterCreateCommand() *cobra.Command {
+	var o devcluster.Options
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Create a cluster and start it",
+		Long:  "Create a cluster and start it. It runs until it is stopped. The name defaults to dev.",
+		Example: `  kopf cluster create
+  kopf cluster create experiments
+  kopf cluster create throwaway --ephemeral`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = clusterName(args)
+			line := newProgressLine(cmd.ErrOrStderr())
+			o.Progress = line.report
+			i, err := devcluster.Create(cmd.Context(), o)
+			line.end()
+			if err != nil {
+				return err
+			}
+			return printStarted(cmd, "created", i)
+		},
+	}
+	cmd.Flags().StringVar(&o.Provider, "provider", devcluster.Auto, "where the cluster comes from: auto or embedded")
+	cmd.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "delete the data of the cluster when it stops")
+	return cmd
+}
+
+func newClusterStartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "start [NAME]",
+		Short:             "Start a stopped cluster",
+		Long:              "Start a stopped cluster with its data. Starting a running cluster does nothing.",
+		Example:           "  kopf cluster start\n  kopf cluster start experiments",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeClusters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			line := newProgressLine(cmd.ErrOrStderr())
+			i, err := devcluster.Start(cmd.Context(), clusterName(args), devcluster.Options{Progress: line.report})
+			line.end()
+			if err != nil {
+				return err
+			}
+			return printStarted(cmd, "started", i)
+		},
+	}
+}
+
+func newClusterStopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "stop [NAME]",
+		Short:             "Stop a cluster and keep its data",
+		Long:              "Stop a cluster and keep its data. Stopping a stopped cluster does nothing.\n\nA cluster that kopf dev or kopf run has started stops with them; this command cannot stop it.",
+		Example:           "  kopf cluster stop\n  kopf cluster stop experiments",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeClusters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := clusterName(args)
+			if err := devcluster.Stop(cmd.Context(), name); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s stopped\n", name)
+			return err
+		},
+	}
+}
+
+func newClusterDeleteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "delete [NAME]",
+		Short:             "Stop a cluster and delete its data",
+		Example:           "  kopf cluster delete\n  kopf cluster delete experiments",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeClusters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := clusterName(args)
+			if err := devcluster.Delete(cmd.Context(), name); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s deleted\n", name)
+			return err
+		},
+	}
+}
+
+func clusterName(args []string) string {
+	if len(args) == 0 {
+		return devcluster.DefaultName
+	}
+	return args[0]
+}
+
+// printStarted prints what happened to standard output, and how to use it to standard error.
+func printStarted(cmd *cobra.Command, verb string, i devcluster.Info) error {
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s %s: Kubernetes %s at %s\n", i.Name, verb, i.Version, i.Server); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "Use it with: export KUBECONFIG=%s\nIts node is simulated: pods become Running without any container.\n", i.Kubeconfig)
+	return err
+}
+
+func completeClusters(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	infos, err := devcluster.List(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, i := range infos {
+		names = append(names, i.Name+"\t"+string(i.State))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

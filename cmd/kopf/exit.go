@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/runner"
+)
+
+// The exit codes of kopf. Others are those of operators, which are passed on, and those of
+// signals, which are 128 plus the number of the signal.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+const exitCodes = `Exit codes:
+  0    success
+  1    failure; standard error says what failed
+  2    invalid command line
+  130  interrupted by ctrl+c before it was done (143 by SIGTERM)
+  Others are the operator's own. An operator that stops on a signal is a success.`
+
+// exitError ends the process with a code, without a message.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// usageError is a mistake in the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{err: fmt.Errorf(format, args...)}
+}
+
+// report prints an error and returns the exit code.
+func report(ctx context.Context, cmd *cobra.Command, err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	// An interrupted operation may return an error of its own.
+	interrupted, ok := errors.AsType[*runner.InterruptError](err)
+	if !ok && errors.Is(err, context.Canceled) {
+		interrupted, ok = errors.AsType[*runner.InterruptError](context.Cause(ctx))
+	}
+	if ok {
+		fmt.Fprintf(stderr, "kopf: %v\n", interrupted)
+		return interrupted.ExitCode()
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code
+	}
+	if failure, ok := errors.AsType[*runner.BuildFailure](err); ok {
+		fmt.Fprintln(stderr, failure) // the compiler's list only
+		return exitFailure
+	}
+	fmt.Fprintf(stderr, "kopf: %v\n", err)
+	if _, ok := errors.AsType[*usageError](err); ok || !hasRun(cmd) {
+		fmt.Fprintf(stderr, "See: %s --help\n", cmd.CommandPath())
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// ranAnnotation marks a command that has started to run. Errors before that are mistakes in
+// the command line.
+const ranAnnotation = "kopf/ran"
+
+func hasRun(cmd *cobra.Command) bool { return cmd.Annotations[ranAnnotation] != "" }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// closeTimeout bounds the stop of an embedded cluster, which usually takes a second.
+const closeTimeout = 20 * time.Second
+
+// operatorCluster is the cluster of kopf run or kopf dev, from its opening to its end.
+type operatorCluster struct {
+	mu      sync.Mutex
+	cluster *devcluster.Cluster // nil until it is open
+}
+
+// open opens the cluster that the options select.
+func (c *operatorCluster) open(ctx context.Context, opts devcluster.Options) (runner.Cluster, error) {
+	cluster, err := devcluster.Open(ctx, opts)
+	if err != nil {
+		return runner.Cluster{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster = cluster
+	return runner.Cluster{
+		Phase:      runner.ClusterReady,
+		Provider:   cluster.Provider,
+		Name:       cluster.Name,
+		Reason:     cluster.Reason,
+		Version:    cluster.Version,
+		Server:     cluster.Server,
+		Kubeconfig: cluster.KubeconfigPath,
+		Context:    cluster.Context,
+		Ended:      cluster.Ended(),
+	}, nil
+}
+
+// apply applies manifests to the open cluster.
+func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.Applied, error) {
+	c.mu.Lock()
+	cluster := c.cluster
+	c.mu.Unlock()
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := apply.Files(ctx, config, paths, apply.Options{Namespace: cluster.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	applied := make([]runner.Applied, len(objects))
+	for i, o := range objects {
+		applied[i] = runner.Applied{
+			Ref:     inspect.Ref{Resource: resourceKey(o), Namespace: o.Namespace, Name: o.Name, UID: string(o.UID)},
+			Version: o.ResourceVersion,
+		}
+	}
+	return applied, nil
+}
+
+// resourceKey returns the key of the object's resource in the inspector's format.
+func resourceKey(o apply.Object) string {
+	key := o.Resource.Resource + "." + o.Resource.Version
+	if o.Resource.Group != "" {
+		key += "." + o.Resource.Group
+	}
+	return key
+}
+
+// remainsRunning says that the cluster keeps running after the command, and how to stop it. It
+// returns nil if it does not, or if kopf does not manage it.
+func (c *operatorCluster) remainsRunning() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cluster == nil || c.cluster.Started || c.cluster.Provider == devcluster.Context {
+		return nil
+	}
+	return []string{fmt.Sprintf("The cluster %s keeps running; stop it with: kopf cluster stop %s", c.cluster.Name, c.cluster.Name)}
+}
+
+// close stops the cluster if this command has started it.
+func (c *operatorCluster) close(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cluster == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return c.cluster.Close(ctx)
+}
+
+// clusterPhases maps the phases of opening a cluster to those of the workbench.
+var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
+	devcluster.PhaseWait:     runner.ClusterBuilding,
+	devcluster.PhaseDownload: runner.ClusterBuilding,
+	devcluster.PhaseCompile:  runner.ClusterBuilding,
+	devcluster.PhaseLink:     runner.ClusterBuilding,
+	devcluster.PhaseStart:    runner.ClusterStarting,
+	devcluster.PhaseConnect:  runner.ClusterStarting,
+	devcluster.PhaseReady:    runner.ClusterReady,
+}
+
+// progressOf converts a step of opening a cluster for the workbench.
+func progressOf(p devcluster.Progress) runner.Cluster {
+	return runner.Cluster{Phase: clusterPhases[p.Phase], Done: p.Done, Total: p.Total, Message: p.Message}
+}
+
+// describe returns a line about the cluster.
+func describe(c runner.Cluster) string {
+	return fmt.Sprintf("cluster: %s %s, Kubernetes %s at %s (%s)", c.Provider, c.Name, c.Version, c.Server, c.Reason)
+}

@@ -1,0 +1,173 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// connectEvery is the interval between attempts to connect to a new operator's inspector.
+// The inspector usually listens some ten milliseconds after the start of the process.
+const connectEvery = 10 * time.Millisecond
+
+// follow connects to the inspector of an operator that has just been started, and calls
+// message for each message. Until it is connected, it retries and calls onRetry with the
+// error of each attempt. It returns nil when the operator ends the stream, or the error of
+// message.
+func follow(ctx context.Context, client *inspect.Client, message func(inspect.Message) error, onRetry func(error)) error {
+	ticker := time.NewTicker(connectEvery)
+	defer ticker.Stop()
+	for connected := false; ; {
+		var failed error
+		for m, err := range client.Messages(ctx) {
+			if failed = err; err != nil {
+				break
+			}
+			connected = true
+			if failed = message(m); failed != nil {
+				break
+			}
+		}
+		if failed == nil || connected || ctx.Err() != nil {
+			return failed
+		}
+		if _, ok := errors.AsType[*inspect.VersionError](failed); ok {
+			return failed
+		}
+		onRetry(failed)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// followOperator reads the inspector until the operator exits, then reports the exit.
+func (l *loop) followOperator(op *operator, client *inspect.Client) {
+	// The context outlives the session's, so that the operator's last messages are read.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
+	followed := make(chan error, 1)
+	go func() {
+		followed <- follow(ctx, client, func(m inspect.Message) error {
+			if m.Snapshot != nil {
+				l.setLogLevel(ctx, client)
+			}
+			l.handleMessage(op, client, m)
+			return nil
+		}, func(error) {}) // the operator will create the session's socket soon
+	}()
+	<-op.child.done
+	// Read what the operator sent before its exit; then the stream ends by itself.
+	timer := time.AfterFunc(outputDrain, cancel)
+	if !op.wasInspected() {
+		cancel()
+	}
+	err := <-followed
+	timer.Stop()
+	cancel()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	l.events <- operatorExit{op, err}
+}
+
+// setLogLevel gives a new process the log level of the previous one.
+func (l *loop) setLogLevel(ctx context.Context, client *inspect.Client) {
+	l.mu.Lock()
+	level := l.logLevel
+	l.mu.Unlock()
+	if level == "" {
+		return
+	}
+	if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentLogLevel, Value: level}); err != nil {
+		l.store.say("warn", fmt.Sprintf("cannot set the operator's log level to %s: %v", level, err))
+	}
+}
+
+// wasInspected reports whether that the operator's inspector was inspected.
+func (o *operator) wasInspected() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.inspected
+}
+
+// handleMessage publishes a message of the operator's inspector.
+func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Message) {
+	op.mu.Lock()
+	op.inspected = true
+	op.mu.Unlock()
+	l.pastFailures.restoreInto(&m)
+	op.replica.Apply(m)
+	lines := m.Log
+	if m.Snapshot != nil {
+		// A stream that restarts because this reader was slow repeats lines.
+		lines = slices.DeleteFunc(slices.Clone(m.Snapshot.Log), func(line inspect.LogLine) bool { return !line.At.After(op.lastLog) })
+	}
+	if len(lines) > 0 || m.Dropped > 0 {
+		l.store.log(m.Dropped, lines...)
+	}
+	if len(lines) > 0 {
+		op.lastLog = lines[len(lines)-1].At
+	}
+	if m.More {
+		return
+	}
+	snapshot := op.replica.Snapshot()
+	l.pastFailures.observe(snapshot)
+	l.mu.Lock()
+	l.client = client
+	settling := l.settling
+	l.mu.Unlock()
+	if settling == nil && len(l.opts.Manifests) == 0 {
+		settling = newSettling(nil)
+	}
+	handling := snapshot.Operator.State == inspect.OperatorRunning
+	l.store.update(func(s *State) {
+		s.Snapshot, s.Live = snapshot, true
+		if s.Process.Phase == ProcessStarting {
+			s.Process.Phase = ProcessRunning
+		}
+		switch phase := s.Cluster.Phase; {
+		case phase != ClusterReady && phase != ClusterGone:
+			// The session itself knows that the cluster has ended.
+		case snapshot.Operator.Lost != "":
+			s.Cluster.Phase, s.Cluster.Error = ClusterGone, snapshot.Operator.Lost
+		case snapshot.Operator.State != inspect.OperatorStarting:
+			s.Cluster.Phase, s.Cluster.Error = ClusterReady, ""
+		}
+		if handling && !op.ready {
+			s.Build.History = markReady(s.Build.History, op.reload, time.Now())
+		}
+	})
+	op.ready = op.ready || handling
+	if settling != nil {
+		// Only after the state is published: waiters look at the state next.
+		l.publishSettlement(settling.check(snapshot, time.Now()))
+	}
+}
+
+// markReady records when the code of a reload began to handle objects.
+func markReady(history []Reload, at, now time.Time) []Reload {
+	for i := range history {
+		if !at.IsZero() && history[i].At.Equal(at) {
+			history = slices.Clone(history)
+			history[i].Ready = now.Sub(at)
+			break
+		}
+	}
+	return history
+}
+
+// publishSettlement replaces the settlement that [Session.Settled] reads.
+func (s *Session) publishSettlement(latest settlement) {
+	select {
+	case <-s.settled:
+	default:
+	}
+	s.settled <- latest
+}

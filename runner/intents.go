@@ -1,0 +1,146 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Intent is a request of the user to a [Session].
+type Intent struct {
+	Kind   IntentKind
+	Object *inspect.Ref // for [IntentRetry]
+	Value  string       // the level for [IntentLogLevel]; an optional path for [IntentApply]
+}
+
+// IntentKind is the kind of an [Intent].
+type IntentKind string
+
+// The kinds of intents. The operator handles the last four, the session the others.
+const (
+	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
+	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
+	IntentApply   IntentKind = "apply"   // apply the manifests
+
+	IntentRetry    IntentKind = "retry"
+	IntentPause    IntentKind = "pause"
+	IntentResume   IntentKind = "resume"
+	IntentLogLevel IntentKind = "loglevel"
+)
+
+// request is an intent that the loop handles.
+type request struct {
+	intent Intent
+	reply  chan error
+}
+
+// Do carries out an intent. The error says why it was rejected, in words for a person.
+func (s *Session) Do(ctx context.Context, intent Intent) error {
+	switch intent.Kind {
+	case IntentRebuild, IntentRestart, IntentApply:
+		return s.request(ctx, intent)
+	case IntentLogLevel:
+		s.mu.Lock()
+		s.logLevel = intent.Value // applies to later processes, too
+		s.mu.Unlock()
+		return s.sendToOperator(ctx, intent)
+	case IntentRetry, IntentPause, IntentResume:
+		return s.sendToOperator(ctx, intent)
+	}
+	return fmt.Errorf("unknown intent %q", intent.Kind)
+}
+
+// errEnded is the answer to intents after the end of the session.
+var errEnded = errors.New("the session has ended")
+
+// request hands an intent to the loop and waits for its answer.
+func (s *Session) request(ctx context.Context, intent Intent) error {
+	r := request{intent: intent, reply: make(chan error, 1)}
+	select {
+	case s.requests <- r:
+	case <-s.ended:
+		return errEnded
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-r.reply:
+		return err
+	case <-s.ended:
+		return errEnded
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sendToOperator sends an intent to the operator and waits for its answer.
+func (s *Session) sendToOperator(ctx context.Context, intent Intent) error {
+	s.mu.Lock()
+	client := s.client
+	s.mu.Unlock()
+	if client == nil {
+		return s.notRunning()
+	}
+	err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Value: intent.Value})
+	if refused, ok := errors.AsType[*inspect.RefusedError](err); ok {
+		return refused
+	}
+	if err != nil {
+		return fmt.Errorf("send %q to the operator: %w", intent.Kind, err)
+	}
+	return nil
+}
+
+// notRunning explains why no operator can handle an intent.
+func (s *Session) notRunning() error {
+	switch state := s.State(); {
+	case state.Process.Phase == ProcessCrashed:
+		return errors.New("the operator has crashed")
+	case state.Process.Phase != ProcessNone:
+		return fmt.Errorf("the operator is %s", state.Process.Phase)
+	case state.Build.Phase == BuildFailed:
+		return errors.New("the operator is not running: its build failed")
+	case state.Cluster.Phase != ClusterReady:
+		return errors.New("the operator is not running: the cluster is not ready")
+	}
+	return errors.New("the operator is not running yet")
+}
+
+// handleIntent carries out a request. Restarts and rebuilds are answered when they begin;
+// their outcome is in the state.
+func (l *loop) handleIntent(r request) {
+	switch r.intent.Kind {
+	case IntentRebuild:
+		l.triggerBuild(trigger{at: time.Now(), forced: true})
+		r.reply <- nil
+	case IntentRestart:
+		if l.cluster == nil && !l.opening {
+			l.openCluster() // it has failed; the reason may be fixed by now
+			r.reply <- nil
+			return
+		}
+		if l.binary == "" {
+			r.reply <- l.notRunning()
+			return
+		}
+		l.recordReload(Reload{At: time.Now(), Built: true})
+		l.requestNewProcess()
+		r.reply <- nil
+	case IntentApply:
+		paths := l.State().Manifests
+		if r.intent.Value != "" {
+			paths = []string{r.intent.Value}
+		}
+		switch {
+		case len(paths) == 0:
+			r.reply <- errors.New("no manifests to apply: the folders of the packages have none; name some with --apply")
+		case l.cluster == nil:
+			r.reply <- errors.New("cannot apply the manifests: the cluster is not ready")
+		default:
+			l.apply(paths, r.reply)
+		}
+	}
+}

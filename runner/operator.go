@@ -1,0 +1,133 @@
+package runner
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// operator is one process of the operator and the reader of its inspector.
+type operator struct {
+	serial   int // the value of loop.wanted at its start
+	child    *child
+	started  time.Time
+	stopping bool      // it was asked to stop; used by the loop
+	reload   time.Time // the At of the reload that led to it; zero if none did
+
+	// Used by the goroutine that reads the inspector.
+	replica inspect.Replica
+	lastLog time.Time
+	ready   bool
+
+	mu        sync.Mutex
+	inspected bool     // its inspector has sent a message
+	tail      []string // the last lines of its standard error
+}
+
+// operatorExit reports that an operator's process has exited.
+type operatorExit struct {
+	operator  *operator
+	streamErr error // why its inspector could not be read; nil if it could
+}
+
+// startOperator starts the newest binary. A failed start is treated as a crash.
+func (l *loop) startOperator() {
+	op := &operator{serial: l.wanted, started: time.Now(), reload: l.reload}
+	l.reload = time.Time{}
+	address := l.sockets.next()
+	client, err := inspect.Dial(address)
+	if err == nil {
+		op.child, err = start(childSpec{
+			path: l.binary,
+			args: l.operatorArgs(address),
+			dir:  l.opts.Dir,
+			line: func(stderr bool, text string) { l.capturePrintedLine(op, stderr, text) },
+		})
+	}
+	if err != nil {
+		l.scheduleRestart(op, err.Error(), nil)
+		return
+	}
+	l.operator = op
+	if !l.begun {
+		l.begun = true
+		close(l.began)
+	}
+	l.mu.Lock()
+	l.child = op.child
+	l.mu.Unlock()
+	l.store.update(func(s *State) {
+		s.Process.Phase, s.Process.PID, s.Process.Started = ProcessStarting, op.child.pid(), op.started
+		s.Process.Restarts = l.crashes
+		s.Process.Panic, s.Process.Error, s.Process.RestartAt = nil, "", time.Time{}
+	})
+	l.pastFailures.rotate()
+	l.tasks.Go(func() { l.followOperator(op, client) })
+}
+
+// operatorArgs returns the flags of the operator.
+func (l *loop) operatorArgs(address string) []string {
+	args := append(l.cluster.args(), "--log-format=none", "--inspect="+address)
+	return append(args, l.opts.Args...)
+}
+
+// args returns the flags that connect an operator to the cluster.
+func (c Cluster) args() []string {
+	var args []string
+	if c.Kubeconfig != "" {
+		args = append(args, "--kubeconfig="+c.Kubeconfig)
+	}
+	if c.Context != "" {
+		args = append(args, "--context="+c.Context)
+	}
+	return args
+}
+
+// capturePrintedLine adds a line that the program has printed to the log.
+func (l *loop) capturePrintedLine(op *operator, stderr bool, text string) {
+	if stderr {
+		op.mu.Lock()
+		op.tail = append(op.tail, text)
+		if len(op.tail) > 2*maxTail {
+			op.tail = slices.Clone(op.tail[len(op.tail)-maxTail:])
+		}
+		op.mu.Unlock()
+	}
+	l.store.log(0, inspect.LogLine{At: time.Now(), Level: LevelPrint, Message: text})
+}
+
+// stopOperator asks the operator to stop, and kills it after the grace period.
+func (l *loop) stopOperator() {
+	op := l.operator
+	if op.stopping {
+		return
+	}
+	op.stopping = true
+	l.store.update(func(s *State) { s.Process.Phase = ProcessStopping })
+	l.tasks.Go(func() { op.child.stop(l.opts.Grace) })
+}
+
+// handleOperatorExit publishes the exit of the operator, and schedules a restart if it was
+// not asked to stop.
+func (l *loop) handleOperatorExit(event operatorExit) {
+	op := event.operator
+	l.operator = nil
+	l.mu.Lock()
+	l.child, l.client = nil, nil
+	l.mu.Unlock()
+	if _, ok := errors.AsType[*inspect.VersionError](event.streamErr); ok {
+		l.store.say("error", event.streamErr.Error())
+	}
+	exit := op.child.cmd.ProcessState.String()
+	if op.stopping {
+		l.store.update(func(s *State) {
+			s.Live = false
+			s.Process = Process{Phase: ProcessNone, Started: op.started, Exit: exit}
+		})
+		return
+	}
+	l.scheduleRestart(op, exit, op.tail)
+}

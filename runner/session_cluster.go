@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+)
+
+type clusterResult struct {
+	cluster Cluster
+	err     error
+}
+
+type applyResult struct {
+	applied []Applied
+	err     error
+	reply   chan error // nil for the initial manifests
+}
+
+func (l *loop) openCluster() {
+	l.opening = true
+	l.store.update(func(s *State) { s.Cluster = Cluster{Phase: ClusterStarting} })
+	l.tasks.Go(func() {
+		cluster, err := l.opts.OpenCluster(l.ctx, func(c Cluster) {
+			l.store.update(func(s *State) { s.Cluster = c })
+		})
+		post(l.ctx, l.opened, clusterResult{cluster, err})
+	})
+}
+
+func (l *loop) handleClusterResult(r clusterResult) {
+	l.opening = false
+	if r.err != nil {
+		l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, r.err.Error() })
+		if l.opts.Unattended {
+			l.fatal = r.err
+		}
+		return
+	}
+	r.cluster.Phase = ClusterReady
+	l.cluster = &r.cluster
+	l.store.update(func(s *State) { s.Cluster = r.cluster })
+	l.watchClusterEnd(l.cluster)
+	if l.prepared = len(l.opts.Manifests) == 0; !l.prepared {
+		l.apply(l.opts.Manifests, nil)
+	}
+}
+
+// watchClusterEnd reports the end of the cluster to the loop, if the cluster announces it.
+func (l *loop) watchClusterEnd(cluster *Cluster) {
+	if cluster.Ended == nil {
+		return
+	}
+	l.tasks.Go(func() {
+		select {
+		case <-cluster.Ended:
+			post(l.ctx, l.lost, cluster)
+		case <-l.ctx.Done():
+		}
+	})
+}
+
+// handleClusterEnd stops the operator: its requests cannot succeed until [IntentRestart]
+// opens the cluster again.
+func (l *loop) handleClusterEnd(cluster *Cluster) {
+	ended := &ClusterEndedError{Name: cluster.Name}
+	l.cluster = nil
+	l.requestNewProcess()
+	l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, ended.Error() })
+	if l.opts.Unattended {
+		l.fatal = ended
+	}
+}
+
+func (l *loop) apply(paths []string, reply chan error) {
+	l.tasks.Go(func() {
+		applied, err := l.opts.Apply(l.ctx, paths)
+		post(l.ctx, l.appliedAt, applyResult{applied, err, reply})
+	})
+}
+
+func (l *loop) handleApplied(r applyResult) {
+	if r.reply != nil {
+		r.reply <- r.err
+	}
+	l.prepared = true
+	if r.err != nil {
+		l.store.say("error", "cannot apply the manifests: "+r.err.Error())
+		if l.opts.Unattended && r.reply == nil {
+			l.fatal = r.err
+		}
+		return
+	}
+	l.store.say("info", fmt.Sprintf("applied %d objects", len(r.applied)))
+	l.want(r.applied)
+}
+
+// want adds to the objects that [Session.Settled] waits for.
+func (s *Session) want(applied []Applied) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range applied {
+		s.applied = slices.DeleteFunc(s.applied, func(old Applied) bool { return old.Ref == a.Ref })
+		s.applied = append(s.applied, a)
+	}
+	s.settling = newSettling(slices.Clone(s.applied))
+}
