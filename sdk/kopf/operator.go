@@ -57,7 +57,7 @@ type Operator struct {
 //
 // If there are mistakes in the registrations, the error wraps [ErrRegistration] and names all of
 // them. If the cluster accepts no credentials, it wraps [ErrLogin]. It also wraps the errors of
-// startup and cleanup handlers that have failed for good, of the network and of the API server.
+// startup and cleanup handlers that have failed permanently, of the network and of the API server.
 //
 // An operator can be run again, with the same memo, after Run has returned.
 func (o *Operator) Run(ctx context.Context) error {

@@ -80,7 +80,7 @@ type Change[T any] struct {
 }
 
 // FieldChange is the request of [OnField]; F is the type of the field. If the new value does not
-// decode into F, the handler is not called and fails for good. If the old value does not, it
+// decode into F, the handler is not called and fails permanently. If the old value does not, it
 // stays zero, and a warning is logged.
 type FieldChange[F any] struct {
 	Request

@@ -13,7 +13,7 @@ var precedence = []inspect.HandlerPhase{
 }
 
 // decisive are the phases that explain a state, whatever else goes on: an object that is
-// being retried may also have a handler that failed for good.
+// being retried may also have a handler that failed permanently.
 var decisive = map[inspect.ObjectState]inspect.HandlerPhase{
 	inspect.StateRunning:  inspect.PhaseRunning,
 	inspect.StateRetrying: inspect.PhaseRetrying,

@@ -21,7 +21,7 @@ type NextKind int
 // The kinds. NextNothing is the zero value.
 const (
 	NextNothing NextKind = iota // nothing is scheduled
-	NextNever                   // the handler failed for good
+	NextNever                   // the handler failed permanently
 	NextHeld                    // it is scheduled, but the operator does not act
 	NextRetry                   // another attempt
 	NextChange                  // another attempt with the next version of the object

@@ -38,7 +38,7 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 func failed(o *inspect.Object) string {
 	h := Active(o)
 	if h == nil {
-		return "A handler has failed for good. It runs again when the object changes."
+		return "A handler has failed permanently. It runs again when the object changes."
 	}
 	if h.Kind == "index" {
 		return failure(h) + ". The object is no longer in that index, even if it changes."
@@ -61,10 +61,10 @@ func indexed(o *inspect.Object, now time.Time, held string) string {
 	return "Only indexed: " + list(names) + pick(len(names), " looks", " look") + " at each version; nothing is stored on this object."
 }
 
-// failure says how a handler has failed for good, without the period.
+// failure says how a handler has failed permanently, without the period.
 func failure(h *inspect.HandlerState) string {
 	if h.Error == nil {
-		return h.ID + " failed for good"
+		return h.ID + " failed permanently"
 	}
 	message := sentence(h.Error.Message)
 	switch h.Error.Kind {
@@ -75,7 +75,7 @@ func failure(h *inspect.HandlerState) string {
 	case "panic":
 		return fmt.Sprintf("%s panicked: %s", h.ID, message)
 	}
-	return fmt.Sprintf("%s failed for good: %s", h.ID, message)
+	return fmt.Sprintf("%s failed permanently: %s", h.ID, message)
 }
 
 func retrying(o *inspect.Object, now time.Time, held string) string {
@@ -92,7 +92,7 @@ func retrying(o *inspect.Object, now time.Time, held string) string {
 	}
 	lost := ids(o, func(x *inspect.HandlerState) bool { return x.State == inspect.PhaseFailed && x.Parent == "" })
 	if len(lost) > 0 {
-		also += " " + list(lost) + pick(len(lost), " has", " have") + " failed for good."
+		also += " " + list(lost) + pick(len(lost), " has", " have") + " failed permanently."
 	}
 	return attempt(h) + "." + also + " " + Next(h, now, held).Sentence()
 }

@@ -83,7 +83,7 @@ func (c *Counts) add(h HandlerProgress) {
 	}
 }
 
-// Finished reports whether the handler has succeeded or failed for good.
+// Finished reports whether the handler has succeeded or failed permanently.
 func (h HandlerProgress) Finished() bool {
 	return h.Record.Success || h.Record.Failure
 }
