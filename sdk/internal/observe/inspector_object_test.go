@@ -95,13 +95,13 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 		"the next handler is about to run": {&inspectedObject{
 			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseNext),
 		}, inspect.StateRunning},
-		"one failed for good, whatever the others do": {&inspectedObject{
+		"one failed permanently, whatever the others do": {&inspectedObject{
 			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying),
 		}, inspect.StateFailed},
 		"only a daemon runs": {&inspectedObject{
 			handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}},
 		}, inspect.StateSettled},
-		"a handler failed for good": {&inspectedObject{
+		"a handler failed permanently": {&inspectedObject{
 			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone, inspect.PhaseFailed),
 		}, inspect.StateFailed},
 		"only the finalizer is left": {&inspectedObject{
