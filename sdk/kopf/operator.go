@@ -102,7 +102,7 @@ var errRunning = errors.New("run operator: it is running already; to run several
 // check finds the mistakes that are known before the operator does anything.
 func (o *Operator) check() error {
 	if o.Registry == nil {
-		return fmt.Errorf("%w: Operator.Registry is nil", ErrRegistration)
+		return fmt.Errorf("%w: the Registry is not set; make one and register handlers in it", ErrRegistration)
 	}
 	if err := o.Registry.Err(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)

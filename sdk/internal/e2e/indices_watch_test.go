@@ -223,7 +223,7 @@ func TestIndex_StuckFunctionDoesNotBlockAfterPause(t *testing.T) {
 	cluster.Create(withField("b", "x"))
 	cluster.WaitUntil("the function is stuck", stuck.Load)
 	op.Pause()
-	op.WaitLog("An index handler ignores that the watch-stream for kopfexamples")
+	op.WaitLog("An indexing function ignores that the watch-stream for kopfexamples")
 	a.Delete()
 	cluster.Create(withField("c", "x"))
 	op.Resume()

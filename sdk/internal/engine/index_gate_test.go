@@ -103,7 +103,7 @@ func (r *redefinition) sizes() string {
 	return strings.Join(sizes, ", ")
 }
 
-// index is an index handler.
+// index is an indexing function.
 func (r *redefinition) index(ctx context.Context, call *handlers.Call) (any, error) {
 	r.memos = append(r.memos, call.Memo)
 	return byVersion(ctx, call)

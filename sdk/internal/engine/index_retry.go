@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// failedObject is an object for which index handlers have failed.
+// failedObject is an object for which indexing functions have failed.
 type failedObject struct {
 	failures indexFailures
 

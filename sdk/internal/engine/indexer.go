@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// slowIndexing is how long an index handler may block its stream before a warning is logged.
+// slowIndexing is how long an indexing function may block its stream before a warning is logged.
 const slowIndexing = time.Second
 
 // indexer keeps the indices of the objects of one scope. The stream calls it before it queues an
@@ -131,7 +131,7 @@ func (x *indexer) handle(event watch.Event) {
 	x.tellChanged()
 }
 
-// index calls the wanted index handlers that match an object and are due for it, and removes its
+// index calls the wanted indexing functions that match an object and are due for it, and removes its
 // entries from the indices whose handlers do not match.
 func (x *indexer) index(id string, event watch.Event, wanted func(*handlers.Handler) bool) {
 	object := event.Object
@@ -194,8 +194,8 @@ func (x *indexer) recall(id string, event watch.Event) (memo any, identity *obse
 	return m.memo, m.identity
 }
 
-// match returns the index handlers that match an object. If a subscriber needs them, it also returns
-// the decisions about all index handlers.
+// match returns the indexing functions that match an object. If a subscriber needs them, it also returns
+// the decisions about all indexing functions.
 func (x *indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, decisions []handlers.Decision, err error) {
 	defer recoverPanic(&err)
 	set := x.resource.handlers
@@ -210,7 +210,7 @@ func (x *indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, de
 	return set.Selected(handlers.Indexing, cause), decisions, nil
 }
 
-// attempt calls an index handler once. It returns false if the stream has ended meanwhile: the
+// attempt calls an indexing function once. It returns false if the stream has ended meanwhile: the
 // result must not count then.
 func (x *indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *handlers.Cause, memo any, f *failedObject) (*attempt, handlers.Outcome, bool) {
 	changes := patch.NewPatch()
@@ -233,7 +233,7 @@ func (x *indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *
 	defer slow.Stop()
 	out, ok := x.invoker.try(x.ctx, a)
 	if ok && !changes.Empty() {
-		subject.Logger.Warn(fmt.Sprintf("%s has changed the patch; discarding it, since index handlers cannot patch", h),
+		subject.Logger.Warn(fmt.Sprintf("%s has changed the patch; discarding it, since indexing functions cannot patch", h),
 			observe.EventKey, observe.LogIndexPatched)
 	}
 	return a, out, ok

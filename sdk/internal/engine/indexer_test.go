@@ -22,7 +22,7 @@ import (
 
 var pods = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 
-// indexerOf returns an indexer of pods with index handlers by the IDs of their indices.
+// indexerOf returns an indexer of pods with indexing functions by the IDs of their indices.
 func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*indexer, *index.Index[string, string]) {
 	t.Helper()
 	registry := &handlers.Registry{}

@@ -178,7 +178,7 @@ func (s *streams) stopAll() {
 	}
 }
 
-// waitFor waits for the end of a stream. Only an index handler that ignores its context can delay
+// waitFor waits for the end of a stream. Only an indexing function that ignores its context can delay
 // that: it is abandoned after the exit timeout.
 func (s *streams) waitFor(scope resources.Scope, st *stream) {
 	if st.indexer == nil {
@@ -193,7 +193,7 @@ func (s *streams) waitFor(scope resources.Scope, st *stream) {
 		s.mu.Lock()
 		st.indexer.abandoned = true // it cannot serve the next stream
 		s.mu.Unlock()
-		s.deps.logger.Warn("An index handler ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
+		s.deps.logger.Warn("An indexing function ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
 			observe.EventKey, observe.LogIndexAbandoned)
 	}
 }
@@ -296,7 +296,7 @@ func (s *streams) prepareIndexing(ctx context.Context, scope resources.Scope, st
 }
 
 // mustReindex reports whether the objects of a scope must be listed again because the definition of
-// the resource has changed: other index handlers match it now, or other handlers match what was only
+// the resource has changed: other indexing functions match it now, or other handlers match what was only
 // indexed.
 func (s *streams) mustReindex(scope resources.Scope, res *resources.Resource) bool {
 	before := s.resources[scope.Resource]

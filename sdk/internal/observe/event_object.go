@@ -172,14 +172,14 @@ type BackgroundStopped struct {
 	Background Background
 }
 
-// ObjectIndexed tells how all indexing handlers stand with the object after some were called.
+// ObjectIndexed tells how all indexing functions stand with the object after some were called.
 type ObjectIndexed struct {
 	Subject   *Subject
-	Decisions []handlers.Decision     // about all indexing handlers of the resource
+	Decisions []handlers.Decision     // about all indexing functions of the resource
 	Failures  map[string]IndexFailure // by the ids of handlers; nil if none failed
 }
 
-// IndexFailure is a failure of an indexing handler that keeps an object out of the index.
+// IndexFailure is a failure of an indexing function that keeps an object out of the index.
 type IndexFailure struct {
 	Final bool      // the handler is not called again for this object
 	Until time.Time // before which the handler is not called again

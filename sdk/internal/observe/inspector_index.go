@@ -15,7 +15,7 @@ import (
 // inspectedIndices is what the inspector shows of the operator's indices.
 type inspectedIndices struct {
 	indices *index.Indices
-	fillers []*handlers.Handler // the indexing handlers
+	fillers []*handlers.Handler // the indexing functions
 
 	mu    sync.Mutex
 	known map[string]inspect.Index
@@ -69,14 +69,14 @@ func (x *inspectedIndices) publishSizes(hub *inspect.Hub, ids []string) {
 	}
 }
 
-// indexingEnded shows an attempt of an indexing handler.
+// indexingEnded shows an attempt of an indexing function.
 func (o *inspectedObject) indexingEnded(e AttemptEnded) {
 	s := o.indexing(e.Handler)
 	s.Started, s.Attempt = e.Started, e.Retries+1
 	showAttempt(s, e)
 }
 
-// indexed shows how the object stands with all indexing handlers. Objects are indexed before they
+// indexed shows how the object stands with all indexing functions. Objects are indexed before they
 // are processed; they are published only after their worker has told of them.
 func (o *inspectedObject) indexed(e ObjectIndexed) {
 	for _, d := range e.Decisions {
@@ -100,7 +100,7 @@ func (o *inspectedObject) indexed(e ObjectIndexed) {
 	}
 }
 
-// indexing returns the state of an indexing handler. It is valid until the next call.
+// indexing returns the state of an indexing function. It is valid until the next call.
 func (o *inspectedObject) indexing(h *handlers.Handler) *inspect.HandlerState {
 	i := slices.IndexFunc(o.handlers, func(s inspect.HandlerState) bool {
 		return s.ID == h.ID && groupOf(s) == handlers.Indexing
