@@ -48,7 +48,7 @@ func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 				case 0:
 					g.Stop(OperatorPausing)
 				default:
-					g.Adjust(all[:r.IntN(len(all)+1)])
+					adjust(g, all[:r.IntN(len(all)+1)])
 				}
 			})
 			anyhow(2, func(*rand.Rand) { g.RetryNow() })

@@ -97,7 +97,7 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 	t.Helper()
 	api := httptest.NewServer(s)
 	t.Cleanup(api.Close)
-	given, err := kube.NewGiven(&rest.Config{Host: api.URL}, time.Second)
+	given, err := kube.NewConfigSource(&rest.Config{Host: api.URL}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,14 +93,3 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 	}
 	return progress, nil
 }
-
-// storeLastHandled records the present essence as the last-handled state.
-func (c *cycle) storeLastHandled() error {
-	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
-		if err := c.diffbase.Store(c.stored, c.object.Raw, c.cause.New, c.served.extraFields, c.ownPatch); err != nil {
-			return fmt.Errorf("record the last-handled state: %w", err)
-		}
-	}
-	c.finished = true
-	return nil
-}

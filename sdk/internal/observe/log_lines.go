@@ -138,7 +138,7 @@ func (l *LogLines) attemptEnded(e AttemptEnded) {
 	e.Subject.Logger.LogAttrs(l.ctx, level, e.Line.Message, attrs...)
 }
 
-func outcomeName(e AttemptEnded) EventName {
+func outcomeName(e AttemptEnded) LogName {
 	switch {
 	case e.Cancelled:
 		return LogHandlerCancelled

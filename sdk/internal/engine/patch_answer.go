@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+// patchAnswer is what the API server's answer to a PATCH request means.
+type patchAnswer int
+
+const (
+	patchAccepted patchAnswer = iota
+	patchGone                 // the object does not exist
+	patchConflict             // another change came first; the same request can succeed
+	patchOutdated             // a JSON patch is for another version of the object than the newest
+	patchRejected             // the same request never succeeds, whatever the object becomes
+	patchFailed               // anything else: the network, the server, permissions
+)
+
+// meaningOf classifies the error of a PATCH request.
+func meaningOf(err error, contentType string) patchAnswer {
+	isJSONPatch := contentType == patch.JSONType
+	if err == nil {
+		return patchAccepted
+	}
+	switch class := kube.Classify(err); {
+	case class == kube.NotFound:
+		return patchGone
+	case class == kube.Conflict && isJSONPatch:
+		return patchOutdated
+	case class == kube.Conflict:
+		return patchConflict
+	case kube.IsPermanent(err):
+		return patchRejected
+	case class == kube.Invalid && isJSONPatch:
+		return patchOutdated
+	default:
+		return patchFailed
+	}
+}
+
+// isRejected reports whether a patch failed because of its merge patches: the API server rejects
+// them, or they conflict for too long.
+func isRejected(err error) bool {
+	var transform *transformError
+	if err == nil || errors.As(err, &transform) {
+		return false
+	}
+	answer := meaningOf(err, patch.MergeType)
+	return answer == patchRejected || answer == patchConflict
+}
+
+// isHopeless reports whether the same transformations would fail again, and prevent everything else,
+// such as the removal of the finalizer.
+func isHopeless(err error) bool {
+	var panicked *handlers.PanicError
+	var transform *transformError
+	return errors.As(err, &transform) || errors.As(err, &panicked)
+}
+
+// transformError is the error of transformations that fail, or that make an object of which the API
+// server rejects.
+type transformError struct{ err error }
+
+// Error implements the error interface.
+func (e *transformError) Error() string {
+	return "transform the object: " + e.err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *transformError) Unwrap() error { return e.err }
