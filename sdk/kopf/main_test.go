@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -68,11 +67,6 @@ func TestMain(m *testing.M) {
 	if program, ok := programs[os.Getenv(programVar)]; ok {
 		program()
 		os.Exit(0)
-	}
-	// Those that run in parallel wait most of their time.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit))
 }
