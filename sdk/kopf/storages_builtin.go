@@ -77,7 +77,7 @@ var (
 // storageField parses the path of a field in which {name} stands for the name.
 func storageField(notation, name, byDefault string) object.Path {
 	notation = strings.ReplaceAll(cmp.Or(notation, byDefault), "{name}", cmp.Or(name, defaultStorageName))
-	path, err := object.ParsePath(notation)
+	path, err := Path(notation).fixed()
 	if err == nil && len(path) == 0 {
 		err = object.ErrRoot
 	}

@@ -65,7 +65,7 @@ var record = &kopf.ProgressRecord{
 func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage kopf.ProgressStorage
-		where   string
+		where   kopf.Path
 	}{
 		"annotations":             {kopf.AnnotationsProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
 		"annotations of a prefix": {kopf.AnnotationsProgress{Prefix: "my.example.com", Verbose: true, NoV1: true}, "metadata.annotations[my.example.com/create]"},
@@ -137,7 +137,7 @@ func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage kopf.DiffBaseStorage
-		where   string
+		where   kopf.Path
 	}{
 		"annotations":          {kopf.AnnotationsDiffBase{}, "metadata.annotations[kopf.zalando.org/last-handled-configuration]"},
 		"annotations of a key": {kopf.AnnotationsDiffBase{Prefix: "my.example.com", Key: "mine", NoV1: true}, "metadata.annotations[my.example.com/mine]"},
