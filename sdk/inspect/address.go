@@ -17,6 +17,7 @@ type AddressError struct {
 	Reason  string
 }
 
+// Error implements the error interface.
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("inspector address %q: %s", e.Address, e.Reason)
 }

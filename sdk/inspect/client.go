@@ -21,6 +21,7 @@ type VersionError struct {
 	Theirs string // version of the operator; empty if the response has none
 }
 
+// Error implements the error interface.
 func (e *VersionError) Error() string {
 	if e.Theirs == "" {
 		return "inspector: this is not an operator's inspector; check the address"
@@ -35,6 +36,7 @@ type RefusedError struct {
 	Reason string
 }
 
+// Error implements the error interface.
 func (e *RefusedError) Error() string { return e.Reason }
 
 // Client reads an operator's state. It is safe for concurrent use.

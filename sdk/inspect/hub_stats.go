@@ -20,7 +20,7 @@ type RunOutcome int
 const (
 	RunSucceeded RunOutcome = iota
 	RunRetried              // failed, to be retried
-	RunFailed               // failed for good
+	RunFailed               // failed permanently
 )
 
 // tallyWindow is the number of attempts for quantiles: the 99th percentile of fewer than 100 would be

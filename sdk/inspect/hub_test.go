@@ -260,10 +260,10 @@ func TestHub_StatsWithQuantiles(t *testing.T) {
 	}
 	at := time.Unix(100, 0)
 	h.HandlerRan(0, Run{Took: time.Second, Outcome: RunRetried, Error: "once", At: at.Add(-1)})
-	h.HandlerRan(0, Run{Took: time.Minute, Outcome: RunFailed, Error: "for good", At: at})
+	h.HandlerRan(0, Run{Took: time.Minute, Outcome: RunFailed, Error: "permanently", At: at})
 	h.HandlerRan(2, Run{}) // no such handler: a stale run after the handlers were replaced
 	handlers := h.Snapshot().Handlers
-	if want := (Stats{Runs: 2, Retried: 1, Failed: 1, P50: time.Second, P99: time.Minute, LastError: "for good", LastAt: at}); handlers[0].Stats != want {
+	if want := (Stats{Runs: 2, Retried: 1, Failed: 1, P50: time.Second, P99: time.Minute, LastError: "permanently", LastAt: at}); handlers[0].Stats != want {
 		t.Error(cmp.Diff(want, handlers[0].Stats))
 	}
 	// The newest 128 are 73…200 ms; the 64th and the 127th of them are taken.

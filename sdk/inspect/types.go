@@ -84,7 +84,7 @@ type Stats struct {
 	Runs      int           `json:"runs"`
 	Succeeded int           `json:"succeeded"`
 	Retried   int           `json:"retried"`
-	Failed    int           `json:"failed"` // failed for good
+	Failed    int           `json:"failed"` // failed permanently
 	P50       time.Duration `json:"p50"`    // median duration of an attempt
 	P99       time.Duration `json:"p99"`    // 99th percentile
 	LastError string        `json:"lastError,omitempty"`
@@ -134,7 +134,7 @@ type ObjectState string
 
 // The states of an object.
 const (
-	StateFailed   ObjectState = "failed"   // a handler has failed for good
+	StateFailed   ObjectState = "failed"   // a handler has failed permanently
 	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion
 	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateRunning  ObjectState = "running"  // a handler is running

@@ -25,7 +25,7 @@ type Activity struct {
 }
 
 // OnStartup registers a handler that is called before the operator sends any request to the
-// cluster. The start waits until it succeeds; if it fails for good, the operator does not start.
+// cluster. The start waits until it succeeds; if it fails permanently, the operator does not start.
 // See [Activities].
 //
 // [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
@@ -35,7 +35,7 @@ func OnStartup(r *Registry, fn func(context.Context, *Activity) error, opts ...A
 
 // OnCleanup registers a handler that is called after everything else has stopped, unless the start
 // has failed. The operator waits for it without a limit: its context ends only by its [Timeout].
-// If it fails for good, [Operator.Run] returns the error. See [Activities].
+// If it fails permanently, [Operator.Run] returns the error. See [Activities].
 //
 // [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 func OnCleanup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {
@@ -44,7 +44,7 @@ func OnCleanup(r *Registry, fn func(context.Context, *Activity) error, opts ...A
 
 // OnProbe registers a handler that is called when the liveness endpoint is asked: see
 // [ProcessSettings].Liveness. The response has its value as JSON under the handler's id. Values
-// are reused for 10s. If it fails for good, the response is 500. See [Health].
+// are reused for 10s. If it fails permanently, the response is 500. See [Health].
 //
 // [Health]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#health
 func OnProbe[V any](r *Registry, fn func(context.Context, *Activity) (V, error), opts ...ActivityOption) {

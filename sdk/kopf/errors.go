@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// PermanentError is an error after which retries are useless: the handler has failed for good,
+// PermanentError is an error after which retries are useless: the handler has failed permanently,
 // and is called again only for the next change. It is found through wrapping; the outermost
 // PermanentError or [TemporaryError] in a chain decides. See [Errors].
 //

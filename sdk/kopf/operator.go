@@ -57,7 +57,7 @@ type Operator struct {
 //
 // If there are mistakes in the registrations, the error wraps [ErrRegistration] and names all of
 // them. If the cluster accepts no credentials, it wraps [ErrLogin]. It also wraps the errors of
-// startup and cleanup handlers that have failed for good, of the network and of the API server.
+// startup and cleanup handlers that have failed permanently, of the network and of the API server.
 //
 // An operator can be run again, with the same memo, after Run has returned.
 func (o *Operator) Run(ctx context.Context) error {
@@ -102,7 +102,7 @@ var errRunning = errors.New("run operator: it is running already; to run several
 // check finds the mistakes that are known before the operator does anything.
 func (o *Operator) check() error {
 	if o.Registry == nil {
-		return fmt.Errorf("%w: Operator.Registry is nil", ErrRegistration)
+		return fmt.Errorf("%w: the Registry is not set; make one and register handlers in it", ErrRegistration)
 	}
 	if err := o.Registry.Err(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)

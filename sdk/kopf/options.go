@@ -100,12 +100,12 @@ type ErrorsMode int
 // The errors modes.
 const (
 	ErrorsTemporary ErrorsMode = iota // retry after the [Backoff]; the default
-	ErrorsPermanent                   // fail for good
+	ErrorsPermanent                   // fail permanently
 	ErrorsIgnored                     // log, and count as success; the default of [NewIndex]
 )
 
 // Retries limits the number of calls of a handler for one change, including the first one,
-// across restarts. After the last call, the handler has failed for good, with [ErrRetries].
+// across restarts. After the last call, the handler has failed permanently, with [ErrRetries].
 // Defaults to no limit. Less than 1 is a mistake in the registration.
 func Retries(n int) RetryOption {
 	return option(func(c *config) {
@@ -126,7 +126,7 @@ func Backoff(d time.Duration) RetryOption {
 
 // Timeout limits the time since the first attempt, including all attempts and delays. It also
 // cancels the context of a running handler. If the next attempt would start too late, the handler
-// has failed for good, with [ErrTimeout]. Defaults to no limit.
+// has failed permanently, with [ErrTimeout]. Defaults to no limit.
 func Timeout(d time.Duration) RetryOption {
 	return option(func(c *config) { c.Timeout = c.duration("Timeout", d) })
 }

@@ -42,7 +42,7 @@ func (p *Patch) Remove(path string) { p.set(path, nil) }
 func (p *Patch) set(path string, value any) {
 	where, err := object.ParsePath(path)
 	if err == nil && len(where) == 0 {
-		err = fmt.Errorf("the whole object cannot be replaced")
+		err = fmt.Errorf("the whole object cannot be replaced; set its fields")
 	}
 	if err != nil {
 		panic(fmt.Sprintf("kopf.Patch: path %q: %v", path, err))

@@ -95,7 +95,7 @@ func recorderOf(eng any) *Recorder {
 	return &Recorder{enginePoster{rec}}
 }
 
-// enginePoster is the engine's own recorder.
+// enginePoster adapts the engine's recorder to [testhooks.Poster].
 type enginePoster struct{ *observe.Recorder }
 
 // About implements [testhooks.Poster].

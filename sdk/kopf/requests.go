@@ -60,8 +60,8 @@ type Change[T any] struct {
 	Reason Reason
 
 	// Object is the current object. It is the handler's own copy: to change the object in the
-	// cluster, use Patch. If it does not decode into T, the handler is not called and fails for
-	// good, with an error that names the field.
+	// cluster, use Patch. If it does not decode into T, the handler is not called and fails
+	// permanently, with an error that names the field.
 	Object *T
 
 	// Old is the object as it was last handled, without its status and system fields; nil if it was
@@ -80,7 +80,7 @@ type Change[T any] struct {
 }
 
 // FieldChange is the request of [OnField]; F is the type of the field. If the new value does not
-// decode into F, the handler is not called and fails for good. If the old value does not, it
+// decode into F, the handler is not called and fails permanently. If the old value does not, it
 // stays zero, and a warning is logged.
 type FieldChange[F any] struct {
 	Request

@@ -34,12 +34,12 @@ type ProgressStorage interface {
 // UTC, with a precision of microseconds.
 type ProgressRecord struct {
 	Started time.Time // when the handler was first selected
-	Stopped time.Time // when it succeeded or failed for good; zero until then
+	Stopped time.Time // when it succeeded or failed permanently; zero until then
 	Delayed time.Time // earliest time of the next call; zero means at once
 	Purpose Reason    // why it is called
 	Retries int       // number of calls so far
 	Success bool      // whether it has succeeded
-	Failure bool      // whether it has failed for good
+	Failure bool      // whether it has failed permanently
 	Message string    // the last error
 	Subrefs []string  // ids of sub-handlers, of all levels
 }

@@ -46,7 +46,7 @@ func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, o
 
 // Execute runs the sub-handlers added so far that are due, instead of after the handler. It returns
 // an error if some of them are not done yet, which the handler must return too. It returns nil
-// when all of them have succeeded or failed for good. In a request that was made by hand, it
+// when all of them have succeeded or failed permanently. In a request that was made by hand, it
 // calls all of them in order and returns their errors.
 func (c *Change[T]) Execute(ctx context.Context) error {
 	if c.subs == nil {
@@ -94,7 +94,7 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 		}
 	}
 	if len(c.errs) > 0 {
-		panic(fmt.Sprintf("kopf.Sub(%q): %s", id, strings.Join(c.errs, "; ")))
+		panic(fmt.Sprintf("kopf: Sub(%q): %s", id, strings.Join(c.errs, "; ")))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
+// The hooks are for package kopftest alone: see package testhooks.
 func init() {
 	testhooks.Foresee = func(p any) (after, changes map[string]any, err error) {
 		public := p.(*Patch)

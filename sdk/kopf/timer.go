@@ -13,13 +13,13 @@ type TimerTick[T any] struct {
 	Request
 	Attempt
 
-	Object *T  // the handler's own copy; the tick fails for good if it does not decode
+	Object *T  // the handler's own copy; the tick fails permanently if it does not decode
 	Result any // as in [Change]
 }
 
 // Timer registers a function that is called again and again for as long as the object exists
 // and matches the filters. It requires [Interval], [Idle] or both. A tick that fails is
-// retried as its error says; after a tick that fails for good, the timer ends for the object.
+// retried as its error says; after a tick that fails permanently, the timer ends for the object.
 // The ticks of one timer do not overlap. See [Timers].
 //
 // [Timers]: https://github.com/kopf-dev/kopf/blob/main/docs/daemons-and-timers.md#timers

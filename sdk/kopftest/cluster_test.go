@@ -171,7 +171,7 @@ func TestOperator_WaitHandledAfterFailure(t *testing.T) {
 		op.cluster = cluster.With(d)
 		op.WaitFailed(one)
 	})
-	wantAll(t, failure, "waited until a handler has failed for good, but it is settled")
+	wantAll(t, failure, "waited until a handler has failed permanently, but it is settled")
 }
 
 func TestOperator_WaitHandledWithEventHandlersOnly(t *testing.T) {

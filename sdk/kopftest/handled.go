@@ -31,7 +31,7 @@ func (op *Operator) WaitHandled(o *Object) inspect.Object {
 // last, and at least one handler has failed permanently. Success fails the test at once.
 func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler has failed for good", func(state *inspect.Object, until time.Time) (verdict, string) {
+	return op.waitState(o, "a handler has failed permanently", func(state *inspect.Object, until time.Time) (verdict, string) {
 		switch {
 		case state.State == inspect.StateSettled, state.State == inspect.StateIgnored:
 			return hopeless, "it is " + string(state.State)
@@ -92,7 +92,7 @@ func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, obje
 func failed(state *inspect.Object) string {
 	for _, h := range state.Handlers {
 		if h.State == inspect.PhaseFailed && h.Error != nil {
-			return fmt.Sprintf("%s has failed for good: %s", h.ID, h.Error.Message)
+			return fmt.Sprintf("%s has failed permanently: %s", h.ID, h.Error.Message)
 		}
 	}
 	return "it is " + string(state.State)

@@ -93,7 +93,7 @@ func (t *Task) cause() error {
 	return t.group.settings.Cause(reason)
 }
 
-// end ends a task for good.
+// end ends a task permanently.
 func (t *Task) end() {
 	if t.progress.begun {
 		how := " has exited on its own and will not be retried or restarted."

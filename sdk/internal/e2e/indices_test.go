@@ -170,9 +170,9 @@ func TestIndex_Errors(t *testing.T) {
 	}{
 		"arbitrary ones are ignored by default":  {nil, "arbitrary", "x: a; x2: b", "x2: b; y: a", false},
 		"arbitrary ones may be permanent":        {[]kopf.IndexOption{kopf.ErrorsPermanent}, "arbitrary", "x2: b", "x2: b", true},
-		"permanent ones exclude for good":        {nil, "never", "x2: b", "x2: b", true},
+		"permanent ones exclude permanently":     {nil, "never", "x2: b", "x2: b", true},
 		"temporary ones exclude for the delay":   {nil, "later", "x2: b", "x2: b", true},
-		"the last of the retries is for good":    {[]kopf.IndexOption{kopf.Retries(1)}, "soon", "x2: b", "x2: b", true},
+		"the last of the retries is permanently": {[]kopf.IndexOption{kopf.Retries(1)}, "soon", "x2: b", "x2: b", true},
 		"arbitrary ones may exclude for no time": {[]kopf.IndexOption{kopf.ErrorsTemporary, kopf.Backoff(0)}, "arbitrary", "x2: b", "x2: b; y: a", false},
 	}
 	for name, tt := range tests {

@@ -250,9 +250,9 @@ func TestIndexFailures_ExcludeForDelayOrPermanently(t *testing.T) {
 	delay := time.Minute
 	f.record("delayed", handlers.Outcome{Err: errBoom, Delay: &delay}, now, now)
 	f.record("at once", handlers.Outcome{Err: errBoom, Delay: new(time.Duration)}, now, now)
-	f.record("for good", handlers.Outcome{Err: errBoom, Final: true}, now, now)
+	f.record("permanently", handlers.Outcome{Err: errBoom, Final: true}, now, now)
 	for id, want := range map[string][2]bool{
-		"delayed": {true, false}, "at once": {false, false}, "for good": {true, true}, "unknown": {false, false},
+		"delayed": {true, false}, "at once": {false, false}, "permanently": {true, true}, "unknown": {false, false},
 	} {
 		if got := [2]bool{f[id].excluded(now), f[id].excluded(now.Add(time.Hour))}; got != want {
 			t.Errorf("%s: excluded now and later: %v", id, got)

@@ -80,7 +80,7 @@ func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
 	}
 	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
 	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("Cannot touch the object to call its delayed handlers; retrying in %s", delay),
-		observe.EventKey, observe.LogObjectTouched)
+		observe.EventKey, observe.LogTouchFailed)
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
 }
 

@@ -8,6 +8,6 @@
 //     annotations, fields and functions. [Set.Explain] returns the first [Mismatch] of each handler.
 //   - A [Lifecycle] chooses which of the handlers that are due are called in this cycle; the others
 //     wait for the next one.
-//   - [Decide] turns the error of an attempt into an [Outcome]: done, failed for good, or to be
+//   - [Decide] turns the error of an attempt into an [Outcome]: done, failed permanently, or to be
 //     retried later.
 package handlers

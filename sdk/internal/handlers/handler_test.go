@@ -1,15 +1,10 @@
 package handlers
 
 import (
-	"errors"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 func registered(hs ...*Handler) *Set {
@@ -30,133 +25,6 @@ func updated(old, new map[string]any) *Cause {
 
 func spec(value any) map[string]any {
 	return map[string]any{"spec": map[string]any{"f": value}}
-}
-
-func TestSelected_FunctionOncePerID(t *testing.T) {
-	set := registered(
-		&Handler{ID: "fn", Family: Create},
-		&Handler{ID: "other", Family: Create},
-		&Handler{ID: "fn", Family: Create},
-		&Handler{ID: "fn", Fn: "another function", Family: Create},
-		&Handler{ID: "fn", Family: Resume},
-	)
-	c := &Cause{Resource: kex, Reason: ReasonCreate, New: spec(1)}
-	if got := ids(set.Selected(Changing, c)); !slices.Equal(got, []string{"fn", "other", "fn"}) {
-		t.Errorf("selected: got %q", got)
-	}
-	if got := ids(set.Handlers(Changing)); !slices.Equal(got, []string{"fn", "other", "fn"}) {
-		t.Errorf("all: got %q", got)
-	}
-}
-
-func TestRegistry_HandlersOfResource(t *testing.T) {
-	var r Registry
-	r.Add(&Handler{ID: "a", Family: Event, Selector: resources.Selector{Name: "pods"}})
-	r.Add(&Handler{ID: "b", Family: Event, Selector: allKex()})
-	r.Add(&Handler{ID: "c", Family: Timer, Selector: allKex()})
-	r.Add(&Handler{ID: "d", Family: Startup})
-	r.Add(&Handler{ID: "e", Family: Validate, Selector: allKex()})
-	r.Add(&Handler{ID: "f", Family: Startup})
-	set := r.ForResource(kex)
-	if got := ids(set.all); !slices.Equal(got, []string{"b", "c", "e"}) {
-		t.Errorf("got %q", got)
-	}
-	if !set.Has(Watching) || set.Has(Indexing) {
-		t.Error("got wrong groups")
-	}
-	if got := ids(r.Activities(Startup)); !slices.Equal(got, []string{"d", "f"}) {
-		t.Errorf("activities: got %q", got)
-	}
-	want := []resources.Demand{
-		{Selector: resources.Selector{Name: "pods"}, Watch: true},
-		{Selector: allKex(), Watch: true},
-		{Selector: allKex(), Watch: true, Patch: true},
-	}
-	if diff := cmp.Diff(want, r.Demands()); diff != "" {
-		t.Errorf("demands (-want +got):\n%s", diff)
-	}
-	if len(r.All()) != 6 {
-		t.Errorf("got %d handlers in all", len(r.All()))
-	}
-}
-
-func TestSelected_ExcludedDaemonNeedsNoFinalizer(t *testing.T) {
-	set := registered(&Handler{ID: "d", Family: Daemon}, &Handler{ID: "t", Family: Timer, Labels: map[string]Criterion{"a": Present}})
-	c := &Cause{Resource: kex, Tree: spec(1)}
-	if got := ids(set.Selected(Spawning, c)); !slices.Equal(got, []string{"d"}) || !set.RequiresFinalizer(c) {
-		t.Errorf("got %q", got)
-	}
-	c.Excluded = map[string]struct{}{"d": {}}
-	if got := set.Selected(Spawning, c); len(got) != 0 || set.RequiresFinalizer(c) {
-		t.Errorf("got %q in spite of the exclusion", ids(got))
-	}
-}
-
-func TestRequiresFinalizer_MandatoryMatchingDeletionsOnly(t *testing.T) {
-	labels := map[string]Criterion{"a": Present}
-	tests := map[string]struct {
-		handler *Handler
-		want    bool
-	}{
-		"deletion":              {&Handler{Family: Delete}, true},
-		"optional deletion":     {&Handler{Family: Delete, Optional: true}, false},
-		"deletion of others":    {&Handler{Family: Delete, Labels: labels}, false},
-		"creation":              {&Handler{Family: Create}, false},
-		"event":                 {&Handler{Family: Event}, false},
-		"daemon":                {&Handler{Family: Daemon}, true},
-		"daemon of others":      {&Handler{Family: Daemon, Labels: labels}, false},
-		"deletion by a field":   {&Handler{Family: Delete, Field: object.Path{"spec", "f"}}, true},
-		"deletion by its value": {&Handler{Family: Delete, Field: object.Path{"spec", "f"}, Value: &Absent}, false},
-	}
-	for name, tt := range tests {
-		c := updated(spec(1), spec(1))
-		c.Reason = ReasonNoop
-		if got := registered(tt.handler).RequiresFinalizer(c); got != tt.want {
-			t.Errorf("%s: got %v, want %v", name, got, tt.want)
-		}
-	}
-}
-
-func TestPrematch_FalseIfNoHandlerCanMatch(t *testing.T) {
-	set := registered(&Handler{ID: "a", Family: Update, When: func(c *Cause) bool { return c.Views != nil }})
-	c := updated(spec(1), spec(1))
-	if set.Prematch(c) {
-		t.Error("got interest in spite of the filter")
-	}
-	c.Views = &Views{}
-	if !set.Prematch(c) {
-		t.Error("got no interest, though the handler is only for another cause")
-	}
-}
-
-func TestNeedsTree_OnlyForFiltersOnTheObject(t *testing.T) {
-	present := map[string]Criterion{"a": Present}
-	for name, tt := range map[string]struct {
-		handler *Handler
-		want    bool
-	}{
-		"no filters":      {&Handler{Family: Event}, false},
-		"a function":      {&Handler{Family: Event, When: func(*Cause) bool { return true }}, false},
-		"labels":          {&Handler{Family: Event, Labels: present}, true},
-		"annotations":     {&Handler{Family: Create, Annotations: present}, true},
-		"field of all":    {&Handler{Family: Event, Field: object.Path{"spec"}}, true},
-		"field of a diff": {&Handler{Family: Update, Field: object.Path{"spec"}}, false},
-	} {
-		if got := registered(tt.handler).NeedsTree(tt.handler.Family.Group()); got != tt.want {
-			t.Errorf("%s: got %v, want %v", name, got, tt.want)
-		}
-	}
-}
-
-func TestExtraFields_EachFieldOnce(t *testing.T) {
-	f, g := object.Path{"status", "f"}, object.Path{"status", "g"}
-	set := registered(
-		&Handler{ID: "a", Family: Field, Field: f}, &Handler{ID: "b", Family: Daemon, Field: f},
-		&Handler{ID: "c", Family: Event, Field: g}, &Handler{ID: "d", Family: Index, Field: object.Path{"status", "h"}},
-	)
-	if diff := cmp.Diff([]object.Path{f, g}, set.ExtraFields()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
 }
 
 func TestLimits_DefaultsOfFamily(t *testing.T) {
@@ -186,27 +54,6 @@ func TestHandler_StringNamesFamily(t *testing.T) {
 	} {
 		if got := h.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-func TestValidate_ReturnsAllMistakes(t *testing.T) {
-	x := EqualStringCriterion("x")
-	h := &Handler{Family: Create, Value: &x, Old: &x, Fn: func() {}}
-	err := h.Validate()
-	for _, want := range []error{errNoID, errFieldRequired, errValueOrChange, errOldNew, errIncomparable} {
-		if !errors.Is(err, want) {
-			t.Errorf("got %v, want %v in it", err, want)
-		}
-	}
-}
-
-func TestReason_TitleIsNoun(t *testing.T) {
-	for reason, want := range map[Reason]string{
-		ReasonCreate: "creation", ReasonUpdate: "updating", ReasonDelete: "deletion", ReasonResume: "resuming", ReasonNoop: "",
-	} {
-		if got := reason.Title(); got != want {
-			t.Errorf("%s: got %q, want %q", reason, got, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Outcome is the result of one attempt of a handler.
 type Outcome struct {
 	// Final means that the handler is not called again in this cause: it has succeeded (Err is nil)
-	// or failed for good (Err is not nil).
+	// or failed permanently (Err is not nil).
 	Final bool
 
 	// Delay is the time until the next attempt of a handler that is not final. Nil means at once.
@@ -37,7 +37,7 @@ type ErrorsMode int
 // The modes.
 const (
 	ErrorsTemporary ErrorsMode = iota // retry after the backoff
-	ErrorsPermanent                   // fail for good
+	ErrorsPermanent                   // fail permanently
 	ErrorsIgnored                     // log, and count as success
 )
 
@@ -56,7 +56,7 @@ type LogLine struct {
 }
 
 // Precheck reports whether a handler has reached its limits before it is called. If so, it must
-// not be called in any errors mode: it has failed for good. [Decide] checks the limits ahead,
+// not be called in any errors mode: it has failed permanently. [Decide] checks the limits ahead,
 // so this happens only if another process made attempts, or if more time has passed than was
 // expected. The subject is the name of the handler in log lines.
 func Precheck(limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine, bool) {

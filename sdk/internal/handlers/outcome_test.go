@@ -65,7 +65,7 @@ func TestDecide_KindFoundThroughWrapping(t *testing.T) {
 	wrapped := fmt.Errorf("claim x: %w", permanent{errBoom})
 	out, line := Decide(wrapped, nil, Limits{}, 0, 0, "Handler 'h'")
 	if !out.Final || !errors.Is(out.Err, errBoom) {
-		t.Errorf("got %+v, want a failure for good", out)
+		t.Errorf("got %+v, want a permanent failure", out)
 	}
 	if want := "Handler 'h' failed permanently: claim x: boom"; line.Message != want {
 		t.Errorf("got %q, want %q", line.Message, want)

@@ -153,7 +153,7 @@ func (i *Inspector) receiveOfObject(event Event) {
 			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.finish(e.At) })
 		}
 		if e.Err == nil || e.Deleted {
-			i.processed(keyOf(e.Subject))
+			i.processed(keyOf(e.Subject.Resource.Key(), e.Subject.Object))
 		}
 	case BackgroundStopped:
 		i.find(e.Identity).update(func(o *inspectedObject) { o.backgroundStopped(e) })

@@ -115,19 +115,3 @@ func TestInspectedObject_DaemonStoppedWithoutWorker(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-func TestNextTick_CountsFromEndOrKeepsTheBeat(t *testing.T) {
-	ended, interval := time.Unix(100, 0), 10*time.Second
-	for name, test := range map[string]struct {
-		handler handlers.Handler
-		want    time.Time
-	}{
-		"only when idle": {handlers.Handler{}, time.Time{}},
-		"after the end":  {handlers.Handler{Interval: &interval}, ended.Add(interval)},
-		"sharp":          {handlers.Handler{Interval: &interval, Sharp: true}, ended.Add(7 * time.Second)},
-	} {
-		if got := nextTick(&test.handler, ended, 13*time.Second); !got.Equal(test.want) {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-}

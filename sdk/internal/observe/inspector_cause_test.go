@@ -9,7 +9,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
@@ -115,30 +114,6 @@ func TestInspectedObject_NoopKeepsTheLastCause(t *testing.T) {
 	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, nil)
 	if o := in.only(t); o.Cause.Reason != "update" || phasesOf(o)["u"] != inspect.PhaseDone || len(o.History) != 0 {
 		t.Errorf("%+v", o)
-	}
-}
-
-func TestInspectedObject_SubHandlersFollowTheirParent(t *testing.T) {
-	a := &handlers.Handler{ID: "a", Family: handlers.Create}
-	b := &handlers.Handler{ID: "b", Family: handlers.Create}
-	in := newInspected(a, b)
-	subject := podSubject("x", "1")
-	cause := &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}
-	in.handle(subject, cause, map[string]handlers.Outcome{"a": {Err: &handlers.ChildrenRetry{}}})
-	progress := state.Progress{}.WithHandlers([]string{"a/1", "a/2"}, time.Now())
-	Tell(&in.sink, ProgressRecorded{Subject: subject, Parent: "a", Progress: progress})
-	var ids []string
-	for _, h := range in.only(t).Handlers {
-		ids = append(ids, h.ID)
-	}
-	if !slices.Equal(ids, []string{"a", "a/1", "a/2", "b"}) {
-		t.Error(ids)
-	}
-	if h := in.only(t).Handlers[0]; h.Error != nil || h.State != inspect.PhaseRetrying {
-		t.Errorf("unfinished sub-handlers are no failure: %+v", h)
-	}
-	if h := in.only(t).Handlers[1]; h.Kind != "sub" || h.Parent != "a" || h.State != inspect.PhaseNext {
-		t.Errorf("%+v", h)
 	}
 }
 

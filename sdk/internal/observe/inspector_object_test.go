@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 var pods = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Singular: "pod", Namespaced: true}
@@ -96,13 +95,13 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 		"the next handler is about to run": {&inspectedObject{
 			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseNext),
 		}, inspect.StateRunning},
-		"one failed for good, whatever the others do": {&inspectedObject{
+		"one failed permanently, whatever the others do": {&inspectedObject{
 			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying),
 		}, inspect.StateFailed},
 		"only a daemon runs": {&inspectedObject{
 			handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}},
 		}, inspect.StateSettled},
-		"a handler failed for good": {&inspectedObject{
+		"a handler failed permanently": {&inspectedObject{
 			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone, inspect.PhaseFailed),
 		}, inspect.StateFailed},
 		"only the finalizer is left": {&inspectedObject{
@@ -188,60 +187,5 @@ func TestInspectedObject_OrphansListedUntilTheyAreGone(t *testing.T) {
 	Tell(&in.sink, OrphansFound{Subject: subject})
 	if hs := in.only(t).Handlers; len(hs) != 0 {
 		t.Errorf("%+v", hs)
-	}
-}
-
-func TestInspector_UnsettledUntilListedObjectsAreProcessed(t *testing.T) {
-	in := newInspected()
-	settled := func(want bool, when string) {
-		t.Helper()
-		if got := in.hub.Snapshot().Operator.Settled; got != want {
-			t.Errorf("settled %s: %v", when, got)
-		}
-	}
-	a, b := podSubject("a", "1"), podSubject("b", "1")
-	jobs := resources.Resource{Group: "batch", Version: "v1", Plural: "jobs"}
-	ofPods, ofJobs := resources.Scope{Resource: pods.Key()}, resources.Scope{Resource: jobs.Key(), Namespace: "ns"}
-	for _, stream := range []resources.Scope{ofPods, ofJobs} {
-		Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
-	}
-	for _, subject := range []*Subject{a, b} {
-		Tell(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Listed, Object: subject.Object}})
-	}
-	Tell(&in.sink, EventReceived{ofJobs, watch.Event{Type: watch.Listed, Object: podObject("c", "1")}})
-	Tell(&in.sink, StreamChanged{Stream: ofPods, Phase: StreamListed})
-	Tell(&in.sink, ProcessingEnded{Subject: a})
-	settled(false, "while a resource is listed")
-	Tell(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamListed})
-	settled(false, "before all were processed")
-	Tell(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamStopped})
-	settled(false, "before all of the other resource were processed")
-	Tell(&in.sink, ProcessingEnded{Subject: b, Err: handlers.ErrTimeout, RetryIn: time.Second})
-	settled(false, "after a failure")
-	Tell(&in.sink, ProcessingEnded{Subject: b})
-	settled(true, "when all were processed")
-	Tell(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Modified, Object: a.Object}})
-	settled(true, "after an event")
-}
-
-func TestInspector_ServedResourcesWithTheirLists(t *testing.T) {
-	create := &handlers.Handler{ID: "c", Family: handlers.Create}
-	in := newInspected(create)
-	stream := resources.Scope{Resource: pods.Key()}
-	Tell(&in.sink, ResourcesServed{&resources.Resolution{
-		Served:     []resources.Resource{pods},
-		Unresolved: []resources.Selector{create.Selector},
-	}})
-	Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
-	snapshot := in.hub.Snapshot()
-	if len(snapshot.Served) != 1 || snapshot.Served[0].Listed || snapshot.Served[0].Short != "pod" {
-		t.Errorf("%+v", snapshot.Served)
-	}
-	if len(snapshot.Unserved) != 1 || snapshot.Unserved[0].Reason != "unresolved" || snapshot.Unserved[0].Handlers[0] != "c" {
-		t.Errorf("%+v", snapshot.Unserved)
-	}
-	Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamListed})
-	if served := in.hub.Snapshot().Served; !served[0].Listed {
-		t.Errorf("%+v", served)
 	}
 }

@@ -39,7 +39,7 @@ const (
 	LogConsistencyTimeout    EventName = "consistency.timeout"
 	LogFinalizerAdded        EventName = "finalizer.added"
 	LogFinalizerRemoved      EventName = "finalizer.removed"
-	LogObjectTouched         EventName = "object.touched"
+	LogTouchFailed           EventName = "touch.failed"
 
 	LogPatchSent           EventName = "patch.sent"
 	LogPatchSkipped        EventName = "patch.skipped"

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 func TestRecorder_EarlyEventsPostedOnceThePosterIsKnown(t *testing.T) {
@@ -96,24 +94,4 @@ func TestEventType_ByLevel(t *testing.T) {
 	if !slices.Equal(got, []string{"Debug", Normal, Warning, "Error"}) {
 		t.Error(got)
 	}
-}
-
-func TestOutcomeEvents_FailuresOfObjectHandlersOnly(t *testing.T) {
-	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
-		recorders := NewRecorders(time.Now)
-		recorders.Start(p, slog.LevelInfo)
-		var sink Sink
-		sink.Subscribe(OutcomeEvents{})
-		for family, level := range map[handlers.Family]slog.Level{
-			handlers.Create: slog.LevelInfo, handlers.Daemon: slog.LevelError,
-			handlers.Index: slog.LevelError, handlers.Startup: slog.LevelError,
-		} {
-			Tell(&sink, AttemptEnded{
-				Subject: &Subject{Recorder: recorders.For(about), Logger: silent}, Handler: &handlers.Handler{ID: "h", Family: family},
-				Line: handlers.LogLine{Level: level, Message: string(family)},
-			})
-		}
-		synctest.Wait()
-		c.expect(t, "POST "+events+" daemon <nil>")
-	})
 }

@@ -43,7 +43,7 @@ type HandlerProgress struct {
 // Counts are numbers of handlers by their state.
 type Counts struct {
 	Success int // succeeded
-	Failure int // failed for good
+	Failure int // failed permanently
 	Running int // not finished
 }
 

@@ -83,19 +83,19 @@ func (c *Counts) add(h HandlerProgress) {
 	}
 }
 
-// Finished reports whether the handler has succeeded or failed for good.
+// Finished reports whether the handler has succeeded or failed permanently.
 func (h HandlerProgress) Finished() bool {
 	return h.Record.Success || h.Record.Failure
 }
 
-// Sleeping reports whether the handler waits for its next call.
-func (h HandlerProgress) Sleeping(now time.Time) bool {
+// sleeping reports whether the handler waits for its next call.
+func (h HandlerProgress) sleeping(now time.Time) bool {
 	return !h.Finished() && h.Record.Delayed.After(now)
 }
 
 // Awakened reports whether the handler is due.
 func (h HandlerProgress) Awakened(now time.Time) bool {
-	return !h.Finished() && !h.Sleeping(now)
+	return !h.Finished() && !h.sleeping(now)
 }
 
 func (h HandlerProgress) delay(now time.Time) time.Duration {

@@ -12,12 +12,12 @@ import (
 // zero means never.
 type Record struct {
 	Started time.Time // when the handler was first selected
-	Stopped time.Time // when it succeeded or failed for good
+	Stopped time.Time // when it succeeded or failed permanently
 	Delayed time.Time // earliest time of the next call
 	Purpose string    // reason for which it is called, such as "create"; empty if unknown
 	Retries int       // number of calls so far
 	Success bool      // whether it has succeeded
-	Failure bool      // whether it has failed for good
+	Failure bool      // whether it has failed permanently
 	Message string    // the last error
 	Subrefs []string  // ids of sub-handlers of all levels
 }

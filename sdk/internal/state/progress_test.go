@@ -61,7 +61,7 @@ func TestProgress_RetriedAfterDelayUntilDone(t *testing.T) {
 	if got := object.Annotations(p.Tree())["kopf.zalando.org/fn"]; got != first {
 		t.Errorf("got  %s\nwant %s", got, first)
 	}
-	if h, ok := s.Handler("fn"); !ok || !h.Sleeping(now) || h.Awakened(now) || s.Done() {
+	if h, ok := s.Handler("fn"); !ok || !h.sleeping(now) || h.Awakened(now) || s.Done() {
 		t.Error("the handler does not sleep:", h)
 	}
 	if delay, ok := s.Delay(now); !ok || delay.Round(time.Millisecond) != 10*time.Second {

@@ -1,5 +1,5 @@
-// Package metrics shows Prometheus what an operator does. Operators that do not import it
-// neither count nor carry it:
+// Package metrics collects metrics of an operator for Prometheus. Operators that do not import it
+// do not link it:
 //
 //	kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 //		a.Settings.Process.Metrics = metrics.At("http://0.0.0.0:8080/metrics")
