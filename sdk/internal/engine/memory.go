@@ -38,7 +38,7 @@ type memory struct {
 
 	// The rest may be used by any goroutine.
 
-	retryNow     atomic.Bool                   // delayed handlers are to be called now, on request
+	retryNow     atomic.Bool                   // call delayed handlers now, on request
 	group        atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
 	hasFinalizer atomic.Bool                   // the object cannot vanish while its daemons and timers run
 	forgotten    atomic.Bool                   // the object is not handled anymore
