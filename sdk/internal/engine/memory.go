@@ -20,7 +20,7 @@ type memory struct {
 	memo      any               // what the object's handlers share
 
 	listed          bool // the object existed before the operator: its handlers of resuming are called
-	handled         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
+	resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 	released        bool // the finalizer was removed from the deleted object: versions with it are stale
 
