@@ -57,7 +57,7 @@ type page interface {
 
 	// Answer draws what the user opened the page for, in one line. Short is for a part of
 	// a line.
-	Answer(l *render.Line, short bool)
+	Summary(l *render.Line, short bool)
 
 	// View draws the page.
 	View() string

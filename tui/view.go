@@ -14,7 +14,7 @@ import (
 //	header   what is developed, and the states of operator, build and cluster
 //	tabs
 //	alarm    or a rule, so that nothing moves
-//	answer   what the user opened the page for
+//	summary  what the user opened the page for
 //	page
 //	log      its end, where there is space
 //	help     the keys
@@ -67,7 +67,7 @@ func (a *app) drawTop(b *render.Block) {
 	parts.DrawTabs(s, b, a.current)
 	parts.DrawAlarm(s, b)
 	l := b.Line().Skip(1)
-	a.page().Answer(l, false)
+	a.page().Summary(l, false)
 	b.End(l)
 }
 
@@ -79,7 +79,7 @@ func (a *app) topHeight() int {
 	return 4
 }
 
-// drawPosition draws the second line of small terminals: the current page, and its answer.
+// drawPosition draws the second line of small terminals: the current page, and its summary.
 func (a *app) drawPosition(b *render.Block) {
 	l := b.Line().Skip(1).Put(model.Accent, string(a.current)+" "+a.current.Title())
 	switch {
@@ -90,7 +90,7 @@ func (a *app) drawPosition(b *render.Block) {
 		l.Put(model.Dim, " › ").Put(model.Text, render.CutMiddle(render.Clean(a.object.Ref().Name), l.Rest()-len(tab)-2))
 		l.Put(model.Accent, " "+tab)
 	default:
-		a.page().Answer(l.Skip(2), true)
+		a.page().Summary(l.Skip(2), true)
 	}
 	b.End(l)
 }

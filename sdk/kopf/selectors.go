@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Everything, in place of a resource's name, selects all resources of an API group and version,
-// or of the cluster, except Kubernetes events.
+// Everything takes the place of a resource's name to select all resources of an API group and
+// version, or of the cluster, except Kubernetes events.
 const Everything = "*"
 
 // Selector names the resources that a handler is for. It is usually made with [Resource]; use

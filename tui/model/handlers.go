@@ -2,8 +2,8 @@ package model
 
 import "github.com/kopf-dev/kopf/sdk/inspect"
 
-// IsOut reports whether a handler is not called for the present cause.
-func IsOut(h *inspect.HandlerState) bool {
+// IsNotCalled reports whether a handler is not called for the present cause.
+func IsNotCalled(h *inspect.HandlerState) bool {
 	switch h.State {
 	case inspect.PhaseFiltered, inspect.PhaseOtherCause, inspect.PhaseSuperseded:
 		return true
@@ -20,7 +20,7 @@ func CalledFirst(o *inspect.Object) []*inspect.HandlerState {
 	handlers := make([]*inspect.HandlerState, 0, len(o.Handlers))
 	for _, out := range []bool{false, true} {
 		for i := range o.Handlers {
-			if h := &o.Handlers[i]; IsOut(h) == out {
+			if h := &o.Handlers[i]; IsNotCalled(h) == out {
 				handlers = append(handlers, h)
 			}
 		}

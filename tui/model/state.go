@@ -61,7 +61,7 @@ func (s *State) count() {
 }
 
 func (s *State) sort(previous *State) {
-	if previous != nil && len(previous.Objects) > 0 && !Complete(s.Snapshot) {
+	if previous != nil && len(previous.Objects) > 0 && !AllListed(s.Snapshot) {
 		s.merge(previous)
 		return
 	}

@@ -15,7 +15,7 @@ func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
 		b.Prose(word.Tone, h.Error.Kind+": "+h.Error.Message, 3)
-	case model.IsOut(h):
+	case model.IsNotCalled(h):
 		b.Prose(model.Text, model.Mismatch(h.Why), 3)
 	default:
 		text := word.Text

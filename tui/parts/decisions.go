@@ -22,7 +22,7 @@ func (d Decisions) Draw(o *inspect.Object) {
 	all := model.CalledFirst(o)
 	for _, h := range all {
 		switch {
-		case model.IsOut(h):
+		case model.IsNotCalled(h):
 			out = append(out, h)
 		case model.IsBackground(h):
 			background = append(background, h)
@@ -62,11 +62,11 @@ func (d Decisions) handler(h *inspect.HandlerState, nameWidth int) {
 	if h.Parent != "" {
 		name = model.SubName(h)
 	}
-	if model.IsOut(h) {
+	if model.IsNotCalled(h) {
 		tone = model.Dim
 	}
 	l := d.Block.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(tone, name, nameWidth)
-	if !d.Compact || !model.IsOut(h) {
+	if !d.Compact || !model.IsNotCalled(h) {
 		width := 12
 		if d.Compact {
 			width = 9

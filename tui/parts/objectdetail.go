@@ -38,7 +38,7 @@ func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 	var out []string
 	handlers := model.CalledFirst(o)
 	for _, h := range handlers {
-		if model.IsOut(h) {
+		if model.IsNotCalled(h) {
 			out = append(out, s.State.NameOf(h))
 		}
 	}
@@ -48,7 +48,7 @@ func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 	}
 	w := handlerNameWidth(s, handlers, 18)
 	for _, h := range handlers {
-		if space == 0 || model.IsOut(h) {
+		if space == 0 || model.IsNotCalled(h) {
 			break
 		}
 		if h.Parent != "" {

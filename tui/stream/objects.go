@@ -63,7 +63,7 @@ func (x *objects) entries(s *runner.State, now time.Time) []entry {
 // gone returns which objects are gone. An operator that has just started has not listed all
 // of them yet.
 func (x *objects) gone(s *runner.State, round int) []entry {
-	if !model.Complete(s.Snapshot) {
+	if !model.AllListed(s.Snapshot) {
 		return nil
 	}
 	var entries []entry

@@ -20,7 +20,7 @@ func TestDaemon_StartsAndRetires(t *testing.T) {
 		a, b := daemon("a"), daemon("b")
 		g := group(t, s)
 		for range 3 {
-			g.Adjust([]*handlers.Handler{a, b})
+			adjust(g, []*handlers.Handler{a, b})
 			synctest.Wait()
 		}
 		if tasks := g.Tasks(); len(tasks) != 2 || tasks[0].Handler != a || tasks[1].Handler != b {
@@ -32,7 +32,7 @@ func TestDaemon_StartsAndRetires(t *testing.T) {
 	runSynctest(t, "one that ended on its own does not start again", func(t *testing.T) {
 		s, a := newFakeHost(fine), daemon("a")
 		g := group(t, s, a)
-		g.Adjust([]*handlers.Handler{a})
+		adjust(g, []*handlers.Handler{a})
 		synctest.Wait()
 		s.expect(t, "0s a retry=0")
 		if _, retired := g.Retired()["a"]; !retired || s.countLogLines("DEBUG", "Daemon 'a' has exited on its own") != 1 {
@@ -43,7 +43,7 @@ func TestDaemon_StartsAndRetires(t *testing.T) {
 	runSynctest(t, "one that failed permanently does not start again", func(t *testing.T) {
 		s, a := newFakeHost(failing(permanent{})), daemon("a")
 		g := group(t, s, a)
-		g.Adjust([]*handlers.Handler{a})
+		adjust(g, []*handlers.Handler{a})
 		time.Sleep(time.Hour)
 		s.expect(t, "0s a retry=0")
 	})
@@ -59,10 +59,10 @@ func TestDaemon_StartsAndRetires(t *testing.T) {
 		})
 		a := daemon("a")
 		g := group(t, s, a)
-		if delays := g.Adjust(nil); len(delays) > 0 {
+		if delays := adjust(g, nil); len(delays) > 0 {
 			t.Errorf("it is waited for: %v", delays)
 		}
-		g.Adjust([]*handlers.Handler{a})
+		adjust(g, []*handlers.Handler{a})
 		synctest.Wait()
 		end(t, g)
 		if !slices.Equal(reasons, []Reason{FiltersMismatch, OperatorExiting}) {
@@ -138,9 +138,9 @@ func TestDaemon_InitialDelay(t *testing.T) {
 		g := group(t, s, a)
 		for range 3 { // it matches for 20 seconds of each half a minute
 			time.Sleep(20 * time.Second)
-			g.Adjust(nil)
+			adjust(g, nil)
 			time.Sleep(10 * time.Second)
-			g.Adjust([]*handlers.Handler{a})
+			adjust(g, []*handlers.Handler{a})
 		}
 		synctest.Wait()
 		s.expect(t, "30s a retry=0", "60s a retry=0", "90s a retry=0")

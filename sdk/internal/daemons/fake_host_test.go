@@ -128,7 +128,7 @@ func group(t *testing.T, host Host, handlers ...*handlers.Handler) *Group {
 	g := NewGroup(t.Context(), host, Settings{Polling: polling, InstantExit: 10 * time.Millisecond},
 		&object.Object{Name: "x", ResourceVersion: "1"})
 	if len(handlers) > 0 {
-		g.Adjust(handlers)
+		adjust(g, handlers)
 		synctest.Wait()
 	}
 	return g
@@ -244,3 +244,9 @@ type slowDelivery struct {
 }
 
 func (p *slowDelivery) Deliver(context.Context, *Task, handlers.Outcome) { time.Sleep(p.takes) }
+
+// adjust does what the operator does for each version of an object: the handlers match it.
+func adjust(g *Group, hs []*handlers.Handler) []time.Duration {
+	g.Start(hs)
+	return g.StopExcept(hs, FiltersMismatch)
+}

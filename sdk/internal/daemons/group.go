@@ -43,8 +43,8 @@ type Settings struct {
 	Cause func(Reason) error
 }
 
-// Group runs the tasks of one object. It is safe for concurrent use, except that [Group.Adjust] and
-// [Group.Stop] must be called by one goroutine at a time.
+// Group runs the tasks of one object. It is safe for concurrent use, except that [Group.Start],
+// [Group.StopExcept] and [Group.Stop] must be called by one goroutine at a time.
 type Group struct {
 	host     Host
 	settings Settings
@@ -81,24 +81,27 @@ func (g *Group) Tasks() []*Task {
 	return slices.Clone(g.tasks)
 }
 
-// Adjust starts the tasks of the handlers, which are those that match the object, and stops all
-// others. It returns the delays after which to check tasks that are stopping. A task of a matching
-// handler that is still stopping must be started again when it has ended.
-func (g *Group) Adjust(hs []*handlers.Handler) []time.Duration {
+// Start starts the tasks of the handlers, unless they are running or ended on their own.
+func (g *Group) Start(hs []*handlers.Handler) {
 	for _, h := range hs {
 		g.start(h)
 	}
-	var mismatching, ending []*Task
+}
+
+// StopExcept stops the tasks of all handlers but these, for a reason. It returns the delays after
+// which to check the tasks that are stopping. A task of these handlers that was asked to stop before
+// and is still stopping must be started again when it has ended.
+func (g *Group) StopExcept(hs []*handlers.Handler, reason Reason) []time.Duration {
+	var others, ending []*Task
 	for _, t := range g.Tasks() {
 		switch {
 		case !slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == t.Handler.ID }):
-			mismatching = append(mismatching, t)
+			others = append(others, t)
 		case t.stopper.why() != 0:
-			// It matches again, but was asked to stop before.
 			ending = append(ending, t)
 		}
 	}
-	return append(g.stop(mismatching, FiltersMismatch), g.escalate(ending)...)
+	return append(g.stop(others, reason), g.escalate(ending)...)
 }
 
 // start starts the task of a handler, unless it is running or ended on its own.

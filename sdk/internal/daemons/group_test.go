@@ -36,7 +36,7 @@ func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 			var wg sync.WaitGroup
 			anyhow := func(n uint64, do func(*rand.Rand)) {
 				wg.Go(func() {
-					r := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // it is to be repeatable
+					r := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // repeatable on purpose
 					for ctx.Err() == nil {
 						do(r)
 						time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
@@ -48,7 +48,7 @@ func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 				case 0:
 					g.Stop(OperatorPausing)
 				default:
-					g.Adjust(all[:r.IntN(len(all)+1)])
+					adjust(g, all[:r.IntN(len(all)+1)])
 				}
 			})
 			anyhow(2, func(*rand.Rand) { g.RetryNow() })

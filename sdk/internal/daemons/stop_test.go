@@ -90,7 +90,7 @@ func TestStop_EscalatesForDaemonThatKeepsRunning(t *testing.T) {
 			if g.Stop(OperatorExiting); s.countLogLines("WARN") != warned {
 				t.Errorf("it is abandoned twice:\n%s", &s.logged)
 			}
-			if g.Adjust([]*handlers.Handler{a}); len(g.Tasks()) != 1 {
+			if adjust(g, []*handlers.Handler{a}); len(g.Tasks()) != 1 {
 				t.Error("it has got a second one beside it")
 			}
 			if took := time.Since(s.began).Seconds(); c.abandoned && took > 7+3*instant {
@@ -118,15 +118,15 @@ func TestStop(t *testing.T) {
 		}
 		h := daemon("a", patient(5, -1, -1))
 		g := group(t, s, h)
-		g.Adjust(nil)
+		adjust(g, nil)
 		time.Sleep(time.Second)
-		delays := g.Adjust([]*handlers.Handler{h})
+		delays := adjust(g, []*handlers.Handler{h})
 		if len(delays) != 1 {
-			t.Fatalf("nobody looks after it: %v", delays)
+			t.Fatalf("no check is scheduled: %v", delays)
 		}
 		time.Sleep(delays[0])
-		g.Adjust([]*handlers.Handler{h})
-		g.Adjust([]*handlers.Handler{h})
+		adjust(g, []*handlers.Handler{h})
+		adjust(g, []*handlers.Handler{h})
 		synctest.Wait()
 		s.expect(t, "0s a retry=0", "5s cancelled", "5s a retry=0")
 		end(t, g)

@@ -13,7 +13,7 @@ import (
 
 // callChangeHandlers calls the handlers of the cause that are due, and records their progress. It
 // returns false if some are not done yet, or if they must see another version of the object.
-func (c *cycle) callChangeHandlers(ctx context.Context) (handled bool, err error) {
+func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 	if c.finalizer != finalizerUnchanged {
 		c.changing = false
 		return false, nil
@@ -92,15 +92,4 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 		}
 	}
 	return progress, nil
-}
-
-// storeLastHandled records the present essence as the last-handled state.
-func (c *cycle) storeLastHandled() error {
-	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
-		if err := c.diffbase.Store(c.stored, c.object.Raw, c.cause.New, c.served.extraFields, c.ownPatch); err != nil {
-			return fmt.Errorf("record the last-handled state: %w", err)
-		}
-	}
-	c.finished = true
-	return nil
 }

@@ -53,7 +53,9 @@ func (r *daemonRunner) adjust(c *cycle) {
 	if c.object.Deleting {
 		c.daemonDelays = group.Stop(daemons.ResourceDeleted)
 	} else {
-		c.daemonDelays = group.Adjust(c.served.handlers.Selected(handlers.Spawning, c.cause))
+		matching := c.served.handlers.Selected(handlers.Spawning, c.cause)
+		group.Start(matching)
+		c.daemonDelays = group.StopExcept(matching, daemons.FiltersMismatch)
 	}
 }
 

@@ -31,7 +31,7 @@ type discovery struct {
 	deps       *deps
 	streams    *streams
 	namespaces *namespaces
-	changed    signal // a CRD or the namespaces have changed, or the operator was paused or resumed
+	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
 
 	rescan atomic.Bool // a CRD has changed
 
@@ -186,8 +186,8 @@ func (d *discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 }
 
 // definitionChanged handles a CRD that is created, changed or deleted while the operator runs: the
-// resources are scanned again, and the streams are adjusted. If the CRD is deleted, the streams of
-// its resource stop, and its objects are forgotten.
+// resources are scanned again, and streams.adjust follows. If the CRD is deleted, streams.stopServing
+// forgets the objects of its resource.
 func (d *discovery) definitionChanged(event watch.Event) {
 	if event.Type != watch.Listed {
 		d.rescanSoon()

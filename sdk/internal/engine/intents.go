@@ -16,7 +16,7 @@ type intents struct {
 	memories *memories
 	streams  atomic.Pointer[streams] // nil until the operator is connected to the cluster
 	stop     func()                  // stops the operator
-	changed  signal                  // raised when the operator is paused or resumed
+	changed  wakeup                  // raised when the operator is paused or resumed
 }
 
 // handle carries out an intent, or rejects it with a reason.

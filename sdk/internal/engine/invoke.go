@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
@@ -199,12 +198,4 @@ func (i *invoker) acquire(ctx context.Context, s *slot) error {
 func (i *invoker) release(s *slot) {
 	s.held = false
 	<-i.slots
-}
-
-// recoverPanic is deferred around functions of users, so that a panic becomes an error: handlers,
-// but also filters, storages, lifecycles and transformations.
-func recoverPanic(err *error) {
-	if value := recover(); value != nil {
-		*err = &handlers.PanicError{Value: value, Stack: debug.Stack()}
-	}
 }

@@ -12,13 +12,13 @@ import (
 // for concurrent use.
 type namespaces struct {
 	patterns []resources.NamespacePattern // none for the whole cluster
-	changed  signal
+	changed  wakeup
 
 	mu       sync.Mutex
 	matching map[string]bool
 }
 
-func newNamespaces(patterns []string, changed signal) *namespaces {
+func newNamespaces(patterns []string, changed wakeup) *namespaces {
 	n := &namespaces{changed: changed, matching: map[string]bool{}}
 	for _, p := range patterns {
 		n.patterns = append(n.patterns, resources.ParseNamespacePattern(p))

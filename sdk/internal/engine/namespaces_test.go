@@ -13,7 +13,7 @@ func namespaceEvent(kind, name string) watch.Event {
 }
 
 func TestNamespaces_MatchingOnesAreServedWhileTheyExist(t *testing.T) {
-	n := newNamespaces([]string{"team-*, !team-b", "single"}, newSignal())
+	n := newNamespaces([]string{"team-*, !team-b", "single"}, newWakeup())
 	for _, step := range []struct {
 		event   watch.Event
 		want    []string
@@ -45,7 +45,7 @@ func TestNamespaces_MatchingOnesAreServedWhileTheyExist(t *testing.T) {
 }
 
 func TestNamespaces_NamedOnesAreAssumedToExist(t *testing.T) {
-	n := newNamespaces([]string{"team-*", "single"}, newSignal())
+	n := newNamespaces([]string{"team-*", "single"}, newWakeup())
 	n.assumeExist()
 	if got := n.names(); !slices.Equal(got, []string{"single"}) {
 		t.Errorf("%q", got)
@@ -53,7 +53,7 @@ func TestNamespaces_NamedOnesAreAssumedToExist(t *testing.T) {
 }
 
 func TestNamespaces_NoPatternIsWholeCluster(t *testing.T) {
-	n := newNamespaces(nil, newSignal())
+	n := newNamespaces(nil, newWakeup())
 	if got := n.names(); !n.clusterWide() || !slices.Equal(got, []string{""}) {
 		t.Errorf("%q", got)
 	}

@@ -47,8 +47,8 @@ type operator struct {
 	memories memories
 
 	activities *activities
-	logins     *Logins     // nil if the credentials are given
-	given      *kube.Given // nil if there are logins
+	logins     *Logins            // nil if the credentials are given
+	given      *kube.ConfigSource // nil if there are logins
 	intents    *intents
 
 	backlog *observe.Backlog // keeps events for the metrics until the startup is over
@@ -59,7 +59,7 @@ type operator struct {
 	discovery      *discovery
 	detached       *detachedDaemons
 	stopBackground context.CancelFunc
-	changed        signal // wakes up the discovery
+	changed        wakeup // wakes up the discovery
 }
 
 // Run runs an operator until the context ends, which is not an error.
@@ -104,7 +104,7 @@ func Run(ctx context.Context, config Config) error {
 
 // newOperator returns an operator that stops when the context ends.
 func newOperator(ctx context.Context, config Config, indices *index.Indices) *operator {
-	o := &operator{config: config, changed: newSignal(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
+	o := &operator{config: config, changed: newWakeup(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
 	settings := config.Settings()
 	o.settings.Store(&settings)
 	o.deps = &deps{
@@ -325,7 +325,7 @@ func (o *operator) startPosting() {
 func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 	var source kube.Source = o.logins
 	if o.logins == nil {
-		given, err := kube.NewGiven(o.config.REST, o.deps.settings.ConnectTimeout)
+		given, err := kube.NewConfigSource(o.config.REST, o.deps.settings.ConnectTimeout)
 		if err != nil {
 			return nil, "", fmt.Errorf("use the configuration of the cluster: %w", err)
 		}

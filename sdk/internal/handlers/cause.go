@@ -5,46 +5,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Reason is what has happened to an object.
-type Reason string
-
-// The reasons. Handlers can be registered for the first four; the others are internal.
-const (
-	ReasonCreate Reason = "create"
-	ReasonUpdate Reason = "update"
-	ReasonDelete Reason = "delete"
-	ReasonResume Reason = "resume" // unchanged, but this process sees the object for the first time
-	ReasonNoop   Reason = "noop"   // the essence has not changed
-	ReasonFree   Reason = "free"   // being deleted, without the operator's finalizer
-	ReasonGone   Reason = "gone"   // deleted
-)
-
-// Handled reports whether handlers can be registered for the reason.
-func (r Reason) Handled() bool {
-	switch r {
-	case ReasonCreate, ReasonUpdate, ReasonDelete, ReasonResume:
-		return true
-	default:
-		return false
-	}
-}
-
-// Title returns the reason as a noun for log lines, such as "creation"; empty for internal reasons.
-func (r Reason) Title() string {
-	switch r {
-	case ReasonCreate:
-		return "creation"
-	case ReasonUpdate:
-		return "updating"
-	case ReasonDelete:
-		return "deletion"
-	case ReasonResume:
-		return "resuming"
-	default:
-		return ""
-	}
-}
-
 // Cause is an object and what has happened to it. Handlers are selected for it and called with
 // it. It does not change once it is made, so it can be shared.
 type Cause struct {
@@ -58,7 +18,7 @@ type Cause struct {
 
 	// For change handlers.
 	Reason  Reason
-	Initial bool           // not handled since the operator started; see [Detect]
+	Initial bool           // not handled since the operator started; see [DetectReason]
 	Deleted bool           // marked for deletion
 	Old     map[string]any // essence as last handled; nil if it never was
 	New     map[string]any // current essence
@@ -69,35 +29,4 @@ type Cause struct {
 
 	// Views are the typed views of the object, for filters and handlers. Optional.
 	Views *Views
-}
-
-// Evidence is the facts from which [Detect] concludes the reason.
-type Evidence struct {
-	EventType string // type of the watch event; empty for the initial listing
-	Deleting  bool   // the object is marked for deletion
-	Blocked   bool   // the object has the operator's finalizer
-	Handled   bool   // the object has a last-handled state
-	Changed   bool   // the current state differs from the last-handled one
-	Initial   bool   // not handled since the operator started
-}
-
-// Detect returns what has happened to an object, and whether handlers of resuming are called too.
-// They are never called for a creation, because there is nothing to resume.
-func Detect(e Evidence) (reason Reason, initial bool) {
-	switch {
-	case e.EventType == object.EventDeleted:
-		return ReasonGone, e.Initial
-	case e.Deleting && !e.Blocked:
-		return ReasonFree, e.Initial
-	case e.Deleting:
-		return ReasonDelete, e.Initial
-	case !e.Handled:
-		return ReasonCreate, false
-	case e.Changed:
-		return ReasonUpdate, e.Initial
-	case e.Initial:
-		return ReasonResume, e.Initial
-	default:
-		return ReasonNoop, e.Initial
-	}
 }

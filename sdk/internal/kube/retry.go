@@ -8,7 +8,7 @@ import (
 // retry calls attempt until it succeeds, fails with an error that is not retriable, or the
 // backoffs end. It returns the error of the last attempt.
 func (c *Client) retry(ctx context.Context, r Request, attempt func() error) error {
-	defer Notice(ctx)()
+	defer BeginRequest(ctx)()
 	err := attempt()
 	if err == nil {
 		return nil

@@ -101,10 +101,10 @@ func TestSession_ClosedConnectionsEndWithTheLastStream(t *testing.T) {
 }
 
 func TestNewSession_FailsForInvalidConfigurations(t *testing.T) {
-	if _, err := NewGiven(&rest.Config{Host: "http://a b"}, 0); err == nil {
+	if _, err := NewConfigSource(&rest.Config{Host: "http://a b"}, 0); err == nil {
 		t.Error("an address with a space")
 	}
-	if _, err := NewGiven(&rest.Config{Host: "https://x", TLSClientConfig: rest.TLSClientConfig{CAFile: "/does/not/exist"}}, 0); err == nil {
+	if _, err := NewConfigSource(&rest.Config{Host: "https://x", TLSClientConfig: rest.TLSClientConfig{CAFile: "/does/not/exist"}}, 0); err == nil {
 		t.Error("no certificate")
 	}
 }

@@ -31,9 +31,9 @@ func (s fixed) Current(context.Context) (*Session, error) { return s.session, ni
 // Invalidate implements [Source]. It does nothing, as there is no other session.
 func (fixed) Invalidate(*Session) {}
 
-// Given is a source of one configuration, without logins. After the API server rejects the
+// ConfigSource is a source of one configuration, without logins. After the API server rejects the
 // credentials, they are read again if they are in a file or come from a plugin.
-type Given struct {
+type ConfigSource struct {
 	config         *rest.Config
 	connectTimeout time.Duration
 	renewable      bool
@@ -42,19 +42,19 @@ type Given struct {
 	session *Session
 }
 
-// NewGiven returns a source with a session that is not connected yet. See [NewSession] about
+// NewConfigSource returns a source with a session that is not connected yet. See [NewSession] about
 // the timeout.
-func NewGiven(config *rest.Config, connectTimeout time.Duration) (*Given, error) {
+func NewConfigSource(config *rest.Config, connectTimeout time.Duration) (*ConfigSource, error) {
 	session, err := NewSession(config, connectTimeout)
 	if err != nil {
 		return nil, err
 	}
 	_, renewable := Identify(config)
-	return &Given{config: config, connectTimeout: connectTimeout, renewable: renewable, session: session}, nil
+	return &ConfigSource{config: config, connectTimeout: connectTimeout, renewable: renewable, session: session}, nil
 }
 
 // Current implements [Source].
-func (g *Given) Current(context.Context) (*Session, error) {
+func (g *ConfigSource) Current(context.Context) (*Session, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.session, nil
@@ -62,7 +62,7 @@ func (g *Given) Current(context.Context) (*Session, error) {
 
 // Invalidate implements [Source]. It replaces a session if another one can have other
 // credentials.
-func (g *Given) Invalidate(session *Session) {
+func (g *ConfigSource) Invalidate(session *Session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.renewable || g.session != session {
@@ -77,7 +77,7 @@ func (g *Given) Invalidate(session *Session) {
 }
 
 // Close closes the connections.
-func (g *Given) Close() {
+func (g *ConfigSource) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.session.Close()

@@ -26,7 +26,7 @@ func TestGiven_RereadsRenewableCredentials(t *testing.T) {
 		"old": {Host: server.URL, BearerToken: "old"},
 	} {
 		valid.Store("old")
-		given, err := NewGiven(config, 0)
+		given, err := NewConfigSource(config, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

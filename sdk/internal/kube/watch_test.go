@@ -162,7 +162,7 @@ func TestWatch_CancellationStopsTheOpening(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
 	defer close(release)
-	source, err := NewGiven(&rest.Config{Host: server.URL}, 0)
+	source, err := NewConfigSource(&rest.Config{Host: server.URL}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

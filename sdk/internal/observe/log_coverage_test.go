@@ -83,11 +83,11 @@ func TestLogLines_AllNameTheirEvents(t *testing.T) {
 	}
 }
 
-func TestEventNames_AllUsed(t *testing.T) {
+func TestLogNames_AllUsed(t *testing.T) {
 	files := token.NewFileSet()
 	used := map[string]bool{}
 	for _, source := range sourcesOf(t, files, ".", "../engine", "../daemons", "../../kopf") {
-		if source.name == "log_events.go" {
+		if source.name == "log_names.go" {
 			continue
 		}
 		ast.Inspect(source.file, func(n ast.Node) bool {
@@ -97,11 +97,11 @@ func TestEventNames_AllUsed(t *testing.T) {
 			return true
 		})
 	}
-	constants, err := os.ReadFile("log_events.go")
+	constants, err := os.ReadFile("log_names.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range regexp.MustCompile(`(?m)^\t(Log\w+) +EventName`).FindAllStringSubmatch(string(constants), -1) {
+	for _, name := range regexp.MustCompile(`(?m)^\t(Log\w+) +LogName`).FindAllStringSubmatch(string(constants), -1) {
 		if !used[name[1]] {
 			t.Errorf("%s is not used", name[1])
 		}

@@ -152,7 +152,7 @@ type LogEntry struct {
 	Level   slog.Level
 	Name    string
 	Object  *ObjectRef
-	Event   EventName // empty if it is not a line of the framework
+	Event   LogName // empty if it is not a line of the framework
 	Message string
 	Attrs   []slog.Attr
 }
@@ -178,7 +178,7 @@ func (e *LogEntry) add(a slog.Attr) {
 		e.Name = a.Value.String()
 		return
 	case a.Key == EventKey:
-		if name, ok := a.Value.Any().(EventName); ok {
+		if name, ok := a.Value.Any().(LogName); ok {
 			e.Event = name
 			return
 		}

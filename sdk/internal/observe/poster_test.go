@@ -72,7 +72,7 @@ func post(t *testing.T, options PosterOptions, test func(t *testing.T, p *Poster
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
-		source, err := kube.NewGiven(&rest.Config{Host: "http://cluster.test", Transport: c}, 0)
+		source, err := kube.NewConfigSource(&rest.Config{Host: "http://cluster.test", Transport: c}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -102,7 +102,7 @@ func TestScaling_BusyClusterGetsNoMoreRequests(t *testing.T) {
 			var now, most, done atomic.Int32
 			bubble(t, Options{Process: func(ctx context.Context, _ *Batch) *Next {
 				if inRequest {
-					defer kube.Notice(ctx)()
+					defer kube.BeginRequest(ctx)()
 				}
 				most.Store(max(most.Load(), now.Add(1)))
 				cluster <- struct{}{}
@@ -131,7 +131,7 @@ func TestScaling_HangingRequestsDoNotDelayOthersForever(t *testing.T) {
 	var done atomic.Int32
 	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Next {
 		if b.Key.Resource == "broken" {
-			defer kube.Notice(ctx)()
+			defer kube.BeginRequest(ctx)()
 			time.Sleep(time.Hour)
 		}
 		done.Add(1)

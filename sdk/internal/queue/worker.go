@@ -65,7 +65,7 @@ func (q *Queue) begin(w *worker) {
 
 // work processes ready objects until there are none, or enough other workers.
 func (q *Queue) work(w *worker) {
-	ctx := kube.WithNotice(q.ctx, w.request)
+	ctx := kube.WithRequestHook(q.ctx, w.request)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {

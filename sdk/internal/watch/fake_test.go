@@ -130,7 +130,7 @@ func follow(t *testing.T, options Options, test func(w *watched)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &watched{t: t, api: &api{requests: make(chan *exchange)}, stop: cancel, done: make(chan struct{})}
-		source, err := kube.NewGiven(&rest.Config{Host: "http://cluster.test", Transport: w.api}, 0)
+		source, err := kube.NewConfigSource(&rest.Config{Host: "http://cluster.test", Transport: w.api}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

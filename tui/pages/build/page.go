@@ -80,8 +80,8 @@ func (p *Page) Click(_, y int) (again bool) {
 	return false
 }
 
-// Answer draws the result of the build.
-func (p *Page) Answer(l *render.Line, short bool) {
+// Summary draws the result of the build.
+func (p *Page) Summary(l *render.Line, short bool) {
 	b := p.build()
 	word := model.BuildWord(b.Phase)
 	l.Put(word.Tone, word.String())

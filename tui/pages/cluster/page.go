@@ -47,8 +47,8 @@ func (p *Page) Move(d int) { p.viewport.SetYOffset(p.viewport.YOffset() + d) }
 // Click does nothing.
 func (p *Page) Click(int, int) (again bool) { return false }
 
-// Answer draws the state of the cluster.
-func (p *Page) Answer(l *render.Line, short bool) {
+// Summary draws the state of the cluster.
+func (p *Page) Summary(l *render.Line, short bool) {
 	c := p.screen.State.Cluster
 	word := p.screen.State.ClusterWord()
 	l.Put(word.Tone, word.String())

@@ -71,7 +71,7 @@ func (x *objectList) collect() {
 		}
 	}
 	slices.SortStableFunc(x.rows, func(a, b decision) int {
-		switch outA, outB := model.IsOut(a.state), model.IsOut(b.state); {
+		switch outA, outB := model.IsNotCalled(a.state), model.IsNotCalled(b.state); {
 		case outA == outB:
 			return 0
 		case outA:
@@ -107,7 +107,7 @@ func (x *objectList) click(y int) (again bool) {
 	return again
 }
 
-func (x *objectList) answer(l *render.Line) {
+func (x *objectList) summary(l *render.Line) {
 	l.Put(model.Title, x.handler).Put(model.Dim, " on "+model.Count(len(x.rows), "object"))
 	counts := map[model.Word]int{}
 	for _, d := range x.rows {
@@ -181,7 +181,7 @@ func drawDecision(s *parts.Screen, b *render.Block, d decision) {
 	word := model.HandlerWord(d.state.State)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
 	l.Cell(model.Text, render.CutMiddle(render.Clean(d.object.Name), 20), 20).Skip(1)
-	if !model.IsOut(d.state) {
+	if !model.IsNotCalled(d.state) {
 		l.Cell(word.Tone, word.Text, 9)
 	}
 	b.End(l.Put(model.Dim, parts.Note(s, d.state)))

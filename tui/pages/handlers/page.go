@@ -122,10 +122,10 @@ func (p *Page) Click(x, y int) (again bool) {
 	return again
 }
 
-// Answer draws the totals of all handlers.
-func (p *Page) Answer(l *render.Line, short bool) {
+// Summary draws the totals of all handlers.
+func (p *Page) Summary(l *render.Line, short bool) {
 	if p.objects != nil {
-		p.objects.answer(l)
+		p.objects.summary(l)
 		return
 	}
 	s := p.screen.State.Snapshot

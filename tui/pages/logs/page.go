@@ -41,8 +41,8 @@ func (p *Page) Move(d int) { p.log.Move(d) }
 // Click does nothing.
 func (p *Page) Click(int, int) (again bool) { return false }
 
-// Answer draws the level, and whether the page follows the log.
-func (p *Page) Answer(l *render.Line, short bool) {
+// Summary draws the level, and whether the page follows the log.
+func (p *Page) Summary(l *render.Line, short bool) {
 	level := p.log.Level()
 	l.Put(model.Text, model.LogLevels[level])
 	if level+1 < len(model.LogLevels) {

@@ -64,7 +64,7 @@ func cell(s *parts.Screen, h *inspect.HandlerState, column int) render.Cell {
 		switch {
 		case h.Parent != "":
 			return render.Cell{Text: model.SubName(h)}
-		case model.IsOut(h):
+		case model.IsNotCalled(h):
 			return render.Cell{Tone: model.Dim, Text: s.State.NameOf(h)}
 		}
 		return render.Cell{Text: s.State.NameOf(h)}

@@ -87,11 +87,11 @@ func (p *Page) Click(_, y int) (again bool) {
 	return false
 }
 
-// answerY is the line of the screen with the tabs.
-const answerY = 3
+// summaryRow is the line of the screen with the tabs.
+const summaryRow = 3
 
-// Answer draws the name, the state, what is next, and the tabs.
-func (p *Page) Answer(l *render.Line, short bool) {
+// Summary draws the name, the state, what is next, and the tabs.
+func (p *Page) Summary(l *render.Line, short bool) {
 	if short {
 		return
 	}
@@ -107,7 +107,7 @@ func (p *Page) Answer(l *render.Line, short bool) {
 	}
 	name := render.CutMiddle(render.Clean(model.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-3)
 	l.Put(model.Title, name).Skip(2).Put(word.Tone, state).Skip(2)
-	p.answerNext(l)
+	p.summarizeNext(l)
 	if f := p.Filter(); f != nil && f.Visible() && l.Rest() > tabsWidth+12 {
 		f.Draw(s, l)
 	}
@@ -119,13 +119,13 @@ func (p *Page) Answer(l *render.Line, short bool) {
 		}
 		from := l.Used()
 		l.Put(tone, t.String())
-		s.Clicks.Add(answerY, from+1, l.Used()+1, t.Key())
+		s.Clicks.Add(summaryRow, from+1, l.Used()+1, t.Key())
 		l.Skip(2)
 	}
 }
 
-// answerNext draws which handler is retried next, and when.
-func (p *Page) answerNext(l *render.Line) {
+// summarizeNext draws which handler is retried next, and when.
+func (p *Page) summarizeNext(l *render.Line) {
 	s := p.screen
 	h := model.Active(p.last)
 	if h == nil || s.Width < 100 || p.gone {

@@ -37,7 +37,7 @@ func (p *Page) restoreCursor() {
 	}
 	wanted := p.selected
 	p.selectObject(+1)
-	if !model.Complete(p.screen.State.Snapshot) {
+	if !model.AllListed(p.screen.State.Snapshot) {
 		p.selected = wanted // it may not be listed yet
 	}
 }

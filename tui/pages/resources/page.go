@@ -108,12 +108,12 @@ func (p *Page) ordered() []*inspect.Object {
 	return all
 }
 
-// Answer draws the counters, and the next retry or what is filtered.
-func (p *Page) Answer(l *render.Line, short bool) {
+// Summary draws the counters, and the next retry or what is filtered.
+func (p *Page) Summary(l *render.Line, short bool) {
 	s := p.screen
 	all := len(s.State.Objects)
 	if all == 0 {
-		answerStart(s, l)
+		summarizeStart(s, l)
 		return
 	}
 	narrowed := p.filter.Visible() || p.problemsOnly

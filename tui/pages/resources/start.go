@@ -20,7 +20,7 @@ func viewStart(s *parts.Screen, w, h int) string {
 	switch {
 	case s.State.Snapshot == nil || !s.State.Live:
 		drawSteps(s, b)
-	case !model.Complete(s.State.Snapshot):
+	case !model.AllListed(s.State.Snapshot):
 		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and lists the objects."))
 	default:
 		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and waits for objects."))
@@ -32,8 +32,8 @@ func viewStart(s *parts.Screen, w, h int) string {
 	return b.String()
 }
 
-// answerStart is the answer line while there are no objects.
-func answerStart(s *parts.Screen, l *render.Line) {
+// summarizeStart is the answer line while there are no objects.
+func summarizeStart(s *parts.Screen, l *render.Line) {
 	word := model.OperatorWord(s.State.State)
 	switch {
 	case s.State.Snapshot != nil && s.State.Live:

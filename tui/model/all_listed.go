@@ -2,9 +2,9 @@ package model
 
 import "github.com/kopf-dev/kopf/sdk/inspect"
 
-// Complete reports whether an operator has listed all objects. One that has just started
+// AllListed reports whether an operator has listed all objects. One that has just started
 // has not: an object that it does not publish is not necessarily gone.
-func Complete(s *inspect.Snapshot) bool {
+func AllListed(s *inspect.Snapshot) bool {
 	if s == nil || s.Operator.State == inspect.OperatorStarting {
 		return false
 	}

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// eventNames returns the values of the constants in log_events.go.
+// eventNames returns the values of the constants in log_names.go.
 func eventNames(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "log_events.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "log_names.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func eventNames(t *testing.T) []string {
 	return names
 }
 
-func TestEventNames_AllDocumented(t *testing.T) {
+func TestLogNames_AllDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/logging.md")
 	if err != nil {
 		t.Fatal(err)

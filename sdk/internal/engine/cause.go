@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -18,15 +16,11 @@ func (c *cycle) hasCause() bool {
 
 // detectCause finds out what happened to the object since it was last handled.
 func (c *cycle) detectCause() error {
-	old, err := c.diffbase.Fetch(c.stored)
+	old, err := c.readLastHandled()
 	if err != nil {
-		return fmt.Errorf("read the last-handled state: %w", err)
+		return err
 	}
-	essence := c.diffbase.Essence(c.stored, c.served.extraFields)
-	if old != nil {
-		old = c.progress.Clear(old)
-	}
-	essence = c.progress.Clear(essence)
+	essence := c.progress.Clear(c.diffbase.Essence(c.stored, c.served.extraFields))
 	changes := object.ComputeDiff(treeOrNil(old), essence)
 	c.hasFinalizer = state.HasFinalizer(c.tree, c.deps.settings.Finalizer)
 	evidence := handlers.Evidence{
@@ -35,9 +29,9 @@ func (c *cycle) detectCause() error {
 		Blocked:   c.hasFinalizer,
 		Handled:   old != nil,
 		Changed:   len(changes) > 0,
-		Initial:   c.memory.listed && !c.memory.handled,
+		Initial:   c.memory.listed && !c.memory.resumed,
 	}
-	reason, initial := handlers.Detect(evidence)
+	reason, initial := handlers.DetectReason(evidence)
 	c.cause = &handlers.Cause{
 		Resource: c.served.resource, Object: c.object, EventType: c.event, Tree: c.tree,
 		Reason: reason, Initial: initial, Deleted: evidence.Deleting,

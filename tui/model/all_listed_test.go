@@ -21,7 +21,7 @@ func TestComplete_OnlyWhenAllResourcesAreListed(t *testing.T) {
 		"one is not listed":    {&inspect.Snapshot{Handlers: one, Served: []inspect.Resource{{Listed: true}, {}}}, false},
 		"everything is listed": {&inspect.Snapshot{Handlers: one, Served: []inspect.Resource{{Listed: true}, {Listed: true}}}, true},
 	} {
-		if got := model.Complete(test.snapshot); got != test.want {
+		if got := model.AllListed(test.snapshot); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
