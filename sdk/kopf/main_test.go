@@ -216,7 +216,7 @@ func TestMain_SecondSignalEndsAtOnce(t *testing.T) {
 	p := start(t, "deaf", nil)
 	p.until(&p.stderr, "the operator is deaf")
 	p.signal(syscall.SIGTERM)
-	// The first one is heeded: it only takes a moment until the next one is not caught any more.
+	// The first one is handled: a moment later, the next one ends the process.
 	testcluster.Eventually(t, "it has ended", func() error {
 		select {
 		case <-p.ended:
