@@ -182,6 +182,28 @@ func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 	}
 }
 
+func TestDiffBaseStorage_IgnoresFields(t *testing.T) {
+	ignored := []kopf.Path{"spec.replicas", "metadata.labels[example.com/seen]", "status.phase"}
+	for name, s := range map[string]kopf.DiffBaseStorage{
+		"annotations": kopf.AnnotationsDiffBase{Ignored: ignored},
+		"status":      kopf.StatusDiffBase{Ignored: ignored},
+		"several":     kopf.MultiDiffBase{kopf.StatusDiffBase{}, kopf.AnnotationsDiffBase{Ignored: ignored}},
+	} {
+		essence := tree{
+			"metadata": tree{"labels": tree{"example.com/seen": "now", "l": "v"}}, "spec": tree{"replicas": 3.0, "size": 1.0},
+			"status": tree{"phase": "Bound"},
+		}
+		want := tree{"metadata": tree{"labels": tree{"l": "v"}}, "spec": tree{"size": 1.0}}
+		if diff := cmp.Diff(want, s.Essence(view(t, essence), essence)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+	message := panics(t, func() { kopf.AnnotationsDiffBase{Ignored: []kopf.Path{"spec.items[0]"}}.Essence(nil, tree{}) })
+	if !strings.Contains(message, "index of a list item") {
+		t.Errorf("got %s", message)
+	}
+}
+
 var errForeign = errors.New("the database is down")
 
 // foreign is a user's storage that returns errors.
