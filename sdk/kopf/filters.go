@@ -24,7 +24,7 @@ type Annotations map[string]any
 
 // Field is a filter on a field: the field must be present, unless [Value] says otherwise. For
 // updates, it must also have changed. The field becomes part of the handler's id. The request
-// stays that of the whole object: for the old and new values of the field, see [OnField].
+// stays that of the whole object, with its Old and Diff: for those of the field, see [OnField].
 func Field(path Path) FilterOption {
 	return option(func(c *config) {
 		p, err := path.fixed()
