@@ -118,7 +118,7 @@ func Retries(n int) RetryOption {
 
 // Backoff sets the delay before a retry whose error names none. Defaults to
 // [ExecutionSettings].DefaultBackoff, 60s. A negative duration is a mistake in the registration,
-// and so is one of a few nanoseconds, because its unit was forgotten; this applies to all
+// and so is one below a millisecond, because its unit was forgotten; this applies to all
 // options with durations.
 func Backoff(d time.Duration) RetryOption {
 	return option(func(c *config) { c.Backoff = c.duration("Backoff", d) })
@@ -223,7 +223,7 @@ func (c *config) duration(name string, d time.Duration) *time.Duration {
 	switch {
 	case d < 0:
 		c.fail("%s(%s): want a duration that is not negative", name, d)
-	case 0 < d && d < time.Microsecond:
+	case 0 < d && d < time.Millisecond:
 		c.fail("%s(%d) is %s: did you mean %d*time.Second?", name, d, d, d)
 	}
 	return &d

@@ -152,6 +152,7 @@ func lineOf(t *testing.T, mistake string) (line int) {
 func TestRegistry_MistakesAreDescribed(t *testing.T) {
 	for want, register := range map[string]func(r *kopf.Registry){
 		"Backoff(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Backoff(10)) },
+		"Timeout(999999) is 999.999µs: did you mean":        func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(999999)) },
 		"Timeout(-1s): want a duration":                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(-time.Second)) },
 		"Retries(0): want at least 1":                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Retries(0)) },
 		"ID is empty":                                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
