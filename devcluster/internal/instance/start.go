@@ -52,6 +52,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 
 	p := &Process{exited: make(chan struct{})}
 	p.cmd = exec.Command(c.Binary, c.args()...)
+	p.cmd.Env = environment(os.Environ())
 	p.cmd.Stderr = output
 	// Ctrl-C in the terminal must not reach the cluster before the operator has stopped:
 	// start it in its own process group or, if detached, in its own session.
