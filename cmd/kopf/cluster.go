@@ -29,10 +29,8 @@ Your own kubeconfig is never changed; each cluster has its own.`,
 
   # Delete it with its data
   kopf cluster delete`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(
+	addCommands(cmd,
 		newClusterCreateCommand(),
 		newClusterListCommand(),
 		newClusterStartCommand(),

@@ -29,6 +29,20 @@ func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
 		"run . --bogus":                                   "kopf: unknown flag: --bogus\nSee: kopf run --help\n",
 		"version -o yaml":                                 "kopf: unknown output format \"yaml\"; use json, or omit the flag\nSee: kopf version --help\n",
 		"frobnicate":                                      "kopf: unknown command \"frobnicate\" for \"kopf\"\nSee: kopf --help\n",
+		"clutser":                                         "kopf: unknown command \"clutser\" for \"kopf\"; did you mean cluster?\nSee: kopf --help\n",
+		"rnu ./handlers --apply x":                        "kopf: unknown command \"rnu\" for \"kopf\"; did you mean run?\nSee: kopf --help\n",
+		"cluster delte":                                   "kopf: unknown command \"delte\" for \"kopf cluster\"; did you mean delete?\nSee: kopf cluster --help\n",
+		"completion bsh":                                  "kopf: unknown command \"bsh\" for \"kopf completion\"; did you mean bash or zsh?\nSee: kopf completion --help\n",
+		"help clutser":                                    "kopf: unknown help topic \"clutser\"; did you mean cluster?\nSee: kopf --help\n",
+		"help nothing":                                    "kopf: unknown help topic \"nothing\"\nSee: kopf --help\n",
+		"help cluster strat":                              "kopf: unknown help topic \"cluster strat\"; did you mean start?\nSee: kopf --help\n",
+		"run . --aply=x":                                  "kopf: unknown flag: --aply; did you mean --apply?\nSee: kopf run --help\n",
+		"run . --namespaces=x":                            "kopf: unknown flag: --namespaces; did you mean --namespace?\nSee: kopf run --help\n",
+		"run . -cluster=x":                                "kopf: unknown shorthand flag: 'c' in -cluster=x; did you mean --cluster?\nSee: kopf run --help\n",
+		"run . --apply=/no/such.yaml":                     "kopf: read manifests: /no/such.yaml: no such file or directory\nSee: kopf run --help\n",
+		"build ./nowhere":                                 "kopf: ./nowhere: no such folder\nSee: kopf build --help\n",
+		"build testdata/failing":                          "kopf: testdata/failing: no such package; the folder of this name is ./testdata/failing\nSee: kopf build --help\n",
+		"cluster create Not_Good":                         "kopf: invalid cluster name \"Not_Good\"; use up to 40 lower-case letters, digits and dashes, such as dev-2\nSee: kopf cluster create --help\n",
 	} {
 		var out, errs bytes.Buffer
 		got := execute(t.Context(), strings.Fields(args), &out, &errs)
@@ -37,6 +51,21 @@ func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, errs.String()); diff != "" {
 			t.Errorf("kopf %s: %s", args, diff)
+		}
+	}
+}
+
+func TestExecute_HelpAndVersion(t *testing.T) {
+	for args, want := range map[string]string{
+		"--version":       readBuildInfo().String() + "\n",
+		"help cluster ls": "List the clusters that kopf manages",
+		"help help":       "Show the help of a command",
+		"help":            "Kopf builds and runs Kubernetes operators",
+		"completion":      "Generate the autocompletion script",
+	} {
+		var out, errs bytes.Buffer
+		if got := execute(t.Context(), strings.Fields(args), &out, &errs); got != 0 || !strings.HasPrefix(out.String(), want) || errs.String() != "" {
+			t.Errorf("kopf %s: %d, %s%s", args, got, &out, &errs)
 		}
 	}
 }
