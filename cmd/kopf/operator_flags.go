@@ -43,7 +43,8 @@ const settled = "settled"
 // defaultTimeout is the default of --timeout.
 const defaultTimeout = 5 * time.Minute
 
-// add adds the flags. Flags that the operator also has are described in the same words.
+// add adds the flags. Flags that the operator also has are described in the same words. The
+// first log format is the default.
 func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	f.logFormats = logFormats
 	set := cmd.Flags()
@@ -62,7 +63,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
-	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: "+anyOf(logFormats))
+	set.StringVar(&f.logFormat, "log-format", logFormats[0], "how logs look: "+anyOf(logFormats))
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
