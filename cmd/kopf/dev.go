@@ -36,8 +36,9 @@ operator exits or, with --until=settled, until everything is handled. The workbe
 
 Name packages as for the go command: ./folder, ./folder/..., or an import path.
 
-Without --context or --kubeconfig, the operator uses a development cluster: a running one of
-kopf cluster, or else a new one, which stops with the operator.
+Without --context or --kubeconfig, the operator uses the development cluster of the project,
+which is the module of the current folder. If the cluster is not running (kopf cluster), it is
+started, with its former data, and stops with the operator.
 
 ` + exitCodes,
 		Example: `  # The workbench, with a new cluster and an object to handle

@@ -14,6 +14,7 @@ import (
 )
 
 func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for args, want := range map[string]string{
 		"run":                 "kopf: no package is named; try: kopf run ./handlers\nSee: kopf run --help\n",
 		"build":               "kopf: no package is named; try: kopf build ./handlers\nSee: kopf build --help\n",
@@ -28,6 +29,11 @@ func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
 		"dev . --log-format=none":                         "kopf: --log-format=none is a format of the operator's own log, which kopf run prints; kopf dev prints lines of its own: plain or json\nSee: kopf dev --help\n",
 		"dev . --log-format=full":                         "kopf: --log-format=full is a format of the operator's own log, which kopf run prints; kopf dev prints lines of its own: plain or json\nSee: kopf dev --help\n",
 		"dev . --log-format=jsn":                          "kopf: --log-format=jsn: want plain or json\nSee: kopf dev --help\n",
+		"run . --cluster=cloud":                           "kopf: --cluster=cloud: want auto, embedded, context, or a name of kopf cluster list\nSee: kopf run --help\n",
+		"dev . --cluster=embeded":                         "kopf: --cluster=embeded: want auto, embedded, context, or a name of kopf cluster list; did you mean embedded?\nSee: kopf dev --help\n",
+		"run . --cluster=embedded --context=x":            "kopf: an embedded cluster has its own kubeconfig; omit the context and the kubeconfig, or use the provider context\nSee: kopf run --help\n",
+		"run . --ephemeral --context=x":                   "kopf: an existing cluster cannot be ephemeral; use the provider embedded\nSee: kopf run --help\n",
+		"run . --cluster=A_B --ephemeral":                 "kopf: invalid cluster name \"A_B\"; use up to 40 lower-case letters, digits and dashes, such as dev-2\nSee: kopf run --help\n",
 		"dev . --log-prefix":                              "kopf: --log-prefix is about the operator's own log, which kopf run prints; the lines of kopf dev always name the object\nSee: kopf dev --help\n",
 		"dev . --no-log-prefix":                           "kopf: --no-log-prefix is about the operator's own log, which kopf run prints; the lines of kopf dev always name the object\nSee: kopf dev --help\n",
 		"dev . --log-refkey=k8s":                          "kopf: --log-refkey is about the operator's own log, which kopf run prints; the lines of kopf dev always name the object\nSee: kopf dev --help\n",
