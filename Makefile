@@ -53,7 +53,7 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 
 .PHONY: golden
 golden: ## Rewrite the golden files of the workbench; review the diff before you commit
-	$(GO) test ./tui/... -update
+	$(GO) test ./tui -update
 
 .PHONY: bench
 bench: controlplane ## Measure the figures of bench/README.md

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// noon is the moment at which the demo stands still.
+// noon is the time of the demo.
 var noon = time.Date(2026, time.November, 21, 14, 2, 23, 0, time.UTC)
 
 const (
@@ -16,7 +16,7 @@ const (
 	podKey = "pods.v1"
 )
 
-// demo is an invented session: an operator of volume claims, at a given moment, with an
+// demo returns an invented session: an operator of volume claims, at a given moment, with an
 // object in every state.
 func demo(now time.Time) *runner.State {
 	return &runner.State{
@@ -72,7 +72,7 @@ func demoHandlers(now time.Time) []inspect.Handler {
 	}
 }
 
-// Why handlers are kept out, as the engine would say it.
+// Why handlers are kept out, as the engine publishes it.
 func onlyOn(reason string) *inspect.Mismatch {
 	return &inspect.Mismatch{Kind: "reason", Is: "update", Wants: reason}
 }
@@ -92,7 +92,7 @@ func out(id, kind string, why *inspect.Mismatch) inspect.HandlerState {
 	return inspect.HandlerState{ID: id, Kind: kind, State: phase, Why: why}
 }
 
-// claim makes a claim of a certain age; more is told by the functions.
+// claim returns a claim of an age; the functions modify it.
 func claim(now time.Time, namespace, name string, age time.Duration, state inspect.ObjectState, more ...func(*inspect.Object)) inspect.Object {
 	o := inspect.Object{
 		Ref:  inspect.Ref{Resource: evcKey, Namespace: namespace, Name: name, UID: "uid-of-" + name},

@@ -4,13 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/kopf-dev/kopf/runner"
 )
 
-func TestEditorsAreToldTheLineInTheirOwnWay(t *testing.T) {
+func TestEditorCommand_PassesTheLine(t *testing.T) {
 	for editor, want := range map[string]string{
 		"vi":                      "vi +49 /p/claims.go",
 		"nano -w":                 "nano -w +49 /p/claims.go",
@@ -26,48 +23,4 @@ func TestEditorsAreToldTheLineInTheirOwnWay(t *testing.T) {
 	if diff := cmp.Diff([]string{"vi", "/p/claims.go"}, editorCommand("vi", "/p/claims.go", 0)); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func TestTheEditorIsOfferedOnlyWhereThereIsSomethingToOpen(t *testing.T) {
-	sit(t, "normal", 80, 24).press("8", "o").sees("there is no build error")
-	sitWith(t, buildFails(noon), 80, 24, Options{Environ: []string{"LANG=C.UTF-8"}}).press("8", "o").sees("$EDITOR is not set")
-	r := sitWith(t, buildFails(noon), 80, 24, Options{Environ: []string{"LANG=C.UTF-8", "EDITOR=vi"}})
-	r.happens(func(s *runner.State) { s.Build.Errors = []runner.BuildError{{Message: "no Go files"}} }).
-		press("8", "o").sees("the error has no place")
-}
-
-func TestTheTerminalIsKnownByItsVariables(t *testing.T) {
-	for _, test := range []struct {
-		variables []string
-		want      environment
-	}{
-		{nil, environment{utf8: true}},
-		{[]string{"LANG=de_DE.UTF-8", "EDITOR=vi"}, environment{utf8: true, editor: "vi"}},
-		{[]string{"LANG=de_DE.utf8", "EDITOR=vi", "VISUAL=code"}, environment{utf8: true, editor: "code"}},
-		{[]string{"LC_ALL=C", "LANG=C.UTF-8"}, environment{}},
-		{[]string{"LC_CTYPE=C.UTF-8", "LANG=C"}, environment{utf8: true}},
-	} {
-		if got := environmentOf(test.variables); got != test.want {
-			t.Errorf("%v gave %+v", test.variables, got)
-		}
-	}
-}
-
-func TestWhatIsPastedIsTyped(t *testing.T) {
-	r := sit(t, "normal", 80, 24).press("/")
-	r.tell(tea.PasteMsg{Content: "web-ca\nche\x1b"})
-	r.sees("/web-cache").sees("1 of 11").press("backspace", "backspace").sees("/web-cac").press("ctrl+u").sees("11 of 11")
-	r.press("esc").press(":")
-	r.tell(tea.PasteMsg{Content: "rebuild"})
-	r.press("enter").sees("✓ rebuilding")
-	r.tell(tea.PasteMsg{Content: "q"}) // nobody is typing
-	if r.quit {
-		t.Fatal("a text was taken for keys")
-	}
-}
-
-func TestNamesAndPathsCanBeCopied(t *testing.T) {
-	sit(t, "normal", 80, 24).press("c").sees("✓ copied default/batch-scratch")
-	sit(t, "normal", 80, 24).press("9", "c").sees("✓ copied /home/me/.local/state/kopf/clusters/dev/kubeconfig")
-	sit(t, "compiling", 80, 24).press("9", "c").sees("there is no cluster yet")
 }

@@ -2,13 +2,13 @@ package tui
 
 import "strings"
 
-// environment is what the variables of the process say about the terminal and its user.
+// environment is what the environment variables say about the terminal and the user.
 type environment struct {
-	utf8   bool   // the locale can show our glyphs
-	editor string // the user's; empty if none is named
+	utf8   bool   // the locale is UTF-8
+	editor string // the user's; empty if none is set
 }
 
-func environmentOf(variables []string) environment {
+func newEnvironment(variables []string) environment {
 	values := map[string]string{}
 	for _, v := range variables {
 		if name, value, ok := strings.Cut(v, "="); ok {
@@ -23,8 +23,8 @@ func environmentOf(variables []string) environment {
 		}
 		return ""
 	}
-	// The order of precedence is that of POSIX. Where nothing is said, as on systems
-	// that have no such variables, UTF-8 is the rule.
+	// The order of precedence is that of POSIX. Without any, as on systems that have no
+	// such variables, UTF-8 is assumed.
 	locale := strings.ToUpper(first("LC_ALL", "LC_CTYPE", "LANG"))
 	return environment{
 		utf8:   locale == "" || strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8"),

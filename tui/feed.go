@@ -5,24 +5,26 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// feedInterval is the shortest time between two updates of the screen: 15 a second. The
-// cost of the workbench is that of drawing, so this is what bounds it, whatever happens
-// in the cluster; people cannot read faster anyway.
+// feedInterval is the shortest time between two updates of the screen. It bounds the cost
+// of drawing, whatever happens in the cluster.
 const feedInterval = time.Second / 15
 
-// worldMsg brings a new world.
-type worldMsg struct{ world *world }
+// stateMsg brings a state to the screen.
+type stateMsg struct{ state *model.State }
 
-// feed brings the changes of the source to the screen. It is the only reader of the
-// source. All that depends on the number of objects is done here, beside the screen.
-func feed(ctx context.Context, source Source, seen *world, send func(tea.Msg)) {
+// feed sends the states of the source to the screen until the context ends or the source
+// closes. It is the only reader of the source. States are prepared here, in the background,
+// because that takes time in proportion to the number of objects.
+func feed(ctx context.Context, source Source, seen *model.State, send func(tea.Msg)) {
 	changes := source.Changes()
 	for more := true; ; {
-		if s := source.State(); s.Revision != seen.state.Revision {
-			seen = newWorld(s, seen)
-			send(worldMsg{seen})
+		if s := source.State(); s.Revision != seen.Revision {
+			seen = model.NewState(s, seen)
+			send(stateMsg{seen})
 		}
 		if !more {
 			return

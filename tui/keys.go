@@ -2,115 +2,74 @@ package tui
 
 import (
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// key answers a key: the innermost thing that is open has the first say.
-func (r *root) key(name, text string) tea.Cmd {
-	if name == "ctrl+c" {
-		return tea.Quit
+// pressKey answers a key. Terminals send alt and a key as they send escape and a key in
+// quick succession: alt is not used here, so it is taken for escape.
+func (a *app) pressKey(msg tea.KeyPressMsg) tea.Cmd {
+	if msg.Mod == tea.ModAlt {
+		escape := tea.KeyPressMsg{Code: tea.KeyEscape}
+		return tea.Batch(a.key(escape), a.key(tea.KeyPressMsg{Code: msg.Code, Text: string(msg.Code)}))
 	}
+	return a.key(msg)
+}
+
+// key passes a key to the innermost thing that is open.
+func (a *app) key(msg tea.KeyPressMsg) tea.Cmd {
+	name := msg.String()
 	switch {
-	case r.overlay != nil:
-		return r.overlay.key(name, text)
-	case r.typing():
-		r.typeKey(name, text)
+	case name == "ctrl+c":
+		return tea.Quit
+	case a.dialog != nil:
+		return a.do(a.dialog.Update(msg, a.actions()))
+	case a.typing():
+		a.typeKey(msg)
 		return nil
 	case name == "esc":
-		r.back()
+		a.back()
 		return nil
 	}
-	if d, ok := r.motion(name); ok {
-		r.view().move(d)
+	if rows, ok := parts.Motion(msg, a.page().PageRows()); ok {
+		a.page().Move(rows)
 		return nil
 	}
-	if r.object != nil {
-		switch name {
-		case "left":
-			return turnTab(-1)(r)
-		case "right":
-			return turnTab(+1)(r)
-		}
-	}
-	for _, a := range r.actions() {
-		if a.key == name {
-			return r.perform(a)
-		}
-	}
-	return nil
+	return a.perform(parts.Find(a.actions(), name))
 }
 
-// motion is by how many rows a key moves.
-func (r *root) motion(name string) (d int, ok bool) {
-	page := max(1, r.view().page())
-	switch name {
-	case "up", "k":
-		return -1, true
-	case "down", "j":
-		return +1, true
-	case "pgup", "ctrl+b":
-		return -page, true
-	case "pgdown", "space", "ctrl+f":
-		return +page, true
-	case "ctrl+u":
-		return -page / 2, true
-	case "ctrl+d":
-		return +page / 2, true
-	case "home", "g":
-		return -far, true
-	case "end", "G":
-		return +far, true
-	}
-	return 0, false
+// typing reports whether keys go to a filter.
+func (a *app) typing() bool {
+	f := a.page().Filter()
+	return f != nil && f.Typing()
 }
 
-// back leaves one thing, the innermost: a toast, an object, a filter, a view.
-func (r *root) back() {
-	f := r.view().search()
-	switch {
-	case r.toast.text != "":
-		r.toast = toast{}
-	case f != nil && f.text != "":
-		f.text = ""
-		r.view().changed()
-	case r.object != nil:
-		r.object = nil
-	case r.resources.problems && r.current == viewResources:
-		r.resources.problems = false
-		r.resources.changed()
-	case r.current == viewHandlers && r.handlers.decisions != nil:
-		r.handlers.decisions = nil
-	default:
-		r.current = viewResources
-	}
-}
-
-// typeKey is a key while a filter is being typed.
-func (r *root) typeKey(name, text string) {
-	f := r.view().search()
-	switch name {
+// typeKey passes a key to the filter.
+func (a *app) typeKey(msg tea.KeyPressMsg) {
+	f := a.page().Filter()
+	switch msg.String() {
 	case "enter":
-		f.typing = false
+		f.Keep()
 	case "esc":
-		*f = filter{}
-		r.view().changed()
+		f.Clear()
+		a.page().Refresh()
 	case "up", "down", "pgup", "pgdown":
-		if d, ok := r.motion(name); ok {
-			r.view().move(d)
-		}
+		rows, _ := parts.Motion(msg, a.page().PageRows())
+		a.page().Move(rows)
 	default:
-		if f.edit(name, text) {
-			r.view().changed()
+		if f.Update(msg) {
+			a.page().Refresh()
 		}
 	}
 }
 
-// paste puts a text where one is typing.
-func (r *root) paste(text string) tea.Cmd {
+// paste puts a text where the user types.
+func (a *app) paste(msg tea.PasteMsg) tea.Cmd {
 	switch {
-	case r.overlay != nil:
-		return r.overlay.key("", text)
-	case r.typing():
-		r.typeKey("", text)
+	case a.dialog != nil:
+		return a.do(a.dialog.Update(msg, a.actions()))
+	case a.typing() && a.page().Filter().Update(msg):
+		a.page().Refresh()
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// demoVariable makes the test's binary a workbench on a scenario, for tests that need a
-// program in a terminal; "KOPF_TUI_DEMO=normal ./tui.test" is a way to look at it.
+// demoVariable makes the test binary a workbench on a scenario, for tests that need a
+// program in a terminal, and for looking at it: "KOPF_TUI_DEMO=normal ./tui.test".
 const demoVariable = "KOPF_TUI_DEMO"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	time.Local = time.UTC // wherever the tests run, the screens have the same times
+	time.Local = time.UTC // the screens have the same times everywhere
 	flag.Parse()
 	goleak.VerifyTestMain(m)
 }
@@ -44,7 +44,7 @@ func demonstrate(scenario string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	source := newFakeSource(many(now, n))
+	source := newFakeSource(manyObjects(now, n))
 	go churn(ctx, source)
 	return Run(ctx, source, Options{Title: "./handlers"})
 }
@@ -64,7 +64,7 @@ func churn(ctx context.Context, source *fakeSource) {
 	}
 }
 
-// changed is a state of which ten objects have changed.
+// changed returns a state with ten changed objects.
 func changed(s *runner.State, round int) *runner.State {
 	snapshot := *s.Snapshot
 	snapshot.Objects = append(snapshot.Objects[:0:0], snapshot.Objects...)

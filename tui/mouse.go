@@ -2,37 +2,37 @@ package tui
 
 import (
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/tui/parts"
 )
 
 // wheelRows is how far one notch of the wheel moves.
 const wheelRows = 3
 
-func (r *root) wheel(button tea.MouseButton) {
-	d := wheelRows
+func (a *app) wheel(button tea.MouseButton) {
+	if a.dialog != nil {
+		return
+	}
 	switch button {
 	case tea.MouseWheelUp:
-		d = -wheelRows
+		a.page().Move(-wheelRows)
 	case tea.MouseWheelDown:
-	default:
-		return
+		a.page().Move(+wheelRows)
 	}
-	if r.overlay != nil {
-		return
-	}
-	r.view().move(d)
 }
 
-// click selects what is at a place, or opens what was selected already.
-func (r *root) click(x, y int) tea.Cmd {
-	if r.overlay != nil {
-		r.overlay = nil
+// click selects what is at a place, or opens it if it was selected already.
+func (a *app) click(x, y int) tea.Cmd {
+	if a.dialog != nil {
+		a.dialog = nil
 		return nil
 	}
-	if key := r.common.zones.at(x, y); key != "" {
-		return r.key(key, "")
+	key := a.screen.Clicks.KeyAt(x, y)
+	if key == "" && a.page().Click(x, y-a.topHeight()) {
+		key = "enter"
 	}
-	if again := r.view().click(x, y-r.bodyTop()); again {
-		return r.key("enter", "")
+	if a.typing() {
+		a.page().Filter().Keep()
 	}
-	return nil
+	return a.perform(parts.Find(a.actions(), key))
 }

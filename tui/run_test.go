@@ -8,69 +8,13 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/runner"
 )
 
-func TestTheScreenIsFedNoMoreOftenThanItCanBeRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := newFakeSource(demo(noon))
-		ctx, cancel := context.WithCancel(t.Context())
-		var got []uint64
-		var feeding sync.WaitGroup
-		feeding.Go(func() {
-			feed(ctx, source, newWorld(source.State(), nil), func(msg tea.Msg) {
-				got = append(got, msg.(worldMsg).world.state.Revision)
-			})
-		})
-		for range 1000 { // a thousand changes in a second
-			s := *source.State()
-			s.Revision++
-			source.set(&s)
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		cancel()
-		feeding.Wait()
-		if len(got) < 10 || len(got) > 20 {
-			t.Errorf("was fed %d times", len(got))
-		}
-		if last := got[len(got)-1]; last != source.State().Revision {
-			t.Errorf("has last seen %d of %d", last, source.State().Revision)
-		}
-	})
-}
-
-func TestAChangeAfterAPauseIsShownAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := newFakeSource(demo(noon))
-		var delay time.Duration
-		var since time.Time
-		var feeding sync.WaitGroup
-		feeding.Go(func() {
-			feed(t.Context(), source, newWorld(source.State(), nil), func(tea.Msg) { delay = time.Since(since) })
-		})
-		time.Sleep(time.Second)
-		s := *source.State()
-		s.Revision++
-		since = time.Now()
-		source.set(&s)
-		synctest.Wait()
-		close(source.changes) // ends the feeding
-		feeding.Wait()
-		if delay != 0 {
-			t.Errorf("was shown after %v", delay)
-		}
-	})
-}
-
-func TestTheWorkbenchEndsWithItsContext(t *testing.T) {
+func TestRun_EndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in, keep := io.Pipe()
 	t.Cleanup(func() { _ = keep.Close() })
@@ -93,9 +37,9 @@ func TestTheWorkbenchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestAPersonUsesItInATerminal runs the whole program in a terminal of tmux: what all the
-// other tests leave out is the way from the keyboard and to the glass.
-func TestAPersonUsesItInATerminal(t *testing.T) {
+// TestRun_InATerminal runs the whole program in a terminal of tmux: the
+// other tests do not have the path from the keyboard and to the screen.
+func TestRun_InATerminal(t *testing.T) {
 	term := newTerminal(t, 80, 24, "normal")
 	term.shows("✗  2 need you", "▌ ✗ failed")
 	term.types("n", "n")
@@ -169,7 +113,7 @@ func (x *terminal) shows(texts ...string) {
 		if !missing {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // another process's screen cannot be waited for otherwise
+		time.Sleep(20 * time.Millisecond) // there is no other way to wait for the screen of another process
 	}
 	x.t.Fatalf("%q is not on the screen:\n%s", texts, screen)
 }

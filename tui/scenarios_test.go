@@ -9,22 +9,22 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// scenarios are the moments that the workbench must look well at.
+// scenarios are the states that the workbench is tested with.
 var scenarios = map[string]func(now time.Time) *runner.State{
 	"normal":      demo,
-	"buildfail":   buildFails,
-	"crashed":     operatorCrashes,
-	"gone":        clusterGoes,
-	"paused":      peerPauses,
-	"empty":       nothingThere,
-	"unserved":    nothingServed,
-	"compiling":   clusterCompiles,
-	"first-build": firstBuildFails,
-	"no-cluster":  clusterFails,
+	"buildfail":   buildFailed,
+	"crashed":     operatorCrashed,
+	"gone":        clusterGone,
+	"paused":      pausedByPeer,
+	"empty":       noObjects,
+	"unserved":    notServed,
+	"compiling":   clusterCompiling,
+	"first-build": firstBuildFailed,
+	"no-cluster":  clusterFailed,
 	"wide-runes":  wideRunes,
 }
 
-func buildFails(now time.Time) *runner.State {
+func buildFailed(now time.Time) *runner.State {
 	s := demo(now)
 	s.Build.Phase = runner.BuildFailed
 	s.Build.Errors = []runner.BuildError{
@@ -40,7 +40,7 @@ func buildFails(now time.Time) *runner.State {
 	return s
 }
 
-func operatorCrashes(now time.Time) *runner.State {
+func operatorCrashed(now time.Time) *runner.State {
 	s := demo(now)
 	s.Live = false
 	s.Process = runner.Process{Phase: runner.ProcessCrashed, Exit: "exit status 2", Restarts: 1, RestartAt: now.Add(4 * time.Second),
@@ -48,33 +48,33 @@ func operatorCrashes(now time.Time) *runner.State {
 	return s
 }
 
-func clusterGoes(now time.Time) *runner.State {
+func clusterGone(now time.Time) *runner.State {
 	s := demo(now)
 	s.Cluster.Phase, s.Cluster.Error = runner.ClusterGone, "connection refused, 127.0.0.1:41877"
 	return s
 }
 
-func peerPauses(now time.Time) *runner.State {
+func pausedByPeer(now time.Time) *runner.State {
 	s := demo(now)
 	s.Snapshot.Operator.State, s.Snapshot.Operator.Reason = inspect.OperatorPaused, "by alice@laptop, priority 200"
 	return s
 }
 
-func nothingThere(now time.Time) *runner.State {
+func noObjects(now time.Time) *runner.State {
 	s := demo(now)
 	s.Snapshot.Objects = nil
 	s.Log = nil
 	return s
 }
 
-func nothingServed(now time.Time) *runner.State {
-	s := nothingThere(now)
+func notServed(now time.Time) *runner.State {
+	s := noObjects(now)
 	s.Snapshot.Served = nil
 	s.Snapshot.Unserved = []inspect.Unserved{{Selector: "ephemeralvolumeclaims.v1.kopf.dev", Reason: "unresolved", Handlers: []string{"create", "resize"}}}
 	return s
 }
 
-func clusterCompiles(now time.Time) *runner.State {
+func clusterCompiling(now time.Time) *runner.State {
 	return &runner.State{
 		Revision: 1, Packages: []string{"example.com/claims/handlers"}, Dir: "/home/me/claims",
 		Build:   runner.Build{Phase: runner.BuildBuilding, Started: now.Add(-3 * time.Second)},
@@ -83,22 +83,23 @@ func clusterCompiles(now time.Time) *runner.State {
 	}
 }
 
-func firstBuildFails(now time.Time) *runner.State {
-	s := clusterCompiles(now)
+func firstBuildFailed(now time.Time) *runner.State {
+	s := clusterCompiling(now)
 	s.Cluster = demo(now).Cluster
-	s.Build = buildFails(now).Build
+	s.Build = buildFailed(now).Build
 	s.Build.History = nil
 	return s
 }
 
-func clusterFails(now time.Time) *runner.State {
-	s := clusterCompiles(now)
+func clusterFailed(now time.Time) *runner.State {
+	s := clusterCompiling(now)
 	s.Cluster = runner.Cluster{Phase: runner.ClusterFailed, Provider: "context", Name: "kind-dev", Error: "dial tcp 127.0.0.1:6443: connect: connection refused"}
 	s.Build.Phase, s.Build.Took = runner.BuildBuilt, time.Second
 	return s
 }
 
-// wideRunes has everything in it that does not take one cell, or tries to leave its own.
+// wideRunes returns a state with texts that are not one cell a rune, or that try to control
+// the terminal.
 func wideRunes(now time.Time) *runner.State {
 	s := demo(now)
 	for i := range s.Snapshot.Objects {
@@ -114,8 +115,8 @@ func wideRunes(now time.Time) *runner.State {
 	return s
 }
 
-// many is a demo with n objects, of which a few need somebody.
-func many(now time.Time, n int) *runner.State {
+// manyObjects returns a demo with n objects, of which a few need the user.
+func manyObjects(now time.Time, n int) *runner.State {
 	s := demo(now)
 	patterns := s.Snapshot.Objects
 	objects := make([]inspect.Object, n)

@@ -11,22 +11,23 @@ import (
 	"syscall"
 )
 
-// AddressError tells that an address is none that an inspector may have.
+// AddressError is the error of an invalid inspector address.
 type AddressError struct {
 	Address string
 	Reason  string
 }
 
+// Error implements the error interface.
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("inspector address %q: %s", e.Address, e.Reason)
 }
 
-// maxSocketPath is what every system takes: the field in the socket's address has 104
-// bytes on macOS and 108 on Linux, with the closing zero.
+// maxSocketPath is the longest path on all systems: the field in a socket's address has 104 bytes on
+// macOS and 108 on Linux, including the terminating zero.
 const maxSocketPath = 103
 
-// parseAddress takes "unix:PATH" or "tcp:HOST:PORT" apart. Hosts must be loopback
-// addresses: the protocol knows no authentication.
+// parseAddress parses "unix:PATH" or "tcp:HOST:PORT". The host must be a loopback address, because the
+// protocol has no authentication.
 func parseAddress(address string) (network, where string, err error) {
 	network, where, _ = strings.Cut(address, ":")
 	fail := func(reason string) (string, string, error) {
@@ -35,23 +36,23 @@ func parseAddress(address string) (network, where string, err error) {
 	switch network {
 	case "unix":
 		if where == "" {
-			return fail("wants a path: unix:PATH")
+			return fail("want a path: unix:PATH")
 		}
 		if len(where) > maxSocketPath {
-			return fail(fmt.Sprintf("the path of a socket may have %d bytes, this has %d", maxSocketPath, len(where)))
+			return fail(fmt.Sprintf("the path has %d bytes; use at most %d", len(where), maxSocketPath))
 		}
 		return network, where, nil
 	case "tcp":
 		host, _, err := net.SplitHostPort(where)
 		if err != nil {
-			return fail("wants a host and a port: tcp:127.0.0.1:PORT")
+			return fail("want a host and a port: tcp:127.0.0.1:PORT")
 		}
 		if !isLoopback(host) {
-			return fail("only loopback addresses may be served, such as 127.0.0.1: there is no authentication")
+			return fail("want a loopback address, such as 127.0.0.1, because there is no authentication")
 		}
 		return network, where, nil
 	}
-	return fail("wants unix:PATH or tcp:127.0.0.1:PORT")
+	return fail("want unix:PATH or tcp:127.0.0.1:PORT")
 }
 
 func isLoopback(host string) bool {
@@ -62,8 +63,7 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// listen opens the address. A socket that a killed process has left behind is replaced;
-// one that somebody serves is not.
+// listen opens the address. A socket that a killed process left behind is replaced; one in use is not.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	network, where, err := parseAddress(address)
 	if err != nil {
@@ -73,7 +73,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := config.Listen(ctx, network, where)
 	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && isStale(ctx, where) {
 		if err := os.Remove(where); err != nil {
-			return nil, fmt.Errorf("inspector: removing the socket of a former process: %w", err)
+			return nil, fmt.Errorf("inspector: remove the socket of a former process: %w", err)
 		}
 		listener, err = config.Listen(ctx, network, where)
 	}
@@ -81,7 +81,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
 	if network == "unix" {
-		// The operator's state may have secrets in it: it is for its user alone.
+		// The operator's state may contain secrets, so only its user may read it.
 		if err := os.Chmod(where, 0o600); err != nil {
 			return nil, errors.Join(fmt.Errorf("inspector: %w", err), listener.Close())
 		}
@@ -89,13 +89,12 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// isStale tells that the path is a socket which nobody listens on.
+// isStale reports whether the path is a socket without a listener.
 func isStale(ctx context.Context, path string) bool {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if err == nil {
-		// It was only a question; there is nothing to lose in closing it.
-		_ = conn.Close()
+		_ = conn.Close() // nothing was sent
 		return false
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)

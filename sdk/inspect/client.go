@@ -16,25 +16,27 @@ import (
 	"strings"
 )
 
-// VersionError tells that an operator speaks another version of the protocol.
+// VersionError is the error of an operator with another version of the protocol.
 type VersionError struct {
-	Theirs string // as they say it; empty if they speak none
+	Theirs string // version of the operator; empty if the response has none
 }
 
+// Error implements the error interface.
 func (e *VersionError) Error() string {
 	if e.Theirs == "" {
-		return "what answers there is not an operator's inspector"
+		return "inspector: this is not an operator's inspector; check the address"
 	}
-	return fmt.Sprintf("the operator's inspector speaks version %s of the protocol, this program version %d: "+
+	return fmt.Sprintf("inspector: the operator speaks version %s of the protocol, this program version %d; "+
 		"build both with the same release of Kopf", e.Theirs, Version)
 }
 
-// RefusedError tells that the operator did not do what an [Intent] asked for.
+// RefusedError is the error of an [Intent] that the operator refused.
 type RefusedError struct {
 	Kind   IntentKind
 	Reason string
 }
 
+// Error implements the error interface.
 func (e *RefusedError) Error() string { return e.Reason }
 
 // Client reads an operator's state. It is safe for concurrent use.
@@ -43,8 +45,8 @@ type Client struct {
 	base string
 }
 
-// Dial returns a client for an operator at the address, "unix:PATH" or
-// "tcp:127.0.0.1:PORT". It does not connect yet.
+// Dial returns a client for the operator at an address, "unix:PATH" or "tcp:127.0.0.1:PORT". It does
+// not connect. It returns an [*AddressError] for an invalid address.
 func Dial(address string) (*Client, error) {
 	network, where, err := parseAddress(address)
 	if err != nil {
@@ -55,14 +57,14 @@ func Dial(address string) (*Client, error) {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, where)
 		},
-		// Connections are not kept: an operator that ends would wait for idle ones.
+		// An operator that stops would wait for idle connections.
 		DisableKeepAlives:  true,
 		DisableCompression: true,
 	}
 	return &Client{http: &http.Client{Transport: transport}, base: "http://localhost"}, nil
 }
 
-// Snapshot returns everything that is known now.
+// Snapshot returns the current state of the operator.
 func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	body, err := c.request(ctx, http.MethodGet, snapshotPath, nil)
 	if err != nil {
@@ -71,13 +73,13 @@ func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	var s Snapshot
 	err = decoder(body).Decode(&s)
 	if err = errors.Join(err, body.Close()); err != nil {
-		return nil, fmt.Errorf("inspector: reading the snapshot: %w", err)
+		return nil, fmt.Errorf("inspector: read the snapshot: %w", err)
 	}
 	return &s, nil
 }
 
-// Index returns a part of an index: at most so many entries, and [MaxIndexPage] at any rate,
-// behind the offset. An id that [Snapshot.Indices] does not have is an error.
+// Index returns a page of an index: at most limit entries after offset, and at most [MaxIndexPage].
+// It returns an error for an id that [Snapshot].Indices does not have.
 func (c *Client) Index(ctx context.Context, id string, offset, limit int) (*IndexPage, error) {
 	query := url.Values{"id": {id}, "offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
 	body, err := c.request(ctx, http.MethodGet, indexPath+"?"+query.Encode(), nil)
@@ -87,16 +89,16 @@ func (c *Client) Index(ctx context.Context, id string, offset, limit int) (*Inde
 	var page IndexPage
 	err = json.NewDecoder(body).Decode(&page)
 	if err = errors.Join(err, body.Close()); err != nil {
-		return nil, fmt.Errorf("inspector: reading the index: %w", err)
+		return nil, fmt.Errorf("inspector: read the index: %w", err)
 	}
 	return &page, nil
 }
 
-// Do asks for an intent. The error is a [*RefusedError] if the operator says no.
+// Do sends an intent. It returns a [*RefusedError] if the operator refuses it.
 func (c *Client) Do(ctx context.Context, in Intent) error {
 	text, err := json.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("inspector: %w", err)
+		return fmt.Errorf("inspector: encode the intent: %w", err)
 	}
 	body, err := c.request(ctx, http.MethodPost, intentsPath, bytes.NewReader(text))
 	if err != nil {
@@ -105,7 +107,7 @@ func (c *Client) Do(ctx context.Context, in Intent) error {
 	var reply Reply
 	err = json.NewDecoder(body).Decode(&reply)
 	if err = errors.Join(err, body.Close()); err != nil {
-		return fmt.Errorf("inspector: reading the reply: %w", err)
+		return fmt.Errorf("inspector: read the reply: %w", err)
 	}
 	if !reply.OK {
 		return &RefusedError{Kind: in.Kind, Reason: reply.Error}
@@ -113,8 +115,7 @@ func (c *Client) Do(ctx context.Context, in Intent) error {
 	return nil
 }
 
-// Messages yields the stream. It ends with an error, or without one after the
-// operator's Bye.
+// Messages yields the messages of the stream. It ends after the operator's Bye, or with an error.
 func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		body, err := c.request(ctx, http.MethodGet, streamPath, nil)
@@ -122,7 +123,7 @@ func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 			yield(Message{}, err)
 			return
 		}
-		// What the stream ends with is known by then; closing it can only repeat it.
+		// An error of closing only repeats how the stream ended.
 		defer func() { _ = body.Close() }()
 		messages := decoder(body)
 		for {
@@ -131,7 +132,7 @@ func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 				if errors.Is(err, io.EOF) {
 					err = io.ErrUnexpectedEOF // the operator was killed
 				}
-				yield(Message{}, fmt.Errorf("inspector: the stream broke: %w", err))
+				yield(Message{}, fmt.Errorf("inspector: read the stream: %w", err))
 				return
 			}
 			if !yield(m, nil) || m.Bye != nil {
@@ -141,9 +142,8 @@ func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
-// Stream yields the state of the operator: at first, and whenever it has changed. The
-// snapshots are immutable and share what did not change. It ends like
-// [Client.Messages].
+// Stream yields the state of the operator at first and after each change. The snapshots are immutable
+// and share what did not change. It ends as [Client.Messages] does.
 func (c *Client) Stream(ctx context.Context) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
 		var replica Replica
@@ -163,7 +163,7 @@ func (c *Client) Stream(ctx context.Context) iter.Seq2[*Snapshot, error] {
 	}
 }
 
-// request returns the body of a successful answer.
+// request returns the body of a successful response.
 func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -189,8 +189,8 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	return response.Body, nil
 }
 
-// decoder keeps numbers of unknown types as they were written: as floating point, large
-// ones would change.
+// decoder keeps numbers of unknown types as they were written; large ones would change as floating
+// point.
 func decoder(r io.Reader) *json.Decoder {
 	d := json.NewDecoder(bufio.NewReaderSize(r, 64<<10))
 	d.UseNumber()

@@ -1,16 +1,16 @@
-// Package inspect is the inspector protocol: how an operator shows its inner state.
+// Package inspect is the inspector protocol, by which an operator publishes its state.
 //
 // An operator that publishes its state serves HTTP on a Unix socket or on a loopback
 // port. There are four requests, all with JSON bodies:
 //
-//	GET  /v1/snapshot  one [Snapshot]: everything that is known now
-//	GET  /v1/stream    a [Message] a line: first the snapshot, then what changes
-//	GET  /v1/index     one [IndexPage], of the index ?id=, from ?offset=, ?limit= entries
-//	POST /v1/intents   one [Intent]: something the reader wishes to happen; a [Reply]
+//	GET  /v1/snapshot  one [Snapshot]: the current state
+//	GET  /v1/stream    one [Message] per line: first the snapshot, then the changes
+//	GET  /v1/index     one [IndexPage]: of the index ?id=, from ?offset=, ?limit= entries
+//	POST /v1/intents   one [Intent], which asks the operator to do something; the response is a [Reply]
 //
-// Reasons are data, never prose: readers make sentences of them. A reader that is slow
-// does not slow the operator: it misses intermediate states of an object, never the
-// last one, and is told how many log lines it lost.
+// Reasons are data rather than prose: readers make sentences of them. A slow reader does not
+// slow down the operator: it misses intermediate states of an object, but never the last
+// one, and gets the number of log lines that it missed.
 //
 // The [Hub] is the operator's side, [Client] the reader's.
 package inspect

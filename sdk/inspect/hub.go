@@ -1,27 +1,28 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// HubOptions are the settings of a [Hub]. The zero value works.
+// HubOptions configure a [Hub]. The zero value of each field means its default.
 type HubOptions struct {
-	// LogLines is how many of the newest log lines are kept: 1000 if not set.
+	// LogLines is the number of log lines that are kept. Defaults to 1000.
 	LogLines int
 
-	// Interval is the least time between two batches to the same reader: 50 ms if
-	// not set. The first change after a silence is sent at once.
+	// Interval is the least time between two batches to one reader; the first change after a quiet time
+	// is sent at once. Defaults to 50ms.
 	Interval time.Duration
 
-	// Intents is called for what readers wish to happen. Without it, they cannot.
-	// [IntentLogLevel] does not come here: the Hub heeds it by itself.
+	// Intents is called for the intents of readers, except [IntentLogLevel], which the Hub handles itself.
+	// If it is nil, the others are refused.
 	Intents func(Intent) Reply
 
-	// Index is called for the entries of an index from an offset on, with the number of
-	// those that are wanted. It returns false if there is no such index, as it is without it.
+	// Index returns a page of an index: at most limit entries after offset, or false if there is no such
+	// index. If it is nil, there are no indices.
 	Index func(id string, offset, limit int) (IndexPage, bool)
 }
 
@@ -29,20 +30,19 @@ const (
 	defaultLogLines = 1000
 	defaultInterval = 50 * time.Millisecond
 
-	// minGraves is how many dropped objects are remembered at least, so that a
-	// reader which lags behind can be told of each instead of being sent everything.
-	minGraves = 1024
+	// minTombstones is the least number of deleted objects that are remembered, so that a reader that
+	// lags behind gets their references instead of a new snapshot.
+	minTombstones = 1024
 )
 
-// Hub holds the current state of an operator for those who read it.
+// Hub holds the current state of an operator for its readers. It is safe for concurrent use.
 //
-// The operator's side of it never blocks: a change replaces a value and appends to no
-// queue. What readers have not seen yet is found by revision numbers when they are
-// ready for more, so neither their number nor their slowness costs memory.
+// The methods for the operator never block: a change replaces a value, and nothing is queued. When a
+// reader is ready for more, the revision numbers show what it has not seen, so that neither the
+// number of readers nor their slowness costs memory.
 //
-// A nil *Hub is a Hub that is off: its methods for the operator do nothing.
-//
-// Values given to a Hub belong to it: they must not be changed afterwards.
+// The methods for the operator do nothing on a nil *Hub. Values that are passed to a Hub must not be
+// changed afterwards.
 type Hub struct {
 	interval time.Duration
 	intents  func(Intent) Reply
@@ -64,12 +64,12 @@ type Hub struct {
 	indices    []Index
 	indicesRev uint64
 
-	objects map[Ref]*entry // with the graves
-	changes entry          // the ring of all entries, by revision
-	graves  int
+	objects    map[Ref]*entry // includes the tombstones
+	changes    entry          // ring of all entries, by revision
+	tombstones int
 
-	// forgotten is the newest revision of a dropped object that is no more
-	// remembered: readers that stand before it start anew.
+	// forgotten is the newest revision of a deleted object whose tombstone was removed. Readers before it
+	// get a new snapshot.
 	forgotten uint64
 
 	log      logRing
@@ -79,15 +79,15 @@ type Hub struct {
 	subscriptions map[*subscription]struct{}
 }
 
-// entry is an object, or the grave of one, in the ring of changes.
+// entry is an object, or the tombstone of a deleted one, in the ring of changes.
 type entry struct {
 	ref        Ref
-	object     *Object // nil in a grave
+	object     *Object // nil in a tombstone
 	revision   uint64
 	prev, next *entry
 }
 
-// NewHub makes a Hub.
+// NewHub returns a Hub with the options.
 func NewHub(opts HubOptions) *Hub {
 	h := &Hub{
 		interval:      opts.Interval,
@@ -108,7 +108,7 @@ func NewHub(opts HubOptions) *Hub {
 	return h
 }
 
-// UpdateOperator changes what is known of the operator itself.
+// UpdateOperator changes the state of the operator itself.
 func (h *Hub) UpdateOperator(update func(*Operator)) {
 	if h == nil {
 		return
@@ -119,8 +119,8 @@ func (h *Hub) UpdateOperator(update func(*Operator)) {
 	h.operatorRev = h.changed()
 }
 
-// SetHandlers publishes the registered handlers, in the order of registration. Their
-// Stats are counted by [Hub.HandlerRan] and need not be set.
+// SetHandlers publishes the registered handlers, in the order of registration. Their Stats need not
+// be set: [Hub.HandlerRan] counts them.
 func (h *Hub) SetHandlers(handlers []Handler) {
 	if h == nil {
 		return
@@ -132,7 +132,7 @@ func (h *Hub) SetHandlers(handlers []Handler) {
 	h.handlersRev = h.changed()
 }
 
-// HandlerRan counts an attempt of the handler at the index in [Hub.SetHandlers].
+// HandlerRan counts an attempt of the handler at an index of [Hub.SetHandlers].
 func (h *Hub) HandlerRan(index int, run Run) {
 	if h == nil {
 		return
@@ -146,7 +146,7 @@ func (h *Hub) HandlerRan(index int, run Run) {
 	h.handlersRev = h.changed()
 }
 
-// SetServed publishes what is watched and what cannot be.
+// SetServed publishes the watched resources, and the selectors without one.
 func (h *Hub) SetServed(served Served) {
 	if h == nil {
 		return
@@ -157,8 +157,7 @@ func (h *Hub) SetServed(served Served) {
 	h.servedRev = h.changed()
 }
 
-// PutIndex publishes how much there is in an index, in place of what was said before. That
-// nothing has changed is no news.
+// PutIndex publishes the size of an index. An unchanged one is not sent.
 func (h *Hub) PutIndex(index Index) {
 	if h == nil {
 		return
@@ -177,7 +176,7 @@ func (h *Hub) PutIndex(index Index) {
 	h.indicesRev = h.changed()
 }
 
-// PutObject publishes the state of an object, in place of its former one.
+// PutObject publishes the state of an object, and replaces its former state.
 func (h *Hub) PutObject(o Object) {
 	if h == nil {
 		return
@@ -190,7 +189,7 @@ func (h *Hub) PutObject(o Object) {
 		e = &entry{ref: o.Ref}
 		h.objects[o.Ref] = e
 	case e.object == nil:
-		h.graves--
+		h.tombstones--
 		e.unlink()
 	default:
 		e.unlink()
@@ -200,7 +199,7 @@ func (h *Hub) PutObject(o Object) {
 	e.append(&h.changes)
 }
 
-// DropObject tells that an object is gone.
+// DropObject publishes that an object no longer exists.
 func (h *Hub) DropObject(ref Ref) {
 	if h == nil {
 		return
@@ -215,16 +214,16 @@ func (h *Hub) DropObject(ref Ref) {
 	e.object = nil
 	e.revision = h.changed()
 	e.append(&h.changes)
-	h.graves++
+	h.tombstones++
 
 	// Sweeping costs a walk over everything, so it is done as rarely as the number
 	// of objects allows: the cost of a drop stays constant on average.
-	if live := len(h.objects) - h.graves; h.graves > max(minGraves, live) {
+	if live := len(h.objects) - h.tombstones; h.tombstones > max(minTombstones, live) {
 		h.sweep()
 	}
 }
 
-// sweep forgets all graves.
+// sweep removes all tombstones.
 func (h *Hub) sweep() {
 	for e := h.changes.next; e != &h.changes; {
 		next := e.next
@@ -235,10 +234,10 @@ func (h *Hub) sweep() {
 		}
 		e = next
 	}
-	h.graves = 0
+	h.tombstones = 0
 }
 
-// Log publishes a line of the operator's log if its level is wanted.
+// Log publishes a line of the operator's log if [Hub.LogEnabled] for its level.
 func (h *Hub) Log(line LogLine) {
 	if h == nil {
 		return
@@ -252,8 +251,8 @@ func (h *Hub) Log(line LogLine) {
 	h.changed()
 }
 
-// LogEnabled tells whether lines of the level are wanted, so that others need not be
-// formatted. It is always false for a nil Hub.
+// LogEnabled reports whether lines of the level are published, so that others need not be formatted.
+// It returns false for a nil Hub.
 func (h *Hub) LogEnabled(level string) bool {
 	if h == nil {
 		return false
@@ -263,7 +262,7 @@ func (h *Hub) LogEnabled(level string) bool {
 	return levelRank(level) >= levelRank(h.logLevel)
 }
 
-// Bye tells the readers that the operator ends, and why. Nothing is sent after it.
+// Bye publishes that the operator ends, and why. Nothing is sent after it.
 func (h *Hub) Bye(reason string) {
 	if h == nil {
 		return
@@ -276,11 +275,11 @@ func (h *Hub) Bye(reason string) {
 	}
 }
 
-// Do passes an intent to the operator.
+// Do passes an intent to the operator, and returns its reply.
 func (h *Hub) Do(in Intent) Reply {
 	if in.Kind == IntentLogLevel {
 		if levelRank(in.Value) < 0 {
-			return Reply{Error: "no such log level: " + in.Value}
+			return Reply{Error: fmt.Sprintf("unknown log level %q; want debug, info, warn or error", in.Value)}
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -288,7 +287,7 @@ func (h *Hub) Do(in Intent) Reply {
 		return Reply{OK: true}
 	}
 	if h.intents == nil {
-		return Reply{Error: "this operator takes no wishes"}
+		return Reply{Error: "the operator accepts no intents"}
 	}
 	return h.intents(in)
 }
@@ -301,15 +300,15 @@ func (h *Hub) Index(id string, offset, limit int) (IndexPage, bool) {
 	return h.index(id, max(0, offset), min(max(0, limit), MaxIndexPage))
 }
 
-// Snapshot returns everything that is known now.
+// Snapshot returns the current state.
 func (h *Hub) Snapshot() *Snapshot {
 	h.mu.Lock()
-	cut := h.cutAll()
+	b := h.batchOfAll()
 	h.mu.Unlock()
-	return cut.snapshot()
+	return b.snapshot()
 }
 
-// changed counts a change and wakes the readers. The mutex is held.
+// changed counts a change and wakes the readers. The caller holds the mutex.
 func (h *Hub) changed() uint64 {
 	h.revision++
 	for s := range h.subscriptions {
@@ -318,7 +317,7 @@ func (h *Hub) changed() uint64 {
 	return h.revision
 }
 
-// handlersNow returns the handlers with their current counts. The mutex is held.
+// handlersNow returns the handlers with their current counts. The caller holds the mutex.
 func (h *Hub) handlersNow() []Handler {
 	handlers := slices.Clone(h.handlers)
 	for i := range handlers {
@@ -336,7 +335,7 @@ func (e *entry) append(ring *entry) {
 	ring.prev.next, ring.prev = e, e
 }
 
-// levelRank orders the log levels; it is negative for what is none of them.
+// levelRank returns the rank of a log level; negative for unknown levels.
 func levelRank(level string) int {
 	return slices.Index([]string{"debug", "info", "warn", "error"}, level)
 }

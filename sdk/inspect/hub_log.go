@@ -1,11 +1,10 @@
 package inspect
 
-// logRing keeps the newest log lines. Lines are numbered from 1 in the order of their
-// arrival.
+// logRing holds the newest log lines, numbered from 1 in the order of their arrival.
 type logRing struct {
 	limit int
-	lines []LogLine // grows up to the limit, is overwritten in turn from then on
-	last  uint64    // the number of the newest line
+	lines []LogLine // grows up to the limit; then the oldest is overwritten
+	last  uint64    // number of the newest line
 }
 
 func (r *logRing) add(line LogLine) {
@@ -17,10 +16,9 @@ func (r *logRing) add(line LogLine) {
 	r.last++
 }
 
-// after returns the lines behind the given number, oldest first, and how many of them
-// are lost.
+// after returns the lines after a number, oldest first, and how many of them were overwritten.
 func (r *logRing) after(seen uint64) (lines []LogLine, lost int) {
-	oldest := r.last - uint64(len(r.lines)) // the number before the oldest line's
+	oldest := r.last - uint64(len(r.lines)) // number of the line before the oldest
 	if seen < oldest {
 		lost = int(oldest - seen)
 		seen = oldest

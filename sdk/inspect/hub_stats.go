@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// Run is one attempt of a handler, as it is counted in its [Stats].
+// Run is one attempt of a handler, to be counted in its [Stats].
 type Run struct {
-	At      time.Time // of its end
+	At      time.Time // time of its end
 	Took    time.Duration
 	Outcome RunOutcome
-	Error   string // the message, unless it succeeded
+	Error   string // error message, unless it succeeded
 }
 
-// RunOutcome is how an attempt has ended.
+// RunOutcome is how an attempt ended.
 type RunOutcome int
 
 // The outcomes of attempts.
 const (
 	RunSucceeded RunOutcome = iota
-	RunRetried              // failed, and will be tried again
-	RunFailed               // for good
+	RunRetried              // failed, to be retried
+	RunFailed               // failed permanently
 )
 
-// tallyWindow is the number of the newest attempts from which quantiles are taken: the
-// 99th percentile of fewer than 100 is the maximum, and more would hide what is new.
+// tallyWindow is the number of attempts for quantiles: the 99th percentile of fewer than 100 would be
+// the maximum, and more would hide recent changes.
 const tallyWindow = 128
 
 // tally counts the attempts of one handler.
 type tally struct {
 	counts Stats
-	took   []time.Duration // the newest, as a ring
+	took   []time.Duration // ring of the newest durations
 }
 
 func (t *tally) count(run Run) {

@@ -25,7 +25,7 @@ func object(n int, version string) Object {
 	}
 }
 
-// next returns the reader's next batch, which must be there.
+// next returns the reader's next batch.
 func next(t *testing.T, s *subscription) []Message {
 	t.Helper()
 	messages, err := s.next(t.Context())
@@ -42,7 +42,7 @@ func subscribe(t *testing.T, h *Hub) *subscription {
 	return s
 }
 
-func TestAReaderGetsFirstASnapshotAndThenWhatChanges(t *testing.T) {
+func TestHub_SnapshotThenChanges(t *testing.T) {
 	h := NewHub(HubOptions{})
 	h.UpdateOperator(func(o *Operator) { o.Identity = "me" })
 	h.PutObject(object(1, "1"))
@@ -68,7 +68,7 @@ func TestAReaderGetsFirstASnapshotAndThenWhatChanges(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatChangesOftenIsSentOnceInItsLastState(t *testing.T) {
+func TestHub_SendsOnlyLastStateOfObject(t *testing.T) {
 	h := NewHub(HubOptions{})
 	s := subscribe(t, h)
 	next(t, s)
@@ -84,7 +84,7 @@ func TestAnObjectThatChangesOftenIsSentOnceInItsLastState(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsGoneIsToldByItsReference(t *testing.T) {
+func TestHub_SendsReferenceOfDeletedObject(t *testing.T) {
 	h := NewHub(HubOptions{})
 	h.PutObject(object(1, "1"))
 	s := subscribe(t, h)
@@ -97,16 +97,16 @@ func TestAnObjectThatIsGoneIsToldByItsReference(t *testing.T) {
 	}
 }
 
-func TestAReaderThatLagsBehindManyDeletionsStartsAnew(t *testing.T) {
+func TestHub_LaggingReaderGetsNewSnapshot(t *testing.T) {
 	h := NewHub(HubOptions{})
 	s := subscribe(t, h)
 	next(t, s)
-	for n := range 20 * minGraves {
+	for n := range 20 * minTombstones {
 		h.PutObject(object(n, "1"))
 		h.DropObject(object(n, "1").Ref)
 	}
 	h.PutObject(object(-1, "1"))
-	if len(h.objects) > minGraves+1 {
+	if len(h.objects) > minTombstones+1 {
 		t.Errorf("the hub remembers %d objects, and one lives", len(h.objects))
 	}
 	messages := next(t, s)
@@ -115,7 +115,7 @@ func TestAReaderThatLagsBehindManyDeletionsStartsAnew(t *testing.T) {
 	}
 }
 
-func TestAReaderIsToldHowManyLogLinesItHasLost(t *testing.T) {
+func TestHub_CountsLostLogLines(t *testing.T) {
 	h := NewHub(HubOptions{LogLines: 10})
 	s := subscribe(t, h)
 	next(t, s)
@@ -128,11 +128,11 @@ func TestAReaderIsToldHowManyLogLinesItHasLost(t *testing.T) {
 	}
 }
 
-func TestManyObjectsComeInSeveralMessagesOfOneRevision(t *testing.T) {
+func TestHub_SplitsManyObjectsIntoMessages(t *testing.T) {
 	h := NewHub(HubOptions{})
 	s := subscribe(t, h)
 	next(t, s)
-	for n := range 2*chunk + 1 {
+	for n := range 2*maxObjectsPerMessage + 1 {
 		h.PutObject(object(n, "1"))
 	}
 	messages := next(t, s)
@@ -146,7 +146,7 @@ func TestManyObjectsComeInSeveralMessagesOfOneRevision(t *testing.T) {
 	}
 }
 
-func TestTheOperatorIsToldBehindItsObjects(t *testing.T) {
+func TestHub_SendsOperatorAfterObjects(t *testing.T) {
 	h := NewHub(HubOptions{})
 	s := subscribe(t, h)
 	next(t, s)
@@ -158,7 +158,7 @@ func TestTheOperatorIsToldBehindItsObjects(t *testing.T) {
 	}
 }
 
-func TestBatchesKeepTheirDistance(t *testing.T) {
+func TestHub_KeepsIntervalBetweenBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHub(HubOptions{})
 		s := h.subscribe()
@@ -187,7 +187,7 @@ func TestBatchesKeepTheirDistance(t *testing.T) {
 	})
 }
 
-func TestTheFirstChangeAfterASilenceIsSentAtOnce(t *testing.T) {
+func TestHub_FirstChangeAfterQuietTimeIsSentAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHub(HubOptions{})
 		s := h.subscribe()
@@ -203,7 +203,7 @@ func TestTheFirstChangeAfterASilenceIsSentAtOnce(t *testing.T) {
 	})
 }
 
-func TestNothingIsSentAfterTheBye(t *testing.T) {
+func TestHub_SendsNothingAfterBye(t *testing.T) {
 	h := NewHub(HubOptions{})
 	s := subscribe(t, h)
 	next(t, s)
@@ -219,7 +219,7 @@ func TestNothingIsSentAfterTheBye(t *testing.T) {
 	}
 }
 
-func TestTheLogLevelIsTheReadersWish(t *testing.T) {
+func TestHub_LogLevelIntent(t *testing.T) {
 	h := NewHub(HubOptions{})
 	if h.LogEnabled("debug") || !h.LogEnabled("info") {
 		t.Error("at first, the level is not info")
@@ -236,7 +236,7 @@ func TestTheLogLevelIsTheReadersWish(t *testing.T) {
 	}
 }
 
-func TestAHubThatIsOffDoesNothing(t *testing.T) {
+func TestHub_NilDoesNothing(t *testing.T) {
 	var h *Hub
 	h.UpdateOperator(func(*Operator) { t.Error("it asks for the operator") })
 	h.SetHandlers([]Handler{{}})
@@ -252,7 +252,7 @@ func TestAHubThatIsOffDoesNothing(t *testing.T) {
 	}
 }
 
-func TestAttemptsAreCountedWithTheirQuantiles(t *testing.T) {
+func TestHub_StatsWithQuantiles(t *testing.T) {
 	h := NewHub(HubOptions{})
 	h.SetHandlers([]Handler{{ID: "a"}, {ID: "b"}})
 	for n := range 200 {
@@ -260,10 +260,10 @@ func TestAttemptsAreCountedWithTheirQuantiles(t *testing.T) {
 	}
 	at := time.Unix(100, 0)
 	h.HandlerRan(0, Run{Took: time.Second, Outcome: RunRetried, Error: "once", At: at.Add(-1)})
-	h.HandlerRan(0, Run{Took: time.Minute, Outcome: RunFailed, Error: "for good", At: at})
+	h.HandlerRan(0, Run{Took: time.Minute, Outcome: RunFailed, Error: "permanently", At: at})
 	h.HandlerRan(2, Run{}) // no such handler: a stale run after the handlers were replaced
 	handlers := h.Snapshot().Handlers
-	if want := (Stats{Runs: 2, Retried: 1, Failed: 1, P50: time.Second, P99: time.Minute, LastError: "for good", LastAt: at}); handlers[0].Stats != want {
+	if want := (Stats{Runs: 2, Retried: 1, Failed: 1, P50: time.Second, P99: time.Minute, LastError: "permanently", LastAt: at}); handlers[0].Stats != want {
 		t.Error(cmp.Diff(want, handlers[0].Stats))
 	}
 	// The newest 128 are 73…200 ms; the 64th and the 127th of them are taken.
@@ -272,7 +272,7 @@ func TestAttemptsAreCountedWithTheirQuantiles(t *testing.T) {
 	}
 }
 
-// sorted makes snapshots comparable: objects have no order.
+// sorted returns a snapshot with sorted objects, for comparisons.
 func sorted(s *Snapshot) *Snapshot {
 	c := *s
 	c.Objects = slices.Clone(s.Objects)
@@ -280,7 +280,7 @@ func sorted(s *Snapshot) *Snapshot {
 	return &c
 }
 
-func TestAReplicaIsAlwaysEqualToTheHub(t *testing.T) {
+func TestReplica_EqualsHub(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	h := NewHub(HubOptions{LogLines: 50, Interval: time.Nanosecond})
 	s := subscribe(t, h)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReadersAreToldOfIndicesThatChange(t *testing.T) {
+func TestHub_SendsChangedIndices(t *testing.T) {
 	h := NewHub(HubOptions{})
 	b := Index{ID: "b", Key: "string", Value: "int", Resources: []string{"pods.v1"}, Keys: 1, Values: 2, Objects: 2}
 	h.PutIndex(b)
@@ -23,7 +23,7 @@ func TestReadersAreToldOfIndicesThatChange(t *testing.T) {
 	h.PutIndex(b)
 	h.PutIndex(Index{ID: "a"})
 	if messages := s.pending(); messages != nil {
-		t.Errorf("nothing has changed, and it is told: %+v", messages)
+		t.Errorf("an unchanged index is sent: %+v", messages)
 	}
 
 	for i, change := range []func(*Index){
@@ -55,7 +55,7 @@ func numbers(id string, offset, limit int) (IndexPage, bool) {
 	return page, true
 }
 
-func TestAnIndexIsReadInPages(t *testing.T) {
+func TestClient_ReadsIndexInPages(t *testing.T) {
 	address, _ := serve(t, NewHub(HubOptions{Index: numbers}))
 	client := dial(t, address)
 	for _, tt := range []struct{ offset, limit, want int }{
@@ -74,7 +74,7 @@ func TestAnIndexIsReadInPages(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPageOfAnIndexIsSaid(t *testing.T) {
+func TestClient_InvalidIndexPageIsError(t *testing.T) {
 	with, _ := serve(t, NewHub(HubOptions{Index: numbers}))
 	without, _ := serve(t, NewHub(HubOptions{}))
 	for _, address := range []string{with, without} {

@@ -2,22 +2,21 @@ package inspect
 
 import "slices"
 
-// replicaLogLines is how many log lines a [Replica] keeps.
+// replicaLogLines is the number of log lines that a [Replica] keeps.
 const replicaLogLines = 2 * defaultLogLines
 
-// Replica is an operator's state as rebuilt from the messages of its stream. The zero
-// value is empty. It is used by one goroutine; its snapshots may go anywhere.
+// Replica is the state of an operator, rebuilt from the messages of its stream. The zero value is
+// empty. It is for one goroutine; its snapshots can be shared.
 type Replica struct {
 	state Snapshot
 	index map[Ref]int // into state.Objects
 
-	// shared tells that the last snapshot given away shares the objects, which are
-	// therefore copied before the next change.
+	// shared means that the last snapshot shares the objects, so they are copied before the next change.
 	shared bool
 	bye    *string
 }
 
-// Apply brings the replica up to the message.
+// Apply updates the replica with a message.
 func (r *Replica) Apply(m Message) {
 	r.state.Revision = m.Revision
 	if m.Snapshot != nil {
@@ -52,7 +51,7 @@ func (r *Replica) Apply(m Message) {
 	}
 }
 
-// Snapshot returns the present state. It does not change any more.
+// Snapshot returns the current state. It does not change afterwards.
 func (r *Replica) Snapshot() *Snapshot {
 	r.shared = true
 	s := r.state
@@ -60,7 +59,7 @@ func (r *Replica) Snapshot() *Snapshot {
 	return &s
 }
 
-// Bye returns why the operator has ended, if it said so.
+// Bye returns the reason for which the operator ended, and whether it sent one.
 func (r *Replica) Bye() (reason string, ended bool) {
 	if r.bye == nil {
 		return "", false
@@ -78,7 +77,7 @@ func (r *Replica) reset(s *Snapshot) {
 	}
 }
 
-// own makes the objects changeable.
+// own makes sure that the objects can be changed.
 func (r *Replica) own() {
 	if r.index == nil {
 		r.index = make(map[Ref]int)
@@ -98,7 +97,7 @@ func (r *Replica) put(o Object) {
 	r.state.Objects = append(r.state.Objects, o)
 }
 
-// drop fills the gap with the last object, so that no other one moves.
+// drop moves the last object into the gap, so that no other object moves.
 func (r *Replica) drop(ref Ref) {
 	i, ok := r.index[ref]
 	if !ok {
@@ -114,8 +113,8 @@ func (r *Replica) drop(ref Ref) {
 	r.state.Objects = r.state.Objects[:last]
 }
 
-// addLog appends without copying: snapshots given away end before the new lines. Only
-// now and then, when twice the limit is reached, the newest are moved to a new place.
+// addLog appends without copying, because earlier snapshots end before the new lines. Only when the
+// log has twice its limit, the newest lines are copied.
 func (r *Replica) addLog(lines []LogLine) {
 	log := append(r.state.Log, lines...)
 	if len(log) > 2*replicaLogLines {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// versionHeader is in every response, so that a reader of another version is told
-	// so instead of "not found".
+	// versionHeader is in every response, so that a reader of another version gets a
+	// [VersionError] rather than "not found".
 	versionHeader = "Kopf-Inspector"
 
 	snapshotPath = "/v1/snapshot"
@@ -24,12 +24,13 @@ const (
 
 	maxIntent = 64 << 10 // bytes
 
-	// farewell is how long the readers may take to receive the last batch at the end.
-	farewell = 500 * time.Millisecond
+	// flushTimeout limits the time in which readers receive the last batch.
+	flushTimeout = 500 * time.Millisecond
 )
 
-// Serve serves the hub at the address, "unix:PATH" or "tcp:127.0.0.1:PORT", until the
-// context ends. Then the readers are sent what they have not seen yet.
+// Serve serves the hub at an address, "unix:PATH" or "tcp:127.0.0.1:PORT", until the context ends.
+// Then it sends the readers what they have not seen yet, and returns nil. It returns an
+// [*AddressError] for an invalid address.
 func Serve(ctx context.Context, address string, hub *Hub) error {
 	listener, err := listen(ctx, address)
 	if err != nil {
@@ -38,7 +39,7 @@ func Serve(ctx context.Context, address string, hub *Hub) error {
 	return serveOn(ctx, listener, hub)
 }
 
-// serveOn is [Serve] for an open listener, which it closes.
+// serveOn serves the hub on a listener, and closes it.
 func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 	streams, stopStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopStreams()
@@ -56,11 +57,11 @@ func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 	case <-ctx.Done():
 	}
 	stopStreams()
-	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	err := server.Shutdown(wait)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // a reader that does not read cannot hold the operator
+		err = server.Close() // a reader that does not read must not keep the operator
 	}
 	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -86,7 +87,7 @@ func protocol(hub *Hub) http.Handler {
 	mux.HandleFunc("POST "+intentsPath, func(w http.ResponseWriter, r *http.Request) {
 		var in Intent
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIntent)).Decode(&in); err != nil {
-			respond(w, http.StatusBadRequest, Reply{Error: "not an intent: " + err.Error()})
+			respond(w, http.StatusBadRequest, Reply{Error: "decode the intent: " + err.Error()})
 			return
 		}
 		respond(w, http.StatusOK, hub.Do(in))
@@ -101,31 +102,30 @@ func protocol(hub *Hub) http.Handler {
 	})
 }
 
-// refused keeps web pages out: a page in the developer's browser can reach loopback
-// ports, but neither without an Origin nor with a Host of ours.
+// refused returns the reason to refuse a request, or nothing. It keeps web pages out: a page in a
+// browser can reach loopback ports, but it cannot omit the Origin or change the Host.
 func refused(r *http.Request) string {
 	if r.Header.Get("Origin") != "" {
-		return "the inspector does not talk to web pages"
+		return "the inspector does not serve web pages"
 	}
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
 	}
 	if !isLoopback(host) {
-		return "the inspector is for this machine only"
+		return "the inspector serves only this machine"
 	}
 	return ""
 }
 
-// respond writes a JSON answer. An error is that of a reader which has gone away: there
-// is nobody left to tell.
+// respond writes a JSON response. It ignores errors, because they mean that the reader is gone.
 func respond(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// index answers with a page of an index.
+// index responds with a page of an index.
 func index(w http.ResponseWriter, r *http.Request, hub *Hub) {
 	query := r.URL.Query()
 	offset, limit := 0, MaxIndexPage
@@ -149,7 +149,7 @@ func index(w http.ResponseWriter, r *http.Request, hub *Hub) {
 	respond(w, http.StatusOK, page)
 }
 
-// stream writes messages until the reader or the operator goes away.
+// stream writes messages until the reader disconnects or the operator ends.
 func stream(w http.ResponseWriter, r *http.Request, hub *Hub) {
 	w.Header().Set("Content-Type", "application/jsonl")
 	control := http.NewResponseController(w)
@@ -171,7 +171,7 @@ func stream(w http.ResponseWriter, r *http.Request, hub *Hub) {
 		case errors.Is(err, io.EOF):
 			return
 		case err != nil:
-			// The server ends, or the reader has gone; for the former, the last news.
+			// If the server ends rather than the reader, send the last changes.
 			_ = send(reader.pending())
 			return
 		}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// serve serves the hub on a socket and returns its address, and how to stop it.
+// serve serves the hub on a socket, and returns its address and a function that stops it.
 func serve(t *testing.T, hub *Hub) (address string, stop func() error) {
 	t.Helper()
 	address = "unix:" + filepath.Join(t.TempDir(), "s")
@@ -52,7 +52,7 @@ func dial(t *testing.T, address string) *Client {
 	return client
 }
 
-func TestAClientReadsTheSnapshotAndFollowsTheStream(t *testing.T) {
+func TestClient_SnapshotAndStream(t *testing.T) {
 	hub := NewHub(HubOptions{})
 	hub.PutObject(object(1, "1"))
 	address, _ := serve(t, hub)
@@ -81,7 +81,7 @@ func TestAClientReadsTheSnapshotAndFollowsTheStream(t *testing.T) {
 	}
 }
 
-func TestAnInspectorOnALoopbackPortWorksTheSame(t *testing.T) {
+func TestServe_LoopbackPort(t *testing.T) {
 	hub := NewHub(HubOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	listener, err := listen(ctx, "tcp:127.0.0.1:0")
@@ -99,7 +99,7 @@ func TestAnInspectorOnALoopbackPortWorksTheSame(t *testing.T) {
 	}
 }
 
-func TestOnlyAddressesOfThisMachineAreServed(t *testing.T) {
+func TestServe_RejectsOtherAddresses(t *testing.T) {
 	for _, address := range []string{
 		"", "unix:", "tcp:", "tcp:8080", "tcp::8080", "tcp:0.0.0.0:8080", "tcp:[::]:8080", "tcp:example.com:80",
 		"http://127.0.0.1:80", "unix:" + strings.Repeat("x", 200),
@@ -114,7 +114,7 @@ func TestOnlyAddressesOfThisMachineAreServed(t *testing.T) {
 	}
 }
 
-func TestASocketLeftBehindIsReplacedAndOneInUseIsNot(t *testing.T) {
+func TestServe_ReplacesOnlyStaleSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestASocketLeftBehindIsReplacedAndOneInUseIsNot(t *testing.T) {
 	}
 }
 
-func TestIntentsAreAnsweredByTheOperator(t *testing.T) {
+func TestClient_IntentsAreAnswered(t *testing.T) {
 	var got Intent
 	hub := NewHub(HubOptions{Intents: func(in Intent) Reply {
 		got = in
@@ -157,15 +157,15 @@ func TestIntentsAreAnsweredByTheOperator(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoIntentIsABadRequest(t *testing.T) {
+func TestServe_MalformedIntentIsBadRequest(t *testing.T) {
 	w := httptest.NewRecorder()
 	protocol(NewHub(HubOptions{})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+intentsPath, strings.NewReader("{")))
-	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "not an intent") {
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "decode the intent") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-func TestWebPagesAreKeptOut(t *testing.T) {
+func TestServe_RefusesWebPages(t *testing.T) {
 	for name, change := range map[string]func(*http.Request){
 		"an origin":      func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
 		"a foreign host": func(r *http.Request) { r.Host = "evil.example:80" },
@@ -180,7 +180,7 @@ func TestWebPagesAreKeptOut(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionOfTheProtocolIsToldClearly(t *testing.T) {
+func TestClient_OtherVersionIsVersionError(t *testing.T) {
 	for theirs, want := range map[string]string{
 		"7": "speaks version 7 of the protocol, this program version 1",
 		"":  "not an operator's inspector",
@@ -197,7 +197,7 @@ func TestAnotherVersionOfTheProtocolIsToldClearly(t *testing.T) {
 	}
 }
 
-func TestAnOperatorThatIsKilledBreaksTheStream(t *testing.T) {
+func TestClient_KilledOperatorBreaksStream(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(versionHeader, "1")
 		_, _ = io.WriteString(w, `{"revision":1,"snapshot":{"version":1}}`+"\n")
@@ -212,7 +212,7 @@ func TestAnOperatorThatIsKilledBreaksTheStream(t *testing.T) {
 	}
 }
 
-func TestAReaderReceivesTheLastNewsWhenTheServerEnds(t *testing.T) {
+func TestServe_SendsLastChangesAtTheEnd(t *testing.T) {
 	hub := NewHub(HubOptions{Interval: time.Hour}) // so that only the end sends them
 	address, stop := serve(t, hub)
 	var last Message
@@ -232,7 +232,7 @@ func TestAReaderReceivesTheLastNewsWhenTheServerEnds(t *testing.T) {
 	}
 }
 
-func TestAReaderThatDoesNotReadSlowsNobody(t *testing.T) {
+func TestServe_BlockedReaderDelaysNoOther(t *testing.T) {
 	hub := NewHub(HubOptions{Interval: time.Nanosecond, LogLines: 10})
 	address, stop := serve(t, hub)
 	var dialer net.Dialer

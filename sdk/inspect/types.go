@@ -2,45 +2,44 @@ package inspect
 
 import "time"
 
-// Snapshot is everything that is known at one moment.
+// Snapshot is the state of an operator at one moment.
 type Snapshot struct {
 	Version  int    `json:"version"`
-	Revision uint64 `json:"revision"` // grows with every change
+	Revision uint64 `json:"revision"` // increases with every change
 
 	Operator Operator   `json:"operator"`
 	Handlers []Handler  `json:"handlers"` // in the order of registration
-	Served   []Resource `json:"served"`   // what is being watched
+	Served   []Resource `json:"served"`   // resources that are being watched
 
-	// Unserved are the selectors that match nothing that could be watched.
+	// Unserved are the selectors without a resource that can be watched.
 	Unserved []Unserved `json:"unserved,omitempty"`
 
-	// Indices are what the operator keeps in memory of objects, by their ids in order. What is
-	// in them is asked for with [Client.Index].
+	// Indices are the operator's indices, sorted by id. [Client.Index] returns their contents.
 	Indices []Index `json:"indices,omitempty"`
 
 	Objects []Object  `json:"objects"` // in no particular order
 	Log     []LogLine `json:"log"`     // the newest lines, oldest first
 }
 
-// Operator is the process itself.
+// Operator is the state of the operator's process.
 type Operator struct {
 	Identity   string        `json:"identity"`
 	PID        int           `json:"pid"`
 	Started    time.Time     `json:"started"`
 	State      OperatorState `json:"state"`
-	Server     string        `json:"server"`               // of the cluster
-	Namespaces []string      `json:"namespaces,omitempty"` // patterns; none is the whole cluster
-	Reason     string        `json:"reason,omitempty"`     // the error or the peer behind the state
+	Server     string        `json:"server"`               // address of the API server
+	Namespaces []string      `json:"namespaces,omitempty"` // patterns; none means the whole cluster
+	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state
 
-	// Settled tells that every object seen so far has been handled, and that
-	// the initial listing of everything served is complete.
+	// Settled means that every object seen so far was handled, and that the initial listing of all served
+	// resources is complete.
 	Settled bool `json:"settled"`
 
-	// Lost is the reason why the cluster does not answer; empty if it does.
+	// Lost is the reason why the cluster does not respond; empty if it does.
 	Lost string `json:"lost,omitempty"`
 }
 
-// OperatorState is what the operator as a whole does.
+// OperatorState is the state of the operator as a whole.
 type OperatorState string
 
 // The states of an operator.
@@ -51,7 +50,7 @@ const (
 	OperatorStopping OperatorState = "stopping"
 )
 
-// Resource is a kind of resource that is being watched.
+// Resource is a resource that is being watched.
 type Resource struct {
 	Key        string `json:"key"`  // "kopfexamples.v1.kopf.dev"
 	Kind       string `json:"kind"` // "KopfExample"
@@ -60,12 +59,12 @@ type Resource struct {
 	Listed     bool   `json:"listed"` // the initial listing is complete
 }
 
-// Unserved is a selector that selects nothing, or nothing that can be served.
+// Unserved is a selector without a resource that can be served.
 type Unserved struct {
 	Selector string   `json:"selector"`
 	Reason   string   `json:"reason"` // "unresolved", "ambiguous", "unwatchable", "unpatchable"
 	Handlers []string `json:"handlers"`
-	Matches  []string `json:"matches,omitempty"` // the keys of resources, if ambiguous
+	Matches  []string `json:"matches,omitempty"` // keys of the resources if ambiguous
 }
 
 // Handler is a registered handler.
@@ -76,7 +75,7 @@ type Handler struct {
 	Field    string   `json:"field,omitempty"`
 	Source   string   `json:"source"` // file:line of the registration
 	Filters  []string `json:"filters,omitempty"`
-	Retries  int      `json:"retries,omitempty"` // 0 is no limit
+	Retries  int      `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
 	Stats    Stats    `json:"stats"`
 }
 
@@ -85,22 +84,22 @@ type Stats struct {
 	Runs      int           `json:"runs"`
 	Succeeded int           `json:"succeeded"`
 	Retried   int           `json:"retried"`
-	Failed    int           `json:"failed"` // for good
-	P50       time.Duration `json:"p50"`
-	P99       time.Duration `json:"p99"`
+	Failed    int           `json:"failed"` // failed permanently
+	P50       time.Duration `json:"p50"`    // median duration of an attempt
+	P99       time.Duration `json:"p99"`    // 99th percentile
 	LastError string        `json:"lastError,omitempty"`
-	LastAt    time.Time     `json:"lastAt,omitzero"` // of the last error
+	LastAt    time.Time     `json:"lastAt,omitzero"` // time of the last error
 }
 
 // Ref identifies an object.
 type Ref struct {
-	Resource  string `json:"resource"` // the key of its [Resource]
+	Resource  string `json:"resource"` // key of its [Resource]
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 }
 
-// Object is an object that the operator has seen.
+// Object is the state of an object that the operator has seen.
 type Object struct {
 	Ref
 
@@ -112,58 +111,58 @@ type Object struct {
 
 	State ObjectState `json:"state"`
 
-	// Cause is what is being handled now, or what was handled last.
+	// Cause is the current cause, or the last one if it is done.
 	Cause *Cause `json:"cause,omitempty"`
 
-	// Handlers are the decisions about all handlers of the resource: those called
-	// first. Sub-handlers follow their parents.
+	// Handlers are the decisions about all handlers of the resource, those that are called first.
+	// Sub-handlers follow their parents.
 	Handlers []HandlerState `json:"handlers"`
 
-	// Waiting is set while the operator's own patch has not come back.
+	// Waiting is set until the operator sees the version that its own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
-	// Finalizer tells that the object bears the operator's finalizer.
+	// Finalizer means that the object has the operator's finalizer.
 	Finalizer bool `json:"finalizer,omitempty"`
 
-	// History are earlier causes, newest first; the oldest are forgotten.
+	// History are earlier causes, newest first. Old ones are dropped.
 	History []PastCause `json:"history,omitempty"`
 }
 
-// ObjectState is what an object is in the middle of. The order in which they are
-// declared is that of precedence: the first that applies.
+// ObjectState is the state of an object. If several apply, the first one in the order of declaration
+// counts.
 type ObjectState string
 
 // The states of an object.
 const (
-	StateFailed   ObjectState = "failed"   // a handler has failed for good
-	StateStuck    ObjectState = "stuck"    // it cannot be deleted because of the finalizer
-	StateDeleting ObjectState = "deleting" // its deletion is being handled
+	StateFailed   ObjectState = "failed"   // a handler has failed permanently
+	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion
+	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateRunning  ObjectState = "running"  // a handler is running
-	StateRetrying ObjectState = "retrying" // a handler will be tried again
-	StateWaiting  ObjectState = "waiting"  // for the operator's own patch
-	StatePaused   ObjectState = "paused"   // the operator is
-	StateIgnored  ObjectState = "ignored"  // no handler matches it
-	StateSettled  ObjectState = "settled"  // all is handled
+	StateRetrying ObjectState = "retrying" // a handler waits for a retry
+	StateWaiting  ObjectState = "waiting"  // the operator waits to see its own patch
+	StatePaused   ObjectState = "paused"   // the operator is paused
+	StateIgnored  ObjectState = "ignored"  // no handler matches the object
+	StateSettled  ObjectState = "settled"  // all handlers are done
 )
 
 // Cause is what has happened to an object.
 type Cause struct {
 	Reason  string    `json:"reason"` // "create", "update", "delete", "resume", "noop", "free"
 	Seen    time.Time `json:"seen"`
-	Version string    `json:"version"` // the resource version at which it was seen
+	Version string    `json:"version"` // resourceVersion at which it was seen
 
-	// Done is when all handlers were done; zero while they are not.
+	// Done is when all handlers were done; zero until then.
 	Done time.Time `json:"done,omitzero"`
 
-	// LastHandled is when the object was last handled before, as far as this
-	// process knows. First tells that it never was, by any process.
+	// LastHandled is when the object was last handled before, if this process knows it. First means that
+	// no process ever handled it.
 	LastHandled time.Time `json:"lastHandled,omitzero"`
 	First       bool      `json:"first,omitempty"`
 
 	Diff []DiffItem `json:"diff,omitempty"`
 }
 
-// DiffItem is one difference to the state that was last handled.
+// DiffItem is one difference to the last-handled state.
 type DiffItem struct {
 	Op   string `json:"op"` // "add", "change", "remove"
 	Path string `json:"path"`
@@ -171,49 +170,48 @@ type DiffItem struct {
 	New  any    `json:"new,omitempty"`
 }
 
-// HandlerState is what is known of one handler and one object.
+// HandlerState is the state of one handler for one object.
 type HandlerState struct {
 	ID      string       `json:"id"`
 	Kind    string       `json:"kind"` // as in [Handler]; "sub" for a sub-handler
 	Parent  string       `json:"parent,omitempty"`
 	State   HandlerPhase `json:"state"`
-	Started time.Time    `json:"started,omitzero"` // of the first attempt
+	Started time.Time    `json:"started,omitzero"` // time of the first attempt
 
-	Attempt int `json:"attempt,omitempty"` // attempts begun so far
-	Limit   int `json:"limit,omitempty"`   // of attempts; 0 is none
+	Attempt int `json:"attempt,omitempty"` // number of attempts begun so far
+	Limit   int `json:"limit,omitempty"`   // maximum number of attempts; 0 means no limit
 
-	Next  time.Time     `json:"next,omitzero"` // of the next attempt
+	Next  time.Time     `json:"next,omitzero"` // time of the next attempt
 	Took  time.Duration `json:"took,omitempty"`
-	Error *HandlerError `json:"error,omitempty"` // of the last attempt
+	Error *HandlerError `json:"error,omitempty"` // error of the last attempt
 
-	// Why tells what kept a handler out that is [PhaseFiltered] or
-	// [PhaseOtherCause].
+	// Why is the condition that excludes a handler whose State is [PhaseFiltered] or [PhaseOtherCause].
 	Why *Mismatch `json:"why,omitempty"`
 
-	// Attempts are those that this process made; the oldest are forgotten.
+	// Attempts are those of this process. Old ones are dropped.
 	Attempts []Attempt `json:"attempts,omitempty"`
 }
 
-// HandlerPhase is where a handler stands with one object.
+// HandlerPhase is the state of a handler for one object.
 type HandlerPhase string
 
 // The phases of a handler.
 const (
 	PhaseRunning    HandlerPhase = "running"
 	PhaseRetrying   HandlerPhase = "retrying"
-	PhaseNext       HandlerPhase = "next" // matches, waits for its turn
+	PhaseNext       HandlerPhase = "next" // due in one of the next cycles
 	PhaseDone       HandlerPhase = "done"
 	PhaseFailed     HandlerPhase = "failed"
-	PhaseFiltered   HandlerPhase = "filtered"    // kept out by a filter: see Why
-	PhaseOtherCause HandlerPhase = "other cause" // is for something else: see Why
+	PhaseFiltered   HandlerPhase = "filtered"    // excluded by a filter: see Why
+	PhaseOtherCause HandlerPhase = "other cause" // registered for another reason: see Why
 	PhaseSuperseded HandlerPhase = "superseded"
-	PhaseUnknown    HandlerPhase = "unknown" // progress on the object, but no such handler
-	PhaseAlive      HandlerPhase = "alive"   // a daemon
+	PhaseUnknown    HandlerPhase = "unknown" // the object has progress of a handler that does not exist
+	PhaseAlive      HandlerPhase = "alive"   // a daemon that runs
 	PhaseStopping   HandlerPhase = "stopping"
-	PhaseTicking    HandlerPhase = "ticking" // a timer
+	PhaseTicking    HandlerPhase = "ticking" // a timer that runs
 )
 
-// HandlerError is what an attempt ended with.
+// HandlerError is the error of an attempt.
 type HandlerError struct {
 	Kind    string `json:"kind"` // "temporary", "permanent", "arbitrary", "timeout", "retries", "panic"
 	Message string `json:"message"`
@@ -229,28 +227,28 @@ type Attempt struct {
 // Mismatch is the first condition of a handler that an object does not meet.
 type Mismatch struct {
 	Kind  string `json:"kind"`            // "reason", "deleted", "label", "annotation", "field", "value", "old", "new", "when"
-	Path  string `json:"path,omitempty"`  // of the label, annotation or field; the function of a "when"
-	Is    string `json:"is,omitempty"`    // empty with Absent
-	Wants string `json:"wants,omitempty"` // a value, "present", "absent", "changed", or the reason
+	Path  string `json:"path,omitempty"`  // path of the label, annotation or field; name of a "when" function
+	Is    string `json:"is,omitempty"`    // actual value; empty if Absent
+	Wants string `json:"wants,omitempty"` // required value, "present", "absent", "changed", or the reason
 
-	// Absent tells that there is no value at the path.
+	// Absent means that there is no value at the path.
 	Absent bool `json:"absent,omitempty"`
 }
 
-// Waiting is for a version of the object that the operator has written.
+// Waiting describes an object that waits for the version that the operator's own patch made.
 type Waiting struct {
 	Wrote    string    `json:"wrote"`
 	Seen     string    `json:"seen"`
 	Deadline time.Time `json:"deadline"`
 }
 
-// PastCause is a cause that is over.
+// PastCause is a cause that is done or superseded.
 type PastCause struct {
 	Reason       string    `json:"reason"`
 	At           time.Time `json:"at"`
-	SupersededAt string    `json:"supersededAt,omitempty"` // the version that superseded it
-	Handlers     []string  `json:"handlers,omitempty"`     // that were called
-	Failed       []string  `json:"failed,omitempty"`       // of them
+	SupersededAt string    `json:"supersededAt,omitempty"` // resourceVersion that superseded it
+	Handlers     []string  `json:"handlers,omitempty"`     // handlers that were called
+	Failed       []string  `json:"failed,omitempty"`       // those of them that failed
 	Took         string    `json:"took,omitempty"`
 }
 
@@ -260,15 +258,15 @@ type LogLine struct {
 	Level   string    `json:"level"` // "debug", "info", "warn", "error"
 	Object  *Ref      `json:"object,omitempty"`
 	Handler string    `json:"handler,omitempty"`
-	Message string    `json:"message"` // with its attributes
+	Message string    `json:"message"` // includes the attributes
 }
 
-// Message is one line of the stream. Exactly one of the pointers and lists is set.
+// Message is one line of the stream. Exactly one of its pointers and lists is set.
 type Message struct {
 	Revision uint64 `json:"revision"`
 
-	// More tells that the next message belongs to the same moment: the state is
-	// consistent only after the last of them.
+	// More means that the next message belongs to the same batch: the state is consistent only after the
+	// last message of a batch.
 	More bool `json:"more,omitempty"`
 
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
@@ -277,39 +275,39 @@ type Message struct {
 	Served   *Served   `json:"served,omitempty"`
 	Indices  []Index   `json:"indices,omitempty"` // all of them
 	Objects  []Object  `json:"objects,omitempty"` // each replaces its former state
-	Gone     []Ref     `json:"gone,omitempty"`
+	Gone     []Ref     `json:"gone,omitempty"`    // objects that no longer exist
 	Log      []LogLine `json:"log,omitempty"`
-	Dropped  int       `json:"dropped,omitempty"` // log lines that were lost just before
-	Bye      *string   `json:"bye,omitempty"`     // the operator ends; why
+	Dropped  int       `json:"dropped,omitempty"` // number of log lines lost before these
+	Bye      *string   `json:"bye,omitempty"`     // reason why the operator ends
 }
 
-// Served is what is watched and what cannot be.
+// Served are the watched resources, and the selectors without one.
 type Served struct {
 	Resources []Resource `json:"resources"`
 	Unserved  []Unserved `json:"unserved,omitempty"`
 }
 
-// Intent is something that a reader wishes to happen.
+// Intent is a request to the operator to do something.
 type Intent struct {
 	Kind   IntentKind `json:"kind"`
-	Object *Ref       `json:"object,omitempty"` // for those about one object
-	Value  string     `json:"value,omitempty"`  // the level of [IntentLogLevel]
+	Object *Ref       `json:"object,omitempty"` // set for intents about one object
+	Value  string     `json:"value,omitempty"`  // level of [IntentLogLevel]
 }
 
-// IntentKind tells intents apart.
+// IntentKind is the kind of an intent.
 type IntentKind string
 
 // The intents.
 const (
-	IntentRetry    IntentKind = "retry"    // forget the delays of the object's handlers
-	IntentPause    IntentKind = "pause"    // stop handling
+	IntentRetry    IntentKind = "retry"    // retry the object's handlers at once
+	IntentPause    IntentKind = "pause"    // stop handling objects
 	IntentResume   IntentKind = "resume"   // end IntentPause
-	IntentLogLevel IntentKind = "loglevel" // of the stream's log lines
-	IntentStop     IntentKind = "stop"     // end the operator gracefully
+	IntentLogLevel IntentKind = "loglevel" // set the lowest level of log lines in the stream
+	IntentStop     IntentKind = "stop"     // stop the operator gracefully
 )
 
-// Reply is the answer to an intent.
+// Reply is the response to an intent.
 type Reply struct {
 	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"` // why not, for a person
+	Error string `json:"error,omitempty"` // reason for a refusal, for people
 }

@@ -7,54 +7,59 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Activity is the request of the operator's own handlers: [OnStartup], [OnCleanup],
-// [OnProbe] and [OnLogin].
+// Activity is the request of handlers of the operator itself: [OnStartup], [OnCleanup], [OnProbe]
+// and [OnLogin]. See [Activities].
+//
+// [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 type Activity struct {
 	Attempt
 
-	// Settings are the operator's, with the defaults of times and names filled in. What
-	// startup handlers change takes effect; later changes do not.
+	// Settings are the operator's settings, with the defaults of times and names filled in. Changes by
+	// startup handlers take effect, except of Process.Inspector; later changes have no effect.
 	Settings *Settings
 
-	Memo     *Memo // the operator's
+	Memo     *Memo // the operator's memo
 	Logger   *slog.Logger
-	Recorder *Recorder // only for others: see [Recorder.For]
-	Param    any
+	Recorder *Recorder // has no object: see [Recorder.For]
+	Param    any       // value of the [Param] option
 }
 
-// OnStartup registers a handler to be called before the operator talks to the
-// cluster. If it fails for good, the operator does not start. It is tried again by the
-// rules of its errors, and the start waits. See the chapter "Startup" of Kopf's
-// documentation.
+// OnStartup registers a handler that is called before the operator sends any request to the
+// cluster. The start waits until it succeeds; if it fails permanently, the operator does not start.
+// See [Activities].
+//
+// [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 func OnStartup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {
 	add(r, handlers.Startup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
 }
 
-// OnCleanup registers a handler to be called when everything else has stopped. The
-// operator waits for it, without a limit: its context ends only by its [Timeout]. If the
-// start has failed, there is no cleanup. See the chapter "Shutdown" of Kopf's documentation.
+// OnCleanup registers a handler that is called after everything else has stopped, unless the start
+// has failed. The operator waits for it without a limit: its context ends only by its [Timeout].
+// If it fails permanently, [Operator.Run] returns the error. See [Activities].
+//
+// [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 func OnCleanup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {
 	add(r, handlers.Cleanup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
 }
 
-// OnProbe registers a handler of health checks: what it returns is reported as JSON
-// under the handler's id. The checks are made through [Settings.Process].Liveness. See the
-// chapter "Health-checks" of Kopf's documentation.
+// OnProbe registers a handler that is called when the liveness endpoint is asked: see
+// [ProcessSettings].Liveness. The response has its value as JSON under the handler's id. Values
+// are reused for 10s. If it fails permanently, the response is 500. See [Health].
+//
+// [Health]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#health
 func OnProbe[V any](r *Registry, fn func(context.Context, *Activity) (V, error), opts ...ActivityOption) {
 	call := callActivity(func(ctx context.Context, a *Activity) (any, error) {
 		value, err := fn(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		return result(value)
+		return result(new(any(value)), err)
 	})
 	add(r, handlers.Probe, Selector{}, fn, call, applyAll(opts, ActivityOption.activity))
 }
 
-// OnLogin registers a source of credentials, called at the start and whenever there
-// are no valid ones left; nil means it has none. Without any such handler, the operator
-// uses [LoginWithServiceAccount], or if that has none, [LoginWithKubeconfig]. See the
-// chapter "Authentication" of Kopf's documentation.
+// OnLogin registers a handler that returns credentials, or nil if it has none. It is called at the
+// first request, and whenever no valid credentials are left. Without login handlers, the operator
+// uses [LoginWithServiceAccount], or else [LoginWithKubeconfig]. See [Logging in].
+//
+// [Logging in]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#logging-in
 func OnLogin(r *Registry, fn func(context.Context, *Activity) (*ConnectionInfo, error), opts ...ActivityOption) {
 	add(r, handlers.Login, Selector{}, fn, callActivity(loginResult(fn)), applyAll(opts, ActivityOption.activity))
 }
@@ -63,7 +68,7 @@ func withoutResult(fn func(context.Context, *Activity) error) func(context.Conte
 	return func(ctx context.Context, a *Activity) (any, error) { return nil, fn(ctx, a) }
 }
 
-// callActivity calls a handler that is not about an object.
+// callActivity calls a handler of the operator itself.
 func callActivity(fn func(context.Context, *Activity) (any, error)) caller {
 	return caller{invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 		settings, _ := call.Extra.(*Settings)

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// callOf is a call of a handler, as the engine makes it.
+// callOf returns a call of a handler, as the engine makes it.
 func callOf(t *testing.T, from, to string, log *bytes.Buffer) *handlers.Call {
 	t.Helper()
 	return &handlers.Call{
@@ -26,7 +26,7 @@ func callOf(t *testing.T, from, to string, log *bytes.Buffer) *handlers.Call {
 	}
 }
 
-// registered is the only handler that is registered.
+// registered returns the only handler that is registered.
 func registered(t *testing.T, register func(*Registry)) *handlers.Handler {
 	t.Helper()
 	var r Registry
@@ -37,7 +37,7 @@ func registered(t *testing.T, register func(*Registry)) *handlers.Handler {
 	return r.registry.All()[0]
 }
 
-func TestAHandlerIsGivenAllThatIsKnown(t *testing.T) {
+func TestCall_RequestHasAllFields(t *testing.T) {
 	var got *Change[sized]
 	h := registered(t, func(r *Registry) {
 		OnUpdate(r, Resource("kopfexamples"), func(_ context.Context, c *Change[sized]) error {
@@ -71,7 +71,7 @@ func TestAHandlerIsGivenAllThatIsKnown(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatDoesNotFitFailsForGoodAndAnOldOneIsWarnedAbout(t *testing.T) {
+func TestCall_ObjectThatDoesNotDecodeFailsAndOldOneWarns(t *testing.T) {
 	called := 0
 	whole := registered(t, func(r *Registry) {
 		OnUpdate(r, Resource("kopfexamples"), func(_ context.Context, c *Change[sized]) error {
@@ -108,7 +108,40 @@ func TestAnObjectThatDoesNotFitFailsForGoodAndAnOldOneIsWarnedAbout(t *testing.T
 	}
 }
 
-func TestAResultThatIsNoJSONFailsForGood(t *testing.T) {
+func TestCall_FieldChangeIsRelativeToTheField(t *testing.T) {
+	called := false
+	h := registered(t, func(r *Registry) {
+		OnField(r, Resource("kopfexamples"), "spec", func(_ context.Context, c *FieldChange[map[string]int]) error {
+			called = true
+			want := Diff{{Path: "size", Old: int64(3), New: int64(30)}}
+			if diff := cmp.Diff(want, c.Diff); diff != "" || c.Old["size"] != 3 || c.New["size"] != 30 {
+				t.Errorf("got %v and %v, diff (-want +got)\n%s", c.Old, c.New, diff)
+			}
+			return nil
+		}, ID("field"))
+	})
+	if _, err := h.Invoke(t.Context(), callOf(t, small, big, &bytes.Buffer{})); err != nil || !called {
+		t.Errorf("called: %v, %v", called, err)
+	}
+}
+
+func TestCall_ObjectNeverHandledHasNoOldState(t *testing.T) {
+	called := false
+	h := registered(t, func(r *Registry) {
+		OnCreate(r, Resource("kopfexamples"), func(_ context.Context, c *Change[sized]) error {
+			called = true
+			if c.Old != nil {
+				t.Errorf("got %v", c.Old)
+			}
+			return nil
+		}, ID("create"))
+	})
+	if _, err := h.Invoke(t.Context(), callOf(t, "", small, &bytes.Buffer{})); err != nil || !called {
+		t.Errorf("called: %v, %v", called, err)
+	}
+}
+
+func TestCall_ResultThatDoesNotEncodeFailsForGood(t *testing.T) {
 	h := registered(t, func(r *Registry) {
 		OnCreate(r, Resource("kopfexamples"), func(_ context.Context, c *Change[Object]) error {
 			c.Result = make(chan int)
@@ -122,7 +155,7 @@ func TestAResultThatIsNoJSONFailsForGood(t *testing.T) {
 	}
 }
 
-func TestARawEventIsGivenWithItsObject(t *testing.T) {
+func TestCall_EventHasTypeAndObject(t *testing.T) {
 	h := registered(t, func(r *Registry) {
 		OnEvent(r, Resource("kopfexamples"), func(_ context.Context, e *Event[sized]) error {
 			return fmt.Errorf("%s %d %s", e.Type, e.Object.Spec.Size, e.Name)
@@ -135,7 +168,7 @@ func TestARawEventIsGivenWithItsObject(t *testing.T) {
 	}
 }
 
-func TestSubHandlersOfARequestMadeByHandAreSimplyCalled(t *testing.T) {
+func TestSub_WithoutOperatorExecuteCallsAll(t *testing.T) {
 	var called []string
 	broken := errors.New("broken")
 	c := &Change[sized]{Object: &sized{}}
@@ -160,7 +193,7 @@ func TestSubHandlersOfARequestMadeByHandAreSimplyCalled(t *testing.T) {
 	}
 }
 
-func TestErrorsAreFoundThroughWrapping(t *testing.T) {
+func TestPermanentError_FoundThroughWrapping(t *testing.T) {
 	inner := errors.New("inner")
 	var permanent PermanentError
 	if err := fmt.Errorf("outer: %w", Permanentf("in the middle: %w", inner)); !errors.As(err, &permanent) || !errors.Is(err, inner) {
@@ -175,7 +208,7 @@ func TestErrorsAreFoundThroughWrapping(t *testing.T) {
 	}
 }
 
-func TestDifferencesAreFoundByTheirPaths(t *testing.T) {
+func TestDiff_UnderSelectsByPath(t *testing.T) {
 	d := Diff{
 		{Path: "spec.size", Old: 1, New: 2}, {Path: "spec.sizes", New: 1},
 		{Path: "metadata.labels[a.b/c]", Old: "x"}, {Path: "spec.items[0].name", New: "y"},

@@ -7,26 +7,42 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// DaemonRun is the request of [Daemon]: one run of it. Its methods look at the object as
-// it is now: what they return is a snapshot, so call them again rather than keep it. They
-// are safe for concurrent use. See the chapters "Daemons" and "Arguments" of Kopf's
-// documentation.
+// Daemon registers a function that runs in the background of each object for as long as the
+// object exists and matches the filters. The object has the operator's finalizer, so that it
+// does not disappear while its daemons run.
 //
-// A daemon ends in steps. First it is asked to: [DaemonRun.Stopping] closes and
-// [DaemonRun.Sleep] returns false. After [CancellationBackoff], by default at once,
-// its context is cancelled, with the [StopReason] as the cause. After another
-// [CancellationTimeout], if there is one, it is abandoned, and the object released.
+// A daemon that returns nil is not started again while the operator runs; to restart it,
+// return [Temporaryf]. Other errors are treated as with all handlers, but attempts are counted
+// in memory: a restart of the operator starts the count again. See [Daemons].
+//
+// [Daemons]: https://github.com/kopf-dev/kopf/blob/main/docs/daemons-and-timers.md#daemons
+func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *DaemonRun[T]) error, opts ...DaemonOption) {
+	add(r, handlers.Daemon, resource, fn, callDaemon(fn), applyAll(opts, DaemonOption.daemon))
+}
+
+// DaemonRun is the request of a [Daemon]: one run of it. Its methods return the object as it
+// is at the time of the call: call them again instead of keeping what they returned. They are
+// safe for concurrent use.
+//
+// A daemon ends in steps. First it is asked to finish: [DaemonRun.Stopping] closes and
+// [DaemonRun.Sleep] returns false. After the [CancellationBackoff], by default at once, its
+// context is cancelled with the [StopReason] as the cause. After the [CancellationTimeout], by
+// default never, the operator abandons the daemon and releases the object. See
+// [How a daemon ends].
+//
+// [How a daemon ends]: https://github.com/kopf-dev/kopf/blob/main/docs/daemons-and-timers.md#how-a-daemon-ends
 type DaemonRun[T any] struct {
 	Resource        ResourceInfo
 	Namespace, Name string
 	UID             types.UID
-	Patch           *Patch // sent when the daemon returns, also with an error, or by [DaemonRun.Apply]
+	Patch           *Patch // sent when the daemon returns, even with an error, or by [DaemonRun.Apply]
 	Memo            *Memo
 	Logger          *slog.Logger
 	Recorder        *Recorder
@@ -34,23 +50,26 @@ type DaemonRun[T any] struct {
 	Attempt
 	Result any // as in [Change]
 
-	task bridge.Task // nil in a request that is made by hand, unless package kopftest drives it
+	task testhooks.Task // nil in a request that is made by hand, unless package kopftest drives it
 	send func(context.Context) error
 	last lastGood[T]
 }
 
-// Object returns the newest version of the object that decodes into T; if none ever did,
-// the daemon is not started. A newer one that does not is logged and passed over. Do not
-// modify it: all who look at the same version share it, the object's other daemons, too.
+// Object returns the newest version of the object that decodes into T. A daemon whose object
+// has never decoded is not started. A newer version that does not decode is logged and skipped.
+// The object must not be modified, because all daemons of the object share it. It is nil in a
+// request that was made by hand.
 func (d *DaemonRun[T]) Object() *T {
 	object, err := d.last.of(d.task)
 	if err != nil {
-		d.Logger.Warn("The object does not fit into the handler's type: the daemon sees its last version that did.", "error", err)
+		d.Logger.Warn("The object does not fit into the handler's type; the daemon keeps the last version that did",
+			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return object
 }
 
-// Body returns the newest version of the object as Kubernetes sent it.
+// Body returns the newest version of the object as the API server sent it. It is nil in a
+// request that was made by hand.
 func (d *DaemonRun[T]) Body() *Object {
 	if d.task == nil {
 		return nil
@@ -67,14 +86,14 @@ func (d *DaemonRun[T]) Annotations() map[string]string { return d.strings("annot
 func (d *DaemonRun[T]) strings(stanza string) map[string]string {
 	tree, err := d.Body().contents()
 	if err != nil {
-		d.Logger.Warn("The object does not decode.", "error", err)
+		d.Logger.Warn("The object is not valid JSON; the daemon sees no labels and annotations", observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return stringsAt(tree, stanza)
 }
 
-// Changed returns a channel that closes when the object is newer than it is now: get
-// it before you look at the object, so that no change is missed. In a request made by hand
-// it is nil.
+// Changed returns a channel that closes when a newer version of the object arrives. Get the
+// channel before you read the object, so that no change is missed. It is nil in a request that
+// was made by hand.
 func (d *DaemonRun[T]) Changed() <-chan struct{} {
 	if d.task == nil {
 		return nil
@@ -82,8 +101,8 @@ func (d *DaemonRun[T]) Changed() <-chan struct{} {
 	return d.task.Newer()
 }
 
-// Stopping returns a channel that closes when the daemon should finish. In a request
-// made by hand it is nil.
+// Stopping returns a channel that closes when the daemon is asked to finish. It is nil in a
+// request that was made by hand.
 func (d *DaemonRun[T]) Stopping() <-chan struct{} {
 	if d.task == nil {
 		return nil
@@ -91,12 +110,14 @@ func (d *DaemonRun[T]) Stopping() <-chan struct{} {
 	return d.task.Stopping()
 }
 
-// Sleep waits for a while. It returns true when the time is over, and false at
-// once when the daemon should finish, so that it makes a loop:
+// Sleep waits for the duration. It returns true when the time is over, and false as soon as the
+// daemon is asked to finish, so that it can control a loop:
 //
 //	for d.Sleep(10 * time.Second) {
 //		...
 //	}
+//
+// In a request that was made by hand, it returns false at once.
 func (d *DaemonRun[T]) Sleep(duration time.Duration) bool {
 	if d.task == nil {
 		return false
@@ -104,8 +125,8 @@ func (d *DaemonRun[T]) Sleep(duration time.Duration) bool {
 	return d.task.Sleep(duration)
 }
 
-// StopReason tells why the daemon should finish, or 0 if it should not yet. There may be
-// several reasons, and more of them later.
+// StopReason returns the reasons for which the daemon was asked to finish; 0 if it was not.
+// More reasons can be added later.
 func (d *DaemonRun[T]) StopReason() StopReason {
 	if d.task == nil {
 		return 0
@@ -113,9 +134,9 @@ func (d *DaemonRun[T]) StopReason() StopReason {
 	return StopReason(d.task.Reason())
 }
 
-// Apply sends what is in the Patch, and empties it, while the daemon goes on. The error
-// is that of the request; what could not be sent stays in the Patch and goes with the next
-// one. An object that is gone is no error. Afterwards, [DaemonRun.Object] has the changes.
+// Apply sends and empties the Patch while the daemon continues. Afterwards,
+// [DaemonRun.Object] has the changes. It returns the error of the request; what was not sent
+// stays in the Patch for the next time. It returns nil if the object no longer exists.
 func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	if d.send == nil {
 		return nil
@@ -123,63 +144,28 @@ func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	return d.send(ctx)
 }
 
-// attach makes it the run of a task.
-func (d *DaemonRun[T]) attach(task bridge.Task, p *patch.Patch, send func(context.Context) error) {
+// attach makes d the run of a task, which has the patch and sends it.
+func (d *DaemonRun[T]) attach(task testhooks.Task, p *patch.Patch, send func(context.Context) error) {
 	d.task, d.send = task, send
 	d.Patch = &Patch{patch: p, live: func() *Object { return liveBody(task) }}
 }
 
 func (d *DaemonRun[T]) owner() *Object { return d.Body() }
 
-// A StopReason is a set of reasons for a daemon to finish. It is an error, since it is the
-// cause of the cancellation of the daemon's context: see [context.Cause].
+// StopReason is a set of reasons for which a daemon is asked to finish. It is an error because
+// it is the cause of the cancellation of the daemon's context: see [context.Cause].
 type StopReason uint8
 
 // The reasons to finish.
 const (
 	StopFiltersMismatch StopReason = 1 << iota // the object no longer matches the filters
 	StopResourceDeleted                        // the object is being deleted, or is gone
-	StopOperatorPausing                        // the operator is not to handle objects for a while
-	StopOperatorExiting                        // the operator ends
+	StopOperatorPausing                        // the operator is paused
+	StopOperatorExiting                        // the operator stops
 )
 
-// Has tells whether the reason is in the set; of several, whether one of them is.
+// Has reports whether s contains the reason, or at least one of several reasons.
 func (s StopReason) Has(reason StopReason) bool { return s&reason != 0 }
 
-// Error lists the reasons.
+// Error returns the list of reasons.
 func (s StopReason) Error() string { return daemons.Reason(s).Error() }
-
-// TimerTick is the request of [Timer]: one tick, with the object as it was when
-// the tick began. The attempts are those of this tick. Its context ends with it, or when the
-// timer is to end, with the [StopReason] as the cause. See the chapters "Timers" and
-// "Arguments" of Kopf's documentation.
-type TimerTick[T any] struct {
-	Request
-	Attempt
-
-	Object *T  // the handler's own copy; a tick whose object does not decode fails for good
-	Result any // as in [Change]
-}
-
-// Daemon runs fn in the background for as long as the object exists and matches
-// the filters. A daemon that returns nil is not started again while the operator
-// runs; to restart it, return [Temporaryf]. Other errors are as with all handlers, but its
-// attempts are counted in memory: a restarted operator counts anew. See the chapter
-// "Daemons" of Kopf's documentation.
-//
-// The object is kept from vanishing until its daemons are done.
-func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *DaemonRun[T]) error, opts ...DaemonOption) {
-	add(r, handlers.Daemon, resource, fn, callDaemon(fn), applyAll(opts, DaemonOption.daemon))
-}
-
-// Timer calls fn again and again for as long as the object exists and matches the
-// filters. It needs [Interval], [Idle] or both. A tick that fails is tried again by the
-// rules of its error; one that fails for good is the last of its object. Ticks never
-// overlap. See the chapter "Timers" of Kopf's documentation.
-func Timer[T any](r *Registry, resource Selector, fn func(context.Context, *TimerTick[T]) error, opts ...TimerOption) {
-	c := applyAll(opts, TimerOption.timer)
-	if c.Handler.Interval == nil && c.Handler.Idle == nil {
-		c.fail("a timer needs kopf.Interval, kopf.Idle or both")
-	}
-	add(r, handlers.Timer, resource, fn, callTimer(fn), c)
-}

@@ -24,16 +24,16 @@ func decode(raw []byte, path string, v any) error {
 		where = joinPath(path, mistyped.Field)
 		what = fmt.Sprintf("is a %s, which does not fit into %s", mistyped.Value, mistyped.Type)
 	} else {
-		// A type's own UnmarshalJSON tells no path.
-		where = joinPath(path, culprit(raw, reflect.TypeOf(v).Elem()))
+		// The error of a type's own UnmarshalJSON has no path.
+		where = joinPath(path, pathOfMismatch(raw, reflect.TypeOf(v).Elem()))
 		what = "does not decode: " + err.Error()
 	}
 	return PermanentError{fmt.Errorf("%s %s: %w", cmp.Or(where, "the object"), what, errDecode)}
 }
 
-var errDecode = errors.New("the object and the handler's type disagree")
+var errDecode = errors.New("fix the object or the handler's type")
 
-// decodeValue decodes a value of a tree. A nil one is absent and touches nothing.
+// decodeValue decodes a value of a tree into v, which stays as it is for an absent (nil) value.
 func decodeValue(value any, path string, v any) error {
 	if value == nil {
 		return nil
@@ -45,10 +45,10 @@ func decodeValue(value any, path string, v any) error {
 	return decode(raw, path, v)
 }
 
-// culprit finds the path of a value that does not decode into a type, by leaving
-// out all other values: slow, and only after a failure. A fault inside of a list
-// is told as the list; two faults as what they have in common.
-func culprit(raw []byte, t reflect.Type) string {
+// pathOfMismatch returns the path of the value that does not decode into a type. It decodes each value
+// alone, which is slow, so it runs only after a failure. For a mismatch inside a list, it
+// returns the path of the list; for several mismatches, their common path.
+func pathOfMismatch(raw []byte, t reflect.Type) string {
 	var tree map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
 		return ""

@@ -7,19 +7,19 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// A Diff is a list of differences, in no particular order.
+// Diff is a list of differences, in no particular order.
 type Diff []DiffItem
 
-// DiffItem is one difference. A nil value is an absent one. Values are those of
-// [Object.Get]: do not modify them. In a [FieldChange], the path starts at the field,
+// DiffItem is one difference. A nil value is an absent one. The values are those of
+// [Object.Get], and must not be modified. In a [FieldChange], the path is relative to the field,
 // and is empty for the field itself.
 type DiffItem struct {
 	Path     string
 	Old, New any
 }
 
-// Keys returns the elements of the path: the name of a label, for example, with no
-// brackets around it. There are none for the whole object, or the field itself.
+// Keys returns the elements of the path without brackets, such as the name of a label. It
+// returns nothing for the whole object or for the field itself.
 func (i DiffItem) Keys() []string {
 	keys, err := object.ParsePath(i.Path)
 	if err != nil {
@@ -28,8 +28,7 @@ func (i DiffItem) Keys() []string {
 	return keys
 }
 
-// Under returns the differences at a path and inside of it. Their paths remain as
-// they are.
+// Under returns the differences at a path and below it. Their paths stay as they are.
 func (d Diff) Under(path string) Diff {
 	if path == "" {
 		return d
@@ -44,7 +43,7 @@ func (d Diff) Under(path string) Diff {
 	return under
 }
 
-// String writes the differences on a line, for logs.
+// String returns the differences in one line, for logs.
 func (d Diff) String() string {
 	words := make([]string, len(d))
 	for i, item := range d {

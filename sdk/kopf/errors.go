@@ -10,59 +10,62 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// PermanentError says that trying again is useless: the handler has failed for good
-// in this handling cycle, and is called again only for the next change. It is found
-// through wrapping. See the chapter "Error handling" of Kopf's documentation.
+// PermanentError is an error after which retries are useless: the handler has failed permanently,
+// and is called again only for the next change. It is found through wrapping; the outermost
+// PermanentError or [TemporaryError] in a chain decides. See [Errors].
+//
+// [Errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md
 type PermanentError struct{ Err error }
 
-// Permanentf returns a [PermanentError], formatted as [fmt.Errorf] does, %w included.
+// Permanentf returns a [PermanentError]. It formats as [fmt.Errorf] does, including %w.
 func Permanentf(format string, args ...any) error {
 	return PermanentError{fmt.Errorf(format, args...)}
 }
 
-// Error returns the message of the error inside.
+// Error returns the message of the wrapped error.
 func (e PermanentError) Error() string { return message(e.Err) }
 
-// Unwrap returns the error inside.
+// Unwrap returns the wrapped error.
 func (e PermanentError) Unwrap() error { return e.Err }
 
-// TemporaryError says to try again after a delay; at once if it is zero. It is found
-// through wrapping, and is temporary whatever the [ErrorsMode]; the limits of [Retries] and
-// [Timeout] count. Of several such errors in a chain, permanent or temporary, the outermost
-// decides. See the chapter "Error handling" of Kopf's documentation.
+// TemporaryError is an error after which the handler is called again, with a delay of Delay, or
+// at once if that is zero. It is temporary whatever the [ErrorsMode], but subject to [Retries]
+// and [Timeout]. It is found through wrapping; the outermost [PermanentError] or TemporaryError
+// in a chain decides. See [Errors].
+//
+// [Errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md
 type TemporaryError struct {
 	Err   error
 	Delay time.Duration
 }
 
-// Temporaryf returns a [TemporaryError] with the delay, formatted as [fmt.Errorf] does,
-// %w included.
+// Temporaryf returns a [TemporaryError] with the delay. It formats as [fmt.Errorf] does,
+// including %w.
 func Temporaryf(delay time.Duration, format string, args ...any) error {
 	return TemporaryError{fmt.Errorf(format, args...), delay}
 }
 
-// Error returns the message of the error inside.
+// Error returns the message of the wrapped error.
 func (e TemporaryError) Error() string { return message(e.Err) }
 
-// Unwrap returns the error inside.
+// Unwrap returns the wrapped error.
 func (e TemporaryError) Unwrap() error { return e.Err }
 
 var (
-	// ErrTimeout is in the error of a handler that took longer than its [Timeout],
-	// and the cause of the end of its context: see [context.Cause].
+	// ErrTimeout is wrapped by the error of a handler that exceeded its [Timeout]. It is also the
+	// cause of the cancellation of the handler's context: see [context.Cause].
 	ErrTimeout = handlers.ErrTimeout
-	// ErrRetries is in the error of a handler that was tried as often as its
-	// [Retries] allow.
+	// ErrRetries is wrapped by the error of a handler that was called as often as [Retries] allow.
 	ErrRetries = handlers.ErrRetries
-	// ErrRegistration is in the error of [Operator.Run] when there are mistakes
-	// in the registrations.
+	// ErrRegistration is wrapped by the error of [Operator.Run] if there are mistakes in the
+	// registrations.
 	ErrRegistration = errors.New("mistakes in the registration of handlers")
-	// ErrLogin is in the error of [Operator.Run] when there are no credentials, or none
-	// that the cluster accepts.
+	// ErrLogin is wrapped by the error of [Operator.Run] if there are no credentials, or none that
+	// the cluster accepts.
 	ErrLogin = engine.ErrLogin
 )
 
-// engineError puts the error of a handler into the terms of the engine, which does not know
+// engineError marks the error of a handler with its kind for the engine, which does not know
 // this package. Its text and its chain stay; the outermost error of a known kind decides.
 func engineError(err error) error {
 	for e := range handlers.ErrorChain(err) {

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-func TestTheEngineKnowsTheErrorsOfHandlersThroughWrapping(t *testing.T) {
+func TestEngineError_KindFoundThroughWrapping(t *testing.T) {
 	never, later := Permanentf("no: %w", io.EOF), Temporaryf(7*time.Second, "not yet: %w", io.EOF)
 	const delay = 7 * time.Second
 	for name, c := range map[string]struct {
@@ -20,21 +20,21 @@ func TestTheEngineKnowsTheErrorsOfHandlersThroughWrapping(t *testing.T) {
 		kind  handlers.ErrorKind
 		delay time.Duration
 	}{
-		"none":                             {nil, "", 0},
-		"an arbitrary one":                 {io.EOF, handlers.KindArbitrary, 0},
-		"a permanent one":                  {never, handlers.KindPermanent, 0},
-		"a pointer to one":                 {&PermanentError{io.EOF}, handlers.KindPermanent, 0},
-		"an empty one":                     {PermanentError{}, handlers.KindPermanent, 0},
-		"a temporary one":                  {later, handlers.KindTemporary, delay},
-		"a pointer to a temporary one":     {&TemporaryError{io.EOF, delay}, handlers.KindTemporary, delay},
-		"wrapped":                          {fmt.Errorf("x: %w", later), handlers.KindTemporary, delay},
-		"the second of two":                {errors.Join(io.EOF, later), handlers.KindTemporary, delay},
-		"the first of two that decide":     {errors.Join(later, never), handlers.KindTemporary, delay},
-		"the outermost of a chain":         {Permanentf("never: %w", later), handlers.KindPermanent, 0},
-		"temporary though permanent in it": {Temporaryf(delay, "later: %w", never), handlers.KindTemporary, delay},
-		"sub-handlers that are not done":   {fmt.Errorf("x: %w", &handlers.ChildrenRetry{}), handlers.KindChildren, 0},
-		"what becomes of them is decided":  {Permanentf("x: %w", &handlers.ChildrenRetry{}), handlers.KindPermanent, 0},
-		"what they came to is not looked at": {
+		"none":                                         {nil, "", 0},
+		"an arbitrary one":                             {io.EOF, handlers.KindArbitrary, 0},
+		"a permanent one":                              {never, handlers.KindPermanent, 0},
+		"pointer to a permanent one":                   {&PermanentError{io.EOF}, handlers.KindPermanent, 0},
+		"permanent without an error":                   {PermanentError{}, handlers.KindPermanent, 0},
+		"a temporary one":                              {later, handlers.KindTemporary, delay},
+		"a pointer to a temporary one":                 {&TemporaryError{io.EOF, delay}, handlers.KindTemporary, delay},
+		"wrapped":                                      {fmt.Errorf("x: %w", later), handlers.KindTemporary, delay},
+		"arbitrary joined with temporary":              {errors.Join(io.EOF, later), handlers.KindTemporary, delay},
+		"temporary joined with permanent":              {errors.Join(later, never), handlers.KindTemporary, delay},
+		"the outermost of a chain":                     {Permanentf("never: %w", later), handlers.KindPermanent, 0},
+		"temporary that wraps permanent":               {Temporaryf(delay, "later: %w", never), handlers.KindTemporary, delay},
+		"sub-handlers that are not done":               {fmt.Errorf("x: %w", &handlers.ChildrenRetry{}), handlers.KindChildren, 0},
+		"permanent that wraps unfinished sub-handlers": {Permanentf("x: %w", &handlers.ChildrenRetry{}), handlers.KindPermanent, 0},
+		"unfinished sub-handlers joined with permanent": {
 			errors.Join(&handlers.ChildrenRetry{}, never), handlers.KindChildren, 0,
 		},
 	} {
@@ -57,7 +57,7 @@ func TestTheEngineKnowsTheErrorsOfHandlersThroughWrapping(t *testing.T) {
 	}
 }
 
-func TestAnErrorWithoutWordsIsCalledByItsType(t *testing.T) {
+func TestEngineError_EmptyMessageBecomesType(t *testing.T) {
 	_, line := handlers.Decide(engineError(PermanentError{}), nil, handlers.Limits{}, 0, 0, "it")
 	if want := "it failed permanently: kopf.PermanentError"; line.Message != want {
 		t.Errorf("%q instead of %q", line.Message, want)
@@ -68,7 +68,7 @@ func TestAnErrorWithoutWordsIsCalledByItsType(t *testing.T) {
 	}
 }
 
-func TestReasonsToStopAreThoseOfTheEngine(t *testing.T) {
+func TestStopReason_MatchesEngine(t *testing.T) {
 	for public, engine := range map[StopReason]daemons.Reason{
 		StopFiltersMismatch: daemons.FiltersMismatch,
 		StopResourceDeleted: daemons.ResourceDeleted,

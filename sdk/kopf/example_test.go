@@ -94,7 +94,7 @@ func Example_retry() {
 	connect := func(_ context.Context, c *kopf.Change[Claim]) error {
 		switch {
 		case c.Object.Spec.Size == "":
-			return kopf.Permanentf("spec.size must be set") // fails at once, for good
+			return kopf.Permanentf("spec.size must be set") // fails at once, permanently
 		case c.Retry == 0:
 			return kopf.Temporaryf(10*time.Second, "the disk is not there yet") // again in 10s
 		case c.Retry == 1:

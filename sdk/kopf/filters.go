@@ -10,21 +10,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Labels is a filter by labels. A value is a string, [Present], [Absent], or [Where]
-// of a func(string) bool; anything else is a mistake in the registration. All labels must
-// match, those of several Labels too; a label that is asked for twice is a mistake. See the
-// chapter "Filtering" of Kopf's documentation for all filters.
+// Labels is a filter on labels. A value is a string, [Present], [Absent], or [Where] with a
+// func(string) bool; anything else is a mistake in the registration. All labels must match.
+// Several Labels options add up; two conditions on the same label are a mistake. See [Filters].
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
+//
+// [Filters]: https://github.com/kopf-dev/kopf/blob/main/docs/filters.md
 type Labels map[string]any
 
-// Annotations is a filter by annotations, with the values and the rules of [Labels].
+// Annotations is a filter on annotations, with the values and rules of [Labels].
 type Annotations map[string]any
 
-// Field is a filter by a field: it must be there, unless [Value] says otherwise;
-// for updates, it must also be affected by the change. The field becomes part of
-// the handler's id. The request stays that of the whole object: for the old and new
-// values of the field itself, see [OnField].
+// Field is a filter on a field: the field must be present, unless [Value] says otherwise. For
+// updates, it must also have changed. The field becomes part of the handler's id. The request
+// stays that of the whole object: for the old and new values of the field, see [OnField].
 func Field(path string) FilterOption {
 	return option(func(c *config) {
 		p, err := object.ParsePath(path)
@@ -38,44 +38,44 @@ func (c *config) fieldOf(notation string, path object.Path, err error) {
 	case err != nil:
 		c.fail("%v", err)
 	case len(path) == 0:
-		c.fail("the field is empty: name one, such as \"spec.size\"")
+		c.fail("the field is empty; name one, such as \"spec.size\"")
 	case len(c.Field) > 0:
-		c.fail("the field %q: there is the field %q already", notation, c.Field)
+		c.fail("the fields %q and %q: a handler has one field; keep one", c.Field, notation)
 	}
 	c.Field = path
 }
 
-// Value is the value that the [Field] must have: anything that json can encode, but not
-// null, [Present], [Absent], or [Where]. For updates, either the old or the new value
-// must match. The default is Present.
+// Value is the value that the [Field] must have: anything that encodes as JSON except null,
+// or [Present], [Absent] or [Where]. For updates, the old or the new value must match. Defaults
+// to [Present].
 func Value(want any) FilterOption {
 	return option(func(c *config) { c.Value = c.criterion("Value", want) })
 }
 
-// From is the value that the [Field] had before the update, as in [Value], which it
-// excludes. The default is any, or none.
+// From is the value that the [Field] had before the update, with the values of [Value], which
+// cannot be combined with it. Defaults to any value or none.
 func From(want any) UpdateOption {
 	return option(func(c *config) { c.Old = c.criterion("From", want) })
 }
 
-// To is the value that the [Field] has after the update, as in [Value], which it
-// excludes. The default is any, or none.
+// To is the value that the [Field] has after the update, with the values of [Value], which
+// cannot be combined with it. Defaults to any value or none.
 func To(want any) UpdateOption {
 	return option(func(c *config) { c.New = c.criterion("To", want) })
 }
 
-// A Criterion is a check of one value, where a plain value does not do.
+// Criterion is a condition on one value: [Present], [Absent] or [Where].
 type Criterion struct{ criterion handlers.Criterion }
 
 var (
-	// Present accepts any value that is there. An empty string is.
+	// Present accepts any value, even an empty one.
 	Present = Criterion{handlers.Present}
-	// Absent accepts a value that is not there.
+	// Absent accepts only the absence of a value.
 	Absent = Criterion{handlers.Absent}
 )
 
-// Where accepts the values that decode into V and that f accepts. An absent value
-// is the zero V. It is called by many goroutines at the same time.
+// Where accepts the values that decode into V and for which f returns true. For an absent
+// value, f gets the zero value. It must be safe for concurrent use.
 func Where[V any](f func(V) bool) Criterion {
 	return Criterion{handlers.FuncCriterion(funcName(f), func(value any, _ bool) bool {
 		var v V
@@ -97,18 +97,18 @@ func (c *config) criterion(name string, want any) *handlers.Criterion {
 	return &criterion
 }
 
-// When is a filter by a function of the object, or of the request if it needs
-// more: A is the handler's object type, [Object], [Request], or the type of the
-// handler's own request, such as Change[Claim]. For a daemon, it is not DaemonRun
-// but Request.
+// When is a filter with a function of the object, or of the request. A is the handler's object
+// type, any other type that the object decodes into, [Object], [Request], or the type of the
+// handler's own request, such as Change[Claim]. Daemons have no request before they start: use
+// [Request] instead of [DaemonRun].
 //
 //	kopf.When(func(c *Claim) bool { return c.Spec.Size != "" })
 //	kopf.When(func(r *kopf.Request) bool { return r.Namespace != "default" })
 //
-// It must not modify what it is given, and should have no effects: it is called more
-// often than the handler, and by many goroutines at the same time. An object that does not
-// decode into A does not match. The request is as known before a handler is chosen: its Patch
-// and Recorder are nil, its Logger is silent, and nothing is attempted yet.
+// The function must not modify its argument, must be safe for concurrent use, and should have
+// no side effects: it is called more often than the handler. An object that does not decode
+// into A does not match. The request has what is known before a handler is chosen: its Patch
+// and Recorder are nil, its Logger discards everything, and its Attempt is zero.
 func When[A any](f func(*A) bool) FilterOption {
 	return option(func(c *config) {
 		c.whens = append(c.whens, when{
@@ -125,11 +125,11 @@ func When[A any](f func(*A) bool) FilterOption {
 	})
 }
 
-// Not is true where f is false: for [When] and [Where], as the following.
+// Not returns a function that is true where f is false, for [When] and [Where].
 func Not[A any](f func(A) bool) func(A) bool { return func(a A) bool { return !f(a) } }
 
-// All is true where all of fs are, and where there are none. The first that is false
-// is the last that is called.
+// All returns a function that is true where all of fs are, for [When] and [Where]. With no
+// functions, it is always true. It does not call the functions after the first false one.
 func All[A any](fs ...func(A) bool) func(A) bool {
 	return func(a A) bool {
 		for _, f := range fs {
@@ -141,8 +141,8 @@ func All[A any](fs ...func(A) bool) func(A) bool {
 	}
 }
 
-// Any is true where at least one of fs is. The first that is true is the last that is
-// called.
+// Any returns a function that is true where at least one of fs is, for [When] and [Where]. It
+// does not call the functions after the first true one.
 func Any[A any](fs ...func(A) bool) func(A) bool {
 	return func(a A) bool {
 		for _, f := range fs {
@@ -154,10 +154,10 @@ func Any[A any](fs ...func(A) bool) func(A) bool {
 	}
 }
 
-// None is true where none of fs is.
+// None returns a function that is true where none of fs is, for [When] and [Where].
 func None[A any](fs ...func(A) bool) func(A) bool { return Not(Any(fs...)) }
 
-// meta adds to the criteria of labels or of annotations.
+// meta adds to the criteria of labels or annotations.
 func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wanted map[string]any) map[string]handlers.Criterion {
 	all := maps.Clone(criteria)
 	if all == nil {
@@ -165,7 +165,7 @@ func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wante
 	}
 	for name, want := range wanted {
 		if _, twice := all[name]; twice {
-			c.fail("%s %q is asked for twice", kind, name)
+			c.fail("%s %q has two conditions; keep one", kind, name)
 		}
 		switch want := want.(type) {
 		case string:
@@ -200,7 +200,7 @@ func (a Annotations) daemon(c *config) { a.apply(c) }
 func (a Annotations) timer(c *config)  { a.apply(c) }
 func (a Annotations) index(c *config)  { a.apply(c) }
 
-// funcName names a function for a person: "isShrink", or its place for a literal.
+// funcName returns the name of a function, or the place of a literal, for messages.
 func funcName(f any) string {
 	fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
 	if fn == nil {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -14,7 +13,7 @@ import (
 
 var examples = &resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}
 
-// causeOf is an update of an object from one state to another, or a creation from none.
+// causeOf returns the update of an object from one state to another, or the creation from none.
 func causeOf(t *testing.T, from, to string) *handlers.Cause {
 	t.Helper()
 	treeOf := func(text string) (*object.Object, map[string]any) {
@@ -32,7 +31,7 @@ func causeOf(t *testing.T, from, to string) *handlers.Cause {
 	obj, tree := treeOf(to)
 	cause := &handlers.Cause{
 		Resource: examples, Object: obj, Tree: tree, Reason: handlers.ReasonCreate,
-		New: state.BuildEssence(tree, extra, nil), Local: &engine.Views{},
+		New: state.BuildEssence(tree, extra, nil), Views: &handlers.Views{},
 	}
 	if from != "" {
 		_, old := treeOf(from)
@@ -64,7 +63,7 @@ func hasTier(o *Object) bool                              { return GetOr(o, "met
 func isGold(tier string) bool                             { return tier == "gold" }
 func positive(n int) bool                                 { return n > 0 }
 
-func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
+func TestFilters_SelectHandlers(t *testing.T) {
 	kex := Resource("kopf.dev/v1", "kopfexamples")
 	update := func(opts ...UpdateOption) func(*Registry) {
 		return func(r *Registry) { OnUpdate(r, kex, handle, opts...) }
@@ -77,41 +76,41 @@ func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
 		from, to string
 		want     bool
 	}{
-		"no filters":                        {update(), small, big, true},
-		"a label that is so":                {update(Labels{"tier": "gold"}), small, big, true},
-		"a label that is not so":            {update(Labels{"tier": "silver"}), small, big, false},
-		"a label that is there":             {update(Labels{"empty": Present}), small, big, true},
-		"a label that is not there":         {update(Labels{"none": Absent}), small, big, true},
-		"a label by a function":             {update(Labels{"tier": Where(isGold)}), small, big, true},
-		"an absent label by a function":     {update(Labels{"none": Where(isGold)}), small, big, false},
-		"several labels":                    {update(Labels{"tier": "gold"}, Labels{"empty": Present}), small, big, true},
-		"several labels, one of them no":    {update(Labels{"tier": "silver"}, Labels{"empty": Present}), small, big, false},
-		"an absent annotation":              {update(Annotations{"none": Absent}), small, big, true},
-		"an annotation that is not there":   {update(Annotations{"none": Present}), small, big, false},
-		"the object":                        {update(When(isBig)), small, big, true},
-		"the object, which is another":      {update(When(isBig)), big, small, false},
-		"the object that does not decode":   {update(When(isBig)), small, odd, false},
-		"the view of the object":            {update(When(hasTier)), small, big, true},
-		"the request":                       {update(When(isUpdate)), small, big, true},
-		"the part common to all requests":   {update(When(inNS1)), small, big, true},
-		"several functions":                 {update(When(inNS1), When(isBig)), small, big, true},
-		"several functions, one of them no": {update(When(inNS1), When(Not(isBig))), small, big, false},
-		"all of the functions":              {update(When(All(isBig, isBig))), small, big, true},
-		"any of the functions":              {update(When(Any(Not(isBig), isBig))), small, big, true},
-		"none of the functions":             {update(When(None(isBig, isBig))), small, big, false},
-		"a field that has changed":          {update(Field("spec.size")), small, big, true},
-		"a field that has not changed":      {update(Field("spec.other")), small, big, false},
-		"a field with a value":              {update(Field("spec.size"), Value(30)), small, big, true},
-		"a field with the old value":        {update(Field("spec.size"), Value(3)), small, big, true},
-		"a field from a value":              {update(Field("spec.size"), From(3)), small, big, true},
-		"a field from another value":        {update(Field("spec.size"), From(4)), small, big, false},
-		"a field to a value":                {update(Field("spec.size"), To(Where(positive))), small, big, true},
-		"a field to what does not decode":   {update(Field("spec.size"), To(Where(positive))), small, odd, false},
-		"a new object's field":              {field(), "", small, true},
-		"a field's request":                 {field(When(grows)), small, big, true},
-		"a field's request, otherwise":      {field(When(grows)), big, small, false},
-		"a reason that is meant":            {field(Reasons(ReasonUpdate, ReasonDelete)), small, big, true},
-		"a reason that is not meant":        {field(Reasons(ReasonUpdate)), "", small, false},
+		"no filters":                              {update(), small, big, true},
+		"equal label":                             {update(Labels{"tier": "gold"}), small, big, true},
+		"different label":                         {update(Labels{"tier": "silver"}), small, big, false},
+		"present label":                           {update(Labels{"empty": Present}), small, big, true},
+		"absent label":                            {update(Labels{"none": Absent}), small, big, true},
+		"label accepted by a function":            {update(Labels{"tier": Where(isGold)}), small, big, true},
+		"absent label rejected by a function":     {update(Labels{"none": Where(isGold)}), small, big, false},
+		"several labels":                          {update(Labels{"tier": "gold"}, Labels{"empty": Present}), small, big, true},
+		"several labels, one different":           {update(Labels{"tier": "silver"}, Labels{"empty": Present}), small, big, false},
+		"an absent annotation":                    {update(Annotations{"none": Absent}), small, big, true},
+		"missing annotation":                      {update(Annotations{"none": Present}), small, big, false},
+		"the object":                              {update(When(isBig)), small, big, true},
+		"the object, not matching":                {update(When(isBig)), big, small, false},
+		"the object that does not decode":         {update(When(isBig)), small, odd, false},
+		"the view of the object":                  {update(When(hasTier)), small, big, true},
+		"the request":                             {update(When(isUpdate)), small, big, true},
+		"the part common to all requests":         {update(When(inNS1)), small, big, true},
+		"several functions":                       {update(When(inNS1), When(isBig)), small, big, true},
+		"several functions, one false":            {update(When(inNS1), When(Not(isBig))), small, big, false},
+		"all of the functions":                    {update(When(All(isBig, isBig))), small, big, true},
+		"any of the functions":                    {update(When(Any(Not(isBig), isBig))), small, big, true},
+		"none of the functions":                   {update(When(None(isBig, isBig))), small, big, false},
+		"a field that has changed":                {update(Field("spec.size")), small, big, true},
+		"a field that has not changed":            {update(Field("spec.other")), small, big, false},
+		"a field with a value":                    {update(Field("spec.size"), Value(30)), small, big, true},
+		"a field with the old value":              {update(Field("spec.size"), Value(3)), small, big, true},
+		"a field from a value":                    {update(Field("spec.size"), From(3)), small, big, true},
+		"a field from another value":              {update(Field("spec.size"), From(4)), small, big, false},
+		"a field to a value":                      {update(Field("spec.size"), To(Where(positive))), small, big, true},
+		"a field to a value that does not decode": {update(Field("spec.size"), To(Where(positive))), small, odd, false},
+		"a new object's field":                    {field(), "", small, true},
+		"a field's request":                       {field(When(grows)), small, big, true},
+		"a field's request, not matching":         {field(When(grows)), big, small, false},
+		"listed reason":                           {field(Reasons(ReasonUpdate, ReasonDelete)), small, big, true},
+		"unlisted reason":                         {field(Reasons(ReasonUpdate)), "", small, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r Registry
@@ -127,7 +126,7 @@ func TestHandlersAreSelectedByTheirFilters(t *testing.T) {
 	}
 }
 
-func TestFiltersOfOneTypeShareWhatTheyDecode(t *testing.T) {
+func TestWhen_FiltersOfOneTypeDecodeOnce(t *testing.T) {
 	var seen []*sized
 	look := func(s *sized) bool { seen = append(seen, s); return true }
 	var r Registry
@@ -142,7 +141,7 @@ func TestFiltersOfOneTypeShareWhatTheyDecode(t *testing.T) {
 	}
 }
 
-func TestFiltersAreNamedAfterTheirFunctions(t *testing.T) {
+func TestWhen_NamedAfterFunction(t *testing.T) {
 	var r Registry
 	OnUpdate(&r, Resource("kopfexamples"), handle, When(isBig), When(func(*sized) bool { return true }))
 	if got := r.registry.All()[0].WhenName; !strings.HasPrefix(got, "isBig and kopf/filters_test.go:") {

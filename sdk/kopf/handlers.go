@@ -7,33 +7,43 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// OnCreate registers a handler of new objects. See the chapter "Handlers" of Kopf's
-// documentation for this and the other functions here.
+// OnCreate registers a handler that is called once for each new object. See [Handlers] for all
+// kinds of handlers.
+//
+// [Handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md
 func OnCreate[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...CreateOption) {
 	add(r, handlers.Create, resource, fn, callChange(fn), applyAll(opts, CreateOption.create))
 }
 
-// OnUpdate registers a handler of changed objects. With the [Field] option it is
-// called only when that field is affected; see also [OnField].
+// OnUpdate registers a handler that is called when an object's essence has changed. With the
+// [Field] option, it is called only when that field has changed; see also [OnField]. See
+// [Causes] for what the essence is.
+//
+// [Causes]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#causes
 func OnUpdate[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...UpdateOption) {
 	add(r, handlers.Update, resource, fn, callChange(fn), applyAll(opts, UpdateOption.update))
 }
 
-// OnDelete registers a handler of objects marked for deletion. Objects stay until
-// their deletion handlers are done, unless the handler is [Optional].
+// OnDelete registers a handler that is called when an object is marked for deletion. The
+// object stays in the cluster until its deletion handlers are done, unless they are [Optional].
 func OnDelete[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...DeleteOption) {
 	add(r, handlers.Delete, resource, fn, callChange(fn), applyAll(opts, DeleteOption.delete))
 }
 
-// OnResume registers a handler of objects that existed before the operator
-// started: it is called once for each. Register one function with both OnCreate
-// and OnResume to have it called for all objects.
+// OnResume registers a handler that is called once in each run of the operator for each object
+// that existed before the operator started. Register one function with both OnCreate and
+// OnResume to have it called for all objects. See [Resuming].
+//
+// [Resuming]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#resuming
 func OnResume[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...ResumeOption) {
 	add(r, handlers.Resume, resource, fn, callChange(fn), applyAll(opts, ResumeOption.resume))
 }
 
-// OnField registers a handler of one field, called when the field is added, changed
-// or removed, be it with the object or in it.
+// OnField registers a handler that is called when one field differs from its last-handled
+// value, also when the whole object is created or deleted. The [Reasons] option limits it to
+// some of these. A malformed or empty path is a mistake in the registration. See [Fields].
+//
+// [Fields]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#fields
 func OnField[F any](r *Registry, resource Selector, field string, fn func(context.Context, *FieldChange[F]) error, opts ...UpdateOption) {
 	path, err := object.ParsePath(field)
 	c := applyAll(opts, UpdateOption.update)
@@ -41,8 +51,11 @@ func OnField[F any](r *Registry, resource Selector, field string, fn func(contex
 	add(r, handlers.Field, resource, fn, callField(fn, path), c)
 }
 
-// OnEvent registers a handler of all events of the watch, the initial listing
-// included. Nothing is stored on the object; errors are logged and forgotten.
+// OnEvent registers a handler that is called for every event of the watch, including the
+// initial listing. Nothing is stored on the object; errors are logged and not retried. See
+// [Watch events].
+//
+// [Watch events]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#watch-events
 func OnEvent[T any](r *Registry, resource Selector, fn func(context.Context, *Event[T]) error, opts ...EventOption) {
 	add(r, handlers.Event, resource, fn, callEvent(fn), applyAll(opts, EventOption.event))
 }

@@ -10,17 +10,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// An Owner is what children can be made of: any request about an object, or an
-// *[Object]; see [ObjectOf] for all others. One with no metadata is a mistake, as below.
+// Owner is what children are made for: a request about an object, or an *[Object]; use
+// [ObjectOf] for anything else. An owner without metadata causes a panic in the functions that
+// take an owner.
 type Owner interface{ owner() *Object }
 
-// Adopt makes objs children of the owner before they are created: in its namespace,
-// named after it, with its labels, and deleted with it. What an object already has
-// stays, unless [Forced]. See the chapter "Hierarchies" of Kopf's documentation.
+// Adopt makes objs children of the owner before they are created: it gives them the owner's
+// namespace, labels and a name made of the owner's name, and an owner reference, so that they are
+// deleted with the owner. What an object already has stays, unless [Forced]. See [Hierarchies].
 //
-// Here and below, objs is a map[string]any, an *unstructured.Unstructured, a pointer
-// to a typed API object, or a slice of those. Anything else is a mistake in the
-// program: a panic, which in a handler is an error as any other.
+// In this and the other functions with an argument objs, it is a map[string]any, an
+// *unstructured.Unstructured, a pointer to a typed API object, or a slice of those. Anything else
+// causes a panic. In a handler, a panic is treated as an error.
+//
+// [Hierarchies]: https://github.com/kopf-dev/kopf/blob/main/docs/hierarchies.md
 func Adopt(objs any, owner Owner, opts ...HierarchyOption) {
 	relate("Adopt", objs, opts, func(objs any, o hierarchy.Options) error {
 		body, err := treeOfOwner(owner)
@@ -31,8 +34,8 @@ func Adopt(objs any, owner Owner, opts ...HierarchyOption) {
 	})
 }
 
-// AddLabels adds labels. Those that are there already stay as they are, unless [Forced];
-// with [Nested], objects inside are labelled, too.
+// AddLabels adds labels to objs. Labels that an object already has keep their values, unless
+// [Forced]. With [Nested], it labels nested objects too.
 func AddLabels(objs any, labels map[string]string, opts ...HierarchyOption) {
 	values := make(map[string]any, len(labels))
 	for name, value := range labels {
@@ -43,9 +46,9 @@ func AddLabels(objs any, labels map[string]string, opts ...HierarchyOption) {
 	})
 }
 
-// HarmonizeNaming names objs after a name: with a suffix that the server chooses
-// (metadata.generateName) unless [Strict]. An object that has a name keeps it, unless
-// [Forced]. An empty name is a mistake, as in [Adopt].
+// HarmonizeNaming names objs after a name, followed by a suffix that the API server chooses
+// (metadata.generateName), or without the suffix if [Strict]. An object that has a name keeps
+// it, unless [Forced]. An empty name causes a panic.
 func HarmonizeNaming(objs any, name string, opts ...HierarchyOption) {
 	relate("HarmonizeNaming", objs, opts, func(objs any, o hierarchy.Options) error {
 		if name == "" {
@@ -55,8 +58,8 @@ func HarmonizeNaming(objs any, name string, opts ...HierarchyOption) {
 	})
 }
 
-// AdjustNamespace puts objs into a namespace; the empty one is for cluster-scoped
-// objects. An object that has a namespace keeps it, unless [Forced].
+// AdjustNamespace puts objs into a namespace; the empty one is for cluster-scoped objects. An
+// object that has a namespace keeps it, unless [Forced].
 func AdjustNamespace(objs any, namespace string, opts ...HierarchyOption) {
 	relate("AdjustNamespace", objs, opts, func(objs any, o hierarchy.Options) error {
 		if namespace == "" {
@@ -66,8 +69,8 @@ func AdjustNamespace(objs any, namespace string, opts ...HierarchyOption) {
 	})
 }
 
-// AppendOwnerReference has objs deleted when the owner is. The owner controls them and
-// its deletion waits for theirs, as [OwnerReference] says.
+// AppendOwnerReference adds an [OwnerReference] to objs, so that Kubernetes deletes them with
+// the owner.
 func AppendOwnerReference(objs any, owner Owner, opts ...HierarchyOption) {
 	relate("AppendOwnerReference", objs, opts, func(objs any, _ hierarchy.Options) error {
 		body, err := treeOfOwner(owner)
@@ -78,8 +81,8 @@ func AppendOwnerReference(objs any, owner Owner, opts ...HierarchyOption) {
 	})
 }
 
-// RemoveOwnerReference undoes [AppendOwnerReference]. Objects that do not have the owner
-// are left alone.
+// RemoveOwnerReference removes what [AppendOwnerReference] adds. Objects that do not have the
+// owner stay as they are.
 func RemoveOwnerReference(objs any, owner Owner) {
 	relate("RemoveOwnerReference", objs, nil, func(objs any, _ hierarchy.Options) error {
 		body, err := treeOfOwner(owner)
@@ -90,8 +93,9 @@ func RemoveOwnerReference(objs any, owner Owner) {
 	})
 }
 
-// OwnerReference returns a controlling and blocking reference to the owner, as the
-// functions above append it; for another kind of reference, change and append it.
+// OwnerReference returns a reference to the owner with controller and blockOwnerDeletion set,
+// as [Adopt] and [AppendOwnerReference] add it. For another kind of reference, modify the
+// result and append it to the object yourself. An owner without metadata causes a panic.
 func OwnerReference(owner Owner) metav1.OwnerReference {
 	body, err := treeOfOwner(owner)
 	if err != nil {
@@ -108,8 +112,8 @@ func controlledBy(owner map[string]any) map[string]any {
 	return hierarchy.OwnerReference(owner, new(true), new(true))
 }
 
-// A HierarchyOption is an option of [Adopt] and its parts; one that has no meaning
-// for a part is ignored by it.
+// HierarchyOption is an option of [Adopt], [AddLabels], [HarmonizeNaming] and
+// [AdjustNamespace]. A function ignores the options that it has no use for.
 type HierarchyOption func(*hierarchyOptions)
 
 type hierarchyOptions struct {
@@ -120,11 +124,11 @@ type hierarchyOptions struct {
 // Forced overwrites what an object already has.
 func Forced() HierarchyOption { return func(o *hierarchyOptions) { o.options.Forced = true } }
 
-// Strict takes the owner's name as it is, for a single child, with no suffix.
+// Strict uses the owner's name without a suffix, for an owner with a single child.
 func Strict() HierarchyOption { return func(o *hierarchyOptions) { o.options.Strict = true } }
 
-// Nested labels also the objects inside of objs at the paths, such as
-// "spec.template", where they are there.
+// Nested labels also the nested objects at the paths, such as "spec.template", where they
+// exist. A malformed path causes a panic.
 func Nested(paths ...string) HierarchyOption {
 	return func(o *hierarchyOptions) {
 		for _, path := range paths {
@@ -138,7 +142,7 @@ func Nested(paths ...string) HierarchyOption {
 	}
 }
 
-// relate does something to objects of any form as to trees.
+// relate applies do to each object of objs as a tree, and panics with the function's name.
 func relate(name string, objs any, opts []HierarchyOption, do func(objs any, o hierarchy.Options) error) {
 	o := hierarchyOptions{}
 	for _, opt := range opts {
@@ -179,7 +183,7 @@ func treeOfOwner(owner Owner) (map[string]any, error) {
 		return nil, err
 	}
 	if object.Metadata(body) == nil {
-		return nil, errors.New("the owner has no metadata: a request made by hand needs its Body")
+		return nil, errors.New("the owner has no metadata; set the Body of a request made by hand")
 	}
 	return body, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Job stands for a typed object of the API, with one inside of it.
+// Job is a typed API object with a nested object.
 type Job struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -20,14 +20,14 @@ type Job struct {
 	cache []string // what is no JSON must survive
 }
 
-// JobSpec is what a [Job] is like.
+// JobSpec is the specification of a [Job].
 type JobSpec struct {
 	Parallelism int            `json:"parallelism,omitempty"`
 	Template    PodTemplate    `json:"template"`
 	Settings    map[string]any `json:"settings,omitempty"`
 }
 
-// PodTemplate is an object inside of a [Job].
+// PodTemplate is an object nested in a [Job].
 type PodTemplate struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Image             string `json:"image,omitempty"`
@@ -45,7 +45,7 @@ var ownReference = metav1.OwnerReference{
 	Controller: new(true), BlockOwnerDeletion: new(true),
 }
 
-func TestATypedObjectIsAdopted(t *testing.T) {
+func TestAdopt_TypedObject(t *testing.T) {
 	job := &Job{Spec: JobSpec{Parallelism: 2, Template: PodTemplate{Image: "busybox"}}, cache: []string{"kept"}}
 	job.Labels = map[string]string{"l1": "mine", "l2": "mine"}
 	kopf.Adopt(job, owner(t), kopf.Strict(), kopf.Nested("spec.template", "spec.absent"))
@@ -60,7 +60,7 @@ func TestATypedObjectIsAdopted(t *testing.T) {
 	}
 }
 
-func TestMapsAndUnstructuredObjectsAreAdopted(t *testing.T) {
+func TestAdopt_MapsAndUnstructuredObjects(t *testing.T) {
 	plain := tree{"kind": "Pod"}
 	dynamic := &unstructured.Unstructured{}
 	kopf.Adopt(plain, owner(t))
@@ -77,7 +77,7 @@ func TestMapsAndUnstructuredObjectsAreAdopted(t *testing.T) {
 	}
 }
 
-func TestSeveralObjectsAreAdoptedAtOnce(t *testing.T) {
+func TestAdopt_Slices(t *testing.T) {
 	jobs := []*Job{{}, {}}
 	kopf.Adopt(jobs, owner(t))
 	mixed := []any{tree{}, &unstructured.Unstructured{}, []*Job{{}}}
@@ -89,7 +89,7 @@ func TestSeveralObjectsAreAdoptedAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatAnObjectHasStaysUnlessForced(t *testing.T) {
+func TestAdopt_KeepsExistingValuesUnlessForced(t *testing.T) {
 	job := &Job{}
 	job.Name, job.Namespace, job.Labels = "mine", "there", map[string]string{"l1": "mine"}
 	kopf.Adopt(job, owner(t))
@@ -105,7 +105,7 @@ func TestWhatAnObjectHasStaysUnlessForced(t *testing.T) {
 	}
 }
 
-func TestThePartsOfAnAdoptionCanBeHadAlone(t *testing.T) {
+func TestHierarchy_PartsOfAdoptWorkAlone(t *testing.T) {
 	job := &Job{}
 	kopf.AddLabels(job, map[string]string{"a": "b"}, kopf.Nested("spec.template"))
 	kopf.HarmonizeNaming(job, "named", kopf.Strict())
@@ -127,17 +127,17 @@ func TestThePartsOfAnAdoptionCanBeHadAlone(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAdoptedIsAPanicInWords(t *testing.T) {
+func TestAdopt_InvalidArgumentsPanic(t *testing.T) {
 	for want, f := range map[string]func(){
 		"kopf.Adopt(string): want a map[string]any":          func() { kopf.Adopt("text", owner(t)) },
 		"kopf.Adopt(kopf_test.Job): want":                    func() { kopf.Adopt(Job{}, owner(t)) },
-		"there is no object":                                 func() { kopf.Adopt(nil, owner(t)) },
+		"kopf.Adopt(<nil>): the object is nil":               func() { kopf.Adopt(nil, owner(t)) },
 		"the map is nil":                                     func() { kopf.Adopt(tree(nil), owner(t)) },
 		"the object is nil":                                  func() { kopf.Adopt((*Job)(nil), owner(t)) },
 		"element 1 (interface {}): want":                     func() { kopf.Adopt([]any{tree{}, 5}, owner(t)) },
 		"a read-only view":                                   func() { kopf.Adopt(owner(t).Body, owner(t)) },
 		"the owner is nil":                                   func() { kopf.Adopt(tree{}, nil) },
-		"a request made by hand needs its Body":              func() { kopf.Adopt(tree{}, &kopf.Change[kopf.Object]{}) },
+		"set the Body of a request made by hand":             func() { kopf.Adopt(tree{}, &kopf.Change[kopf.Object]{}) },
 		"there is no name":                                   func() { kopf.HarmonizeNaming(tree{}, "") },
 		"the path of a nested object is empty":               func() { kopf.AddLabels(tree{}, nil, kopf.Nested("")) },
 		"labels: not a Kubernetes object":                    func() { kopf.AddLabels(tree{"metadata": tree{"labels": "x"}}, nil) },

@@ -10,44 +10,44 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 )
 
-// An Index is an overview of objects in memory, kept up to date: for each key, the
-// values of all objects that have it. It is only a name for the index: its methods
-// find the index of the operator that their context comes from, so that one handle
-// is right in several operators. The contexts of all handlers and activities will do, and
-// those made from them; with any other one, the methods panic. They are safe for concurrent use.
+// Index is a handle of an index in memory: for each key, the values of all objects that have
+// it, kept up to date. The methods find the index in the operator that their context belongs to,
+// so that one handle works in several operators. They accept the contexts of handlers and
+// activities and contexts derived from those, and panic with any other context. They are safe
+// for concurrent use.
 //
-// All indices are complete before the first handler of an object is called; in
-// activities and indexing functions, they may be not. See the chapter "In-memory
-// indexing" of Kopf's documentation.
+// All indices are complete before the first handler of an object is called. In activities and
+// indexing functions, they may be incomplete. See [Indices].
+//
+// [Indices]: https://github.com/kopf-dev/kopf/blob/main/docs/indices.md
 type Index[K comparable, V any] struct{ id string }
 
-// NewIndex registers an indexing function, which returns the values of an object by
-// key. An empty map takes the object out of the index; a nil one leaves what is
-// there; an error does what its kind and [ErrorsMode] say, which is [ErrorsIgnored] by
-// default. Objects that are deleted or do not match the filters are not in the index. The
-// [Timeout] and the [Retries] count from the first failure on; a success forgets about it.
+// NewIndex registers an indexing function, which returns the values of an object by key. An
+// empty map removes the object from the index; a nil map leaves its values as they are; an error
+// is treated as its type and the [ErrorsMode] say, which is [ErrorsIgnored] by default. Objects
+// that are deleted or do not match the filters are not in the index. [Timeout] and [Retries]
+// count from the first failure on; a success resets the count.
 //
 //	byNode := kopf.NewIndex(r, pods, func(_ context.Context, p *kopf.IndexRequest[Pod]) (map[string]string, error) {
 //		return map[string]string{p.Object.Spec.NodeName: p.Name}, nil
 //	}, kopf.ID("by-node"))
 //
-// It is called for each version of each object, before the handlers of that version, and
-// all others of the resource wait meanwhile: it should look at the object and return.
-// Indices of one id and of the same types are one index, filled from several resources. To
-// collect values without keys, return a map[struct{}]V.
+// The function is called for each version of each object, before the handlers of that version.
+// It must be fast, because the other objects of the resource wait meanwhile. Indices with the
+// same id and types are one index, filled from several resources. To collect values without
+// keys, return a map[struct{}]V.
 func NewIndex[T any, K comparable, V any](r *Registry, resource Selector, fn func(context.Context, *IndexRequest[T]) (map[K]V, error), opts ...IndexOption) *Index[K, V] {
 	c := applyAll(opts, IndexOption.index)
 	c.NewIndex = func() index.Container { return index.New[K, V]() }
 	return &Index[K, V]{add(r, handlers.Index, resource, fn, callIndex(fn), c)}
 }
 
-// Get returns the values of a key, in no particular order; none is nil. The slice is the
-// caller's own. The values are shared with all others who get them: what they point to must
-// not be modified.
+// Get returns the values of a key, in no particular order, or nil if there are none. The slice
+// belongs to the caller. The values are shared: what they point to must not be modified.
 func (x *Index[K, V]) Get(ctx context.Context, key K) []V { return x.in(ctx, "Get").Get(key) }
 
-// All returns all pairs of keys and values. A key with several values comes as often. What
-// the loop sees is the index as it was when the loop began, which is copied for it.
+// All returns all pairs of keys and values; a key with several values appears once for each.
+// A loop sees a copy of the index, made when the loop begins.
 func (x *Index[K, V]) All(ctx context.Context) iter.Seq2[K, V] {
 	index := x.in(ctx, "All")
 	return func(yield func(K, V) bool) {
@@ -59,7 +59,7 @@ func (x *Index[K, V]) All(ctx context.Context) iter.Seq2[K, V] {
 	}
 }
 
-// Keys returns all keys, each once, as they were when the loop began.
+// Keys returns all keys, each once. A loop sees a copy, made when the loop begins.
 func (x *Index[K, V]) Keys(ctx context.Context) iter.Seq[K] {
 	index := x.in(ctx, "Keys")
 	return func(yield func(K) bool) {
@@ -74,57 +74,23 @@ func (x *Index[K, V]) Keys(ctx context.Context) iter.Seq[K] {
 // Len returns the number of keys.
 func (x *Index[K, V]) Len(ctx context.Context) int { return x.in(ctx, "Len").Len() }
 
-// in finds the index in the operator that the context is of.
+// in finds the index in the operator that the context belongs to.
 func (x *Index[K, V]) in(ctx context.Context, method string) *index.Index[K, V] {
 	if x == nil {
-		panic(fmt.Sprintf("kopf.Index.%s: the handle is nil: was NewIndex called before?", method))
+		panic(fmt.Sprintf("kopf.Index.%s: the handle is nil; call NewIndex first", method))
 	}
 	indices := index.From(ctx)
 	if indices == nil {
-		panic(fmt.Sprintf("kopf.Index.%s: the context is not that of a handler, so there is no operator whose index %q it could be", method, x.id))
+		panic(fmt.Sprintf("kopf.Index.%s: index %q: the context belongs to no operator; pass the context of the handler", method, x.id))
 	}
 	index, ok := indices.Find(x.id).(*index.Index[K, V])
 	if !ok {
-		panic(fmt.Sprintf("kopf.Index.%s: the operator that the context is of has no index %q of these types: was the handle made with its Registry?", method, x.id))
+		panic(fmt.Sprintf("kopf.Index.%s: the operator has no index %q of these types; make the handle with the operator's Registry", method, x.id))
 	}
 	return index
 }
 
-// sameIndex tells whether what two functions return fits into one index.
+// sameIndex reports whether the results of two indexing functions fit into one index.
 func sameIndex(a, b *handlers.Handler) bool {
 	return reflect.TypeOf(a.NewIndex()) == reflect.TypeOf(b.NewIndex())
-}
-
-func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexRequest[T]) (map[K]V, error)) caller {
-	of := func(cause *handlers.Cause, call *handlers.Call) (*IndexRequest[T], error) {
-		p := &IndexRequest[T]{Request: requestOf(cause, call)}
-		if call != nil {
-			p.Attempt = attemptOf(call)
-		}
-		var err error
-		p.Object, err = decodeAs[T](p.Body)
-		return p, err
-	}
-	return caller{
-		request: requestMaker{reflect.TypeFor[IndexRequest[T]](), func(cause *handlers.Cause) (any, error) {
-			return of(cause, nil)
-		}},
-		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
-			p, err := of(call.Cause, call)
-			if err != nil {
-				// It is this version that does not decode: the next one may.
-				return nil, Temporaryf(0, "%w", err)
-			}
-			values, err := fn(ctx, p)
-			if err != nil || values == nil {
-				return nil, err
-			}
-			for key := range values {
-				if key != key { //nolint:gocritic,staticcheck // of all keys, only NaN is not itself
-					return nil, Permanentf("the key %v cannot be looked up: it is not equal to itself", key)
-				}
-			}
-			return values, nil
-		},
-	}
 }

@@ -17,7 +17,7 @@ func bySize(_ context.Context, p *IndexRequest[sized]) (map[int]string, error) {
 	return map[int]string{p.Object.Spec.Size: p.Name}, nil
 }
 
-// opened is an index of a registry, in a context that finds it.
+// opened returns a context with the index of a registry.
 func opened(t *testing.T, r *Registry) (context.Context, func(id string, values any)) {
 	t.Helper()
 	if err := r.Err(); err != nil {
@@ -32,7 +32,7 @@ func opened(t *testing.T, r *Registry) (context.Context, func(id string, values 
 	}
 }
 
-func TestAnIndexIsReadThroughItsHandle(t *testing.T) {
+func TestIndex_ReadThroughHandle(t *testing.T) {
 	r := &Registry{}
 	x := NewIndex(r, Resource("kex"), bySize)
 	ctx, set := opened(t, r)
@@ -66,16 +66,16 @@ func TestAnIndexIsReadThroughItsHandle(t *testing.T) {
 	}
 }
 
-func TestAContextOrAHandleThatIsOfNoIndexPanicsWithASentence(t *testing.T) {
+func TestIndex_ForeignContextOrHandlePanics(t *testing.T) {
 	r, other := &Registry{}, &Registry{}
 	x := NewIndex(r, Resource("kex"), bySize)
 	NewIndex(other, Resource("kex"), bySize, ID("other"))
 	foreign, _ := opened(t, other)
 	own, _ := opened(t, r)
 	for want, read := range map[string]func(){
-		`kopf.Index.Len: the context is not that of a handler`:                      func() { x.Len(t.Context()) },
-		`kopf.Index.Get: the operator that the context is of has no index "bySize"`: func() { x.Get(foreign, 1) },
-		`kopf.Index.All: the handle is nil`:                                         func() { (*Index[int, string])(nil).All(own) },
+		`kopf.Index.Len: index "bySize": the context belongs to no operator`: func() { x.Len(t.Context()) },
+		`kopf.Index.Get: the operator has no index "bySize"`:                 func() { x.Get(foreign, 1) },
+		`kopf.Index.All: the handle is nil`:                                  func() { (*Index[int, string])(nil).All(own) },
 	} {
 		func() {
 			defer func() {
@@ -93,7 +93,7 @@ func TestAContextOrAHandleThatIsOfNoIndexPanicsWithASentence(t *testing.T) {
 	}
 }
 
-func TestFunctionsOfSeveralResourcesFillOneIndex(t *testing.T) {
+func TestNewIndex_SeveralResourcesFillOneIndex(t *testing.T) {
 	r := &Registry{}
 	x, y := NewIndex(r, Resource("kex"), bySize), NewIndex(r, Resource("pods"), bySize)
 	ctx, set := opened(t, r)
@@ -103,7 +103,7 @@ func TestFunctionsOfSeveralResourcesFillOneIndex(t *testing.T) {
 	}
 }
 
-func TestOneIndexHasOnePairOfTypes(t *testing.T) {
+func TestNewIndex_SameIDWithOtherTypesIsRejected(t *testing.T) {
 	r := &Registry{}
 	NewIndex(r, Resource("kex"), bySize)
 	NewIndex(r, Resource("pods"), func(context.Context, *IndexRequest[sized]) (map[string]string, error) {
@@ -114,7 +114,7 @@ func TestOneIndexHasOnePairOfTypes(t *testing.T) {
 	}
 }
 
-func TestTheValuesOfAnObject(t *testing.T) {
+func TestNewIndex_ResultsOfTheFunction(t *testing.T) {
 	const unfit = `{"metadata":{"name":"x"},"spec":{"size":"big"}}`
 	type values = map[float64]string
 	returns := func(v values, err error) func(context.Context, *IndexRequest[sized]) (values, error) {
@@ -130,8 +130,8 @@ func TestTheValuesOfAnObject(t *testing.T) {
 		"some":                        {big, returns(values{1: "x"}, nil), "map[1:x]", ""},
 		"none":                        {big, returns(values{}, nil), "map[]", ""},
 		"nil is not an empty map":     {big, returns(nil, nil), "<nil>", ""},
-		"an error is no value":        {big, returns(values{1: "x"}, boom), "<nil>", handlers.KindArbitrary},
-		"a key that is not itself":    {big, returns(values{math.NaN(): "x"}, nil), "<nil>", handlers.KindPermanent},
+		"error with values":           {big, returns(values{1: "x"}, boom), "<nil>", handlers.KindArbitrary},
+		"NaN as a key":                {big, returns(values{math.NaN(): "x"}, nil), "<nil>", handlers.KindPermanent},
 		"an object that does not fit": {unfit, returns(values{1: "x"}, nil), "<nil>", handlers.KindTemporary},
 	}
 	for name, tt := range tests {
@@ -143,7 +143,7 @@ func TestTheValuesOfAnObject(t *testing.T) {
 	}
 }
 
-func TestAnIndexingFunctionSeesTheMetadataOfAnObjectThatIsNotDecoded(t *testing.T) {
+func TestNewIndex_MetadataWithoutDecoding(t *testing.T) {
 	const object = `{"metadata":{"name":"x","labels":{"l":"1"},"annotations":{"a":"2"}},"spec":{}}`
 	var got *IndexRequest[sized]
 	h := registered(t, func(r *Registry) {

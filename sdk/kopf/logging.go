@@ -3,22 +3,28 @@ package kopf
 import (
 	"io"
 	"log/slog"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// LogOptions is how logs look. The zero value of each means its default. See the chapter
-// "Configuration" of Kopf's documentation.
+// LogOptions configure the format of logs. The zero value of each field means its default. See
+// [Logging].
+//
+// [Logging]: https://github.com/kopf-dev/kopf/blob/main/docs/logging.md
 type LogOptions struct {
-	Level    slog.Leveler // the least to log; Info
-	Format   string       // "full", "plain" or "json"; "full"
-	NoPrefix bool         // no "[namespace/name]" in front of messages about objects
-	RefKey   string       // of the object's identity in JSON; "object"
+	Level    slog.Leveler // lowest level that is logged; defaults to [slog.LevelInfo]
+	Format   string       // "full", "plain" or "json"; defaults to "full"
+	NoPrefix bool         // omit the "[namespace/name]" of messages about objects; defaults to false
+	RefKey   string       // key of the object's identity in JSON; defaults to "object"
 }
 
-// NewLogHandler returns a handler of logs as "kopf run" writes them. It is not needed:
-// any handler of slog will do. It is safe for concurrent use and writes a message at a
-// time.
+// NewLogHandler returns a log handler with the format of "kopf run". It is optional: operators
+// work with any [slog.Handler]. Nil options mean the defaults. It is safe for concurrent use and
+// writes one message at a time.
 func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
 	if opts == nil {
 		opts = &LogOptions{}
@@ -29,4 +35,41 @@ func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
 		Prefix: !opts.NoPrefix,
 		RefKey: opts.RefKey,
 	})
+}
+
+// redirectLibraryLogs redirects the logs of the Kubernetes libraries to the operator's logger. The
+// redirection applies to the whole process, so only [Main] does it.
+func redirectLibraryLogs(logger *slog.Logger) {
+	logger = logger.With(observe.NameKey, "kubernetes")
+	klog.SetSlogLogger(logger.With(observe.EventKey, observe.LogLibraryMessage))
+	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, logged: map[string]bool{}})
+}
+
+// maxWarnings limits the number of remembered warnings.
+const maxWarnings = 256
+
+// serverWarnings logs each distinct warning of the API server once, because the API server
+// repeats them with every request.
+type serverWarnings struct {
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	logged map[string]bool
+}
+
+// HandleWarningHeader implements [rest.WarningHandler]. Kubernetes uses no code but 299.
+func (w *serverWarnings) HandleWarningHeader(code int, _, text string) {
+	if code != 299 || text == "" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.logged[text] {
+		return
+	}
+	if len(w.logged) >= maxWarnings {
+		clear(w.logged) // repeats are better than unlimited memory
+	}
+	w.logged[text] = true
+	w.logger.Warn(text, observe.EventKey, observe.LogAPIWarning)
 }

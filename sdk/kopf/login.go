@@ -18,47 +18,52 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// ConnectionInfo is a cluster and credentials for it, as a login handler brings them. See the
-// chapter "Authentication" of Kopf's documentation.
+// ConnectionInfo is a cluster with credentials, as an [OnLogin] handler returns it. See
+// [Logging in].
+//
+// [Logging in]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#logging-in
 type ConnectionInfo struct {
-	// Config has the address, and what to be let in with: whatever client-go knows, such as
-	// tokens, certificates, plugins, and files with any of these. It must not be changed later.
+	// Config has the address of the cluster and the credentials: whatever client-go supports, such
+	// as tokens, certificates, plugins, and files that contain them. It must not be nil, and must
+	// not be changed afterwards.
 	Config *rest.Config
 
-	// DefaultNamespace is for what has none, such as events about cluster-scoped objects;
-	// "default" if it is empty.
+	// DefaultNamespace is the namespace of Kubernetes events about cluster-scoped objects. Defaults
+	// to "default".
 	DefaultNamespace string
 
-	// Priority decides if there are several: the highest one is used, the first registered
-	// handler's of equal ones. The others are for when it is refused or has expired. 0.
+	// Priority decides between several credentials: the highest one is used, and among equal ones
+	// that of the handler that was registered first. The others are used when it is refused or has
+	// expired. Defaults to 0.
 	Priority int
 
-	// Expiration is when to stop using it. If it is zero, that is when the cluster answers 401.
+	// Expiration is when to stop using the credentials. Defaults to never: they are used until the
+	// API server responds with 401.
 	Expiration time.Time
 }
 
-// The priorities are those of other operators of this framework.
+// The priorities are those of Kopf for Python.
 const (
 	kubeconfigPriority     = 10
 	serviceAccountPriority = 20
 )
 
-// LoginWithServiceAccount is a login handler: it takes the service account of the pod,
-// whose token it reads again when it changes. It has none outside of a cluster.
+// LoginWithServiceAccount is a login handler that returns the service account of the pod. The
+// token file is read again when it changes. Outside of a cluster, it returns nil.
 func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error) {
 	config, err := rest.InClusterConfig()
 	switch {
 	case errors.Is(err, rest.ErrNotInCluster):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("the service account of this pod: %w", err)
+		return nil, fmt.Errorf("read the service account of the pod: %w", err)
 	}
 	return &ConnectionInfo{Config: config, DefaultNamespace: podNamespace(), Priority: serviceAccountPriority}, nil
 }
 
-// LoginWithKubeconfig is a login handler: it reads the files of $KUBECONFIG, or
-// ~/.kube/config, and takes the current context, with plugins for credentials and OpenID
-// Connect where the file asks for them. It has none if there are no such files.
+// LoginWithKubeconfig is a login handler that returns the current context of the files in
+// $KUBECONFIG, or of ~/.kube/config, including credential plugins and OpenID Connect. If there
+// are no such files, it returns nil.
 func LoginWithKubeconfig(context.Context, *Activity) (*ConnectionInfo, error) {
 	return readKubeconfig("", "")
 }
@@ -69,7 +74,7 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName})
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	named := contextName
 	if named == "" {
@@ -78,26 +83,26 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	switch {
 	case len(raw.Contexts) == 0 && len(raw.Clusters) == 0 && len(raw.AuthInfos) == 0 && named == "":
 		if path != "" {
-			return nil, fmt.Errorf("kubeconfig: %s is empty", path)
+			return nil, fmt.Errorf("read kubeconfig: %s is empty", path)
 		}
 		return nil, nil
 	case named == "":
-		return nil, errors.New("kubeconfig: there is no current context: choose one with \"kubectl config use-context\", or use --context")
+		return nil, errors.New("read kubeconfig: no current context; choose one with \"kubectl config use-context\", or use --context")
 	case raw.Contexts[named] == nil:
-		return nil, fmt.Errorf("kubeconfig: there is no context %q", named)
+		return nil, fmt.Errorf("read kubeconfig: no context %q; see \"kubectl config get-contexts\"", named)
 	case raw.Contexts[named].AuthInfo != "" && raw.AuthInfos[raw.Contexts[named].AuthInfo] == nil:
-		return nil, fmt.Errorf("kubeconfig: there is no user %q, which the context %q names", raw.Contexts[named].AuthInfo, named)
+		return nil, fmt.Errorf("read kubeconfig: no user %q, which the context %q refers to", raw.Contexts[named].AuthInfo, named)
 	}
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	useAccessToken(config)
 	return &ConnectionInfo{Config: config, DefaultNamespace: raw.Contexts[named].Namespace, Priority: kubeconfigPriority}, nil
 }
 
-// useAccessToken takes the last token of a provider that needs a program of its vendor:
-// other tools may renew it in the file.
+// useAccessToken uses the last token of an authentication provider that needs a program of its
+// vendor. Other tools may renew the token in the file.
 func useAccessToken(config *rest.Config) {
 	provider := config.AuthProvider
 	if provider == nil || provider.Name == "oidc" || provider.Config["access-token"] == "" {
@@ -106,7 +111,7 @@ func useAccessToken(config *rest.Config) {
 	config.BearerToken, config.AuthProvider, config.AuthConfigPersister = provider.Config["access-token"], nil, nil
 }
 
-// podNamespace is that of the pod; empty if it does not tell.
+// podNamespace returns the namespace of the pod, or an empty string if it is unknown.
 func podNamespace() string {
 	name, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
@@ -115,7 +120,7 @@ func podNamespace() string {
 	return strings.TrimSpace(string(name))
 }
 
-// loginResult puts what a login handler returns into the engine's terms.
+// loginResult converts the result of a login handler for the engine.
 func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) func(context.Context, *Activity) (any, error) {
 	return func(ctx context.Context, a *Activity) (any, error) {
 		info, err := fn(ctx, a)
@@ -125,7 +130,7 @@ func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) f
 		case info == nil:
 			return nil, nil
 		case info.Config == nil:
-			return nil, Permanentf("the ConnectionInfo has no Config")
+			return nil, Permanentf("the login handler returned a ConnectionInfo without Config")
 		}
 		return &engine.Login{
 			Config: info.Config, Namespace: info.DefaultNamespace, Priority: info.Priority, Expires: info.Expiration,
@@ -133,11 +138,11 @@ func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) f
 	}
 }
 
-// errNowhere is the error of an operator that nobody told of a cluster.
-var errNowhere = errors.New("there is neither a service account of a pod nor a kubeconfig: set KUBECONFIG, or use --kubeconfig")
+// errNoCluster is the error of an operator without any source of credentials.
+var errNoCluster = errors.New("found neither a service account of a pod nor a kubeconfig; set KUBECONFIG, or use --kubeconfig")
 
-// logins are the login handlers: those of the registry unless the command line names a
-// cluster, and one of ours if there are none.
+// logins returns the login handlers: those of the registry, unless the command line names a
+// cluster, or the default one if there are none.
 func (o *Operator) logins() []*handlers.Handler {
 	id, login := "login_with_kubeconfig", func(context.Context, *Activity) (*ConnectionInfo, error) {
 		return readKubeconfig(o.kubeconfig, o.context)
@@ -146,15 +151,15 @@ func (o *Operator) logins() []*handlers.Handler {
 		if registered := o.Registry.registry.Activities(handlers.Login); len(registered) > 0 {
 			return registered
 		}
-		id, login = "login", loginAnyhow
+		id, login = "login", defaultLogin
 	}
-	before := false // it has succeeded: a file that is unreadable now will be readable again
+	succeeded := false // once a file was read, an error to read it again is temporary
 	fn := func(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 		info, err := login(ctx, a)
-		if err != nil && !before {
+		if err != nil && !succeeded {
 			return nil, PermanentError{err}
 		}
-		before = before || err == nil
+		succeeded = succeeded || err == nil
 		return info, err
 	}
 	const again = time.Second
@@ -164,14 +169,15 @@ func (o *Operator) logins() []*handlers.Handler {
 	}}
 }
 
-// loginAnyhow does not mix the sources: they may be those of different clusters.
-func loginAnyhow(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
+// defaultLogin uses one of the two sources. It does not mix them, because they may be different
+// clusters.
+func defaultLogin(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 	info, err := LoginWithServiceAccount(ctx, a)
 	if info == nil && err == nil {
 		info, err = LoginWithKubeconfig(ctx, a)
 	}
 	if info == nil && err == nil {
-		err = PermanentError{errNowhere}
+		err = PermanentError{errNoCluster}
 	}
 	return info, err
 }

@@ -26,7 +26,7 @@ func writeKubeconfig(t *testing.T, text string) string {
 	return path
 }
 
-func TestAKubeconfigMayAskAPluginForCredentials(t *testing.T) {
+func TestKubeconfig_UsesCredentialPlugin(t *testing.T) {
 	var header string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { header = r.Header.Get("Authorization") }))
 	defer server.Close()
@@ -64,7 +64,7 @@ users:
 	}
 }
 
-func TestAKubeconfigMayAskForOpenIDConnect(t *testing.T) {
+func TestKubeconfig_UsesOpenIDConnect(t *testing.T) {
 	t.Setenv("KUBECONFIG", writeKubeconfig(t, `
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
@@ -83,7 +83,7 @@ users:
 	}
 }
 
-func TestWithoutAKubeconfigThereAreNoCredentials(t *testing.T) {
+func TestLogin_NilWithoutKubeconfig(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing"))
 	if info, err := LoginWithKubeconfig(t.Context(), nil); info != nil || err != nil {
 		t.Error(info, err)
@@ -102,7 +102,7 @@ func loginOf(t *testing.T, o *Operator) (any, error) {
 	return hs[0].Invoke(t.Context(), &handlers.Call{Handler: hs[0]})
 }
 
-func TestWhichLoginIsUsed(t *testing.T) {
+func TestLogin_Precedence(t *testing.T) {
 	path := writeKubeconfig(t, `
 current-context: one
 contexts: [{name: one, context: {cluster: k}}, {name: two, context: {cluster: l, namespace: ns}}]
@@ -118,12 +118,12 @@ clusters: [{name: k, cluster: {server: "http://one"}}, {name: l, cluster: {serve
 		server   string
 		says     string
 	}{
-		"nothing is said":          {&Operator{Registry: &Registry{}}, "http://one", ""},
-		"a context":                {&Operator{Registry: own, context: "two"}, "http://two", ""},
-		"a file":                   {&Operator{Registry: own, kubeconfig: path}, "http://one", ""},
-		"handlers":                 {&Operator{Registry: own}, "http://own", ""},
-		"a context that is not":    {&Operator{Registry: own, context: "three"}, "", `there is no context "three"`},
-		"a file that is not there": {&Operator{Registry: own, kubeconfig: path + "x"}, "", "no such file"},
+		"no flags":        {&Operator{Registry: &Registry{}}, "http://one", ""},
+		"a context":       {&Operator{Registry: own, context: "two"}, "http://two", ""},
+		"a file":          {&Operator{Registry: own, kubeconfig: path}, "http://one", ""},
+		"handlers":        {&Operator{Registry: own}, "http://own", ""},
+		"missing context": {&Operator{Registry: own, context: "three"}, "", `read kubeconfig: no context "three"`},
+		"missing file":    {&Operator{Registry: own, kubeconfig: path + "x"}, "", "no such file"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ clusters: [{name: k, cluster: {server: "http://one"}}, {name: l, cluster: {serve
 	}
 }
 
-func TestAnOperatorWithNoClusterSaysWhatToDo(t *testing.T) {
+func TestLogin_WithoutClusterSaysWhatToDo(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing"))
 	err := (&Operator{Registry: &Registry{}}).Run(t.Context())
 	if !errors.Is(err, ErrLogin) || !strings.Contains(err.Error(), "set KUBECONFIG") {
@@ -150,10 +150,10 @@ func TestAnOperatorWithNoClusterSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAConnectionWithoutAConfigIsAMistake(t *testing.T) {
+func TestLogin_ConnectionInfoWithoutConfigFails(t *testing.T) {
 	r := &Registry{}
 	OnLogin(r, func(context.Context, *Activity) (*ConnectionInfo, error) { return &ConnectionInfo{}, nil }, ID("x"))
-	if _, err := loginOf(t, &Operator{Registry: r}); err == nil || !strings.Contains(err.Error(), "has no Config") {
+	if _, err := loginOf(t, &Operator{Registry: r}); err == nil || !strings.Contains(err.Error(), "without Config") {
 		t.Error(err)
 	}
 }

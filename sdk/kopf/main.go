@@ -12,20 +12,24 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Main runs an operator as a program: with those flags of "kopf run" that are about the
-// operator itself, until SIGINT or SIGTERM; a second signal ends it at once. It does not
-// return: the exit code is 0 after a graceful stop, 1 after a failure, 2 for flags that make
-// no sense. See the chapter "Command-line options" of Kopf's documentation.
+// Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once.
+// It does not return: the exit code is 0 after a graceful stop, 1 after a failure, and 2 for
+// invalid flags. The flags are those of "kopf run" that concern the operator itself: see
+// [Command line].
 //
 //	func main() { kopf.Main(Register) }
+//
+// [Command line]: https://github.com/kopf-dev/kopf/blob/main/docs/command-line.md#the-operator-itself
 func Main(register func(*Registry)) {
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr, register))
 }
 
-// guardVariable makes the program stop when its standard input ends: with its parent,
-// however that has died.
+// guardVariable makes the program stop when its standard input ends, which it does when the
+// parent process ends for any reason.
 const guardVariable = "KOPF_STDIN_GUARD"
 
 // errStdinClosed is the cause of a stop by the guard.
@@ -60,18 +64,18 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 	return 0
 }
 
-// operate runs the operator to its end.
+// operate runs the operator until it ends.
 func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry)) error {
 	logger := slog.New(f.logHandler(stderr))
 	slog.SetDefault(logger)
-	adoptLibraries(logger)
+	redirectLibraryLogs(logger)
 	var registry Registry
 	register(&registry)
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
 		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		exit: func() {
-			fmt.Fprintf(stderr, "%s: it has not ended in time after it was asked to, and is ended\n", f.name)
+			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
 			os.Exit(1)
 		},
 	}
@@ -80,12 +84,12 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	if len(f.namespaces) == 0 && !f.allNamespaces {
-		logger.Warn("Neither --namespace nor --all-namespaces is given: the whole cluster is served.")
+		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster", observe.EventKey, observe.LogNamespacesUnspecified)
 	}
 	return operator.Run(ctx)
 }
 
-// logHandler writes the log as the flags say.
+// logHandler returns the log handler that the flags ask for.
 func (f *mainFlags) logHandler(w io.Writer) slog.Handler {
 	if f.logFormat == "none" {
 		return slog.DiscardHandler

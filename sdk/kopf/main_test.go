@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -26,8 +25,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// programVar names the program that the test's binary is to be, so that signals, exit codes and
-// streams are those of a process.
+// programVar names the program that the test binary runs, so that signals, exit codes and streams are
+// those of a process.
 const programVar = "KOPF_TEST_PROGRAM"
 
 var programs = map[string]func(){
@@ -69,15 +68,10 @@ func TestMain(m *testing.M) {
 		program()
 		os.Exit(0)
 	}
-	// Those that run in parallel wait most of their time.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit))
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	*exec.Cmd
 	t     *testing.T
@@ -99,7 +93,7 @@ func (s stream) Write(text []byte) (int, error) {
 	return s.to.Write(text)
 }
 
-// start starts a program; it has nothing but the variables in its environment.
+// start starts a program with only the given environment.
 func start(t *testing.T, program string, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...), t: t, ended: make(chan struct{})}
@@ -165,7 +159,7 @@ func (p *process) end() (code int, signal syscall.Signal) {
 	return p.ProcessState.ExitCode(), -1
 }
 
-// kubeconfig is a file that leads to the control plane.
+// kubeconfig returns the path of a kubeconfig for the control plane.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	config := testcluster.Config(t)
@@ -185,15 +179,15 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-func TestAProgramEndsGracefullyWhenItIsAskedTo(t *testing.T) {
+func TestMain_SignalStopsGracefully(t *testing.T) {
 	config := kubeconfig(t)
 	for name, c := range map[string]struct {
 		env []string
 		ask func(*process)
 	}{
-		"by SIGINT":                      {nil, func(p *process) { p.signal(os.Interrupt) }},
-		"by SIGTERM":                     {nil, func(p *process) { p.signal(syscall.SIGTERM) }},
-		"by the end of who has begun it": {[]string{"KOPF_STDIN_GUARD=1"}, func(p *process) { _ = p.stdin.Close() }},
+		"by SIGINT":                {nil, func(p *process) { p.signal(os.Interrupt) }},
+		"by SIGTERM":               {nil, func(p *process) { p.signal(syscall.SIGTERM) }},
+		"by the end of the parent": {[]string{"KOPF_STDIN_GUARD=1"}, func(p *process) { _ = p.stdin.Close() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, "operator", append(c.env, "KUBECONFIG="+config), "-v", "-A")
@@ -206,7 +200,7 @@ func TestAProgramEndsGracefullyWhenItIsAskedTo(t *testing.T) {
 	}
 }
 
-func TestTheEndOfStandardInputMeansNothingWithoutTheGuard(t *testing.T) {
+func TestMain_IgnoresEndOfInputWithoutGuard(t *testing.T) {
 	p := start(t, "operator", []string{"KUBECONFIG=" + kubeconfig(t)}, "-v", "-A")
 	if err := p.stdin.Close(); err != nil {
 		t.Fatal(err)
@@ -218,11 +212,11 @@ func TestTheEndOfStandardInputMeansNothingWithoutTheGuard(t *testing.T) {
 	}
 }
 
-func TestASecondSignalEndsAProgramAtOnce(t *testing.T) {
+func TestMain_SecondSignalEndsAtOnce(t *testing.T) {
 	p := start(t, "deaf", nil)
 	p.until(&p.stderr, "the operator is deaf")
 	p.signal(syscall.SIGTERM)
-	// The first one is heeded: it only takes a moment until the next one is not caught any more.
+	// The first one is handled: a moment later, the next one ends the process.
 	testcluster.Eventually(t, "it has ended", func() error {
 		select {
 		case <-p.ended:
@@ -237,7 +231,7 @@ func TestASecondSignalEndsAProgramAtOnce(t *testing.T) {
 	}
 }
 
-func TestSignalsAreNoConcernOfAnEmbeddedOperator(t *testing.T) {
+func TestOperator_IgnoresSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := start(t, "embedded", []string{"KUBECONFIG=" + kubeconfig(t)})
 		p.until(&p.stderr, "the operator is ready")
@@ -248,30 +242,30 @@ func TestSignalsAreNoConcernOfAnEmbeddedOperator(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAProgramIsOnStandardError(t *testing.T) {
+func TestMain_MistakesOnStandardError(t *testing.T) {
 	for name, c := range map[string]struct {
 		program string
 		args    []string
 		code    int
 		want    string // of standard error, without what depends on the machine
 	}{
-		"a flag that there is not": {"operator", []string{"--bogus"}, 2, "operator: unknown flag: --bogus\nSee: operator --help\n"},
-		"an argument":              {"operator", []string{"x"}, 2, "operator: unexpected argument \"x\": an operator takes only flags (see --help)\nSee: operator --help\n"},
-		"an empty namespace":       {"operator", []string{"--namespace="}, 2, "operator: --namespace is empty: name one, or use --all-namespaces\nSee: operator --help\n"},
-		"two scopes":               {"operator", []string{"-A", "-n", "x"}, 2, "operator: --all-namespaces excludes --namespace: use one or the other\nSee: operator --help\n"},
-		"a format":                 {"operator", []string{"--log-format=xml"}, 2, "operator: --log-format=xml: want full, plain, json or none\nSee: operator --help\n"},
-		"an address":               {"operator", []string{"--liveness=8080"}, 2, "operator: --liveness: want an endpoint such as http://0.0.0.0:8080/healthz: got 8080\nSee: operator --help\n"},
-		"a loud inspector":         {"operator", []string{"--inspect=tcp:0.0.0.0:1"}, 2, "operator: --inspect: inspector address \"tcp:0.0.0.0:1\": only loopback addresses may be served, such as 127.0.0.1: there is no authentication\nSee: operator --help\n"},
+		"unknown flag":                {"operator", []string{"--bogus"}, 2, "operator: unknown flag: --bogus\nSee: operator --help\n"},
+		"an argument":                 {"operator", []string{"x"}, 2, "operator: unexpected argument \"x\": an operator takes only flags (see --help)\nSee: operator --help\n"},
+		"an empty namespace":          {"operator", []string{"--namespace="}, 2, "operator: --namespace is empty: name one, or use --all-namespaces\nSee: operator --help\n"},
+		"two scopes":                  {"operator", []string{"-A", "-n", "x"}, 2, "operator: --all-namespaces excludes --namespace: use one or the other\nSee: operator --help\n"},
+		"a format":                    {"operator", []string{"--log-format=xml"}, 2, "operator: --log-format=xml: want full, plain, json or none\nSee: operator --help\n"},
+		"an address":                  {"operator", []string{"--liveness=8080"}, 2, "operator: --liveness: want an endpoint such as http://0.0.0.0:8080/healthz: got 8080\nSee: operator --help\n"},
+		"inspector on all interfaces": {"operator", []string{"--inspect=tcp:0.0.0.0:1"}, 2, "operator: --inspect: inspector address \"tcp:0.0.0.0:1\": want a loopback address, such as 127.0.0.1, because there is no authentication\nSee: operator --help\n"},
 		"a kubeconfig": {
 			"operator", []string{"--kubeconfig=/no/where", "-q", "-A"}, 1,
-			"operator: cannot log in to the cluster: the login handler \"login_with_kubeconfig\" has failed: kubeconfig: stat /no/where: no such file or directory\n",
+			"operator: cannot log in to the cluster: the login handler \"login_with_kubeconfig\" has failed: read kubeconfig: stat /no/where: no such file or directory\n",
 		},
 		"registrations": {
 			"mistaken", nil, 1,
 			"operator: mistakes in the registration of handlers:\n" +
-				"kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME), and its name changes with the code around it: add kopf.ID(\"...\") or make it a named function\n" +
+				"kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME) without a lasting name; add kopf.ID(\"...\") or use a named function\n" +
 				"kopf/main_test.go:N: OnCleanup: the handler is nil\n" +
-				"kopf/main_test.go:N: OnCleanup: Retries(-1): at least one call is needed\n",
+				"kopf/main_test.go:N: OnCleanup: Retries(-1): want at least 1\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,13 +283,13 @@ func TestWhatIsWrongWithAProgramIsOnStandardError(t *testing.T) {
 				t.Errorf("%d, %s", code, got)
 			}
 			if said := p.said(&p.stdout); code == 2 && said != "" {
-				t.Errorf("somebody was called: %s", said)
+				t.Errorf("a handler was called: %s", said)
 			}
 		})
 	}
 }
 
-func TestHelpIsNoMistake(t *testing.T) {
+func TestMain_HelpSucceeds(t *testing.T) {
 	for _, flag := range []string{"-h", "--help"} {
 		p := start(t, "mistaken", nil, flag)
 		if code, _ := p.end(); code != 0 || p.said(&p.stderr) != "" || !strings.HasPrefix(p.said(&p.stdout), "Usage: operator [flags]\n") {
@@ -304,7 +298,7 @@ func TestHelpIsNoMistake(t *testing.T) {
 	}
 }
 
-func TestTheLogLooksAsTheFlagsSay(t *testing.T) {
+func TestMain_FlagsSetLogFormat(t *testing.T) {
 	config := kubeconfig(t)
 	const name = "kube-system"
 	for flags, want := range map[string]string{

@@ -5,13 +5,15 @@ import (
 	"sync"
 )
 
-// A Memo holds values in memory, one of each type, to be had with [MemoOf]. Each object has its
-// own, which all its handlers, filters and indexing functions share, for as long as the object
-// lives and the operator runs; an object that is made anew under the same name has a new one.
-// The operator's own handlers have that of the operator: see [Operator.Memo].
+// Memo holds values in memory, one of each type; see [MemoOf]. Each object has its own, shared by
+// its handlers, filters and indexing functions for as long as the object exists and the operator
+// runs. An object that is created again under the same name has a new one. Activities have the
+// operator's: see [Operator].Memo.
 //
-// The zero value is an empty memo. It is safe for concurrent use, and must not be copied once it
-// is used. See the chapter "In-memory containers" of Kopf's documentation.
+// The zero value is an empty memo. It is safe for concurrent use, and must not be copied after
+// its first use. See [Memos].
+//
+// [Memos]: https://github.com/kopf-dev/kopf/blob/main/docs/memos.md
 type Memo struct {
 	parent *Memo // of the operator; nil in the operator's own
 
@@ -19,17 +21,17 @@ type Memo struct {
 	values map[reflect.Type]any
 }
 
-// child returns an empty memo that takes from this one what it does not have.
+// child returns an empty memo that inherits values from m.
 func (m *Memo) child() *Memo { return &Memo{parent: m} }
 
-// MemoOf returns the value of type M, the same one in every call: at first a zero
-// value. Where the operator's memo has an M when an object's is first asked for it, the object
-// gets that very value, or if M has a method Clone() *M, a clone of it.
+// MemoOf returns the memo's value of type M, the same one in every call. The first call for an
+// object returns a zero value, unless the operator's memo has an M: then the object gets that
+// value, or a clone if *M has a method Clone() *M.
 //
-// The memo is safe for concurrent use; what M holds must see to that itself, since
-// timers, daemons and other handlers of an object run at the same time, and what the objects
-// have from the operator is used for all of them. So is Clone, which is called for many objects
-// at a time. A nil memo, as in a request made by hand, has a new zero value each time.
+// The memo is safe for concurrent use, but its values need locks of their own: daemons, timers
+// and other handlers of an object run at the same time, and all objects share what they inherit
+// without a clone. Clone must be safe for concurrent use too. For a nil memo, as in a request
+// that was made by hand, each call returns a new zero value.
 //
 //	pings := kopf.MemoOf[Pings](c.Memo)
 func MemoOf[M any](m *Memo) *M {
@@ -53,7 +55,7 @@ func MemoOf[M any](m *Memo) *M {
 	return value
 }
 
-// inherited returns the value that the operator's memo has; nil if it has none.
+// inherited returns the value of the operator's memo; nil if it has none.
 func inherited[M any](parent *Memo) *M {
 	if parent == nil {
 		return nil

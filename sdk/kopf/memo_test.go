@@ -8,12 +8,12 @@ import (
 
 type pings struct{ n int }
 
-// shelf can be cloned: each object has its own.
+// shelf is a value with a Clone method: each object has its own.
 type shelf struct{ items []string }
 
 func (s *shelf) Clone() *shelf { return &shelf{append([]string(nil), s.items...)} }
 
-func TestAMemoHasOneValueOfEachType(t *testing.T) {
+func TestMemo_OneValuePerType(t *testing.T) {
 	m := &Memo{}
 	MemoOf[pings](m).n = 5
 	if n := MemoOf[pings](m).n; n != 5 {
@@ -27,7 +27,7 @@ func TestAMemoHasOneValueOfEachType(t *testing.T) {
 	}
 }
 
-func TestObjectsTakeFromTheOperatorsMemo(t *testing.T) {
+func TestMemo_ObjectsInheritFromOperator(t *testing.T) {
 	m := &Memo{}
 	MemoOf[pings](m).n = 5
 	MemoOf[shelf](m).items = []string{"a"}
@@ -45,7 +45,7 @@ func TestObjectsTakeFromTheOperatorsMemo(t *testing.T) {
 	}
 }
 
-func TestAnObjectKeepsTheValueThatItHadFirst(t *testing.T) {
+func TestMemo_ObjectKeepsFirstValue(t *testing.T) {
 	m := &Memo{}
 	before := m.child()
 	MemoOf[pings](before).n = 1
@@ -58,7 +58,7 @@ func TestAnObjectKeepsTheValueThatItHadFirst(t *testing.T) {
 	}
 }
 
-// clerk makes use of the operator's memo when it is cloned, and may fail.
+// clerk is a value whose Clone uses the operator's memo, and may panic.
 type clerk struct {
 	operator *Memo
 	fails    bool
@@ -71,7 +71,7 @@ func (c *clerk) Clone() *clerk {
 	return &clerk{}
 }
 
-func TestACloneMayUseTheOperatorsMemoAndFail(t *testing.T) {
+func TestMemo_CloneMayUseOperatorsMemoAndPanic(t *testing.T) {
 	m := &Memo{}
 	*MemoOf[clerk](m) = clerk{operator: m, fails: true}
 	child := m.child()
@@ -89,7 +89,7 @@ func TestACloneMayUseTheOperatorsMemoAndFail(t *testing.T) {
 	}
 }
 
-func TestAMemoIsSafeForConcurrentUse(t *testing.T) {
+func TestMemo_ConcurrentUse(t *testing.T) {
 	m := &Memo{}
 	MemoOf[shelf](m)
 	child := m.child()

@@ -11,25 +11,24 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// An Object is a Kubernetes object with no type: a read-only view of its JSON. All
-// its methods can be called on nil, which is an object with nothing in it, and from
-// several goroutines at once.
+// Object is a Kubernetes object without a type: a read-only view of its JSON. A nil Object is
+// empty. The methods are safe for concurrent use, except [Object.UnmarshalJSON].
 //
-// It is made for a field or two. For more, write down a struct with the fields of
-// interest and make it the handler's type.
+// It is convenient for a field or two. For more, declare a struct with the fields that you need,
+// and use it as the handler's type.
 type Object struct {
-	wire *object.Object // of an object of the cluster; else nil
-	raw  []byte         // the JSON, if it is not wire's; nil if only the tree is known
+	wire *object.Object // the object from the cluster; nil for all others
+	raw  []byte         // the JSON if it is not in wire; nil if only the tree is known
 
 	decode sync.Once
-	aside  bool // on another stack than that of who looks at it
+	aside  bool // decode on another stack than the caller's
 	tree   map[string]any
 	err    error
 }
 
 func objectOfWire(o *object.Object) *Object { return &Object{wire: o} }
 
-// objectOfTree returns nil for nil, as an essence that is not there.
+// objectOfTree returns nil for a nil tree, such as an absent essence.
 func objectOfTree(tree map[string]any) *Object {
 	if tree == nil {
 		return nil
@@ -37,9 +36,9 @@ func objectOfTree(tree map[string]any) *Object {
 	return &Object{tree: tree}
 }
 
-// ObjectOf returns a view of anything that json encodes as an object: a typed API
-// object, an unstructured one, a map. The view does not change with it. The error tells what
-// does not encode, or is no object.
+// ObjectOf returns a view of any value that encodes as a JSON object: a typed API object, an
+// unstructured one, a map. Later changes of the value do not change the view. It returns an
+// error if the value does not encode, or encodes as anything but an object.
 func ObjectOf(v any) (*Object, error) {
 	if o, ok := v.(*Object); ok {
 		return o, nil
@@ -55,8 +54,8 @@ func ObjectOf(v any) (*Object, error) {
 	return o, nil
 }
 
-// Get returns the value at a path: nil, bool, string, int64, float64, []any or
-// map[string]any. Do not modify it. It is nil also where the path is malformed.
+// Get returns the value at a path: nil, bool, string, int64, float64, []any or map[string]any.
+// The value must not be modified. It is nil if it is absent, and if the path is malformed.
 func (o *Object) Get(path string) any {
 	v, _ := o.lookup(path)
 	return v
@@ -78,8 +77,9 @@ func (o *Object) lookup(path string) (any, error) {
 	return v, nil
 }
 
-// Decode decodes the value at a path into v. If it does not fit, the error is a
-// [PermanentError] with the path; if there is none, v is not touched.
+// Decode decodes the value at a path into v, which stays as it is if the value is absent. It
+// returns a [PermanentError] with the path if the value does not fit, or if the path is
+// malformed.
 func (o *Object) Decode(path string, v any) error {
 	if o == nil {
 		return nil
@@ -98,7 +98,7 @@ func (o *Object) Decode(path string, v any) error {
 	return decodeValue(value, path, v)
 }
 
-// MarshalJSON returns the JSON of the object. Do not modify it.
+// MarshalJSON returns the JSON of the object, which must not be modified.
 func (o *Object) MarshalJSON() ([]byte, error) {
 	switch {
 	case o == nil:
@@ -112,11 +112,11 @@ func (o *Object) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON replaces the object: only for a new one.
+// UnmarshalJSON replaces the object. It is for new objects only, and not safe for concurrent use.
 func (o *Object) UnmarshalJSON(raw []byte) error {
 	var tree map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
-		return fmt.Errorf("not an object: %w", err)
+		return fmt.Errorf("decode an object: %w", err)
 	}
 	*o = Object{raw: append([]byte(nil), raw...), tree: tree}
 	return nil
@@ -135,7 +135,7 @@ func (o *Object) contents() (map[string]any, error) {
 		switch {
 		case o.wire == nil:
 		case o.aside:
-			o.err = daemons.Aside(read)
+			o.err = daemons.OnNewStack(read)
 		default:
 			o.err = read()
 		}
@@ -143,8 +143,8 @@ func (o *Object) contents() (map[string]any, error) {
 	return o.tree, o.err
 }
 
-// GetOr returns the value at a path of an object, or a default if it is absent or
-// is of another kind than the default.
+// GetOr returns the value at a path of an object, or def if the value is absent or does not
+// decode into V.
 //
 //	duration := kopf.GetOr(c.Object, "spec.duration", 60)
 func GetOr[V any](o *Object, path string, def V) V {

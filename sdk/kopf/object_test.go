@@ -31,7 +31,7 @@ const manifest = `{
 	"spec": {"size": 3, "ratio": 0.5, "big": 9007199254740993, "on": true, "none": null, "items": [{"name": "first"}, {"name": "second"}]}
 }`
 
-func TestValuesAreFoundByTheirPaths(t *testing.T) {
+func TestObject_GetByPath(t *testing.T) {
 	o := object(t, manifest)
 	for path, want := range map[string]any{
 		"metadata.name": "a",
@@ -55,7 +55,7 @@ func TestValuesAreFoundByTheirPaths(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsNotThereHasNothingInIt(t *testing.T) {
+func TestObject_NilIsEmpty(t *testing.T) {
 	var o *kopf.Object
 	size := 5
 	if err := o.Decode("spec.size", &size); err != nil || size != 5 {
@@ -72,7 +72,7 @@ func TestAnObjectThatIsNotThereHasNothingInIt(t *testing.T) {
 	}
 }
 
-func TestADefaultStandsInForWhatIsAbsentOrOfAnotherKind(t *testing.T) {
+func TestGetOr_DefaultForAbsentOrMistyped(t *testing.T) {
 	o := object(t, manifest)
 	if got := kopf.GetOr(o, "spec.size", 60); got != 3 {
 		t.Errorf("an int: got %v", got)
@@ -104,18 +104,18 @@ type (
 	}
 )
 
-func TestWhatDoesNotFitIsToldWithItsPath(t *testing.T) {
+func TestDecode_MismatchNamesPath(t *testing.T) {
 	for name, test := range map[string]struct {
 		text, path string
 		into       any
 		want       string
 	}{
-		"kind of a field":                  {`{"spec":{"size":"big"}}`, "", &sized{}, "spec.size is a string"},
-		"kind below a path":                {`{"spec":{"size":"big"}}`, "spec", &size{}, "spec.size is a string"},
-		"kind of the value":                {`{"spec":{"size":"big"}}`, "spec.size", new(int), "spec.size is a string"},
-		"a type's own reader":              {`{"spec":{"other":1,"ttl":"soon"}}`, "", &timed{}, "spec.ttl does not decode"},
-		"a type's own reader below a path": {`{"spec":{"ttl":"soon"}}`, "spec", &lifetime{}, "spec.ttl does not decode"},
-		"a malformed path":                 {`{}`, "spec[", new(int), "spec["},
+		"kind of a field":            {`{"spec":{"size":"big"}}`, "", &sized{}, "spec.size is a string"},
+		"kind below a path":          {`{"spec":{"size":"big"}}`, "spec", &size{}, "spec.size is a string"},
+		"kind of the value":          {`{"spec":{"size":"big"}}`, "spec.size", new(int), "spec.size is a string"},
+		"UnmarshalJSON":              {`{"spec":{"other":1,"ttl":"soon"}}`, "", &timed{}, "spec.ttl does not decode"},
+		"UnmarshalJSON below a path": {`{"spec":{"ttl":"soon"}}`, "spec", &lifetime{}, "spec.ttl does not decode"},
+		"a malformed path":           {`{}`, "spec[", new(int), "spec["},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := object(t, test.text).Decode(test.path, test.into)
@@ -130,14 +130,14 @@ func TestWhatDoesNotFitIsToldWithItsPath(t *testing.T) {
 	}
 }
 
-func TestFieldsThatATypeDoesNotHaveAreOfNoConcern(t *testing.T) {
+func TestDecode_IgnoresUnknownFields(t *testing.T) {
 	var v sized
 	if err := object(t, `{"spec":{"size":2,"other":[]},"status":"odd"}`).Decode("", &v); err != nil || v.Spec.Size != 2 {
 		t.Errorf("got %v, %v", v, err)
 	}
 }
 
-func TestAnythingThatEncodesAsAnObjectCanBeViewed(t *testing.T) {
+func TestObjectOf_AnythingThatEncodesAsObject(t *testing.T) {
 	for name, v := range map[string]any{
 		"a map": tree{"spec": tree{"size": 3}},
 		"a struct": struct {
@@ -160,14 +160,14 @@ func TestAnythingThatEncodesAsAnObjectCanBeViewed(t *testing.T) {
 	}
 }
 
-func TestAnObjectKeepsItsJSON(t *testing.T) {
+func TestObject_KeepsJSON(t *testing.T) {
 	raw, err := object(t, manifest).MarshalJSON()
 	if err != nil || string(raw) != manifest {
 		t.Errorf("got %s, %v", raw, err)
 	}
 }
 
-func TestAnObjectCanBeReadByManyAtOnce(t *testing.T) {
+func TestObject_ConcurrentUse(t *testing.T) {
 	o := object(t, manifest)
 	var wg sync.WaitGroup
 	for range 8 {

@@ -14,50 +14,52 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-// An Operator is for programs that do more than operate; others have [Main]. Set the
-// fields, then Run; do not change them while it runs. There can be any number of operators
-// in a program, and they may share a Registry. See the chapter "Embedding" of Kopf's
-// documentation.
+// Operator runs handlers as a part of a program; programs that do nothing else use [Main]. The
+// fields must not be changed while it runs. A program can have any number of operators, and
+// they can share a Registry. See [Embedding].
+//
+// [Embedding]: https://github.com/kopf-dev/kopf/blob/main/docs/embedding.md
 type Operator struct {
 	Registry *Registry
 	Settings Settings
 
-	// Namespaces are the names or patterns of the namespaces to serve, such as
-	// "myapp-*,!*-pr-*". With none, the whole cluster is served. An empty name is a mistake.
+	// Namespaces are the names or patterns of the namespaces to serve, such as "myapp-*,!*-pr-*".
+	// Defaults to the whole cluster. An empty name is an error.
 	Namespaces []string
 
-	// Config is the cluster to use instead of the login handlers; if there are none of
-	// these either, the operator uses the service account of its pod, or else $KUBECONFIG
-	// or ~/.kube/config.
+	// Config is the cluster to use, in place of login handlers. If it is nil and there are no login
+	// handlers, the operator uses the service account of its pod, or else $KUBECONFIG or
+	// ~/.kube/config.
 	Config *rest.Config
 
-	// Memo is what all handlers share, to be filled with [MemoOf] before Run.
+	// Memo is the operator's memo, from which the memos of objects inherit. Fill it with [MemoOf]
+	// before Run.
 	Memo Memo
 
-	// Logger is where to log; slog.Default() if nil. See [NewLogHandler].
+	// Logger is the destination of all logs. Defaults to [slog.Default]. See [NewLogHandler].
 	Logger *slog.Logger
 
-	// OnReady, if it is set, is called once all objects are being watched and all indices
-	// are complete: once in each run, beside the handlers. It is not called after Run has
-	// returned, and Run waits for it as for a handler.
+	// OnReady is called once in each run when all objects are being watched and all indices are
+	// complete. It runs in a goroutine of its own, never after Run has returned: Run waits for it as
+	// for a handler. May be nil.
 	OnReady func()
 
 	running             atomic.Bool
-	traffic             bool   // log each request to the cluster
-	exit                func() // ends the process that does not end by itself; nil if that is not ours to do
-	kubeconfig, context string // instead of the login handlers
+	traffic             bool   // log each request to the API server
+	exit                func() // ends a process that does not end in time; nil in programs without [Main]
+	kubeconfig, context string // replace the login handlers
 }
 
-// Run runs the operator until the context is cancelled, then lets the running handlers
-// finish for [Settings.Queueing].ExitTimeout, calls the cleanup handlers and returns nil; or
-// until an error that makes it impossible to go on. It heeds no signals of the system.
+// Run runs the operator until the context is cancelled or an error makes it impossible to
+// continue. When the context is cancelled, it waits for running handlers for at most
+// [QueueingSettings].ExitTimeout, calls the cleanup handlers, and returns nil. It ignores the
+// signals of the system.
 //
-// [ErrRegistration] is in the error if there are mistakes in the registrations, all of them
-// reported at once; [ErrLogin] if the cluster lets nobody in. The errors of startup and
-// cleanup handlers that have failed for good, of the network and of the cluster are in it,
-// too: see [errors.Is] and [errors.As].
+// If there are mistakes in the registrations, the error wraps [ErrRegistration] and names all of
+// them. If the cluster accepts no credentials, it wraps [ErrLogin]. It also wraps the errors of
+// startup and cleanup handlers that have failed permanently, of the network and of the API server.
 //
-// An operator can be run again, with the same memo, but not twice at the same time.
+// An operator can be run again, with the same memo, after Run has returned.
 func (o *Operator) Run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
@@ -70,7 +72,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	settings := o.Settings.filled() // the startup handlers may change them, for this run
+	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
 	config := engine.Config{
 		Registry:   &o.Registry.registry,
 		Settings:   func() engine.Settings { return settings.engine() },
@@ -94,13 +96,13 @@ func (o *Operator) Run(ctx context.Context) error {
 	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
 }
 
-// errRunning is a mistake in the program.
-var errRunning = errors.New("the operator is running already: another one can run beside it, but it cannot run twice at the same time")
+// errRunning refuses a second run at the same time.
+var errRunning = errors.New("run operator: it is running already; to run several at a time, create another Operator")
 
-// check finds what can be known to be wrong before anything is done.
+// check finds the mistakes that are known before the operator does anything.
 func (o *Operator) check() error {
 	if o.Registry == nil {
-		return fmt.Errorf("%w: the Registry is not set", ErrRegistration)
+		return fmt.Errorf("%w: the Registry is not set; make one and register handlers in it", ErrRegistration)
 	}
 	if err := o.Registry.Err(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
@@ -108,27 +110,30 @@ func (o *Operator) check() error {
 	return checkNamespaces(o.Namespaces)
 }
 
-// checkNamespaces refuses what is a variable without a value by mistake: an empty name, which
-// to the cluster means all namespaces.
+// checkNamespaces rejects empty names, which the API server takes for all namespaces. They are
+// usually variables without a value.
 func checkNamespaces(patterns []string) error {
 	for _, pattern := range patterns {
 		if strings.TrimSpace(pattern) == "" {
-			return errors.New("a namespace to serve has an empty name: name one, or leave it out to serve the whole cluster")
+			return errors.New("a namespace to serve has an empty name; name it, or omit it to serve the whole cluster")
 		}
 	}
 	return nil
 }
 
-// RESTConfig returns what a Kubernetes client needs to act as the operator does. It
-// follows the operator's logins: make the client once and keep it, and its requests go on
-// when credentials are renewed. It is the caller's own copy. The context is that of a
-// handler; startup handlers can make clients too, but their first request is a login.
+// RESTConfig returns a copy of the operator's configuration for any Kubernetes client. It follows
+// the operator's logins: create the client once and keep it; its requests continue when
+// credentials are renewed. The credentials are in the configuration's transport rather than in
+// its fields, unless they come from [Operator].Config. See [Other clients].
 //
-// With logins, the credentials are in the configuration's transport, and not in its fields.
+// The context must be that of a handler; any other context causes a panic. In a startup handler,
+// the first request of a client triggers the login.
+//
+// [Other clients]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#other-clients
 func RESTConfig(ctx context.Context) *rest.Config {
 	config := kube.ConfigFrom(ctx)
 	if config == nil {
-		panic("kopf.RESTConfig: the context is not that of a handler")
+		panic("kopf.RESTConfig: the context belongs to no operator; pass the context of the handler")
 	}
 	return rest.CopyConfig(config)
 }

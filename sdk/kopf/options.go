@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Each family of handlers has its kind of option, and each option says by its type
-// which families have it: [Retries] of an event handler do not compile.
+// Each family of handlers has its own type of option, and the type of an option determines its
+// families: [Retries] of an event handler do not compile.
 type (
 	// CreateOption is an option of [OnCreate].
 	CreateOption interface{ create(*config) }
@@ -30,7 +30,10 @@ type (
 	IndexOption interface{ index(*config) }
 )
 
-// A FilterOption is for all handlers of objects. Several filters must all match.
+// FilterOption is an option of all handlers of objects. Several filters must all match. See
+// [Filters].
+//
+// [Filters]: https://github.com/kopf-dev/kopf/blob/main/docs/filters.md
 type FilterOption interface {
 	CreateOption
 	UpdateOption
@@ -42,8 +45,10 @@ type FilterOption interface {
 	IndexOption
 }
 
-// A RetryOption is for all handlers that are tried again: not for [OnEvent], whose
-// errors are only logged.
+// RetryOption is an option of all handlers that are retried: all but [OnEvent], whose errors are
+// only logged. See [Limits].
+//
+// [Limits]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#limits
 type RetryOption interface {
 	CreateOption
 	UpdateOption
@@ -55,80 +60,83 @@ type RetryOption interface {
 	IndexOption
 }
 
-// An Option is for all handlers.
+// Option is an option of all handlers.
 type Option interface {
 	FilterOption
 	RetryOption
 }
 
-// A BackgroundOption is for daemons and timers.
+// BackgroundOption is an option of [Daemon] and [Timer].
 type BackgroundOption interface {
 	DaemonOption
 	TimerOption
 }
 
-// ID sets the handler's id, by which its progress is stored and its result shown. A field
-// is put behind it: "resize/spec.size". The default is the name of the function or method;
-// a function literal has no name that lasts, and must have an ID. An empty one is a mistake
-// in the registration.
+// ID sets the handler's id, under which its progress and its result are stored. The field, if
+// there is one, is appended: "resize/spec.size". Defaults to the name of the function or method.
+// A function literal has no lasting name and requires an ID. An empty ID is a mistake in the
+// registration. See [Ids].
+//
+// [Ids]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#ids
 func ID(id string) Option {
 	return option(func(c *config) {
 		c.id = id
 		if id == "" {
-			c.fail("ID is empty")
+			c.fail("the ID is empty")
 		}
 	})
 }
 
-// Param sets the Param of the handler's requests, to tell apart the registrations
-// of one function.
+// Param sets the Param of the handler's requests, to tell apart several registrations of one
+// function.
 func Param(value any) Option { return option(func(c *config) { c.Param = value }) }
 
-// An ErrorsMode tells what to do about errors that are neither temporary nor
-// permanent by themselves, panics included. It is an option. See the chapter "Error
-// handling" of Kopf's documentation for it and the limits below.
+// ErrorsMode decides what follows an error that is neither temporary nor permanent, or a panic.
+// It is an option of its own. See [Other errors].
+//
+// [Other errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#other-errors
 type ErrorsMode int
 
-// The modes.
+// The errors modes.
 const (
-	ErrorsTemporary ErrorsMode = iota // try again after the [Backoff]: the default
-	ErrorsPermanent                   // give up
-	ErrorsIgnored                     // log and regard as success: the default of [NewIndex]
+	ErrorsTemporary ErrorsMode = iota // retry after the [Backoff]; the default
+	ErrorsPermanent                   // fail permanently
+	ErrorsIgnored                     // log, and count as success; the default of [NewIndex]
 )
 
-// Retries limits how often a handler is called for one change, the first time included,
-// across restarts. When the last call fails, the handler has failed for good, with
-// [ErrRetries]. The default is no limit; less than one is a mistake in the registration.
+// Retries limits the number of calls of a handler for one change, including the first one,
+// across restarts. After the last call, the handler has failed permanently, with [ErrRetries].
+// Defaults to no limit. Less than 1 is a mistake in the registration.
 func Retries(n int) RetryOption {
 	return option(func(c *config) {
 		c.Retries = &n
 		if n < 1 {
-			c.fail("Retries(%d): at least one call is needed", n)
+			c.fail("Retries(%d): want at least 1", n)
 		}
 	})
 }
 
-// Backoff sets the delay after an error that names none. The default is
-// [Settings.Execution.DefaultBackoff], a minute. Here and below, a negative duration, and one
-// so short that a unit must have been forgotten, is a mistake in the registration.
+// Backoff sets the delay before a retry whose error names none. Defaults to
+// [ExecutionSettings].DefaultBackoff, 60s. A negative duration is a mistake in the registration,
+// and so is one of a few nanoseconds, because its unit was forgotten; this applies to all
+// options with durations.
 func Backoff(d time.Duration) RetryOption {
 	return option(func(c *config) { c.Backoff = c.duration("Backoff", d) })
 }
 
-// Timeout limits the time since the first attempt, all attempts and delays
-// included. The handler's context ends with it, and when the next attempt would come too
-// late, the handler has failed for good, with [ErrTimeout]. The default is no limit.
+// Timeout limits the time since the first attempt, including all attempts and delays. It also
+// cancels the context of a running handler. If the next attempt would start too late, the handler
+// has failed permanently, with [ErrTimeout]. Defaults to no limit.
 func Timeout(d time.Duration) RetryOption {
 	return option(func(c *config) { c.Timeout = c.duration("Timeout", d) })
 }
 
-// Reasons limits a handler of [OnField], which is otherwise called for whatever happens
-// to the field, and a sub-handler to some reasons: Reasons(ReasonUpdate) passes over new
-// objects and those that are being deleted.
+// Reasons limits an [OnField] handler or a sub-handler to some reasons: Reasons(ReasonUpdate)
+// excludes objects that are new or being deleted. Defaults to all reasons.
 func Reasons(reasons ...Reason) UpdateOption {
 	return option(func(c *config) {
 		if len(reasons) == 0 {
-			c.fail("Reasons() names no reason, so that the handler would never be called")
+			c.fail("Reasons() names no reason; the handler would never be called")
 		}
 		for _, reason := range reasons {
 			if !handlers.Reason(reason).Handled() {
@@ -139,62 +147,65 @@ func Reasons(reasons ...Reason) UpdateOption {
 	})
 }
 
-// Optional says that a deletion may go on without the handler: it does not make the
-// operator put its finalizer on objects. See the chapter "Handlers" of Kopf's documentation.
+// Optional makes a deletion handler that deletions do not wait for: it does not make the operator
+// add its finalizer to objects. See [Handlers].
+//
+// [Handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md
 func Optional() DeleteOption { return option(func(c *config) { c.Optional = true }) }
 
-// Deleted says to resume also objects that are being deleted; otherwise nothing is
-// started for what is on its way out. See the chapter "Handlers" of Kopf's documentation.
+// Deleted resumes also objects that are being deleted; by default, they are not resumed. See
+// [Resuming].
+//
+// [Resuming]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#resuming
 func Deleted() ResumeOption { return option(func(c *config) { c.Deleted = true }) }
 
-// Interval sets the time from the end of a tick that has succeeded to the next one. There
-// is none by default; zero is a mistake in the registration.
+// Interval sets the time from the end of a successful tick to the next one. Defaults to no
+// regular ticks. Zero is a mistake in the registration.
 func Interval(d time.Duration) TimerOption {
 	return option(func(c *config) {
 		c.Handler.Interval = c.duration("Interval", d)
 		if d == 0 {
-			c.fail("Interval(0) would tick without a pause")
+			c.fail("Interval(0) would tick without a pause; set a duration")
 		}
 	})
 }
 
-// Sharp measures the [Interval] from the start of a tick. Ticks that would be late are
-// skipped.
+// Sharp measures the [Interval] from the start of a tick instead of its end. Ticks that would be
+// late are skipped.
 func Sharp() TimerOption { return option(func(c *config) { c.Handler.Sharp = true }) }
 
-// Idle says to tick only when the object has not changed in what matters, which its
-// appearance is too, for a time. With no [Interval], there is one tick until the object
-// changes again. There is none by default.
+// Idle makes the timer tick only when the object's essence has not changed for d; the object's
+// appearance counts as a change. Without an [Interval], the timer ticks once in each idle
+// period. Defaults to ticks at any time.
 func Idle(d time.Duration) TimerOption {
 	return option(func(c *config) { c.Handler.Idle = c.duration("Idle", d) })
 }
 
-// InitialDelay postpones the start of a daemon or the first tick of a timer, once for
-// each object and each life of the operator: from the moment at which the object matches
-// first. The default is none.
+// InitialDelay delays the start of a daemon or the first tick of a timer, from the moment when
+// the object first matches, once for each object in each run of the operator. Defaults to 0.
 func InitialDelay(d time.Duration) BackgroundOption {
 	return option(func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
 }
 
-// CancellationBackoff is the time from asking a daemon to finish to cancelling its
-// context. The default is none.
+// CancellationBackoff is the time from asking a daemon to finish until its context is cancelled.
+// Defaults to 0.
 func CancellationBackoff(d time.Duration) DaemonOption {
 	return option(func(c *config) { c.Handler.CancellationBackoff = c.duration("CancellationBackoff", d) })
 }
 
-// CancellationTimeout is the time from cancelling a daemon's context to abandoning
-// the daemon and releasing the object. The default is to wait for as long as it takes.
+// CancellationTimeout is the time from cancelling a daemon's context until the operator abandons
+// the daemon and releases the object. Defaults to no limit.
 func CancellationTimeout(d time.Duration) DaemonOption {
 	return option(func(c *config) { c.Handler.CancellationTimeout = c.duration("CancellationTimeout", d) })
 }
 
-// CancellationPolling sets how often a daemon that should be gone is looked after.
-// The default is [Settings.Background.CancellationPolling].
+// CancellationPolling is how often the operator checks a daemon that was asked to finish.
+// Defaults to [BackgroundSettings].CancellationPolling, 60s.
 func CancellationPolling(d time.Duration) DaemonOption {
 	return option(func(c *config) { c.Handler.CancellationPolling = c.duration("CancellationPolling", d) })
 }
 
-// config is what options write to.
+// config is the target of options.
 type config struct {
 	handlers.Handler
 
@@ -207,11 +218,11 @@ func (c *config) fail(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Sprintf(format, args...))
 }
 
-// duration refuses what is a number of seconds by mistake.
+// duration rejects durations without a unit.
 func (c *config) duration(name string, d time.Duration) *time.Duration {
 	switch {
 	case d < 0:
-		c.fail("%s(%s) is negative", name, d)
+		c.fail("%s(%s): want a duration that is not negative", name, d)
 	case 0 < d && d < time.Microsecond:
 		c.fail("%s(%d) is %s: did you mean %d*time.Second?", name, d, d, d)
 	}
@@ -226,7 +237,7 @@ func applyAll[O any](opts []O, apply func(O, *config)) *config {
 	return c
 }
 
-// option implements all the interfaces; a constructor's result type narrows it.
+// option implements the interfaces of all options; the result type of a constructor narrows it.
 type option func(*config)
 
 func (o option) create(c *config) { o(c) }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// changesOf are the changes of a patch.
+// changesOf returns the changes of a patch.
 func changesOf(t testing.TB, p *kopf.Patch) (changes tree) {
 	t.Helper()
 	raw, err := p.MarshalJSON()
@@ -24,7 +24,7 @@ func changesOf(t testing.TB, p *kopf.Patch) (changes tree) {
 	return changes
 }
 
-// panics returns what a function panics with; it is an error if it does not.
+// panics returns the value that a function panics with, and fails if it does not panic.
 func panics(t testing.TB, f func()) (message string) {
 	t.Helper()
 	defer func() {
@@ -38,7 +38,7 @@ func panics(t testing.TB, f func()) (message string) {
 	return ""
 }
 
-func TestAPatchCollectsWhatIsSetAndRemoved(t *testing.T) {
+func TestPatch_CollectsSetAndRemove(t *testing.T) {
 	p := kopf.NewPatch(nil)
 	p.Set("spec.size", 5)
 	p.Set("metadata.labels[app.kubernetes.io/name]", "x")
@@ -54,10 +54,10 @@ func TestAPatchCollectsWhatIsSetAndRemoved(t *testing.T) {
 	}
 }
 
-func TestMistakesWithAPatchArePanicsInWords(t *testing.T) {
+func TestPatch_MistakesPanic(t *testing.T) {
 	for want, f := range map[string]func(p *kopf.Patch){
 		"the whole object cannot be replaced": func(p *kopf.Patch) { p.Set("", 1) },
-		`Patch of "spec["`:                    func(p *kopf.Patch) { p.Set("spec[", 1) },
+		`Patch: path "spec["`:                 func(p *kopf.Patch) { p.Set("spec[", 1) },
 		`Patch.Set("spec.a")`:                 func(p *kopf.Patch) { p.Set("spec.a", make(chan int)) },
 		"Edit of a": func(p *kopf.Patch) {
 			kopf.Edit(p, func(*struct {
@@ -65,7 +65,7 @@ func TestMistakesWithAPatchArePanicsInWords(t *testing.T) {
 			}) {
 			})
 		},
-		"does not encode as an object": func(p *kopf.Patch) { kopf.Edit(p, func(v *any) { *v = "text" }) },
+		"does not encode as a JSON object": func(p *kopf.Patch) { kopf.Edit(p, func(v *any) { *v = "text" }) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			p := kopf.NewPatch(object(t, `{"spec":{"size":3}}`))
@@ -76,7 +76,7 @@ func TestMistakesWithAPatchArePanicsInWords(t *testing.T) {
 	}
 }
 
-func TestAPatchThatIsNotThereForgetsWhatItIsGiven(t *testing.T) {
+func TestPatch_NilDiscardsChanges(t *testing.T) {
 	var p *kopf.Patch
 	p.Set("spec.size", 5)
 	p.Remove("spec.size")
@@ -103,18 +103,18 @@ type item struct {
 	Name string `json:"name"`
 }
 
-func TestAnEditIsTheLeastThatLeadsToTheEdited(t *testing.T) {
+func TestEdit_MinimalChanges(t *testing.T) {
 	const stored = `{"spec":{"size":3,"tags":{"a":"1","b":"2"},"items":[{"name":"x","unknown":1}],"unknown":{"deep":true}}}`
 	for name, test := range map[string]struct {
 		edit func(*claim)
 		want tree
 	}{
-		"nothing":            {func(*claim) {}, tree{}},
-		"a field":            {func(c *claim) { c.Spec.Size = 5 }, tree{"spec": tree{"size": 5.0}}},
-		"a field of another": {func(c *claim) { c.Status.Phase = "Bound" }, tree{"status": tree{"phase": "Bound"}}},
-		"a key of a map":     {func(c *claim) { c.Spec.Tags["c"] = "3" }, tree{"spec": tree{"tags": tree{"c": "3"}}}},
-		"a removed key":      {func(c *claim) { delete(c.Spec.Tags, "a") }, tree{"spec": tree{"tags": tree{"a": nil}}}},
-		"a removed map":      {func(c *claim) { c.Spec.Tags = nil }, tree{"spec": tree{"tags": nil}}},
+		"nothing":                   {func(*claim) {}, tree{}},
+		"a field":                   {func(c *claim) { c.Spec.Size = 5 }, tree{"spec": tree{"size": 5.0}}},
+		"a field of another struct": {func(c *claim) { c.Status.Phase = "Bound" }, tree{"status": tree{"phase": "Bound"}}},
+		"a key of a map":            {func(c *claim) { c.Spec.Tags["c"] = "3" }, tree{"spec": tree{"tags": tree{"c": "3"}}}},
+		"a removed key":             {func(c *claim) { delete(c.Spec.Tags, "a") }, tree{"spec": tree{"tags": tree{"a": nil}}}},
+		"a removed map":             {func(c *claim) { c.Spec.Tags = nil }, tree{"spec": tree{"tags": nil}}},
 		"a list": {
 			func(c *claim) { c.Spec.Items = append(c.Spec.Items, item{"y"}) },
 			tree{"spec": tree{"items": []any{tree{"name": "x"}, tree{"name": "y"}}}},
@@ -130,7 +130,7 @@ func TestAnEditIsTheLeastThatLeadsToTheEdited(t *testing.T) {
 	}
 }
 
-func TestAnEditSeesTheChangesBeforeIt(t *testing.T) {
+func TestEdit_IncludesEarlierChanges(t *testing.T) {
 	p := kopf.NewPatch(object(t, `{"spec":{"size":3,"tags":{"a":"1"}}}`))
 	p.Set("spec.size", 4)
 	p.Remove("spec.tags.a")
@@ -145,7 +145,7 @@ func TestAnEditSeesTheChangesBeforeIt(t *testing.T) {
 	}
 }
 
-func TestAnEditOfNoObjectStartsFromNothing(t *testing.T) {
+func TestEdit_NilObjectIsEmpty(t *testing.T) {
 	p := kopf.NewPatch(nil)
 	kopf.Edit(p, func(c *claim) { c.Status.Phase = "New" })
 	if diff := cmp.Diff(tree{"status": tree{"phase": "New"}}, changesOf(t, p)); diff != "" {
@@ -153,7 +153,7 @@ func TestAnEditOfNoObjectStartsFromNothing(t *testing.T) {
 	}
 }
 
-func TestATransformationOfNothingIsCalledOnNothing(t *testing.T) {
+func TestTransform_NilPatchGetsZeroValue(t *testing.T) {
 	var p *kopf.Patch
 	called := false
 	kopf.Transform(p, func(c *struct{}) { called = c != nil })
@@ -162,7 +162,7 @@ func TestATransformationOfNothingIsCalledOnNothing(t *testing.T) {
 	}
 }
 
-func TestAValueThatIsSetStaysTheCallers(t *testing.T) {
+func TestPatch_SetCopiesValue(t *testing.T) {
 	shared := map[string]any{"a": map[string]any{"b": "c"}, "list": []any{"x"}}
 	p := kopf.NewPatch(nil)
 	p.Set("spec", shared)

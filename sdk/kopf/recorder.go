@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// A Recorder posts Kubernetes events, those of "kubectl describe", in the background
-// and as [Settings.Posting] allows. Events about events are not posted. Repeated events are
-// counted, not repeated; when there are too many, some are dropped, which is logged. A nil
-// Recorder, as in a request made by hand, posts nothing. It is safe for concurrent use. See
-// the chapter "Events" of Kopf's documentation.
+// Recorder posts Kubernetes events, which "kubectl describe" shows. They are posted in the
+// background, as [PostingSettings] allow. Repeated events are counted instead of repeated; if
+// there are too many, some are dropped, which is logged. No events are posted about events. A
+// nil Recorder, as in a request that was made by hand, posts nothing. It is safe for concurrent
+// use. See [Kubernetes events].
 //
-// The reason is one word. Of the message, at most 1,024 bytes are posted.
-type Recorder struct{ engine bridge.Poster }
+// The reason of an event is one word. Messages are shortened to 1,024 bytes.
+//
+// [Kubernetes events]: https://github.com/kopf-dev/kopf/blob/main/docs/events.md
+type Recorder struct{ poster testhooks.Poster }
 
-// The types of events beyond those that Kubernetes knows are as other operators of this
-// framework have them.
+// Kubernetes knows the types Normal and Warning only; Kopf for Python posts Error too.
 const typeError = "Error"
 
 // Info posts an event of type Normal.
@@ -32,36 +32,36 @@ func (rec *Recorder) Warn(reason, message string) {
 	rec.record(slog.LevelWarn, observe.Warning, reason, message)
 }
 
-// Error posts an event of type Error with the error's message. An error that a
-// handler returns is posted anyway.
+// Error posts an event of type Error with the error's message. The operator posts the errors that
+// handlers return by itself.
 func (rec *Recorder) Error(reason string, err error) {
 	rec.record(slog.LevelError, typeError, reason, message(err))
 }
 
-// Event posts an event of any type, whatever the level that is to be posted.
+// Event posts an event of any type, whatever [PostingSettings].Level is.
 func (rec *Recorder) Event(eventType, reason, message string) {
 	if rec != nil {
-		rec.engine.Unleveled(eventType, reason, message)
+		rec.poster.Unleveled(eventType, reason, message)
 	}
 }
 
 func (rec *Recorder) record(level slog.Level, eventType, reason, message string) {
 	if rec != nil {
-		rec.engine.Record(level, eventType, reason, message)
+		rec.poster.Record(level, eventType, reason, message)
 	}
 }
 
-// For returns a recorder of events about other objects: those that [Adopt] takes, or
-// *[Object]. Anything else is a mistake in the program: a panic.
+// For returns a recorder of events about other objects: those that [Adopt] accepts, or *[Object].
+// It panics for anything else.
 func (rec *Recorder) For(objs ...any) *Recorder {
 	refs, err := refsOf(objs)
 	if err != nil {
-		panic(fmt.Sprintf("kopf: Recorder.For: %v", err))
+		panic(fmt.Sprintf("kopf.Recorder.For: %v", err))
 	}
 	if rec == nil {
 		return nil
 	}
-	return &Recorder{rec.engine.About(refs...)}
+	return &Recorder{rec.poster.About(refs...)}
 }
 
 func refsOf(objs []any) ([]observe.ObjectReference, error) {
@@ -86,19 +86,19 @@ func refsOf(objs []any) ([]observe.ObjectReference, error) {
 	return refs, nil
 }
 
-// recorderOf returns the recorder of a call; nil if nothing is to be posted.
+// recorderOf returns the recorder of a call; nil if nothing is posted.
 func recorderOf(eng any) *Recorder {
-	rec, _ := eng.(*engine.Recorder)
+	rec, _ := eng.(*observe.Recorder)
 	if rec == nil {
 		return nil
 	}
 	return &Recorder{enginePoster{rec}}
 }
 
-// enginePoster is the engine's own recorder.
-type enginePoster struct{ *engine.Recorder }
+// enginePoster adapts the engine's recorder to [testhooks.Poster].
+type enginePoster struct{ *observe.Recorder }
 
-// About implements [bridge.Poster].
-func (p enginePoster) About(refs ...observe.ObjectReference) bridge.Poster {
+// About implements [testhooks.Poster].
+func (p enginePoster) About(refs ...observe.ObjectReference) testhooks.Poster {
 	return enginePoster{p.Recorder.About(refs...)}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestARecorderThatIsNotThereRecordsNothing(t *testing.T) {
+func TestRecorder_NilPostsNothing(t *testing.T) {
 	var c kopf.Change[kopf.Object] // as made by hand, in tests
 	c.Recorder.Info("Reason", "message")
 	c.Recorder.Warn("Reason", "message")
@@ -18,7 +18,7 @@ func TestARecorderThatIsNotThereRecordsNothing(t *testing.T) {
 	c.Recorder.For(tree{"kind": "Pod"}, &Job{}, object(t, manifest)).Info("Reason", "message")
 }
 
-func TestARecorderIsForObjects(t *testing.T) {
+func TestRecorder_ForRejectsOthers(t *testing.T) {
 	var c kopf.Change[kopf.Object]
 	if got := panics(t, func() { c.Recorder.For("text") }); !strings.Contains(got, "Recorder.For: string: want a map[string]any") {
 		t.Errorf("got %s", got)

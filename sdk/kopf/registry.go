@@ -12,32 +12,32 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// A Registry is a list of handlers, to be filled by functions such as [OnCreate] and
-// run by an [Operator] or [Main]. The zero value is an empty registry. It is not safe
-// for concurrent use, and not to be filled any more once it runs.
+// Registry is a list of handlers, filled by functions such as [OnCreate] and run by an
+// [Operator] or [Main]. The zero value is an empty registry. It is not safe for concurrent use,
+// and must not be changed while an operator runs it.
 type Registry struct {
 	registry handlers.Registry
 	handlers []Handler
 	errs     []error
 }
 
-// Handlers returns what is registered: for tests and tools.
+// Handlers returns a description of each registered handler, for tests and tools.
 func (r *Registry) Handlers() []Handler { return append([]Handler(nil), r.handlers...) }
 
-// Err returns all mistakes in the registrations so far, each with its file and line.
-// An operator does not start with any.
+// Err returns all mistakes in the registrations so far, each with its file and line, or nil. An
+// operator with mistakes does not start.
 func (r *Registry) Err() error { return errors.Join(r.errs...) }
 
 // Handler describes a registered handler: see [Registry.Handlers].
 type Handler struct {
-	ID       string   // with the field, if it has one: "resize/spec.size"
+	ID       string   // including the field, if there is one: "resize/spec.size"
 	Kind     string   // "create", "field", "event", ...
-	Selector Selector // empty if it is not about objects
-	Source   string   // file:line of the registration
+	Selector Selector // empty for activities
+	Source   string   // folder/file:line of the registration
 }
 
-// add registers a handler. It is called by the functions that users call, whose
-// callers are the sources of the registrations. It returns the handler's id.
+// add registers a handler and returns its id. Only the functions that users call may call it:
+// their callers are the sources of the registrations.
 func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
 	h := c.Handler
@@ -62,7 +62,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		fail("%v", err)
 	}
 	if family == handlers.Update && len(h.Reasons) > 0 {
-		fail("Reasons: OnUpdate is for updates alone; use OnField, OnCreate or OnDelete for the others")
+		fail("Reasons: OnUpdate handles only updates; use OnField, OnCreate or OnDelete for other reasons")
 	}
 	for _, w := range c.whens {
 		if err := w.check(call.request); err != nil {
@@ -88,7 +88,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	return h.ID
 }
 
-// registrars name the functions in reports.
+// registrars are the names of the functions in error messages.
 var registrars = map[handlers.Family]string{
 	handlers.Create: "OnCreate",
 	handlers.Update: "OnUpdate",
@@ -106,7 +106,7 @@ var registrars = map[handlers.Family]string{
 	handlers.Login:   "OnLogin",
 }
 
-// idOf returns the id that was given or that the function's name makes.
+// idOf returns the id that was given, or the name of the function.
 func (c *config) idOf(fn any) (string, error) {
 	if c.id != "" {
 		return c.id, nil
@@ -118,11 +118,11 @@ func (c *config) idOf(fn any) (string, error) {
 	if id, ok := idOf(name); ok {
 		return id, nil
 	}
-	return "", fmt.Errorf("the handler is a function literal (%s), and its name changes with the code around it: add kopf.ID(\"...\") or make it a named function", name)
+	return "", fmt.Errorf("the handler is a function literal (%s) without a lasting name; add kopf.ID(\"...\") or use a named function", name)
 }
 
-// funcKey tells functions apart, so that one function that matches twice is called
-// once. Closures of one literal share it; their ids tell them apart.
+// funcKey identifies a function, so that one function that matches twice is called once. The
+// closures of one literal have the same key; their ids tell them apart.
 func funcKey(fn any) any { return reflect.ValueOf(fn).Pointer() }
 
 var literal = regexp.MustCompile(`\.(func\d+|gowrap\d+|\d+|init\.\d+|glob\.)(\.|$)|-range\d+`)
@@ -140,7 +140,7 @@ func idOf(name string) (string, bool) {
 	return name[strings.LastIndex(name, ".")+1:], true
 }
 
-// shortSource names a place in the code by its folder and file.
+// shortSource returns the folder, file and line of a place in the code.
 func shortSource(file string, line int) string {
 	return fmt.Sprintf("%s:%d", filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file)), line)
 }

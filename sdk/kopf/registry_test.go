@@ -37,7 +37,7 @@ var variable = func(context.Context, *change) error { return nil }
 
 func twice(yield func(int) bool) { _ = yield(1) && yield(2) }
 
-func TestTheIDIsTheNameOfTheFunctionOrTheMethod(t *testing.T) {
+func TestRegistry_IDIsFunctionName(t *testing.T) {
 	for name, test := range map[string]struct {
 		register func(r *kopf.Registry)
 		want     string
@@ -70,7 +70,7 @@ func TestTheIDIsTheNameOfTheFunctionOrTheMethod(t *testing.T) {
 	}
 }
 
-func TestAFunctionWithoutALastingNameNeedsAnID(t *testing.T) {
+func TestRegistry_LiteralNeedsID(t *testing.T) {
 	for name, register := range map[string]func(r *kopf.Registry){
 		"literal": func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func(context.Context, *change) error { return nil })
@@ -93,7 +93,7 @@ func TestAFunctionWithoutALastingNameNeedsAnID(t *testing.T) {
 	}
 }
 
-func TestAFilterByTheRequestOfAnotherFamilyIsRefused(t *testing.T) {
+func TestRegistry_RejectsFilterOfOtherFamily(t *testing.T) {
 	daemon := func(context.Context, *kopf.DaemonRun[app]) error { return nil }
 	for want, register := range map[string]func(r *kopf.Registry){
 		"takes a *kopf.Event[": func(r *kopf.Registry) {
@@ -117,7 +117,7 @@ func TestAFilterByTheRequestOfAnotherFamilyIsRefused(t *testing.T) {
 	}
 }
 
-func TestMistakesAreToldTogetherEachWithItsLine(t *testing.T) {
+func TestRegistry_ErrHasAllMistakesWithLines(t *testing.T) {
 	var r kopf.Registry
 	kopf.OnCreate(&r, kopf.Resource("a", "b", "c", "d"), func1)
 	kopf.OnCreate(&r, kex, variable)
@@ -149,24 +149,24 @@ func lineOf(t *testing.T, mistake string) (line int) {
 	return line
 }
 
-func TestEachMistakeIsToldInWords(t *testing.T) {
+func TestRegistry_MistakesAreDescribed(t *testing.T) {
 	for want, register := range map[string]func(r *kopf.Registry){
 		"Backoff(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Backoff(10)) },
-		"Timeout(-1s) is negative":                          func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(-time.Second)) },
-		"Retries(0): at least one call":                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Retries(0)) },
+		"Timeout(-1s): want a duration":                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(-time.Second)) },
+		"Retries(0): want at least 1":                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Retries(0)) },
 		"ID is empty":                                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
 		`label "a": want a string, Present, Absent`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
-		`label "a" is asked for twice`:                      func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": "b"}, kopf.Labels{"a": "c"}) },
+		`label "a" has two conditions; keep one`:            func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": "b"}, kopf.Labels{"a": "c"}) },
 		`annotation "a": want a string, Present, Absent`:    func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": nil}) },
 		"the field is empty":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "", onSize) },
-		"there is the field":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Field("spec.b")) },
-		"there is no field to take it from":                 func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Value("x")) },
+		"a handler has one field":                           func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Field("spec.b")) },
+		"a value is checked without a field":                func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Value("x")) },
 		"both in any state and in the old or the new one": func(r *kopf.Registry) {
 			kopf.OnField(r, kex, "spec.a", onSize, kopf.Value("x"), kopf.From("y"))
 		},
-		"the handler is nil":   func(r *kopf.Registry) { kopf.OnCreate[kopf.Object](r, kex, nil) },
-		"want a name, such as": func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Resource(), func1) },
-		"the selector":         func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Selector{}, func1) },
+		"the handler is nil":  func(r *kopf.Registry) { kopf.OnCreate[kopf.Object](r, kex, nil) },
+		"want a name such as": func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Resource(), func1) },
+		"the selector":        func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Selector{}, func1) },
 		"handler \"func1\" is already registered at kopf/registry_test.go:": func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1)
 			kopf.OnCreate(r, kex, func1)
@@ -177,7 +177,7 @@ func TestEachMistakeIsToldInWords(t *testing.T) {
 		"ErrorsMode(7) is not one of": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ErrorsMode(7)) },
 		"Reasons() names no reason":   func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons()) },
 		`Reasons("noop"): want`:       func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons("noop")) },
-		"OnUpdate is for updates alone": func(r *kopf.Registry) {
+		"OnUpdate handles only updates": func(r *kopf.Registry) {
 			kopf.OnUpdate(r, kex, func1, kopf.Reasons(kopf.ReasonCreate))
 		},
 		"Value(": func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Value(make(chan int))) },
@@ -192,7 +192,7 @@ func TestEachMistakeIsToldInWords(t *testing.T) {
 	}
 }
 
-func TestOneFunctionCanBeForSeveralReasonsAndResources(t *testing.T) {
+func TestRegistry_FunctionForSeveralReasonsAndResources(t *testing.T) {
 	var r kopf.Registry
 	kopf.OnCreate(&r, kex, func1)
 	kopf.OnResume(&r, kex, func1)

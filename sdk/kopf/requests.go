@@ -8,29 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A Request is what all requests about an object have in common. It is embedded
-// in them; handlers meet it by name only in [When]. See the chapter "Arguments" of
-// Kopf's documentation.
+// Request is the common part of all requests about an object. Handlers use it by name only in
+// [When]. See [Requests].
+//
+// [Requests]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#what-is-in-a-request
 type Request struct {
 	Resource        ResourceInfo
 	Namespace, Name string // Namespace is empty for cluster-scoped objects
 	UID             types.UID
-	Labels          map[string]string // read only
-	Annotations     map[string]string // read only
+	Labels          map[string]string // must not be modified
+	Annotations     map[string]string // must not be modified
 
-	// Body is the whole object as Kubernetes sent it, whatever the handler's type,
-	// without metadata.managedFields.
+	// Body is the whole object as the API server sent it, without metadata.managedFields, whatever
+	// the handler's type is.
 	Body *Object
 
-	// Patch collects changes to the object, sent after the handler. Other
-	// handlers of the same object and the framework's own marks go with it.
+	// Patch collects changes of the object, which are sent after the handler.
 	Patch *Patch
 
-	// Memo is in memory, private to the object, and gone with it. See [MemoOf].
+	// Memo is the object's memo: see [MemoOf].
 	Memo *Memo
 
-	// Logger carries the object's identity. Unlike the others, it must be there in a request
-	// made by hand for a handler that logs: package kopftest makes such requests.
+	// Logger adds the object's identity to log lines. A handler that logs needs one in a request that
+	// was made by hand; requests of package kopftest have one.
 	Logger *slog.Logger
 
 	// Recorder posts Kubernetes events about the object.
@@ -42,81 +42,81 @@ type Request struct {
 
 func (r *Request) owner() *Object { return r.Body }
 
-// Attempt tells how often and for how long a handler has been tried, across restarts of
-// the operator. It is embedded in the requests of handlers that are tried again. See the
-// chapter "Arguments" of Kopf's documentation.
+// Attempt is how often and for how long a handler was tried, across restarts of the operator. It
+// is part of the requests of all handlers that are retried. See [Limits].
+//
+// [Limits]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#limits
 type Attempt struct {
-	Retry   int           // 0 in the first attempt
-	Started time.Time     // of the first attempt
-	Runtime time.Duration // since the first attempt
+	Retry   int           // number of earlier attempts; 0 in the first one
+	Started time.Time     // time of the first attempt
+	Runtime time.Duration // time since the first attempt
 }
 
-// Change is the request of [OnCreate], [OnUpdate], [OnDelete] and [OnResume]. See the
-// chapter "Arguments" of Kopf's documentation for it and the other requests.
+// Change is the request of [OnCreate], [OnUpdate], [OnDelete] and [OnResume].
 type Change[T any] struct {
 	Request
 	Attempt
 
 	Reason Reason
 
-	// Object is the object as it is now: the handler's own copy, whose changes
-	// nobody sees; see Patch for changes that count. If the object does not
-	// decode into T, the handler is not called and has failed for good, with
-	// the field's path.
+	// Object is the current object. It is the handler's own copy: to change the object in the
+	// cluster, use Patch. If it does not decode into T, the handler is not called and fails
+	// permanently, with an error that names the field.
 	Object *T
 
-	// Old is the object as it was when it was last handled, without its status
-	// and system fields; nil if it never was. A field that no longer fits into
-	// T is left zero, and a warning tells its path.
+	// Old is the object as it was last handled, without its status and system fields; nil if it was
+	// never handled. A field that does not decode into T stays zero, and a warning names its path.
 	Old *T
 
-	// Diff leads from the last handled state to the current one.
+	// Diff leads from the last-handled state to the current one.
 	Diff Diff
 
-	// Result, if it is set, is stored in the status under the handler's id when
-	// the handler succeeds. It is anything that json can encode.
+	// Result is stored in the status under the handler's id when the handler succeeds. It is anything
+	// that encodes as JSON. Nil stores nothing.
 	Result any
 
 	subs   *subHandlers
-	direct directly // without subs
+	direct directSubHandlers // without subs
 }
 
-// FieldChange is the request of [OnField]: F is the type of the field. If the new
-// value does not decode into F, the handler is not called and has failed for good; if
-// only the old one does not, it is left zero, and a warning tells.
+// FieldChange is the request of [OnField]; F is the type of the field. If the new value does not
+// decode into F, the handler is not called and fails permanently. If the old value does not, it
+// stays zero, and a warning is logged.
 type FieldChange[F any] struct {
 	Request
 	Attempt
 
 	Reason   Reason
-	Field    string // the path
-	Old, New F      // zero if absent; see the package's words on absent values
-	Diff     Diff   // inside of the field: its paths start there
+	Field    string // path of the field
+	Old, New F      // last-handled and current value; zero if absent
+	Diff     Diff   // differences inside the field; their paths are relative to it
 	Result   any    // as in [Change]
 
 	subs   *subHandlers
-	direct directly // without subs
+	direct directSubHandlers // without subs
 }
 
-// Event is the request of [OnEvent]: an event of the watch, with no state kept.
-// (The events of "kubectl describe" are the [Recorder]'s.)
+// Event is the request of [OnEvent]: one event of the watch. Kubernetes events, which "kubectl
+// describe" shows, are posted by the [Recorder].
 type Event[T any] struct {
 	Request
 
-	Type   watch.EventType // empty for an object found in the initial listing
-	Object *T              // as it was last, if it is deleted
+	Type   watch.EventType // empty for objects of the initial listing
+	Object *T              // the last known version if the object is deleted
 }
 
-// IndexRequest is the request of an indexing function: see [NewIndex]. What is put into the
-// Patch is not sent, since an index has no say in its objects.
+// IndexRequest is the request of an indexing function: see [NewIndex]. Changes in its Patch are
+// discarded.
 type IndexRequest[T any] struct {
 	Request
-	Attempt // since the function has failed, in memory alone
+	Attempt // counted from the first failure on, in memory
 
 	Object *T
 }
 
-// A Reason is what happened to the object.
+// Reason is what happened to the object. See [Causes].
+//
+// [Causes]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#causes
 type Reason string
 
 // The reasons for which handlers are called.
@@ -124,5 +124,5 @@ const (
 	ReasonCreate Reason = "create"
 	ReasonUpdate Reason = "update"
 	ReasonDelete Reason = "delete"
-	ReasonResume Reason = "resume" // the operator has started, the object was there
+	ReasonResume Reason = "resume" // the object existed before the operator started
 )

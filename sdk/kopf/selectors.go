@@ -10,29 +10,30 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Everything in place of a resource's name selects all resources of an API
-// group and version, or of the cluster. Events are never among them.
+// Everything takes the place of a resource's name to select all resources of an API group and
+// version, or of the cluster, except Kubernetes events.
 const Everything = "*"
 
-// A Selector says which resources a handler is for. It is usually made with
-// [Resource]; a literal is for what words cannot say, such as a category. All
-// the fields that are set must match. See the chapter "Resource specification" of
-// Kopf's documentation.
+// Selector names the resources that a handler is for. It is usually made with [Resource]; use
+// a literal for what [Resource] cannot express, such as a category. All fields that are set
+// must match. See [Selectors].
+//
+// [Selectors]: https://github.com/kopf-dev/kopf/blob/main/docs/resources.md#selectors
 type Selector struct {
-	Group, Version string // of the API; an empty group is any, an empty version the preferred one
-	Name           string // any of the names below, as kubectl takes them, or [Everything]
-	Kind           string // as in manifests: "KopfExample"
+	Group, Version string // of the API; an empty group means any, an empty version the preferred one
+	Name           string // any of the names below, as kubectl accepts them, or [Everything]
+	Kind           string // as in manifests, such as "KopfExample"
 	Plural         string // "kopfexamples"
 	Singular       string // "kopfexample"
 	Shortcut       string // "kex"
-	Category       string // all resources of a category: "all"
+	Category       string // all resources of a category, such as "all"
 
-	core bool // the core API, which has no group
+	core bool // selects the core API, whose group is empty
 	err  error
 }
 
-// Resource selects the resources of a name: plural, singular, kind or short.
-// The name comes last, after the API group and version if they are given:
+// Resource selects resources by name: plural, singular, kind or short name. The name comes
+// last, after the API group and version if they are given:
 //
 //	Resource("kopf.dev/v1", "kopfexamples")    // the clearest form
 //	Resource("kopf.dev", "v1", "kopfexamples") // the same
@@ -40,15 +41,15 @@ type Selector struct {
 //	Resource("kopfexamples.kopf.dev")          // as in kubectl
 //	Resource("v1", "pods")                     // of the core API
 //	Resource("kopf.dev/v1", kopf.Everything)
-//	Resource("kex")                            // in whatever group: for prototypes
+//	Resource("kex")                            // in any group: for prototypes
 //
-// A name that several resources have, of several groups, selects none of them, with a
-// warning in the log; the core API has precedence. Words that make no sense are reported with
-// the registration: see [Registry.Err].
+// If several groups have a resource of that name, the core API takes precedence; without it,
+// the selector selects none of them, and a warning is logged. Malformed words are reported
+// with the registration: see [Registry.Err].
 func Resource(groupVersionName ...string) Selector {
 	s, err := resources.ParseSelector(groupVersionName...)
 	if err != nil {
-		err = fmt.Errorf("kopf.Resource(%s): %w: want a name, such as \"pods\", with the API group and version before it",
+		err = fmt.Errorf("kopf.Resource(%s): %w; want a name such as \"pods\", with the API group and version before it",
 			quotedList(groupVersionName), err)
 	}
 	return Selector{Group: s.Group, Version: s.Version, Name: s.Name, core: s.Core, err: err}
@@ -69,7 +70,7 @@ func (s Selector) engine() (resources.Selector, error) {
 	return engine, nil
 }
 
-// String shows the selector as it could be written.
+// String returns the selector as it could be written, or the error of a malformed one.
 func (s Selector) String() string {
 	if s == (Selector{}) {
 		return ""
@@ -89,9 +90,9 @@ func quotedList(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// ResourceInfo is one kind of resource that the cluster serves, as the cluster tells of it.
+// ResourceInfo describes a resource as the API server reports it.
 type ResourceInfo struct {
-	schema.GroupVersionResource // Resource is the plural name
+	schema.GroupVersionResource // its Resource is the plural name
 
 	Kind         string
 	Singular     string
@@ -100,7 +101,7 @@ type ResourceInfo struct {
 	Subresources []string
 	Verbs        []string
 	Namespaced   bool
-	Preferred    bool // of the preferred version of its group
+	Preferred    bool // belongs to the preferred version of its group
 }
 
 func infoOf(r resources.Resource) ResourceInfo {

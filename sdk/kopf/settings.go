@@ -26,6 +26,10 @@ type Settings struct {
 	Process     ProcessSettings
 }
 
+// DefaultSettings returns settings with the defaults of times and names filled in, as startup handlers get
+// them. Fields that default to nothing, the lifecycle and the storages stay zero.
+func DefaultSettings() Settings { return Settings{}.withDefaults() }
+
 // PostingSettings configure the Kubernetes events that the operator posts about the handled objects: those
 // of the [Recorder], and the outcomes of handlers. Failures are posted; successes, which would cost a
 // request each, are posted only with Loggers.
@@ -82,9 +86,10 @@ type QueueingSettings struct {
 	ErrorDelays iter.Seq[time.Duration]
 }
 
-// ScanningSettings configure the discovery of resources and namespaces.
+// ScanningSettings configure the discovery of resources.
 type ScanningSettings struct {
-	// Disabled discovers them only once, at the start. Defaults to false.
+	// Disabled discovers resources only once, at the start: the operator does not watch resource definitions.
+	// Namespaces are watched nevertheless. Defaults to false.
 	Disabled bool
 }
 

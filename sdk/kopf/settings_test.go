@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
 )
 
-func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
+func TestSettings_DefaultsMatchComments(t *testing.T) {
 	got := (&Settings{}).engine()
 	if n := len(slices.Collect(got.ErrorDelays)); n != 15 {
 		t.Errorf("%d error delays", n)
@@ -59,8 +59,8 @@ func TestTheDefaultsAreThoseOfTheComments(t *testing.T) {
 	}
 }
 
-// Every setting must reach the engine: a field that is forgotten is silently ignored.
-func TestEachSettingReachesTheEngine(t *testing.T) {
+// A setting that is not passed on would be ignored silently.
+func TestSettings_EachReachesEngine(t *testing.T) {
 	const published = "Process.Inspector" // it is published before the settings are certain
 	groups := reflect.TypeFor[Settings]()
 	for i := range groups.NumField() {
@@ -79,7 +79,7 @@ func TestEachSettingReachesTheEngine(t *testing.T) {
 	}
 }
 
-// set makes a setting other than its default.
+// set gives a setting another value than its default.
 func set(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Interface().(type) {
@@ -112,7 +112,7 @@ func set(t *testing.T, v reflect.Value) {
 	}
 }
 
-// describe tells settings apart, functions by what they do.
+// describe returns a description of settings, for comparisons.
 func describe(e engine.Settings) string {
 	delays := func(seq func(func(time.Duration) bool)) any {
 		if seq == nil {
@@ -129,7 +129,7 @@ func describe(e engine.Settings) string {
 	return strings.Join([]string{cmp.Diff(e, engine.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages, metered}, "\n")
 }
 
-func TestNegativeDurationsAreNone(t *testing.T) {
+func TestSettings_NegativeDurationsMeanNone(t *testing.T) {
 	var s Settings
 	s.Execution.DefaultBackoff, s.Persistence.ConsistencyTimeout, s.Networking.ConnectTimeout = -1, -1, -1
 	e := s.engine()
@@ -143,7 +143,7 @@ func TestNegativeDurationsAreNone(t *testing.T) {
 
 var errDown = errors.New("the database is down")
 
-// failing is a storage of a user that is out of order.
+// failing is a user's storage that returns errors.
 type failing struct{}
 
 func (failing) Fetch(context.Context, *Object, string) (*ProgressRecord, error) { return nil, errDown }
@@ -154,7 +154,7 @@ func (failing) Purge(context.Context, *Object, string, *Patch) error { return er
 func (failing) Touch(context.Context, *Object, string, *Patch) error { return errDown }
 func (failing) Clean(essence map[string]any)                         { delete(essence, "mine") }
 
-// failingBase is the same for diff bases.
+// failingBase is a user's storage of diff bases that returns errors.
 type failingBase struct{}
 
 func (failingBase) Essence(_ *Object, essence map[string]any) map[string]any {
@@ -166,7 +166,7 @@ func (failingBase) Store(context.Context, *Object, map[string]any, *Patch) error
 	return errDown
 }
 
-func TestTheErrorsOfStoragesNameThem(t *testing.T) {
+func TestStorages_ErrorsNameStorage(t *testing.T) {
 	p, object := patch.NewPatch(), map[string]any{"metadata": map[string]any{"name": "a"}}
 	s, base := engineProgress(failing{}), engineDiffBase(failingBase{})
 	_, fetched := s.Fetch(object, "create")
@@ -182,7 +182,7 @@ func TestTheErrorsOfStoragesNameThem(t *testing.T) {
 	}
 }
 
-func TestStoragesOfUsersCannotSpoilTheObject(t *testing.T) {
+func TestStorages_CustomOnesCannotModifyObject(t *testing.T) {
 	obj := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
 	essence := engineDiffBase(failingBase{}).Essence(obj, []object.Path{{"spec"}})
 	if essence["seen"] != true || obj["seen"] != nil {

@@ -5,57 +5,59 @@ import (
 	"time"
 )
 
-// A ProgressStorage stores how far the handlers of an object are. To store on the
-// object, it writes to the patch; to store elsewhere, it does so at once. Package
-// storage has the usual ones. It is used by many goroutines at the same time. With an
-// error, the object is left alone for a while: see [Settings.Queueing].ErrorDelays. See the
-// chapter "Continuity" of Kopf's documentation.
+// ProgressStorage stores the progress of handlers. A storage on the object writes to the patch; a
+// storage elsewhere writes at once. It must be safe for concurrent use. After an error, the
+// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. The
+// built-in ones are [SmartProgress], [AnnotationsProgress], [StatusProgress] and [MultiProgress].
+// See [Storages].
+//
+// [Storages]: https://github.com/kopf-dev/kopf/blob/main/docs/state-on-objects.md#storages
 type ProgressStorage interface {
 	// Fetch returns the record of a handler; nil if there is none.
 	Fetch(ctx context.Context, body *Object, id string) (*ProgressRecord, error)
 
-	// Store keeps the record of a handler.
+	// Store stores the record of a handler.
 	Store(ctx context.Context, body *Object, id string, record *ProgressRecord, patch *Patch) error
 
-	// Purge forgets the record of a handler, if there is one.
+	// Purge removes the record of a handler, if there is one.
 	Purge(ctx context.Context, body *Object, id string, patch *Patch) error
 
-	// Touch makes a change of the object that does nothing but cause an event; with the
-	// empty value, it undoes it. A storage that does not store on the object need do
-	// nothing.
+	// Touch changes the object in a way that only causes a watch event; the empty value undoes it.
+	// A storage that does not store on the object may do nothing.
 	Touch(ctx context.Context, body *Object, value string, patch *Patch) error
 
-	// Clean removes from an essence what the storage has put on the object.
+	// Clean removes from an essence what the storage stores on the object.
 	Clean(essence map[string]any)
 }
 
-// ProgressRecord is how far a handler is: what a [ProgressStorage] stores. Times are in
-// UTC, to the microsecond.
+// ProgressRecord is the progress of one handler, as a [ProgressStorage] stores it. Times are in
+// UTC, with a precision of microseconds.
 type ProgressRecord struct {
-	Started time.Time // when the handler was selected for the first time
-	Stopped time.Time // when it succeeded or failed for good; zero before
-	Delayed time.Time // when it may be called again at the earliest; zero is at once
-	Purpose Reason    // what it is called for
-	Retries int       // how often it was called
-	Success bool      // it is done
-	Failure bool      // it has failed for good
+	Started time.Time // when the handler was first selected
+	Stopped time.Time // when it succeeded or failed permanently; zero until then
+	Delayed time.Time // earliest time of the next call; zero means at once
+	Purpose Reason    // why it is called
+	Retries int       // number of calls so far
+	Success bool      // whether it has succeeded
+	Failure bool      // whether it has failed permanently
 	Message string    // the last error
 	Subrefs []string  // ids of sub-handlers, of all levels
 }
 
-// A DiffBaseStorage stores the essence of an object as it was last handled, to tell
-// what has changed since. Package storage has the usual ones. It is used by many
-// goroutines at the same time, and its errors are as those of a [ProgressStorage]. See the
-// chapter "Continuity" of Kopf's documentation.
+// DiffBaseStorage stores the diff base: the essence of an object as it was last handled, which the
+// current essence is compared with. It must be safe for concurrent use. After an error, the
+// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. The
+// built-in ones are [AnnotationsDiffBase], [StatusDiffBase] and [MultiDiffBase]. See [Storages].
+//
+// [Storages]: https://github.com/kopf-dev/kopf/blob/main/docs/state-on-objects.md#storages
 type DiffBaseStorage interface {
-	// Essence returns what matters of the object. The framework has taken out the
-	// status, except for the fields that handlers ask for, and the system fields. The
-	// essence may be modified.
+	// Essence returns the part of the object whose changes count. It gets the essence without the
+	// system fields and the status, except for the fields that handlers ask for, and may modify it.
 	Essence(body *Object, essence map[string]any) map[string]any
 
-	// Fetch returns the essence as it was last handled; nil if it never was.
+	// Fetch returns the essence as it was last handled; nil if the object was never handled.
 	Fetch(ctx context.Context, body *Object) (map[string]any, error)
 
-	// Store keeps an essence as the one last handled. It is not to be modified.
+	// Store stores an essence as the last-handled one. The essence must not be modified.
 	Store(ctx context.Context, body *Object, essence map[string]any, patch *Patch) error
 }

@@ -110,7 +110,7 @@ func engineProgress(s ProgressStorage) state.ProgressStorage {
 	case *MultiProgress:
 		return s.engine()
 	default:
-		return customProgress{custom: s, where: unbound()}
+		return customProgress{s, unbound()}
 	}
 }
 
@@ -132,7 +132,7 @@ func engineDiffBase(s DiffBaseStorage) state.DiffBaseStorage {
 	case *MultiDiffBase:
 		return s.engine()
 	default:
-		return customDiffBase{custom: s, where: unbound()}
+		return customDiffBase{s, unbound()}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// ownEssence is a storage of a user that overrides a method of a built-in one.
+// ownEssence is a user's storage that overrides a method of a built-in one.
 type ownEssence struct{ AnnotationsDiffBase }
 
 func (ownEssence) Essence(_ *Object, essence map[string]any) map[string]any {
@@ -19,7 +19,7 @@ func (ownEssence) Essence(_ *Object, essence map[string]any) map[string]any {
 	return essence
 }
 
-// ownFetch is the same for progress.
+// ownFetch is a user's storage of progress that overrides a method of a built-in one.
 type ownFetch struct{ SmartProgress }
 
 func (ownFetch) Fetch(context.Context, *Object, string) (*ProgressRecord, error) {

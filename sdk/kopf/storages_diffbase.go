@@ -38,8 +38,8 @@ func (s StatusDiffBase) Store(_ context.Context, body *Object, essence map[strin
 	return storeBase(s.engine(), body, essence, patch)
 }
 
-// essenceOf takes out of an essence what the storage keeps there. Whatever it has beyond
-// the usual stays, as handlers have asked for it.
+// essenceOf removes from an essence what the storage stores on the object. Fields that handlers
+// asked for stay.
 func essenceOf(s state.DiffBaseStorage, essence map[string]any) map[string]any {
 	asked := []object.Path{{"apiVersion"}, {"kind"}, {"status"}}
 	metadata, _ := essence["metadata"].(map[string]any)

@@ -110,7 +110,7 @@ func touchObject(s state.ProgressStorage, body *Object, value string, p *Patch) 
 	return s.Touch(treeOf(body), value, patchOf(p))
 }
 
-// clean puts what is left of an essence in its place.
+// cleanEssence modifies the essence in place, as [ProgressStorage.Clean] requires.
 func cleanEssence(s state.ProgressStorage, essence map[string]any) {
 	left := maps.Clone(s.Clear(essence))
 	clear(essence)

@@ -23,7 +23,7 @@ func view(t *testing.T, v any) *kopf.Object {
 	return o
 }
 
-// applied is an object with a patch applied, as far as these tests need it.
+// applied returns an object with the merge patch applied.
 func applied(t *testing.T, object tree, p *kopf.Patch) tree {
 	t.Helper()
 	raw, err := p.MarshalJSON()
@@ -184,7 +184,7 @@ func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 
 var errForeign = errors.New("the database is down")
 
-// foreign is a storage of a user, which fails.
+// foreign is a user's storage that returns errors.
 type foreign struct{}
 
 func (foreign) Fetch(context.Context, *kopf.Object, string) (*kopf.ProgressRecord, error) {

@@ -21,9 +21,9 @@ import (
 // fieldManager owns the fields that are applied.
 const fieldManager = "kopftest"
 
-// Apply applies manifests, as "kubectl apply --server-side" does: the definitions of
-// custom resources first, and when they are served, the others in their order. It returns
-// the last object, which often is the only one; see [Cluster.Object] for others.
+// Apply applies manifests, as "kubectl apply --server-side" does. It applies the definitions of
+// custom resources first, waits until they are served, and then applies the others in their
+// order. It returns the last object; see [Cluster.Object] for others.
 func (c *Cluster) Apply(yaml string) *Object {
 	c.t.Helper()
 	manifests, err := parse("the YAML", yaml)
@@ -33,14 +33,14 @@ func (c *Cluster) Apply(yaml string) *Object {
 	return c.apply(manifests)
 }
 
-// ApplyFile is [Cluster.Apply] of files: paths from the folder of the test.
+// ApplyFile applies files, as [Cluster.Apply] does. Paths are relative to the folder of the test.
 func (c *Cluster) ApplyFile(paths ...string) *Object {
 	c.t.Helper()
 	return c.applyFiles(paths, os.ReadFile)
 }
 
-// ApplyFS is [Cluster.Apply] of the files of a file system that match the patterns, such
-// as "*.yaml"; all of them without patterns.
+// ApplyFS applies the files of a file system that match the patterns, such as "*.yaml", as
+// [Cluster.Apply] does. Without patterns, it applies all files.
 func (c *Cluster) ApplyFS(fsys fs.FS, patterns ...string) *Object {
 	c.t.Helper()
 	if len(patterns) == 0 {
@@ -112,12 +112,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := "", m.text("metadata", "name")
-	if res.Namespaced {
-		if namespace = m.text("metadata", "namespace"); namespace == "" {
-			namespace = c.Namespace
-		}
-	}
+	namespace, name := c.namespaceOf(res, m), m.text("metadata", "name")
 	for {
 		former, err := c.former(ctx, res, namespace, name)
 		if err != nil {
@@ -210,7 +205,7 @@ type unknownKindError struct {
 	others           []string // versions or groups that have such a kind
 }
 
-// Error tells also where such a kind is.
+// Error also names the API versions that have such a kind.
 func (e unknownKindError) Error() string {
 	text := fmt.Sprintf("the cluster does not know the kind %s of %s: ", e.kind, e.apiVersion)
 	if len(e.others) > 0 {

@@ -21,37 +21,43 @@ func (c *Cluster) cleanUp() {
 	// Impatient tests clean up as well as others.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), max(c.timeout, defaultTimeout))
 	defer cancel()
-	err := c.releaseAll(ctx)
+	var errs []error
+	for _, namespace := range c.namespaces {
+		errs = append(errs, c.releaseAll(ctx, namespace))
+	}
 	for _, o := range c.handles {
-		if o.created && o.Namespace != c.Namespace && o.resource.Kind != definitionKind {
-			err = errors.Join(err,
+		if o.created && !slices.Contains(c.namespaces, o.Namespace) && o.resource.Kind != definitionKind {
+			errs = append(errs,
 				c.release(ctx, &o.resource, o.Namespace, o.Name), c.delete(ctx, &o.resource, o.Namespace, o.Name))
 		}
 	}
-	if err := errors.Join(err, c.delete(ctx, namespaces, "", c.Namespace)); err != nil {
-		c.t.Errorf("kopftest: cleaning up: %v", err)
+	for _, namespace := range c.namespaces {
+		errs = append(errs, c.delete(ctx, namespaces, "", namespace))
+	}
+	if err := errors.Join(errs...); err != nil {
+		c.t.Errorf("kopftest: clean up: %v", err)
 	}
 }
 
-// releaseAll takes the finalizers off the objects of the namespace: there are no operators
-// any more that would do so, and the namespace could not be deleted.
-func (c *Cluster) releaseAll(ctx context.Context) error {
+// releaseAll removes the finalizers from the objects of a namespace. The operators are
+// stopped and cannot do it, and with them the namespace could not be deleted.
+func (c *Cluster) releaseAll(ctx context.Context, namespace string) error {
 	var errs []error
 	for _, res := range c.touched() {
 		if !res.Namespaced {
 			continue
 		}
-		list, err := c.client.List(ctx, &res, c.Namespace, kube.ListOptions{})
+		list, err := c.client.List(ctx, &res, namespace, kube.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			continue // its definition is deleted
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("listing %s: %w", res.Key(), err))
+			errs = append(errs, fmt.Errorf("list %s: %w", res.Key(), err))
 			continue // nothing of it can be released, but of the others
 		}
 		for _, object := range list.Items {
 			if hasFinalizers(object) {
-				errs = append(errs, c.release(ctx, &res, c.Namespace, object.Name))
+				errs = append(errs, c.release(ctx, &res, namespace, object.Name))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (s secretive) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets the connections beneath be closed.
 func (s secretive) WrappedRoundTripper() http.RoundTripper { return s.RoundTripper }
 
-func TestWhatCannotBeListedDoesNotKeepOthersFromBeingReleased(t *testing.T) {
+func TestCleanup_ReleasesOthersIfOneResourceCannotBeListed(t *testing.T) {
 	cluster := New(t)
 	cluster.Object("secrets", "any")
 	stuck := cluster.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: stuck, finalizers: [kopftest.kopf.dev/stuck]}}")
@@ -37,9 +37,9 @@ func TestWhatCannotBeListedDoesNotKeepOthersFromBeingReleased(t *testing.T) {
 
 	client := cluster.client
 	cluster.client = kube.NewClient(kube.Fixed(session), kube.ClientOptions{}).WithoutRetries()
-	err = cluster.releaseAll(t.Context())
+	err = cluster.releaseAll(t.Context(), cluster.Namespace)
 	cluster.client = client
-	if err == nil || !strings.HasPrefix(err.Error(), "listing secrets.v1: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "list secrets.v1: ") {
 		t.Errorf("the secrets: %v", err)
 	}
 	if finalizers := stuck.Get().Get("metadata.finalizers"); finalizers != nil {

@@ -32,14 +32,14 @@ const (
 	userAgent = "kopftest"
 )
 
-// A Cluster is a namespace of a real cluster, for one test. Its methods fail the test if
-// something goes wrong; as all that fails tests, they are for the test's own goroutine.
+// A Cluster is a namespace of a real cluster, for one test. Its methods fail the test on errors,
+// so they must be called from the test's own goroutine.
 type Cluster struct {
-	// Namespace is new, and deleted at the end of the test. Namespaced objects without
-	// a namespace are put into it.
+	// Namespace is created for the test and deleted at its end. Namespaced objects without a
+	// namespace are put into it.
 	Namespace string
 
-	// Config is how to connect, for clients of the test's own.
+	// Config is the connection to the cluster, for clients of the test's own. It must not be changed.
 	Config *rest.Config
 
 	t       testing.TB
@@ -52,13 +52,14 @@ type estate struct {
 	client  *kube.Client
 	lasting bool // the cluster does not end with the tests
 
-	mu        sync.Mutex
-	resources []resources.Resource // those of the cluster, as of the last look
-	handles   []*Object
-	operators []*Operator
+	mu         sync.Mutex
+	namespaces []string
+	resources  []resources.Resource // those of the cluster, as of the last look
+	handles    []*Object
+	operators  []*Operator
 }
 
-// New makes a namespace for the test. See the package's documentation for the cluster.
+// New creates a namespace for the test in the cluster that the package's documentation describes.
 func New(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: t, timeout: timeout(t), estate: &estate{}}
@@ -73,13 +74,28 @@ func New(t testing.TB) *Cluster {
 		// A young cluster may not be ready for everything, but will be in a moment.
 		Backoffs: slices.Values(slices.Repeat([]time.Duration{100 * time.Millisecond}, 20)),
 	})
+	t.Cleanup(c.cleanUp)
 	c.createNamespace()
 	return c
 }
 
-// With returns the same cluster and namespace for a subtest: what goes wrong fails the
-// subtest. What it makes lives until the end of the whole test, but its operators are
-// stopped with the subtest.
+// CreateNamespace creates a further namespace, for operators that serve several. It returns
+// the cluster with that namespace in place of the test's own. The namespace is deleted at the
+// end of the test.
+func (c *Cluster) CreateNamespace(name string) *Cluster {
+	c.t.Helper()
+	other := *c
+	other.Namespace = name
+	other.createNamespace()
+	return &other
+}
+
+// T returns the test. Functions of a test's own that fail it by means of the cluster begin with
+// cluster.T().Helper(), so that the failure is told for the line that calls them.
+func (c *Cluster) T() testing.TB { return c.t }
+
+// With returns the same cluster and namespace for a subtest: errors fail the subtest. Its
+// operators are stopped at the end of the subtest; objects are deleted at the end of the test.
 func (c *Cluster) With(t testing.TB) *Cluster {
 	sub := *c
 	sub.t = t
@@ -153,7 +169,7 @@ func (c *Cluster) context() (context.Context, context.CancelFunc) {
 	return contextOf(c.t.Context(), c.t, c.timeout)
 }
 
-// contextOf is for something to be waited for; its cause tells that it was in vain.
+// contextOf limits a wait. Its cause says that the time is over.
 func contextOf(parent context.Context, t testing.TB, timeout time.Duration) (context.Context, context.CancelFunc) {
 	end := deadline(t, timeout)
 	return context.WithDeadlineCause(parent, end, fmt.Errorf("it has not come within %s", roughly(time.Until(end))))
@@ -189,12 +205,14 @@ func (c *Cluster) createNamespace() {
 	ctx, cancel := c.context()
 	defer cancel()
 	if _, err := c.client.Post(ctx, namespaces, "", named(namespaces, c.Namespace)); err != nil {
-		c.t.Fatalf("kopftest: creating a namespace: %v", err)
+		c.t.Fatalf("kopftest: create the namespace %s: %v", c.Namespace, err)
 	}
-	c.t.Cleanup(c.cleanUp)
+	c.mu.Lock()
+	c.namespaces = append(c.namespaces, c.Namespace)
+	c.mu.Unlock()
 	_, err := c.client.Post(ctx, accounts, c.Namespace, named(accounts, "default"))
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		c.t.Fatalf("kopftest: creating the service account: %v", err)
+		c.t.Fatalf("kopftest: create the service account of %s: %v", c.Namespace, err)
 	}
 }
 

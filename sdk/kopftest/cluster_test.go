@@ -42,7 +42,7 @@ var widgets = kopf.Resource("kopftest.kopf.dev/v1", "widgets")
 
 type request = kopf.Change[kopf.Object]
 
-func TestAnOperatorHandlesWhatTheTestChanges(t *testing.T) {
+func TestCluster_OperatorHandlesChanges(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.ApplyFS(fstest.MapFS{"b.yaml": {Data: []byte(widgetsCRD)}, "a.yaml": {Data: []byte(widget)}}, "*.yaml")
@@ -90,7 +90,7 @@ func TestAnOperatorHandlesWhatTheTestChanges(t *testing.T) {
 	}
 }
 
-func TestAKilledOperatorDoesNothingAnyMore(t *testing.T) {
+func TestOperator_KilledOneWritesNothing(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
@@ -100,7 +100,7 @@ func TestAKilledOperatorDoesNothingAnyMore(t *testing.T) {
 		kopf.OnCreate(r, widgets, func(ctx context.Context, c *request) error {
 			if calls.Add(1) == 1 {
 				entered <- struct{}{}
-				<-ctx.Done() // and then it succeeds, but nobody will know
+				<-ctx.Done() // and then it succeeds, but the result is not used
 			}
 			return nil
 		}, kopf.ID("create"))
@@ -124,7 +124,7 @@ func TestAKilledOperatorDoesNothingAnyMore(t *testing.T) {
 	operator.Stop()
 }
 
-func TestRetriesAndFailuresCanBeAwaited(t *testing.T) {
+func TestOperator_WaitRetryingAndWaitFailed(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
@@ -146,7 +146,7 @@ func TestRetriesAndFailuresCanBeAwaited(t *testing.T) {
 	}
 }
 
-func TestAFailureIsOverWithTheNextChange(t *testing.T) {
+func TestOperator_WaitHandledAfterFailure(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
@@ -171,10 +171,10 @@ func TestAFailureIsOverWithTheNextChange(t *testing.T) {
 		op.cluster = cluster.With(d)
 		op.WaitFailed(one)
 	})
-	wantAll(t, failure, "waited until a handler has failed for good, but it is settled")
+	wantAll(t, failure, "waited until a handler has failed permanently, but it is settled")
 }
 
-func TestObjectsWithHandlersOfEventsAloneAreKnownToTheOperator(t *testing.T) {
+func TestOperator_WaitHandledWithEventHandlersOnly(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
@@ -194,7 +194,7 @@ func TestObjectsWithHandlersOfEventsAloneAreKnownToTheOperator(t *testing.T) {
 	}
 }
 
-func TestAnObjectIsNotHandledBeforeItsNewestVersionIs(t *testing.T) {
+func TestOperator_WaitHandledWaitsForNewestVersion(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
@@ -217,7 +217,7 @@ func TestAnObjectIsNotHandledBeforeItsNewestVersionIs(t *testing.T) {
 	}
 }
 
-func TestAFailedWaitTellsAllThatIsKnown(t *testing.T) {
+func TestReport_NamesObjectHandlersAndLog(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
@@ -240,7 +240,7 @@ func TestAFailedWaitTellsAllThatIsKnown(t *testing.T) {
 		"the last lines of the operator's log:", "Handler 'create' failed with an exception")
 }
 
-func TestClusterScopedObjectsThatWereThereBeforeAreKept(t *testing.T) {
+func TestCleanup_KeepsClusterScopedObjectsOfOthers(t *testing.T) {
 	const class = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: kopftest-%s}, provisioner: kubernetes.io/no-provisioner}"
 	outer := New(t)
 	made := outer.Apply(fmt.Sprintf(class, "made"))
@@ -257,7 +257,7 @@ func TestClusterScopedObjectsThatWereThereBeforeAreKept(t *testing.T) {
 	}
 }
 
-func TestAnOperatorWithMistakesDoesNotStart(t *testing.T) {
+func TestOperator_InvalidRegistryFailsTest(t *testing.T) {
 	cluster := New(t)
 	failure := failureOf(t, func(d testing.TB) {
 		cluster := cluster.With(d)
@@ -268,7 +268,7 @@ func TestAnOperatorWithMistakesDoesNotStart(t *testing.T) {
 	wantAll(t, failure, "the operator has ended before it was ready", "function literal", "cluster_test.go:")
 }
 
-func TestTypedObjectsCanBeAwaited(t *testing.T) {
+func TestWaitFor_TypedObject(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
@@ -292,7 +292,7 @@ func TestTypedObjectsCanBeAwaited(t *testing.T) {
 	wantAll(t, failure, "waited until it is small", "spec.size is a string")
 }
 
-func TestAManifestOfAnUnknownKindTellsWhatIsMissing(t *testing.T) {
+func TestApply_UnknownKindNamesMissingDefinition(t *testing.T) {
 	cluster := New(t)
 	failure := failureOf(t, func(d testing.TB) {
 		cluster := cluster.With(d)
@@ -301,7 +301,7 @@ func TestAManifestOfAnUnknownKindTellsWhatIsMissing(t *testing.T) {
 	wantAll(t, failure, "the YAML, document 1: Nothing x", "is its definition applied?")
 }
 
-func TestWithoutAClusterTheFailureTellsWhatToRun(t *testing.T) {
+func TestNew_WrongKubeconfigNamesVariable(t *testing.T) {
 	failure := failureOf(t, func(d testing.TB) {
 		t.Setenv(kubeconfigVar, "/nowhere/kubeconfig")
 		New(d)
@@ -309,7 +309,7 @@ func TestWithoutAClusterTheFailureTellsWhatToRun(t *testing.T) {
 	wantAll(t, failure, kubeconfigVar, "/nowhere/kubeconfig")
 }
 
-func TestTheClusterOfAKubeconfigFileIsUsed(t *testing.T) {
+func TestNew_UsesClusterOfKubeconfig(t *testing.T) {
 	outer := New(t)
 	outer.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: outer}}")
 	t.Setenv(kubeconfigVar, outer.Kubeconfig())
@@ -336,7 +336,7 @@ func TestTheClusterOfAKubeconfigFileIsUsed(t *testing.T) {
 	wantAll(t, failureOf(t, func(d testing.TB) { New(d) }), kubeconfigVar, "nobody's")
 }
 
-func TestWithoutAControlPlaneTheFailureTellsHowToGetOne(t *testing.T) {
+func TestNew_NoControlPlaneNamesCommand(t *testing.T) {
 	empty := t.TempDir()
 	t.Setenv("HOME", empty)
 	t.Setenv("XDG_CACHE_HOME", empty)
@@ -353,7 +353,7 @@ func TestWithoutAControlPlaneTheFailureTellsHowToGetOne(t *testing.T) {
 		"kopf cluster prepare", testcluster.BinaryVar, kubeconfigVar, skipVar, empty)
 }
 
-func TestAnOperatorThatLogsInByItselfCannotBeKilled(t *testing.T) {
+func TestOperator_KillRefusedWithOwnLogin(t *testing.T) {
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
 	t.Setenv("KUBECONFIG", cluster.Kubeconfig())
@@ -367,4 +367,54 @@ func TestAnOperatorThatLogsInByItselfCannotBeKilled(t *testing.T) {
 		op.Kill()
 	})
 	wantAll(t, failure, "cannot be killed", "Stop")
+}
+
+func TestCluster_CreateAndPatch(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	one := cluster.Create(map[string]any{
+		"apiVersion": "kopftest.kopf.dev/v1", "kind": "Widget", "metadata": map[string]any{"generateName": "made-"},
+	})
+	one.Patch("spec: {size: 2}\nstatus: {phase: Made}\nmetadata: {labels: {new: 'yes'}}")
+	made := one.Get()
+	if made.Get("spec.size") != int64(2) || made.Get("status.phase") != "Made" || made.Get("metadata.labels.new") != "yes" {
+		t.Errorf("after the patch, there is %v", made.Get(""))
+	}
+	one.Patch(map[string]any{"spec": map[string]any{"size": nil}})
+	if size := one.Get().Get("spec.size"); size != nil {
+		t.Errorf("the size is %v", size)
+	}
+	failure := failureOf(t, func(d testing.TB) {
+		cluster.With(d).Create("{apiVersion: kopftest.kopf.dev/v1, kind: Widget, metadata: {name: " + one.Name + "}}")
+	})
+	wantAll(t, failure, "create Widget "+one.Name, "already exists")
+}
+
+func TestCluster_CreateNamespace(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	other := cluster.CreateNamespace(cluster.Namespace + "-other")
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return nil }, kopf.ID("create"))
+	}, func(o *kopf.Operator) { o.Namespaces = append(o.Namespaces, other.Namespace) })
+	there := other.Apply(widget)
+	operator.WaitHandled(there)
+	if there.Namespace != other.Namespace || len(other.List("widgets")) != 1 || len(cluster.List("widgets")) != 0 {
+		t.Errorf("it is in %s", there.Namespace)
+	}
+}
+
+func TestCluster_WaitUntil(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	left := 3
+	cluster.WaitUntil("it is looked at often enough", func() bool { left--; return left == 0 })
+	failure := failureOf(t, func(d testing.TB) {
+		impatient := cluster.With(d)
+		impatient.timeout = time.Millisecond
+		impatient.WaitUntil("the impossible happens", func() bool { return false })
+	})
+	wantAll(t, failure, "waited until the impossible happens: it has not come within")
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -17,7 +17,7 @@ import (
 // Inside of [testing/synctest], it sleeps as long as it wants to, by the clock of the bubble,
 // and daemons that wait in other ways can be tested too: make the run inside of the bubble.
 //
-// The methods fail the test if something goes wrong; they are for the test's own goroutine.
+// The methods fail the test on errors, so they must be called from the test's own goroutine.
 type DaemonRun[T any] struct {
 	// Request is what the daemon is called with. Its fields can be changed before Start.
 	Request *kopf.DaemonRun[T]
@@ -54,7 +54,7 @@ func Daemon[T any](t testing.TB, object any) *DaemonRun[T] {
 		},
 		driver: newDriver(t, tree),
 	}
-	bridge.Attach(d.Request, d.stage, d.stage.patch, d.stage.apply)
+	testhooks.AttachTask(d.Request, d.stage, d.stage.patch, d.stage.apply)
 	t.Cleanup(d.end)
 	return d
 }

@@ -259,7 +259,7 @@ func (r *driver) end() {
 	}
 }
 
-// inBubble tells whether a test runs inside of testing/synctest, where time passes by itself
+// inBubble reports whether a test runs inside of testing/synctest, where time passes by itself
 // whenever everybody waits. There, this method is not to be called, and panics.
 func inBubble(t testing.TB) (bubble bool) {
 	limited, ok := t.(interface{ Deadline() (time.Time, bool) })

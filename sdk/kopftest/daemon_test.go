@@ -30,7 +30,7 @@ func follow(ctx context.Context, d *kopf.DaemonRun[sized]) error {
 	}
 }
 
-func TestADaemonAndItsTestTakeTurns(t *testing.T) {
+func TestDaemon_TakesTurnsWithTest(t *testing.T) {
 	run := Daemon[sized](t, oneWidget)
 	run.Start(t.Context(), follow)
 	if pause := run.NextSleep(); pause != time.Minute {
@@ -58,7 +58,7 @@ func TestADaemonAndItsTestTakeTurns(t *testing.T) {
 	}
 }
 
-func TestTimePassesForDaemonsInABubble(t *testing.T) {
+func TestDaemon_TimePassesInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := Daemon[sized](t, oneWidget)
 		start := time.Now()
@@ -80,7 +80,7 @@ func TestTimePassesForDaemonsInABubble(t *testing.T) {
 	})
 }
 
-func TestADaemonThatEndsByItselfInABubbleIsWaitedFor(t *testing.T) {
+func TestDaemon_WaitInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := Daemon[kopf.Object](t, oneWidget)
 		start := time.Now()
@@ -96,7 +96,7 @@ func TestADaemonThatEndsByItselfInABubbleIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestADaemonInABubbleMayWaitForAnything(t *testing.T) {
+func TestDaemon_WaitsForAnythingInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := Daemon[sized](t, oneWidget)
 		run.Start(t.Context(), func(ctx context.Context, d *kopf.DaemonRun[sized]) error {
@@ -131,7 +131,7 @@ func TestADaemonInABubbleMayWaitForAnything(t *testing.T) {
 	})
 }
 
-func TestADaemonCanBeTriedAgain(t *testing.T) {
+func TestDaemon_CanBeRetried(t *testing.T) {
 	run := Daemon[kopf.Object](t, oneWidget)
 	daemon := func(_ context.Context, d *kopf.DaemonRun[kopf.Object]) error {
 		if d.Sleep(time.Second); d.Retry == 0 {
@@ -152,7 +152,7 @@ func TestADaemonCanBeTriedAgain(t *testing.T) {
 	}
 }
 
-func TestADaemonThatIsJustCalledIsToldToFinish(t *testing.T) {
+func TestDaemon_DirectCallIsToldToStop(t *testing.T) {
 	run := Daemon[sized](t, oneWidget)
 	if err := follow(t.Context(), run.Request); err != nil {
 		t.Error(err)
@@ -162,7 +162,7 @@ func TestADaemonThatIsJustCalledIsToldToFinish(t *testing.T) {
 	}
 }
 
-func TestWhatADaemonTransformsIsAppliedToTheObjectAsItIs(t *testing.T) {
+func TestDaemon_TransformAppliesToNewestObject(t *testing.T) {
 	run := Daemon[kopf.Object](t, "{metadata: {name: one}, spec: {list: [a]}}")
 	type listed struct {
 		Spec struct {
@@ -184,7 +184,7 @@ func TestWhatADaemonTransformsIsAppliedToTheObjectAsItIs(t *testing.T) {
 	}
 }
 
-func TestAPatchThatIsRefusedStays(t *testing.T) {
+func TestDaemon_RefusedPatchIsKept(t *testing.T) {
 	run := Daemon[sized](t, oneWidget)
 	refusal := errors.New("the cluster is away")
 	run.RefusePatch(refusal)
@@ -205,7 +205,7 @@ func TestAPatchThatIsRefusedStays(t *testing.T) {
 	}
 }
 
-func TestADaemonThatDoesSomethingElseFailsItsTest(t *testing.T) {
+func TestDaemon_UnexpectedBehaviourFailsTest(t *testing.T) {
 	const forGood = "it waits for something else"
 	for name, c := range map[string]struct {
 		daemon func(context.Context, *kopf.DaemonRun[sized]) error
@@ -255,12 +255,12 @@ func TestADaemonThatDoesSomethingElseFailsItsTest(t *testing.T) {
 	}
 }
 
-func TestARunThatIsNotStartedTellsSo(t *testing.T) {
+func TestDaemon_NotStartedFailsTest(t *testing.T) {
 	failure := failureOf(t, func(d testing.TB) { Daemon[sized](d, oneWidget).NextSleep() })
 	wantAll(t, failure, "the daemon is not started")
 }
 
-func TestADaemonSeesTheLastVersionThatFits(t *testing.T) {
+func TestDaemon_SeesLastVersionThatDecodes(t *testing.T) {
 	run := Daemon[sized](t, oneWidget)
 	run.Start(t.Context(), follow)
 	run.NextSleep()

@@ -45,7 +45,7 @@ var borrowed struct {
 }
 
 // markMade notes in the manifest of a definition that it is made by tests, unless it was
-// there before them. It tells whether it is.
+// there before them. It reports whether it did.
 func markMade(m manifest, former *kopf.Object) (manifest, bool) {
 	if former != nil && former.Get("metadata.annotations["+madeKey+"]") == nil {
 		return m, false
@@ -82,12 +82,12 @@ func (c *Cluster) borrow(ctx context.Context, name string) error {
 	return nil
 }
 
-// borrowedAlready tells whether a definition has the mark of this binary.
+// borrowedAlready reports whether a definition has the mark of this binary.
 func borrowedAlready(definition *kopf.Object) bool {
 	return definition.Get("metadata.annotations["+usedKey+"]") != nil
 }
 
-// giveBack removes the marks of this binary, and the definitions that nobody else uses.
+// giveBack removes the marks of this binary, and the definitions that no other binary uses.
 func giveBack(ctx context.Context) error {
 	borrowed.Lock()
 	defer borrowed.Unlock()
@@ -123,7 +123,7 @@ func giveBackOne(ctx context.Context, config *rest.Config, name string) error {
 			return ignoreNotFound(err)
 		}
 		err = deleteVersion(ctx, client, name, definition.ResourceVersion)
-		if !apierrors.IsConflict(err) { // else somebody has left a mark meanwhile
+		if !apierrors.IsConflict(err) { // else another binary has left a mark meanwhile
 			return ignoreNotFound(err)
 		}
 	}

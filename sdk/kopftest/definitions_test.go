@@ -19,7 +19,7 @@ spec:
     - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-func TestDefinitionsThatTestsHaveMadeAreDeletedByTheLastOneThatUsesThem(t *testing.T) {
+func TestDefinitions_DeletedByLastUser(t *testing.T) {
 	cluster := New(t)
 	cluster.lasting = true // as far as definitions are concerned
 	definition := cluster.Apply(gizmosCRD)
@@ -58,7 +58,7 @@ func TestDefinitionsThatTestsHaveMadeAreDeletedByTheLastOneThatUsesThem(t *testi
 	}
 }
 
-func TestNamespacedObjectsElsewhereAreDeletedWithTheTest(t *testing.T) {
+func TestCleanup_DeletesObjectsInOtherNamespaces(t *testing.T) {
 	outer := New(t)
 	var left *Object
 	t.Run("another test", func(t *testing.T) {

@@ -22,24 +22,23 @@
 //   - KOPFTEST_KUBECONFIG is the kubeconfig file of a cluster to use instead;
 //     KOPFTEST_CONTEXT a context of it other than the current one.
 //   - KOPF_CONTROLPLANE is the program of the embedded control plane.
-//   - KOPFTEST_TIMEOUT is how long to wait for what a test waits for, such as "1m"; 30s.
-//   - KOPF_SKIP_CLUSTER_TESTS, if it is set to anything, skips tests that need a cluster.
+//   - KOPFTEST_TIMEOUT limits each wait of a test, such as "1m". Defaults to 30s.
+//   - KOPF_SKIP_CLUSTER_TESTS skips tests that need a cluster if it is not empty.
 //
 // # What a test does not do
 //
-// It does not sleep: all that waits follows the cluster and goes on when the awaited has
-// come. It does not handle errors: what goes wrong fails the test, on the test's own line. It
-// does not clean up: at its end, the operators are stopped, and what it has made is deleted,
-// finalizers or not; definitions of custom resources stay for other tests, see [Main]. And it
-// needs no logs: the operator's log is shown with a test that fails, and whatever was waited
-// for in vain is told together with where the handlers stand, with the object as it is, and
-// with the last lines of the log.
+// It does not sleep: methods that wait follow the cluster and return as soon as the condition
+// is met. It does not handle errors: they fail the test, on the test's own line. It does not
+// clean up: at its end, the operators are stopped and all objects that it created are deleted,
+// with or without finalizers; definitions of custom resources stay for other tests, see [Main].
+// And it needs no logs: the operator's log is shown with a test that fails. When a wait times
+// out, the failure shows the state of each handler, the object, and the end of the log.
 //
 // # Handlers alone
 //
-// Requests to call handlers with, without any cluster, are made by [Change], [Update],
-// [FieldChange], [Event], [Timer], [IndexRequest] and [Activity]; [Daemon] drives a daemon.
-// [Patched] and [Changes] show what a handler did to the patch, [Posted] the events that it
-// has posted. [Context] is for handlers
-// that call [kopf.RESTConfig], [WithIndices] for those that read indices.
+// [Change], [Update], [FieldChange], [Event], [Timer], [IndexRequest] and [Activity] make
+// requests to call handlers with, without a cluster; [Daemon] drives a daemon. [Patched] and
+// [Changes] return what a handler has put into the patch, [Posted] the events that it has
+// posted. [Context] is for handlers that call [kopf.RESTConfig], [WithIndices] for those that
+// read indices.
 package kopftest

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -23,7 +23,7 @@ type PostedEvent struct {
 //
 //	events := kopftest.Posted(c.Recorder)
 func Posted(recorder *kopf.Recorder) []PostedEvent {
-	p, ok := bridge.PosterOf(recorder).(poster)
+	p, ok := testhooks.PosterOf(recorder).(poster)
 	if !ok {
 		return nil
 	}
@@ -38,7 +38,7 @@ func recorderOf(object map[string]any) *kopf.Recorder {
 	if object != nil {
 		p.about = []observe.ObjectReference{observe.ReferenceOf(object)}
 	}
-	return bridge.NewRecorder(p).(*kopf.Recorder)
+	return testhooks.NewRecorder(p).(*kopf.Recorder)
 }
 
 // posted is what was posted so far.
@@ -52,12 +52,12 @@ type poster struct {
 	about  []observe.ObjectReference
 }
 
-// Record implements [bridge.Poster].
+// Record implements [testhooks.Poster].
 func (p poster) Record(_ slog.Level, eventType, reason, message string) {
 	p.Unleveled(eventType, reason, message)
 }
 
-// Unleveled implements [bridge.Poster].
+// Unleveled implements [testhooks.Poster].
 func (p poster) Unleveled(eventType, reason, message string) {
 	p.posted.mu.Lock()
 	defer p.posted.mu.Unlock()
@@ -67,5 +67,7 @@ func (p poster) Unleveled(eventType, reason, message string) {
 	}
 }
 
-// About implements [bridge.Poster].
-func (p poster) About(refs ...observe.ObjectReference) bridge.Poster { return poster{p.posted, refs} }
+// About implements [testhooks.Poster].
+func (p poster) About(refs ...observe.ObjectReference) testhooks.Poster {
+	return poster{p.posted, refs}
+}

@@ -11,8 +11,8 @@ import (
 // errKilled is what a killed operator's requests end with.
 var errKilled = errors.New("the operator is killed")
 
-// gate is between an operator and the cluster. When it is shut, nothing that the operator
-// still does arrives there, as if its process were not there any more.
+// gate is between an operator and the cluster. When it is shut, no request of the operator
+// arrives, as if its process had ended.
 type gate struct {
 	ctx  context.Context
 	shut context.CancelCauseFunc

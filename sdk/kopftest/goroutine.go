@@ -13,7 +13,7 @@ func goroutine() string {
 	return name
 }
 
-// stackOf tells where a goroutine is.
+// stackOf returns the stack of a goroutine.
 func stackOf(name string) string {
 	stacks := stacksWith(func(stack string) bool { return strings.HasPrefix(stack, name) })
 	if len(stacks) == 0 {

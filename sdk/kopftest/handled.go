@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// WaitHandled waits until the operator has handled an object, as the test has left it,
-// with success, or has found that there is no handler for it. It returns what the operator
-// knows of the object: its handlers with their attempts and with the reason why some were
-// not called. A handler that has failed for good fails the test at once.
+// WaitHandled waits until the operator has successfully handled the version of an object that
+// the test wrote last, or found no handler for it. It returns what the operator knows of the
+// object: its handlers with their attempts, and the reason why some were not called. A
+// permanent failure of a handler fails the test at once.
 func (op *Operator) WaitHandled(o *Object) inspect.Object {
 	op.cluster.t.Helper()
 	return op.waitState(o, "it is handled", func(state *inspect.Object, until time.Time) (verdict, string) {
@@ -27,11 +27,11 @@ func (op *Operator) WaitHandled(o *Object) inspect.Object {
 	})
 }
 
-// WaitFailed waits until the operator has handled an object, as the test has left it, and
-// at least one of the handlers has failed for good. Success fails the test at once.
+// WaitFailed waits until the operator has handled the version of an object that the test wrote
+// last, and at least one handler has failed permanently. Success fails the test at once.
 func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler has failed for good", func(state *inspect.Object, until time.Time) (verdict, string) {
+	return op.waitState(o, "a handler has failed permanently", func(state *inspect.Object, until time.Time) (verdict, string) {
 		switch {
 		case state.State == inspect.StateSettled, state.State == inspect.StateIgnored:
 			return hopeless, "it is " + string(state.State)
@@ -43,9 +43,9 @@ func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	})
 }
 
-// WaitRetrying waits until a handler of the object has failed and is going to be retried,
-// while no other one is running, and until that is recorded on the object: a restarted
-// operator goes on from there. An end of the handling fails the test at once.
+// WaitRetrying waits until a handler of the object waits for its next attempt, no other handler
+// runs, and the failed attempt is recorded on the object, so that a restarted operator continues
+// from there. The end of the handling fails the test at once.
 func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	op.cluster.t.Helper()
 	state := op.waitState(o, "a handler is going to be retried", func(state *inspect.Object, _ time.Time) (verdict, string) {
@@ -74,12 +74,11 @@ func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	return state
 }
 
-// recorded tells whether an object has the last attempt of a handler, as of a state of it,
+// recorded reports whether an object has the last attempt of a handler, as of a state of it,
 // or has got beyond that.
 func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, object *kopf.Object) bool {
 	op.cluster.t.Helper()
-	tree, _ := object.Get("").(map[string]any)
-	record, err := op.progress.Fetch(tree, h.ID)
+	record, err := op.progress.Fetch(op.cluster.t.Context(), object, h.ID)
 	if err != nil {
 		op.cluster.t.Fatalf("kopftest: the progress of %s: %v", h.ID, err)
 	}
@@ -89,18 +88,17 @@ func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, obje
 	return record.Retries >= h.Attempt
 }
 
-// failed tells which handler has failed for good, and why.
+// failed returns which handler has failed permanently, and why.
 func failed(state *inspect.Object) string {
 	for _, h := range state.Handlers {
 		if h.State == inspect.PhaseFailed && h.Error != nil {
-			return fmt.Sprintf("%s has failed for good: %s", h.ID, h.Error.Message)
+			return fmt.Sprintf("%s has failed permanently: %s", h.ID, h.Error.Message)
 		}
 	}
 	return "it is " + string(state.State)
 }
 
-// tooLate tells of handlers whose next attempts are not going to be made while the test
-// waits: nobody needs to wait for that.
+// tooLate gives up on handlers whose next attempt comes after the end of the wait.
 func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 	for _, h := range state.Handlers {
 		if h.State != inspect.PhaseRetrying || h.Error == nil || !h.Next.After(until) || accompanies(h) {
@@ -116,20 +114,8 @@ func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 	return notYet, ""
 }
 
-// accompanies tells daemons and timers, which nobody waits for, from other handlers.
+// accompanies reports whether a handler is a daemon or a timer, which have no end to wait for.
 func accompanies(h inspect.HandlerState) bool { return h.Kind == "daemon" || h.Kind == "timer" }
-
-// Inspect returns what the operator knows now of everything.
-func (op *Operator) Inspect() *inspect.Snapshot {
-	op.cluster.t.Helper()
-	ctx, cancel := op.cluster.context()
-	defer cancel()
-	snapshot, err := op.snapshot(ctx)
-	if err != nil {
-		op.cluster.t.Fatalf("kopftest: looking into the operator: %v", err)
-	}
-	return snapshot
-}
 
 // verdict is what a state of an object means for what is awaited.
 type verdict int
@@ -145,8 +131,8 @@ const (
 func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object, time.Time) (verdict, string)) inspect.Object {
 	c := op.cluster
 	c.t.Helper()
-	if op.run == nil {
-		c.t.Fatalf("kopftest: %s: waited until %s: the operator is not running", o, what)
+	if err := op.inspectable(); err != nil {
+		c.t.Fatalf("kopftest: %s: waited until %s: look into the operator: %v", o, what, err)
 	}
 	state, failure := op.followState(o, judge)
 	if failure != "" {

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -27,7 +27,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 	if err := r.Err(); err != nil {
 		t.Fatalf("kopftest: %v", err)
 	}
-	hs, indices := bridge.Handlers(r), new(index.Indices)
+	hs, indices := testhooks.HandlersOf(r), new(index.Indices)
 	for _, h := range hs.All() {
 		if h.Family == handlers.Index {
 			indices.Ensure(h.ID, h.NewIndex)
@@ -46,7 +46,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 		}
 		made := wireOf(t, tree)
 		memo, logger := new(kopf.Memo), loggerOf(t)
-		cause := &handlers.Cause{Resource: &res, Object: made, Tree: tree, Local: &engine.Views{Memo: memo}}
+		cause := &handlers.Cause{Resource: &res, Object: made, Tree: tree, Views: &handlers.Views{Memo: memo}}
 		for _, h := range set.Selected(handlers.Indexing, cause) {
 			logger := logger.With("index", h.ID, "object", made.Name)
 			values, err := h.Invoke(ctx, &handlers.Call{Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo, Logger: logger})
@@ -55,7 +55,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 				continue
 			}
 			if values != nil {
-				indices.Find(h.ID).Replace(index.Object{Origin: index.Origin{Resource: res.Key()}, ID: strconv.Itoa(i)}, values)
+				indices.Find(h.ID).Replace(index.Object{Scope: resources.Scope{Resource: res.Key()}, ID: strconv.Itoa(i)}, values)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestHandlersThatReadIndicesCanBeCalled(t *testing.T) {
+func TestWithIndices_HandlersReadIndices(t *testing.T) {
 	r := &kopf.Registry{}
 	bySize := kopf.NewIndex(r, widgets, func(_ context.Context, p *kopf.IndexRequest[sized]) (map[int]string, error) {
 		if p.Object.Spec.Size < 0 {
@@ -35,7 +35,7 @@ func TestHandlersThatReadIndicesCanBeCalled(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatNoIndexIsForFailsTheTest(t *testing.T) {
+func TestWithIndices_ObjectWithoutIndexFailsTest(t *testing.T) {
 	r := &kopf.Registry{}
 	kopf.NewIndex(r, widgets, func(context.Context, *kopf.IndexRequest[sized]) (map[int]string, error) { return nil, nil }, kopf.ID("i"))
 	for object, want := range map[string]string{

@@ -9,15 +9,31 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
+// A LogEntry is one message of an operator's log.
+type LogEntry struct {
+	Level   slog.Level
+	Message string
+	Object  string      // the "namespace/name" of the object that the message is about; empty if there is none
+	Attrs   []slog.Attr // all others, those of the logger first
+}
+
+// String returns the level, the message and the attributes in one line.
+func (e LogEntry) String() string {
+	entry := observe.LogEntry{Message: e.Message, Attrs: e.Attrs}
+	return e.Level.String() + " " + entry.Text()
+}
+
 // log keeps what an operator logs, and shows some of it as it comes.
 type log struct {
-	mu     sync.Mutex
-	lines  []string
-	news   chan struct{} // closed with the next line
-	output io.Writer     // nil once the test is over: then nobody may write to it
+	mu      sync.Mutex
+	entries []LogEntry
+	lines   []string
+	news    chan struct{} // closed with the next line
+	output  io.Writer     // nil once the test is over: it must not be written to then
 }
 
 func newLog(output io.Writer) *log { return &log{news: make(chan struct{}), output: output} }
@@ -43,6 +59,25 @@ func (l *log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.output = nil
+}
+
+// add remembers a message apart from its lines.
+func (l *log) add(e LogEntry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, e)
+}
+
+// count returns how many lines contain a text, and a channel that closes when there are more
+// lines.
+func (l *log) count(text string) (n int, news <-chan struct{}) {
+	lines, news := l.all()
+	for _, line := range lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n, news
 }
 
 // all returns the lines so far, and a channel that closes when there are more.
@@ -78,17 +113,24 @@ func shortened(line string) string {
 
 // logger is what an operator logs to.
 func (l *log) logger() *slog.Logger {
-	return slog.New(stacksApart{kopf.NewLogHandler(l, &kopf.LogOptions{Level: slog.LevelDebug}), l})
+	return slog.New(stacksApart{kopf.NewLogHandler(l, &kopf.LogOptions{Level: slog.LevelDebug}), l, nil})
 }
 
 // stacksApart writes the stacks of panics as they are usually written: in lines.
 type stacksApart struct {
 	slog.Handler
-	log *log
+	log   *log
+	attrs []slog.Attr // of the logger
 }
 
 // Handle implements [slog.Handler].
 func (h stacksApart) Handle(ctx context.Context, r slog.Record) error {
+	e := observe.LogEntryOf(r, h.attrs)
+	entry := LogEntry{Level: e.Level, Message: e.Message, Attrs: e.Attrs}
+	if e.Object != nil {
+		entry.Object = e.Object.String()
+	}
+	h.log.add(entry)
 	stack := ""
 	rest := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -108,10 +150,10 @@ func (h stacksApart) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements [slog.Handler].
 func (h stacksApart) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return stacksApart{h.Handler.WithAttrs(attrs), h.log}
+	return stacksApart{h.Handler.WithAttrs(attrs), h.log, append(slices.Clip(h.attrs), attrs...)}
 }
 
 // WithGroup implements [slog.Handler].
 func (h stacksApart) WithGroup(name string) slog.Handler {
-	return stacksApart{h.Handler.WithGroup(name), h.log}
+	return stacksApart{h.Handler.WithGroup(name), h.log, h.attrs}
 }

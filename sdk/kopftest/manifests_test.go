@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestManifestsAreReadDocumentByDocument(t *testing.T) {
+func TestManifests_ReadByDocument(t *testing.T) {
 	all, err := parse("x.yaml", `# a comment
 ---
 apiVersion: v1
@@ -29,7 +29,7 @@ items:
 	}
 }
 
-func TestMistakesInManifestsTellTheDocument(t *testing.T) {
+func TestManifests_ErrorsNameDocument(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: A\n---\nkind: B":                 "x.yaml, document 1",
 		"{apiVersion: v1, kind: A, metadata: }": "x.yaml, document 1",

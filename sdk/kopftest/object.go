@@ -2,6 +2,7 @@ package kopftest
 
 import (
 	"encoding/json"
+	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
@@ -13,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// An Object is an object of the cluster by its name, be it there or not. Its methods fail
-// the test if something goes wrong.
+// An Object is an object of the cluster by its name. It need not exist. Its methods fail the
+// test on errors, so they must be called from the test's own goroutine.
 type Object struct {
 	Kind      string
 	Namespace string // empty for cluster-scoped objects
@@ -26,8 +27,9 @@ type Object struct {
 	created  bool   // by the test
 }
 
-// Object names an object: its resource by any name that kubectl takes, such as "pvc" or
-// "kopfexamples.kopf.dev". A namespaced one is in the namespace of the test.
+// Object returns the object of a name, whether it exists or not. The resource is any name that
+// kubectl takes, such as "pvc" or "kopfexamples.kopf.dev". A namespaced object is in the
+// namespace of the test.
 func (c *Cluster) Object(resource, name string) *Object {
 	c.t.Helper()
 	ctx, cancel := c.context()
@@ -43,6 +45,43 @@ func (c *Cluster) Object(resource, name string) *Object {
 	return c.handle(res, namespace, name)
 }
 
+// Create creates an object from YAML, or from anything that encodes as JSON, such as a struct
+// or a map. It fails the test if there is such an object already. A namespaced object without
+// a namespace is put into that of the test.
+func (c *Cluster) Create(object any) *Object {
+	c.t.Helper()
+	m := manifest{tree: treeOf(c.t, object)}
+	ctx, cancel := c.context()
+	defer cancel()
+	res, err := c.resourceOfKind(ctx, m.text("apiVersion"), m.text("kind"))
+	if err != nil {
+		c.t.Fatalf("kopftest: create %s %s: %v", m.text("kind"), m.text("metadata", "name"), err)
+	}
+	body, err := json.Marshal(m.tree)
+	if err != nil {
+		c.t.Fatalf("kopftest: create %s %s: %v", res.Kind, m.text("metadata", "name"), err)
+	}
+	namespace := c.namespaceOf(res, m)
+	made, err := c.client.Post(ctx, res, namespace, body)
+	if err != nil {
+		c.t.Fatalf("kopftest: create %s %s: %v", res.Kind, m.text("metadata", "name"), err)
+	}
+	o := c.handle(res, namespace, made.Name)
+	o.version, o.created = made.ResourceVersion, true
+	return o
+}
+
+// namespaceOf returns where an object belongs: the test's namespace if it names none.
+func (c *Cluster) namespaceOf(res *resources.Resource, m manifest) string {
+	if !res.Namespaced {
+		return ""
+	}
+	if namespace := m.text("metadata", "namespace"); namespace != "" {
+		return namespace
+	}
+	return c.Namespace
+}
+
 // handle makes a handle, and remembers what the test had to do with.
 func (c *Cluster) handle(res *resources.Resource, namespace, name string) *Object {
 	o := &Object{Kind: res.Kind, Namespace: namespace, Name: name, cluster: c, resource: *res}
@@ -52,10 +91,13 @@ func (c *Cluster) handle(res *resources.Resource, namespace, name string) *Objec
 	return o
 }
 
-// String is the kind and the name.
+// T returns the test, as [Cluster.T] does.
+func (o *Object) T() testing.TB { return o.cluster.t }
+
+// String returns the kind and the name.
 func (o *Object) String() string { return o.Kind + " " + o.Name }
 
-// Get returns the object as it is now. It must be there.
+// Get returns the present state of the object. It fails the test if there is none.
 func (o *Object) Get() *kopf.Object {
 	o.cluster.t.Helper()
 	ctx, cancel := o.cluster.context()
@@ -67,7 +109,7 @@ func (o *Object) Get() *kopf.Object {
 	return o.cluster.view(object)
 }
 
-// Exists tells whether the object is there.
+// Exists reports whether the object exists.
 func (o *Object) Exists() bool {
 	o.cluster.t.Helper()
 	ctx, cancel := o.cluster.context()
@@ -93,7 +135,24 @@ func (o *Object) Set(path string, value any) {
 	}
 	p := patch.NewPatch()
 	p.Set(where, plain)
-	o.patch(p.Tree(), where[0])
+	o.Patch(p.Tree())
+}
+
+// Patch changes several fields at once. The changes are a merge patch: YAML, or anything that
+// encodes as JSON; null removes a field. A change of the status goes to the subresource if
+// there is one.
+func (o *Object) Patch(changes any) {
+	o.cluster.t.Helper()
+	rest := treeOf(o.cluster.t, changes)
+	if status, ok := rest["status"]; ok && o.resource.HasSubresource("status") {
+		delete(rest, "status")
+		if len(rest) > 0 {
+			o.patch(rest, "")
+		}
+		o.patch(map[string]any{"status": status}, "status")
+		return
+	}
+	o.patch(rest, "")
 }
 
 // Remove removes the value at a path.
@@ -105,31 +164,27 @@ func (o *Object) Remove(path string) {
 // Label sets a label.
 func (o *Object) Label(name, value string) {
 	o.cluster.t.Helper()
-	o.patch(metadataOf("labels", name, value), "metadata")
+	o.patch(metadataOf("labels", name, value), "")
 }
 
 // Unlabel removes a label.
 func (o *Object) Unlabel(name string) {
 	o.cluster.t.Helper()
-	o.patch(metadataOf("labels", name, nil), "metadata")
+	o.patch(metadataOf("labels", name, nil), "")
 }
 
 // Annotate sets an annotation.
 func (o *Object) Annotate(name, value string) {
 	o.cluster.t.Helper()
-	o.patch(metadataOf("annotations", name, value), "metadata")
+	o.patch(metadataOf("annotations", name, value), "")
 }
 
 func metadataOf(stanza, name string, value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{stanza: map[string]any{name: value}}}
 }
 
-func (o *Object) patch(changes map[string]any, stanza string) {
+func (o *Object) patch(changes map[string]any, subresource string) {
 	o.cluster.t.Helper()
-	subresource := ""
-	if stanza == "status" && o.resource.HasSubresource("status") {
-		subresource = "status"
-	}
 	body, err := json.Marshal(changes)
 	if err != nil {
 		o.cluster.t.Fatalf("kopftest: %s: %v", o, err)
@@ -143,8 +198,8 @@ func (o *Object) patch(changes map[string]any, stanza string) {
 	o.version = patched.ResourceVersion
 }
 
-// Delete begins the deletion of the object; [Object.WaitGone] waits for its end. What
-// depends on the object is deleted in the background.
+// Delete starts the deletion of the object; [Object.WaitGone] waits for its end. Dependents are
+// deleted in the background.
 func (o *Object) Delete() {
 	o.cluster.t.Helper()
 	ctx, cancel := o.cluster.context()

@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// An Operator runs inside of the test. Its methods fail the test if something goes wrong.
+// An Operator runs inside of the test. Its methods fail the test on errors, so they must be
+// called from the test's own goroutine.
 type Operator struct {
 	cluster   *Cluster
 	register  func(*kopf.Registry)
@@ -26,8 +28,8 @@ type Operator struct {
 
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
-	progress  state.ProgressStorage
-	inspector *inspect.Client
+	progress  kopf.ProgressStorage
+	inspector *inspect.Client // nil if the settings disable it
 	run       *run
 }
 
@@ -36,16 +38,27 @@ type run struct {
 	gate  *gate
 	gated bool // its requests go through the gate
 	stop  context.CancelFunc
+	ready chan struct{}
 	ended chan struct{}
 	err   error // of the operator; set before ended is closed
 }
 
-// Run starts an operator and waits until it watches its resources; apply their definitions
-// before. It serves the namespace of the test alone, logs to the test, and is stopped
-// with it. The functions change its settings, or anything else of it, before each start:
+// Run starts an operator and waits until it watches its resources, whose definitions must have
+// been applied before. It serves only the namespace of the test, logs to the test, and is
+// stopped at its end. It has an inspector for the methods that wait for its state. The functions
+// change its settings, or other fields, before each start:
 //
 //	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Millisecond })
 func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
+	c.t.Helper()
+	op := c.Launch(register, configure...)
+	op.WaitReady()
+	return op
+}
+
+// Launch is [Cluster.Run] for operators that are not ready soon, or never: it does not wait.
+// See [Operator.WaitReady] and [Operator.WaitEnd].
+func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
 	c.t.Helper()
 	op := &Operator{cluster: c, register: register, configure: configure, log: newLog(c.t.Output())}
 	c.mu.Lock()
@@ -55,36 +68,58 @@ func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Ope
 		op.halt()
 		op.log.close()
 	})
-	op.Start()
+	op.launch()
 	return op
 }
 
-// Start starts an operator that was stopped or killed: as a new process, which knows
-// nothing of the former one.
+// T returns the test, as [Cluster.T] does.
+func (op *Operator) T() testing.TB { return op.cluster.t }
+
+// Start starts an operator again that was stopped or killed. Like a new process, it knows
+// nothing of its former run.
 func (op *Operator) Start() {
+	op.cluster.t.Helper()
+	op.launch()
+	op.WaitReady()
+}
+
+func (op *Operator) launch() {
 	c := op.cluster
 	c.t.Helper()
 	if op.run != nil {
 		c.t.Fatal("kopftest: the operator is running already")
 	}
-	ready := make(chan struct{})
-	r := &run{gate: newGate(), ended: make(chan struct{})}
-	operator := op.operator(r, ready)
-	client, err := inspect.Dial(operator.Settings.Process.Inspector)
-	if err != nil {
-		c.t.Fatalf("kopftest: %v", err)
+	r := &run{gate: newGate(), ready: make(chan struct{}), ended: make(chan struct{})}
+	operator := op.operator(r)
+	op.inspector = nil
+	if address := operator.Settings.Process.Inspector; address != "" {
+		client, err := inspect.Dial(address)
+		if err != nil {
+			c.t.Fatalf("kopftest: %v", err)
+		}
+		op.inspector = client
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(c.t.Context()))
-	op.run, op.inspector, r.stop = r, client, stop
+	op.run, r.stop = r, stop
 	go func() {
 		defer close(r.ended)
 		r.err = operator.Run(ctx)
 	}()
+}
 
+// WaitReady waits until the operator watches its resources. An end of the operator fails the
+// test at once.
+func (op *Operator) WaitReady() {
+	c := op.cluster
+	c.t.Helper()
+	r := op.run
+	if r == nil {
+		c.t.Fatal("kopftest: the operator is not running")
+	}
 	waiting, cancel := c.context()
 	defer cancel()
 	select {
-	case <-ready:
+	case <-r.ready:
 	case <-r.ended:
 		op.run = nil
 		c.t.Fatalf("kopftest: the operator has ended before it was ready: %v", r.err)
@@ -93,8 +128,27 @@ func (op *Operator) Start() {
 	}
 }
 
-// operator makes what is going to run.
-func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
+// WaitEnd waits until the operator ends by itself, and returns its error.
+func (op *Operator) WaitEnd() error {
+	c := op.cluster
+	c.t.Helper()
+	r := op.run
+	if r == nil {
+		c.t.Fatal("kopftest: the operator is not running")
+	}
+	waiting, cancel := c.context()
+	defer cancel()
+	select {
+	case <-r.ended:
+		op.run = nil
+	case <-waiting.Done():
+		c.t.Fatalf("kopftest: waited until the operator ends: %v\n%s", context.Cause(waiting), op.lastLines())
+	}
+	return r.err
+}
+
+// operator makes the operator for a run.
+func (op *Operator) operator(r *run) *kopf.Operator {
 	c := op.cluster
 	c.t.Helper()
 	// Sockets have short paths: the folders of tests do not.
@@ -117,23 +171,21 @@ func (op *Operator) operator(r *run, ready chan<- struct{}) *kopf.Operator {
 		Config:     config,
 		Logger:     op.log.logger(),
 	}
+	operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
 	for _, configure := range op.configure {
 		configure(operator)
 	}
 	r.gated = operator.Config == config
-	if operator.Settings.Process.Inspector == "" {
-		operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
-	}
-	op.progress = state.NewSmartProgress()
+	op.progress = kopf.SmartProgress{}
 	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
-		op.progress = bridge.Progress(storage)
+		op.progress = storage
 	}
 	onReady := operator.OnReady
 	operator.OnReady = func() {
 		if onReady != nil {
 			onReady()
 		}
-		close(ready)
+		close(r.ready)
 	}
 	return operator
 }
@@ -155,16 +207,29 @@ func (op *Operator) halt() {
 	r := op.run
 	op.look()
 	r.stop()
-	<-r.ended
 	op.run = nil
-	if r.err != nil {
+	if op.awaitEnd(r) && r.err != nil {
 		op.cluster.t.Errorf("kopftest: the operator has failed: %v", r.err)
 	}
 }
 
-// Kill ends the operator as if its process were killed: from now on, nothing that it
-// still does arrives at the cluster. Handlers that do not heed their context may still
-// run for a while.
+// awaitEnd waits for the end of an operator that was told to stop, also while the test cleans
+// up. It reports whether the operator has ended.
+func (op *Operator) awaitEnd(r *run) bool {
+	c := op.cluster
+	limit := time.NewTimer(time.Until(deadline(c.t, max(c.timeout, defaultTimeout))))
+	defer limit.Stop()
+	select {
+	case <-r.ended:
+		return true
+	case <-limit.C:
+		c.t.Errorf("kopftest: the operator was told to stop and does not end\n%s", op.lastLines())
+		return false
+	}
+}
+
+// Kill ends the operator as if its process were killed: from now on, none of its requests
+// arrives at the cluster. Handlers that ignore their context may still run for a while.
 func (op *Operator) Kill() {
 	op.cluster.t.Helper()
 	if op.run == nil {
@@ -178,7 +243,7 @@ func (op *Operator) Kill() {
 	r.gate.shut(errKilled)
 	r.stop()
 	op.run = nil
-	op.cluster.t.Cleanup(func() { <-r.ended }) // nothing outlives the test
+	op.cluster.t.Cleanup(func() { op.awaitEnd(r) }) // nothing outlives the test
 }
 
 // Restart stops and starts the operator.
@@ -201,11 +266,14 @@ func (op *Operator) look() {
 	}
 }
 
-var errNotRunning = errors.New("it was stopped")
+var (
+	errNotRunning  = errors.New("it was stopped")
+	errNoInspector = errors.New("its settings disable the inspector")
+)
 
 func (op *Operator) snapshot(ctx context.Context) (*inspect.Snapshot, error) {
-	if op.run == nil {
-		return nil, errNotRunning
+	if err := op.inspectable(); err != nil {
+		return nil, err
 	}
 	select {
 	case <-op.run.ended:
@@ -215,29 +283,46 @@ func (op *Operator) snapshot(ctx context.Context) (*inspect.Snapshot, error) {
 	}
 }
 
-// Log returns what the operator has logged so far, in all its lives, at all levels.
+// Log returns the log of the operator so far: of all its runs, at all levels.
 func (op *Operator) Log() string {
 	lines, _ := op.log.all()
 	return strings.Join(lines, "\n")
 }
 
+// LogEntries returns the messages of the log so far, of all runs, at all levels.
+func (op *Operator) LogEntries() []LogEntry {
+	op.log.mu.Lock()
+	defer op.log.mu.Unlock()
+	return slices.Clone(op.log.entries)
+}
+
+// CountLog returns how many lines of the log contain a text.
+func (op *Operator) CountLog(text string) int {
+	n, _ := op.log.count(text)
+	return n
+}
+
 // WaitLog waits until there is a line in the log that contains a text.
 func (op *Operator) WaitLog(text string) {
+	op.cluster.t.Helper()
+	op.WaitLogs(text, 1)
+}
+
+// WaitLogs waits until at least n lines of the log contain a text.
+func (op *Operator) WaitLogs(text string, n int) {
 	op.cluster.t.Helper()
 	ctx, cancel := op.cluster.context()
 	defer cancel()
 	for {
-		lines, news := op.log.all()
-		for _, line := range lines {
-			if strings.Contains(line, text) {
-				return
-			}
+		found, news := op.log.count(text)
+		if found >= n {
+			return
 		}
 		select {
 		case <-news:
 		case <-ctx.Done():
-			op.cluster.t.Fatalf("kopftest: waited for %q in the log: %v\n%s%s",
-				text, context.Cause(ctx), op.cluster.overview(), op.lastLines())
+			op.cluster.t.Fatalf("kopftest: waited for %q in the log, %d of %d times so far: %v\n%s%s",
+				text, found, n, context.Cause(ctx), op.cluster.overview(), op.lastLines())
 		}
 	}
 }

@@ -3,13 +3,12 @@ package kopftest
 import (
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Patched returns what the object of a request is going to be: with all that the handler
-// has put into the patch, by whatever means.
+// Patched returns the object of a request with the handler's patch applied to it, including
+// what [kopf.Transform] does.
 //
 //	kopftest.Patched(t, c.Patch).Get("status.phase")
 func Patched(t testing.TB, patch *kopf.Patch) *kopf.Object {
@@ -28,15 +27,7 @@ func Changes(t testing.TB, patch *kopf.Patch) map[string]any {
 
 func foreseen(t testing.TB, p *kopf.Patch) (after, changes map[string]any) {
 	t.Helper()
-	body, err := bridge.PatchBase(p)
-	if err != nil {
-		t.Fatalf("kopftest: %v", err)
-	}
-	inner := bridge.Patch(p)
-	if inner == nil {
-		inner = patch.NewPatch() // of a request that was not made here: it forgets what it is given
-	}
-	after, changes, err = inner.Foresee(body)
+	after, changes, err := testhooks.Foresee(p)
 	if err != nil {
 		t.Fatalf("kopftest: the patch cannot be applied: %v", err)
 	}

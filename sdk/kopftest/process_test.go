@@ -37,8 +37,8 @@ func onlyAside(t *testing.T, by string) {
 	}
 }
 
-func TestFailing(t *testing.T) {
-	onlyAside(t, "TestAFailureIsToldForTheLineOfTheTest")
+func TestProcess_Failing(t *testing.T) {
+	onlyAside(t, "TestReport_FailsOnLineOfTest")
 	const (
 		some  = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
 		hasty = 300 * time.Millisecond
@@ -91,7 +91,7 @@ func TestFailing(t *testing.T) {
 	})
 }
 
-func TestAFailureIsToldForTheLineOfTheTest(t *testing.T) {
+func TestReport_FailsOnLineOfTest(t *testing.T) {
 	source, err := os.ReadFile("process_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestAFailureIsToldForTheLineOfTheTest(t *testing.T) {
 			want = append(want, fmt.Sprintf("process_test.go:%d: kopftest: ", i+1))
 		}
 	}
-	out, err := aside(t, "TestFailing").CombinedOutput()
+	out, err := aside(t, "TestProcess_Failing").CombinedOutput()
 	if err == nil {
 		t.Error("it does not fail")
 	}
@@ -112,15 +112,15 @@ func TestAFailureIsToldForTheLineOfTheTest(t *testing.T) {
 	}
 }
 
-func TestHolding(t *testing.T) {
-	onlyAside(t, "TestTheControlPlaneEndsWithATestBinaryThatIsKilled")
+func TestProcess_Holding(t *testing.T) {
+	onlyAside(t, "TestCluster_ControlPlaneEndsWithKilledBinary")
 	fmt.Println("\nserver", New(t).Config.Host)
 	select {}
 }
 
-func TestTheControlPlaneEndsWithATestBinaryThatIsKilled(t *testing.T) {
+func TestCluster_ControlPlaneEndsWithKilledBinary(t *testing.T) {
 	t.Setenv(kubeconfigVar, "")
-	cmd := aside(t, "TestHolding")
+	cmd := aside(t, "TestProcess_Holding")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	stdout, err := cmd.StdoutPipe()

@@ -26,12 +26,12 @@ const (
 )
 
 // reporting is for what is gathered for a report. The test's own time may be over: that is
-// what is going to be told.
+// what is reported.
 func (c *Cluster) reporting() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.t.Context()), reportTimeout)
 }
 
-// report tells all that may explain why an object is not as it should be: what is known to
+// report returns all that may explain why an object is not as it should be: what is known to
 // the operators, the object itself, and the ends of the logs.
 func (c *Cluster) report(o *Object) string {
 	var b, logs strings.Builder
@@ -64,6 +64,11 @@ func (c *Cluster) reportList(res *resources.Resource, namespace string, list []*
 		}
 		b.WriteString(indented("---\n" + string(raw)))
 	}
+	return b.String() + c.lastLines()
+}
+
+func (c *Cluster) lastLines() string {
+	var b strings.Builder
 	for _, op := range c.running() {
 		b.WriteString(op.lastLines())
 	}
@@ -76,14 +81,14 @@ func (c *Cluster) running() []*Operator {
 	return slices.Clone(c.operators)
 }
 
-// explain tells what an operator thinks of an object.
+// explain writes what an operator knows of an object.
 func (op *Operator) explain(b *strings.Builder, o *Object) {
 	ctx, cancel := op.cluster.reporting()
 	defer cancel()
 	snapshot, err := op.snapshot(ctx)
 	switch state := find(snapshot, o); {
 	case err != nil:
-		fmt.Fprintf(b, "\nthe operator does not run: %v\n", err)
+		fmt.Fprintf(b, "\nthe operator cannot be looked into: %v\n", err)
 	case state == nil:
 		fmt.Fprintf(b, "\nthe operator has not seen it: %s\n", served(snapshot))
 	default:
@@ -91,7 +96,7 @@ func (op *Operator) explain(b *strings.Builder, o *Object) {
 	}
 }
 
-// overview tells what the operators think of all objects, if there are not too many.
+// overview returns what the operators know of all objects, up to a limit.
 func (c *Cluster) overview() string {
 	ctx, cancel := c.reporting()
 	defer cancel()
@@ -99,7 +104,7 @@ func (c *Cluster) overview() string {
 	for _, op := range c.running() {
 		snapshot, err := op.snapshot(ctx)
 		if err != nil {
-			fmt.Fprintf(&b, "\nthe operator does not run: %v\n", err)
+			fmt.Fprintf(&b, "\nthe operator cannot be looked into: %v\n", err)
 			continue
 		}
 		if len(snapshot.Objects) == 0 {
@@ -130,7 +135,7 @@ func served(snapshot *inspect.Snapshot) string {
 	return text
 }
 
-// handlers tells where they stand.
+// handlers returns the state of each handler.
 func (op *Operator) handlers(state *inspect.Object) string {
 	var b strings.Builder
 	for _, h := range state.Handlers {
@@ -192,7 +197,7 @@ func (op *Operator) lastLines() string {
 	return "\nthe last lines of the operator's log:\n" + indented(strings.Join(lines, "\n"))
 }
 
-// namesakes tells what there is in place of an object that does not exist.
+// namesakes returns the objects that exist where one does not.
 func (c *Cluster) namesakes(ctx context.Context, res *resources.Resource, namespace string) string {
 	list, err := c.client.WithoutRetries().List(ctx, res, namespace, kube.ListOptions{Limit: reportedObjects})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -89,7 +88,7 @@ func Activity(t testing.TB) *kopf.Activity {
 	t.Helper()
 	return &kopf.Activity{
 		Attempt:  firstAttempt(),
-		Settings: bridge.DefaultSettings().(*kopf.Settings),
+		Settings: new(kopf.DefaultSettings()),
 		Memo:     new(kopf.Memo),
 		Logger:   loggerOf(t),
 		Recorder: recorderOf(nil),

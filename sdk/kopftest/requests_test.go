@@ -23,7 +23,7 @@ type sized struct {
 	} `json:"status"`
 }
 
-func TestARequestMadeByHandIsLikeARealOne(t *testing.T) {
+func TestChange_HasAllFields(t *testing.T) {
 	c := Change[sized](t, `
 apiVersion: kopftest.kopf.dev/v1
 kind: Widget
@@ -39,7 +39,7 @@ spec: {size: 5}
 	}
 }
 
-func TestWhatAHandlerDoesToThePatchCanBeRead(t *testing.T) {
+func TestPatched_ShowsPatch(t *testing.T) {
 	c := Change[sized](t, "{metadata: {name: one, labels: {a: b}}, spec: {size: 5}}")
 	kopf.Edit(c.Patch, func(s *sized) { s.Status.Phase = "Done" })
 	c.Patch.Remove("metadata.labels.a")
@@ -57,7 +57,7 @@ func TestWhatAHandlerDoesToThePatchCanBeRead(t *testing.T) {
 	}
 }
 
-func TestWhatAHandlerTransformsCanBeRead(t *testing.T) {
+func TestPatched_ShowsTransform(t *testing.T) {
 	type users struct {
 		Spec struct {
 			Users []string `json:"users"`
@@ -79,7 +79,7 @@ func TestWhatAHandlerTransformsCanBeRead(t *testing.T) {
 	}
 }
 
-func TestARequestWithoutAPatchHasNoChanges(t *testing.T) {
+func TestChanges_NoPatch(t *testing.T) {
 	c := &kopf.Change[sized]{}
 	kopf.Edit(c.Patch, func(s *sized) { s.Status.Phase = "forgotten" })
 	if changes := Changes(t, c.Patch); len(changes) > 0 {
@@ -87,7 +87,7 @@ func TestARequestWithoutAPatchHasNoChanges(t *testing.T) {
 	}
 }
 
-func TestAnUpdateHasTheDifference(t *testing.T) {
+func TestUpdate_HasDiff(t *testing.T) {
 	var older, newer sized
 	older.Name, newer.Name = "one", "one"
 	older.Spec.Size, newer.Spec.Size = 1, 2
@@ -101,14 +101,14 @@ func TestAnUpdateHasTheDifference(t *testing.T) {
 	}
 }
 
-func TestAnObjectMarkedForDeletionMakesADeletion(t *testing.T) {
+func TestChange_DeletedObjectIsDeletion(t *testing.T) {
 	c := Change[kopf.Object](t, "metadata: {name: one, deletionTimestamp: '2026-01-01T00:00:00Z'}")
 	if c.Reason != kopf.ReasonDelete {
 		t.Errorf("%+v", c)
 	}
 }
 
-func TestAChangeOfAFieldHasBothValues(t *testing.T) {
+func TestFieldChange_HasBothValues(t *testing.T) {
 	c := FieldChange[map[string]string](t, "metadata.labels",
 		"metadata: {labels: {gone: x, same: s, changed: a}}", "metadata: {labels: {same: s, changed: b, added: z}}")
 	if c.Field != "metadata.labels" || c.Old["gone"] != "x" || c.New["added"] != "z" || len(c.Diff) != 3 || c.Reason != kopf.ReasonUpdate {
@@ -119,14 +119,14 @@ func TestAChangeOfAFieldHasBothValues(t *testing.T) {
 	}
 }
 
-func TestAChangeOfTheStatusHasBothValues(t *testing.T) {
+func TestFieldChange_StatusHasBothValues(t *testing.T) {
 	c := FieldChange[string](t, "status.phase", "status: {phase: Pending}", "status: {phase: Bound}")
 	if c.Old != "Pending" || c.New != "Bound" || len(c.Diff) != 1 {
 		t.Errorf("%+v", c)
 	}
 }
 
-func TestATickOfATimerIsLikeARealOne(t *testing.T) {
+func TestTimer_HasAllFields(t *testing.T) {
 	tick := Timer[sized](t, oneWidget)
 	type ticks struct{ n int }
 	kopf.MemoOf[ticks](tick.Memo).n++
@@ -137,14 +137,14 @@ func TestATickOfATimerIsLikeARealOne(t *testing.T) {
 	tick.Logger.Info("it can be logged")
 }
 
-func TestAnIndexingRequestHasTheObject(t *testing.T) {
+func TestIndexRequest_HasObject(t *testing.T) {
 	p := IndexRequest[sized](t, oneWidget)
 	if p.Object.Spec.Size != 1 || p.Labels["a"] != "b" || p.Resource.Resource != "widgets" {
 		t.Errorf("%+v", p)
 	}
 }
 
-func TestActivitiesSeeTheDefaultSettings(t *testing.T) {
+func TestActivity_HasDefaultSettings(t *testing.T) {
 	a := Activity(t)
 	a.Logger.Info("it can be logged")
 	if a.Settings.Execution.DefaultBackoff != time.Minute || a.Memo == nil {
@@ -156,7 +156,7 @@ func TestActivitiesSeeTheDefaultSettings(t *testing.T) {
 	}
 }
 
-func TestEventsThatAHandlerHasPostedCanBeRead(t *testing.T) {
+func TestPosted_ReturnsEvents(t *testing.T) {
 	c := Change[sized](t, oneWidget)
 	c.Recorder.Info("Resized", "to 1")
 	c.Recorder.For(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web"}}).Warn("Evicted", "no room")
@@ -172,7 +172,7 @@ func TestEventsThatAHandlerHasPostedCanBeRead(t *testing.T) {
 	}
 }
 
-func TestTheResourceIsGuessedFromTheKind(t *testing.T) {
+func TestChange_GuessesResourceFromKind(t *testing.T) {
 	for kind, want := range map[string]string{"NetworkPolicy": "networkpolicies", "Ingress": "ingresses", "Pod": "pods"} {
 		if got := Change[kopf.Object](t, "{apiVersion: example.com/v1, kind: "+kind+"}").Resource.Resource; got != want {
 			t.Errorf("%s is of %s", kind, got)
@@ -180,26 +180,26 @@ func TestTheResourceIsGuessedFromTheKind(t *testing.T) {
 	}
 }
 
-func TestAnEventHasItsTypeAndObject(t *testing.T) {
+func TestEvent_HasTypeAndObject(t *testing.T) {
 	e := Event[sized](t, watch.Deleted, "spec: {size: 3}")
 	if e.Type != watch.Deleted || e.Object.Spec.Size != 3 || e.Body.Get("spec.size") != int64(3) {
 		t.Errorf("%+v", e)
 	}
 }
 
-func TestAnObjectThatDoesNotDecodeFailsTheTestWithThePath(t *testing.T) {
+func TestChange_DecodeErrorNamesPath(t *testing.T) {
 	failure := failureOf(t, func(d testing.TB) { Change[sized](d, "spec: {size: big}") })
 	wantAll(t, failure, "spec.size")
 }
 
-func TestHandlersThatNeedTheClusterCanBeCalled(t *testing.T) {
+func TestContext_HasConfig(t *testing.T) {
 	ctx := Context(t, &rest.Config{Host: "https://pretended.example"})
 	if host := kopf.RESTConfig(ctx).Host; host != "https://pretended.example" {
 		t.Error(host)
 	}
 }
 
-func TestARequestMadeByHandRemembers(t *testing.T) {
+func TestChange_HasMemo(t *testing.T) {
 	c := Change[sized](t, "metadata: {name: one}")
 	type pings struct{ n int }
 	kopf.MemoOf[pings](c.Memo).n++

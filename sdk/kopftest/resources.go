@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -93,6 +94,13 @@ func (c *Cluster) waitKind(ctx context.Context, apiVersion, kind string) error {
 	}
 }
 
+// selected returns those of the known resources that a selector is for.
+func (c *Cluster) selected(selector resources.Selector) []resources.Resource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return selector.Select(c.resources)
+}
+
 // resourceOf finds a resource by any of its names.
 func (c *Cluster) resourceOf(ctx context.Context, name string) (*resources.Resource, error) {
 	selector, err := resources.ParseSelector(name)
@@ -102,12 +110,15 @@ func (c *Cluster) resourceOf(ctx context.Context, name string) (*resources.Resou
 	if !selector.Specific() {
 		return nil, fmt.Errorf("%q is not one resource", name)
 	}
-	if err := c.look(ctx); err != nil {
-		return nil, err
+	// A name with a group is not ambiguous. What is known of the resource spares the request,
+	// and is right where the document of all groups is still behind, after a definition.
+	selected := c.selected(selector)
+	if len(selected) != 1 || !strings.Contains(name, ".") {
+		if err := c.look(ctx); err != nil {
+			return nil, err
+		}
+		selected = c.selected(selector)
 	}
-	c.mu.Lock()
-	selected := selector.Select(c.resources)
-	c.mu.Unlock()
 	switch len(selected) {
 	case 0:
 		return nil, fmt.Errorf("the cluster does not know %q: is its definition applied?", name)

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
 // stage is what a daemon sees of the operator, and of the cluster behind it.
@@ -40,7 +40,7 @@ type sleep struct {
 	over     chan struct{} // closed by the test
 }
 
-var _ bridge.Task = (*stage)(nil)
+var _ testhooks.Task = (*stage)(nil)
 
 func newStage(object *object.Object, stepwise bool) *stage {
 	return &stage{
@@ -49,38 +49,38 @@ func newStage(object *object.Object, stepwise bool) *stage {
 	}
 }
 
-// Live implements [bridge.Task].
+// Live implements [testhooks.Task].
 func (s *stage) Live() *object.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live
 }
 
-// Views implements [bridge.Task].
+// Views implements [testhooks.Task].
 func (s *stage) Views() *daemons.Views { return &s.views }
 
-// Newer implements [bridge.Task].
+// Newer implements [testhooks.Task].
 func (s *stage) Newer() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newer
 }
 
-// Stopping implements [bridge.Task].
+// Stopping implements [testhooks.Task].
 func (s *stage) Stopping() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stopping
 }
 
-// Reason implements [bridge.Task].
+// Reason implements [testhooks.Task].
 func (s *stage) Reason() daemons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason
 }
 
-// Sleep implements [bridge.Task].
+// Sleep implements [testhooks.Task].
 func (s *stage) Sleep(d time.Duration) bool {
 	this, stopping := s.fallAsleep(d)
 	if this == nil {
@@ -155,7 +155,7 @@ func (s *stage) wake() {
 	})
 }
 
-// begin is for a new call of the daemon, which nobody has asked to finish.
+// begin is for a new call of the daemon, which is not asked to finish yet.
 func (s *stage) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

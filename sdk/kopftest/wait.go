@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -13,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// WaitFor waits until the object is there and meets a condition, and returns it as it is
-// then. What is awaited is told if it does not come: "it has a volume".
+// WaitFor waits until the object exists and meets a condition, and returns it. The text says
+// in a failure what was waited for: "it has a volume".
 func (o *Object) WaitFor(what string, condition func(*kopf.Object) bool) *kopf.Object {
 	o.cluster.t.Helper()
 	return o.wait(func() string { return what }, condition)
@@ -61,8 +62,8 @@ func (o *Object) wait(what func() string, condition func(*kopf.Object) bool) *ko
 	return met
 }
 
-// WaitValue waits until the value at a path is the wanted one, as JSON goes; nil is an
-// absent one. It returns the object as it is then.
+// WaitValue waits until the value at a path equals the wanted one as JSON, and returns the
+// object. A wanted nil means an absent value.
 func (o *Object) WaitValue(path string, want any) *kopf.Object {
 	o.cluster.t.Helper()
 	wanted, err := object.Normalize(want)
@@ -116,7 +117,7 @@ func (o *Object) WaitGone() {
 	}
 }
 
-// hindrance tells why an object is still there.
+// hindrance returns why an object still exists.
 func hindrance(object *kopf.Object) string {
 	switch finalizers := object.Get("metadata.finalizers"); {
 	case object == nil:
@@ -127,6 +128,26 @@ func hindrance(object *kopf.Object) string {
 		return "; it is deleted but for its finalizers, " + asJSON(finalizers)
 	default:
 		return "; it is being deleted"
+	}
+}
+
+// conditionInterval is how often the condition of [Cluster.WaitUntil] is looked at.
+const conditionInterval = 5 * time.Millisecond
+
+// WaitUntil waits until a condition is true that is not about the cluster, such as a call of a
+// handler. It asks every few milliseconds. The text says in a failure what was waited for.
+func (c *Cluster) WaitUntil(what string, condition func() bool) {
+	c.t.Helper()
+	ctx, cancel := c.context()
+	defer cancel()
+	ticker := time.NewTicker(conditionInterval)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			c.t.Fatalf("kopftest: waited until %s: %v\n%s%s", what, context.Cause(ctx), c.overview(), c.lastLines())
+		}
 	}
 }
 
@@ -223,7 +244,7 @@ func changes(stream *kube.Stream, objects map[string]*object.Object, enough func
 	}
 }
 
-// waitError tells the end of the waiting from other errors.
+// waitError returns the cause of a context that has ended, or else the error.
 func waitError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -4,14 +4,14 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// whereabouts tells where a handler is that runs. If it runs for several objects, it is not
+// whereabouts returns where a running handler is. If it runs for several objects, it is not
 // known which one of the places is that of the object in question.
 func (op *Operator) whereabouts(id string) string {
 	var functions []string
-	for _, h := range bridge.Handlers(op.registry).All() {
+	for _, h := range testhooks.HandlersOf(op.registry).All() {
 		if h.ID != id {
 			continue
 		}

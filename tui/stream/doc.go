@@ -1,6 +1,6 @@
-// Package stream tells in plain lines what the workbench shows on its screens: for
-// pipes, for CI, and for terminals that can do no better.
+// Package stream writes what the workbench shows as plain lines: for pipes, for CI, and for
+// terminals that cannot draw screens.
 //
-// One change is one line: the time, a noun, its state, and what there is to say. The
-// words are those of the screens.
+// Each change is a line: the time, a noun, its state, and a text, in the words of the
+// workbench.
 package stream

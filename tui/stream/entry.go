@@ -9,12 +9,12 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kopf-dev/kopf/tui/internal/canvas"
-	"github.com/kopf-dev/kopf/tui/internal/theme"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// entry is one line: that something has changed. The fields beyond the first four are for
-// programs that read JSON; people find them in What.
+// entry is one line: a change. The fields after What are for programs that read JSON; the
+// text of What has them, too.
 type entry struct {
 	Time  time.Time `json:"time"`
 	Noun  string    `json:"noun"`
@@ -32,12 +32,12 @@ type entry struct {
 	Line      int       `json:"line,omitempty"`
 	Stack     []string  `json:"stack,omitempty"` // of a panic
 
-	token theme.Token
-	loud  bool // needs somebody: told even if only that is wanted
-	lines bool // the lines of What are kept apart, as in what a compiler says
+	tone      model.Tone
+	urgent    bool // needs the user: written even if quiet
+	multiline bool // the lines of What are kept, as in errors of the compiler
 }
 
-// The widths of the columns: the longest noun, and the longest of the usual states.
+// The widths of the columns are those of the longest noun and the longest common state.
 const (
 	nounWidth  = 8
 	stateWidth = 9
@@ -52,10 +52,10 @@ func newWriter(w io.Writer, opts Options) writer {
 	if opts.Format == JSON {
 		return jsonWriter{json.NewEncoder(w)}
 	}
-	t := theme.Plain()
+	t := render.PlainTheme()
 	if opts.Colour {
-		// Nobody has been asked what the terminal can do: every one can do this.
-		t = theme.New(colorprofile.ANSI, true)
+		// All terminals have these colors.
+		t = render.NewTheme(colorprofile.ANSI, true)
 	}
 	return plainWriter{w, t}
 }
@@ -65,37 +65,32 @@ type jsonWriter struct{ to *json.Encoder }
 func (w jsonWriter) write(e entry) error {
 	e.Time = e.Time.UTC()
 	if err := w.to.Encode(e); err != nil {
-		return fmt.Errorf("writing the stream: %w", err)
+		return fmt.Errorf("write the stream: %w", err)
 	}
 	return nil
 }
 
 type plainWriter struct {
 	to    io.Writer
-	theme *theme.Theme
+	theme *render.Theme
 }
 
 func (w plainWriter) write(e entry) error {
-	style := w.theme.Style(e.token, false)
-	end := ""
-	if style != "" {
-		end = theme.Reset
-	}
 	what, more := e.What, ""
-	if e.lines {
+	if e.multiline {
 		what, more, _ = strings.Cut(strings.TrimSpace(what), "\n")
 	}
-	line := fmt.Sprintf("%s  %-*s  %s%-*s%s  %s",
-		e.Time.Local().Format(time.TimeOnly), nounWidth, e.Noun, style, stateWidth, canvas.Clean(e.State), end, canvas.Clean(what))
+	state := w.theme.Render(e.tone, fmt.Sprintf("%-*s", stateWidth, render.Clean(e.State)))
+	line := fmt.Sprintf("%s  %-*s  %s  %s", e.Time.Local().Format(time.TimeOnly), nounWidth, e.Noun, state, render.Clean(what))
 	lines := []string{strings.TrimRight(line, " ")}
 	for line := range strings.Lines(more) {
-		lines = append(lines, strings.TrimRight("    "+canvas.Clean(line), " "))
+		lines = append(lines, strings.TrimRight("    "+render.Clean(line), " "))
 	}
 	for _, call := range e.Stack {
-		lines = append(lines, "    "+canvas.Clean(call))
+		lines = append(lines, "    "+render.Clean(call))
 	}
 	if _, err := fmt.Fprintln(w.to, strings.Join(lines, "\n")); err != nil {
-		return fmt.Errorf("writing the stream: %w", err)
+		return fmt.Errorf("write the stream: %w", err)
 	}
 	return nil
 }

@@ -5,16 +5,15 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/internal/theme"
-	"github.com/kopf-dev/kopf/tui/internal/words"
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// log remembers the last line that was told.
+// log remembers the last line that was written.
 type log struct{ last *inspect.LogLine }
 
-// tell tells the lines that came after it. If it is not there any more, lines were lost
-// between; that is said, and all that is there is told.
-func (x *log) tell(s *runner.State, opts Options) []entry {
+// entries returns the lines that came after it. If it is no longer in the log, lines were
+// lost in between: an entry says so, and all lines are returned.
+func (x *log) entries(s *runner.State, opts Options) []entry {
 	lines := s.Log
 	if len(lines) == 0 {
 		return nil
@@ -31,7 +30,7 @@ func (x *log) tell(s *runner.State, opts Options) []entry {
 	x.last = &lines[len(lines)-1]
 	var entries []entry
 	if !found {
-		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", token: theme.Warn, What: "lines came faster than they could be told", loud: true})
+		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", tone: model.Warn, What: "lines were lost: they came faster than they could be written", urgent: true})
 	}
 	for i := range lines[from:] {
 		l := &lines[from+i]
@@ -48,12 +47,12 @@ func equal(a, b *inspect.LogLine) bool {
 }
 
 func logEntry(l *inspect.LogLine) entry {
-	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, token: words.Level(l.Level), loud: l.Level == "warn" || l.Level == "error"}
-	message, stack := words.Stack(l.Message)
+	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, tone: model.LevelTone(l.Level), urgent: l.Level == "warn" || l.Level == "error"}
+	message, stack := model.CutStack(l.Message)
 	e.Stack = stack
 	var what []string
 	if l.Object != nil {
-		what = append(what, qualified(*l.Object))
+		what = append(what, model.QualifiedName(*l.Object))
 		e.Namespace, e.Name = l.Object.Namespace, l.Object.Name
 	}
 	if l.Handler != "" {

@@ -9,14 +9,12 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/internal/theme"
-	"github.com/kopf-dev/kopf/tui/internal/words"
-	"github.com/kopf-dev/kopf/tui/verdict"
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// objects remembers what was told about each object.
+// objects remembers what was written about each object.
 type objects struct {
-	told map[inspect.Ref]seen
+	seen map[inspect.Ref]seen
 	last *inspect.Snapshot
 }
 
@@ -27,15 +25,15 @@ type seen struct {
 	round   int
 }
 
-// tell tells which objects came, changed, and went. Objects that were at rest when they
-// were first seen are only counted: with thousands of them there is nothing to read.
-func (x *objects) tell(s *runner.State, now time.Time) []entry {
-	// A state that is not live is a former process's: nothing can change in it.
+// entries returns which objects came, changed, and went. Objects that are at rest when first
+// seen are only counted, because there may be thousands.
+func (x *objects) entries(s *runner.State, now time.Time) []entry {
+	// The snapshot of an operator that has ended does not change.
 	if s.Snapshot == nil || !s.Live || s.Snapshot == x.last {
 		return nil
 	}
-	if x.told == nil {
-		x.told = map[inspect.Ref]seen{}
+	if x.seen == nil {
+		x.seen = map[inspect.Ref]seen{}
 	}
 	x.last = s.Snapshot
 	var entries []entry
@@ -44,36 +42,36 @@ func (x *objects) tell(s *runner.State, now time.Time) []entry {
 	for i := range s.Snapshot.Objects {
 		o := &s.Snapshot.Objects[i]
 		key := keyOf(o)
-		former, known := x.told[o.Ref]
-		x.told[o.Ref] = seen{o.Short, key, o.State == inspect.StateSettled, round}
+		former, known := x.seen[o.Ref]
+		x.seen[o.Ref] = seen{o.Short, key, o.State == inspect.StateSettled, round}
 		switch {
 		case known && former.key == key:
 		case isResting(o) && !known:
 			resting++
-		case isResting(o) && former.settled: // as seen by another process
+		case isResting(o) && former.settled: // as a previous process published it
 		default:
 			entries = append(entries, objectEntry(o, now))
 		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.What, b.What) })
 	if resting > 0 {
-		entries = append(entries, entry{Noun: "object", State: "settled", token: theme.OK, What: words.Count(resting, "object") + " at rest, nothing to do"})
+		entries = append(entries, entry{Noun: "object", State: "settled", tone: model.OK, What: model.Count(resting, "object") + " at rest, nothing to do"})
 	}
-	return append(entries, x.tellGone(s, round)...)
+	return append(entries, x.gone(s, round)...)
 }
 
-// tellGone tells which objects are not there any more. An operator that has just started
-// does not know of all of them yet.
-func (x *objects) tellGone(s *runner.State, round int) []entry {
-	if !verdict.Complete(s.Snapshot) {
+// gone returns which objects are gone. An operator that has just started has not listed all
+// of them yet.
+func (x *objects) gone(s *runner.State, round int) []entry {
+	if !model.AllListed(s.Snapshot) {
 		return nil
 	}
 	var entries []entry
-	for ref, was := range x.told {
+	for ref, was := range x.seen {
 		if was.round != round {
-			delete(x.told, ref)
+			delete(x.seen, ref)
 			entries = append(entries, entry{
-				Noun: "object", State: "gone", token: theme.Dim, What: was.short + " " + qualified(ref),
+				Noun: "object", State: "gone", tone: model.Dim, What: was.short + " " + model.QualifiedName(ref),
 				Namespace: ref.Namespace, Name: ref.Name,
 			})
 		}
@@ -82,16 +80,16 @@ func (x *objects) tellGone(s *runner.State, round int) []entry {
 	return entries
 }
 
-// isResting tells whether nothing was done about an object by the process that shows it.
+// isResting reports whether the process that publishes an object has not handled it.
 func isResting(o *inspect.Object) bool {
 	return o.State == inspect.StateSettled && (o.Cause == nil || o.Cause.Done.IsZero())
 }
 
-// keyOf is the same as long as there is nothing new to tell about an object: its state,
-// the handler that makes it so with its attempt, and when its cause was done.
+// keyOf returns a key that changes when there is something to write about an object: its
+// state, its active handler and attempt, and when its cause was done.
 func keyOf(o *inspect.Object) string {
 	key := string(o.State)
-	if h := verdict.Active(o); h != nil {
+	if h := model.Active(o); h != nil {
 		key += fmt.Sprint(" ", h.ID, h.State, h.Attempt)
 	}
 	if o.Cause != nil && !o.Cause.Done.IsZero() {
@@ -101,20 +99,20 @@ func keyOf(o *inspect.Object) string {
 }
 
 func objectEntry(o *inspect.Object, now time.Time) entry {
-	word := words.Object(o.State)
+	word := model.ObjectWord(o.State)
 	e := entry{
-		Noun: "object", State: word.Text, token: word.Token, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
-		What: o.Short + " " + qualified(o.Ref) + "  " + verdict.Of(o, now, ""),
+		Noun: "object", State: word.Text, tone: word.Tone, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
+		What: o.Short + " " + model.QualifiedName(o.Ref) + "  " + model.Verdict(o, now, ""),
 	}
 	switch o.State {
 	case inspect.StateFailed, inspect.StateStuck, inspect.StateRetrying:
-		e.loud = true
+		e.urgent = true
 	case inspect.StateSettled:
 		if ran := succeeded(o); ran != "" {
-			e.What = o.Short + " " + qualified(o.Ref) + "  " + ran
+			e.What = o.Short + " " + model.QualifiedName(o.Ref) + "  " + ran
 		}
 	}
-	if h := verdict.Active(o); h != nil {
+	if h := model.Active(o); h != nil {
 		e.Handler, e.Attempt, e.Next = h.ID, h.Attempt, h.Next
 		if h.Error != nil {
 			e.Error = h.Error.Message
@@ -124,7 +122,7 @@ func objectEntry(o *inspect.Object, now time.Time) entry {
 }
 
 // succeeded names the handlers that have handled a cause: "create: create in 24ms". The
-// screen's sentence, that nothing has changed since, would say nothing here.
+// verdict, that nothing has changed since, is of no use in a stream.
 func succeeded(o *inspect.Object) string {
 	if o.Cause == nil {
 		return ""
@@ -132,18 +130,11 @@ func succeeded(o *inspect.Object) string {
 	var done []string
 	for i := range o.Handlers {
 		if h := &o.Handlers[i]; h.State == inspect.PhaseDone {
-			done = append(done, strings.TrimSuffix(h.ID+" in "+words.Took(h.Took), " in "))
+			done = append(done, strings.TrimSuffix(h.ID+" in "+model.Took(h.Took), " in "))
 		}
 	}
 	if len(done) == 0 {
 		return ""
 	}
 	return o.Cause.Reason + ": " + strings.Join(done, ", ")
-}
-
-func qualified(ref inspect.Ref) string {
-	if ref.Namespace == "" {
-		return ref.Name
-	}
-	return ref.Namespace + "/" + ref.Name
 }

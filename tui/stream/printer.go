@@ -8,29 +8,29 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// printer remembers what it has told, and tells what is new.
+// printer writes what is new in each state.
 type printer struct {
 	to   writer
 	opts Options
 	now  func() time.Time
 
-	cluster  told
-	build    told
-	operator told
+	cluster  lastKey
+	build    lastKey
+	operator lastKey
 	unserved map[string]bool
 	objects  objects
 	log      log
 }
 
-// told is what was said last about one thing: the same is not said twice.
-type told string
+// lastKey identifies what was written last about something, so that it is not written twice.
+type lastKey string
 
-// news tells whether something is new, and remembers it.
-func (t *told) news(what string) bool {
-	if string(*t) == what {
+// changed reports whether a key is new, and remembers it.
+func (k *lastKey) changed(key string) bool {
+	if string(*k) == key {
 		return false
 	}
-	*t = told(what)
+	*k = lastKey(key)
 	return true
 }
 
@@ -42,23 +42,23 @@ func newPrinter(w io.Writer, opts Options) *printer {
 	return p
 }
 
-// show tells what a state has that was not told yet.
+// show writes what was not written yet.
 func (p *printer) show(s *runner.State) error {
 	now := p.now()
-	entries := p.tellCluster(s)
-	entries = append(entries, p.tellBuild(s)...)
-	entries = append(entries, p.tellOperator(s)...)
-	entries = append(entries, p.objects.tell(s, now)...)
+	entries := p.clusterEntries(s)
+	entries = append(entries, p.buildEntries(s)...)
+	entries = append(entries, p.operatorEntries(s)...)
+	entries = append(entries, p.objects.entries(s, now)...)
 	for i := range entries {
 		if entries[i].Time.IsZero() {
 			entries[i].Time = now
 		}
 	}
-	entries = append(entries, p.log.tell(s, p.opts)...)
-	// Log lines have times of their own, and those are mostly before what they led to.
+	entries = append(entries, p.log.entries(s, p.opts)...)
+	// Log lines have times of their own, mostly before that of what they led to.
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.Time.Compare(b.Time) })
 	for _, e := range entries {
-		if p.opts.Quiet && !e.loud {
+		if p.opts.Quiet && !e.urgent {
 			continue
 		}
 		if err := p.to.write(e); err != nil {

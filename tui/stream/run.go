@@ -8,38 +8,38 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// Source is where the states come from: a [runner.Session].
+// Source provides the states: a [runner.Session].
 type Source interface {
-	// State is the present state; it is never nil and never changed.
+	// State returns the current state. It is never nil and never modified.
 	State() *runner.State
 
 	// Changes delivers a value soon after the state has changed; changes in quick
-	// succession may share one. It is closed when there will be no more of them.
+	// succession may share one. It is closed after the last change.
 	Changes() <-chan struct{}
 }
 
-// Format is how the lines are written.
+// Format is the format of the lines.
 type Format string
 
-// The formats. Plain is the zero value's meaning.
+// The formats. The zero value is the same as Plain.
 const (
 	Plain Format = "plain" // TIME NOUN STATE WHAT, in columns
-	JSON  Format = "json"  // an object a line, of the same fields
+	JSON  Format = "json"  // an object a line, with the same fields
 )
 
-// Options are how the stream is written. The zero value is what a pipe wants.
+// Options configure the stream. The zero value is for pipes.
 type Options struct {
 	Format  Format
 	Colour  bool // for terminals
-	Quiet   bool // only what needs somebody: warnings, errors, failures
-	Verbose bool // debug lines of the log, too
+	Quiet   bool // only warnings, errors and failures
+	Verbose bool // also debug lines of the log
 
-	// Now is the clock; the default is [time.Now].
+	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
 }
 
-// Run writes the present state, and then every change, until the context or the source
-// ends; both are a good end. An error is always that of the writer.
+// Run writes the current state, and then every change, until the context or the source
+// ends; it returns nil in both cases. An error is always that of the writer.
 func Run(ctx context.Context, source Source, w io.Writer, opts Options) error {
 	changes := source.Changes()
 	p := newPrinter(w, opts)
@@ -49,7 +49,7 @@ func Run(ctx context.Context, source Source, w io.Writer, opts Options) error {
 		}
 		select {
 		case <-ctx.Done():
-			// What happened between the last change and the end belongs to it.
+			// There may be changes that were not delivered yet.
 			return p.show(source.State())
 		case _, more := <-changes:
 			if !more {

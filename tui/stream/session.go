@@ -6,18 +6,17 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/internal/theme"
-	"github.com/kopf-dev/kopf/tui/internal/words"
+	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// progressSteps is in how many lines the compilation of the control plane is told: it
-// takes minutes, and silence for minutes is taken for a hang.
+// progressSteps is the number of lines about the compilation of the control plane, which
+// takes minutes.
 const progressSteps = 10
 
-func (p *printer) tellCluster(s *runner.State) []entry {
+func (p *printer) clusterEntries(s *runner.State) []entry {
 	c := s.Cluster
-	word := words.Cluster(c.Phase)
-	e := entry{Noun: "cluster", State: word.Text, token: word.Token}
+	word := model.ClusterWord(c.Phase)
+	e := entry{Noun: "cluster", State: word.Text, tone: word.Tone}
 	key := string(c.Phase)
 	switch c.Phase {
 	case runner.ClusterNone:
@@ -25,13 +24,13 @@ func (p *printer) tellCluster(s *runner.State) []entry {
 	case runner.ClusterBuilding:
 		e.What = c.Message
 		if c.Total > 0 {
-			e.What = fmt.Sprintf("%s, %d of %d packages, once for all", c.Message, c.Done, c.Total)
+			e.What = fmt.Sprintf("%s, %d of %d packages, only the first time", c.Message, c.Done, c.Total)
 			key += fmt.Sprint(c.Done * progressSteps / c.Total)
 		}
 		e.What = strings.TrimPrefix(e.What, ", ")
 	case runner.ClusterStarting:
 		if c.Message == "" {
-			return nil // it will be said in a moment what is being started
+			return nil // the message follows in a moment
 		}
 		e.What = c.Message
 		key += c.Message
@@ -41,22 +40,22 @@ func (p *printer) tellCluster(s *runner.State) []entry {
 			e.What += " (" + c.Reason + ")"
 		}
 	case runner.ClusterGone:
-		e.State, e.What, e.Error, e.loud = "gone", c.Error, c.Error, true
+		e.State, e.What, e.Error, e.urgent = "gone", c.Error, c.Error, true
 	case runner.ClusterFailed:
-		e.State, e.What, e.Error, e.loud = "failed", c.Error, c.Error, true
+		e.State, e.What, e.Error, e.urgent = "failed", c.Error, c.Error, true
 	}
-	if !p.cluster.news(key) {
+	if !p.cluster.changed(key) {
 		return nil
 	}
 	return []entry{e}
 }
 
-func (p *printer) tellBuild(s *runner.State) []entry {
+func (p *printer) buildEntries(s *runner.State) []entry {
 	b := s.Build
-	word := words.Build(b.Phase)
-	e := entry{Noun: "build", State: word.Text, token: word.Token}
+	word := model.BuildWord(b.Phase)
+	e := entry{Noun: "build", State: word.Text, tone: word.Tone}
 	key := fmt.Sprint(b.Phase, b.Started.UnixNano())
-	if b.Phase == runner.BuildIdle || !p.build.news(key) {
+	if b.Phase == runner.BuildIdle || !p.build.changed(key) {
 		return nil
 	}
 	files := strings.Join(b.Files, ", ")
@@ -64,18 +63,18 @@ func (p *printer) tellBuild(s *runner.State) []entry {
 	case runner.BuildBuilding:
 		e.What = files
 	case runner.BuildBuilt:
-		e.What = strings.TrimSpace("in " + words.Took(b.Took) + " " + files)
+		e.What = strings.TrimSpace("in " + model.Took(b.Took) + " " + files)
 	case runner.BuildFailed:
-		e.State, e.What, e.loud = "failed", words.Count(len(b.Errors), "error"), true
+		e.State, e.What, e.urgent = "failed", model.Count(len(b.Errors), "error"), true
 		if s.Process.Phase == runner.ProcessRunning {
-			e.What += ", the old code goes on"
+			e.What += ", the old code keeps running"
 		}
 	}
 	entries := []entry{e}
 	if b.Phase == runner.BuildFailed {
 		for _, x := range b.Errors {
 			entries = append(entries, entry{
-				Noun: "build", State: "error", token: theme.Err, loud: true, lines: true,
+				Noun: "build", State: "error", tone: model.Err, urgent: true, multiline: true,
 				What: x.String(), File: x.File, Line: x.Line, Error: x.Message,
 			})
 		}
@@ -83,17 +82,17 @@ func (p *printer) tellBuild(s *runner.State) []entry {
 	return entries
 }
 
-func (p *printer) tellOperator(s *runner.State) []entry {
+func (p *printer) operatorEntries(s *runner.State) []entry {
 	x := s.Process
-	word := words.Operator(s)
-	e := entry{Noun: "operator", State: word.Text, token: word.Token}
+	word := model.OperatorWord(s)
+	e := entry{Noun: "operator", State: word.Text, tone: word.Tone}
 	switch {
 	case x.Phase == runner.ProcessNone && x.Exit == "":
 		return nil
 	case x.Phase == runner.ProcessNone:
 		e.State, e.What = "ended", x.Exit
 	case x.Phase == runner.ProcessCrashed:
-		e.loud = true
+		e.urgent = true
 		e.What, e.Error = x.Exit, x.Error
 		if x.Panic != nil {
 			e.What = strings.TrimSpace(fmt.Sprintf("panic: %s %s", x.Panic.Message, at(x.Panic)))
@@ -106,15 +105,15 @@ func (p *printer) tellOperator(s *runner.State) []entry {
 		case inspect.OperatorRunning:
 			e.What = serving(s.Snapshot)
 		case inspect.OperatorPaused:
-			e.What, e.loud = o.Reason, true
+			e.What, e.urgent = o.Reason, true
 		}
 	}
 	key := fmt.Sprint(e.State, x.PID, x.Restarts)
 	var entries []entry
-	if p.operator.news(key) {
+	if p.operator.changed(key) {
 		entries = append(entries, e)
 	}
-	return append(entries, p.tellUnserved(s)...)
+	return append(entries, p.unservedEntries(s)...)
 }
 
 func at(p *runner.Panic) string {
@@ -124,21 +123,22 @@ func at(p *runner.Panic) string {
 	return fmt.Sprintf("at %s:%d in %s", p.File, p.Line, p.Function)
 }
 
-// serving is what an operator does when all is well.
+// serving says what a running operator serves.
 func serving(s *inspect.Snapshot) string {
 	var keys []string
 	for _, r := range s.Served {
 		keys = append(keys, r.Key)
 	}
-	what := words.Count(len(s.Handlers), "handler")
+	what := model.Count(len(s.Handlers), "handler")
 	if len(keys) > 0 {
 		what += ", watching " + strings.Join(keys, ", ")
 	}
 	return what
 }
 
-// tellUnserved tells of selectors once, and again when they have matched meanwhile.
-func (p *printer) tellUnserved(s *runner.State) []entry {
+// unservedEntries returns the selectors that are not served: each once, and again after it
+// was served in between.
+func (p *printer) unservedEntries(s *runner.State) []entry {
 	if s.Snapshot == nil || !s.Live {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (p *printer) tellUnserved(s *runner.State) []entry {
 		if len(u.Matches) > 0 {
 			what += "; it could be " + strings.Join(u.Matches, ", ")
 		}
-		entries = append(entries, entry{Noun: "resource", State: u.Reason, token: theme.Warn, loud: true, What: what})
+		entries = append(entries, entry{Noun: "resource", State: u.Reason, tone: model.Warn, urgent: true, What: what})
 	}
 	p.unserved = now
 	return entries

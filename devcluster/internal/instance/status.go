@@ -21,7 +21,7 @@ type Status struct {
 	Holder *Holder
 	// Ready is from the last time that the cluster was usable, or nil; see Usable.
 	Ready *Ready
-	// Ephemeral reports whether the directory is to be deleted after its process has exited.
+	// Ephemeral reports whether the directory is deleted after its process has exited.
 	Ephemeral bool
 	// Starting reports whether a process is about to start the program in an ephemeral one.
 	Starting bool

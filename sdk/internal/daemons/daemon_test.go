@@ -14,13 +14,13 @@ import (
 
 var errOops = errors.New("oops")
 
-func TestDaemons(t *testing.T) {
-	virtually(t, "there is one of each handler, however often they are adjusted", func(t *testing.T) {
-		s := newScene(untilStopped)
+func TestDaemon_StartsAndRetires(t *testing.T) {
+	runSynctest(t, "there is one of each handler, however often they are adjusted", func(t *testing.T) {
+		s := newFakeHost(untilStopped)
 		a, b := daemon("a"), daemon("b")
 		g := group(t, s)
 		for range 3 {
-			g.Adjust([]*handlers.Handler{a, b})
+			adjust(g, []*handlers.Handler{a, b})
 			synctest.Wait()
 		}
 		if tasks := g.Tasks(); len(tasks) != 2 || tasks[0].Handler != a || tasks[1].Handler != b {
@@ -29,28 +29,28 @@ func TestDaemons(t *testing.T) {
 		end(t, g)
 	})
 
-	virtually(t, "one that has ended by itself is not started again", func(t *testing.T) {
-		s, a := newScene(fine), daemon("a")
+	runSynctest(t, "one that ended on its own does not start again", func(t *testing.T) {
+		s, a := newFakeHost(fine), daemon("a")
 		g := group(t, s, a)
-		g.Adjust([]*handlers.Handler{a})
+		adjust(g, []*handlers.Handler{a})
 		synctest.Wait()
 		s.expect(t, "0s a retry=0")
-		if _, retired := g.Retired()["a"]; !retired || s.said("DEBUG", "Daemon 'a' has exited on its own") != 1 {
+		if _, retired := g.Retired()["a"]; !retired || s.countLogLines("DEBUG", "Daemon 'a' has exited on its own") != 1 {
 			t.Errorf("it is not retired, or that is not said: %s", &s.logged)
 		}
 	})
 
-	virtually(t, "one that has failed for good is not started again", func(t *testing.T) {
-		s, a := newScene(failing(permanent{})), daemon("a")
+	runSynctest(t, "one that failed permanently does not start again", func(t *testing.T) {
+		s, a := newFakeHost(failing(permanent{})), daemon("a")
 		g := group(t, s, a)
-		g.Adjust([]*handlers.Handler{a})
+		adjust(g, []*handlers.Handler{a})
 		time.Sleep(time.Hour)
 		s.expect(t, "0s a retry=0")
 	})
 
-	virtually(t, "one that mismatches is stopped, and started again when it matches", func(t *testing.T) {
+	runSynctest(t, "one that mismatches is stopped, and starts again when it matches", func(t *testing.T) {
 		var reasons []Reason
-		s := newScene(func(ctx context.Context, _ call) error {
+		s := newFakeHost(func(ctx context.Context, _ call) error {
 			<-ctx.Done()
 			var reason Reason
 			errors.As(context.Cause(ctx), &reason)
@@ -59,10 +59,10 @@ func TestDaemons(t *testing.T) {
 		})
 		a := daemon("a")
 		g := group(t, s, a)
-		if delays := g.Adjust(nil); len(delays) > 0 {
+		if delays := adjust(g, nil); len(delays) > 0 {
 			t.Errorf("it is waited for: %v", delays)
 		}
-		g.Adjust([]*handlers.Handler{a})
+		adjust(g, []*handlers.Handler{a})
 		synctest.Wait()
 		end(t, g)
 		if !slices.Equal(reasons, []Reason{FiltersMismatch, OperatorExiting}) {
@@ -71,8 +71,8 @@ func TestDaemons(t *testing.T) {
 		s.expect(t, "0s a retry=0", "0s a retry=0")
 	})
 
-	virtually(t, "nothing is started that may not be", func(t *testing.T) {
-		s := newScene(untilStopped)
+	runSynctest(t, "none starts if the host forbids it", func(t *testing.T) {
+		s := newFakeHost(untilStopped)
 		s.closed = true
 		g := group(t, s, daemon("a"))
 		if n := len(g.Tasks()); n != 0 {
@@ -80,8 +80,8 @@ func TestDaemons(t *testing.T) {
 		}
 	})
 
-	virtually(t, "one that ends its goroutine has ended", func(t *testing.T) {
-		s := newScene(func(_ context.Context, c call) error {
+	runSynctest(t, "one that exits its goroutine has ended", func(t *testing.T) {
+		s := newFakeHost(func(_ context.Context, c call) error {
 			<-c.Stopping()
 			runtime.Goexit()
 			return nil
@@ -94,9 +94,9 @@ func TestDaemons(t *testing.T) {
 		}
 	})
 
-	virtually(t, "it sleeps until it is asked to end", func(t *testing.T) {
-		var s *scene
-		s = newScene(func(_ context.Context, c call) error {
+	runSynctest(t, "its sleep ends when it is asked to stop", func(t *testing.T) {
+		var s *fakeHost
+		s = newFakeHost(func(_ context.Context, c call) error {
 			for c.Sleep(10 * time.Second) {
 				s.note("slept")
 			}
@@ -112,8 +112,8 @@ func TestDaemons(t *testing.T) {
 		s.expect(t, "0s a retry=0", "10s slept", "20s slept", "25s asked")
 	})
 
-	virtually(t, "it sleeps for no time if it is told so", func(t *testing.T) {
-		s := newScene(func(_ context.Context, c call) error {
+	runSynctest(t, "it sleeps for no time if it is told so", func(t *testing.T) {
+		s := newFakeHost(func(_ context.Context, c call) error {
 			if !c.Sleep(0) || !c.Sleep(-time.Second) {
 				t.Error("it was not asked to end")
 			}
@@ -124,31 +124,31 @@ func TestDaemons(t *testing.T) {
 	})
 }
 
-func TestTheInitialDelayOfDaemons(t *testing.T) {
-	virtually(t, "comes ahead of the first call", func(t *testing.T) {
-		s := newScene(untilStopped)
+func TestDaemon_InitialDelay(t *testing.T) {
+	runSynctest(t, "comes ahead of the first call", func(t *testing.T) {
+		s := newFakeHost(untilStopped)
 		g := group(t, s, daemon("a", initially(30)))
 		time.Sleep(time.Minute)
 		s.expect(t, "30s a retry=0")
 		end(t, g)
 	})
 
-	virtually(t, "is there once for the object", func(t *testing.T) {
-		s, a := newScene(untilStopped), daemon("a", initially(30))
+	runSynctest(t, "is there once for the object", func(t *testing.T) {
+		s, a := newFakeHost(untilStopped), daemon("a", initially(30))
 		g := group(t, s, a)
 		for range 3 { // it matches for 20 seconds of each half a minute
 			time.Sleep(20 * time.Second)
-			g.Adjust(nil)
+			adjust(g, nil)
 			time.Sleep(10 * time.Second)
-			g.Adjust([]*handlers.Handler{a})
+			adjust(g, []*handlers.Handler{a})
 		}
 		synctest.Wait()
 		s.expect(t, "30s a retry=0", "60s a retry=0", "90s a retry=0")
 		end(t, g)
 	})
 
-	virtually(t, "ends at once with a stop, and nothing is called", func(t *testing.T) {
-		s := newScene(untilStopped)
+	runSynctest(t, "ends at once with a stop, and nothing is called", func(t *testing.T) {
+		s := newFakeHost(untilStopped)
 		g := group(t, s, daemon("a", initially(30), patient(60, 60, -1)))
 		time.Sleep(time.Second)
 		if delays := g.Stop(ResourceDeleted); len(delays) != 0 || len(g.Tasks()) != 0 || s.ends != 1 {
@@ -156,13 +156,13 @@ func TestTheInitialDelayOfDaemons(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		s.expect(t)
-		if s.said("exited") > 0 {
+		if s.countLogLines("exited") > 0 {
 			t.Errorf("what was never called cannot exit: %s", &s.logged)
 		}
 	})
 }
 
-func TestErrorsRestartDaemons(t *testing.T) {
+func TestDaemon_RestartsAfterErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  []func(*handlers.Handler)
 		errs []error
@@ -203,8 +203,8 @@ func TestErrorsRestartDaemons(t *testing.T) {
 			[]string{"0s a retry=0"},
 		},
 	} {
-		virtually(t, name, func(t *testing.T) {
-			s := newScene(failing(c.errs...))
+		runSynctest(t, name, func(t *testing.T) {
+			s := newFakeHost(failing(c.errs...))
 			g := group(t, s, daemon("a", c.set...))
 			time.Sleep(time.Hour)
 			s.expect(t, c.want...)
@@ -214,8 +214,8 @@ func TestErrorsRestartDaemons(t *testing.T) {
 		})
 	}
 
-	virtually(t, "unless it is stopped meanwhile", func(t *testing.T) {
-		s := newScene(func(context.Context, call) error { return errOops })
+	runSynctest(t, "unless it is stopped meanwhile", func(t *testing.T) {
+		s := newFakeHost(func(context.Context, call) error { return errOops })
 		g := group(t, s, daemon("a"))
 		time.Sleep(time.Second)
 		if delays := g.Stop(FiltersMismatch); len(delays) != 0 || s.ends != 1 {
@@ -224,8 +224,8 @@ func TestErrorsRestartDaemons(t *testing.T) {
 		s.expect(t, "0s a retry=0")
 	})
 
-	virtually(t, "and it is told of the attempts before", func(t *testing.T) {
-		s := newScene(nil)
+	runSynctest(t, "and it is told of the attempts before", func(t *testing.T) {
+		s := newFakeHost(nil)
 		s.fn = func(_ context.Context, c call) error {
 			s.note("started=%gs", c.started.Sub(s.began).Seconds())
 			return failing(temporary{2 * time.Second}, temporary{3 * time.Second})(nil, c)
@@ -239,38 +239,38 @@ func TestErrorsRestartDaemons(t *testing.T) {
 
 func ignoring(h *handlers.Handler) { h.Errors, h.ErrorsSet = handlers.ErrorsIgnored, true }
 
-func TestAHurryEndsTheDelaysOfErrorsAlone(t *testing.T) {
-	virtually(t, "of tasks that wait", func(t *testing.T) {
-		s := newScene(failing(errOops))
+func TestRetryNow_EndsOnlyDelaysOfErrors(t *testing.T) {
+	runSynctest(t, "of tasks that wait", func(t *testing.T) {
+		s := newFakeHost(failing(errOops))
 		g := group(t, s, daemon("a"), timer("t", interval(1000)), daemon("later", initially(1000)))
 		for range 2 {
 			time.Sleep(5 * time.Second)
-			g.Hurry()
+			g.RetryNow()
 		}
 		time.Sleep(5 * time.Second)
-		slices.Sort(s.events) // those of the same time
+		slices.Sort(s.events) // events of the same time have no order
 		s.expect(t, "0s a retry=0", "0s t retry=0", "5s a retry=1", "5s t retry=1")
 		end(t, g)
 	})
 
-	virtually(t, "of tasks that are busy with their failures", func(t *testing.T) {
-		s := &slowPost{scene: newScene(failing(errOops)), takes: 3 * time.Second}
+	runSynctest(t, "of tasks that are still delivering", func(t *testing.T) {
+		s := &slowDelivery{fakeHost: newFakeHost(failing(errOops)), takes: 3 * time.Second}
 		g := group(t, s, daemon("a"))
 		time.Sleep(time.Second)
-		g.Hurry()
+		g.RetryNow()
 		time.Sleep(time.Minute)
 		s.expect(t, "0s a retry=0", "3s a retry=1")
 		end(t, g)
 	})
 
-	virtually(t, "but not of failures that are still to come", func(t *testing.T) {
-		s := newScene(func(_ context.Context, c call) error {
+	runSynctest(t, "but not of later failures", func(t *testing.T) {
+		s := newFakeHost(func(_ context.Context, c call) error {
 			time.Sleep(2 * time.Second)
 			return failing(errOops)(nil, c)
 		})
 		g := group(t, s, daemon("a"))
 		time.Sleep(time.Second)
-		g.Hurry()
+		g.RetryNow()
 		time.Sleep(5 * time.Second)
 		s.expect(t, "0s a retry=0")
 		end(t, g)

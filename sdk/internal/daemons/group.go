@@ -12,103 +12,106 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Host is what the operator does for the tasks. Its methods are called from any goroutine.
+// Host is what a group needs of the operator. It must be safe for concurrent use.
 type Host interface {
-	// MayStart tells whether tasks may be started. It is asked right ahead of each start,
-	// with the group locked: who makes it false and then asks for the tasks knows them all.
+	// MayStart reports whether tasks may start. It is called right before each start with the group
+	// locked: after it returned false, [Group.Tasks] returns all tasks that there will be.
 	MayStart() bool
 
-	// Attempt calls the handler of a task once. The attempts before this one, and the
-	// time of the first, are those since the last success.
+	// Attempt calls the handler of a task once. The retries are the attempts before this one, and
+	// started is the time of the first of them, since the last success.
 	Attempt(ctx context.Context, task *Task, retries int, started time.Time) handlers.Outcome
 
-	// Deliver sends what the attempt has left in the task's patch, and its result. What
-	// goes wrong is the host's to log: the task goes on.
+	// Deliver sends the patch of the task, and the result of the attempt. It logs failures; the task
+	// continues.
 	Deliver(ctx context.Context, task *Task, out handlers.Outcome)
 
-	// Ended is called when a task that was asked to end has ended: somebody may wait for it.
+	// Ended is called when a task has ended that was asked to stop.
 	Ended(task *Task)
 
-	// Logger is where to tell of the tasks of the object.
+	// Logger returns the logger of the object.
 	Logger() *slog.Logger
 }
 
-// Settings of all tasks.
+// Settings are the settings of all tasks.
 type Settings struct {
-	Polling     time.Duration // how often a task that should be gone is looked after
-	InstantExit time.Duration // how long to wait for tasks that end at once
+	Polling     time.Duration // how often a task is checked that was asked to stop
+	InstantExit time.Duration // how long to block for tasks that stop at once
 
-	// Cause is what is the cause of the end of a task's context; nil is the reason itself.
+	// Cause returns the cause of the cancellation of a task's context. If it is nil, the cause is
+	// the reason itself.
 	Cause func(Reason) error
 }
 
-// Group are the tasks of one object. It is safe for concurrent use; which tasks there
-// should be is for one goroutine at a time to say, which is the object's worker.
+// Group runs the tasks of one object. It is safe for concurrent use, except that [Group.Start],
+// [Group.StopExcept] and [Group.Stop] must be called by one goroutine at a time.
 type Group struct {
 	host     Host
 	settings Settings
-	ctx      context.Context // carries the values of the operator's; tasks end by their stoppers
+	ctx      context.Context // never ends
 	views    Views
 
-	mu      sync.Mutex
-	tasks   []*Task              // that have not ended, in the order of their starts
-	retired map[string]struct{}  // handlers that have ended by themselves: not to be started again
-	due     map[string]time.Time // when the initial delay of a handler is over
-	live    *object.Object
-	wrote   string        // the version that a task has made, until it is seen
-	newer   chan struct{} // closed when there is a newer version; nil if nobody waits for one
-	changed time.Time     // when the essence of the object has changed last
+	mu         sync.Mutex
+	tasks      []*Task              // that have not ended, in the order of their start
+	retired    map[string]struct{}  // handlers that ended on their own: they do not start again
+	initialDue map[string]time.Time // when the initial delay of a handler is over
+	live       *object.Object
+	wrote      string        // resourceVersion of a patch by a task, until it is seen; else empty
+	newer      chan struct{} // closed when there is a newer version; nil if no goroutine waits for it
+	lastChange time.Time     // of the object's essence
 }
 
-// NewGroup makes the group of an object. The context gives the tasks its values; its end
-// does not end them.
+// NewGroup returns the group of an object. Its tasks get the values of the context, but do not end
+// with it.
 func NewGroup(ctx context.Context, host Host, settings Settings, object *object.Object) *Group {
-	return &Group{host: host, settings: settings, ctx: context.WithoutCancel(ctx), live: object, changed: time.Now()}
+	return &Group{host: host, settings: settings, ctx: context.WithoutCancel(ctx), live: object, lastChange: time.Now()}
 }
 
-// Retired are the handlers that are not to be started again, since they have ended by
-// themselves.
+// Retired returns the ids of the handlers that ended on their own and do not start again.
 func (g *Group) Retired() map[string]struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.retired)
 }
 
-// Tasks returns the tasks that have not ended yet, in the order of their starts.
+// Tasks returns the tasks that have not ended yet, in the order of their start.
 func (g *Group) Tasks() []*Task {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.tasks)
 }
 
-// Adjust starts the tasks of the handlers that match and do not run yet, and asks those to
-// end that do not match any more. It returns when to look again after those that take
-// their time. A task that is still ending is started again when it has ended.
-func (g *Group) Adjust(hs []*handlers.Handler) []time.Duration {
+// Start starts the tasks of the handlers, unless they are running or ended on their own.
+func (g *Group) Start(hs []*handlers.Handler) {
 	for _, h := range hs {
 		g.start(h)
 	}
-	var mismatching, ending []*Task
+}
+
+// StopExcept stops the tasks of all handlers but these, for a reason. It returns the delays after
+// which to check the tasks that are stopping. A task of these handlers that was asked to stop before
+// and is still stopping must be started again when it has ended.
+func (g *Group) StopExcept(hs []*handlers.Handler, reason Reason) []time.Duration {
+	var others, ending []*Task
 	for _, t := range g.Tasks() {
 		switch {
 		case !slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == t.Handler.ID }):
-			mismatching = append(mismatching, t)
+			others = append(others, t)
 		case t.stopper.why() != 0:
-			// It matches again, but was told to end: what has begun is brought to an end.
 			ending = append(ending, t)
 		}
 	}
-	return append(g.stop(mismatching, FiltersMismatch), g.push(ending)...)
+	return append(g.stop(others, reason), g.escalate(ending)...)
 }
 
-// start starts the task of a handler, unless it runs or has ended by itself.
+// start starts the task of a handler, unless it is running or ended on its own.
 func (g *Group) start(h *handlers.Handler) {
 	if t, delay := g.add(h); t != nil {
 		t.begin(delay)
 	}
 }
 
-// add makes the task of a handler that is to be started, and tells after which delay.
+// add returns a new task of a handler with its initial delay; nil if it must not start.
 func (g *Group) add(h *handlers.Handler) (*Task, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,24 +124,24 @@ func (g *Group) add(h *handlers.Handler) (*Task, time.Duration) {
 	return t, g.initialDelay(h)
 }
 
-// initialDelay is what is left of the initial delay of a handler. It is there once for the
-// object: a task that is started again, since it matches again, has had it.
+// initialDelay returns what is left of the initial delay of a handler. It applies once for each
+// object, and not when a task starts again because the object matches again.
 func (g *Group) initialDelay(h *handlers.Handler) time.Duration {
 	if h.InitialDelay == nil {
 		return 0
 	}
-	due, known := g.due[h.ID]
+	due, known := g.initialDue[h.ID]
 	if !known {
 		due = time.Now().Add(*h.InitialDelay)
-		if g.due == nil {
-			g.due = make(map[string]time.Time, 1)
+		if g.initialDue == nil {
+			g.initialDue = make(map[string]time.Time, 1)
 		}
-		g.due[h.ID] = due
+		g.initialDue[h.ID] = due
 	}
 	return time.Until(due)
 }
 
-// forget drops a task that has ended. One that has ended by itself is not started again.
+// forget drops a task that has ended. If it ended on its own, it does not start again.
 func (g *Group) forget(t *Task) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

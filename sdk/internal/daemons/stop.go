@@ -4,15 +4,17 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Stop asks all tasks to end. It returns when to look again after those that take their
-// time; none if all have ended or were abandoned. An abandoned task is not started again
-// before it has ended after all: there is never more than one of a handler.
+// Stop asks all tasks to stop. It returns the delays after which to check those that take their time;
+// none if all have ended or were abandoned. An abandoned task does not start again before it has
+// ended: there is never more than one task of a handler.
 func (g *Group) Stop(reason Reason) []time.Duration { return g.stop(g.Tasks(), reason) }
 
-// Wait stops all tasks and waits until they have ended, as far as the patience of each
-// allows: those with no limit are waited for until the context ends.
+// Wait stops all tasks and blocks until they have ended or were abandoned. Tasks without a limit are
+// waited for until the context ends.
 func (g *Group) Wait(ctx context.Context, reason Reason) {
 	for {
 		delays := g.Stop(reason)
@@ -22,8 +24,8 @@ func (g *Group) Wait(ctx context.Context, reason Reason) {
 	}
 }
 
-// sleep waits for a while, but not longer than until all tasks have ended that are waited
-// for. It is false when the context has ended.
+// sleep blocks for a while, but not after all tasks have ended that were not abandoned. It returns
+// false when the context has ended.
 func (g *Group) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -42,13 +44,13 @@ func (g *Group) sleep(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// stop asks tasks to end, and takes those that do not end at once one step further.
+// stop asks tasks to stop, and escalates for those that do not end at once.
 func (g *Group) stop(tasks []*Task, reason Reason) []time.Duration {
 	now := time.Now()
 	fresh := false
 	for _, t := range tasks {
 		fresh = t.stopper.set(reason, now) || fresh
-		if t.patience().backoff <= 0 {
+		if t.gracePeriod().backoff <= 0 {
 			t.cancelOnce()
 		}
 		t.interrupt()
@@ -56,60 +58,59 @@ func (g *Group) stop(tasks []*Task, reason Reason) []time.Duration {
 	if fresh {
 		g.instantExit(tasks)
 	}
-	return g.push(tasks)
+	return g.escalate(tasks)
 }
 
-// push takes tasks that were asked to end as far as their time allows: first nothing more
-// than that, then their contexts are cancelled, then they are abandoned. It returns when
-// to look again.
-func (g *Group) push(tasks []*Task) []time.Duration {
+// escalate takes tasks that were asked to stop as far as their grace periods allow: first it only
+// waits, then it cancels their contexts, then it abandons them. It returns the delays after which to
+// check them again.
+func (g *Group) escalate(tasks []*Task) []time.Duration {
 	var delays []time.Duration
 	for _, t := range tasks {
-		if delay, wait := g.pushOne(t); wait {
+		if delay, wait := g.escalateOne(t); wait {
 			delays = append(delays, delay)
 		}
 	}
 	return delays
 }
 
-func (g *Group) pushOne(t *Task) (time.Duration, bool) {
+func (g *Group) escalateOne(t *Task) (time.Duration, bool) {
 	age := t.stopper.age(time.Now())
-	switch p := t.patience(); {
+	switch p := t.gracePeriod(); {
 	case t.ended():
 		return 0, false
 	case age < p.backoff:
 		if t.stopper.reach(signalled) {
-			g.host.Logger().Debug(t.String() + " is signalled to exit gracefully.")
+			g.host.Logger().Debug(t.String()+" is signalled to exit gracefully.", observe.EventKey, observe.LogDaemonSignalled)
 		}
 		return p.backoff - age, true
 	case p.limited && age >= p.backoff+p.timeout:
 		t.cancelOnce()
 		if t.stopper.reach(abandoned) {
-			g.host.Logger().Warn(t.String() + " did not exit in time. Leaving it orphaned.")
+			g.host.Logger().Warn(t.String()+" did not exit in time. Leaving it orphaned.", observe.EventKey, observe.LogDaemonAbandoned)
 		}
 		return 0, false
 	case p.limited:
-		g.force(t)
+		g.forceExit(t)
 		return p.backoff + p.timeout - age, !t.ended()
 	default:
-		if g.force(t); t.ended() {
+		if g.forceExit(t); t.ended() {
 			return 0, false
 		}
-		g.host.Logger().Debug(t.String()+" is still exiting.", "the next check is in", p.polling.String())
+		g.host.Logger().Debug(t.String()+" is still exiting.", observe.EventKey, observe.LogDaemonExiting, "the next check is in", p.polling.String())
 		return p.polling, true
 	}
 }
 
-// force cancels the context of a task, if that was not done yet.
-func (g *Group) force(t *Task) {
+// forceExit cancels the context of a task once.
+func (g *Group) forceExit(t *Task) {
 	if t.cancelOnce() {
-		g.host.Logger().Debug(t.String() + " is signalled to exit by force.")
+		g.host.Logger().Debug(t.String()+" is signalled to exit by force.", observe.EventKey, observe.LogDaemonSignalled)
 		g.instantExit([]*Task{t})
 	}
 }
 
-// instantExit gives tasks that end at once the time to do so, so that nothing has to be
-// scheduled for them.
+// instantExit blocks shortly for tasks that stop at once, so that no check is scheduled for them.
 func (g *Group) instantExit(tasks []*Task) {
 	if g.settings.InstantExit <= 0 {
 		return
@@ -125,16 +126,16 @@ func (g *Group) instantExit(tasks []*Task) {
 	}
 }
 
-// patience is how long to wait for a task that is to end.
-type patience struct {
+// gracePeriod is how long to wait for a task that was asked to stop.
+type gracePeriod struct {
 	backoff time.Duration // until its context is cancelled
 	timeout time.Duration // from then until it is abandoned, if limited
 	limited bool
 	polling time.Duration
 }
 
-func (t *Task) patience() patience {
-	h, p := t.Handler, patience{polling: t.group.settings.Polling}
+func (t *Task) gracePeriod() gracePeriod {
+	h, p := t.Handler, gracePeriod{polling: t.group.settings.Polling}
 	if h.CancellationBackoff != nil {
 		p.backoff = *h.CancellationBackoff
 	}
@@ -145,11 +146,10 @@ func (t *Task) patience() patience {
 		p.polling = *h.CancellationPolling
 	}
 	if p.polling <= 0 {
-		p.polling = seldom
+		p.polling = rarePolling
 	}
 	return p
 }
 
-// seldom is how often a task is looked after that nobody wants to look after: its end is told
-// anyway.
-const seldom = 24 * time.Hour
+// rarePolling is how often a task is checked whose polling is disabled. Its end is noticed anyway.
+const rarePolling = 24 * time.Hour

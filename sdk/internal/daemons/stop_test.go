@@ -11,7 +11,7 @@ import (
 )
 
 // stubborn is a daemon that notes what it is told, and ends when it is released.
-func stubborn(s *scene, release <-chan struct{}) func(context.Context, call) error {
+func stubborn(s *fakeHost, release <-chan struct{}) func(context.Context, call) error {
 	return func(ctx context.Context, c call) error {
 		<-c.Stopping()
 		s.note("asked")
@@ -37,7 +37,7 @@ func look(g *Group, reason Reason, atMost time.Duration) []time.Duration {
 	return delays
 }
 
-func TestTheEndOfADaemonThatDoesNotEnd(t *testing.T) {
+func TestStop_EscalatesForDaemonThatKeepsRunning(t *testing.T) {
 	const always = 150 * time.Second
 	instant := (10 * time.Millisecond).Seconds()
 	for name, c := range map[string]struct {
@@ -46,31 +46,31 @@ func TestTheEndOfADaemonThatDoesNotEnd(t *testing.T) {
 		looks     []float64
 		abandoned bool
 	}{
-		"with a backoff and a timeout, it is asked, then cancelled, then abandoned": {
+		"with a backoff and a timeout, it is signalled, then cancelled, then abandoned": {
 			patient(3, 4, -1), []string{"0s a retry=0", "0s asked", "3s cancelled"}, []float64{3, 4}, true,
 		},
 		"with a timeout alone, it is cancelled at once": {
 			patient(-1, 4, -1), []string{"0s a retry=0", "0s asked", "0s cancelled"}, []float64{4}, true,
 		},
-		"with a backoff alone, it is looked after again and again": {
+		"with a backoff alone, it is checked again and again": {
 			patient(3, -1, -1), []string{"0s a retry=0", "0s asked", "3s cancelled"}, []float64{3, 60, 60, 60}, false,
 		},
-		"with neither, too": {
+		"with neither, it is checked again and again": {
 			patient(-1, -1, -1), []string{"0s a retry=0", "0s asked", "0s cancelled"}, []float64{60, 60, 60}, false,
 		},
-		"as often as it says": {
+		"with its own polling interval": {
 			patient(-1, -1, 50), []string{"0s a retry=0", "0s asked", "0s cancelled"}, []float64{50, 50, 50}, false,
 		},
-		"if nobody wants to, that keeps nobody busy": {
+		"with polling disabled, it is hardly ever checked": {
 			patient(-1, -1, 0), []string{"0s a retry=0", "0s asked", "0s cancelled"}, []float64{86400}, false,
 		},
-		"with a timeout of no time, it is abandoned at once": {
+		"with a timeout of zero, it is abandoned at once": {
 			patient(0, 0, -1), []string{"0s a retry=0", "0s asked", "0s cancelled"}, nil, true,
 		},
 	} {
-		virtually(t, name, func(t *testing.T) {
+		runSynctest(t, name, func(t *testing.T) {
 			release := make(chan struct{})
-			s := newScene(nil)
+			s := newFakeHost(nil)
 			s.fn = stubborn(s, release)
 			a := daemon("a", c.set)
 			g := group(t, s, a)
@@ -83,14 +83,14 @@ func TestTheEndOfADaemonThatDoesNotEnd(t *testing.T) {
 			if !slices.Equal(looks, c.looks) {
 				t.Errorf("it is looked after after %v seconds, not after %v", looks, c.looks)
 			}
-			warned := s.said("WARN", "Daemon 'a' did not exit in time. Leaving it orphaned.")
-			if polled := s.said("DEBUG", "Daemon 'a' is still exiting."); (warned == 1) != c.abandoned || (polled > 0) == c.abandoned {
+			warned := s.countLogLines("WARN", "Daemon 'a' did not exit in time. Leaving it orphaned.")
+			if polled := s.countLogLines("DEBUG", "Daemon 'a' is still exiting."); (warned == 1) != c.abandoned || (polled > 0) == c.abandoned {
 				t.Errorf("there are %d warnings, and it is polled %d times:\n%s", warned, polled, &s.logged)
 			}
-			if g.Stop(OperatorExiting); s.said("WARN") != warned {
+			if g.Stop(OperatorExiting); s.countLogLines("WARN") != warned {
 				t.Errorf("it is abandoned twice:\n%s", &s.logged)
 			}
-			if g.Adjust([]*handlers.Handler{a}); len(g.Tasks()) != 1 {
+			if adjust(g, []*handlers.Handler{a}); len(g.Tasks()) != 1 {
 				t.Error("it has got a second one beside it")
 			}
 			if took := time.Since(s.began).Seconds(); c.abandoned && took > 7+3*instant {
@@ -101,16 +101,16 @@ func TestTheEndOfADaemonThatDoesNotEnd(t *testing.T) {
 			if delays := g.Stop(ResourceDeleted); len(delays) != 0 || s.ends != 1 {
 				t.Errorf("delays %v, %d ends", delays, s.ends)
 			}
-			if s.said("DEBUG", "Daemon 'a' has exited on request") != 1 {
+			if s.countLogLines("DEBUG", "Daemon 'a' has exited on request") != 1 {
 				t.Errorf("its end is not told:\n%s", &s.logged)
 			}
 		})
 	}
 }
 
-func TestStops(t *testing.T) {
-	virtually(t, "one that matches again while it ends is brought to its end, and started again", func(t *testing.T) {
-		s := newScene(nil)
+func TestStop(t *testing.T) {
+	runSynctest(t, "a task that matches again while it stops ends first, and then starts again", func(t *testing.T) {
+		s := newFakeHost(nil)
 		s.fn = func(ctx context.Context, _ call) error {
 			<-ctx.Done() // it knows nothing but its context
 			s.note("cancelled")
@@ -118,22 +118,22 @@ func TestStops(t *testing.T) {
 		}
 		h := daemon("a", patient(5, -1, -1))
 		g := group(t, s, h)
-		g.Adjust(nil)
+		adjust(g, nil)
 		time.Sleep(time.Second)
-		delays := g.Adjust([]*handlers.Handler{h})
+		delays := adjust(g, []*handlers.Handler{h})
 		if len(delays) != 1 {
-			t.Fatalf("nobody looks after it: %v", delays)
+			t.Fatalf("no check is scheduled: %v", delays)
 		}
 		time.Sleep(delays[0])
-		g.Adjust([]*handlers.Handler{h})
-		g.Adjust([]*handlers.Handler{h})
+		adjust(g, []*handlers.Handler{h})
+		adjust(g, []*handlers.Handler{h})
 		synctest.Wait()
 		s.expect(t, "0s a retry=0", "5s cancelled", "5s a retry=0")
 		end(t, g)
 	})
 
-	virtually(t, "those that end at once need not be looked after", func(t *testing.T) {
-		s := newScene(func(ctx context.Context, c call) error {
+	runSynctest(t, "tasks that end at once need no check", func(t *testing.T) {
+		s := newFakeHost(func(ctx context.Context, c call) error {
 			if c.Handler.ID == "asked" {
 				return untilStopped(ctx, c)
 			}
@@ -148,8 +148,8 @@ func TestStops(t *testing.T) {
 		end(t, g)
 	})
 
-	virtually(t, "a task that is stopped ahead of its first step never makes it", func(t *testing.T) {
-		s := newScene(fine)
+	runSynctest(t, "a task that is stopped before its first step never takes it", func(t *testing.T) {
+		s := newFakeHost(fine)
 		g := NewGroup(t.Context(), s, Settings{}, version(1))
 		task, _ := g.add(daemon("a"))
 		g.Stop(ResourceDeleted)
@@ -161,10 +161,10 @@ func TestStops(t *testing.T) {
 		}
 	})
 
-	virtually(t, "abandoned ones do not keep those who wait for the others", func(t *testing.T) {
+	runSynctest(t, "abandoned tasks do not delay the wait for the others", func(t *testing.T) {
 		stuck, slow := daemon("stuck", patient(-1, 1, -1)), daemon("slow")
 		release := make(chan struct{})
-		s := newScene(func(_ context.Context, c call) error {
+		s := newFakeHost(func(_ context.Context, c call) error {
 			<-c.Stopping()
 			if c.Handler == stuck {
 				<-release
@@ -185,9 +185,9 @@ func TestStops(t *testing.T) {
 		close(release)
 	})
 
-	virtually(t, "who waits gives up in the end", func(t *testing.T) {
+	runSynctest(t, "the wait ends with its context", func(t *testing.T) {
 		release := make(chan struct{})
-		g := group(t, newScene(func(context.Context, call) error { <-release; return nil }), daemon("a"))
+		g := group(t, newFakeHost(func(context.Context, call) error { <-release; return nil }), daemon("a"))
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -198,9 +198,9 @@ func TestStops(t *testing.T) {
 		close(release)
 	})
 
-	virtually(t, "all reasons are told", func(t *testing.T) {
+	runSynctest(t, "all reasons are reported", func(t *testing.T) {
 		var told Reason
-		g := group(t, newScene(func(_ context.Context, c call) error {
+		g := group(t, newFakeHost(func(_ context.Context, c call) error {
 			<-c.Stopping()
 			time.Sleep(time.Second)
 			told = c.Reason()
@@ -215,9 +215,9 @@ func TestStops(t *testing.T) {
 		}
 	})
 
-	virtually(t, "the context of a call that is over has ended", func(t *testing.T) {
+	runSynctest(t, "the context of a finished call has ended", func(t *testing.T) {
 		var contexts []context.Context
-		s := newScene(func(ctx context.Context, c call) error {
+		s := newFakeHost(func(ctx context.Context, c call) error {
 			contexts = append(contexts, ctx)
 			return failing(temporary{time.Second})(ctx, c)
 		})
@@ -233,7 +233,7 @@ func TestStops(t *testing.T) {
 	})
 }
 
-func TestReasonsAreListedAsAnError(t *testing.T) {
+func TestReason_ErrorListsAllReasons(t *testing.T) {
 	for reason, want := range map[Reason]string{
 		0:                                 "no reason to stop",
 		ResourceDeleted:                   "stopped: resource deleted",

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Reason is a set of reasons why a task is to end. It is an error, so that it can be the
-// cause of the end of a context.
+// Reason is a set of reasons why a task was asked to stop. It is an error, so that it can be the
+// cause of a context's cancellation.
 type Reason uint8
 
-// The reasons that handlers are told.
+// The reasons to stop.
 const (
-	FiltersMismatch Reason = 1 << iota // the object does not match the filters any more
+	FiltersMismatch Reason = 1 << iota // the object does not match the filters anymore
 	ResourceDeleted                    // the object is being deleted, or is gone
 	OperatorPausing                    // another operator handles the objects
 	OperatorExiting                    // the operator ends
@@ -20,7 +20,7 @@ const (
 
 var reasonNames = [...]string{"filters mismatch", "resource deleted", "operator pausing", "operator exiting"}
 
-// Has tells whether one of the reasons is in the set.
+// Has reports whether any of the given reasons is in the set.
 func (r Reason) Has(reason Reason) bool { return r&reason != 0 }
 
 // Error lists the reasons.
@@ -37,8 +37,7 @@ func (r Reason) Error() string {
 	return "stopped: " + strings.Join(names, ", ")
 }
 
-// AsStopped makes an error, which has the text and the chain of the other, one because of the
-// reason.
+// AsStopped returns an error with the text and the chain of another one that is due to the reason.
 func AsStopped(err error, reason Reason) error { return &stoppedError{err, reason} }
 
 type stoppedError struct {
@@ -48,23 +47,23 @@ type stoppedError struct {
 
 func (e *stoppedError) Unwrap() []error { return []error{e.error, e.reason} }
 
-// stopper tells a task to end, and remembers since when and how far that has gone.
+// stopper asks a task to stop, and remembers since when and how urgently.
 type stopper struct {
 	mu     sync.Mutex
 	reason Reason
 	since  time.Time
 	stage  stage
-	first  chan struct{} // closed by the first reason; nil if nobody waits for it
+	first  chan struct{} // closed by the first reason; nil if no goroutine waits for it
 }
 
-// stage is how hard a task was asked to end.
+// stage is how urgently a task was asked to stop.
 type stage int
 
 const (
 	asked     stage = iota // its stopper is set
-	signalled              // and that was said
-	cancelled              // its context is
-	abandoned              // nobody waits for it any more
+	signalled              // the request was logged
+	cancelled              // its context is cancelled
+	abandoned              // it is not waited for anymore
 )
 
 // stopping returns a channel that closes with the first reason.
@@ -80,7 +79,7 @@ func (s *stopper) stopping() <-chan struct{} {
 	return s.first
 }
 
-// set adds a reason. It tells whether it is a new one.
+// set adds a reason. It reports whether the reason is new.
 func (s *stopper) set(reason Reason, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +115,7 @@ func (s *stopper) reached(at stage) bool {
 	return s.stage >= at
 }
 
-// reach moves on to a stage. It tells whether the stopper was not there before.
+// reach moves on to a stage. It reports whether the stage was not reached before.
 func (s *stopper) reach(to stage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,53 +7,54 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Task is a daemon or a timer of one object.
+// Task is a daemon or timer of one object.
 type Task struct {
 	Handler *handlers.Handler
-	Patch   *patch.Patch // what the handler changes; the host sends it
+	Patch   *patch.Patch // the handler's changes; the host sends them
 
 	group   *Group
 	stopper stopper
-	done    chan struct{} // closed at the end
+	done    chan struct{} // closed when the task has ended
 
-	progress progress // touched by the step that is made
+	progress progress // used by the present step only
 
-	mu      sync.Mutex
-	cancel  context.CancelCauseFunc // of the attempt that goes on; nil if there is none
-	timer   *time.Timer             // of the next step; nil while one is made
-	waits   wait                    // why there is the timer
-	hurried bool                    // the next step shall not wait if this one fails
+	mu             sync.Mutex
+	cancel         context.CancelCauseFunc // cancels the present attempt; nil if there is none
+	timer          *time.Timer             // of the next step; nil while the task takes one
+	waits          wait                    // what the timer is for
+	retryRequested bool                    // the handler must be retried at once if it fails
 }
 
 func newTask(g *Group, h *handlers.Handler) *Task {
 	return &Task{Handler: h, Patch: patch.NewPatch(), group: g, done: make(chan struct{})}
 }
 
-// String names the task as the log does.
+// String returns the name of the task in log lines.
 func (t *Task) String() string { return t.Handler.String() }
 
 // Live returns the newest version of the object.
 func (t *Task) Live() *object.Object { return t.group.Live() }
 
-// Views returns what the tasks of the object have decoded of it.
+// Views returns the typed views of the object, which all its tasks share.
 func (t *Task) Views() *Views { return &t.group.views }
 
-// Newer returns a channel that closes when there is a newer version than now.
+// Newer returns a channel that closes when there is a newer version of the object.
 func (t *Task) Newer() <-chan struct{} { return t.group.Newer() }
 
-// Wrote notes a version of the object that the task has made.
+// Wrote notes a version of the object that the task's patch made.
 func (t *Task) Wrote(object *object.Object) { t.group.Wrote(object) }
 
-// Stopping returns a channel that closes when the task should end.
+// Stopping returns a channel that closes when the task is asked to stop.
 func (t *Task) Stopping() <-chan struct{} { return t.stopper.stopping() }
 
-// Reason tells why the task should end; 0 if it should not.
+// Reason returns why the task was asked to stop; 0 if it was not.
 func (t *Task) Reason() Reason { return t.stopper.why() }
 
-// Sleep waits for a while. It returns false at once when the task should end.
+// Sleep blocks for a while. It returns false as soon as the task is asked to stop.
 func (t *Task) Sleep(d time.Duration) bool {
 	stopping := t.Stopping()
 	if t.stopped() {
@@ -83,7 +84,7 @@ func (t *Task) ended() bool {
 	}
 }
 
-// cause is why the context of the handler ends.
+// cause returns the cause of the cancellation of the handler's context.
 func (t *Task) cause() error {
 	reason := t.stopper.why()
 	if t.group.settings.Cause == nil {
@@ -92,14 +93,14 @@ func (t *Task) cause() error {
 	return t.group.settings.Cause(reason)
 }
 
-// end is the last that is done for a task.
+// end ends a task permanently.
 func (t *Task) end() {
 	if t.progress.begun {
 		how := " has exited on its own and will not be retried or restarted."
 		if t.stopped() {
 			how = " has exited on request and will not be retried or restarted."
 		}
-		t.group.host.Logger().Debug(t.String() + how)
+		t.group.host.Logger().Debug(t.String()+how, observe.EventKey, observe.LogDaemonExited)
 	}
 	t.group.forget(t)
 	close(t.done)

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// steps are what happened, in order.
+// steps records what happened, in order.
 type steps struct {
 	mu  sync.Mutex
 	all []string
@@ -34,11 +33,11 @@ func (s *steps) add(step string) {
 
 type counter struct{ n atomic.Int32 }
 
-func TestStartupIsFirstAndCleanupIsLast(t *testing.T) {
-	w := newWorld(t)
-	w.create(example("one"))
+func TestActivity_StartupFirstCleanupLast(t *testing.T) {
+	cluster := newCluster(t)
+	one := cluster.Create(example("one"))
 	var did steps
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(ctx context.Context, a *kopf.Activity) error {
 			if a.Retry < 2 {
 				return kopf.Temporaryf(10*time.Millisecond, "not yet")
@@ -48,13 +47,13 @@ func TestStartupIsFirstAndCleanupIsLast(t *testing.T) {
 			kopf.MemoOf[counter](a.Memo).n.Add(41)
 			return nil
 		}, kopf.ID("startup"))
-		kopf.OnResume(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+		kopf.OnResume(r, kexes, func(_ context.Context, c *change) error {
 			kopf.MemoOf[counter](c.Memo).n.Add(1)
 			did.add("handled")
 			return nil
 		}, kopf.ID("resume"))
-		kopf.OnCreate(r, kexes, func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("create"))
-		kopf.Daemon(r, kexes, func(ctx context.Context, d *kopf.DaemonRun[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
+		kopf.Daemon(r, kexes, func(ctx context.Context, d *run) error {
 			<-d.Stopping()
 			did.add("daemon")
 			return nil
@@ -70,22 +69,22 @@ func TestStartupIsFirstAndCleanupIsLast(t *testing.T) {
 			return nil
 		}, kopf.ID("cleanup"))
 	})
-	w.until("one", "has the finalizer of the changed settings", func(o *kopf.Object) bool {
+	one.WaitFor("it has the finalizer of the changed settings", func(o *kopf.Object) bool {
 		finalizers, _ := o.Get("metadata.finalizers").([]any)
 		return slices.Contains(finalizers, any("test.kopf.dev/changed"))
 	})
-	w.untilHandled("one")
-	op.journal.wait(t, "Daemon 'daemon' is invoked.", 1)
-	op.stop()
+	waitHandled(one)
+	op.WaitLog("Daemon 'daemon' is invoked.")
+	op.Stop()
 	if first, last := did.all[0], did.all[len(did.all)-1]; first != "startup" || last != "cleanup" || !slices.Contains(did.all, "daemon") {
 		t.Errorf("%q", did.all)
 	}
-	w.patch("one", tree{"metadata": tree{"finalizers": nil}})
+	one.Patch(tree{"metadata": tree{"finalizers": nil}})
 }
 
-func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
+func TestStartup_FailureSendsNoRequests(t *testing.T) {
 	var requests, cleanups atomic.Int32
-	config := rest.CopyConfig(testcluster.Config(t))
+	config := testcluster.Config(t)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			requests.Add(1)
@@ -97,7 +96,7 @@ func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
 	kopf.OnStartup(registry, func(context.Context, *kopf.Activity) error { return broken },
 		kopf.ID("startup"), kopf.Retries(2), kopf.Backoff(time.Millisecond))
 	kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { cleanups.Add(1); return nil }, kopf.ID("cleanup"))
-	kopf.OnCreate(registry, kexes, func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("create"))
+	kopf.OnCreate(registry, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
 	err := (&kopf.Operator{Registry: registry, Config: config}).Run(t.Context())
 	if !errors.Is(err, broken) || !errors.Is(err, kopf.ErrRetries) {
 		t.Error(err)
@@ -107,11 +106,11 @@ func TestAnOperatorWhoseStartupFailsAsksTheClusterNothing(t *testing.T) {
 	}
 }
 
-func TestNothingIsAskedOfTheClusterUntilTheStartIsDone(t *testing.T) {
-	w := newWorld(t)
+func TestStartup_NoRequestsBeforeItsEnd(t *testing.T) {
+	cluster := newCluster(t)
 	var requests, atTheEnd atomic.Int32
 	proceed := make(chan struct{})
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Launch(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(context.Context, *kopf.Activity) error {
 			<-proceed
 			return nil
@@ -123,22 +122,22 @@ func TestNothingIsAskedOfTheClusterUntilTheStartIsDone(t *testing.T) {
 			atTheEnd.Store(requests.Load())
 			return nil
 		}, kopf.ID("retried"))
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
-	}, setup{unready: true, wrap: func(next http.RoundTripper) http.RoundTripper {
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
+	}, transport(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			requests.Add(1)
 			return next.RoundTrip(req)
 		})
-	}})
-	op.journal.wait(t, "Activity 'slow' is invoked.", 1)
+	}))
+	op.WaitLog("Activity 'slow' is invoked.")
 	close(proceed)
-	op.journal.wait(t, "the operator is ready", 1)
+	op.WaitLog("the operator is ready")
 	if atTheEnd.Load() != 0 || requests.Load() == 0 {
 		t.Errorf("%d requests before the end of the start, %d after it", atTheEnd.Load(), requests.Load())
 	}
 }
 
-func TestAFailureOfTheCleanupIsTheOperatorsError(t *testing.T) {
+func TestCleanup_FailureIsErrorOfOperator(t *testing.T) {
 	broken := errors.New("the disk is full")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -148,7 +147,7 @@ func TestAFailureOfTheCleanupIsTheOperatorsError(t *testing.T) {
 	for name, address := range map[string]string{"after all went well": "127.0.0.1:0", "after another failure": busy.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
 			registry := &kopf.Registry{}
-			kopf.OnEvent(registry, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+			kopf.OnEvent(registry, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
 			kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { return broken }, kopf.ID("cleanup"), kopf.ErrorsPermanent)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -158,7 +157,7 @@ func TestAFailureOfTheCleanupIsTheOperatorsError(t *testing.T) {
 			if err == nil || !errors.Is(err, broken) || !strings.Contains(err.Error(), `the cleanup handler "cleanup" has failed: the disk is full`) {
 				t.Fatal(err)
 			}
-			// Nobody has to guess what else was wrong.
+			// The other failure is not lost.
 			if inUse := strings.Contains(err.Error(), "choose another port"); inUse != (address == busy.Addr().String()) {
 				t.Error(err)
 			}
@@ -166,36 +165,36 @@ func TestAFailureOfTheCleanupIsTheOperatorsError(t *testing.T) {
 	}
 }
 
-func TestTheHealthIsToldOverHTTP(t *testing.T) {
-	w := newWorld(t)
+func TestProbe_ServedOverHTTP(t *testing.T) {
+	cluster := newCluster(t)
 	var events atomic.Int32
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 			a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
 			return nil
 		}, kopf.ID("startup"))
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { events.Add(1); return nil }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error { events.Add(1); return nil }, kopf.ID("event"))
 		kopf.OnProbe(r, func(context.Context, *kopf.Activity) (map[string]int32, error) {
 			return map[string]int32{"seen": events.Load()}, nil
 		}, kopf.ID("events"))
 		kopf.OnProbe(r, func(_ context.Context, a *kopf.Activity) (any, error) { return nil, nil }, kopf.ID("nothing"))
 	})
-	w.create(example("one"))
-	eventually(t, "the object is seen", func() bool { return events.Load() == 1 }, func() any { return events.Load() })
+	cluster.Create(example("one"))
+	cluster.WaitUntil("the object is seen", func() bool { return events.Load() == 1 })
 	if code, body := get(t, served(t, op, "/healthz")); code != http.StatusOK || body != `{"events":{"seen":1}}` {
 		t.Error(code, body)
 	}
 }
 
-// served is the URL that an operator serves a path at.
-func served(t *testing.T, op *operator, path string) string {
+// served returns the URL at which an operator serves a path.
+func served(t *testing.T, op *kopftest.Operator, path string) string {
 	t.Helper()
-	for _, e := range op.journal.all() {
-		if url, ok := strings.CutPrefix(e.line, "Serving "); ok && strings.HasSuffix(url, path) {
+	for _, e := range op.LogEntries() {
+		if url, ok := strings.CutPrefix(e.Message, "Serving "); ok && strings.HasSuffix(url, path) {
 			return url
 		}
 	}
-	t.Fatalf("%s is not served:\n%v", path, op.journal.text())
+	t.Fatalf("%s is not served:\n%v", path, op.Log())
 	return ""
 }
 

@@ -8,11 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// calls are the calls of handlers, in order: "id", or "name id" when several objects
-// are handled.
+// calls records the calls of handlers, in order: "id", or "name id" for several objects.
 type calls struct {
 	mu   sync.Mutex
 	list []string
@@ -40,14 +39,13 @@ func (c *calls) count(what string) int {
 	return n
 }
 
-// wait waits for as many calls as named.
-func (c *calls) wait(t testing.TB, what string, count int) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%s is called %d times", what, count),
-		func() bool { return c.count(what) >= count }, func() any { return c.all() })
+// wait waits until there were so many calls.
+func (c *calls) wait(cluster *kopftest.Cluster, what string, count int) {
+	cluster.T().Helper()
+	cluster.WaitUntil(fmt.Sprintf("%s is called %d times", what, count), func() bool { return c.count(what) >= count })
 }
 
-// are checks all calls so far.
+// are fails the test unless these are the calls so far.
 func (c *calls) are(t testing.TB, want ...string) {
 	t.Helper()
 	if got := c.all(); !slices.Equal(got, want) {
@@ -55,9 +53,7 @@ func (c *calls) are(t testing.TB, want ...string) {
 	}
 }
 
-type change = kopf.Change[kopf.Object]
-
-// does is a handler that notes its call and succeeds.
+// does returns a handler that records its call and succeeds.
 func (c *calls) does(id string) func(context.Context, *change) error {
 	return func(context.Context, *change) error {
 		c.add(id)
@@ -65,7 +61,7 @@ func (c *calls) does(id string) func(context.Context, *change) error {
 	}
 }
 
-// fails is a handler that notes its call and ends with the errors in turn, then succeeds.
+// fails returns a handler that records its call and returns the errors in turn, then succeeds.
 func (c *calls) fails(id string, errs ...error) func(context.Context, *change) error {
 	return func(_ context.Context, r *change) error {
 		c.add(id)
@@ -74,4 +70,8 @@ func (c *calls) fails(id string, errs ...error) func(context.Context, *change) e
 		}
 		return nil
 	}
+}
+
+func (c *calls) is(want ...string) func() bool {
+	return func() bool { return slices.Equal(c.all(), want) }
 }

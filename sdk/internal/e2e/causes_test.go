@@ -13,9 +13,9 @@ import (
 
 var errHour = kopf.Temporaryf(time.Hour, "not yet")
 
-func TestSupersededCausesLeaveNoProgress(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+func TestCause_SupersededOneLeavesNoProgress(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
 		kopf.OnUpdate(r, kexes, c.fails("stuck", errHour), kopf.ID("stuck"))
 		kopf.OnUpdate(r, kexes, c.does("updated"), kopf.ID("updated"))
@@ -23,58 +23,58 @@ func TestSupersededCausesLeaveNoProgress(t *testing.T) {
 	})
 	object := example("x")
 	object["metadata"].(tree)["finalizers"] = []any{"example.com/mine"} // to see what is left
-	w.create(object)
-	w.untilHandled("x")
-	w.patch("x", tree{"spec": tree{"field": "changed"}})
-	op.journal.wait(t, "Sleeping for 3", 1)
-	w.delete("x")
-	c.wait(t, "deleted", 1)
-	left := w.until("x", "has no finalizer", func(o *kopf.Object) bool { return len(o.Get("metadata.finalizers").([]any)) == 1 })
+	cluster.Create(object)
+	waitHandled(cluster.Object(kex.name(), "x"))
+	cluster.Object(kex.name(), "x").Patch(field("changed"))
+	op.WaitLog("Sleeping for 3")
+	cluster.Object(kex.name(), "x").Delete()
+	c.wait(cluster, "deleted", 1)
+	left := cluster.Object(kex.name(), "x").WaitFor("it has no finalizer", func(o *kopf.Object) bool { return len(o.Get("metadata.finalizers").([]any)) == 1 })
 	for key := range left.Get("metadata.annotations").(tree) {
 		if key != lastHandled && key != "someannotation" {
 			t.Errorf("%s is left", key)
 		}
 	}
 	c.are(t, "created", "stuck", "updated", "deleted")
-	op.journal.wait(t, "Updating is superseded by deletion: 1 succeeded; 0 failed; 1 left to the moment.", 1)
-	op.journal.wait(t, "Deletion, but we are done with it, and we do not care.", 1)
-	w.patch("x", tree{"metadata": tree{"finalizers": nil}})
-	op.journal.wait(t, "Deleted, really deleted, and we are notified.", 1)
+	op.WaitLog("Updating is superseded by deletion: 1 succeeded; 0 failed; 1 left to the moment.")
+	op.WaitLog("Deletion, but we are done with it, and we do not care.")
+	cluster.Object(kex.name(), "x").Patch(tree{"metadata": tree{"finalizers": nil}})
+	op.WaitLog("Deleted, really deleted, and we are notified.")
 }
 
-func TestObjectsThatNoFilterMatchesAreLeftAlone(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+func TestCause_UnmatchedObjectIsNotTouched(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		labels := kopf.Labels{"wanted": "yes"}
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"), labels)
 		kopf.OnUpdate(r, kexes, c.does("updated"), kopf.ID("updated"), labels)
 		kopf.OnDelete(r, kexes, c.does("deleted"), kopf.ID("deleted"), labels)
-	})
-	w.create(example("x"))
-	w.patch("x", tree{"spec": tree{"field": "changed"}})
-	w.create(example("y"))
-	w.delete("y")
-	w.patch("x", tree{"metadata": tree{"labels": tree{"wanted": "yes"}}})
-	w.untilHandled("x") // it is as good as created
+	}, logPatches)
+	x := cluster.Create(example("x"))
+	x.Patch(field("changed"))
+	y := cluster.Create(example("y"))
+	y.Delete()
+	x.Patch(tree{"metadata": tree{"labels": tree{"wanted": "yes"}}})
+	waitHandled(x) // it is as good as created
 	c.are(t, "created")
-	for _, e := range op.journal.all() {
-		if strings.HasSuffix(e.object, "/y") || strings.HasSuffix(e.path, "/y") {
+	for _, e := range op.LogEntries() {
+		if strings.HasSuffix(e.Object, "/y") || strings.HasSuffix(attr(e, "path"), "/y") {
 			t.Errorf("about what is of no interest: %v", e)
 		}
 	}
-	if first := op.journal.patches()[0]; first.patch != "json" {
+	if first := patchesOf(op)[0]; attr(first, "kind") != "json" {
 		t.Errorf("the first request is %v", first)
 	}
-	// And once it is of no interest any more, it is free.
-	w.patch("x", tree{"metadata": tree{"labels": tree{"wanted": nil}}})
-	w.until("x", "has no finalizer", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
-	w.delete("x")
-	w.untilGone("x")
+	// Once the filter no longer matches, the finalizer is removed.
+	x.Patch(tree{"metadata": tree{"labels": tree{"wanted": nil}}})
+	x.WaitFor("it has no finalizer", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
+	x.Delete()
+	x.WaitGone()
 	c.are(t, "created")
 }
 
-func TestResumingMixesIntoDeletionsOnlyIfAskedTo(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+func TestResume_JoinsDeletionOnlyIfAsked(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
 	register := func(r *kopf.Registry) {
 		kopf.OnResume(r, kexes, c.does("resumed"), kopf.ID("resumed"))
 		kopf.OnResume(r, kexes, c.does("resumed even then"), kopf.ID("resumed_even_then"), kopf.Deleted())
@@ -82,34 +82,34 @@ func TestResumingMixesIntoDeletionsOnlyIfAskedTo(t *testing.T) {
 	}
 	object := example("x")
 	object["metadata"].(tree)["finalizers"] = []any{finalizer}
-	w.create(object)
-	w.delete("x")
-	w.run(register)
-	w.untilGone("x")
+	cluster.Create(object)
+	cluster.Object(kex.name(), "x").Delete()
+	cluster.Run(register)
+	cluster.Object(kex.name(), "x").WaitGone()
 	c.are(t, "resumed even then", "deleted")
 }
 
-func TestResumingDoesNotFollowACreationThatWasContinued(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+func TestResume_NotAfterContinuedCreation(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
 	register := func(r *kopf.Registry) {
 		kopf.OnResume(r, kexes, c.does("resumed"), kopf.ID("resumed"))
 		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(200*time.Millisecond, "later")), kopf.ID("created"))
 	}
-	op := w.run(register)
-	w.create(example("x"))
-	c.wait(t, "created", 1)
-	op.stop()
-	again := w.run(register)
-	w.untilHandled("x")
-	again.journal.wait(t, "we are not interested", 1)
+	op := cluster.Run(register)
+	x := cluster.Create(example("x"))
+	c.wait(cluster, "created", 1)
+	op.Stop()
+	again := cluster.Run(register)
+	waitHandled(x)
+	again.WaitLog("we are not interested")
 	c.are(t, "created", "created")
-	again.stop()
-	w.run(register)
-	c.wait(t, "resumed", 1)
+	again.Stop()
+	cluster.Run(register)
+	c.wait(cluster, "resumed", 1)
 }
 
-func TestRetriesAreCountedAcrossRestarts(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+func TestRetry_CountedAcrossRestarts(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
 	attempts := make(chan int, 10)
 	register := func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
@@ -118,16 +118,16 @@ func TestRetriesAreCountedAcrossRestarts(t *testing.T) {
 			return errors.New("never")
 		}, kopf.ID("created"), kopf.Retries(3), kopf.Backoff(300*time.Millisecond))
 	}
-	op := w.run(register)
-	w.create(example("x"))
-	c.wait(t, "created", 1)
-	op.stop()
-	op = w.run(register)
-	c.wait(t, "created", 2)
-	op.stop()
-	op = w.run(register)
-	w.untilHandled("x")
-	op.journal.wait(t, "Creation is processed: 0 succeeded; 1 failed.", 1)
+	op := cluster.Run(register)
+	x := cluster.Create(example("x"))
+	c.wait(cluster, "created", 1)
+	op.Stop()
+	op = cluster.Run(register)
+	c.wait(cluster, "created", 2)
+	op.Stop()
+	op = cluster.Run(register)
+	waitHandled(x)
+	op.WaitLog("Creation is processed: 0 succeeded; 1 failed.")
 	c.are(t, "created", "created", "created")
 	for want := range 3 {
 		if got := <-attempts; got != want {
@@ -136,9 +136,9 @@ func TestRetriesAreCountedAcrossRestarts(t *testing.T) {
 	}
 }
 
-func TestAChangeDuringAnUnfinishedCreationIsPartOfIt(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	w.run(func(r *kopf.Registry) {
+func TestCause_ChangeDuringCreationIsPartOfIt(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			field := kopf.GetOr(r.Body, "spec.field", "")
 			c.add("created with " + field)
@@ -150,64 +150,64 @@ func TestAChangeDuringAnUnfinishedCreationIsPartOfIt(t *testing.T) {
 		kopf.OnCreate(r, kexes, c.fails("other", kopf.Temporaryf(300*time.Millisecond, "later")), kopf.ID("other"))
 		kopf.OnUpdate(r, kexes, c.does("updated"), kopf.ID("updated"))
 	})
-	w.create(example("x"))
-	c.wait(t, "created with value", 1)
-	w.patch("x", tree{"spec": tree{"field": "changed"}})
-	c.wait(t, "other", 2)
+	x := cluster.Create(example("x"))
+	c.wait(cluster, "created with value", 1)
+	x.Patch(field("changed"))
+	c.wait(cluster, "other", 2)
 	if got := c.all(); c.count("updated") > 0 || len(got) != 3 {
 		t.Errorf("called: %v", got)
 	}
-	o := w.get("x")
+	o := x.Get()
 	if o.Get("metadata.annotations").(tree)[lastHandled] != nil {
 		t.Error("it is handled before the creation is done")
 	}
 }
 
-func TestOptionalDeletionsDoNotBlock(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	w.run(func(r *kopf.Registry) {
+func TestFinalizer_NotForOptionalDeletionHandlers(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
 		kopf.OnDelete(r, kexes, c.does("deleted"), kopf.ID("deleted"), kopf.Optional())
 	})
-	w.create(example("x"))
-	if o := w.untilHandled("x"); o.Get("metadata.finalizers") != nil {
+	x := cluster.Create(example("x"))
+	if o := waitHandled(x); o.Get("metadata.finalizers") != nil {
 		t.Error("there is a finalizer")
 	}
-	w.delete("x")
-	w.untilGone("x")
+	x.Delete()
+	x.WaitGone()
 	c.are(t, "created")
 }
 
-func TestAFunctionIsCalledOncePerID(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+func TestCause_FunctionIsCalledOncePerID(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
 	fn := func(_ context.Context, r *change) error {
 		c.add(fmt.Sprint(r.Reason, " ", r.Param))
 		return nil
 	}
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, fn, kopf.ID("same"), kopf.Param("first"))
 		kopf.OnCreate(r, kopf.Resource("kopf.dev", "kopfexamples"), fn, kopf.ID("same"), kopf.Param("repeated"))
 		kopf.OnCreate(r, kexes, fn, kopf.ID("other"), kopf.Param("second"))
 		kopf.OnUpdate(r, kexes, fn, kopf.ID("same"), kopf.Param("third"))
 		kopf.OnResume(r, kexes, fn, kopf.ID("same"), kopf.Param("fourth"))
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "create first", "create second")
-	op.stop()
+	op.Stop()
 	// Resuming and updating meet: the function is called once for both.
-	w.patch("x", tree{"spec": tree{"field": "changed"}})
-	w.run(func(r *kopf.Registry) {
+	x.Patch(field("changed"))
+	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnUpdate(r, kexes, fn, kopf.ID("same"), kopf.Param("third"))
 		kopf.OnResume(r, kexes, fn, kopf.ID("same"), kopf.Param("fourth"))
 	})
-	w.untilHandled("x")
+	waitHandled(x)
 	c.are(t, "create first", "create second", "update third")
 }
 
-func TestSubHandlersNestAndAreRememberedOnTheirOwn(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+func TestSubHandler_NestedOnesHaveOwnProgress(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
 			c.add("top")
 			for _, item := range r.Body.Get("spec.items").([]any) {
@@ -234,10 +234,10 @@ func TestSubHandlersNestAndAreRememberedOnTheirOwn(t *testing.T) {
 			r.Result = "done"
 			return nil
 		}, kopf.ID("top"))
-	})
-	w.create(example("x"))
-	o := w.untilHandled("x")
-	op.journal.wait(t, "we are not interested", 1)
+	}, logPatches)
+	x := cluster.Create(example("x"))
+	o := waitHandled(x)
+	op.WaitLog("we are not interested")
 	for id, want := range map[string]int{
 		"item1/x": 2, "item1/y": 1, "item2/x": 2, "item2/y": 1, "failing": 1, "after all": 1,
 	} {
@@ -250,16 +250,16 @@ func TestSubHandlersNestAndAreRememberedOnTheirOwn(t *testing.T) {
 			t.Errorf("%s is left", key)
 		}
 	}
-	status := w.until("x", "has all results", func(o *kopf.Object) bool { return o.Get("status.top") == "done" }).Get("status").(tree)
+	status := x.WaitFor("it has all results", func(o *kopf.Object) bool { return o.Get("status.top") == "done" }).Get("status").(tree)
 	if y, _ := status["top/item2/y"].(tree); y["done"] != "item2" {
 		t.Errorf("status: %v", status)
 	}
-	op.journal.wait(t, "Handler 'top/failing' failed with an exception and will stop now: no", 1)
+	op.WaitLog("Handler 'top/failing' failed with an exception and will stop now: no")
 	var subrefs bool
-	for _, e := range op.journal.patches() {
-		subrefs = subrefs || strings.Contains(e.String(), `subrefs\":[\"top/failing\",\"top/item1\",\"top/item1/x\",\"top/item1/y\"`)
+	for _, e := range patchesOf(op) {
+		subrefs = subrefs || strings.Contains(attr(e, "body"), `subrefs\":[\"top/failing\",\"top/item1\",\"top/item1/x\",\"top/item1/y\"`)
 	}
 	if !subrefs {
-		t.Errorf("the sub-handlers were never noted:\n%v", op.journal.patches())
+		t.Errorf("the sub-handlers were never noted:\n%v", patchesOf(op))
 	}
 }

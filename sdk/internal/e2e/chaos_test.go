@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // chaos is an operator that is killed again and again while its objects change.
 type chaos struct {
-	w     *world
-	calls calls // "name handler field"
-	redos calls
+	cluster *kopftest.Cluster
+	calls   calls // "name handler field"
+	repeats calls
 
 	mu sync.Mutex
 	k  *killer // of the present operator
@@ -42,12 +43,12 @@ func (x *chaos) register(r *kopf.Registry) {
 func (x *chaos) does(id string) func(context.Context, *change) error {
 	return func(_ context.Context, r *change) error {
 		k := x.killer()
-		o := x.w.get(r.Name)
+		o := find(x.cluster, plain, r.Name)
 		if o != nil && kopf.GetOr(o, "metadata.uid", "") == string(r.UID) {
 			annotations, _ := o.Get("metadata.annotations").(tree)
 			record := progressOf(annotations, "kopf.zalando.org/"+id)
 			if record["success"] == true && record["purpose"] == string(r.Reason) && !k.isDead() {
-				x.redos.add(r.Name + " " + id)
+				x.repeats.add(r.Name + " " + id)
 			}
 		}
 		x.calls.add(fmt.Sprintf("%s %s %s", r.Name, id, kopf.GetOr(r.Body, "spec.field", "")))
@@ -63,20 +64,16 @@ func (x *chaos) operate(ctx context.Context, random *rand.Rand, lives *int) {
 		x.k = k
 		x.mu.Unlock()
 		*lives++
-		op := x.w.run(x.register, setup{
-			unready: true,
-			wrap: func(next http.RoundTripper) http.RoundTripper {
-				return k.wrap(delayedWatch(20 * time.Millisecond)(next))
-			},
-			settings: func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond },
-		})
+		op := x.cluster.Launch(x.register, transport(func(next http.RoundTripper) http.RoundTripper {
+			return k.wrap(delayedWatch(20 * time.Millisecond)(next))
+		}), settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
 		select {
 		case <-k.killed:
-			op.stop()
+			op.Stop()
 		case <-ctx.Done():
 			k.spare()
 			if k.isDead() {
-				op.stop()
+				op.Stop()
 				continue
 			}
 			return // the last one goes on
@@ -84,18 +81,18 @@ func (x *chaos) operate(ctx context.Context, random *rand.Rand, lives *int) {
 	}
 }
 
-func TestNothingIsLostOrRepeatedInChaos(t *testing.T) {
+func TestCrash_RepeatedKillsLoseAndRepeatNothing(t *testing.T) {
 	const objects, changes = 6, 60
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			x := &chaos{w: newPlainWorld(t)}
-			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is to be the same each time
+			x := &chaos{cluster: newCluster(t)}
+			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it must be the same in each run
 			ctx, settle := context.WithCancel(t.Context())
 			var operators sync.WaitGroup
 			lives := 0
 			operators.Go(func() { x.operate(ctx, rand.New(rand.NewPCG(seed, 1)), &lives) }) //nolint:gosec // as above
 
-			fields := map[string]string{} // as they are to be in the end
+			fields := map[string]string{} // the expected end state
 			var deleted []string
 			for i := range changes {
 				name := fmt.Sprintf("x%d", random.IntN(objects))
@@ -105,37 +102,37 @@ func TestNothingIsLostOrRepeatedInChaos(t *testing.T) {
 				case !exists:
 					object := example(name)
 					object["spec"].(tree)["field"] = field
-					x.w.create(object)
+					x.cluster.Create(plain.of(object))
 					fields[name] = field
 				case random.IntN(10) == 0:
-					x.w.delete(name)
+					x.cluster.Object(plain.name(), name).Delete()
 					deleted = append(deleted, name)
 					delete(fields, name)
 				case random.IntN(4) == 0:
-					x.w.untilHandled(name)
+					waitHandled(x.cluster.Object(plain.name(), name))
 				default:
-					x.w.patch(name, tree{"spec": tree{"field": field}})
+					x.cluster.Object(plain.name(), name).Patch(tree{"spec": tree{"field": field}})
 					fields[name] = field
 				}
 			}
 			settle()
 			operators.Wait()
 			for name, field := range fields {
-				x.w.untilHandled(name)
+				waitHandled(x.cluster.Object(plain.name(), name))
 				if last := x.last(name); !strings.HasSuffix(last, " "+field) {
 					t.Errorf("the last call was %q, while the field is %s", last, field)
 				}
 			}
 			for _, name := range deleted {
-				x.w.untilGone(name)
+				x.cluster.Object(plain.name(), name).WaitGone()
 			}
-			x.redos.are(t)
+			x.repeats.are(t)
 			t.Logf("%d lives, %d calls, %d objects, %d of them deleted", lives, len(x.calls.all()), len(fields)+len(deleted), len(deleted))
 		})
 	}
 }
 
-// last is the last call for an object.
+// last returns the last call for an object.
 func (x *chaos) last(name string) string {
 	all := x.calls.all()
 	for _, call := range slices.Backward(all) {

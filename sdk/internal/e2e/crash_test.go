@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// errKilled is what a killed operator gets from its requests: it has no use for it.
+// errKilled is the error of all requests of a killed operator.
 var errKilled = errors.New("killed")
 
-// killer ends an operator at one of its writes, as SIGKILL would: whatever it still does
-// afterwards reaches nobody.
+// killer ends an operator at one of its writes, as SIGKILL would: none of its later requests
+// arrives.
 type killer struct {
 	at    int  // which write, from 1; none if 0
 	after bool // the server gets the write, but the operator does not hear of it
@@ -75,10 +76,10 @@ func (k *killer) wrap(next http.RoundTripper) http.RoundTripper {
 
 // crashing is the life of one object under an operator with two handlers for each cause.
 type crashing struct {
-	w     *world
-	name  string
-	calls calls
-	redos calls // of handlers that the object already said were done
+	cluster *kopftest.Cluster
+	name    string
+	calls   calls
+	repeats calls // of handlers that the object already said were done
 }
 
 func (c *crashing) register(r *kopf.Registry) {
@@ -90,14 +91,14 @@ func (c *crashing) register(r *kopf.Registry) {
 	kopf.OnDelete(r, plains, c.does("delete_2", nil), kopf.ID("delete_2"))
 }
 
-// does is a handler that looks at the cluster for a record of its own success.
+// does returns a handler that checks whether the object already has a record of its success.
 func (c *crashing) does(id string, result any) func(context.Context, *change) error {
 	return func(_ context.Context, r *change) error {
 		c.calls.add(id)
-		if o := c.w.get(c.name); o != nil {
+		if o := find(c.cluster, plain, c.name); o != nil {
 			annotations, _ := o.Get("metadata.annotations").(tree)
 			if progressOf(annotations, "kopf.zalando.org/"+id)["success"] == true {
-				c.redos.add(id)
+				c.repeats.add(id)
 			}
 		}
 		r.Result = result
@@ -105,76 +106,64 @@ func (c *crashing) does(id string, result any) func(context.Context, *change) er
 	}
 }
 
-// live leads the object through its life, and starts a new operator whenever one was killed.
-// It returns the states of the object on the way.
+// live creates, changes and deletes the object, and starts a new operator when one was killed.
+// It returns the states of the object in between.
 func (c *crashing) live(k *killer) []string {
-	w := c.w
+	cluster := c.cluster
 	ended := make(chan struct{})
 	var replaced sync.WaitGroup
-	op := w.run(c.register, setup{wrap: k.wrap, settings: func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }})
+	op := cluster.Run(c.register, transport(k.wrap), settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
 	replaced.Go(func() {
 		select {
 		case <-ended:
 		case <-k.killed:
-			op.stop()
-			w.run(c.register, setup{unready: true})
+			op.Stop()
+			cluster.Launch(c.register, withoutInspector)
 		}
 	})
 	defer replaced.Wait()
 	defer close(ended)
 
 	var states []string
-	w.create(example(c.name))
-	states = append(states, essential(w.t, w.untilHandled(c.name)))
-	w.patch(c.name, tree{"spec": tree{"field": "changed"}})
-	states = append(states, essential(w.t, w.untilHandled(c.name)))
-	w.delete(c.name)
-	w.untilGone(c.name)
+	object := cluster.Create(plain.of(example(c.name)))
+	states = append(states, essential(waitHandled(object)))
+	object.Patch(field("changed"))
+	states = append(states, essential(waitHandled(object)))
+	object.Delete()
+	object.WaitGone()
 	return states
 }
 
-func newPlainWorld(t *testing.T) *world {
-	t.Helper()
-	w := newWorld(t)
-	w.res = plain
-	return w
-}
-
-// essential is what is left of an object besides what differs from run to run.
-func essential(t *testing.T, o *kopf.Object) string {
-	t.Helper()
-	return string(encode(t, []any{
+// essential returns the parts of an object that do not differ from run to run.
+func essential(o *kopf.Object) string {
+	return asJSON([]any{
 		o.Get("metadata.annotations"), o.Get("metadata.labels"), o.Get("metadata.finalizers"), o.Get("spec"), o.Get("status"),
-	}))
+	})
 }
 
-func TestOperatorsKilledAtAnyWriteAreContinued(t *testing.T) {
-	undisturbed := &crashing{w: newPlainWorld(t), name: "undisturbed"}
+func TestCrash_KilledAtAnyWriteIsContinued(t *testing.T) {
+	undisturbed := &crashing{cluster: newCluster(t), name: "undisturbed"}
 	quiet := newKiller(0, false)
 	states := undisturbed.live(quiet)
 	undisturbed.calls.are(t, "create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2")
 	for n := 1; n <= quiet.asked; n++ {
 		for _, when := range []string{"before", "after"} {
 			t.Run(fmt.Sprintf("%s write %d of %d", when, n, quiet.asked), func(t *testing.T) {
-				c := &crashing{w: newPlainWorld(t), name: fmt.Sprintf("killed-%s-%d", when, n)}
+				c := &crashing{cluster: newCluster(t), name: fmt.Sprintf("killed-%s-%d", when, n)}
 				k := newKiller(n, when == "after")
 				if got := c.live(k); !slices.Equal(got, states) {
 					t.Errorf("states:\n%s\nundisturbed:\n%s", strings.Join(got, "\n"), strings.Join(states, "\n"))
 				}
-				select {
-				case <-k.killed: // the object may be gone before the answer that says so is there
-				case <-time.After(patience):
-					t.Error("the operator was not killed")
-				}
-				c.redos.are(t)
+				receive(c.cluster, "the operator is killed", k.killed) // the object may be gone before the answer that says so is there
+				c.repeats.are(t)
 				c.check(t, n, k.after, quiet.asked)
 			})
 		}
 	}
 }
 
-// check compares how often the handlers were called. A handler whose success did not get
-// recorded is called again; the others are not.
+// check compares the number of calls. Only a handler whose success was not recorded is called
+// again.
 func (c *crashing) check(t *testing.T, n int, after bool, of int) {
 	t.Helper()
 	want := map[string]int{}
@@ -201,8 +190,8 @@ func (c *crashing) check(t *testing.T, n int, after bool, of int) {
 
 var undisturbedOrder = []string{"create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2"}
 
-func TestResultsAreLostInACrashRightBeforeThem(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+func TestCrash_ResultIsLostBeforeItsPatch(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
 	register := func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add("created")
@@ -211,15 +200,15 @@ func TestResultsAreLostInACrashRightBeforeThem(t *testing.T) {
 		}, kopf.ID("created"))
 	}
 	k := newKiller(2, false)
-	op := w.run(register, setup{wrap: k.wrap})
-	w.create(example("x"))
+	op := cluster.Run(register, transport(k.wrap), withoutInspector)
+	x := cluster.Create(example("x"))
 	<-k.killed
-	op.stop()
-	again := w.run(register)
-	w.untilHandled("x")
-	again.stop()
+	op.Stop()
+	again := cluster.Run(register, withoutInspector)
+	waitHandled(x)
+	again.Stop()
 	c.are(t, "created")
-	if status := w.get("x").Get("status"); status != nil {
+	if status := x.Get().Get("status"); status != nil {
 		t.Errorf("the status is %v: better than documented", status)
 	}
 }

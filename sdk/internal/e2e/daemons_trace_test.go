@@ -18,8 +18,8 @@ const (
 	forcefully = "background_async" // it knows nothing but the end of its context
 )
 
-// daemons are the handlers of the recorded run, with shorter delays. What they do is not
-// in their nature: Go has but one kind of functions.
+// daemons registers the handlers of the recorded run, with shorter delays. The names are those of
+// the example: the difference between synchronous and asynchronous functions is not one of Go.
 func (x *examples) daemons(r *kopf.Registry) {
 	const delay = 20 * time.Millisecond
 	kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
@@ -44,30 +44,29 @@ func (x *examples) daemons(r *kopf.Registry) {
 	}, kopf.ID(forcefully), kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(10*time.Second))
 }
 
-// deliberately are the lines that are others than the recorded ones on purpose: an empty
-// one is not there at all.
-var deliberately = map[string]string{
+// differences are the intended differences from the recorded lines. An empty line is left out.
+var differences = map[string]string{
 	"WARNING Daemon 'background_async' is cancelled. Will escalate.": "DEBUG Daemon 'background_async' is cancelled.",
-	// It depends on the luck of the moment.
+	// These depend on the timing.
 	"DEBUG Daemon 'background_sync' is still exiting. The next check is in 60 seconds.": "",
 	"DEBUG Daemon 'background_sync' is still exiting. The next check is in N seconds.":  "",
 	"DEBUG Daemon 'background_sync' is still exiting.":                                  "",
 	"DEBUG Daemon 'background_async' is still exiting.":                                 "",
-	// The end of this one is told, too.
+	// Kopf for Go logs the end of this one, too.
 	"DEBUG Daemon 'background_async' has exited on request and will not be retried or restarted.": "",
 }
 
-func TestTheRecordedRunOfDaemonsIsRepeated(t *testing.T) {
+func TestTrace_Daemons(t *testing.T) {
 	want := transcript(t, "14-daemons")
-	w, x := newWorld(t), &examples{}
-	op := w.run(x.daemons)
-	w.create(example("kopf-example-1"))
-	op.journal.wait(t, "=> Ping from a sync daemon", 2)
-	op.journal.wait(t, "=> Ping from an async daemon", 2)
-	w.delete("kopf-example-1")
-	w.untilGone("kopf-example-1")
-	op.stop()
-	got := lines(op.journal)
+	cluster, x := newCluster(t), &examples{}
+	op := cluster.Run(x.daemons, logPatches)
+	object := cluster.Create(example("kopf-example-1"))
+	op.WaitLogs("=> Ping from a sync daemon", 2)
+	op.WaitLogs("=> Ping from an async daemon", 2)
+	object.Delete()
+	object.WaitGone()
+	op.Stop()
+	got := lines(op.LogEntries())
 
 	if difference := cmp.Diff(requests(want), requests(got)); difference != "" {
 		t.Errorf("the requests of the recorded run (-) and of this one (+):\n%s", difference)
@@ -87,8 +86,8 @@ func TestTheRecordedRunOfDaemonsIsRepeated(t *testing.T) {
 	}
 }
 
-// requests are those of a run, but for the touches: in the recorded run, the object is
-// touched to look after a daemon, and that makes the next request be repeated.
+// requests returns the requests of a run, each once, without the touches: in the recorded run,
+// the object is touched to check on a daemon, which repeats the next request.
 func requests(lines []string) []string {
 	var out []string
 	for _, line := range lines {
@@ -99,8 +98,8 @@ func requests(lines []string) []string {
 	return out
 }
 
-// ofOne are the lines of one of the daemons. The others come at the same time. However
-// often it pings, it is one line.
+// ofOne returns the lines of one of the daemons, which run at the same time. All its pings are
+// one line.
 func ofOne(lines []string, id string) []string {
 	ping := "=> Ping from a " + strings.TrimPrefix(id, "background_")
 	if id == forcefully {
@@ -109,7 +108,7 @@ func ofOne(lines []string, id string) []string {
 	var out []string
 	pinged := false
 	for _, line := range lines {
-		if other, differs := deliberately[line]; differs {
+		if other, differs := differences[line]; differs {
 			line = other
 		}
 		switch pings := strings.Contains(line, ping); {

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-func TestPanicsAreErrorsAsAnyOther(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+func TestError_PanicIsRetried(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add("created")
 			if r.Retry == 0 {
@@ -23,25 +26,25 @@ func TestPanicsAreErrorsAsAnyOther(t *testing.T) {
 			}
 			return nil
 		}, kopf.ID("created"), kopf.Backoff(20*time.Millisecond))
-		kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error {
+		kopf.OnEvent(r, kexes, func(context.Context, *event) error {
 			panic(errors.New("watched badly"))
 		}, kopf.ID("watched"))
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "created", "created")
-	op.journal.wait(t, "Handler 'created' failed with an exception and will try again in 0.02 seconds: panic: runtime error: index out of range [0] with length 0", 1)
-	op.journal.wait(t, "Handler 'watched' failed with an exception and will ignore it: panic: watched badly", 1)
-	i := slices.IndexFunc(op.journal.all(), func(e entry) bool { return strings.Contains(e.attrs, "errors_test.go") })
+	op.WaitLog("Handler 'created' failed with an exception and will try again in 0.02 seconds: panic: runtime error: index out of range [0] with length 0")
+	op.WaitLog("Handler 'watched' failed with an exception and will ignore it: panic: watched badly")
+	i := slices.IndexFunc(op.LogEntries(), func(e kopftest.LogEntry) bool { return strings.Contains(e.String(), "errors_test.go") })
 	if i < 0 {
 		t.Error("no stack shows where it was")
 	}
 }
 
-func TestTimeoutsEndTheContextAndTheHandler(t *testing.T) {
-	w, c := newWorld(t), &calls{}
+func TestError_TimeoutEndsContextAndHandler(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
 	causes := make(chan error, 2)
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(ctx context.Context, _ *change) error {
 			c.add("stuck")
 			<-ctx.Done()
@@ -50,41 +53,99 @@ func TestTimeoutsEndTheContextAndTheHandler(t *testing.T) {
 		}, kopf.ID("stuck"), kopf.Timeout(100*time.Millisecond))
 		kopf.OnCreate(r, kexes, c.fails("late", kopf.Temporaryf(time.Hour, "not yet")), kopf.ID("late"), kopf.Timeout(time.Minute))
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "stuck", "late")
 	if cause := <-causes; !errors.Is(cause, kopf.ErrTimeout) {
 		t.Errorf("the context ended by %v", cause)
 	}
-	op.journal.wait(t, "Handler 'late' failed temporarily but will time out after 60 seconds: not yet", 1)
-	op.journal.wait(t, "Creation is processed: 0 succeeded; 2 failed.", 1)
+	op.WaitLog("Handler 'late' failed temporarily but will time out after 60 seconds: not yet")
+	op.WaitLog("Creation is processed: 0 succeeded; 2 failed.")
 }
 
-func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+func TestError_WrappedKindsAreRecognised(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("temporary", fmt.Errorf("outside: %w", kopf.Temporaryf(20*time.Millisecond, "inside"))), kopf.ID("temporary"), kopf.ErrorsPermanent)
 		kopf.OnCreate(r, kexes, c.fails("permanent", errors.Join(errors.New("one"), kopf.Permanentf("two"))), kopf.ID("permanent"))
 		kopf.OnCreate(r, kexes, c.fails("ignored", errors.New("three")), kopf.ID("ignored"), kopf.ErrorsIgnored)
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	for id, want := range map[string]int{"temporary": 2, "permanent": 1, "ignored": 1} {
 		if got := c.count(id); got != want {
 			t.Errorf("%s was called %d times instead of %d", id, got, want)
 		}
 	}
-	op.journal.wait(t, "Handler 'temporary' failed temporarily: outside: inside", 1)
-	op.journal.wait(t, "Handler 'ignored' failed with an exception and will ignore it: three", 1)
-	op.journal.wait(t, "Creation is processed: 2 succeeded; 1 failed.", 1)
+	op.WaitLog("Handler 'temporary' failed temporarily: outside: inside")
+	op.WaitLog("Handler 'ignored' failed with an exception and will ignore it: three")
+	op.WaitLog("Creation is processed: 2 succeeded; 1 failed.")
 }
 
-func TestDefaultBackoffIsASetting(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	w.run(func(r *kopf.Registry) {
+func TestError_DefaultBackoffIsSetting(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("created", errors.New("once")), kopf.ID("created"))
-	}, setup{settings: func(s *kopf.Settings) { s.Execution.DefaultBackoff = 20 * time.Millisecond }})
-	w.create(example("x"))
-	w.untilHandled("x")
+	}, settings(func(s *kopf.Settings) { s.Execution.DefaultBackoff = 20 * time.Millisecond }))
+	x := cluster.Create(example("x"))
+	waitHandled(x)
 	c.are(t, "created", "created")
+}
+
+func TestError_PanicInFilterThrottlesOneObject(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	var healed atomic.Bool
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			c.add(r.Name)
+			return nil
+		}, kopf.ID("created"), kopf.When(func(r *kopf.Request) bool {
+			if r.Name == "bad" && !healed.Load() {
+				panic("filtered badly")
+			}
+			return true
+		}))
+	}, settings(func(s *kopf.Settings) {
+		s.Queueing.ErrorDelays = slices.Values([]time.Duration{50 * time.Millisecond})
+	}))
+	bad := cluster.Create(example("bad"))
+	op.WaitLogs("Handling has failed: it is throttled for 50ms.", 2)
+	good := cluster.Create(example("good"))
+	waitHandled(good)
+	healed.Store(true)
+	waitHandled(bad)
+	c.are(t, "good", "bad")
+	told := false
+	for _, e := range op.LogEntries() {
+		told = told || strings.Contains(e.String(), "filtered badly") && strings.Contains(e.String(), "errors_test.go")
+	}
+	if !told {
+		t.Errorf("no line says what panicked, and where:\n%v", op.Log())
+	}
+}
+
+func TestRetry_SurvivesFailedTouch(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	var writes atomic.Int32
+	refuse := func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			// The first write records the attempt.
+			if !isWrite(req) {
+				return next.RoundTrip(req)
+			}
+			if n := writes.Add(1); n == 2 || n == 3 {
+				return nil, errors.New("the network is down")
+			}
+			return next.RoundTrip(req)
+		})
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(2*time.Second, "not yet")), kopf.ID("created"))
+	}, transport(refuse), settings(func(s *kopf.Settings) {
+		s.Networking.ErrorBackoffs = slices.Values([]time.Duration(nil))
+	}))
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	c.are(t, "created", "created")
+	op.WaitLogs("Cannot touch the object to call its delayed handlers; retrying in 1s", 2)
 }

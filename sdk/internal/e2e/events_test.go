@@ -6,53 +6,50 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// events are those of the test's namespace: "kind/name: type reason message ×count".
-func (w *world) events() []string {
-	w.t.Helper()
-	list, err := w.client.List(w.t.Context(), observe.EventsResource(), w.ns, kube.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+// events returns the Kubernetes events of the test's namespace: "kind/name: type reason message ×count".
+func events(cluster *kopftest.Cluster) []string {
+	cluster.T().Helper()
 	var all []string
-	for _, item := range list.Items {
-		o := &kopf.Object{}
-		if err := o.UnmarshalJSON(item.Raw); err != nil {
-			w.t.Fatal(err)
-		}
-		text := fmt.Sprintf("%s/%s: %s %s %s", o.Get("involvedObject.kind"), o.Get("involvedObject.name"), o.Get("type"), o.Get("reason"), o.Get("message"))
-		if n := kopf.GetOr(o, "count", 1); n > 1 {
-			text += fmt.Sprintf(" ×%d", n)
-		}
-		all = append(all, text)
+	for _, o := range cluster.List("events.v1") {
+		all = append(all, eventText(o))
 	}
 	slices.Sort(all)
 	return all
 }
 
-// untilEvents waits until there are these events and no others.
-func (w *world) untilEvents(want ...string) {
-	w.t.Helper()
-	slices.Sort(want)
-	var got []string
-	eventually(w.t, "the events are posted", func() bool {
-		got = w.events()
-		return slices.Equal(got, want)
-	}, func() any { return strings.Join(got, "\n") })
+func eventText(o *kopf.Object) string {
+	text := fmt.Sprintf("%s/%s: %s %s %s", o.Get("involvedObject.kind"), o.Get("involvedObject.name"), o.Get("type"), o.Get("reason"), o.Get("message"))
+	if n := kopf.GetOr(o, "count", 1); n > 1 {
+		text += fmt.Sprintf(" ×%d", n)
+	}
+	return text
 }
 
-func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
-	w := newWorld(t)
-	o := w.run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+// waitEvents waits until there are these events and no others.
+func waitEvents(cluster *kopftest.Cluster, want ...string) {
+	cluster.T().Helper()
+	slices.Sort(want)
+	cluster.WaitList("events.v1", fmt.Sprintf("they are %q", want), func(list []*kopf.Object) bool {
+		var got []string
+		for _, o := range list {
+			got = append(got, eventText(o))
+		}
+		slices.Sort(got)
+		return slices.Equal(got, want)
+	})
+}
+
+func TestEvent_FailuresAndRecordedOnesArePosted(t *testing.T) {
+	cluster := newCluster(t)
+	o := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			switch c.Retry {
 			case 0:
 				return kopf.Temporaryf(20*time.Millisecond, "not yet")
@@ -70,15 +67,15 @@ func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
 			c.Logger.Error("only in the log")
 			return nil
 		}, kopf.ID("create"))
-		kopf.OnUpdate(r, kexes, func(context.Context, *kopf.Change[kopf.Object]) error {
+		kopf.OnUpdate(r, kexes, func(context.Context, *change) error {
 			return kopf.Permanentf("never")
 		}, kopf.ID("update"))
 	})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed", 1)
-	w.patch("a", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	w.untilEvents(
+	a := cluster.Create(example("a"))
+	o.WaitLog("Creation is processed")
+	a.Patch(field("new"))
+	o.WaitLog("Updating is processed")
+	waitEvents(cluster,
 		"KopfExample/a: Error Logging Handler 'create' failed temporarily: not yet ×2",
 		"KopfExample/a: Normal Found It is there.",
 		"KopfExample/a: Warning Odd It is odd.",
@@ -90,10 +87,10 @@ func TestFailuresOfHandlersAndWhatTheyRecordAreEvents(t *testing.T) {
 	)
 }
 
-func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
-	w := newWorld(t)
-	o := w.run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+func TestEvent_LogIsPostedIfAsked(t *testing.T) {
+	cluster := newCluster(t)
+	o := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			c.Logger.Debug("hidden")
 			c.Logger.Info("resizing", "from", 1, "to", 2)
 			c.Logger.With("disk", "d1").WithGroup("it").Warn("is slow", "by", "far")
@@ -102,12 +99,12 @@ func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
 			}
 			return nil
 		}, kopf.ID("create"))
-	}, setup{settings: func(s *kopf.Settings) {
+	}, settings(func(s *kopf.Settings) {
 		s.Posting.Loggers, s.Posting.ReportingComponent = true, "mine"
-	}})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed", 1)
-	w.untilEvents(
+	}))
+	cluster.Create(example("a"))
+	o.WaitLog("Creation is processed")
+	waitEvents(cluster,
 		"KopfExample/a: Normal Logging resizing from=1 to=2 ×2",
 		"KopfExample/a: Warning Logging is slow disk=d1 it.by=far ×2",
 		"KopfExample/a: Error Logging Handler 'create' failed temporarily: once more",
@@ -116,7 +113,7 @@ func TestTheLogAboutAnObjectIsEventsWhereAskedFor(t *testing.T) {
 	)
 }
 
-func TestEventsAreLimitedAsTheSettingsSay(t *testing.T) {
+func TestEvent_SettingsLimitPosting(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings func(*kopf.Settings)
 		want     []string
@@ -128,44 +125,44 @@ func TestEventsAreLimitedAsTheSettingsSay(t *testing.T) {
 		"altogether": {func(s *kopf.Settings) { s.Posting.Disabled = true }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			o := w.run(func(r *kopf.Registry) {
-				kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+			cluster := newCluster(t)
+			o := cluster.Run(func(r *kopf.Registry) {
+				kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 					c.Recorder.Info("Found", "It is there.")
 					c.Recorder.Warn("Odd", "It is odd.")
 					c.Recorder.For(c.Body).Event("Own", "Own", "Of an own type.")
 					return nil
 				}, kopf.ID("create"))
-			}, setup{settings: test.settings})
-			w.create(example("a"))
-			o.journal.wait(t, "Creation is processed", 1)
-			o.stop()
-			w.untilEvents(test.want...)
+			}, settings(test.settings))
+			cluster.Create(example("a"))
+			o.WaitLog("Creation is processed")
+			o.Stop()
+			waitEvents(cluster, test.want...)
 		})
 	}
 }
 
-func TestTheHandlingOfEventsMakesNoEvents(t *testing.T) {
-	w := newWorld(t)
-	var c callList
-	event := func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+func TestEvent_HandlingEventsPostsNone(t *testing.T) {
+	cluster := newCluster(t)
+	var c calls
+	event := func(_ context.Context, e *event) error {
 		c.add("seen")
 		e.Recorder.Info("Seen", "An event.")
 		return errors.New("which is no event")
 	}
-	o := w.run(func(r *kopf.Registry) {
+	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnEvent(r, kopf.Resource("v1", "events"), event, kopf.ID("core"))
 		kopf.OnEvent(r, kopf.Resource("events.k8s.io/v1", "events"), event, kopf.ID("other"))
-		kopf.OnCreate(r, kexes, func(_ context.Context, c *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			c.Recorder.Info("Found", "It is there.")
 			return nil
 		}, kopf.ID("create"))
-	}, setup{settings: func(s *kopf.Settings) { s.Posting.Loggers = true }})
-	w.create(example("a"))
+	}, settings(func(s *kopf.Settings) { s.Posting.Loggers = true }))
+	cluster.Create(example("a"))
 	// The handler's own event and two of the log, each in both groups.
-	eventually(t, "all events are seen", func() bool { return len(c.list()) >= 6 }, func() any { return w.events() })
-	o.stop()
-	if got := len(w.events()); got != 3 {
-		t.Errorf("got %q", w.events())
+	cluster.WaitUntil("all events are seen", func() bool { return len(c.all()) >= 6 })
+	o.Stop()
+	if got := len(events(cluster)); got != 3 {
+		t.Errorf("got %q", events(cluster))
 	}
 }

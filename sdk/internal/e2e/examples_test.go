@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// The handlers of Kopf's numbered examples, which made the recorded runs. Those that are
-// given calls note them as "name id".
+// examples are the handlers of Kopf's numbered examples, which made the recorded runs. Their calls
+// are recorded as "name id".
 
 type examples struct{ calls calls }
 
@@ -31,7 +31,7 @@ func (x *examples) minimal(r *kopf.Registry) {
 
 var errRecoverable = errors.New("An error that is supposed to be recoverable.") //nolint:revive,staticcheck // as recorded
 
-// exceptions can have other delays than the example: see the test of its trace.
+// exceptions takes the delays as parameters, since the test of its trace changes them.
 func (x *examples) exceptions(r *kopf.Registry, delay, backoff time.Duration) {
 	kopf.OnCreate(r, kexes, x.noted("instant_failure_with_only_a_message", func(*change) error {
 		return kopf.Permanentf("Fail once and for all.")
@@ -76,10 +76,10 @@ func (x *examples) subhandlers(r *kopf.Registry) {
 }
 
 func (x *examples) events(r *kopf.Registry) {
-	kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error {
+	kopf.OnEvent(r, kexes, func(context.Context, *event) error {
 		return errors.New("Oops!") //nolint:revive,staticcheck // as recorded
 	}, kopf.ID("event_fn_with_error"))
-	kopf.OnEvent(r, kexes, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("normal_event_fn"))
+	kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("normal_event_fn"))
 }
 
 // filtering has a handler of deletions where the example has a daemon for the same objects:

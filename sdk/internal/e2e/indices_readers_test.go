@@ -12,12 +12,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
-	w, b, c := newWorld(t), &byField{}, &calls{}
-	w.res = plain
-	w.create(fielded("indexed", "x"))
-	w.res = kex
-	w.create(example("resumed"))
+func TestIndex_ReadFromEveryHandlerAndActivity(t *testing.T) {
+	cluster, b, c := newCluster(t), &byField{}, &calls{}
+	cluster.Create(plain.of(withField("indexed", "x")))
+	resumed := cluster.Create(example("resumed"))
 	sees := func(ctx context.Context, who string) error {
 		c.add(fmt.Sprint(who, " ", b.index.Get(ctx, "x")))
 		return nil
@@ -28,7 +26,7 @@ func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
 	handler := func(who string) func(context.Context, *change) error {
 		return func(ctx context.Context, _ *change) error { return sees(ctx, who) }
 	}
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		b.register(r, plains)
 		kopf.OnLogin(r, func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			return &kopf.ConnectionInfo{Config: testcluster.Config(t)}, sees(ctx, "login")
@@ -50,7 +48,7 @@ func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
 		kopf.OnField(r, kexes, "spec.field", func(ctx context.Context, _ *kopf.FieldChange[string]) error {
 			return sees(ctx, "field")
 		}, kopf.ID("field"))
-		kopf.OnEvent(r, kexes, func(ctx context.Context, _ *kopf.Event[kopf.Object]) error { return sees(ctx, "event") }, kopf.ID("event"))
+		kopf.OnEvent(r, kexes, func(ctx context.Context, _ *event) error { return sees(ctx, "event") }, kopf.ID("event"))
 		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error { return sees(ctx, "daemon") }, kopf.ID("daemon"))
 		kopf.Timer(r, kexes, func(ctx context.Context, _ *tick) error { return sees(ctx, "timer") }, kopf.ID("timer"), kopf.Interval(time.Hour))
 		kopf.NewIndex(r, kexes, func(ctx context.Context, _ *indexed) (map[string]int, error) {
@@ -58,14 +56,14 @@ func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
 			c.add("index")
 			return nil, nil
 		}, kopf.ID("reader"))
-	}, setup{loggingIn: true})
-	w.untilHandled("resumed")
-	w.patch("resumed", field("y"))
-	w.untilHandled("resumed")
+	}, withoutConfig, withoutInspector)
+	waitHandled(resumed)
+	resumed.Patch(field("y"))
+	waitHandled(resumed)
 	get(t, served(t, op, "/healthz"))
-	w.delete("resumed")
-	w.untilGone("resumed")
-	op.stop()
+	resumed.Delete()
+	resumed.WaitGone()
+	op.Stop()
 	for _, who := range []string{
 		"probe", "cleanup", "create", "sub-handler", "update", "delete", "field", "event", "daemon", "timer",
 	} {
@@ -80,16 +78,16 @@ func TestIndicesAreReadFromEveryHandlerAndActivity(t *testing.T) {
 	}
 }
 
-func TestWholeObjectsMayBeKeptInAnIndex(t *testing.T) {
-	w := newWorld(t)
-	w.create(fielded("a", "0"))
+func TestIndex_KeepsWholeObjects(t *testing.T) {
+	cluster := newCluster(t)
+	a := cluster.Create(withField("a", "0"))
 	type shared struct {
 		mu  sync.Mutex
 		ctx context.Context
 	}
 	var s shared
 	var whole *kopf.Index[string, *kopf.Object]
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		whole = kopf.NewIndex(r, kexes, func(ctx context.Context, p *indexed) (map[string]*kopf.Object, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -100,8 +98,8 @@ func TestWholeObjectsMayBeKeptInAnIndex(t *testing.T) {
 			c.Patch.Set("status.field", whole.Get(ctx, c.Name)[0].Get("spec.field"))
 			return nil
 		}, kopf.ID("create"))
-	})
-	w.until("a", "is handled with what is in the index", func(o *kopf.Object) bool { return kopf.GetOr(o, "status.field", "") == "0" })
+	}, withoutInspector)
+	a.WaitFor("it is handled with what is in the index", func(o *kopf.Object) bool { return kopf.GetOr(o, "status.field", "") == "0" })
 	s.mu.Lock()
 	ctx := s.ctx
 	s.mu.Unlock()
@@ -125,11 +123,30 @@ func TestWholeObjectsMayBeKeptInAnIndex(t *testing.T) {
 		})
 	}
 	for i := 1; i < 10; i++ {
-		w.patch("a", field(fmt.Sprint(i)))
+		a.Patch(field(fmt.Sprint(i)))
 	}
 	readers.Wait()
 	if got := first[0].Get("spec.field"); got != "0" {
 		t.Errorf("what was read has changed: %v", got)
 	}
-	op.stop()
+	op.Stop()
+}
+
+func TestIndex_ReadFromActivities(t *testing.T) {
+	cluster, b, c := newCluster(t), &byField{}, &calls{}
+	cluster.Create(withField("a", "x"))
+	sees := func(what string) func(context.Context, *kopf.Activity) error {
+		return func(ctx context.Context, _ *kopf.Activity) error {
+			c.add(fmt.Sprintf("%s sees %d", what, b.index.Len(ctx)))
+			return nil
+		}
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		b.register(r, kexes)
+		kopf.OnStartup(r, sees("startup"), kopf.ID("startup"))
+		kopf.OnCleanup(r, sees("cleanup"), kopf.ID("cleanup"))
+	}, withoutInspector)
+	b.waitContent(cluster, "x: a")
+	op.Stop()
+	c.are(t, "startup sees 0", "cleanup sees 1")
 }

@@ -6,72 +6,70 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestAllHandlersCanRunInOneCycle(t *testing.T) {
-	w := newWorld(t)
-	w.res = plain
-	var c callList
-	o := w.run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, plains, c.handler("1"), kopf.ID("first"))
-		kopf.OnCreate(r, plains, c.handler("2"), kopf.ID("second"))
-	}, setup{settings: func(s *kopf.Settings) { s.Execution.Lifecycle = kopf.AllAtOnce }})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded", 1)
-	w.untilHandled("a")
-	if got := len(o.journal.patches()); got != 1 || !c.is("1", "2")() {
-		t.Errorf("got %d requests, calls: %q", got, c.list())
+func TestLifecycle_AllAtOnceIsOneCycle(t *testing.T) {
+	cluster := newCluster(t)
+	var c calls
+	o := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, plains, c.does("1"), kopf.ID("first"))
+		kopf.OnCreate(r, plains, c.does("2"), kopf.ID("second"))
+	}, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = kopf.AllAtOnce }), logPatches)
+	a := cluster.Create(plain.of(example("a")))
+	o.WaitLog("Creation is processed: 2 succeeded")
+	waitHandled(a)
+	if got := len(patchesOf(o)); got != 1 || !c.is("1", "2")() {
+		t.Errorf("got %d requests, calls: %q", got, c.all())
 	}
 }
 
-func TestALifecycleOfOnesOwnChoosesTheOrder(t *testing.T) {
-	w := newWorld(t)
-	var c callList
+func TestLifecycle_OwnOneChoosesOrder(t *testing.T) {
+	cluster := newCluster(t)
+	var c calls
 	var due atomic.Pointer[[]kopf.Due]
-	o := w.run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("first"))
-		kopf.OnCreate(r, kexes, c.handler("2"), kopf.ID("second"))
-	}, setup{settings: func(s *kopf.Settings) {
+	o := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, c.does("1"), kopf.ID("first"))
+		kopf.OnCreate(r, kexes, c.does("2"), kopf.ID("second"))
+	}, settings(func(s *kopf.Settings) {
 		s.Execution.Lifecycle = func(d []kopf.Due) []kopf.Due {
 			due.CompareAndSwap(nil, &d)
 			return d[len(d)-1:]
 		}
-	}})
-	w.create(example("a"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded", 1)
+	}))
+	cluster.Create(example("a"))
+	o.WaitLog("Creation is processed: 2 succeeded")
 	if !c.is("2", "1")() {
-		t.Errorf("got %q", c.list())
+		t.Errorf("got %q", c.all())
 	}
 	if got := *due.Load(); !slices.Equal(got, []kopf.Due{{ID: "first"}, {ID: "second"}}) {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestALifecycleThatChoosesBadlyIsAnError(t *testing.T) {
+func TestLifecycle_InvalidChoiceIsError(t *testing.T) {
 	for want, choose := range map[string]kopf.Lifecycle{
-		"has chosen none of the handlers": func([]kopf.Due) []kopf.Due { return nil },
-		"which is not due":                func([]kopf.Due) []kopf.Due { return []kopf.Due{{ID: "stranger"}} },
-		" twice":                          func(d []kopf.Due) []kopf.Due { return append(d, d...) },
+		"none of the handlers that are due was chosen": func([]kopf.Due) []kopf.Due { return nil },
+		"is not due":       func([]kopf.Due) []kopf.Due { return []kopf.Due{{ID: "stranger"}} },
+		"was chosen twice": func(d []kopf.Due) []kopf.Due { return append(d, d...) },
 	} {
 		t.Run(want, func(t *testing.T) {
-			w := newWorld(t)
-			var c callList
-			o := w.run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.handler("1"), kopf.ID("create")) },
-				setup{settings: func(s *kopf.Settings) { s.Execution.Lifecycle = choose }})
-			w.create(example("a"))
-			o.journal.wait(t, want, 1)
-			o.journal.wait(t, "it is throttled for 1s", 1)
+			cluster := newCluster(t)
+			var c calls
+			o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, c.does("1"), kopf.ID("create")) }, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = choose }))
+			cluster.Create(example("a"))
+			o.WaitLog(want)
+			o.WaitLog("it is throttled for 1s")
 		})
 	}
 }
 
-func TestOnlySoManyHandlersRunAtTheSameTime(t *testing.T) {
-	w := newWorld(t)
+func TestWorkers_LimitIsKept(t *testing.T) {
+	cluster := newCluster(t)
 	var running, most, done atomic.Int32
-	busy := func(context.Context, *kopf.Change[kopf.Object]) error {
+	proceed := make(chan struct{})
+	busy := func(context.Context, *change) error {
 		n := running.Add(1)
 		for {
 			seen := most.Load()
@@ -79,29 +77,38 @@ func TestOnlySoManyHandlersRunAtTheSameTime(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // long enough for the others to come in between
+		<-proceed
 		running.Add(-1)
 		done.Add(1)
 		return nil
 	}
-	w.run(func(r *kopf.Registry) {
-		// A parent that waits for its sub-handlers does not wait for itself.
-		kopf.OnCreate(r, kexes, func(ctx context.Context, c *kopf.Change[kopf.Object]) error {
+	op := cluster.Run(func(r *kopf.Registry) {
+		// A parent does not count while it waits for its sub-handlers.
+		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
 			c.Sub("inside", busy)
 			return c.Execute(ctx)
 		}, kopf.ID("parent"))
 		kopf.OnCreate(r, kexes, busy, kopf.ID("busy"))
-		// Daemons would leave no room for others.
-		kopf.Daemon(r, kexes, func(ctx context.Context, _ *kopf.DaemonRun[kopf.Object]) error {
+		// Daemons do not count: otherwise no other handler could run.
+		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error {
 			<-ctx.Done()
 			return nil
 		}, kopf.ID("daemon"))
-	}, setup{settings: func(s *kopf.Settings) { s.Execution.MaxWorkers = 2 }})
+	}, settings(func(s *kopf.Settings) { s.Execution.MaxWorkers = 2 }))
 	const objects = 6
 	for i := range objects {
-		w.create(example(fmt.Sprintf("o%d", i)))
+		cluster.Create(example(fmt.Sprintf("o%d", i)))
 	}
-	eventually(t, "all are handled", func() bool { return done.Load() == 2*objects }, func() any { return done.Load() })
+	// Each handler stays until as many run as may, and until the operator has answered a
+	// request: one more could begin by then. In the end, there may be only one object left.
+	for n := range int32(objects) {
+		cluster.WaitUntil("as many handlers run as may", func() bool { return running.Load() >= 2 })
+		op.Inspect()
+		proceed <- struct{}{}
+		cluster.WaitUntil("one of them has ended", func() bool { return done.Load() > n })
+	}
+	close(proceed)
+	cluster.WaitUntil("all are handled", func() bool { return done.Load() == 2*objects })
 	if got := most.Load(); got != 2 {
 		t.Errorf("%d ran at the same time", got)
 	}

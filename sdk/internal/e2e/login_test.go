@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,233 +13,24 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
-	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// endurance is how long tests of endurance take.
-func endurance() time.Duration {
-	if testing.Short() {
-		return 10 * time.Second
-	}
-	return time.Minute
-}
-
-// versions are the versions of objects that somebody has seen.
-type versions struct {
-	mu   sync.Mutex
-	seen map[string]bool // "name version"
-}
-
-func (v *versions) add(name, version string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.seen == nil {
-		v.seen = map[string]bool{}
-	}
-	v.seen[name+" "+version] = true
-}
-
-// lacks returns what others have seen and this one has not.
-func (v *versions) lacks(others *versions) (missed []string) {
-	others.mu.Lock()
-	defer others.mu.Unlock()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for version := range others.seen {
-		if !v.seen[version] {
-			missed = append(missed, version)
-		}
-	}
-	return missed
-}
-
-// watch notes all versions of the objects that a client sees which is never interrupted.
-func (w *world) watch(v *versions) {
-	w.t.Helper()
-	// The control plane keeps the stream open for longer than any test takes.
-	stream, err := w.client.Watch(w.t.Context(), w.res, w.ns, kube.ListOptions{Timeout: time.Hour})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			frame, err := stream.Next()
-			if err != nil {
-				if !errors.Is(err, kube.ErrClosed) && w.t.Context().Err() == nil {
-					w.t.Errorf("the witness has lost its stream: %v", err)
-				}
-				return
-			}
-			if frame.Object != nil && frame.Type != object.EventBookmark {
-				v.add(frame.Object.Name, frame.Object.ResourceVersion)
-			}
-		}
-	}()
-	w.t.Cleanup(func() {
-		stream.Close()
-		<-done
-	})
-}
-
-// load is objects that are created, changed and deleted again and again, one change at a
-// time for each, so that it is known how often each handler must be called.
-type load struct {
-	*world
-
-	operator, witness versions // seen by either
-
-	mu      sync.Mutex
-	calls   map[string]int // of handlers, by what they are for and the object's name
-	names   []string
-	updated int // of the names, from the first on
-	deleted map[string]bool
-
-	own    ownClient
-	failed atomic.Int32 // requests of the handlers' own client
-	linger func()       // of handlers, before they return; optional
-}
-
-// ownClient is a handler's own client, made as a user would make it: once, at the start.
-type ownClient struct {
-	*http.Client
-	host string
-}
-
-func newLoad(t *testing.T) *load {
-	t.Helper()
-	l := &load{world: newWorld(t), calls: map[string]int{}, deleted: map[string]bool{}}
-	l.watch(&l.witness)
-	return l
-}
-
-func (l *load) called(what, name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls[what+" "+name]++
-}
-
-func (l *load) register(r *kopf.Registry) {
-	kopf.OnStartup(r, func(ctx context.Context, _ *kopf.Activity) error {
-		config := kopf.RESTConfig(ctx)
-		l.own.host = config.Host
-		c, err := rest.HTTPClientFor(config)
-		l.own.Client = c
-		return err
-	}, kopf.ID("startup"))
-	kopf.OnEvent(r, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
-		l.operator.add(e.Name, kopf.GetOr(e.Body, "metadata.resourceVersion", ""))
-		return nil
-	}, kopf.ID("event"))
-	kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
-		l.called("created", c.Name)
-		// The client was made before the login, for an address that was not known yet.
-		url := fmt.Sprintf("%s/apis/kopf.dev/v1/namespaces/%s/kopfexamples/%s", l.own.host, c.Namespace, c.Name)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		resp, err := l.own.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			l.failed.Add(1)
-		}
-		c.Result = tree{"code": resp.StatusCode}
-		if l.linger != nil {
-			l.linger()
-		}
-		return nil
-	}, kopf.ID("create"))
-	kopf.OnUpdate(r, kexes, func(_ context.Context, c *change) error {
-		l.called("updated", c.Name)
-		c.Patch.Set("status.field", c.Object.Get("spec.field"))
-		return nil
-	}, kopf.ID("update"))
-	kopf.OnDelete(r, kexes, func(_ context.Context, c *change) error {
-		l.called("deleted", c.Name)
-		return nil
-	}, kopf.ID("delete"))
-}
-
-// burst makes some objects, and changes those that were made some time ago.
-func (l *load) burst() {
-	l.t.Helper()
-	const size, lag = 3, 12
-	for range size {
-		name := fmt.Sprintf("n%d", len(l.names))
-		l.create(example(name))
-		l.names = append(l.names, name)
-	}
-	for l.updated < len(l.names)-lag {
-		l.update()
-	}
-	if gone := l.updated - lag; gone >= 0 && !l.deleted[l.names[gone]] {
-		l.untilHandled(l.names[gone])
-		l.delete(l.names[gone])
-		l.deleted[l.names[gone]] = true
-	}
-}
-
-func (l *load) update() {
-	l.t.Helper()
-	l.untilHandled(l.names[l.updated])
-	l.patch(l.names[l.updated], tree{"spec": tree{"field": "changed"}})
-	l.updated++
-}
-
-// settle deletes what is left, and checks that everything was handled once.
-func (l *load) settle() {
-	l.t.Helper()
-	for l.updated < len(l.names) {
-		l.update()
-	}
-	for _, name := range l.names {
-		if l.deleted[name] {
-			continue
-		}
-		if o := l.untilHandled(name); o.Get("status.field") != "changed" {
-			l.t.Errorf("the status of %s is %v", name, o.Get("status"))
-		}
-		l.delete(name)
-	}
-	for _, name := range l.names {
-		l.untilGone(name)
-	}
-	missed := func() []string { return l.operator.lacks(&l.witness) }
-	eventually(l.t, "all versions are seen", func() bool { return len(missed()) == 0 }, func() any { return missed() })
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, name := range l.names {
-		for _, what := range []string{"created", "updated", "deleted"} {
-			if n := l.calls[what+" "+name]; n != 1 {
-				l.t.Errorf("%s: the handler of what is %s was called %d times", name, what, n)
-			}
-		}
-	}
-	if n := l.failed.Load(); n > 0 {
-		l.t.Errorf("%d requests of the handlers' own client have failed", n)
-	}
-}
-
-func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
+func TestLogin_ExpiringCredentialsLoseNothing(t *testing.T) {
 	const life = 3 * time.Second
 	l := newLoad(t)
 	gate := testcluster.NewGatekeeper(t, life)
-	var logins, quiet, busy atomic.Int64 // the latter two are when there is to be no load, and much
+	var logins, quiet, busy atomic.Int64 // the latter two are when the load pauses, and when it is high
 	near := func(nano *atomic.Int64) bool { return time.Until(time.Unix(0, nano.Load())).Abs() < life/6 }
 	l.linger = func() {
 		if near(&busy) {
 			time.Sleep(time.Until(time.Unix(0, busy.Load())) + 10*time.Millisecond)
 		}
 	}
-	op := l.run(func(r *kopf.Registry) {
+	op := l.Run(func(r *kopf.Registry) {
 		kopf.OnLogin(r, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			info := &kopf.ConnectionInfo{Config: gate.Config()}
 			token, until := gate.Token()
@@ -254,9 +46,19 @@ func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
 			return info, nil
 		}, kopf.ID("login"))
 		l.register(r)
-	}, setup{loggingIn: true})
+	}, withoutConfig)
 
-	for end := time.Now().Add(endurance()); time.Now().Before(end); {
+	wanted := int(endurance() / life / 2)
+	expired := func() bool { // as often as the test needs it
+		all, rejected := gate.Issued()
+		return all >= wanted && rejected >= wanted/3 && all-rejected >= wanted/3 && gate.Cut() >= wanted
+	}
+	refused := func() bool {
+		return testing.Short() || gate.Refused("watch") > 0 && gate.Refused(http.MethodPatch) > 0
+	}
+	// On a busy machine, it takes longer until each kind of request was refused.
+	end := time.Now().Add(endurance())
+	for limit := end.Add(2 * endurance()); time.Now().Before(end) || !(expired() && refused()) && time.Now().Before(limit); {
 		pace := 500 * time.Millisecond
 		switch {
 		case near(&quiet):
@@ -270,16 +72,168 @@ func TestNothingIsLostWhileCredentialsExpireEveryMoment(t *testing.T) {
 	}
 	l.settle()
 
-	all, rejected := gate.Issued()
+	_, rejected := gate.Issued()
 	t.Logf("%d objects; %d logins, %d of them until a 401; %d streams cut; refused: %d watches, %d patches, %d reads",
 		len(l.names), logins.Load(), rejected, gate.Cut(), gate.Refused("watch"), gate.Refused(http.MethodPatch), gate.Refused(http.MethodGet))
-	if wanted := int(endurance() / life / 2); all < wanted || rejected < wanted/3 || all-rejected < wanted/3 || gate.Cut() < wanted {
+	if !expired() {
 		t.Error("that is no test of credentials that expire")
 	}
-	if !testing.Short() && (gate.Refused("watch") == 0 || gate.Refused(http.MethodPatch) == 0) {
+	if !refused() {
 		t.Error("that is no test of requests that are refused")
 	}
-	if op.journal.count("Re-authentication has finished.") == 0 {
+	if op.CountLog("Re-authentication has finished.") == 0 {
 		t.Error("the log says nothing of logins")
+	}
+}
+
+func TestLogin_ReportsRetries(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	gate := testcluster.NewGatekeeper(t, time.Hour)
+	var broken atomic.Bool
+	broken.Store(true)
+	op := cluster.Launch(func(r *kopf.Registry) {
+		kopf.OnLogin(r, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			if broken.Load() {
+				return nil, kopf.Temporaryf(10*time.Millisecond, "the vault is sealed")
+			}
+			info := &kopf.ConnectionInfo{Config: gate.Config()}
+			info.Config.BearerToken, _ = gate.Token()
+			return info, nil
+		}, kopf.ID("login"))
+		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
+	}, withoutConfig)
+	for _, state := range []inspect.OperatorState{inspect.OperatorStarting, inspect.OperatorRunning} {
+		if seen := waitLost(op, "cannot log in: the vault is sealed"); seen.State != state {
+			t.Errorf("%+v", seen)
+		}
+		broken.Store(false)
+		waitLost(op, "")
+		op.WaitInspect("it runs", func(s *inspect.Snapshot) bool { return s.Operator.State == inspect.OperatorRunning })
+		if state == inspect.OperatorStarting {
+			broken.Store(true)
+			gate.Revoke()
+			cluster.Create(example("x")) // or the operator has no request to send
+		}
+	}
+	c.wait(cluster, "created", 1)
+	waitHandled(cluster.Object(kex.name(), "x"))
+	if c.count("created") != 1 {
+		t.Errorf("%q", c.all())
+	}
+}
+
+func TestLogin_LostAccessCleansUpAndEnds(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	gate := testcluster.NewGatekeeper(t, time.Hour)
+	logins := 0
+	var did steps
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnLogin(r, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			if logins++; logins > 1 {
+				return nil, nil
+			}
+			info := &kopf.ConnectionInfo{Config: gate.Config()}
+			info.Config.BearerToken, _ = gate.Token()
+			return info, nil
+		}, kopf.ID("login"))
+		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
+		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
+			<-d.Stopping()
+			did.add("daemon")
+			return nil
+		}, kopf.ID("daemon"))
+		kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { did.add("cleanup"); return nil }, kopf.ID("cleanup"))
+	}, withoutConfig)
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	op.WaitLog("Daemon 'daemon' is invoked.")
+	gate.Revoke()
+	x.Patch(tree{"metadata": tree{"labels": tree{"a": "b"}}})
+	cluster.Create(example("y")) // or the operator has no request to send
+	if err := op.WaitEnd(); !errors.Is(err, kopf.ErrLogin) || !strings.Contains(err.Error(), "cannot log in to the cluster: no usable credentials") {
+		t.Error(err)
+	}
+	if want := []string{"daemon", "cleanup"}; strings.Join(did.all, " ") != strings.Join(want, " ") {
+		t.Errorf("%q", did.all)
+	}
+	for _, name := range []string{"x", "y"} {
+		cluster.Object(kex.name(), name).Patch(tree{"metadata": tree{"finalizers": nil}})
+	}
+}
+
+// token requests a token that is valid while a secret exists. The API server caches the validity for
+// some seconds.
+func (l *load) token(ctx context.Context, t *testing.T, n int32) (token string, secret *kopftest.Object, err error) {
+	t.Helper()
+	name := fmt.Sprintf("token-%d", n)
+	secret = l.Create(tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": name}})
+	token, err = requestToken(ctx, l.Cluster, tree{
+		"expirationSeconds": 3600,
+		"boundObjectRef":    tree{"apiVersion": "v1", "kind": "Secret", "name": name, "uid": secret.Get().Get("metadata.uid")},
+	})
+	return token, secret, err
+}
+
+// refusals counts how often the cluster answers 401.
+type refusals struct {
+	next  http.RoundTripper
+	count *atomic.Int32
+}
+
+// WrappedRoundTripper returns the transport inside.
+func (r refusals) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// RoundTrip passes a request.
+func (r refusals) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		r.count.Add(1)
+	}
+	return resp, err
+}
+
+func TestLogin_RevokedTokensLoseNothing(t *testing.T) {
+	l := newLoad(t)
+	l.Create(tree{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": tree{"name": account}})
+	grant(l.Cluster, l.Namespace, true, rule("*", "*", "*"))
+	var secrets sync.Map // by the number of the login
+	var logins, refused atomic.Int32
+	l.Run(func(r *kopf.Registry) {
+		kopf.OnLogin(r, func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			token, secret, err := l.token(ctx, t, logins.Load()+1)
+			if err != nil {
+				return nil, err
+			}
+			secrets.Store(logins.Load()+1, secret)
+			logins.Add(1)
+			config := rest.AnonymousClientConfig(l.Config)
+			config.BearerToken = token
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusals{next, &refused} })
+			return &kopf.ConnectionInfo{Config: config}, nil
+		}, kopf.ID("login"))
+		l.register(r)
+	}, withoutConfig, settings(func(s *kopf.Settings) {
+		s.Watching.ServerTimeout = 2 * time.Second // else a cluster lets streams be
+	}))
+	times := int32(3)
+	if testing.Short() {
+		times = 1
+	}
+	for n := int32(1); n <= times; n++ {
+		l.burst()
+		secret, _ := secrets.Load(n)
+		secret.(*kopftest.Object).Delete()
+		l.WaitUntil("the operator logs in again", func() bool {
+			if logins.Load() == n {
+				l.burst()
+				time.Sleep(500 * time.Millisecond) // the pace of the load
+			}
+			return logins.Load() > n
+		})
+	}
+	l.settle()
+	t.Logf("%d objects; %d logins, %d requests refused", len(l.names), logins.Load(), refused.Load())
+	if refused.Load() < times {
+		t.Error("that is no test of tokens that are revoked")
 	}
 }

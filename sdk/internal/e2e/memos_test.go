@@ -3,23 +3,83 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-func TestAMemoLivesAsLongAsItsObject(t *testing.T) {
-	w, c, watches := newWorld(t), &calls{}, &breaker{}
-	address := "unix:" + filepath.Join(t.TempDir(), "i")
-	op := w.run(func(r *kopf.Registry) {
+// tally records what the handlers of an object have seen. They share it by the memo.
+type tally struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (t *tally) add(what string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen = append(t.seen, what)
+	slices.Sort(t.seen)
+	t.seen = slices.Compact(t.seen)
+	return slices.Clone(t.seen)
+}
+
+func TestMemo_SharedByHandlersOfObject(t *testing.T) {
+	cluster := newCluster(t)
+	cluster.Run(func(reg *kopf.Registry) {
+		kopf.OnEvent(reg, kexes, func(_ context.Context, e *event) error {
+			kopf.MemoOf[tally](e.Memo).add("event " + string(e.UID))
+			return nil
+		}, kopf.ID("event"))
+		kopf.OnCreate(reg, kexes, func(_ context.Context, c *change) error {
+			kopf.MemoOf[tally](c.Memo).add("create " + string(c.UID))
+			return nil
+		}, kopf.ID("create"), kopf.When(func(r *kopf.Request) bool {
+			kopf.MemoOf[tally](r.Memo).add("filter " + string(r.UID))
+			return true
+		}))
+		kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
+			kopf.MemoOf[tally](d.Memo).add("daemon " + string(d.UID))
+			<-d.Stopping()
+			return nil
+		}, kopf.ID("daemon"))
+		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
+			seen := kopf.MemoOf[tally](c.Memo).add("timer " + string(c.UID))
+			c.Patch.Set("status.seen", seen)
+			return nil
+		}, kopf.ID("timer"), kopf.Interval(5*time.Millisecond))
+	})
+	for range 2 { // the second time, it is another object
+		x := cluster.Create(example("x"))
+		uid, _ := x.Get().Get("metadata.uid").(string)
+		var want []any
+		for _, who := range []string{"create", "daemon", "event", "filter", "timer"} {
+			want = append(want, who+" "+uid)
+		}
+		x.WaitFor("it is seen by all", func(o *kopf.Object) bool { return slices.Equal(fmtAll(o.Get("status.seen")), fmtAll(want)) })
+		x.Delete()
+		x.WaitGone()
+	}
+}
+
+func fmtAll(values any) (out []string) {
+	list, _ := values.([]any)
+	for _, v := range list {
+		out = append(out, fmt.Sprint(v))
+	}
+	return out
+}
+
+func TestMemo_LivesAsLongAsObject(t *testing.T) {
+	cluster, c, watches := newCluster(t), &calls{}, &breaker{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.NewIndex(r, kexes, func(_ context.Context, p *indexed) (map[string]int, error) {
 			kopf.MemoOf[tally](p.Memo).add(fmt.Sprint("indexed ", p.Object.Get("spec.field")))
 			return nil, nil
 		}, kopf.ID("index"))
-		kopf.OnEvent(r, kexes, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+		kopf.OnEvent(r, kexes, func(_ context.Context, e *event) error {
 			at := fmt.Sprint(e.Object.Get("spec.field"))
 			seen := kopf.MemoOf[tally](e.Memo).add("event " + at)
 			c.add(fmt.Sprint(at, " ", len(seen)/2))
@@ -28,60 +88,60 @@ func TestAMemoLivesAsLongAsItsObject(t *testing.T) {
 			}
 			return nil
 		}, kopf.ID("event"))
-	}, setup{wrap: watches.wrap, settings: func(s *kopf.Settings) { s.Process.Inspector = address }})
-	w.create(fielded("x", "created"))
-	c.wait(t, "created 1", 1)
-	w.patch("x", field("changed"))
-	c.wait(t, "changed 2", 1)
+	}, transport(watches.wrap))
+	x := cluster.Create(withField("x", "created"))
+	c.wait(cluster, "created 1", 1)
+	x.Patch(field("changed"))
+	c.wait(cluster, "changed 2", 1)
 
 	watches.end(expired)
-	w.patch("x", field("listed again"))
-	c.wait(t, "listed again 3", 1)
+	x.Patch(field("listed again"))
+	c.wait(cluster, "listed again 3", 1)
 
-	w.intend(address, inspect.IntentPause)
-	op.journal.wait(t, "Stopping the watch-stream for kopfexamples", 1)
-	w.patch("x", field("paused"))
-	w.intend(address, inspect.IntentResume)
-	c.wait(t, "paused 4", 1)
+	op.Pause()
+	op.WaitLog("Stopping the watch-stream for kopfexamples")
+	x.Patch(field("paused"))
+	op.Resume()
+	c.wait(cluster, "paused 4", 1)
 
-	w.delete("x")
-	w.untilGone("x")
-	w.create(fielded("x", "anew"))
-	c.wait(t, "anew 1", 1)
+	x.Delete()
+	x.WaitGone()
+	cluster.Create(withField("x", "anew"))
+	c.wait(cluster, "anew 1", 1)
 }
 
-// shelf is what objects have copies of.
-type shelf struct{ tally }
+// clonedTally is a tally of which each object gets a copy.
+type clonedTally struct{ tally }
 
-// Clone makes a copy that has the same on it.
-func (s *shelf) Clone() *shelf {
-	clone := &shelf{}
+// Clone returns a copy.
+func (s *clonedTally) Clone() *clonedTally {
+	clone := &clonedTally{}
 	clone.seen = s.add("")
 	return clone
 }
 
-func TestObjectsBeginWithWhatTheOperatorsMemoHas(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	op := w.run(func(r *kopf.Registry) {
+func TestMemo_BeginsWithOperatorsMemo(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 			kopf.MemoOf[tally](a.Memo).add("shared")
-			kopf.MemoOf[shelf](a.Memo).add("own")
+			kopf.MemoOf[clonedTally](a.Memo).add("own")
 			return nil
 		}, kopf.ID("startup"))
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			kopf.MemoOf[tally](r.Memo).add(r.Name)
-			c.add(fmt.Sprint(r.Name, " ", kopf.MemoOf[shelf](r.Memo).add(r.Name)))
+			c.add(fmt.Sprint(r.Name, " ", kopf.MemoOf[clonedTally](r.Memo).add(r.Name)))
 			return nil
 		}, kopf.ID("create"))
 		kopf.OnCleanup(r, func(_ context.Context, a *kopf.Activity) error {
-			c.add(fmt.Sprint(kopf.MemoOf[tally](a.Memo).add(""), kopf.MemoOf[shelf](a.Memo).add("")))
+			c.add(fmt.Sprint(kopf.MemoOf[tally](a.Memo).add(""), kopf.MemoOf[clonedTally](a.Memo).add("")))
 			return nil
 		}, kopf.ID("cleanup"))
 	})
 	for _, name := range []string{"a", "b"} {
-		w.create(example(name))
-		w.untilHandled(name)
+		cluster.Create(example(name))
+		waitHandled(cluster.Object(kex.name(), name))
 	}
-	op.stop()
+	op.Stop()
 	c.are(t, "a [ a own]", "b [ b own]", "[ a b shared] [ own]")
 }

@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// measure makes an operator serve its metrics, at a port of its own, with its health: one
-// port is enough.
+// measure makes an operator serve its metrics and its health at a free port.
 func measure(r *kopf.Registry) {
 	kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 		a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
@@ -27,8 +26,8 @@ func measure(r *kopf.Registry) {
 	}, kopf.ID("startup"))
 }
 
-// scraped are all series of an operator with their values.
-func scraped(t *testing.T, op *operator) map[string]float64 {
+// scraped returns all series of an operator with their values.
+func scraped(t *testing.T, op *kopftest.Operator) map[string]float64 {
 	t.Helper()
 	_, text := get(t, served(t, op, "/metrics"))
 	all := map[string]float64{}
@@ -46,8 +45,8 @@ func scraped(t *testing.T, op *operator) map[string]float64 {
 	return all
 }
 
-// untilScraped waits until series have their values. Those of "series+" are at least that.
-func untilScraped(t *testing.T, op *operator, want map[string]float64) {
+// waitScraped waits until series have these values. Values of "series+" are minimums.
+func waitScraped(t *testing.T, cluster *kopftest.Cluster, op *kopftest.Operator, want map[string]float64) {
 	t.Helper()
 	var all map[string]float64
 	missing := func() (missing []string) {
@@ -60,22 +59,22 @@ func untilScraped(t *testing.T, op *operator, want map[string]float64) {
 		}
 		return missing
 	}
-	eventually(t, "all is told", func() bool { return len(missing()) == 0 }, func() any { return strings.Join(missing(), "\n") })
+	cluster.WaitUntil("all is told", func() bool { return len(missing()) == 0 })
 }
 
 const kexKey = `resource="kopfexamples.v1.kopf.dev"`
 
-func TestPrometheusIsToldWhatTheOperatorDoes(t *testing.T) {
-	w := newWorld(t)
-	w.create(example("before"))
-	w.patch("before", tree{"metadata": tree{"annotations": tree{lastHandled: `{"spec":{"duration":"1m","field":"value","items":["item1","item2"]},"metadata":{"labels":{"somelabel":"somevalue"},"annotations":{"someannotation":"somevalue"}}}`}}})
-	op := w.run(func(r *kopf.Registry) {
+func TestMetrics_Handling(t *testing.T) {
+	cluster := newCluster(t)
+	before := cluster.Create(example("before"))
+	before.Patch(tree{"metadata": tree{"annotations": tree{lastHandled: `{"spec":{"duration":"1m","field":"value","items":["item1","item2"]},"metadata":{"labels":{"somelabel":"somevalue"},"annotations":{"someannotation":"somevalue"}}}`}}})
+	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)
 		kopf.OnProbe(r, func(context.Context, *kopf.Activity) (string, error) { return "fine", nil }, kopf.ID("probe"))
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			if c.Retry == 0 {
-				// There is a version to wait with, until that of the operator is seen.
-				w.patch(c.Name, tree{"metadata": tree{"annotations": tree{"others": "early"}}})
+				// Another client changes the object, so that the operator waits for its own version.
+				cluster.Object(kex.name(), c.Name).Patch(tree{"metadata": tree{"annotations": tree{"others": "early"}}})
 				return kopf.Temporaryf(10*time.Millisecond, "once more")
 			}
 			for _, item := range []string{"a", "b"} {
@@ -93,37 +92,37 @@ func TestPrometheusIsToldWhatTheOperatorDoes(t *testing.T) {
 			return nil
 		}, kopf.ID("hasty"), kopf.Timeout(time.Microsecond))
 		kopf.OnDelete(r, kexes, func(context.Context, *change) error { return kopf.Permanentf("no") }, kopf.ID("delete"))
-		kopf.Daemon(r, kexes, func(_ context.Context, d *kopf.DaemonRun[kopf.Object]) error {
+		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
 			<-d.Stopping()
 			return nil
 		}, kopf.ID("daemon"), kopf.Labels{"patient": kopf.Present})
-		kopf.Timer(r, kexes, func(context.Context, *kopf.TimerTick[kopf.Object]) error { return nil },
+		kopf.Timer(r, kexes, func(context.Context, *tick) error { return nil },
 			kopf.ID("timer"), kopf.Interval(time.Hour), kopf.Labels{"patient": kopf.Present})
-	}, setup{wrap: delayedWatch(50 * time.Millisecond)}) // so that versions come when there is one to wait for
-	untilScraped(t, op, map[string]float64{
+	}, transport(delayedWatch(50*time.Millisecond))) // so that versions come when there is one to wait for
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_events_total{` + kexKey + `,type="listed"}`:                                   1,
 		`kopf_causes_total{` + kexKey + `,reason="resume"}`:                                 1,
 		`kopf_handler_attempts_total{handler="resume",kind="resume",outcome="succeeded"}`:   1,
 		`kopf_handler_attempts_total{handler="startup",kind="startup",outcome="succeeded"}`: 1,
-		// What has not happened yet is there already: it has a rate when it does.
+		// Series of what has not happened yet exist, so that they have a rate when it does.
 		`kopf_handler_attempts_total{handler="delete",kind="delete",outcome="failed"}`: 0,
 		`kopf_consistency_wait_seconds_count{result="timeout"}`:                        0,
 		`kopf_logins_total{result="failed"}`:                                           0,
 	})
-	w.delete("before")
-	w.untilGone("before")
-	w.create(example("one"))
-	w.untilHandled("one")
-	w.patch("one", tree{"spec": tree{"field": "other"}})
-	op.journal.wait(t, "Updating is processed", 1)
-	w.untilHandled("one")
-	w.delete("one")
-	w.untilGone("one")
+	before.Delete()
+	before.WaitGone()
+	one := cluster.Create(example("one"))
+	waitHandled(one)
+	one.Patch(field("other"))
+	op.WaitLog("Updating is processed")
+	waitHandled(one)
+	one.Delete()
+	one.WaitGone()
 	patient := example("two")
 	patient["metadata"].(tree)["labels"] = tree{"patient": "yes"}
-	w.create(patient)
-	op.journal.wait(t, "much later", 1)
-	untilScraped(t, op, map[string]float64{
+	cluster.Create(patient)
+	op.WaitLog("much later")
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_events_total{` + kexKey + `,type="added"}`:                                    2,
 		`kopf_events_total{` + kexKey + `,type="modified"}+`:                                4,
 		`kopf_events_total{` + kexKey + `,type="deleted"}`:                                  2,
@@ -161,42 +160,40 @@ func TestPrometheusIsToldWhatTheOperatorDoes(t *testing.T) {
 	if code, body := get(t, served(t, op, "/healthz")); code != http.StatusOK || body != `{"probe":"fine"}` {
 		t.Error(code, body)
 	}
-	w.patch("two", tree{"metadata": tree{"labels": tree{"patient": nil}}})
+	cluster.Object(kex.name(), "two").Patch(tree{"metadata": tree{"labels": tree{"patient": nil}}})
 }
 
-func TestPrometheusIsToldWhoWaitsForWhom(t *testing.T) {
-	w := newWorld(t)
-	settings, client := inspected(t)
+func TestMetrics_Queue(t *testing.T) {
+	cluster := newCluster(t)
 	proceed := make(chan struct{})
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)
 		kopf.OnCreate(r, kexes, func(context.Context, *change) error {
 			<-proceed
 			return nil
 		}, kopf.ID("create"))
-	}, setup{settings: func(s *kopf.Settings) {
-		settings(s)
+	}, settings(func(s *kopf.Settings) {
 		s.Queueing.WorkerLimit = 1
-	}})
-	w.create(example("a"))
-	w.create(example("b"))
-	untilScraped(t, op, map[string]float64{
+	}))
+	a := cluster.Create(example("a"))
+	b := cluster.Create(example("b"))
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_queue_objects{state="running"}`: 1, `kopf_queue_objects{state="queued"}`: 1, `kopf_objects`: 1,
 	})
 	close(proceed)
-	w.untilHandled("a")
-	w.untilHandled("b")
-	intend(t, client, inspect.IntentPause)
-	untilScraped(t, op, map[string]float64{
+	waitHandled(a)
+	waitHandled(b)
+	op.Pause()
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_queue_objects{state="running"}`: 0, `kopf_queue_objects{state="queued"}`: 0, `kopf_objects`: 2, `kopf_paused`: 1,
 	})
 }
 
-func TestPrometheusIsToldOfLogins(t *testing.T) {
-	w := newWorld(t)
+func TestMetrics_Logins(t *testing.T) {
+	cluster := newCluster(t)
 	gate := testcluster.NewGatekeeper(t, time.Hour)
 	var closed atomic.Bool
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)
 		kopf.OnLogin(r, func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			if closed.Load() {
@@ -208,73 +205,69 @@ func TestPrometheusIsToldOfLogins(t *testing.T) {
 		}, kopf.ID("login"))
 		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
 		kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { return nil }, kopf.ID("cleanup"))
-	}, setup{loggingIn: true})
-	untilScraped(t, op, map[string]float64{
+	}, withoutConfig)
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_logins_total{result="succeeded"}`: 1, `kopf_logins_total{result="failed"}`: 0,
 	})
 	gate.Revoke()
-	w.create(example("x"))
-	w.untilHandled("x")
-	untilScraped(t, op, map[string]float64{
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_logins_total{result="succeeded"}`:                                         2,
 		`kopf_api_requests_total{verb="patch",code="401"}`:                              1,
 		`kopf_handler_attempts_total{handler="login",kind="login",outcome="succeeded"}`: 2,
 	})
 }
 
-func TestPrometheusIsToldOfTroubleWithWatches(t *testing.T) {
-	w, b := newWorld(t), &breaker{}
-	way, config := newOutage(t, testcluster.Config(t))
+func TestMetrics_WatchRestarts(t *testing.T) {
+	cluster, b := newCluster(t), &breaker{}
+	proxy, config := newOutage(t, testcluster.Config(t))
 	var begun, healed atomic.Bool
-	op := w.run(func(r *kopf.Registry) {
+	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			if begun.CompareAndSwap(false, true) {
-				w.patch(c.Name, tree{"metadata": tree{"annotations": tree{"others": "early"}}})
+				cluster.Object(kex.name(), c.Name).Patch(tree{"metadata": tree{"annotations": tree{"others": "early"}}})
 			}
 			return nil
 		}, kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create_2"))
-	}, setup{
-		config: config,
-		wrap: func(next http.RoundTripper) http.RoundTripper {
-			// What the operator has written is lost on its way back.
-			return b.wrap(heldBack(func(line string) bool {
-				return begun.Load() && !healed.Load() && strings.Contains(line, `\"purpose\":`)
-			})(next))
-		},
-		settings: func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 50 * time.Millisecond },
-	})
-	w.create(example("x"))
-	untilScraped(t, op, map[string]float64{
+	}, connect(config), transport(func(next http.RoundTripper) http.RoundTripper {
+		// The watch loses what the operator has written.
+		return b.wrap(heldBack(func(line string) bool {
+			return begun.Load() && !healed.Load() && strings.Contains(line, `\"purpose\":`)
+		})(next))
+	}), settings(func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 50 * time.Millisecond }))
+	x := cluster.Create(example("x"))
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_consistency_wait_seconds_count{result="timeout"}+`: 1,
 		`kopf_consistency_wait_seconds_sum{result="timeout"}+`:   0.05,
 	})
 	healed.Store(true)
 	b.end("")
-	untilScraped(t, op, map[string]float64{`kopf_watch_restarts_total{` + kexKey + `,reason="dropped"}`: 1})
-	eventually(t, "it watches again", func() bool { return b.watches.Load() > 1 }, func() any { return b.watches.Load() })
+	waitScraped(t, cluster, op, map[string]float64{`kopf_watch_restarts_total{` + kexKey + `,reason="dropped"}`: 1})
+	cluster.WaitUntil("it watches again", func() bool { return b.watches.Load() > 1 })
 	b.end(expired)
-	untilScraped(t, op, map[string]float64{`kopf_watch_restarts_total{` + kexKey + `,reason="expired"}+`: 1})
-	way.shut()
-	untilScraped(t, op, map[string]float64{
+	waitScraped(t, cluster, op, map[string]float64{`kopf_watch_restarts_total{` + kexKey + `,reason="expired"}+`: 1})
+	proxy.shut()
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_watch_restarts_total{` + kexKey + `,reason="unavailable"}+`: 1,
 		`kopf_api_requests_total{verb="watch",code="error"}+`:             1,
 	})
-	way.begin()
-	w.untilHandled("x")
+	proxy.begin()
+	waitHandled(x)
 }
 
-func TestPrometheusIsToldWhatBecomesOfKubernetesEvents(t *testing.T) {
-	w := newWorld(t)
-	op := w.run(func(r *kopf.Registry) {
+func TestMetrics_PostedEvents(t *testing.T) {
+	cluster := newCluster(t)
+	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)
 		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 			nowhere := &kopf.Object{}
 			if err := nowhere.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"there-is-no-such","name":"x"}}`)); err != nil {
 				return err
 			}
-			c.Recorder.For(nowhere).Info("Lost", "nobody reads this")
+			c.Recorder.For(nowhere).Info("Lost", "not delivered")
 			for range 3 {
 				c.Recorder.Info("Same", "again and again")
 			}
@@ -284,9 +277,9 @@ func TestPrometheusIsToldWhatBecomesOfKubernetesEvents(t *testing.T) {
 			return nil
 		}, kopf.ID("create"))
 	})
-	w.create(example("x"))
-	w.untilHandled("x")
-	untilScraped(t, op, map[string]float64{
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	waitScraped(t, cluster, op, map[string]float64{
 		`kopf_posted_events_total{result="posted"}+`:   20,
 		`kopf_posted_events_total{result="repeated"}+`: 1,
 		`kopf_posted_events_total{result="failed"}`:    1,

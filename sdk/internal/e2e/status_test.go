@@ -8,76 +8,75 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// pruning makes a resource of the test's own, whose schema throws away most of the status.
-func (w *world) pruning() kopf.Selector {
-	w.t.Helper()
-	res := *kex
-	res.Group = w.ns + ".kopf.dev"
-	w.define(&res, tree{"type": "object", "properties": tree{
-		"spec":   anything,
+// pruning defines a resource for the test, whose schema drops most of the status.
+func pruning(cluster *kopftest.Cluster) custom {
+	cluster.T().Helper()
+	own := kex
+	own.group = cluster.Namespace + ".kopf.dev"
+	own.defineAs(cluster, tree{"type": "object", "properties": tree{
+		"spec":   anyFields,
 		"status": tree{"type": "object", "properties": tree{"known": tree{"type": "string"}}},
 	}})
-	w.served(&res)
-	w.res = &res
-	return kopf.Resource(res.Group, "kopfexamples")
+	return own
 }
 
-func TestAPrunedStatusIsWarnedAboutAndDoesNotLoop(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	selector := w.pruning()
-	op := w.run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, selector, func(_ context.Context, r *change) error {
+func TestStatus_PrunedFieldIsWarnedAboutOnce(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	own := pruning(cluster)
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, own.selector(), func(_ context.Context, r *change) error {
 			c.add("created")
 			r.Patch.Set("status.known", "kept")
 			r.Result = "unknown"
 			return nil
 		}, kopf.ID("created"))
-		kopf.OnUpdate(r, selector, func(_ context.Context, r *change) error {
+		kopf.OnUpdate(r, own.selector(), func(_ context.Context, r *change) error {
 			c.add("updated")
 			r.Result = "unknown"
 			return nil
 		}, kopf.ID("created"))
-	})
-	w.create(example("x"))
-	w.untilHandled("x")
-	w.until("x", "has the known field", func(o *kopf.Object) bool { return o.Get("status.known") == "kept" })
-	op.journal.wait(t, "Handling cycle is finished", 1)
-	w.patch("x", tree{"spec": tree{"field": "changed"}})
-	w.untilHandled("x")
-	op.journal.wait(t, "Handling cycle is finished", 2)
+	}, logPatches)
+	cluster.Create(own.of(example("x")))
+	waitHandled(cluster.Object(own.name(), "x"))
+	cluster.Object(own.name(), "x").WaitFor("it has the known field", func(o *kopf.Object) bool { return o.Get("status.known") == "kept" })
+	op.WaitLog("Handling cycle is finished")
+	cluster.Object(own.name(), "x").Patch(field("changed"))
+	waitHandled(cluster.Object(own.name(), "x"))
+	op.WaitLogs("Handling cycle is finished", 2)
 	c.are(t, "created", "updated")
-	if n := len(op.journal.patches()); n != 4 {
-		t.Errorf("%d requests:\n%v", n, op.journal.text())
+	if n := len(patchesOf(op)); n != 4 {
+		t.Errorf("%d requests:\n%v", n, op.Log())
 	}
-	const warning = "status.created was thrown away by the schema"
-	if n := op.journal.count(warning); n != 1 {
+	const warning = "API server dropped status.created"
+	if n := op.CountLog(warning); n != 1 {
 		t.Errorf("warned %d times", n)
 	}
-	for _, e := range op.journal.all() {
-		if strings.Contains(e.line, warning) && !strings.Contains(e.line, "x-kubernetes-preserve-unknown-fields: true") {
-			t.Errorf("how to mend it? %s", e.line)
+	for _, e := range op.LogEntries() {
+		if strings.Contains(e.Message, warning) && !strings.Contains(e.Message, "x-kubernetes-preserve-unknown-fields: true") {
+			t.Errorf("how to mend it? %s", e.Message)
 		}
 	}
 }
 
-func TestProgressInAPrunedStatusDoesNotLoop(t *testing.T) {
-	w, c := newWorld(t), &calls{}
-	selector := w.pruning()
-	op := w.run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, selector, c.does("create_1"), kopf.ID("create_1"))
-		kopf.OnCreate(r, selector, c.fails("create_2", kopf.Temporaryf(100*time.Millisecond, "later")), kopf.ID("create_2"))
-	}, setup{settings: func(s *kopf.Settings) { s.Persistence.ProgressStorage = kopf.StatusProgress{} }})
+func TestStatus_PrunedProgressDoesNotLoop(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	own := pruning(cluster)
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, own.selector(), c.does("create_1"), kopf.ID("create_1"))
+		kopf.OnCreate(r, own.selector(), c.fails("create_2", kopf.Temporaryf(100*time.Millisecond, "later")), kopf.ID("create_2"))
+	}, settings(func(s *kopf.Settings) { s.Persistence.ProgressStorage = kopf.StatusProgress{} }), logPatches)
 	const objects = 10
 	for i := range objects {
-		// While these are looked at, those before could loop.
-		w.create(example(fmt.Sprintf("x%d", i)))
-		c.wait(t, "create_1", i+1)
+		// Meanwhile, the objects before this one could loop.
+		cluster.Create(own.of(example(fmt.Sprintf("x%d", i))))
+		c.wait(cluster, "create_1", i+1)
 	}
-	op.journal.wait(t, "status.kopf was thrown away by the schema", objects)
-	if calls, requests := len(c.all()), len(op.journal.patches()); calls > 5*objects || requests > 5*objects {
+	op.WaitLogs("API server dropped status.kopf", objects)
+	if calls, requests := len(c.all()), len(patchesOf(op)); calls > 5*objects || requests > 5*objects {
 		t.Errorf("%d calls and %d requests for %d objects", calls, requests, objects)
 	}
-	t.Logf("%d calls and %d requests for %d objects", len(c.all()), len(op.journal.patches()), objects)
+	t.Logf("%d calls and %d requests for %d objects", len(c.all()), len(patchesOf(op)), objects)
 }

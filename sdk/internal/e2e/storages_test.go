@@ -10,6 +10,37 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
+func TestProgress_RenamedHandlerContinuesByID(t *testing.T) {
+	cluster := newCluster(t)
+	var c calls
+	failing := func(_ context.Context, ch *change) error {
+		c.add("attempt")
+		return kopf.Temporaryf(time.Hour, "later")
+	}
+	o := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, failing, kopf.ID("create_fn")) })
+	cluster.Create(example("a"))
+	o.WaitLog("failed temporarily")
+	o.Stop()
+
+	o = cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, c.does("renamed"), kopf.ID("create"))
+		kopf.OnCreate(r, kexes, failing, kopf.ID("other"))
+	})
+	o.WaitLog(`There is progress of the handler "create_fn" on the object, and no such handler. If it was renamed, it goes on from there with kopf.ID("create_fn").`)
+	o.WaitLog("failed temporarily")
+	o.Stop()
+	if n := o.CountLog("There is progress of the handler"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+
+	o = cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, failing, kopf.ID("create_fn")) })
+	o.WaitLog("for the delayed handlers")
+	o.Stop()
+	if got := c.all(); !slices.Equal(got, []string{"attempt", "renamed", "attempt"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // database stores progress and diff bases outside of the cluster.
 type database struct {
 	mu      sync.Mutex
@@ -24,7 +55,7 @@ func newDatabase() *database {
 
 func uidOf(body *kopf.Object) string { return kopf.GetOr(body, "metadata.uid", "") }
 
-// dbProgress is its side of progress.
+// dbProgress is the database as a storage of progress.
 type dbProgress struct{ *database }
 
 func (d dbProgress) Fetch(ctx context.Context, body *kopf.Object, id string) (*kopf.ProgressRecord, error) {
@@ -55,9 +86,10 @@ func (d dbProgress) Purge(ctx context.Context, body *kopf.Object, id string, _ *
 }
 
 func (d dbProgress) Touch(context.Context, *kopf.Object, string, *kopf.Patch) error { return nil }
-func (d dbProgress) Clean(map[string]any)                                           {}
 
-// dbBases is its side of diff bases.
+func (d dbProgress) Clean(map[string]any) {}
+
+// dbBases is the database as a storage of diff bases.
 type dbBases struct{ *database }
 
 func (d dbBases) Essence(_ *kopf.Object, essence map[string]any) map[string]any {
@@ -80,21 +112,21 @@ func (d dbBases) Store(_ context.Context, body *kopf.Object, essence map[string]
 	return nil
 }
 
-func lifeOf(c *callList) func(*kopf.Registry) {
+func lifeOf(c *calls) func(*kopf.Registry) {
 	return func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.handler("create 1"), kopf.ID("first"))
-		kopf.OnCreate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+		kopf.OnCreate(r, kexes, c.does("create 1"), kopf.ID("first"))
+		kopf.OnCreate(r, kexes, func(_ context.Context, ch *change) error {
 			c.add("create 2")
 			if ch.Retry < 2 {
 				return kopf.Temporaryf(20*time.Millisecond, "not yet")
 			}
 			return nil
 		}, kopf.ID("second"))
-		kopf.OnUpdate(r, kexes, func(_ context.Context, ch *kopf.Change[kopf.Object]) error {
+		kopf.OnUpdate(r, kexes, func(_ context.Context, ch *change) error {
 			c.add("update " + ch.Diff.String())
 			return nil
 		}, kopf.ID("update"))
-		kopf.OnDelete(r, kexes, c.handler("delete"), kopf.ID("delete"))
+		kopf.OnDelete(r, kexes, c.does("delete"), kopf.ID("delete"))
 	}
 }
 
@@ -103,29 +135,29 @@ var (
 	lifeEnds   = []string{"create 1", "create 2", "create 2", "create 2", "update [~spec.field=value→new]", "delete"}
 )
 
-func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
-	w := newWorld(t)
+func TestStorage_OutsideOfCluster(t *testing.T) {
+	cluster := newCluster(t)
 	db := newDatabase()
-	settings := setup{settings: func(s *kopf.Settings) {
+	outside := settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage, s.Persistence.DiffBaseStorage = dbProgress{db}, dbBases{db}
-	}}
-	var c callList
-	o := w.run(lifeOf(&c), settings)
-	w.create(example("outside"))
-	eventually(t, "the object is created", c.is(lifeBegins...), func() any { return c.list() })
-	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
-	o.stop()
+	})
+	var c calls
+	o := cluster.Run(lifeOf(&c), outside)
+	object := cluster.Create(example("outside"))
+	cluster.WaitUntil("the object is created", c.is(lifeBegins...))
+	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
+	o.Stop()
 
-	// What is stored outlives the operator; what does not matter changes nothing.
-	o = w.run(lifeOf(&c), settings)
-	w.patch("outside", tree{"spec": tree{"ignored": "whatever"}})
-	o.journal.wait(t, "the essence is the same", 1)
-	w.patch("outside", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	seen := w.get("outside")
-	w.delete("outside")
-	w.untilGone("outside")
-	if got := c.list(); !slices.Equal(got, lifeEnds) {
+	// The next operator reads what is stored. A change of an ignored field is no change.
+	o = cluster.Run(lifeOf(&c), outside)
+	object.Patch(tree{"spec": tree{"ignored": "whatever"}})
+	o.WaitLog("the essence is the same")
+	object.Patch(field("new"))
+	o.WaitLog("Updating is processed")
+	seen := object.Get()
+	object.Delete()
+	object.WaitGone()
+	if got := c.all(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
 	annotations, _ := seen.Get("metadata.annotations").(tree)
@@ -137,23 +169,23 @@ func TestProgressAndDiffBasesCanBeStoredOutsideOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
-	w := newWorld(t)
-	var c callList
-	o := w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
+func TestStorage_InStatus(t *testing.T) {
+	cluster := newCluster(t)
+	var c calls
+	o := cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage = kopf.StatusProgress{Name: "mine"}
 		s.Persistence.DiffBaseStorage = kopf.StatusDiffBase{Field: "status.handled"}
-	}})
-	w.create(example("inside"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
-	w.patch("inside", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	seen := w.until("inside", "is handled", func(o *kopf.Object) bool {
+	}))
+	inside := cluster.Create(example("inside"))
+	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
+	inside.Patch(field("new"))
+	o.WaitLog("Updating is processed")
+	seen := inside.WaitFor("it is handled", func(o *kopf.Object) bool {
 		return kopf.GetOr(o, "status.handled", "") != "" && len(kopf.GetOr(o, "status.mine.progress", tree{})) == 0
 	})
-	w.delete("inside")
-	w.untilGone("inside")
-	if got := c.list(); !slices.Equal(got, lifeEnds) {
+	inside.Delete()
+	inside.WaitGone()
+	if got := c.all(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
 	if annotations, _ := seen.Get("metadata.annotations").(tree); len(annotations) != 1 {
@@ -161,31 +193,31 @@ func TestProgressAndDiffBasesCanBeStoredInTheStatus(t *testing.T) {
 	}
 }
 
-func TestStoragesCanBeExchangedWhileObjectsAreHandled(t *testing.T) {
-	w := newWorld(t)
+func TestStorage_CanBeExchanged(t *testing.T) {
+	cluster := newCluster(t)
 	db := newDatabase()
-	var c callList
-	o := w.run(lifeOf(&c))
-	w.create(example("moving"))
-	o.journal.wait(t, "Creation is processed: 2 succeeded; 0 failed.", 1)
-	o.stop()
+	var c calls
+	o := cluster.Run(lifeOf(&c))
+	moving := cluster.Create(example("moving"))
+	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
+	o.Stop()
 
-	o = w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
+	o = cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage = kopf.MultiProgress{dbProgress{db}, kopf.SmartProgress{}}
 		s.Persistence.DiffBaseStorage = kopf.MultiDiffBase{dbBases{db}, kopf.AnnotationsDiffBase{}}
-	}})
-	w.patch("moving", tree{"spec": tree{"field": "new"}})
-	o.journal.wait(t, "Updating is processed", 1)
-	o.stop()
+	}))
+	moving.Patch(field("new"))
+	o.WaitLog("Updating is processed")
+	o.Stop()
 
-	o = w.run(lifeOf(&c), setup{settings: func(s *kopf.Settings) {
+	o = cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
 		s.Persistence.ProgressStorage, s.Persistence.DiffBaseStorage = dbProgress{db}, dbBases{db}
-	}})
-	w.patch("moving", tree{"metadata": tree{"annotations": tree{lastHandled: nil}}})
-	o.journal.wait(t, "the essence is the same", 1)
-	w.delete("moving")
-	w.untilGone("moving")
-	if got := c.list(); !slices.Equal(got, lifeEnds) {
+	}))
+	moving.Patch(tree{"metadata": tree{"annotations": tree{lastHandled: nil}}})
+	o.WaitLog("the essence is the same")
+	moving.Delete()
+	moving.WaitGone()
+	if got := c.all(); !slices.Equal(got, lifeEnds) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// The calls that are left to do for the objects as Kopf for Python has left them, in the
-// order of the versions in the file of the watch. A number is of calls of one handler.
+// takeovers are the calls that are left for objects in the states in which Kopf for Python left
+// them, in the order of the versions in the file of the watch. A number counts the calls of one
+// handler.
 var takeovers = []struct {
 	file     string
 	register func(*examples, *kopf.Registry)
@@ -61,7 +63,7 @@ var takeovers = []struct {
 			12: "resume_fn_1:1 resume_fn_2:1",
 			13: "delete_fn_1:1 delete_fn_2:1",
 			14: "delete_fn_2:1",
-			// The records were purged ahead of the finalizer: nothing tells that all was done.
+			// The records were purged ahead of the finalizer: there is no trace of the finished handlers.
 			15: "delete_fn_1:1 delete_fn_2:1",
 		},
 	},
@@ -93,10 +95,10 @@ var takeovers = []struct {
 	},
 }
 
-func TestObjectsAreTakenOverHalfWay(t *testing.T) {
+func TestTakeover_HandlingIsContinued(t *testing.T) {
 	for _, takeover := range takeovers {
 		t.Run(takeover.file, func(t *testing.T) {
-			w := newWorld(t)
+			cluster := newCluster(t)
 			x := &examples{}
 			var names []string
 			for i, object := range watched(t, takeover.file) {
@@ -105,11 +107,18 @@ func TestObjectsAreTakenOverHalfWay(t *testing.T) {
 				}
 				name := fmt.Sprintf("v%d", i)
 				names = append(names, name)
-				w.recreate(name, object)
+				recreate(cluster, name, object)
 			}
-			w.run(func(r *kopf.Registry) { takeover.register(x, r) })
+			cluster.Run(func(r *kopf.Registry) { takeover.register(x, r) })
 			for _, name := range names {
-				w.until(name, "is handled", func(o *kopf.Object) bool { return o == nil || handled(t, o) })
+				cluster.WaitUntil(name+" is handled or gone", func() bool {
+					for _, o := range cluster.List(kex.name()) {
+						if o.Get("metadata.name") == name {
+							return handled(o)
+						}
+					}
+					return true
+				})
 			}
 			for i, want := range takeover.left {
 				if name := fmt.Sprintf("v%d", i); slices.Contains(names, name) {
@@ -122,7 +131,7 @@ func TestObjectsAreTakenOverHalfWay(t *testing.T) {
 	}
 }
 
-// summary counts the calls for an object, in the order and in the words of what is wanted.
+// summary counts the calls for an object, in the order and with the names of the wanted ones.
 func summary(calls []string, name, want string) string {
 	counts, total := map[string]int{}, 0
 	for _, call := range calls {
@@ -152,8 +161,8 @@ func summary(calls []string, name, want string) string {
 	return strings.Join(words, " ")
 }
 
-// watched are the versions of an object that were seen by Kopf for Python, as if they had
-// been seen right now: with all times moved.
+// watched returns the versions of an object that Kopf for Python saw, with all times moved to
+// the present.
 func watched(t *testing.T, name string) []tree {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "traces", name+".watch.jsonl"))
@@ -192,9 +201,9 @@ func watched(t *testing.T, name string) []tree {
 	return versions
 }
 
-// recreate makes an object as it was, under another name.
-func (w *world) recreate(name string, object tree) {
-	w.t.Helper()
+// recreate creates a copy of an object under another name.
+func recreate(cluster *kopftest.Cluster, name string, object tree) {
+	cluster.T().Helper()
 	metadata := object["metadata"].(tree)
 	fresh := tree{"name": name}
 	for _, key := range []string{"labels", "annotations", "finalizers"} {
@@ -202,23 +211,23 @@ func (w *world) recreate(name string, object tree) {
 			fresh[key] = value
 		}
 	}
-	w.create(tree{"metadata": fresh, "spec": object["spec"]})
+	made := cluster.Create(kex.of(tree{"metadata": fresh, "spec": object["spec"]}))
 	if status := object["status"]; status != nil {
-		w.patchStatus(name, tree{"status": status})
+		made.Patch(tree{"status": status})
 	}
 	if metadata["deletionTimestamp"] != nil {
-		w.delete(name)
+		made.Delete()
 	}
 }
 
-func TestProgressThatOldOperatorsPutIntoTheStatusIsTakenOver(t *testing.T) {
-	w, x := newWorld(t), &examples{}
-	w.create(example("x"))
-	w.patchStatus("x", tree{"status": tree{"kopf": tree{"progress": tree{
+func TestTakeover_ProgressInStatus(t *testing.T) {
+	cluster, x := newCluster(t), &examples{}
+	object := cluster.Create(example("x"))
+	object.Patch(tree{"status": tree{"kopf": tree{"progress": tree{
 		"create_fn_1": tree{"started": "2020-01-01T00:00:00.000000", "purpose": "create", "retries": 1, "success": true, "failure": false},
 	}}}})
-	w.run(x.handlers)
-	w.untilHandled("x")
+	cluster.Run(x.handlers)
+	waitHandled(object)
 	x.calls.are(t, "x create_fn_2", "x field_fn")
-	w.until("x", "has no progress in the status", func(o *kopf.Object) bool { return o.Get("status.kopf.progress.create_fn_1") == nil })
+	object.WaitFor("it has no progress in the status", func(o *kopf.Object) bool { return o.Get("status.kopf.progress.create_fn_1") == nil })
 }

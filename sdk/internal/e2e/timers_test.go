@@ -2,17 +2,98 @@ package e2e
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// ticking is a timer that takes some time.
-func (r *roster) ticking(id string, takes time.Duration) func(context.Context, *tick) error {
+func TestTimer_PermanentErrorEndsIt(t *testing.T) {
+	cluster, r := newCluster(t), newRunCounts()
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
+			defer r.enter("t " + c.Name)()
+			return kopf.Permanentf("never again")
+		}, kopf.ID("t"), kopf.Interval(time.Millisecond))
+	})
+	x := cluster.Create(example("x"))
+	op.WaitLog("Timer 't' has exited on its own and will not be retried or restarted.")
+	x.Patch(field("other"))
+	// No daemon or timer runs that needs the finalizer.
+	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
+	if n := r.count(r.all, "t x"); n != 1 {
+		t.Errorf("%d ticks", n)
+	}
+	x.Delete()
+	x.WaitGone()
+}
+
+func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
+	cluster, r := newCluster(t), newRunCounts()
+	const idle = 150 * time.Millisecond
+	cluster.Run(func(reg *kopf.Registry) {
+		kopf.Timer(reg, kexes, func(_ context.Context, c *tick) error {
+			defer r.enter("t " + c.Name)()
+			c.Result = c.Object.Get("spec.field") // it does not wait for its own result
+			return nil
+		}, kopf.ID("t"), kopf.Idle(idle))
+	})
+	x := cluster.Create(example("x"))
+	// Changes of the status do not restart the idle time.
+	beats := 0
+	cluster.WaitUntil("it ticks while the status changes", func() bool {
+		beats++
+		x.Patch(tree{"status": tree{"heartbeat": beats}})
+		return r.count(r.all, "t x") > 0
+	})
+	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "value" })
+	x.Patch(tree{"status": tree{"heartbeat": "last"}})
+	cluster.Create(example("y")) // whose timer waits for longer than that of the other one would
+	r.wait(cluster, "t y", 0, 1)
+	if n := r.count(r.all, "t x"); n != 1 {
+		t.Errorf("%d ticks without a change", n)
+	}
+	x.Patch(field("other"))
+	x.WaitFor("it has the other result", func(o *kopf.Object) bool { return o.Get("status.t") == "other" })
+}
+
+func TestTimer_StatusBecomesSubresource(t *testing.T) {
+	cluster := newCluster(t)
+	own := kex
+	own.group, own.status = cluster.Namespace+".kopf.dev", false
+	own.define(cluster)
+	var proceed atomic.Bool
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.Timer(reg, own.selector(), func(_ context.Context, c *tick) error {
+			if proceed.Load() {
+				c.Result = "written"
+			}
+			return nil
+		}, kopf.ID("t"), kopf.Interval(10*time.Millisecond))
+	})
+	x := cluster.Create(own.of(example("x")))
+	op.WaitLog("Timer 't' succeeded.")
+	// The status becomes a subresource: the API server ignores it in other patches.
+	own.status = true
+	own.define(cluster)
+	client := testcluster.Client(t, kube.ClientOptions{}).WithoutRetries()
+	cluster.WaitUntil("the status is a subresource", func() bool {
+		path := "/apis/" + own.group + "/v1/namespaces/" + cluster.Namespace + "/" + own.plural + "/x/status"
+		_, err := client.Do(t.Context(), kube.Request{Method: http.MethodGet, Path: path})
+		return err == nil
+	})
+	proceed.Store(true)
+	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "written" })
+}
+
+// ticking returns a timer that takes some time.
+func (r *runCounts) ticking(id string, takes time.Duration) func(context.Context, *tick) error {
 	return func(_ context.Context, c *tick) error {
 		defer r.enter(id + " " + c.Name)()
 		time.Sleep(takes)
@@ -20,50 +101,48 @@ func (r *roster) ticking(id string, takes time.Duration) func(context.Context, *
 	}
 }
 
-func TestThereIsOneOfEachTimerThroughRestartsPausesAndFlappingFilters(t *testing.T) {
-	w, r := newWorld(t), newRoster()
-	settings, client := inspected(t)
+func TestTimer_OneAtATime(t *testing.T) {
+	cluster, r := newCluster(t), newRunCounts()
 	register := func(reg *kopf.Registry) {
 		kopf.Timer(reg, kexes, r.ticking("t", 3*time.Millisecond), kopf.ID("t"), kopf.Interval(time.Millisecond))
 		kopf.Timer(reg, kexes, r.ticking("f", 10*time.Millisecond), kopf.ID("f"), kopf.Interval(time.Millisecond), kopf.Labels{"on": "yes"})
 	}
-	op := w.run(register, setup{settings: settings})
-	w.create(example("x"))
+	op := cluster.Run(register)
+	x := cluster.Create(example("x"))
 	for i := range 12 {
 		on := any(nil)
 		if i%2 == 0 {
 			on = "yes"
 		}
-		w.patch("x", tree{"metadata": tree{"labels": tree{"on": on}}})
+		x.Patch(tree{"metadata": tree{"labels": tree{"on": on}}})
 		before := r.count(r.all, "t x")
 		switch i % 4 {
 		case 1:
-			intend(t, client, inspect.IntentPause)
-			intend(t, client, inspect.IntentResume)
+			op.Pause()
+			op.Resume()
 		case 3:
-			op.stop()
-			op = w.run(register, setup{settings: settings})
+			op.Stop()
+			op = cluster.Run(register)
 		}
-		eventually(t, "it goes on ticking", func() bool { return r.count(r.all, "t x") > before+3 },
-			func() any { return op.journal.text() })
+		cluster.WaitUntil("it goes on ticking", func() bool { return r.count(r.all, "t x") > before+3 })
 	}
-	w.patch("x", tree{"metadata": tree{"labels": tree{"on": nil}}})
-	phases(t, client, "x", inspect.StateSettled, "t=ticking", "f=filtered")
-	w.delete("x")
-	w.untilGone("x")
-	r.until(t, "t x", 0, 1)
-	r.until(t, "f x", 0, 1)
+	x.Patch(tree{"metadata": tree{"labels": tree{"on": nil}}})
+	phases(op, "x", inspect.StateSettled, "t=ticking", "f=filtered")
+	x.Delete()
+	x.WaitGone()
+	r.wait(cluster, "t x", 0, 1)
+	r.wait(cluster, "f x", 0, 1)
 	ticks := r.count(r.all, "t x")
 	r.neverTwice(t)
-	w.create(example("y"))
-	r.until(t, "t y", 0, 5) // time enough for another tick
+	cluster.Create(example("y"))
+	r.wait(cluster, "t y", 0, 5) // time enough for another tick
 	if now := r.count(r.all, "t x"); now != ticks {
 		t.Errorf("it ticks for an object that is gone")
 	}
 }
 
-func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
-	w, done, ticked := newWorld(t), make(chan struct{}, 2), make(chan struct{})
+func TestTimer_DaemonsAndTimersGetAllArguments(t *testing.T) {
+	cluster, done, ticked := newCluster(t), make(chan struct{}, 2), make(chan struct{})
 	hasTicked := sync.OnceFunc(func() { close(ticked) })
 	type shared struct{ daemon, timer atomic.Bool }
 	check := func(what string, ok bool) {
@@ -71,7 +150,7 @@ func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
 			t.Errorf("wrong: %s", what)
 		}
 	}
-	w.run(func(reg *kopf.Registry) {
+	cluster.Run(func(reg *kopf.Registry) {
 		index := kopf.NewIndex(reg, kexes, func(_ context.Context, p *indexed) (map[string]string, error) {
 			return map[string]string{p.Name: p.Name}, nil
 		}, kopf.ID("names"))
@@ -82,7 +161,7 @@ func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
 			}
 			check("attempt", d.Retry == 1 && d.Runtime >= 20*time.Millisecond && time.Since(d.Started) >= d.Runtime)
 			check("resource", d.Resource.Resource == "kopfexamples" && d.Resource.Group == "kopf.dev")
-			check("identity", d.Namespace == w.ns && d.Name == "x" && string(d.UID) == d.Body().Get("metadata.uid"))
+			check("identity", d.Namespace == cluster.Namespace && d.Name == "x" && string(d.UID) == d.Body().Get("metadata.uid"))
 			check("labels", d.Labels()["somelabel"] == "somevalue" && d.Annotations()["someannotation"] == "somevalue")
 			check("object", d.Object().Get("spec.field") == "value" && d.Body() == d.Object())
 			check("param", d.Param == 7)
@@ -109,7 +188,7 @@ func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
 			}
 			check("attempt", c.Retry > 0 && c.Runtime > 0 && !c.Started.IsZero())
 			check("resource", c.Resource.Resource == "kopfexamples" && c.Resource.Group == "kopf.dev")
-			check("identity", c.Namespace == w.ns && c.Name == "x" && string(c.UID) == c.Body.Get("metadata.uid"))
+			check("identity", c.Namespace == cluster.Namespace && c.Name == "x" && string(c.UID) == c.Body.Get("metadata.uid"))
 			check("labels", c.Labels["somelabel"] == "somevalue" && c.Annotations["someannotation"] == "somevalue")
 			check("object", c.Object.Get("spec.field") == "value")
 			check("param", c.Param == "p")
@@ -119,12 +198,8 @@ func TestDaemonsAndTimersGetTheirArguments(t *testing.T) {
 			return nil
 		}, kopf.ID("t"), kopf.Interval(time.Millisecond), kopf.Param("p"))
 	})
-	w.create(example("x"))
+	cluster.Create(example("x"))
 	for range 2 {
-		select {
-		case <-done:
-		case <-time.After(patience):
-			t.Fatal("not both are called")
-		}
+		receive(cluster, "both are called", done)
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// fold is the time that it takes to hear of the own change in the run of the exceptions.
+// fold is the delay of the watch in the run of the exceptions.
 const fold = 800 * time.Millisecond
 
-// A trace is a recorded run of Kopf for Python: its requests, and its log. Where the log
-// of Kopf for Go is worded differently on purpose, see [spoken].
+// A trace is a recorded run of Kopf for Python: its requests and its log. See [normalized] for the
+// intended differences of the log.
 var traces = []struct {
 	file     string
 	register func(*examples, *kopf.Registry)
@@ -33,9 +34,9 @@ var traces = []struct {
 		steps:    []step{create{}, patched{"spec": tree{"field": "new"}}, deleted{}},
 	},
 	{
-		// In the recorded run, the second handler becomes due while the touch made for the
-		// first one is on its way, which took a few milliseconds. That is made certain here:
-		// the way takes longer, and the second delay is shorter by as much.
+		// In the recorded run, the second handler becomes due before the operator sees the touch
+		// made for the first one, which took a few milliseconds. To make this certain, the watch
+		// is delayed, and the second delay is shorter by as much.
 		file:     "03-exceptions",
 		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 4*time.Second, 4*time.Second-fold) },
 		wrap:     delayedWatch(fold),
@@ -66,7 +67,7 @@ var traces = []struct {
 	},
 }
 
-// step is what somebody does to the object or to the operator. The next one follows when the
+// step is a change of the object or of the operator. The next one follows when the
 // operator has nothing left to do.
 type (
 	step          any
@@ -77,52 +78,52 @@ type (
 	restarted     struct{}
 )
 
-// rests are the words that say that there is nothing left to do.
-var rests = []string{
+// idleMessages are logged when there is nothing left to do.
+var idleMessages = []string{
 	"DEBUG Handling cycle is finished, waiting for new changes.",
 	"DEBUG Deleted, really deleted, and we are notified.",
 	"INFO Handler 'normal_event_fn' succeeded.",
 }
 
-func TestRecordedRunsAreRepeated(t *testing.T) {
+func TestTrace_RecordedRuns(t *testing.T) {
 	for _, trace := range traces {
 		t.Run(trace.file, func(t *testing.T) {
 			want := transcript(t, trace.file)
-			w := newWorld(t)
+			cluster := newCluster(t)
 			x := &examples{}
 			register := func(r *kopf.Registry) { trace.register(x, r) }
-			with := setup{wrap: trace.wrap, journal: newJournal()}
-			op := w.run(register, with)
+			configure := []func(*kopf.Operator){withoutInspector, logPatches}
+			if trace.wrap != nil {
+				configure = []func(*kopf.Operator){withoutInspector, transport(trace.wrap), logPatches}
+			}
+			op := cluster.Run(register, configure...)
 			for i, s := range trace.steps {
 				switch s := s.(type) {
 				case create:
-					w.create(example("kopf-example-1"))
+					cluster.Create(example("kopf-example-1"))
 				case patched:
-					w.patch("kopf-example-1", tree(s))
+					cluster.Object(kex.name(), "kopf-example-1").Patch(tree(s))
 				case patchedStatus:
-					w.patchStatus("kopf-example-1", tree(s))
+					cluster.Object(kex.name(), "kopf-example-1").Patch(tree(s))
 				case deleted:
-					w.delete("kopf-example-1")
+					cluster.Object(kex.name(), "kopf-example-1").Delete()
 				case restarted:
-					op.stop()
-					op = w.run(register, with)
+					op.Restart()
 				}
-				eventually(t, fmt.Sprintf("it comes to rest after step %d", i+1), func() bool {
-					return restsIn(lines(with.journal)) > i
-				}, func() any { return cmp.Diff(want, lines(with.journal)) })
+				cluster.WaitUntil(fmt.Sprintf("it comes to rest after step %d", i+1), func() bool { return countIdle(lines(op.LogEntries())) > i })
 			}
-			op.stop()
-			if difference := cmp.Diff(want, lines(with.journal)); difference != "" {
+			op.Stop()
+			if difference := cmp.Diff(want, lines(op.LogEntries())); difference != "" {
 				t.Errorf("the recorded run (-) and this one (+):\n%s", difference)
 			}
 		})
 	}
 }
 
-func restsIn(lines []string) int {
+func countIdle(lines []string) int {
 	n := 0
 	for _, line := range lines {
-		for _, rest := range rests {
+		for _, rest := range idleMessages {
 			if line == rest {
 				n++
 			}
@@ -131,7 +132,7 @@ func restsIn(lines []string) int {
 	return n
 }
 
-// transcript reads a recorded run.
+// transcript returns the lines of a recorded run.
 func transcript(t *testing.T, name string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "traces", name+".transcript.json"))
@@ -151,29 +152,33 @@ func transcript(t *testing.T, name string) []string {
 		case e.Patch != "":
 			out = append(out, request(e.Patch, e.Target, e.Payload))
 		case e.Step == "" && (name != "11-filtering" || !ofDaemon(e.Log)):
-			out = append(out, spoken(e.Level, e.Log))
+			out = append(out, normalized(e.Level, e.Log))
 		}
 	}
 	return out
 }
 
-// ofDaemon tells the lines of the daemon in the example of filtering, which is another
-// handler here; see there.
+// ofDaemon reports whether a line is of the daemon in the example of filtering, which is another
+// handler here: see [examples.filtering].
 func ofDaemon(line string) bool {
 	return strings.HasPrefix(line, "Daemon ") || line == "Field daemon is satisfied." ||
 		strings.HasPrefix(line, "Sleeping was skipped because of the patch, 60 seconds")
 }
 
-// lines are the journal in the same form.
-func lines(j *journal) []string {
+// lines returns a log in the form of [transcript].
+func lines(log []kopftest.LogEntry) []string {
 	var out []string
-	for _, e := range j.all() {
+	for _, e := range log {
 		switch {
-		case e.patch != "":
-			out = append(out, request(e.patch, e.target, e.payload))
-		case e.object == "", strings.Contains(e.line, "-patching the "): // the request itself is here
+		case e.Message == patchMessage:
+			var payload any
+			if err := json.Unmarshal([]byte(attr(e, "body")), &payload); err != nil {
+				return []string{err.Error()}
+			}
+			out = append(out, request(attr(e, "kind"), attr(e, "target"), payload))
+		case e.Object == "", strings.Contains(e.Message, "-patching the "): // the request itself is here
 		default:
-			out = append(out, spoken(e.level.String(), e.line))
+			out = append(out, normalized(e.Level.String(), e.Message))
 		}
 	}
 	return out
@@ -184,15 +189,15 @@ var (
 	durations = regexp.MustCompile(`\b\d+(\.\d+)?(e-\d+)? seconds`)
 )
 
-// spoken is a line of the log. Of the differences, it takes what has no place in a message
-// of a structured log: the differences of an object are an attribute.
-func spoken(level, line string) string {
+// normalized returns a line of the log without durations, and without the diff of the object,
+// which is an attribute in Kopf for Go.
+func normalized(level, line string) string {
 	line, _, _ = strings.Cut(line, ": ((")
 	return level + " " + durations.ReplaceAllString(line, "N seconds")
 }
 
-// request is a PATCH without the time and the versions that differ in each run. The text of
-// the annotations stays as it is, with the order of the fields in it.
+// request returns a PATCH as a line, without the times and versions that differ in each run. The
+// texts of annotations stay as they are, including the order of their fields.
 func request(kind, target string, payload any) string {
 	if ops, ok := payload.([]any); ok {
 		for _, op := range ops {

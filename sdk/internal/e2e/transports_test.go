@@ -2,10 +2,118 @@ package e2e
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
+
+// heldBack drops some of the events of watches.
+func heldBack(which func(line string) bool) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(req)
+			if err == nil && isWatch(req) {
+				resp.Body = mapLines(resp.Body, func(line string) (string, error) {
+					if which(line) {
+						return "", nil
+					}
+					return line, nil
+				})
+			}
+			return resp, err
+		})
+	}
+}
+
+// mapLines changes the lines of a body, or drops them if nothing is left of them.
+func mapLines(body io.ReadCloser, change func(string) (string, error)) io.ReadCloser {
+	pr, pw := io.Pipe()
+	go func() { pw.CloseWithError(copyLines(pw, body, change)) }()
+	return struct {
+		io.Reader
+		io.Closer
+	}{pr, closers{pr, body}}
+}
+
+type closers []io.Closer
+
+// Close closes all.
+func (c closers) Close() error {
+	var errs []error
+	for _, one := range c {
+		errs = append(errs, one.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// slowly delays all requests for a resource.
+func slowly(plural string) func(http.RoundTripper) http.RoundTripper {
+	return func(base http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/"+plural) {
+				time.Sleep(300 * time.Millisecond)
+			}
+			return base.RoundTrip(r)
+		})
+	}
+}
+
+// barrier holds back the requests for a resource while it is locked, unless they are cancelled.
+type barrier struct {
+	plural string
+
+	mu     sync.Mutex
+	opened chan struct{} // nil if it is open
+}
+
+func (b *barrier) lock() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = make(chan struct{})
+}
+
+func (b *barrier) unlock() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.opened)
+	b.opened = nil
+}
+
+func (b *barrier) pass(ctx context.Context) error {
+	b.mu.Lock()
+	opened := b.opened
+	b.mu.Unlock()
+	if opened == nil {
+		return nil
+	}
+	select {
+	case <-opened:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *barrier) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(req.URL.Path, "/"+b.plural) {
+			if err := b.pass(req.Context()); err != nil {
+				return nil, err
+			}
+		}
+		return next.RoundTrip(req)
+	})
+}
 
 // roundTrip is a function as a transport.
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -15,7 +123,7 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
 
-// delayedWatch makes every event of a watch arrive later than it happens.
+// delayedWatch delays all events of watches.
 func delayedWatch(delay time.Duration) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -29,7 +137,7 @@ func delayedWatch(delay time.Duration) func(http.RoundTripper) http.RoundTripper
 	}
 }
 
-// delayLines passes lines on after a while, each counted from its own arrival.
+// delayLines delays each line by the same time.
 func delayLines(body io.ReadCloser, delay time.Duration) io.ReadCloser {
 	type line struct {
 		text []byte
@@ -80,7 +188,7 @@ type delayed struct {
 	done chan struct{}
 }
 
-// Close ends both sides.
+// Close closes both sides.
 func (d *delayed) Close() error {
 	select {
 	case <-d.done:
@@ -91,7 +199,7 @@ func (d *delayed) Close() error {
 	return d.body.Close()
 }
 
-// copyLines passes lines on, as they are changed, until there is an error.
+// copyLines copies lines, as they are changed, until there is an error.
 func copyLines(to io.Writer, from io.Reader, change func(string) (string, error)) error {
 	r := bufio.NewReader(from)
 	for {
@@ -108,5 +216,159 @@ func copyLines(to io.Writer, from io.Reader, change func(string) (string, error)
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// breaker ends the watches of the examples on demand.
+type breaker struct {
+	mu      sync.Mutex
+	open    []chan string // one for each watch: what to say at its end
+	watches atomic.Int32
+	lists   atomic.Int32
+}
+
+// end breaks all watches that are open now, after an event if there is one.
+func (b *breaker) end(lastWords string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, one := range b.open {
+		one <- lastWords
+	}
+	b.open = nil
+}
+
+func (b *breaker) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(req)
+		if err != nil || !strings.HasSuffix(req.URL.Path, "/kopfexamples") || req.Method != http.MethodGet {
+			return resp, err
+		}
+		if !isWatch(req) {
+			b.lists.Add(1)
+			return resp, nil
+		}
+		if req.URL.Query().Get("sendInitialEvents") != "" {
+			b.lists.Add(1)
+		}
+		b.watches.Add(1)
+		end := make(chan string, 1)
+		b.mu.Lock()
+		b.open = append(b.open, end)
+		b.mu.Unlock()
+		pr, pw := io.Pipe()
+		body := resp.Body
+		go func() { pw.CloseWithError(copyLines(pw, body, func(line string) (string, error) { return line, nil })) }()
+		closed := make(chan struct{})
+		go func() {
+			select {
+			case words := <-end:
+				_, _ = io.WriteString(pw, words) // fails if the reader has gone
+				pw.CloseWithError(errors.New("connection reset by peer"))
+			case <-closed:
+			}
+		}()
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{pr, closers{pr, body, closing(sync.OnceFunc(func() { close(closed) }))}}
+		return resp, nil
+	})
+}
+
+// closing is a function as a closer.
+type closing func()
+
+// Close calls the function.
+func (c closing) Close() error {
+	c()
+	return nil
+}
+
+const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}}` + "\n"
+
+// outage is a proxy to the control plane that can be shut.
+type outage struct {
+	t      *testing.T
+	target string
+	addr   string
+
+	mu       sync.Mutex
+	listener net.Listener
+	open     map[net.Conn]bool
+	accepted atomic.Int32
+	relays   sync.WaitGroup
+}
+
+func newOutage(t *testing.T, config *rest.Config) (*outage, *rest.Config) {
+	t.Helper()
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &outage{t: t, target: server.Host, addr: "127.0.0.1:0", open: map[net.Conn]bool{}}
+	o.begin()
+	t.Cleanup(func() {
+		o.shut()
+		o.relays.Wait()
+	})
+	config = rest.CopyConfig(config)
+	config.Host = "https://" + o.addr
+	config.TLSClientConfig.ServerName = server.Hostname()
+	return o, config
+}
+
+func (o *outage) begin() {
+	o.t.Helper()
+	listener, err := net.Listen("tcp", o.addr)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.listener, o.addr = listener, listener.Addr().String()
+	o.relays.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			o.accepted.Add(1)
+			o.relays.Go(func() { o.relay(conn) })
+		}
+	})
+}
+
+func (o *outage) relay(conn net.Conn) {
+	defer conn.Close() //nolint:errcheck // nothing is lost
+	server, err := net.Dial("tcp", o.target)
+	if err != nil {
+		return
+	}
+	defer server.Close() //nolint:errcheck // nothing is lost
+	o.mu.Lock()
+	o.open[conn] = true
+	o.mu.Unlock()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _ = io.Copy(server, conn) // ends with either connection
+		_ = server.Close()
+	})
+	wg.Go(func() {
+		_, _ = io.Copy(conn, server)
+		_ = conn.Close()
+	})
+	wg.Wait()
+	o.mu.Lock()
+	delete(o.open, conn)
+	o.mu.Unlock()
+}
+
+// shut breaks all connections and refuses new ones.
+func (o *outage) shut() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_ = o.listener.Close() // may be closed already
+	for conn := range o.open {
+		_ = conn.Close()
 	}
 }

@@ -10,19 +10,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// ActivityError tells that handlers of the operator's own life have failed for good.
+// ActivityError is the error of an activity, such as the startup, if any of its handlers has failed
+// permanently.
 type ActivityError struct {
 	Family handlers.Family
 	Failed []FailedActivity // in the order of registration
 }
 
-// FailedActivity is one of the handlers of an [ActivityError].
+// FailedActivity is a handler that has failed.
 type FailedActivity struct {
 	ID  string
 	Err error
 }
 
-// Error names the first of the handlers: the others are in the log.
+// Error names the first of the handlers that have failed. The others are in the log.
 func (e *ActivityError) Error() string {
 	first := e.Failed[0]
 	text := fmt.Sprintf("the %s handler %q has failed: %v", e.Family, first.ID, first.Err)
@@ -32,7 +33,7 @@ func (e *ActivityError) Error() string {
 	return text
 }
 
-// Unwrap returns the errors of the handlers.
+// Unwrap returns the errors of all handlers that have failed.
 func (e *ActivityError) Unwrap() []error {
 	errs := make([]error, len(e.Failed))
 	for i, f := range e.Failed {
@@ -41,139 +42,106 @@ func (e *ActivityError) Unwrap() []error {
 	return errs
 }
 
-// activityNames are what the loggers of activities are called, as elsewhere.
-var activityNames = map[handlers.Family]string{handlers.Login: "authentication"}
+// activities calls the operator's own handlers: of startup, cleanup, login and probes.
+type activities struct {
+	logger   *slog.Logger
+	now      func() time.Time
+	settings func() *Settings // may change while startup handlers run
+	memo     any              // shared by all these handlers
+	extra    any              // the public settings, for startup handlers
 
-// activity is one handler of an activity with its progress, which nothing stores: it is
-// gone with the operator.
+	sink      *observe.Sink
+	recorders *observe.Recorders
+}
+
+// activity is a handler with its progress, which is not persisted.
 type activity struct {
-	*handlers.Handler
-
+	handler *handlers.Handler
 	retries int
 	started time.Time
 	due     time.Time
 	out     handlers.Outcome
 }
 
-// perform calls the handlers of an activity one after another, and those that are to be
-// tried again when they are due, until all have succeeded or failed for good. It returns
-// what they have returned, by their ids.
-func (o *operator) perform(ctx context.Context, family handlers.Family, handlers []*handlers.Handler) (map[string]any, error) {
-	name := string(family)
-	if known, ok := activityNames[family]; ok {
-		name = known
-	}
-	logger := o.logger.With(observe.NameKey, "kopf.activities."+name)
-	activities := make([]*activity, len(handlers))
-	for i, h := range handlers {
-		activities[i] = &activity{Handler: h, started: o.now(), due: o.now()}
+// run calls the handlers of an activity one after another, and retries them when they are due, until
+// all have succeeded or failed permanently. It returns their results by their IDs, or an
+// [ActivityError].
+func (a *activities) run(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
+	logger := a.logger.With(observe.NameKey, "kopf.activities."+loggerName(family))
+	invoker := newInvoker(a.now, a.sink, 0)
+	all := make([]*activity, len(hs))
+	for i, h := range hs {
+		all[i] = &activity{handler: h, started: a.now(), due: a.now()}
 	}
 	for {
-		var next time.Time // zero if there is none
-		for _, a := range activities {
-			if !a.out.Final && !a.due.After(o.now()) {
-				o.try(ctx, a, logger)
+		var next time.Time // zero if all handlers are done
+		for _, one := range all {
+			if !one.out.Final && !one.due.After(a.now()) {
+				a.attempt(ctx, invoker, one, logger)
 			}
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if !a.out.Final && (next.IsZero() || a.due.Before(next)) {
-				next = a.due
+			if !one.out.Final && (next.IsZero() || one.due.Before(next)) {
+				next = one.due
 			}
 		}
 		if next.IsZero() {
-			return resultsOf(family, activities)
+			return resultsOf(family, all)
 		}
-		if err := sleep(ctx, next.Sub(o.now())); err != nil {
+		if err := sleep(ctx, next.Sub(a.now())); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// try attempts a handler once.
-func (o *operator) try(ctx context.Context, a *activity, logger *slog.Logger) {
-	began := o.now()
-	limits := limitsOf(a.Handler, o.valid.Load().DefaultBackoff)
-	logger.Debug(a.String() + " is invoked.")
-	out, line, exceeded := handlers.Precheck(limits, a.retries, began.Sub(a.started), a.String())
-	var err error
-	if !exceeded {
-		var result any
-		result, err = invoke(ctx, &handlers.Call{
-			Handler: a.Handler, Memo: o.config.Memo, Logger: logger.With(handlerKey, a.ID), Recorder: &Recorder{early: o.early, level: slog.LevelDebug, now: o.now},
-			Retry: a.retries, Started: a.started, Runtime: began.Sub(a.started), Extra: o.config.Extra,
-		}, limits)
-		if ctx.Err() != nil {
-			return // whatever it has come to, nobody waits for it any more
-		}
-		out, line = handlers.Decide(err, result, limits, a.retries, o.now().Sub(a.started), a.String())
+// loggerName returns the last part of the name of an activity's logger, as in Python operators.
+func loggerName(family handlers.Family) string {
+	if family == handlers.Login {
+		return "authentication"
 	}
-	logOutcome(ctx, logger, line, err)
-	ended := o.now()
-	o.count(a.Handler, func(m *meters) {
-		if exceeded {
-			m.givenUp(a.Handler)
-		} else {
-			m.attempted(a.Handler, ended.Sub(began), out, err)
-		}
-	})
-	if a.Family == handlers.Login && !out.Final {
-		o.reach.lose("cannot log in: " + err.Error())
+	return string(family)
+}
+
+// attempt attempts a handler once.
+func (a *activities) attempt(ctx context.Context, i *invoker, one *activity, logger *slog.Logger) {
+	attempt := &attempt{
+		call: &handlers.Call{
+			Handler: one.handler, Memo: a.memo, Extra: a.extra, Logger: logger.With(observe.HandlerKey, one.handler.ID),
+			Recorder: a.recorders.For(),
+		},
+		subject: &observe.Subject{Logger: logger},
+		retries: one.retries, started: one.started, backoff: a.settings().DefaultBackoff,
 	}
-	o.reporter.ran(a.Handler, ended, ended.Sub(began), out.Final, out.Err)
-	a.retries++
-	a.out, a.due = out, ended
+	out, ok := i.try(ctx, attempt)
+	if !ok {
+		return // the operator stops, and the outcome does not matter
+	}
+	if one.handler.Family == handlers.Login && !out.Final {
+		observe.Tell(a.sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
+	}
+	one.retries++
+	one.out, one.due = out, attempt.ended
 	if out.Delay != nil {
-		a.due = ended.Add(*out.Delay)
+		one.due = attempt.ended.Add(*out.Delay)
 	}
 }
 
-func resultsOf(family handlers.Family, activities []*activity) (map[string]any, error) {
+func resultsOf(family handlers.Family, all []*activity) (map[string]any, error) {
 	results := map[string]any{}
 	var failed []FailedActivity
-	for _, a := range activities {
+	for _, a := range all {
 		if a.out.Err != nil {
-			failed = append(failed, FailedActivity{a.ID, a.out.Err})
+			failed = append(failed, FailedActivity{a.handler.ID, a.out.Err})
 		}
 		if a.out.Result != nil {
-			results[a.ID] = a.out.Result
+			results[a.handler.ID] = a.out.Result
 		}
 	}
 	if len(failed) > 0 {
 		return nil, &ActivityError{family, failed}
 	}
 	return results, nil
-}
-
-// startup calls the handlers of the start. What they have changed in the settings counts
-// from then on.
-func (o *operator) startup(ctx context.Context) error {
-	hs := o.config.Registry.Activities(handlers.Startup)
-	if len(hs) == 0 {
-		return nil
-	}
-	if _, err := o.perform(ctx, handlers.Startup, hs); err != nil {
-		if ctx.Err() != nil {
-			o.logger.Warn("The startup handlers are only partially executed, as the operator stops.")
-			return err
-		}
-		return fmt.Errorf("the operator does not start: %w", err)
-	}
-	valid := o.config.Settings()
-	o.settings = valid
-	o.valid.Store(&valid)
-	for _, count := range o.uncounted {
-		count(o.metersOf())
-	}
-	o.uncounted = nil
-	return nil
-}
-
-// cleanup calls the handlers of the end. Their context does not end, however long it takes.
-func (o *operator) cleanup() error {
-	ctx := context.WithoutCancel(o.background)
-	_, err := o.perform(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
-	return err
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

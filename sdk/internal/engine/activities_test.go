@@ -11,10 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -30,24 +27,27 @@ func (permanent) KopfPermanent() {}
 
 var errBoom = errors.New("boom")
 
-// fresh makes an operator that has not begun.
-func fresh(registry *handlers.Registry) (*operator, *bytes.Buffer) {
+// newTestOperator returns an operator that is not running, and its log.
+func newTestOperator(t *testing.T, registry *handlers.Registry) (*operator, *bytes.Buffer) {
+	t.Helper()
+	if registry == nil {
+		registry = &handlers.Registry{}
+	}
 	var text bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == stackKey {
+			if a.Key == slog.TimeKey || a.Key == observe.StackKey {
 				return slog.Attr{}
 			}
 			return a
 		},
 	}))
-	o := &operator{
-		config: Config{Registry: registry, Settings: func() Settings { return Settings{DefaultBackoff: time.Minute} }},
-		now:    time.Now, logger: log, early: &early{}, background: context.Background(),
-	}
-	o.settings = o.config.Settings()
-	o.valid.Store(&o.settings)
+	o := newOperator(t.Context(), Config{
+		Registry: registry, Settings: func() Settings { return Settings{DefaultBackoff: time.Minute} }, Logger: log,
+	}, newIndices(registry))
+	o.deps.sink.Subscribe(observe.NewLogLines(t.Context(), log, false))
+	t.Cleanup(o.stopBackground)
 	return o, &text
 }
 
@@ -57,13 +57,13 @@ func handlerOf(family handlers.Family, id string, fn func(ctx context.Context, r
 	}}
 }
 
-func TestActivitiesAreTriedAgainWhenTheyAreDueAndTheOthersNoMore(t *testing.T) {
+func TestActivities_OnlyFailedHandlersAreRetriedWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var calls []string
 		note := func(id string) { calls = append(calls, id+" "+time.Since(began).String()) }
-		o, text := fresh(nil)
-		got, err := o.perform(t.Context(), handlers.Startup, []*handlers.Handler{
+		o, text := newTestOperator(t, nil)
+		got, err := o.activities.run(t.Context(), handlers.Startup, []*handlers.Handler{
 			handlerOf(handlers.Startup, "slow", func(_ context.Context, retry int) (any, error) {
 				note("slow")
 				if retry < 2 {
@@ -100,7 +100,7 @@ func TestActivitiesAreTriedAgainWhenTheyAreDueAndTheOthersNoMore(t *testing.T) {
 	})
 }
 
-func TestLimitsOfActivities(t *testing.T) {
+func TestActivities_RetryLimits(t *testing.T) {
 	tests := map[string]struct {
 		limit func(*handlers.Handler)
 		fails error
@@ -121,8 +121,8 @@ func TestLimitsOfActivities(t *testing.T) {
 				calls, began := 0, time.Now()
 				h := handlerOf(handlers.Cleanup, "h", func(context.Context, int) (any, error) { calls++; return nil, tt.fails })
 				tt.limit(h)
-				o, _ := fresh(nil)
-				_, err := o.perform(t.Context(), handlers.Cleanup, []*handlers.Handler{h})
+				o, _ := newTestOperator(t, nil)
+				_, err := o.activities.run(t.Context(), handlers.Cleanup, []*handlers.Handler{h})
 				if !errors.Is(err, tt.want) || (tt.want == nil) != (err == nil) {
 					t.Errorf("%v", err)
 				}
@@ -134,10 +134,10 @@ func TestLimitsOfActivities(t *testing.T) {
 	}
 }
 
-func TestAnActivityThatPanicsIsTriedAgain(t *testing.T) {
+func TestActivities_PanicIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, _ := fresh(nil)
-		_, err := o.perform(t.Context(), handlers.Startup, []*handlers.Handler{
+		o, _ := newTestOperator(t, nil)
+		_, err := o.activities.run(t.Context(), handlers.Startup, []*handlers.Handler{
 			handlerOf(handlers.Startup, "h", func(_ context.Context, retry int) (any, error) {
 				if retry == 0 {
 					panic("oops")
@@ -151,9 +151,9 @@ func TestAnActivityThatPanicsIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestTheErrorOfAnActivityHasThoseOfAllItsHandlers(t *testing.T) {
-	o, _ := fresh(nil)
-	_, err := o.perform(t.Context(), handlers.Startup, []*handlers.Handler{
+func TestActivityError_WrapsErrorsOfAllHandlers(t *testing.T) {
+	o, _ := newTestOperator(t, nil)
+	_, err := o.activities.run(t.Context(), handlers.Startup, []*handlers.Handler{
 		handlerOf(handlers.Startup, "a", func(context.Context, int) (any, error) { return nil, permanent{} }),
 		handlerOf(handlers.Startup, "b", func(context.Context, int) (any, error) { return nil, nil }),
 		handlerOf(handlers.Startup, "c", func(context.Context, int) (any, error) { return nil, errors.Join(permanent{}, errBoom) }),
@@ -163,7 +163,7 @@ func TestTheErrorOfAnActivityHasThoseOfAllItsHandlers(t *testing.T) {
 	}
 }
 
-func TestAStartThatIsInterruptedIsNoFailure(t *testing.T) {
+func TestStartup_InterruptedIsNotFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
@@ -171,7 +171,7 @@ func TestAStartThatIsInterruptedIsNoFailure(t *testing.T) {
 		registry.Add(handlerOf(handlers.Startup, "h", func(context.Context, int) (any, error) { return nil, errBoom }))
 		cleaned := false
 		registry.Add(handlerOf(handlers.Cleanup, "c", func(context.Context, int) (any, error) { cleaned = true; return nil, nil }))
-		o, text := fresh(registry)
+		o, text := newTestOperator(t, registry)
 		if err := o.live(ctx, t.Context(), nil); err != nil {
 			t.Error(err)
 		}
@@ -184,7 +184,7 @@ func TestAStartThatIsInterruptedIsNoFailure(t *testing.T) {
 	})
 }
 
-func TestCleaningUpTakesTheTimeItNeeds(t *testing.T) {
+func TestCleanup_WaitsForRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := &handlers.Registry{}
 		registry.Add(handlerOf(handlers.Cleanup, "c", func(_ context.Context, retry int) (any, error) {
@@ -194,14 +194,14 @@ func TestCleaningUpTakesTheTimeItNeeds(t *testing.T) {
 			return nil, errors.Join(permanent{}, errBoom)
 		}))
 		began := time.Now()
-		o, _ := fresh(registry)
+		o, _ := newTestOperator(t, registry)
 		if err := o.cleanup(); !errors.Is(err, errBoom) || time.Since(began) != time.Hour {
 			t.Error(err, time.Since(began))
 		}
 	})
 }
 
-func TestTheTimeOfACleanupIsItsOwn(t *testing.T) {
+func TestCleanup_HandlersHaveOwnTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := handlerOf(handlers.Cleanup, "hangs", func(ctx context.Context, _ int) (any, error) {
 			<-ctx.Done()
@@ -213,98 +213,12 @@ func TestTheTimeOfACleanupIsItsOwn(t *testing.T) {
 		registry.Add(hangs)
 		registry.Add(handlerOf(handlers.Cleanup, "other", func(context.Context, int) (any, error) { done = true; return nil, nil }))
 		began := time.Now()
-		o, _ := fresh(registry)
+		o, _ := newTestOperator(t, registry)
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		o.background = stopped // all else has stopped
+		o.deps.background = stopped // all else has stopped
 		if err := o.cleanup(); !errors.Is(err, handlers.ErrTimeout) || time.Since(began) != 5*time.Second || !done {
 			t.Error(err, time.Since(began), done)
 		}
 	})
 }
-
-func TestWhatIsRecordedBeforeTheLoginIsPostedLater(t *testing.T) {
-	e := &early{}
-	rec := &Recorder{early: e, level: slog.LevelDebug, now: time.Now}
-	about := rec.About(observe.ObjectReference{Kind: "Pod", Name: "x"})
-	for range maxEarly + 1 {
-		about.Record(slog.LevelInfo, "Normal", "Started", "text")
-	}
-	if len(e.kept) != maxEarly {
-		t.Errorf("%d are kept", len(e.kept))
-	}
-	if dropped := e.begin(nil); dropped != 1 {
-		t.Errorf("%d are dropped", dropped)
-	}
-	about.Unleveled("Normal", "Later", "text") // nothing is to be posted: that is no failure
-}
-
-func TestSeveralLoginsAreUsedByPriority(t *testing.T) {
-	login := func(id, host string, priority int, namespace string) *handlers.Handler {
-		return handlerOf(handlers.Login, id, func(context.Context, int) (any, error) {
-			if host == "" {
-				return nil, nil
-			}
-			return &Login{Config: &rest.Config{Host: host}, Priority: priority, Namespace: namespace}, nil
-		})
-	}
-	o, text := fresh(nil)
-	o.config.Logins = []*handlers.Handler{
-		login("low", "http://low", 1, "one"), login("none", "", 0, ""), login("high", "http://high", 2, "two"),
-	}
-	l := o.newLogins(t.Context(), func(error) {})
-	defer l.Close()
-	high, err := l.Current(t.Context())
-	if err != nil || high.Server() != "http://high" || l.defaultNamespace() != "two" {
-		t.Fatal(high, err)
-	}
-	l.Invalidate(high, nil)
-	if low, err := l.Current(t.Context()); err != nil || low.Server() != "http://low" {
-		t.Error(low, err)
-	}
-	for _, line := range []string{"Initial authentication has been initiated.", "Initial authentication has finished."} {
-		if strings.Count(text.String(), line) != 1 {
-			t.Error(text)
-		}
-	}
-}
-
-func TestALoginWithoutCredentialsIsTheEndOfTheOperator(t *testing.T) {
-	for name, login := range map[string]func(context.Context, int) (any, error){
-		"nothing": func(context.Context, int) (any, error) { return nil, nil },
-		"failure": func(context.Context, int) (any, error) { return nil, permanent{} },
-		"expired": func(context.Context, int) (any, error) {
-			return &Login{Config: &rest.Config{Host: "http://x"}, Expires: time.Unix(1, 0)}, nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			registry := &handlers.Registry{}
-			registry.Add(handlerOf(handlers.Login, "h", login))
-			cleaned := false
-			registry.Add(handlerOf(handlers.Cleanup, "c", func(context.Context, int) (any, error) { cleaned = true; return nil, nil }))
-			err := Run(t.Context(), Config{
-				Registry: registry, Settings: func() Settings { return Settings{} }, Logins: registry.Activities(handlers.Login),
-				Logger: slog.New(slog.DiscardHandler), OnLogins: func(*Logins) {},
-			})
-			if !errors.Is(err, ErrLogin) || !cleaned {
-				t.Error(err, cleaned)
-			}
-		})
-	}
-}
-
-func TestALoginCannotUseWhatItIsToBring(t *testing.T) {
-	o, _ := fresh(nil)
-	var l *Logins
-	o.config.Logins = []*handlers.Handler{handlerOf(handlers.Login, "h", func(ctx context.Context, _ int) (any, error) {
-		_, err := l.Current(ctx)
-		return nil, errors.Join(permanent{}, err)
-	})}
-	l = o.newLogins(t.Context(), func(error) {})
-	defer l.Close()
-	if _, err := l.Current(t.Context()); err == nil || !strings.Contains(err.Error(), "this is the login that is to bring them") {
-		t.Error(err)
-	}
-}
-
-var _ kube.Source = (*Logins)(nil)

@@ -2,231 +2,115 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// longestSleep keeps the objects that wait for long alive: their workers wake up
-// and touch them now and then, which also proves that they still can.
-const longestSleep = 10 * time.Minute
-
-// patchTimeout limits the last patches of an operator that is being stopped, after the
-// time to exit is over. The queue waits a bit longer, so that nothing goes on when the
-// operator has ended.
+// patchTimeout limits the last patches of an operator that is stopping, after its time to exit is
+// over. The queue waits slightly longer, so that they end before the operator does.
 const patchTimeout = queue.AbandonAfter - 100*time.Millisecond
 
-// apply sends what the cycle has collected. If that changes nothing, it returns what to
-// do when the first of the delays is over: to touch the object. It is one or the other:
-// a change makes a new event, and the next cycle takes care of the delays.
-func (c *cycle) apply(ctx context.Context, batch *queue.Batch, delays []time.Duration) (*queue.Later, error) {
-	if batch.Ended() {
-		if !c.patch.Empty() || !c.marks.Empty() {
-			c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+// apply sends what the cycle has collected: the changes by handlers and the operator's own. It
+// reports whether that changed the object, so that a new event arrives.
+func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
+	if c.batch.Ended() {
+		if !c.patch.Empty() || !c.ownPatch.Empty() {
+			c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		}
-		return nil, nil
+		c.gone = true
+		return false, nil
 	}
-	delay, delayed := shortest(delays)
-	if !c.patch.Empty() || !c.marks.Empty() {
-		if err := c.progress.Touch(c.seen, "", c.marks); err != nil {
-			return nil, err
-		}
-	}
-	wishes, transforms := !c.patch.Empty(), c.patch.Fns()
-	c.collect()
-	changed := false
-	if !c.patch.Empty() {
-		var err error
-		changed, err = c.send(ctx, c.patch)
-		if wishes && refused(err) {
-			changed, err = c.sendMarks(ctx, transforms, err)
-		}
-		if err != nil {
-			if hopeless(err) {
-				c.memory.untransformed = nil
-			}
-			return nil, err
-		}
-		c.memory.untransformed = nil
-		if c.postponed {
-			// Those of handlers, which are not called again for them. The finalizer's are not
-			// among them: it is decided on anew.
-			c.memory.untransformed = transforms
+	if !c.patch.Empty() || !c.ownPatch.Empty() {
+		if err := c.progress.Touch(c.stored, "", c.ownPatch); err != nil {
+			return false, err
 		}
 	}
-	look, looking := shortest(c.recheck)
-	switch {
-	case looking && !changed && (!delayed || look < delay):
-		return &queue.Later{After: look}, nil
-	case !delayed:
-		if c.patch.Empty() && c.changing {
-			c.logger.Debug("Handling cycle is finished, waiting for new changes.")
-		}
-		return nil, nil
-	case changed:
-		if delay > 0 {
-			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()))
-		}
-		return nil, nil
-	case delay > longestSleep:
-		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), longestSleep.Seconds()))
-		delay = longestSleep
-	case delay > 0:
-		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()))
-	}
-	c.memory.asleep = c.now().Add(delay)
-	return &queue.Later{After: delay, Do: c.wake}, nil
+	return c.sendCollected(ctx)
 }
 
-// sendMarks sends what is left of a patch that the cluster has refused as a whole: the
-// marks, and the transformations, which are requests of their own. If the marks fell with
-// the wishes of a handler, the handler would be called again and again, for the same end.
-func (c *cycle) sendMarks(ctx context.Context, transforms []patch.Fn, refusal error) (changed bool, err error) {
-	c.logger.With(reasons(refusal)...).Error("What handlers want to be changed, and their results, are refused by the cluster: they are given up.")
-	for _, transform := range transforms {
-		c.marks.AddFn(transform)
+// sendCollected sends the changes by handlers together with the operator's own. If the API server
+// rejects the former, the operator's own changes are sent alone, so that no outcome is lost.
+func (c *cycle) sendCollected(ctx context.Context) (changed bool, err error) {
+	requested, transforms := !c.patch.Empty(), c.patch.Fns() // by handlers
+	if c.mergePatches(); c.patch.Empty() {
+		return false, nil
 	}
-	c.fit(c.marks, c.marks)
-	if c.patch = c.marks; c.patch.Empty() {
+	changed, err = c.send(ctx, c.patch)
+	if requested && isRejected(err) {
+		changed, err = c.sendOwnPatch(ctx, transforms, err)
+	}
+	switch {
+	case err != nil && !isHopeless(err): // the next cycle tries the same transformations
+	case c.postponed && err == nil:
+		// Only those of handlers, which are not called again for them. The finalizer is decided on
+		// again.
+		c.memory.transforms = transforms
+	default:
+		c.memory.transforms = nil
+	}
+	return changed, err
+}
+
+// mergePatches adds the operator's own changes to those of handlers, as far as they fit.
+func (c *cycle) mergePatches() {
+	if c.patch.Empty() {
+		c.patch = c.ownPatch
+	} else {
+		c.patch = c.patch.Take() // abandoned handlers may still change the old one
+		c.patch.Append(c.ownPatch)
+	}
+	c.memory.annotations.fit(c.logger, c.tree, c.patch, c.ownPatch)
+}
+
+// sendOwnPatch sends what remains of a patch that the API server rejected: the operator's own changes
+// and the transformations, which are requests of their own. Without them, the handlers would be
+// called again and again with the same result.
+func (c *cycle) sendOwnPatch(ctx context.Context, transforms []patch.Fn, rejection error) (changed bool, err error) {
+	c.logger.With(observe.ErrorAttrs(rejection)...).Error("API server rejected the handlers' patch; discarding it", observe.EventKey, observe.LogPatchRejected)
+	for _, transform := range transforms {
+		c.ownPatch.AddFn(transform)
+	}
+	c.memory.annotations.fit(c.logger, c.tree, c.ownPatch, c.ownPatch)
+	if c.patch = c.ownPatch; c.patch.Empty() {
 		return false, nil
 	}
 	return c.send(ctx, c.patch)
 }
 
-// wake touches the object when a delay is over. Nobody else would come back for it: if that
-// fails, it is tried again.
-func (c *cycle) wake(ctx context.Context) *queue.Later {
-	c.memory.asleep = time.Time{}
-	err := c.touch(ctx)
-	if err == nil || ctx.Err() != nil {
-		return nil
-	}
-	delay := max(time.Second, c.memory.throttle.Failed(c.now(), c.settings.ErrorDelays))
-	c.logger.With(reasons(err)...).Error(fmt.Sprintf("The object cannot be touched, and its delayed handlers wait: it is tried again in %s.", delay))
-	return &queue.Later{After: delay, Do: c.wake}
-}
-
-// touch makes a change that means nothing, so that there is an event and a new cycle.
-func (c *cycle) touch(ctx context.Context) (err error) {
-	defer survive(&err)
-	touch := patch.NewPatch()
-	if err := c.progress.Touch(c.seen, object.FormatTime(c.now()), touch); err != nil {
-		return err
-	}
-	c.fit(touch, touch)
-	if touch.Empty() {
-		// There is no room for it, or the progress is stored elsewhere.
-		c.queue.Again(c.resource.Key(), watch.Event{Type: c.event, Object: c.object})
-		return nil
-	}
-	_, err = c.send(ctx, touch)
-	return err
-}
-
-// send applies a patch and remembers the version it makes, so that no decision is
-// made on an older one. It tells whether the object was there and is another now, or
-// will be: then there is an event to come.
+// send sends a patch, and remembers the version that it makes, so that no handler is selected by an
+// older one. It reports whether there will be an event of the patch.
 func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err error) {
-	ctx, cancel := outliving(ctx, patchTimeout)
+	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	obj := c.object
-	result, err := c.patchObject(ctx, obj, p, c.logger)
-	made, _ := result.Object.(*object.Object)
-	if made != nil {
-		// Also if a later request has failed: what the earlier ones recorded counts.
-		c.memory.wrote, c.memory.deadline = made.ResourceVersion, c.now().Add(c.settings.ConsistencyTimeout)
+	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, c.logger)
+	patched, _ := result.Object.(*object.Object)
+	if patched != nil {
+		// Even after an error: the earlier requests of the patch succeeded.
+		c.memory.ownVersion, c.memory.ownDeadline = patched.ResourceVersion, c.deps.now().Add(c.deps.settings.ConsistencyTimeout)
 	}
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("patching %s: %w", c.object, err)
+		return false, fmt.Errorf("patch %s: %w", c.object, err)
 	case result.Gone:
-		c.logger.Debug("Patching was skipped: the object does not exist anymore.")
+		c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		return true, nil
 	case result.Remaining != nil:
-		c.logger.Debug("Patching was postponed: the object has changed meanwhile.")
+		c.logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 		changed, c.postponed = true, true
-	case c.release && made != nil && made.Deleting:
-		// The object is gone, unless others hold it: no version of it is to be waited for.
-		c.memory.released, c.memory.wrote = true, ""
+	case c.finalizer == finalizerRemoved && patched != nil && patched.Deleting:
+		// The object is gone, unless others hold it: there may be no event of this version.
+		c.memory.released, c.memory.ownVersion = true, ""
 		return true, nil
 	}
-	if made == nil {
+	if patched == nil {
 		return changed, nil
 	}
-	c.checkPruned(c.memory, c.logger, p, made)
-	c.made = made
-	return changed || made.ResourceVersion != obj.ResourceVersion, nil
-}
-
-// patchObject sends a patch of an object in as few requests as possible.
-func (s *server) patchObject(ctx context.Context, object *object.Object, p *patch.Patch, logger *slog.Logger) (result patch.Result, err error) {
-	defer survive(&err)
-	result, err = p.Send(object, s.resource.HasSubresource("status"), func(call patch.Call) (patch.Object, int, error) {
-		logPatch(logger, call)
-		body, err := json.Marshal(call.Payload)
-		if err != nil {
-			return nil, 0, err
-		}
-		patched, err := s.client.Patch(ctx, s.resource, object.Namespace, object.Name, call.Subresource, call.ContentType, body)
-		if call.ContentType == patch.JSONType && invalid(err) {
-			return nil, 0, &transformError{err}
-		}
-		if err != nil {
-			return nil, kube.Status(err), err
-		}
-		return patched, http.StatusOK, nil
-	})
-	if errors.Is(err, patch.ErrTransform) {
-		err = &transformError{err}
-	}
-	return result, err
-}
-
-// outliving returns a context that ends some time after another one has: what the
-// handlers have done must be recorded even if the operator stops now.
-func outliving(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(grace, cancel)
-		context.AfterFunc(longer, func() { timer.Stop() })
-	})
-	return longer, func() {
-		stop()
-		cancel()
-	}
-}
-
-func logPatch(logger *slog.Logger, call patch.Call) {
-	if !logger.Enabled(context.Background(), slog.LevelDebug) {
-		return
-	}
-	target := "the resource"
-	if call.Subresource != "" {
-		target = "the " + call.Subresource
-	}
-	kind := "Merge-patching"
-	if call.ContentType == patch.JSONType {
-		kind = "JSON-patching"
-	}
-	logger.Debug(kind+" "+target+".", "patch", payload{call.Payload})
-}
-
-func shortest(delays []time.Duration) (time.Duration, bool) {
-	if len(delays) == 0 {
-		return 0, false
-	}
-	least := delays[0]
-	for _, d := range delays[1:] {
-		least = min(least, d)
-	}
-	return least, true
+	c.memory.warnPruned(c.logger, c.served.resource, p, patched)
+	c.patched = patched
+	return changed || patched.ResourceVersion != c.object.ResourceVersion, nil
 }

@@ -2,27 +2,34 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-func TestTheShortestDelayCounts(t *testing.T) {
-	if _, ok := shortest(nil); ok {
-		t.Error("there is a delay among none")
-	}
-	if got, ok := shortest([]time.Duration{3, 1, 2}); !ok || got != 1 {
-		t.Errorf("got %d, %t", got, ok)
-	}
-	if got, ok := shortest([]time.Duration{0, 1}); !ok || got != 0 {
-		t.Errorf("got %d, %t", got, ok)
-	}
-}
-
-func TestLastPatchesOutliveTheOperatorForAWhile(t *testing.T) {
+func TestWithGrace_EndsSomeTimeAfterParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		operator, stop := context.WithCancel(t.Context())
-		ctx, cancel := outliving(operator, time.Second)
+		ctx, cancel := withGrace(operator, time.Second)
 		defer cancel()
 		stop()
 		synctest.Wait()
@@ -38,9 +45,9 @@ func TestLastPatchesOutliveTheOperatorForAWhile(t *testing.T) {
 	})
 }
 
-func TestPatchesHaveNoLimitWhileTheOperatorRuns(t *testing.T) {
+func TestWithGrace_HasNoLimitWhileParentLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := outliving(t.Context(), time.Second)
+		ctx, cancel := withGrace(t.Context(), time.Second)
 		time.Sleep(time.Hour)
 		if ctx.Err() != nil {
 			t.Fatal("it has ended")
@@ -50,4 +57,137 @@ func TestPatchesHaveNoLimitWhileTheOperatorRuns(t *testing.T) {
 			t.Fatal("it has not ended")
 		}
 	})
+}
+
+// patchServer is an API server that has one object, and answers PATCH requests with the given
+// statuses, in turn.
+type patchServer struct {
+	t        *testing.T
+	uid      string // of the object in the list
+	statuses []int
+	requests []string
+	bodies   []string
+}
+
+func (s *patchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.t.Error(err)
+	}
+	s.requests, s.bodies = append(s.requests, r.Method), append(s.bodies, string(body))
+	w.Header().Set("Content-Type", "application/json")
+	object := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":"a","uid":%q,"resourceVersion":"9"}}`, s.uid)
+	if r.Method == http.MethodGet {
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"9"},"items":[%s]}`, object)
+		return
+	}
+	status := s.statuses[0]
+	s.statuses = s.statuses[1:]
+	w.WriteHeader(status)
+	if status == http.StatusOK {
+		fmt.Fprint(w, object)
+		return
+	}
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","code":%d}`, status)
+}
+
+// newPatchCycle returns a cycle of the server's object that has something of a handler and
+// something of the operator to be sent.
+func newPatchCycle(t *testing.T, s *patchServer) *cycle {
+	t.Helper()
+	api := httptest.NewServer(s)
+	t.Cleanup(api.Close)
+	given, err := kube.NewConfigSource(&rest.Config{Host: api.URL}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(given.Close)
+	c := &cycle{
+		deps: &deps{
+			client: kube.NewClient(given, kube.ClientOptions{}), settings: &Settings{}, now: time.Now,
+		},
+		served: &servedResource{resource: &resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}},
+		memory: &memory{}, batch: &queue.Batch{}, logger: slog.New(slog.DiscardHandler),
+		object: object.Stub("v1", "Pod", "ns", "a", "uid", "1"), tree: map[string]any{},
+		patch: patch.NewPatch(), ownPatch: patch.NewPatch(), progress: state.MultiProgress{},
+	}
+	c.patch.Set(object.Path{"spec", "wish"}, int64(1))
+	c.ownPatch.Set(annotation("outcome"), "done")
+	return c
+}
+
+func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 409, 200}}
+	c := newPatchCycle(t, s)
+	changed, err := c.sendCollected(t.Context())
+	if err != nil || !changed || c.memory.ownVersion != "9" {
+		t.Errorf("changed %t to version %q, %v", changed, c.memory.ownVersion, err)
+	}
+	if want := []string{"PATCH", "GET", "PATCH", "GET", "PATCH"}; !slices.Equal(s.requests, want) {
+		t.Errorf("requests: %v", s.requests)
+	}
+	for _, i := range []int{2, 4} {
+		if s.bodies[i] != s.bodies[0] || !strings.Contains(s.bodies[i], `"outcome":"done"`) {
+			t.Errorf("the outcomes are lost: %s", s.bodies[i])
+		}
+	}
+}
+
+func TestApply_ConflictWithDeletedObjectEndsQuietly(t *testing.T) {
+	s := &patchServer{t: t, uid: "another", statuses: []int{409}}
+	c := newPatchCycle(t, s)
+	if _, err := c.sendCollected(t.Context()); err != nil || len(s.requests) != 2 {
+		t.Errorf("requests: %v, %v", s.requests, err)
+	}
+}
+
+func TestApply_LastingConflictLosesNoOutcomes(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: append(slices.Repeat([]int{409}, maxConflicts), 200)}
+	c := newPatchCycle(t, s)
+	if _, err := c.sendCollected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"}}}` {
+		t.Errorf("sent in the end: %s", last)
+	}
+}
+
+func TestApply_ConflictWithPinnedVersionIsNotRepeated(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 200}}
+	c := newPatchCycle(t, s)
+	c.patch.Set(object.Path{"metadata", "resourceVersion"}, "1")
+	if _, err := c.sendCollected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"PATCH", "PATCH"}; !slices.Equal(s.requests, want) || strings.Contains(s.bodies[1], "wish") {
+		t.Errorf("requests: %v %v", s.requests, s.bodies)
+	}
+}
+
+func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
+	answer := func(status int, causes ...metav1.StatusCause) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(status), Details: &metav1.StatusDetails{Causes: causes}}}
+	}
+	mistake := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid}
+	for name, test := range map[string]struct {
+		err         error
+		merge, json patchAnswer
+	}{
+		"success":            {nil, patchAccepted, patchAccepted},
+		"not found":          {answer(404), patchGone, patchGone},
+		"conflict":           {answer(409), patchConflict, patchOutdated},
+		"invalid object":     {answer(422, mistake), patchRejected, patchRejected},
+		"failed test":        {answer(422), patchFailed, patchOutdated},
+		"bad request":        {answer(400), patchRejected, patchRejected},
+		"too large":          {answer(413), patchRejected, patchRejected},
+		"trouble of servers": {answer(500), patchFailed, patchFailed},
+		"no answer":          {errors.New("down"), patchFailed, patchFailed},
+	} {
+		if got := classifyAnswer(test.err, patch.MergeType); got != test.merge {
+			t.Errorf("%s of a merge patch: got %d", name, got)
+		}
+		if got := classifyAnswer(test.err, patch.JSONType); got != test.json {
+			t.Errorf("%s of a JSON patch: got %d", name, got)
+		}
+	}
 }

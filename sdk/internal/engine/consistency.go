@@ -2,55 +2,95 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// noticeable is how long a wait must be for a word in the log: most take milliseconds.
-const noticeable = 200 * time.Millisecond
+// longWait is how long a wait must take to be logged. Most waits take milliseconds.
+const longWait = 200 * time.Millisecond
 
-// await waits for the version that the operator itself has written, so that handlers
-// are not chosen by a state that is known to be old. It is false if a newer version has
-// come: that one is to be handled.
-func (c *cycle) await(ctx context.Context, batch *queue.Batch) (bool, error) {
-	deadline, waiting := c.memory.outdated(c.object, c.now())
-	if !waiting || c.event == watch.Deleted {
+// awaitOwnWrite blocks until the operator's last patch of the object is seen, so that handlers are
+// not selected by a stale state. It returns true if the object is up to date, or if the patch was
+// not seen within the consistency timeout. It returns false if a newer version arrived: the next
+// cycle handles it.
+func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
+	deadline, stale := c.memory.staleUntil(c.object, c.deps.now())
+	if !stale || c.event == watch.Deleted {
 		return true, nil
 	}
-	c.report.waiting(c.memory.wrote, c.object.ResourceVersion, deadline)
-	batch.Yield()
-	began := c.now()
-	long := time.NewTimer(noticeable)
+	c.batch.Yield()
+	began := c.deps.now()
+	tell := func(phase observe.ConsistencyPhase, prolonged bool) {
+		now := c.deps.now()
+		observe.Tell(c.deps.sink, observe.ConsistencyChanged{
+			Subject: c.subject, Phase: phase, Wrote: c.memory.ownVersion, Limit: c.deps.settings.ConsistencyTimeout,
+			Deadline: deadline, Left: deadline.Sub(now), Waited: now.Sub(began), Prolonged: prolonged,
+		})
+	}
+	tell(observe.WaitStarted, false)
+	long := time.NewTimer(longWait)
 	defer long.Stop()
 	end := time.NewTimer(deadline.Sub(began))
 	defer end.Stop()
-	noticed := false
+	prolonged := false
 	for {
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-c.stopping:
+		case <-c.deps.stopping:
 			return false, nil // the next operator decides
-		case <-batch.Pressure():
-			if noticed {
-				c.logger.Debug(fmt.Sprintf("A newer version than %s has come after %s.", c.object.ResourceVersion, c.now().Sub(began)))
-			}
-			c.meters.waited(true, c.now().Sub(began))
+		case <-c.batch.Pressure():
+			tell(observe.WaitOvertaken, prolonged)
 			return false, nil
 		case <-long.C:
-			noticed = true
-			c.logger.Debug(fmt.Sprintf("Waiting for version %s, which the operator has written: only %s is seen so far. Handling goes on in %s at the latest.",
-				c.memory.wrote, c.object.ResourceVersion, deadline.Sub(c.now())))
+			prolonged = true
+			tell(observe.WaitProlonged, prolonged)
 		case <-end.C:
-			c.logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
-				c.object.ResourceVersion, c.memory.wrote, c.settings.ConsistencyTimeout))
-			c.memory.wrote = ""
-			c.meters.waited(false, c.now().Sub(began))
-			c.report.consistent()
+			tell(observe.WaitExpired, prolonged)
+			c.memory.ownVersion = ""
 			return true, nil
 		}
 	}
+}
+
+// Whatever the operator writes comes back to it as an event: the echo. When all is done with an
+// object, its echo is skipped without being decoded or compared with the last-handled state. For
+// that, the version that the patch made is compared with the handled one, as texts. If anybody else
+// changed the object in between, or changes it later, the event is handled as usual.
+
+// expectEcho remembers the version that the cycle made if nothing is left to do for it.
+func (c *cycle) expectEcho(next *queue.Next) {
+	set := c.served.handlers
+	switch {
+	case set.Has(handlers.Watching), set.Has(handlers.Spawning), bindsDiffBase(c.deps.settings.DiffBase):
+		return // they need each version; a user's storage may look at all of it
+	case c.patched == nil, next != nil, c.event == watch.Deleted, c.object.Deleting,
+		len(c.memory.transforms) > 0, len(c.memory.annotations.unwritten) > 0,
+		len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
+		return
+	}
+	written := annotationsOf(c.ownPatch)
+	same := c.object.SameBut(c.patched, func(key string) bool {
+		_, own := written[key]
+		return own
+	})
+	if same {
+		c.memory.echoVersion = c.patched.ResourceVersion
+	}
+}
+
+// isEcho reports whether the only new event is the expected echo.
+func (c *cycle) isEcho() bool {
+	expected := c.memory.echoVersion
+	c.memory.echoVersion = ""
+	if expected == "" || expected != c.object.ResourceVersion || len(c.batch.Events) == 0 || c.event != watch.Modified {
+		return false
+	}
+	c.memory.retryNow.Store(false) // no handler waits for a retry
+	observe.Tell(c.deps.sink, observe.ConsistencyChanged{Subject: c.subject, Phase: observe.OwnWriteReturned, Wrote: expected})
+	return true
 }

@@ -13,18 +13,18 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// ErrEndpoint is in the error of an operator that is to serve something at an address that
-// makes no sense.
+// ErrEndpoint is in the error of an operator that must serve something at an invalid URL.
 var ErrEndpoint = errors.New("want an endpoint such as http://0.0.0.0:8080/healthz")
 
-// endpoints are what the operator serves over HTTP: paths by addresses. What has the same
-// address shares a port.
+// endpoints are the HTTP handlers of the operator by address and path. Endpoints with the same
+// address share a port.
 type endpoints map[string]map[string]http.Handler
 
-// add adds a handler by its URL. An empty one is none.
+// add adds a handler at a URL. It does nothing if the URL is empty.
 func (e endpoints) add(endpoint string, h http.Handler) error {
 	if endpoint == "" {
 		return nil
@@ -51,43 +51,44 @@ func (e endpoints) add(endpoint string, h http.Handler) error {
 		e[address] = map[string]http.Handler{}
 	}
 	if e[address][path] != nil {
-		return fmt.Errorf("%w: %s is there twice", ErrEndpoint, endpoint)
+		return fmt.Errorf("%w: %s is used twice", ErrEndpoint, endpoint)
 	}
 	e[address][path] = h
 	return nil
 }
 
-// isPort tells whether a URL may have the port; it may have none.
+// isPort reports whether a port is valid in a URL. An empty one is.
 func isPort(port string) bool {
 	_, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil
 }
 
-// CheckEndpoint tells whether a URL makes sense as one to serve something at. An empty one does.
+// CheckEndpoint returns an error if something cannot be served at a URL. An empty URL is valid.
 func CheckEndpoint(endpoint string) error { return endpoints{}.add(endpoint, nil) }
 
-// serve listens at all addresses, and serves until the returned function is called.
+// serve listens on all addresses, and serves until stop is called.
 func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(), err error) {
 	logger = logger.With(observe.NameKey, "kopf.endpoints")
 	var servers []*http.Server
 	var wg sync.WaitGroup
 	stop = func() {
 		for _, s := range servers {
-			// Whoever waits for an answer now waits for nothing.
+			// Close does not wait for clients that still wait for a response.
 			if err := s.Close(); err != nil {
-				logger.Debug("An endpoint is not closed in order.", "error", err)
+				logger.Debug("Cannot close an endpoint", observe.EventKey, observe.LogEndpointFailed, "error", err)
 			}
 		}
 		wg.Wait()
 	}
-	for address, paths := range sorted(e) {
+	for _, address := range object.SortedKeys(e) {
+		paths := e[address]
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			stop()
 			if errors.Is(err, syscall.EADDRINUSE) {
 				err = fmt.Errorf("%w: choose another port", err)
 			}
-			return nil, fmt.Errorf("serving http://%s: %w", address, err)
+			return nil, fmt.Errorf("serve http://%s: %w", address, err)
 		}
 		server := &http.Server{
 			Handler: pathsHandler(paths), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
@@ -97,19 +98,21 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 		servers = append(servers, server)
 		wg.Go(func() {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				logger.Error("An endpoint is not served any more.", "address", address, "error", err)
+				logger.Error("Cannot serve an endpoint; restart the operator",
+					observe.EventKey, observe.LogEndpointFailed, "address", address, "error", err)
 			}
 		})
-		for path := range sorted(paths) {
-			logger.Debug("Serving http://" + listener.Addr().String() + path)
+		for _, path := range object.SortedKeys(paths) {
+			logger.Debug("Serving http://"+listener.Addr().String()+path, observe.EventKey, observe.LogEndpointServed)
 		}
 	}
 	return stop, nil
 }
 
+// pathsHandler serves GET requests by their exact paths.
 type pathsHandler map[string]http.Handler
 
-// ServeHTTP implements [http.Handler] for those who read.
+// ServeHTTP implements [http.Handler].
 func (p pathsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p[r.URL.Path]
 	switch {
@@ -121,31 +124,4 @@ func (p pathsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.ServeHTTP(w, r)
 	}
-}
-
-// serveEndpoints serves what the settings ask for, until the returned function is called.
-func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	probes := &health{operator: o, ctx: ctx}
-	all := endpoints{}
-	if err := all.add(o.settings.Liveness, probes); err != nil {
-		cancel()
-		return nil, fmt.Errorf("liveness: %w", err)
-	}
-	if o.settings.Meter != nil {
-		if err := all.add(o.settings.Meter.Endpoint()); err != nil {
-			cancel()
-			return nil, fmt.Errorf("metrics: %w", err)
-		}
-	}
-	hangUp, err := all.serve(ctx, o.logger)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	return func() {
-		cancel()
-		hangUp()
-		probes.wait()
-	}, nil
 }

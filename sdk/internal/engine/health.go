@@ -3,64 +3,70 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// probesAge is how long the results of probes are good for: many may ask, and probes may be
-// expensive.
-const probesAge = 10 * time.Second
+// probeTTL is how long the results of probes are reused, since probes can be expensive.
+const probeTTL = 10 * time.Second
 
-// health answers how the operator is: 200 and what the probes returned, or 500 if one of
-// them has failed for good. A probe that is to be tried again keeps the asker waiting, as
-// long as he likes.
+// health is the liveness endpoint. It responds with 200 and the results of the probes, or with 500 if
+// a probe has failed permanently. While a probe is retried, the response waits.
 type health struct {
-	*operator
-	ctx   context.Context // of the probes: they go on for others if one asker gives up
-	going beside
+	activities *activities
+	handlers   []*handlers.Handler
+	ctx        context.Context // of the probes, which continue if a client disconnects
+	running    userCalls
 
 	mu      sync.Mutex
 	results []byte
 	since   time.Time
-	probing *probing // nil if none goes on
+	current *probe // nil if none is running
 }
 
-type probing struct {
+// probe is one round of all probe handlers.
+type probe struct {
 	done    chan struct{}
 	results []byte
 	err     error
 }
 
+func newHealth(ctx context.Context, a *activities, hs []*handlers.Handler) *health {
+	return &health{activities: a, handlers: hs, ctx: ctx}
+}
+
 // ServeHTTP implements [http.Handler].
 func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	results, err := h.ask(r.Context())
+	results, err := h.get(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, _ = w.Write(results) // whoever has gone away does not care
+	_, _ = w.Write(results) // fails only if the client has disconnected
 }
 
-// ask returns results that are not too old.
-func (h *health) ask(ctx context.Context) ([]byte, error) {
+// get returns the results of the probes. It runs the probes unless there are recent results.
+func (h *health) get(ctx context.Context) ([]byte, error) {
 	h.mu.Lock()
-	if h.results != nil && h.now().Sub(h.since) < probesAge {
+	if h.results != nil && h.activities.now().Sub(h.since) < probeTTL {
 		defer h.mu.Unlock()
 		return h.results, nil
 	}
 	if err := context.Cause(h.ctx); err != nil {
 		h.mu.Unlock()
-		return nil, err // the operator stops, and nobody waits for another probe
+		return nil, err // the operator stops and does not wait for another probe
 	}
-	p := h.probing
+	p := h.current
 	if p == nil {
-		p = &probing{done: make(chan struct{})}
-		h.probing = p
-		h.going.Go(func() { h.probe(p) })
+		p = &probe{done: make(chan struct{})}
+		h.current = p
+		h.running.start(func() { h.run(p) })
 	}
 	h.mu.Unlock()
 	select {
@@ -71,27 +77,27 @@ func (h *health) ask(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func (h *health) probe(p *probing) {
-	found, err := h.perform(h.ctx, handlers.Probe, h.config.Registry.Activities(handlers.Probe))
+func (h *health) run(p *probe) {
+	results, err := h.activities.run(h.ctx, handlers.Probe, h.handlers)
 	if err == nil {
-		p.results, err = json.Marshal(found)
+		p.results, err = json.Marshal(results)
 	}
 	p.err = err
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
-		h.results, h.since = p.results, h.now()
+		h.results, h.since = p.results, h.activities.now()
 	}
-	h.probing = nil
+	h.current = nil
 	close(p.done)
 }
 
-// wait waits for a probe that goes on, unless it ignores for too long that its context has
-// ended.
-func (h *health) wait() {
-	h.mu.Lock()   // who has asked in time has begun
+// wait waits for a running probe. It abandons a probe that ignores the end of its context for longer
+// than the timeout.
+func (h *health) wait(timeout time.Duration, logger *slog.Logger) {
+	h.mu.Lock()   // a probe that was requested in time has started
 	h.mu.Unlock() //nolint:staticcheck // there is nothing else to do
-	h.going.wait(h.settings.ExitTimeout, func() {
-		h.logger.Warn("A probe ignores that the operator stops: it is left alone.")
+	h.running.wait(timeout, func() {
+		logger.Warn("A probe ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 }

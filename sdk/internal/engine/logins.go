@@ -4,53 +4,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// ErrLogin is in the error of an operator that has no valid credentials and gets none.
+// ErrLogin is in the error of an operator that stops because it has no valid credentials.
 var ErrLogin = errors.New("cannot log in to the cluster")
 
-// Login is what a login handler results in.
+// Login is the result of a login handler.
 type Login struct {
 	Config    *rest.Config
-	Namespace string // where events about cluster-scoped objects go; "default" if empty
+	Namespace string // of events about cluster-scoped objects; "default" if empty
 	Priority  int
 	Expires   time.Time // never if zero
 }
 
-// Logins are the operator's source of sessions, which the login handlers bring. An
-// operator that cannot log in any more ends.
+// Logins are the sessions of the operator that come from its login handlers. They are safe for
+// concurrent use.
 type Logins struct {
-	*kube.Vault
-	fail func(error)
+	vault *kube.Vault
+	fail  func(error) // stops the operator
 
-	namespace atomic.Pointer[string] // of the best credential
+	activities *activities
+	handlers   []*handlers.Handler
+	logger     *slog.Logger
+	sink       *observe.Sink
+
+	namespace atomic.Pointer[string] // of the credentials with the highest priority
 }
 
-// newLogins makes the source. The context bounds the logins; fail ends the operator.
-func (o *operator) newLogins(ctx context.Context, fail func(error)) *Logins {
-	l := &Logins{fail: fail}
+// open prepares the sessions. Logins continue until the context ends.
+func (l *Logins) open(ctx context.Context) {
 	title := "Initial authentication"
-	l.Vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
-		credentials, err := o.login(ctx, title, l)
-		o.metersOf().loggedIn(err)
+	l.vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
+		credentials, err := l.login(ctx, title)
+		observe.Tell(l.sink, observe.LoginEnded{Err: err})
 		title = "Re-authentication"
 		return credentials, err
 	})
-	return l
 }
 
-// Current implements [kube.Source].
+// Current implements [kube.Source]. If the login fails, it stops the operator.
 func (l *Logins) Current(ctx context.Context) (*kube.Session, error) {
-	session, err := l.Vault.Current(ctx)
+	session, err := l.vault.Current(ctx)
 	if failed, ok := errors.AsType[*kube.LoginError](err); ok {
 		err = fmt.Errorf("%w: %w", ErrLogin, failed.Err)
 		l.fail(err)
@@ -58,10 +61,16 @@ func (l *Logins) Current(ctx context.Context) (*kube.Session, error) {
 	return session, err
 }
 
-// RESTConfig is for other clients of the cluster, which follow the logins.
-func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.Peek()) }
+// Invalidate implements [kube.Source].
+func (l *Logins) Invalidate(session *kube.Session) { l.vault.Invalidate(session) }
 
-// defaultNamespace is that of the credentials; empty if they have none.
+// Close closes the connections of all sessions.
+func (l *Logins) Close() { l.vault.Close() }
+
+// RESTConfig returns the configuration of other clients of the cluster, which follow the logins.
+func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.vault.Peek()) }
+
+// defaultNamespace returns the namespace of the credentials, or an empty string if they have none.
 func (l *Logins) defaultNamespace() string {
 	if l == nil {
 		return ""
@@ -72,63 +81,38 @@ func (l *Logins) defaultNamespace() string {
 	return ""
 }
 
-// enter gets the first way into the cluster.
-func (o *operator) enter(ctx context.Context) (*kube.Session, error) {
-	if o.logins != nil {
-		o.source = o.logins
-		return o.logins.Current(ctx)
-	}
-	given, err := kube.NewGiven(o.config.REST, o.settings.ConnectTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("the configuration of the cluster: %w", err)
-	}
-	o.given, o.source = given, given
-	return given.Current(ctx)
-}
-
-// disconnect closes the connections that nobody uses any more.
-func (o *operator) disconnect() {
-	if o.given != nil {
-		o.given.Close()
-	}
-	if o.logins != nil {
-		o.logins.Close()
-	}
-}
-
-// login calls the login handlers, and prepares the sessions of what they bring.
-func (o *operator) login(ctx context.Context, title string, l *Logins) ([]kube.Credential, error) {
-	logger := o.logger.With(observe.NameKey, "kopf.authentication")
-	logger.Info(title + " has been initiated.")
-	results, err := o.perform(ctx, handlers.Login, o.config.Logins)
+// login calls the login handlers, and makes sessions of their results.
+func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, error) {
+	l.logger.Info(title+" has been initiated.", observe.EventKey, observe.LogLoginStarted)
+	results, err := l.activities.run(ctx, handlers.Login, l.handlers)
 	if err != nil {
 		return nil, err
 	}
 	var credentials []kube.Credential
 	var best *Login
-	for _, h := range o.config.Logins {
-		found, ok := results[h.ID].(*Login)
+	for _, h := range l.handlers {
+		login, ok := results[h.ID].(*Login)
 		if !ok {
-			continue // it has none
+			continue // the handler found no credentials
 		}
-		session, err := kube.NewSession(found.Config, o.valid.Load().ConnectTimeout)
+		session, err := kube.NewSession(login.Config, l.activities.settings().ConnectTimeout)
 		if err != nil {
-			return nil, fmt.Errorf("what %s returned: %w", h, err)
+			return nil, fmt.Errorf("use the credentials of %s: %w", h, err)
 		}
-		key, renewable := kube.Identify(found.Config)
+		key, renewable := kube.Identify(login.Config)
 		credentials = append(credentials, kube.Credential{
-			Session: session, Priority: found.Priority, Expires: found.Expires, Key: key, Renewable: renewable,
+			Session: session, Priority: login.Priority, Expires: login.Expires, Key: key, Renewable: renewable,
 		})
-		if best == nil || found.Priority > best.Priority {
-			best = found
-			l.namespace.Store(&found.Namespace)
-			o.reporter.operator(func(op *inspect.Operator) { op.Server = session.Server() })
+		if best == nil || login.Priority > best.Priority {
+			best = login
+			l.namespace.Store(&login.Namespace)
+			observe.Tell(l.sink, observe.ClusterConnected{Server: session.Server()})
 		}
 	}
 	if best == nil {
-		logger.Warn(title + " has failed: no credentials were retrieved from the login handlers.")
+		l.logger.Warn(title+" has failed: no credentials were retrieved from the login handlers.", observe.EventKey, observe.LogLoginFailed)
 		return nil, kube.ErrNoCredentials
 	}
-	logger.Info(title + " has finished.")
+	l.logger.Info(title+" has finished.", observe.EventKey, observe.LogLoginFinished)
 	return credentials, nil
 }

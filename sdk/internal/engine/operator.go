@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -22,92 +21,66 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// Config is an operator to be run.
+// Config configures an operator.
 type Config struct {
 	Registry   *handlers.Registry
-	Settings   func() Settings // asked again when the startup handlers have changed them
-	Namespaces []string        // patterns; none is the whole cluster
-	REST       *rest.Config    // the cluster and the credentials; nil if there are logins
+	Settings   func() Settings // called again after the startup handlers, which may change them
+	Namespaces []string        // patterns; none for the whole cluster
+	REST       *rest.Config    // how to connect to the cluster; nil if there are logins
 	Logins     []*handlers.Handler
 	Logger     *slog.Logger
-	Inspector  string        // where to publish the state; empty is nowhere
+	Inspector  string        // the address of the inspector; none if empty
 	Traffic    bool          // log each request to the cluster
-	OnReady    func()        // once all objects are being watched
-	OnLogins   func(*Logins) // told the source of credentials, at the beginning; nil if there is REST
-	Memo       any           // what the operator's own handlers share
-	NewMemo    func() any    // what the handlers of an object share
-	Extra      any           // for the calls of the operator's own handlers
-	Exit       func()        // ends the process, if it does not end by itself; optional
+	OnReady    func()        // called once all objects are being watched
+	OnLogins   func(*Logins) // called once at the beginning; required unless there is REST
+	Memo       any           // shared by the operator's own handlers
+	NewMemo    func() any    // makes what the handlers of an object share
+	Extra      any           // for the operator's own handlers
+	Exit       func()        // ends the process if it does not end on its own; optional
 }
 
-// operator is an operator that runs.
+// operator is a running operator.
 type operator struct {
-	config    Config
-	settings  Settings                 // once the startup handlers are done
-	valid     atomic.Pointer[Settings] // the same, for those who may come before that
-	logins    *Logins                  // nil if the credentials are given
-	source    kube.Source
-	given     *kube.Given // the credentials that are given; nil if there are logins
-	address   string      // of the cluster
-	client    *kube.Client
-	logger    *slog.Logger
-	reporter  *reporter
-	reach     reach
-	meters    *meters
-	memories  memories
-	indices   *index.Indices
-	queue     *queue.Queue
-	poster    *observe.Poster // nil if nothing is to be posted
-	early     *early
-	slots     chan struct{} // of handlers that run; nil if there is no limit
-	readying  beside
-	said      onces
-	ensemble  *ensemble
-	now       func() time.Time
-	uncounted []func(*meters) // attempts of the start
+	config   Config
+	settings atomic.Pointer[Settings] // replaced once the startup handlers have changed them
+	deps     *deps
+	memories memories
 
-	// background is for what goes on beside the objects: it has the values of the context, and
-	// ends when all is over.
-	background    context.Context
-	endBackground context.CancelFunc
-	stragglers    stragglers
-	stopping      <-chan struct{} // closes when the operator is to end
-	ending        atomic.Bool     // no daemon is to be started any more
+	activities *activities
+	logins     *Logins            // nil if the credentials are given
+	given      *kube.ConfigSource // nil if there are logins
+	intents    *intents
 
-	paused  atomic.Bool   // nothing is to be handled
-	changed chan struct{} // signals to the observer
+	backlog *observe.Backlog // keeps events for the metrics until the startup is over
+	metrics *observe.Metrics // nil without a meter
+	poster  *observe.Poster  // nil if no Kubernetes events are posted
+
+	streams        *streams
+	discovery      *discovery
+	detached       *detachedDaemons
+	stopBackground context.CancelFunc
+	changed        wakeup // wakes up the discovery
 }
 
-// Run runs an operator until the context ends; that is no error.
+// Run runs an operator until the context ends, which is not an error.
 func Run(ctx context.Context, config Config) error {
 	if ctx.Err() != nil {
-		return nil // nothing was begun, and nothing is to be cleaned up
+		return nil // nothing has started, and nothing must be cleaned up
 	}
-	indices := makeIndices(config.Registry)
-	ctx = index.With(ctx, indices) // of all that is called by the operator
+	indices := newIndices(config.Registry)
+	ctx = index.With(ctx, indices) // for all handlers
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	o := &operator{config: config, now: time.Now, changed: make(chan struct{}, 1), early: &early{}}
-	o.indices = indices
-	o.settings = config.Settings()
-	valid := o.settings // a copy: startup handlers may change the settings while others look
-	o.valid.Store(&valid)
-	limitExit(ctx, func() time.Duration { return o.valid.Load().ExitingTimeout }, config.Exit)
-	o.background, o.endBackground = context.WithCancel(context.WithoutCancel(ctx))
-	defer o.endBackground()
-	o.stopping = ctx.Done()
-	hub := o.newHub(func(in inspect.Intent) inspect.Reply { return o.intent(ctx, func() { stop(nil) }, in) })
-	o.logger = slog.New(teeHandler(config.Logger.Handler(), hub))
-	o.reporter = newReporter(hub, config.Registry, indices)
-	o.reach.reporter = o.reporter
-	o.reporter.operator(func(op *inspect.Operator) {
-		op.Identity, op.PID, op.Started = identity(), os.Getpid(), o.now()
-		op.State, op.Namespaces = inspect.OperatorStarting, config.Namespaces
-	})
+	o := newOperator(ctx, config, indices)
+	defer o.stopBackground()
+	exitAfterTimeout(ctx, func() time.Duration { return o.settings.Load().ExitingTimeout }, config.Exit)
+	o.intents.stop = func() { stop(nil) }
+	hub := o.startReporting(ctx)
 
+	// Connections and the inspector are needed to the very end, e.g. to post events.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	defer func() { // events may be posted to the very end
+	defer func() {
 		stopServing()
 		wg.Wait()
 		o.disconnect()
@@ -115,7 +88,8 @@ func Run(ctx context.Context, config Config) error {
 	if hub != nil {
 		wg.Go(func() {
 			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
-				o.logger.Error("The inspector is not available.", "address", config.Inspector, "error", err)
+				o.deps.logger.Error("Cannot serve the inspector; choose another address",
+					observe.EventKey, observe.LogEndpointFailed, "address", config.Inspector, "error", err)
 			}
 		})
 	}
@@ -128,18 +102,107 @@ func Run(ctx context.Context, config Config) error {
 	return err
 }
 
-// live is the operator's life: from its startup handlers to those of the cleanup, which
-// are called only if there was a start.
+// newOperator returns an operator that stops when the context ends.
+func newOperator(ctx context.Context, config Config, indices *index.Indices) *operator {
+	o := &operator{config: config, changed: newWakeup(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
+	settings := config.Settings()
+	o.settings.Store(&settings)
+	o.deps = &deps{
+		registry: config.Registry, settings: &settings, logger: config.Logger, now: time.Now, indices: indices,
+		newMemo: config.NewMemo, state: &runState{}, stopping: ctx.Done(),
+		sink: &observe.Sink{}, recorders: observe.NewRecorders(time.Now),
+	}
+	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
+	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
+	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
+	o.activities = &activities{
+		logger: config.Logger, now: time.Now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
+		sink: o.deps.sink, recorders: o.deps.recorders,
+	}
+	return o
+}
+
+// startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns
+// the hub of the inspector, or nil if there is no inspector.
+func (o *operator) startReporting(ctx context.Context) *inspect.Hub {
+	d := o.deps
+	var hub *inspect.Hub
+	if o.config.Inspector != "" {
+		hub = inspect.NewHub(inspect.HubOptions{
+			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
+			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
+				return observe.IndexPage(d.indices, id, offset, limit)
+			},
+		})
+		d.logger = slog.New(observe.InspectorLogHandler(d.logger.Handler(), hub))
+		o.activities.logger = d.logger
+	}
+	d.sink.Subscribe(observe.NewLogLines(ctx, d.logger, o.config.Traffic))
+	d.sink.Subscribe(o.backlog)
+	if hub != nil {
+		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
+			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
+		}))
+	}
+	return hub
+}
+
+// live runs the operator from the startup handlers to the cleanup handlers. These are called only if
+// the startup has succeeded.
 func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error {
 	if err := o.startup(ctx); err != nil {
 		return unlessStopped(ctx, err)
 	}
 	err := unlessStopped(ctx, o.work(ctx, serving, wg))
-	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
+	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
 	return errors.Join(err, o.cleanup())
 }
 
-// unlessStopped tells an error from the end of the context on purpose.
+// startup calls the startup handlers. Their changes of the settings apply from then on.
+func (o *operator) startup(ctx context.Context) error {
+	hs := o.config.Registry.Activities(handlers.Startup)
+	if len(hs) == 0 {
+		o.startMetrics()
+		return nil
+	}
+	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
+		if ctx.Err() != nil {
+			o.deps.logger.Warn("The startup handlers are only partially executed, as the operator stops.",
+				observe.EventKey, observe.LogStartupInterrupted)
+			return err
+		}
+		return fmt.Errorf("the operator does not start: %w", err)
+	}
+	settings := o.config.Settings()
+	o.deps.settings = &settings
+	o.settings.Store(&settings)
+	o.startMetrics()
+	return nil
+}
+
+// startMetrics passes what happens on to the meter of the settings, from the first startup handler on.
+// It is called after the startup handlers, since they may set the meter.
+func (o *operator) startMetrics() {
+	meter := o.deps.settings.Meter
+	if meter == nil {
+		o.backlog.HandOver(o.deps.sink, nil)
+		return
+	}
+	// Not all logins that are registered are used, and others may be.
+	all := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handlers.Handler) bool { return h.Family == handlers.Login })
+	o.metrics = observe.NewMetrics(meter, append(all, o.config.Logins...))
+	o.backlog.HandOver(o.deps.sink, o.metrics)
+}
+
+// cleanup calls the cleanup handlers. It waits for them however long they take.
+func (o *operator) cleanup() error {
+	ctx := context.WithoutCancel(o.deps.background)
+	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
+	return err
+}
+
+// unlessStopped returns an error unless it is due to the requested end of the context. A failed login
+// also ends the context, and is returned.
 func unlessStopped(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrLogin):
@@ -157,87 +220,179 @@ func farewell(err error) string {
 	return "stopped"
 }
 
-// work does what the operator is for, until the context ends.
+// work does all that is between the startup and the cleanup, until the context ends.
 func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error {
-	stopServing, err := o.serveEndpoints(ctx)
+	stopEndpoints, err := o.serveEndpoints(ctx)
 	if err != nil {
 		return err
 	}
-	defer stopServing()
+	defer stopEndpoints()
 	if err := o.connect(ctx); err != nil {
 		return err
 	}
 	if o.poster != nil {
 		wg.Go(func() { o.poster.Run(serving) })
 	}
-	defer o.meters.begin(o.state)()
-	return o.run(ctx)
+	if o.metrics != nil {
+		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.poster) })()
+	}
+	return o.serve(ctx)
 }
 
-// connect prepares all that the operator is made of.
+// serveEndpoints serves the endpoints of the settings until stop is called.
+func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	settings := o.deps.settings
+	health := newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe))
+	all := endpoints{}
+	if err := all.add(settings.Liveness, health); err != nil {
+		cancel()
+		return nil, fmt.Errorf("liveness: %w", err)
+	}
+	if settings.Meter != nil {
+		if err := all.add(settings.Meter.Endpoint()); err != nil {
+			cancel()
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	stopServing, err := all.serve(ctx, o.deps.logger)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return func() {
+		cancel()
+		stopServing()
+		health.wait(settings.ExitTimeout, o.deps.logger)
+	}, nil
+}
+
+// connect logs in to the cluster, and prepares all that needs a connection.
 func (o *operator) connect(ctx context.Context) error {
-	session, err := o.enter(ctx)
+	source, server, err := o.logIn(ctx)
 	if err != nil {
 		return err
 	}
-	o.address = session.Server()
-	o.meters = o.metersOf()
-	o.reporter.operator(func(op *inspect.Operator) { op.Server = o.address })
-	o.client = kube.NewClient(o.source, kube.ClientOptions{
-		RequestTimeout:    o.settings.RequestTimeout,
-		StreamTimeout:     o.settings.StreamTimeout,
-		Backoffs:          o.settings.ErrorBackoffs,
-		EnforceRetryAfter: o.settings.EnforceRetryAfter,
-		Logger:            o.logger.With(observe.NameKey, "kopf.clients"),
-		Observe:           o.requests(),
-	})
-	o.poster = o.newPoster()
-	if dropped := o.early.begin(o.recorderOf()); dropped > 0 {
-		o.logger.Warn("There were too many events before the operator could post them: some are dropped.", "dropped", dropped)
+	d := o.deps
+	observe.Tell(d.sink, observe.ClusterConnected{Server: server})
+	options := kube.ClientOptions{
+		RequestTimeout:    d.settings.RequestTimeout,
+		StreamTimeout:     d.settings.StreamTimeout,
+		Backoffs:          d.settings.ErrorBackoffs,
+		EnforceRetryAfter: d.settings.EnforceRetryAfter,
+		Logger:            d.logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
 	}
-	if o.settings.MaxWorkers > 0 {
-		o.slots = make(chan struct{}, o.settings.MaxWorkers)
+	if d.sink.Wants(observe.KindRequestEnded) {
+		options.Observe = func(call kube.Call) { observe.Tell(d.sink, observe.RequestEnded{Call: call}) }
 	}
-	o.ensemble = newEnsemble(o)
-	o.queue = queue.New(ctx, queue.Options{
-		Process:     o.process,
-		KeepEvents:  o.ensemble.keepsEvents,
-		WorkerLimit: o.settings.WorkerLimit,
-		ExitTimeout: o.settings.ExitTimeout,
+	d.client = kube.NewClient(source, options)
+	o.startPosting()
+	invoker := newInvoker(d.now, d.sink, d.settings.MaxWorkers)
+	o.streams = newStreams(d, &o.memories, o.detached, invoker)
+	processor := newProcessor(d, &o.memories, o.detached, invoker, o.streams)
+	d.queue = queue.New(ctx, queue.Options{
+		Process:     processor.process,
+		KeepEvents:  o.streams.keepsEvents,
+		WorkerLimit: d.settings.WorkerLimit,
+		ExitTimeout: d.settings.ExitTimeout,
 	})
+	o.intents.streams.Store(o.streams)
+	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed))
+	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
 }
 
-// run serves until the context ends, and then ends what was begun.
-func (o *operator) run(ctx context.Context) error {
-	err := o.observe(ctx)
-	o.reporter.operator(func(op *inspect.Operator) { op.State = inspect.OperatorStopping })
-	o.ending.Store(true)
-	o.ensemble.stop()
-	defer o.readying.wait(o.settings.ExitTimeout, func() {
-		o.logger.Warn("The function that is told that the operator is ready ignores that it stops: it is left alone.")
+// startPosting starts to post Kubernetes events, unless the settings disable it.
+func (o *operator) startPosting() {
+	d, settings := o.deps, o.deps.settings.Posting
+	if !settings.Disabled {
+		o.poster = observe.NewPoster(observe.PosterOptions{
+			Client: d.client, Namespace: o.logins.defaultNamespace(),
+			Component: settings.Component, Instance: settings.Instance, NamePrefix: settings.NamePrefix,
+			Logger: d.logger.With(observe.NameKey, "kopf.posting"),
+		})
+	}
+	if !settings.Loggers {
+		d.sink.Subscribe(observe.OutcomeEvents{})
+	}
+	if dropped := d.recorders.Start(o.poster, settings.Level); dropped > 0 {
+		d.logger.Warn("Too many Kubernetes events were recorded before the operator could post them; dropping some",
+			observe.EventKey, observe.LogEventsDropped, "dropped", dropped)
+	}
+}
+
+// logIn returns the source of sessions, and the address of the cluster.
+func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
+	var source kube.Source = o.logins
+	if o.logins == nil {
+		given, err := kube.NewConfigSource(o.config.REST, o.deps.settings.ConnectTimeout)
+		if err != nil {
+			return nil, "", fmt.Errorf("use the configuration of the cluster: %w", err)
+		}
+		o.given, source = given, given
+	}
+	session, err := source.Current(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return source, session.Server(), nil
+}
+
+// newLogins makes the sessions of the login handlers. Logins continue until the context ends; stop
+// stops the operator.
+func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
+	l := &Logins{
+		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.sink,
+		logger: o.deps.logger.With(observe.NameKey, "kopf.authentication"),
+	}
+	l.open(ctx)
+	return l
+}
+
+// disconnect closes the connections.
+func (o *operator) disconnect() {
+	if o.given != nil {
+		o.given.Close()
+	}
+	if o.logins != nil {
+		o.logins.Close()
+	}
+}
+
+// serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and
+// timers, and what else runs in the background.
+func (o *operator) serve(ctx context.Context) error {
+	o.streams.whenReady(o.ready)
+	err := o.discovery.run(ctx)
+	if o.logins == nil && apierrors.IsUnauthorized(err) {
+		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
+	}
+	d := o.deps
+	observe.Tell(d.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
+	d.state.exiting.Store(true)
+	o.streams.stopAll()
+	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
+		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
-	// Daemons and handlers have their times to end side by side.
+	// Daemons and handlers stop at the same time: each has the whole exit timeout.
 	var wg sync.WaitGroup
-	wg.Go(func() { o.endAll(daemons.OperatorExiting, o.settings.ExitTimeout) })
-	defer o.stragglers.waits.Wait()
-	defer o.endBackground()
+	wg.Go(func() { stopAllDaemons(d, &o.memories, o.detached) })
+	defer o.detached.waiting.Wait()
+	defer o.stopBackground()
 	defer wg.Wait()
 	var abandoned *queue.AbandonedError
-	if stopped := o.queue.Stop(); errors.As(stopped, &abandoned) {
-		o.logger.Warn("Some handlers ignore that the operator stops: they are left alone.", "objects", len(abandoned.Keys))
+	if stopped := d.queue.Stop(); errors.As(stopped, &abandoned) {
+		d.logger.Warn("Some handlers ignore that the operator stops; abandoning them",
+			observe.EventKey, observe.LogShutdownAbandoned, "objects", len(abandoned.Keys))
 	}
 	return err
 }
 
-// identity tells this operator from others of the same program.
-func identity() string {
-	user, host := os.Getenv("USER"), "localhost"
-	if name, err := os.Hostname(); err == nil {
-		host = name
+// ready is called once all objects are known.
+func (o *operator) ready() {
+	o.deps.logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
+	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorRunning})
+	if o.config.OnReady != nil {
+		o.config.OnReady()
 	}
-	if user == "" {
-		user = "operator"
-	}
-	return fmt.Sprintf("%s@%s/%d", strings.ToLower(user), host, os.Getpid())
 }

@@ -11,26 +11,30 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Settings are the operator's settings with all defaults filled in. A negative duration
-// is none.
+// Settings are the settings of an operator, with all defaults filled in by package kopf, which
+// documents them. A negative duration is none.
 type Settings struct {
+	// Of watch-streams: see [watch.Options].
 	ServerTimeout     time.Duration
 	ClientTimeout     time.Duration
 	ReconnectBackoff  time.Duration
 	InactivityTimeout time.Duration
 
-	WorkerLimit int // no limit if not positive
+	ScanningDisabled bool // resources are discovered only once
+
+	// Of the queue: see [queue.Options].
+	WorkerLimit int
 	ExitTimeout time.Duration
-	ErrorDelays iter.Seq[time.Duration]
+	ErrorDelays iter.Seq[time.Duration] // between cycles of an object that fail
 
-	ScanningDisabled bool
-
-	DefaultBackoff time.Duration
+	// Of handlers.
+	DefaultBackoff time.Duration // after arbitrary errors
 	Lifecycle      handlers.Lifecycle
-	MaxWorkers     int // no limit if not positive
+	MaxWorkers     int // handlers that run at the same time; no limit if not positive
 
 	Posting Posting
 
+	// Of requests to the cluster: see [kube.ClientOptions].
 	RequestTimeout    time.Duration
 	StreamTimeout     time.Duration
 	ConnectTimeout    time.Duration
@@ -39,14 +43,13 @@ type Settings struct {
 
 	Background daemons.Settings
 
-	ExitingTimeout time.Duration // of the process, after it was asked to end
+	ExitingTimeout time.Duration // from the request to stop until the process is ended by force
+	Meter          observe.Meter // nil if nothing is counted
+	Liveness       string        // URL of the liveness endpoint; none if empty
 
-	Meter observe.Meter // nil if nobody counts
-
-	Liveness string // the URL to tell the health at; empty is nowhere
-
+	// Of what is stored on objects.
 	Finalizer          string
-	ConsistencyTimeout time.Duration
+	ConsistencyTimeout time.Duration // how long to wait for the operator's own patch to be seen
 	Progress           state.ProgressStorage
 	DiffBase           state.DiffBaseStorage
 }
@@ -54,9 +57,9 @@ type Settings struct {
 // Posting is how Kubernetes events are posted.
 type Posting struct {
 	Disabled   bool
-	Loggers    bool       // post all messages about an object, not only failures
-	Level      slog.Level // the least to post
-	Component  string     // who reports
-	Instance   string     // which one of them
-	NamePrefix string     // of the events' names
+	Loggers    bool       // all log lines about an object are posted, not only failures of handlers
+	Level      slog.Level // the lowest level that is posted
+	Component  string     // the reporting component
+	Instance   string     // the reporting instance
+	NamePrefix string     // of the names of the events
 }

@@ -1,3 +1,13 @@
-// Package handlers holds registered handlers and the pure decisions about them: which cause an event
-// amounts to, which handlers match it, in which order they are called, and what an attempt came to.
+// Package handlers holds registered handlers and the pure decisions about them: which cause an
+// event amounts to, which handlers match it, in which order they are called, and what an attempt
+// led to. It performs no I/O and reads no clock.
+//
+//   - [Handler], [Registry] and [Set] are the handlers, of an operator and of one resource.
+//   - [DetectReason] concludes the reason of a [Cause]: create, update, delete, resume or none of these.
+//   - [Set.Selected] matches handlers with a cause, by their reasons and filters on labels,
+//     annotations, fields and functions. [Set.Explain] returns the first [Mismatch] of each handler.
+//   - A [Lifecycle] chooses which of the handlers that are due are called in this cycle; the others
+//     wait for the next one.
+//   - [Decide] turns the error of an attempt into an [Outcome]: done, failed permanently, or to be
+//     retried later.
 package handlers

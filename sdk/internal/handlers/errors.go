@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Permanent is an error after which trying again is useless, whatever the errors mode: see
+// Permanent is an error after which retries are useless, whatever the errors mode: see
 // [AsPermanent].
 type Permanent interface {
 	error
 	KopfPermanent()
 }
 
-// Temporary is an error after which the handler is to be tried again, whatever the
-// errors mode: see [AsTemporary].
+// Temporary is an error after which the handler is retried, whatever the errors mode: see
+// [AsTemporary].
 type Temporary interface {
 	error
 
-	// KopfDelay is the time to the next attempt. A delay that is not given is
-	// [DefaultBackoff]; a negative one is none at all.
+	// KopfDelay returns the time until the next attempt. If it is not given, that is
+	// [DefaultBackoff]; if it is negative, the next attempt is not delayed.
 	KopfDelay() (delay time.Duration, given bool)
 }
 
-// AsPermanent makes an error, which has the text and the chain of the other, a permanent one.
+// AsPermanent marks an error as permanent. Its text and its chain stay the same.
 func AsPermanent(err error) error { return &permanentError{err} }
 
-// AsTemporary makes an error, which has the text and the chain of the other, a temporary one.
+// AsTemporary marks an error as temporary. Its text and its chain stay the same.
 func AsTemporary(err error, delay time.Duration) error { return &temporaryError{err, delay} }
 
 type permanentError struct{ error }
@@ -43,15 +43,15 @@ type temporaryError struct {
 func (e *temporaryError) Unwrap() error                    { return e.error }
 func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, true }
 
-// The limits of attempts, as found in the errors of handlers that have met them.
+// The limits of attempts, for [errors.Is].
 var (
-	// ErrTimeout is in the error of a handler that took, or would take, too long.
+	// ErrTimeout is wrapped by the error of a handler that took, or would take, too long.
 	ErrTimeout = errors.New("handler timeout")
-	// ErrRetries is in the error of a handler that was tried too often.
+	// ErrRetries is wrapped by the error of a handler that was called too often.
 	ErrRetries = errors.New("handler retries exhausted")
 )
 
-// ChildrenRetry is the error of a handler whose sub-handlers are not all done. It is no
+// ChildrenRetry is the error of a handler whose sub-handlers are not all done. It is not a
 // failure: the handler is called again after the delay.
 type ChildrenRetry struct {
 	Delay *time.Duration // until the first of the sub-handlers is due; nil is none
@@ -60,24 +60,23 @@ type ChildrenRetry struct {
 // Error implements the error interface.
 func (*ChildrenRetry) Error() string { return "some sub-handlers are not done yet" }
 
-// Panic is the error of a handler that has panicked: an arbitrary error.
+// PanicError is the error of a handler that has panicked: an arbitrary error.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-// Error implements the error interface. The stack is left to the log.
+// Error implements the error interface. It does not include the stack, which is logged.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Unwrap gives the error that the handler panicked with, if it was one: not to be
-// taken for an error that the handler returned on purpose, it is hidden from the
-// decision, yet shown to errors.Is and errors.As.
+// Unwrap returns the error that the handler panicked with, or nil. [Decide] ignores it, because
+// the handler did not return it on purpose; [errors.Is] and [errors.As] find it.
 func (p *PanicError) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// limitError is the error of a handler that has met one of its limits.
+// limitError is the error of a handler that has reached one of its limits.
 type limitError struct {
 	message string
 	limit   error // ErrTimeout or ErrRetries
@@ -93,10 +92,10 @@ func (e *limitError) Unwrap() []error {
 	return []error{e.limit, e.cause}
 }
 
-// KopfPermanent implements [Permanent], for handlers that return another's error.
+// KopfPermanent implements [Permanent], for handlers that return the error of another handler.
 func (*limitError) KopfPermanent() {}
 
-// Kind is a class of errors, in the words of the inspector.
+// ErrorKind is a class of errors, as the inspector names it.
 type ErrorKind string
 
 // The kinds of errors.
@@ -110,7 +109,7 @@ const (
 	KindChildren  ErrorKind = "children"
 )
 
-// KindOf tells what kind of error a handler has ended with; empty for nil.
+// ErrorKindOf returns the kind of a handler's error; empty for nil.
 func ErrorKindOf(err error) ErrorKind {
 	switch e := classify(err).(type) { //nolint:errorlint // classify has found the one in the chain
 	case nil:
@@ -134,8 +133,8 @@ func ErrorKindOf(err error) ErrorKind {
 	}
 }
 
-// classify finds the outermost error of a kind known here: a handler that wraps a
-// temporary error into a permanent one means the latter. It returns nil if there is none.
+// classify returns the outermost error of a known kind, or nil. A handler that wraps a temporary
+// error into a permanent one means the latter.
 func classify(err error) error {
 	for e := range ErrorChain(err) {
 		if IsKnownError(e) {
@@ -145,7 +144,7 @@ func classify(err error) error {
 	return nil
 }
 
-// Known tells whether an error by itself, whatever it wraps, is of a kind known here.
+// IsKnownError reports whether an error itself, not what it wraps, is of a known kind.
 func IsKnownError(err error) bool {
 	switch err.(type) { //nolint:errorlint // what it wraps is of no interest
 	case *ChildrenRetry, *PanicError, Temporary, Permanent:
@@ -154,7 +153,7 @@ func IsKnownError(err error) bool {
 	return false
 }
 
-// Chain returns an error and all that it wraps, the outermost first.
+// ErrorChain returns an error and all errors that it wraps, the outermost first.
 func ErrorChain(err error) iter.Seq[error] {
 	return func(yield func(error) bool) { walk(err, yield) }
 }

@@ -11,10 +11,10 @@ type Decision struct {
 	Why      Mismatch // the first condition not met, if it is not selected
 }
 
-// Explain tells for each handler of a group whether it is called for a cause, in the order
-// of registration. Of a function that is registered several times under one id, there is
-// one decision: that of the registration that is selected, else of the one that comes
-// nearest to it. It is for the inspector: nobody else should pay for it.
+// Explain returns for each handler of a group whether it is called for a cause, in the order of
+// registration. For a function that is registered several times under one id, it returns one
+// decision: that of the registration that is selected, or else of the closest one. It is slower
+// than [Set.Selected], and meant for the inspector only.
 func (s *Set) Explain(g Group, c *Cause) []Decision {
 	m := &s.members[g]
 	decisions := make([]Decision, 0, len(m.distinct))

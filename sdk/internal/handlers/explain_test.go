@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-func TestTheFirstConditionThatKeepsAHandlerOutIsTold(t *testing.T) {
+func TestExplain_FirstMismatch(t *testing.T) {
 	f := object.Path{"spec", "f"}
 	x, y := EqualStringCriterion("x"), EqualStringCriterion("y")
 	update := updated(spec("x"), spec("y"))
@@ -67,7 +67,7 @@ func TestTheFirstConditionThatKeepsAHandlerOutIsTold(t *testing.T) {
 	}
 }
 
-func TestThereIsOneDecisionForAFunctionRegisteredTwice(t *testing.T) {
+func TestExplain_OneDecisionPerFunctionAndID(t *testing.T) {
 	create := &Handler{ID: "fn", Family: Create}
 	resume := &Handler{ID: "fn", Family: Resume, Labels: map[string]Criterion{"a": Present}}
 	set := registered(create, resume)

@@ -1,6 +1,6 @@
 package handlers
 
-// Family is a way to register handlers.
+// Family is a kind of registration: see package kopf's functions OnCreate, Daemon and so on.
 type Family string
 
 // The families.
@@ -10,7 +10,7 @@ const (
 	Delete   Family = "delete"
 	Resume   Family = "resume"
 	Field    Family = "field"
-	Sub      Family = "sub" // of a running handler: see [Subregistry]
+	Sub      Family = "sub" // added by a running handler: see [Subregistry]
 	Event    Family = "event"
 	Daemon   Family = "daemon"
 	Timer    Family = "timer"
@@ -23,21 +23,21 @@ const (
 	Probe    Family = "probe"
 )
 
-// Group are the families whose handlers are selected on the same occasions.
+// Group is a group of families whose handlers are selected on the same occasions.
 type Group int
 
 // The groups.
 const (
-	Changing   Group = iota // state is kept on the object: create, update, delete, resume, field, sub
-	Watching                // each event of the watch
-	Spawning                // something runs as long as the object is there: daemons, timers
-	Indexing                // the operator's memory of objects
-	Admission               // questions of the API server: validate, mutate
-	Activities              // not about objects: startup, cleanup, login, probe
+	Changing   Group = iota // change handlers, with progress on the object: create, update, delete, resume, field, sub
+	Watching                // event handlers
+	Spawning                // daemons and timers
+	Indexing                // indexing functions
+	Admission               // admission webhooks: validate, mutate
+	Activities              // handlers of the operator itself: startup, cleanup, login, probe
 	groups
 )
 
-// Group is the group of a family.
+// Group returns the group of a family.
 func (f Family) Group() Group {
 	switch f {
 	case Event:
@@ -55,19 +55,19 @@ func (f Family) Group() Group {
 	}
 }
 
-// DefaultErrors is what a family makes of arbitrary errors if its handler does not say.
-func (f Family) DefaultErrors() ErrorsMode {
+// defaultErrors returns the errors mode of handlers that do not choose one.
+func (f Family) defaultErrors() ErrorsMode {
 	switch f.Group() {
 	case Watching, Indexing:
 		return ErrorsIgnored
 	case Admission:
-		return ErrorsPermanent // somebody waits for the answer
+		return ErrorsPermanent // the API server waits for the response
 	default:
 		return ErrorsTemporary
 	}
 }
 
-// title is how handlers of a family are called in the log.
+// title returns the word for handlers of the family in log lines.
 func (f Family) title() string {
 	switch f {
 	case Daemon:

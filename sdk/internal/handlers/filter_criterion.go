@@ -18,50 +18,48 @@ const (
 	checkFunc
 )
 
-// Criterion is a check of one value, which may be absent. The zero Criterion matches
-// nothing but null.
+// Criterion is a condition on one value, which may be absent. The zero Criterion matches only null.
 type Criterion struct {
 	check  check
-	want   any // a tree
+	want   any // plain JSON value
 	accept func(value any, found bool) bool
-	name   string // of accept
+	name   string // name of accept
 }
 
 var (
-	// Present accepts any value that is there; an empty string and null are.
+	// Present accepts any value, including an empty string and null.
 	Present = Criterion{check: checkPresent}
-	// Absent accepts a value that is not there.
+	// Absent accepts only the absence of a value.
 	Absent = Criterion{check: checkAbsent}
 )
 
-// ErrNull is the error of null as a wanted value: it says neither that the value is
-// there nor that it is not.
-var ErrNull = errors.New("null cannot be asked for: use Present or Absent")
+// errNull rejects null as the wanted value, because it could mean presence or absence.
+var errNull = errors.New("null is ambiguous; use Present or Absent")
 
-// Equal accepts the values that are equal to one: a tree, or anything that can be encoded
-// to JSON.
+// EqualCriterion accepts the values that are equal to a wanted one, which is anything that encodes
+// as JSON except null.
 func EqualCriterion(want any) (Criterion, error) {
 	normal, err := object.Normalize(want)
 	if err != nil {
-		return Criterion{}, fmt.Errorf("the wanted value: %w", err)
+		return Criterion{}, fmt.Errorf("encode the wanted value: %w", err)
 	}
 	if normal == nil {
-		return Criterion{}, ErrNull
+		return Criterion{}, errNull
 	}
 	return Criterion{check: checkEqual, want: normal}, nil
 }
 
-// EqualString accepts one string.
+// EqualStringCriterion accepts one string.
 func EqualStringCriterion(want string) Criterion { return Criterion{check: checkEqual, want: want} }
 
-// Func accepts the values that a function accepts: a tree, or nil and false if there is
-// no value. The name is what the inspector calls the function.
+// FuncCriterion accepts the values for which a function returns true. The function gets plain
+// JSON values, or nil and false for an absent one. The name is shown by the inspector.
 func FuncCriterion(name string, accept func(value any, found bool) bool) Criterion {
 	return Criterion{check: checkFunc, accept: accept, name: name}
 }
 
-// Accepts checks a value; found is false if there is none.
-func (c *Criterion) Accepts(value any, found bool) bool {
+// accepts reports whether a value meets the criterion; found is false for an absent value.
+func (c *Criterion) accepts(value any, found bool) bool {
 	switch c.check {
 	case checkPresent:
 		return found
@@ -74,8 +72,8 @@ func (c *Criterion) Accepts(value any, found bool) bool {
 	}
 }
 
-// Wants is what the criterion asks for, in the words of the inspector: "present",
-// "absent", a value, or the name of a function.
+// Wants returns what the criterion requires, for the inspector: "present", "absent", a value, or
+// the name of a function.
 func (c *Criterion) Wants() string {
 	switch c.check {
 	case checkPresent:
@@ -85,15 +83,15 @@ func (c *Criterion) Wants() string {
 	case checkFunc:
 		return c.name
 	default:
-		return Show(c.want)
+		return show(c.want)
 	}
 }
 
-// maxShown is how much of a value is shown; what is longer is cut.
+// maxShown is the number of bytes to which shown values are shortened.
 const maxShown = 200
 
-// Show puts a value into few words: a string as it is, all else as JSON, cut if long.
-func Show(value any) string {
+// show returns a value in short form: a string as it is, anything else as JSON.
+func show(value any) string {
 	text, ok := value.(string)
 	if !ok {
 		encoded, err := json.Marshal(value)

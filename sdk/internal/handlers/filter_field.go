@@ -2,31 +2,30 @@ package handlers
 
 import "github.com/kopf-dev/kopf/sdk/internal/object"
 
-// Value is what a field has, or had: nothing if it is not found.
-type ValueFilter struct {
+// fieldValue is the value of a field in one state of an object.
+type fieldValue struct {
 	Value any
 	Found bool
 }
 
-// Field are the criteria for one field.
-type FieldFilter struct {
+// fieldFilter is the conditions on one field.
+type fieldFilter struct {
 	Path string // for [Mismatch] only
 
-	// Value must be met by the field in at least one of its states; nil asks
-	// for it to be there.
+	// Value is the condition that at least one of the states must meet; nil means presence.
 	Value *Criterion
 
-	// Changed asks for the field to differ between its states.
+	// Changed requires the field to differ between its states.
 	Changed bool
 
-	// Old and New must be met by the respective state; nil asks for nothing.
+	// Old and New are the conditions on the respective state; nil means none.
 	Old, New *Criterion
 }
 
-// MatchOne checks the field of an object that has but one state.
-func (f *FieldFilter) MatchOne(now ValueFilter, why *Mismatch) bool {
+// matchOne checks the field of an object that has only one state.
+func (f *fieldFilter) matchOne(now fieldValue, why *Mismatch) bool {
 	criterion, kind := f.value()
-	if criterion.Accepts(now.Value, now.Found) {
+	if criterion.accepts(now.Value, now.Found) {
 		return true
 	}
 	if why != nil {
@@ -35,12 +34,12 @@ func (f *FieldFilter) MatchOne(now ValueFilter, why *Mismatch) bool {
 	return false
 }
 
-// MatchEither checks the field of an object between two states, regardless of how they
-// differ: this tells whether the object is of interest to the handler at all.
-func (f *FieldFilter) MatchEither(before, now ValueFilter, why *Mismatch) bool {
+// matchEither checks the field in both states of an object, however they differ: it reports
+// whether the object can be of interest to the handler.
+func (f *fieldFilter) matchEither(before, now fieldValue, why *Mismatch) bool {
 	criterion, kind := f.value()
-	// The new state goes first: functions are not bothered with the old one in vain.
-	if criterion.Accepts(now.Value, now.Found) || criterion.Accepts(before.Value, before.Found) {
+	// The new state first: if it is accepted, functions are not called for the old one.
+	if criterion.accepts(now.Value, now.Found) || criterion.accepts(before.Value, before.Found) {
 		return true
 	}
 	if why != nil {
@@ -49,21 +48,21 @@ func (f *FieldFilter) MatchEither(before, now ValueFilter, why *Mismatch) bool {
 	return false
 }
 
-// MatchChange checks how the two states of the field differ.
-func (f *FieldFilter) MatchChange(before, now ValueFilter, why *Mismatch) bool {
+// matchChange checks how the two states of the field differ.
+func (f *fieldFilter) matchChange(before, now fieldValue, why *Mismatch) bool {
 	if f.Changed && before.Found == now.Found && object.Equal(before.Value, now.Value) {
 		if why != nil {
 			why.fail(MismatchField, f.Path, now.Value, now.Found, WantsChanged)
 		}
 		return false
 	}
-	if f.Old != nil && !f.Old.Accepts(before.Value, before.Found) {
+	if f.Old != nil && !f.Old.accepts(before.Value, before.Found) {
 		if why != nil {
 			why.fail(MismatchOld, f.Path, before.Value, before.Found, f.Old.Wants())
 		}
 		return false
 	}
-	if f.New != nil && !f.New.Accepts(now.Value, now.Found) {
+	if f.New != nil && !f.New.accepts(now.Value, now.Found) {
 		if why != nil {
 			why.fail(MismatchNew, f.Path, now.Value, now.Found, f.New.Wants())
 		}
@@ -72,7 +71,7 @@ func (f *FieldFilter) MatchChange(before, now ValueFilter, why *Mismatch) bool {
 	return true
 }
 
-func (f *FieldFilter) value() (*Criterion, MismatchKind) {
+func (f *fieldFilter) value() (*Criterion, MismatchKind) {
 	if f.Value == nil {
 		return &Present, MismatchField
 	}

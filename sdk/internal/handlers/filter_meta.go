@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Meta are the criteria for labels or for annotations, made with [NewLabels] or with
-// [NewAnnotations].
-type MetaFilter struct {
+// metaFilter is the conditions on labels or on annotations.
+type metaFilter struct {
 	kind     MismatchKind
 	criteria []named
 }
@@ -17,19 +16,19 @@ type named struct {
 	criterion Criterion
 }
 
-// NewLabels makes criteria for labels by their names.
-func NewLabelsFilter(criteria map[string]Criterion) MetaFilter {
+// newLabelsFilter returns conditions on labels by their names.
+func newLabelsFilter(criteria map[string]Criterion) metaFilter {
 	return newMeta(MismatchLabel, criteria)
 }
 
-// NewAnnotations makes criteria for annotations by their names.
-func NewAnnotationsFilter(criteria map[string]Criterion) MetaFilter {
+// newAnnotationsFilter returns conditions on annotations by their names.
+func newAnnotationsFilter(criteria map[string]Criterion) metaFilter {
 	return newMeta(MismatchAnnotation, criteria)
 }
 
-// The criteria are sorted so that the first that fails is always the same one.
-func newMeta(kind MismatchKind, criteria map[string]Criterion) MetaFilter {
-	m := MetaFilter{kind: kind}
+// newMeta sorts the conditions, so that the first one that fails is always the same.
+func newMeta(kind MismatchKind, criteria map[string]Criterion) metaFilter {
+	m := metaFilter{kind: kind}
 	for name, criterion := range criteria {
 		m.criteria = append(m.criteria, named{name, criterion})
 	}
@@ -37,13 +36,12 @@ func newMeta(kind MismatchKind, criteria map[string]Criterion) MetaFilter {
 	return m
 }
 
-// Match checks all criteria against the labels or annotations of an object. If why is
-// not nil, it is told the first that fails.
-func (m *MetaFilter) Match(values map[string]any, why *Mismatch) bool {
+// match checks all conditions. If why is not nil, it receives the first one that fails.
+func (m *metaFilter) match(values map[string]any, why *Mismatch) bool {
 	for i := range m.criteria {
 		c := &m.criteria[i]
 		value, found := values[c.name]
-		if c.criterion.Accepts(value, found) {
+		if c.criterion.accepts(value, found) {
 			continue
 		}
 		if why != nil {

@@ -18,45 +18,45 @@ func equal(t *testing.T, want any) *Criterion {
 	return &c
 }
 
-func TestAnyGoValueCanBeAskedFor(t *testing.T) {
+func TestEqualCriterion_AcceptsAnyGoValue(t *testing.T) {
 	type quota struct {
 		CPU  int      `json:"cpu"`
 		Tags []string `json:"tags"`
 	}
 	is := map[string]any{"cpu": int64(2), "tags": []any{"a"}}
-	if !equal(t, quota{2, []string{"a"}}).Accepts(is, true) || equal(t, quota{3, nil}).Accepts(is, true) {
+	if !equal(t, quota{2, []string{"a"}}).accepts(is, true) || equal(t, quota{3, nil}).accepts(is, true) {
 		t.Error("a struct is not compared by its JSON")
 	}
-	if !equal(t, 2).Accepts(2.0, true) {
+	if !equal(t, 2).accepts(2.0, true) {
 		t.Error("numbers are not compared by value")
 	}
-	if equal(t, "").Accepts(nil, false) {
+	if equal(t, "").accepts(nil, false) {
 		t.Error("an absent value is taken for an empty one")
 	}
 }
 
-func TestNullCannotBeAskedFor(t *testing.T) {
-	if _, err := EqualCriterion(nil); !errors.Is(err, ErrNull) {
-		t.Errorf("got %v, want %v", err, ErrNull)
+func TestEqualCriterion_RejectsNull(t *testing.T) {
+	if _, err := EqualCriterion(nil); !errors.Is(err, errNull) {
+		t.Errorf("got %v, want %v", err, errNull)
 	}
 	if _, err := EqualCriterion(make(chan int)); err == nil {
 		t.Error("got no error for what JSON cannot say")
 	}
 }
 
-func TestNullIsPresent(t *testing.T) {
+func TestCriterion_NullIsPresent(t *testing.T) {
 	present, absent := Present, Absent
-	if !present.Accepts(nil, true) || present.Accepts(nil, false) {
+	if !present.accepts(nil, true) || present.accepts(nil, false) {
 		t.Error("null is not present")
 	}
-	if absent.Accepts(nil, true) || !absent.Accepts(nil, false) {
+	if absent.accepts(nil, true) || !absent.accepts(nil, false) {
 		t.Error("null is absent")
 	}
 }
 
-func TestTheFirstFailingLabelByNameIsTold(t *testing.T) {
+func TestMetaFilter_ReportsFirstMismatchByName(t *testing.T) {
 	isGold := FuncCriterion("isGold", func(v any, _ bool) bool { return v == "gold" })
-	m := NewLabelsFilter(map[string]Criterion{"tier": isGold, "a": Present, "b": Absent, "zone": EqualStringCriterion("z")})
+	m := newLabelsFilter(map[string]Criterion{"tier": isGold, "a": Present, "b": Absent, "zone": EqualStringCriterion("z")})
 	tests := []struct {
 		labels map[string]any
 		want   Mismatch
@@ -69,90 +69,90 @@ func TestTheFirstFailingLabelByNameIsTold(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var why Mismatch
-		if got := m.Match(tt.labels, &why); got != (tt.want == Mismatch{}) {
+		if got := m.match(tt.labels, &why); got != (tt.want == Mismatch{}) {
 			t.Errorf("%v: got %v", tt.labels, got)
 		}
 		if diff := cmp.Diff(tt.want, why); diff != "" {
 			t.Errorf("%v: (-want +got)\n%s", tt.labels, diff)
 		}
-		if got := m.Match(tt.labels, nil); got != (tt.want == Mismatch{}) {
-			t.Errorf("%v: got %v where nobody asks why", tt.labels, got)
+		if got := m.match(tt.labels, nil); got != (tt.want == Mismatch{}) {
+			t.Errorf("%v: got %v without why", tt.labels, got)
 		}
 	}
 }
 
-func TestTheFirstFailingCheckOfAFieldIsTold(t *testing.T) {
-	x, y := ValueFilter{"x", true}, ValueFilter{"y", true}
-	none := ValueFilter{}
+func TestFieldFilter_ReportsFirstMismatch(t *testing.T) {
+	x, y := fieldValue{"x", true}, fieldValue{"y", true}
+	none := fieldValue{}
 	tests := map[string]struct {
-		field       FieldFilter
-		before, now ValueFilter
+		field       fieldFilter
+		before, now fieldValue
 		want        Mismatch
 	}{
-		"absent": {FieldFilter{Path: "spec.f"}, none, none,
+		"absent": {fieldFilter{Path: "spec.f"}, none, none,
 			Mismatch{Kind: MismatchField, Path: "spec.f", Wants: "present", Absent: true}},
-		"other value": {FieldFilter{Path: "spec.f", Value: equal(t, "z")}, x, y,
+		"other value": {fieldFilter{Path: "spec.f", Value: equal(t, "z")}, x, y,
 			Mismatch{Kind: MismatchValue, Path: "spec.f", Is: "y", Wants: "z"}},
-		"value before": {FieldFilter{Path: "spec.f", Value: equal(t, "x"), Changed: true}, x, y, Mismatch{}},
-		"unchanged": {FieldFilter{Path: "spec.f", Changed: true}, x, x,
+		"value before": {fieldFilter{Path: "spec.f", Value: equal(t, "x"), Changed: true}, x, y, Mismatch{}},
+		"unchanged": {fieldFilter{Path: "spec.f", Changed: true}, x, x,
 			Mismatch{Kind: MismatchField, Path: "spec.f", Is: "x", Wants: "changed"}},
-		"null is not absence": {FieldFilter{Path: "spec.f", Changed: true}, none, ValueFilter{nil, true}, Mismatch{}},
-		"other old": {FieldFilter{Path: "spec.f", Changed: true, Old: equal(t, "z")}, x, y,
+		"null is not absence": {fieldFilter{Path: "spec.f", Changed: true}, none, fieldValue{nil, true}, Mismatch{}},
+		"other old": {fieldFilter{Path: "spec.f", Changed: true, Old: equal(t, "z")}, x, y,
 			Mismatch{Kind: MismatchOld, Path: "spec.f", Is: "x", Wants: "z"}},
-		"other new": {FieldFilter{Path: "spec.f", Changed: true, Old: equal(t, "x"), New: &Absent}, x, y,
+		"other new": {fieldFilter{Path: "spec.f", Changed: true, Old: equal(t, "x"), New: &Absent}, x, y,
 			Mismatch{Kind: MismatchNew, Path: "spec.f", Is: "y", Wants: "absent"}},
-		"reached": {FieldFilter{Path: "spec.f", Changed: true, Old: equal(t, "x"), New: equal(t, "y")}, x, y, Mismatch{}},
+		"reached": {fieldFilter{Path: "spec.f", Changed: true, Old: equal(t, "x"), New: equal(t, "y")}, x, y, Mismatch{}},
 	}
 	for name, tt := range tests {
 		var why Mismatch
-		got := tt.field.MatchEither(tt.before, tt.now, &why) && tt.field.MatchChange(tt.before, tt.now, &why)
+		got := tt.field.matchEither(tt.before, tt.now, &why) && tt.field.matchChange(tt.before, tt.now, &why)
 		if got != (tt.want == Mismatch{}) {
 			t.Errorf("%s: got %v", name, got)
 		}
 		if diff := cmp.Diff(tt.want, why); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
-		if tt.field.MatchEither(tt.before, tt.now, nil) && tt.field.MatchChange(tt.before, tt.now, nil) != got {
-			t.Errorf("%s: got another answer where nobody asks why", name)
+		if tt.field.matchEither(tt.before, tt.now, nil) && tt.field.matchChange(tt.before, tt.now, nil) != got {
+			t.Errorf("%s: got another answer without why", name)
 		}
 	}
 }
 
-func TestAnObjectOfOneStateIsCheckedInIt(t *testing.T) {
-	f := FieldFilter{Path: "spec.f", Value: equal(t, 5)}
+func TestFieldFilter_ObjectWithOneState(t *testing.T) {
+	f := fieldFilter{Path: "spec.f", Value: equal(t, 5)}
 	var why Mismatch
-	if f.MatchOne(ValueFilter{int64(4), true}, &why) {
+	if f.matchOne(fieldValue{int64(4), true}, &why) {
 		t.Error("got a match of 4 and 5")
 	}
 	if diff := cmp.Diff(Mismatch{Kind: MismatchValue, Path: "spec.f", Is: "4", Wants: "5"}, why); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if !f.MatchOne(ValueFilter{int64(5), true}, nil) {
+	if !f.matchOne(fieldValue{int64(5), true}, nil) {
 		t.Error("got no match of 5 and 5")
 	}
 }
 
-func TestTheOldValueIsLeftAloneIfTheNewOneIsAccepted(t *testing.T) {
+func TestFieldFilter_OldValueUncheckedIfNewIsAccepted(t *testing.T) {
 	calls := 0
 	counting := FuncCriterion("counting", func(any, bool) bool { calls++; return true })
-	f := FieldFilter{Value: &counting}
-	if !f.MatchEither(ValueFilter{"old", true}, ValueFilter{"new", true}, nil) || calls != 1 {
+	f := fieldFilter{Value: &counting}
+	if !f.matchEither(fieldValue{"old", true}, fieldValue{"new", true}, nil) || calls != 1 {
 		t.Errorf("got %d calls, want 1", calls)
 	}
 }
 
-func TestValuesAreShownInFewWords(t *testing.T) {
+func TestShow_ShortensValues(t *testing.T) {
 	for want, value := range map[string]any{
 		"x": "x", `{"a":[1,true,null]}`: map[string]any{"a": []any{int64(1), true, nil}}, "null": nil, "0.5": 0.5,
 	} {
-		if got := Show(value); got != want {
+		if got := show(value); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := Show(strings.Repeat("é", 500)); len(got) > maxShown+3 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+	if got := show(strings.Repeat("é", 500)); len(got) > maxShown+3 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
 		t.Errorf("got %q", got)
 	}
-	if got := Show(func() {}); got == "" {
+	if got := show(func() {}); got == "" {
 		t.Error("got nothing for what is no tree")
 	}
 }

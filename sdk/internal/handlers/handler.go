@@ -10,56 +10,48 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Handler is one registration of a function. It must not change once it is in a
-// [Registry] or a [Subregistry].
+// Handler is one registration of a function. It must not change after it was added to a [Registry]
+// or a [Subregistry].
 type Handler struct {
-	ID       string // as made by [MakeID]
+	ID       string // see [MakeID]
 	Family   Family
-	Selector resources.Selector // of no meaning for sub-handlers and activities
-	Field    object.Path        // nil is the whole object
+	Selector resources.Selector // unused for sub-handlers and activities
+	Field    object.Path        // nil means the whole object
 	Source   string             // file:line of the registration
 	Param    any
 
-	// Fn is the identity of the user's function, comparable: a function that is
-	// registered twice with one id is called once.
+	// Fn identifies the user's function. It must be comparable: a function that is registered twice
+	// under one id is called once.
 	Fn any
 
-	Optional bool // of deletions: they need not wait for the handler
-	Deleted  bool // of resuming: even if the object is being deleted
+	Optional bool // deletions do not wait for this deletion handler
+	Deleted  bool // this resume handler is called for objects that are being deleted too
 
 	Labels, Annotations map[string]Criterion
-	Value               *Criterion // of the field
-	Old, New            *Criterion // of the field; of updates only
+	Value               *Criterion // condition on the field
+	Old, New            *Criterion // conditions on the field in updates
 
-	// When is the filter by function, the last to be asked; WhenName is what the
-	// inspector calls it.
+	// When is the filter by function, which is checked last; WhenName is its name for the inspector.
 	When     func(*Cause) bool
 	WhenName string
 
-	// Reasons limits a handler of several reasons, such as one of a field, to some.
+	// Reasons limits a handler of several reasons, such as one of a field. Empty means all.
 	Reasons []Reason
 
 	Errors    ErrorsMode
-	ErrorsSet bool // otherwise the family's default applies
+	ErrorsSet bool // if false, the family's default applies
 	Retries   *int
 	Timeout   *time.Duration
 	Backoff   *time.Duration
 
-	// Of daemons and timers.
+	// For daemons and timers.
 	Interval, Idle, InitialDelay *time.Duration
 	CancellationBackoff          *time.Duration
 	CancellationTimeout          *time.Duration
 	CancellationPolling          *time.Duration
 	Sharp                        bool
 
-	// Of admission.
-	Operations     []string // "CREATE", "UPDATE", "DELETE", "CONNECT"; none is all
-	Subresource    string   // empty is the object itself, "*" is both
-	Persistent     *bool
-	SideEffects    bool
-	IgnoreFailures bool
-
-	// NewIndex makes the index that the results of an indexing function go to.
+	// NewIndex makes the index for the results of an indexing function.
 	NewIndex func() index.Container
 
 	// Invoke calls the user's function.
@@ -68,15 +60,15 @@ type Handler struct {
 	compiled compiled
 }
 
-// compiled is what matching needs, made once at registration.
+// compiled is the data for matching, prepared at registration.
 type compiled struct {
-	labels      MetaFilter
-	annotations MetaFilter
-	field       FieldFilter
+	labels      metaFilter
+	annotations metaFilter
+	field       fieldFilter
 	needsChange bool
 }
 
-// String is how the handler is called in the log: "Handler 'create_fn'".
+// String returns the name of the handler in log lines: "Handler 'create_fn'".
 func (h *Handler) String() string {
 	quote := "'"
 	if strings.Contains(h.ID, "'") && !strings.Contains(h.ID, `"`) {
@@ -85,25 +77,23 @@ func (h *Handler) String() string {
 	return h.Family.title() + " " + quote + h.ID + quote
 }
 
-// Limits are the handler's rules of trying again, with the defaults of its family.
+// Limits returns the rules of the handler's retries, with the defaults of its family.
 func (h *Handler) Limits() Limits {
 	limits := Limits{Errors: h.Errors, Retries: h.Retries, Timeout: h.Timeout, Backoff: h.Backoff}
 	if !h.ErrorsSet {
-		limits.Errors = h.Family.DefaultErrors()
+		limits.Errors = h.Family.defaultErrors()
 	}
 	return limits
 }
 
-// RequiresFinalizer tells whether the objects that the handler is for must not vanish
-// before it is done with them.
-func (h *Handler) RequiresFinalizer() bool {
+// requiresFinalizer reports whether objects must stay in the cluster until the handler is done.
+func (h *Handler) requiresFinalizer() bool {
 	return h.Family == Delete && !h.Optional || h.Family.Group() == Spawning
 }
 
-// MakeID makes the id under which a handler's progress and result are stored: the name of
-// the function or what the user chose, with the parent of a sub-handler before it and the
-// field behind it. Indices are called by their plain names, and sub-handlers have never
-// had their fields in their ids.
+// MakeID returns the id under which a handler's progress and result are stored: the name of the
+// function, or the one that the user chose, after the id of the parent and before the field.
+// Indices and sub-handlers do not have their fields in their ids, as in Kopf for Python.
 func MakeID(family Family, parent, name string, field object.Path) string {
 	if len(field) > 0 && family != Index && family != Sub {
 		// Plain dots, even if a key has some: other operators read these ids.
@@ -115,23 +105,23 @@ func MakeID(family Family, parent, name string, field object.Path) string {
 	return name
 }
 
-// compile prepares the handler for matching. The parent is that of a sub-handler.
+// compile prepares the handler for matching. The parent is that of a sub-handler, or nil.
 func (h *Handler) compile(parent *Handler) {
 	h.compiled = compiled{
-		labels:      NewLabelsFilter(h.Labels),
-		annotations: NewAnnotationsFilter(h.Annotations),
+		labels:      newLabelsFilter(h.Labels),
+		annotations: newAnnotationsFilter(h.Annotations),
 		needsChange: h.Family == Update || h.Family == Field ||
 			h.Family == Sub && parent != nil && parent.compiled.needsChange,
 	}
-	h.compiled.field = FieldFilter{
+	h.compiled.field = fieldFilter{
 		Path: h.Field.String(), Value: h.Value, Changed: h.compiled.needsChange, Old: h.Old, New: h.New,
 	}
 }
 
-// needsTree tells whether the handler's filters look into the decoded object.
+// needsTree reports whether the handler's filters need the decoded object.
 func (h *Handler) needsTree() bool {
 	return len(h.Labels) > 0 || len(h.Annotations) > 0 || len(h.Field) > 0 && h.Family.Group() != Changing
 }
 
-// same tells whether two registrations are of the same function under the same id.
+// same reports whether two registrations have the same function and the same id.
 func (h *Handler) same(other *Handler) bool { return h.ID == other.ID && h.Fn == other.Fn }

@@ -8,16 +8,16 @@ import (
 // Due is a handler that is due.
 type Due struct {
 	ID      string
-	Retries int // the attempts made so far
+	Retries int // number of attempts so far
 }
 
-// Func chooses from the handlers that are due, given in the order of registration. It
-// returns those to be called now in the order of the calls: a part of what it was given,
-// which it may reorder.
+// Lifecycle chooses the handlers to call in this cycle. It gets the handlers that are due in the
+// order of registration, and returns some of them in the order of the calls. It may modify its
+// argument.
 type Lifecycle func(due []Due) []Due
 
-// ASAP calls one handler in a cycle, the first of those with the fewest attempts: a
-// handler that fails does not hold up the others. It is the default.
+// ASAP chooses one handler per cycle: the first of those with the fewest attempts, so that a
+// failing handler does not hold up the others. It is the default.
 func ASAP(due []Due) []Due {
 	if len(due) == 0 {
 		return nil
@@ -26,13 +26,13 @@ func ASAP(due []Due) []Due {
 	return []Due{first}
 }
 
-// AllAtOnce calls all handlers in a cycle, in the order of registration.
+// AllAtOnce chooses all handlers, in the order of registration.
 func AllAtOnce(due []Due) []Due { return due }
 
-// OneByOne calls one handler in a cycle, in the order of registration.
+// OneByOne chooses one handler per cycle, in the order of registration.
 func OneByOne(due []Due) []Due { return due[:min(1, len(due))] }
 
-// Randomized calls one handler in a cycle, any of them.
+// Randomized chooses one handler per cycle at random.
 func Randomized(due []Due) []Due {
 	if len(due) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func Randomized(due []Due) []Due {
 	return due[at : at+1]
 }
 
-// Shuffled calls all handlers in a cycle, in random order.
+// Shuffled chooses all handlers, in random order.
 func Shuffled(due []Due) []Due {
 	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
 	return due

@@ -8,25 +8,25 @@ import (
 
 func due() []Due { return []Due{{"a", 2}, {"b", 1}, {"c", 1}, {"d", 3}} }
 
-func TestTheHandlerWithTheFewestAttemptsGoesFirst(t *testing.T) {
+func TestASAP_FewestAttemptsFirst(t *testing.T) {
 	if got := ASAP(due()); !slices.Equal(got, []Due{{"b", 1}}) {
 		t.Errorf("got %v, want the first of those tried once", got)
 	}
 }
 
-func TestOneByOneKeepsTheOrderOfRegistration(t *testing.T) {
+func TestOneByOne_KeepsOrderOfRegistration(t *testing.T) {
 	if got := OneByOne(due()); !slices.Equal(got, due()[:1]) {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestAllAtOnceCallsAll(t *testing.T) {
+func TestAllAtOnce_ChoosesAll(t *testing.T) {
 	if got := AllAtOnce(due()); !slices.Equal(got, due()) {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestRandomizedCallsEachSometimesAndOneAtATime(t *testing.T) {
+func TestRandomized_ChoosesOneAtRandom(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		got := Randomized(due())
@@ -40,7 +40,7 @@ func TestRandomizedCallsEachSometimesAndOneAtATime(t *testing.T) {
 	}
 }
 
-func TestShuffledCallsAllInAnyOrder(t *testing.T) {
+func TestShuffled_ChoosesAllInAnyOrder(t *testing.T) {
 	orders := map[string]bool{}
 	for range 1000 {
 		got := Shuffled(due())
@@ -55,7 +55,7 @@ func TestShuffledCallsAllInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestNothingDueIsNothingToCall(t *testing.T) {
+func TestLifecycles_NothingDue(t *testing.T) {
 	for _, choose := range []Lifecycle{ASAP, AllAtOnce, OneByOne, Randomized, Shuffled} {
 		if got := choose(nil); len(got) != 0 {
 			t.Errorf("got %v", got)

@@ -7,25 +7,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// matches tells whether a handler is to be called for a cause. If why is not nil, it is
-// told the first condition that is not met.
+// matches reports whether a handler is called for a cause. If why is not nil, it receives the
+// first condition that is not met.
 func (h *Handler) matches(c *Cause, why *Mismatch) bool {
 	return h.matchesOccasion(c, why) && h.matchesObject(c, true, why)
 }
 
-// prematches tells whether a handler is, or may some time be, interested in the object as
-// it is, whatever has happened to it.
+// prematches reports whether the handler's filters match the object, apart from those on how the
+// object has changed: now or later, the handler may be called for it.
 func (h *Handler) prematches(c *Cause) bool { return h.matchesObject(c, false, nil) }
 
 func (h *Handler) matchesOccasion(c *Cause, why *Mismatch) bool {
-	switch h.Family.Group() {
-	case Changing:
-		return h.matchesReason(c, why)
-	case Admission:
-		return h.matchesReview(c.Review)
-	default:
-		return true
-	}
+	return h.Family.Group() != Changing || h.matchesReason(c, why)
 }
 
 func (h *Handler) matchesReason(c *Cause, why *Mismatch) bool {
@@ -65,27 +58,12 @@ func joinReasons(reasons []Reason) string {
 	return strings.Join(words, ", ")
 }
 
-func (h *Handler) matchesReview(r *Review) bool {
-	switch {
-	case r == nil:
-		return true
-	case r.Family != "" && r.Family != h.Family,
-		r.HandlerID != "" && r.HandlerID != h.ID,
-		h.Subresource != "*" && h.Subresource != r.Subresource:
-		return false
-	}
-	// What is being deleted cannot be mutated: only handlers made for just that are asked.
-	onlyDeletion := len(h.Operations) > 0 &&
-		!slices.ContainsFunc(h.Operations, func(op string) bool { return op != "DELETE" })
-	return h.Family != Mutate || r.Operation != "DELETE" || onlyDeletion
-}
-
-// matchesObject checks the filters, without or with those on how the object has changed.
+// matchesObject checks the filters, with or without those on how the object has changed.
 func (h *Handler) matchesObject(c *Cause, changes bool, why *Mismatch) bool {
-	if len(h.Labels) > 0 && !h.compiled.labels.Match(metadata(c.Tree, "labels"), why) {
+	if len(h.Labels) > 0 && !h.compiled.labels.match(metadata(c.Tree, "labels"), why) {
 		return false
 	}
-	if len(h.Annotations) > 0 && !h.compiled.annotations.Match(metadata(c.Tree, "annotations"), why) {
+	if len(h.Annotations) > 0 && !h.compiled.annotations.match(metadata(c.Tree, "annotations"), why) {
 		return false
 	}
 	if len(h.Field) > 0 && !h.matchesField(c, changes, why) {
@@ -102,16 +80,16 @@ func (h *Handler) matchesObject(c *Cause, changes bool, why *Mismatch) bool {
 
 func (h *Handler) matchesField(c *Cause, changes bool, why *Mismatch) bool {
 	if h.Family.Group() != Changing {
-		return h.compiled.field.MatchOne(lookup(c.Tree, h.Field), why)
+		return h.compiled.field.matchOne(lookup(c.Tree, h.Field), why)
 	}
 	before, now := lookup(c.Old, h.Field), lookup(c.New, h.Field)
-	return h.compiled.field.MatchEither(before, now, why) &&
-		(!changes || h.compiled.field.MatchChange(before, now, why))
+	return h.compiled.field.matchEither(before, now, why) &&
+		(!changes || h.compiled.field.matchChange(before, now, why))
 }
 
-func lookup(obj map[string]any, path object.Path) ValueFilter {
+func lookup(obj map[string]any, path object.Path) fieldValue {
 	value, found := object.Lookup(obj, path)
-	return ValueFilter{Value: value, Found: found}
+	return fieldValue{Value: value, Found: found}
 }
 
 func metadata(obj map[string]any, key string) map[string]any {

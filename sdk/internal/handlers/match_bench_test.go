@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// tenHandlers are of the kinds that operators have, with the filters that they have.
+// tenHandlers returns handlers and filters as operators usually have them.
 func tenHandlers() *Set {
 	gold := map[string]Criterion{"tier": EqualStringCriterion("gold"), "paused": Absent}
 	size := object.Path{"spec", "size"}
@@ -31,7 +31,7 @@ func sized(size string) map[string]any {
 	}
 }
 
-func BenchmarkSelectedOfTenHandlers(b *testing.B) {
+func BenchmarkSelected_TenHandlers(b *testing.B) {
 	set := tenHandlers()
 	update := updated(sized("small"), sized("large"))
 	noop := updated(sized("large"), sized("large"))
@@ -46,7 +46,7 @@ func BenchmarkSelectedOfTenHandlers(b *testing.B) {
 	}
 }
 
-func BenchmarkPrematchAndFinalizerOfTenHandlers(b *testing.B) {
+func BenchmarkPrematch_TenHandlers(b *testing.B) {
 	set := tenHandlers()
 	c := updated(sized("large"), sized("large"))
 	b.ReportAllocs()
@@ -56,7 +56,7 @@ func BenchmarkPrematchAndFinalizerOfTenHandlers(b *testing.B) {
 	}
 }
 
-func BenchmarkExplainTenHandlers(b *testing.B) {
+func BenchmarkExplain_TenHandlers(b *testing.B) {
 	set := tenHandlers()
 	c := updated(sized("small"), sized("large"))
 	b.ReportAllocs()

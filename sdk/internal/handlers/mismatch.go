@@ -1,44 +1,44 @@
 package handlers
 
-// Mismatch is the first condition of a handler that is not met. It is data: readers of
-// the inspector make sentences of it.
+// Mismatch is the first condition of a handler that an object or a cause does not meet. It is
+// data: the readers of the inspector make sentences of it.
 type Mismatch struct {
 	Kind  MismatchKind
-	Path  string // of the label, annotation or field; the function of a "when"
-	Is    string // the value; empty with Absent
-	Wants string // a value, one of the Wants constants, or what Kind says
+	Path  string // path of the label, annotation or field; name of a When function
+	Is    string // actual value; empty if Absent
+	Wants string // required value, one of the Wants constants, or as documented at Kind
 
-	// Absent tells that there is no value at the path.
+	// Absent means that there is no value at the path.
 	Absent bool
 }
 
-// Kind says which condition is not met.
+// MismatchKind is the kind of a condition that is not met.
 type MismatchKind string
 
 // The kinds of conditions, in the order in which they are checked.
 const (
-	MismatchReason     MismatchKind = "reason"  // the handler is for another cause: Wants is its family
+	MismatchReason     MismatchKind = "reason"  // the handler is for another reason: Wants is its family or reasons
 	MismatchDeleted    MismatchKind = "deleted" // the object is being deleted
 	MismatchLabel      MismatchKind = "label"
 	MismatchAnnotation MismatchKind = "annotation"
 	MismatchField      MismatchKind = "field" // the field is absent, or has not changed
 	MismatchValue      MismatchKind = "value" // the field's value, in any of its states
-	MismatchOld        MismatchKind = "old"   // the field's value before
-	MismatchNew        MismatchKind = "new"   // the field's value now
-	MismatchWhen       MismatchKind = "when"  // a function of the whole object
+	MismatchOld        MismatchKind = "old"   // the field's last-handled value
+	MismatchNew        MismatchKind = "new"   // the field's current value
+	MismatchWhen       MismatchKind = "when"  // a When function
 )
 
-// What conditions want that is not a value.
+// Requirements other than a value.
 const (
 	WantsPresent = "present"
 	WantsAbsent  = "absent"
 	WantsChanged = "changed"
 )
 
-// fail fills in a mismatch, if anybody asks for it.
+// fail fills in a mismatch.
 func (m *Mismatch) fail(kind MismatchKind, path string, value any, found bool, wants string) {
 	*m = Mismatch{Kind: kind, Path: path, Wants: wants, Absent: !found}
 	if found {
-		m.Is = Show(value)
+		m.Is = show(value)
 	}
 }

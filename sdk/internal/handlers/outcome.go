@@ -1,24 +1,187 @@
 package handlers
 
-import "time"
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+)
 
-// Outcome is what one attempt of a handler came to.
+// Outcome is the result of one attempt of a handler.
 type Outcome struct {
-	// Final means that the handler is not called again in this cycle of handling:
-	// it has succeeded (Err is nil) or has failed for good (Err is set).
+	// Final means that the handler is not called again in this cause: it has succeeded (Err is nil)
+	// or failed permanently (Err is not nil).
 	Final bool
 
-	// Delay is the time to wait before the next attempt of a handler that is not
-	// final. Nil means that the next attempt may come at once.
+	// Delay is the time until the next attempt of a handler that is not final. Nil means at once.
 	Delay *time.Duration
 
-	// Result is what the handler returned; nil if it returned nothing.
+	// Result is the value that the handler returned; nil if it returned none.
 	Result any
 
-	// Err is why the attempt failed; nil if it did not.
+	// Err is the error of the attempt; nil if there was none.
 	Err error
 
-	// Subrefs are the ids of all sub-handlers that the handler is known to have,
-	// so that their records can be purged together with the handler's own.
+	// Subrefs are the ids of the handler's sub-handlers at all levels, so that their records are
+	// purged together with the handler's own.
 	Subrefs []string
+}
+
+// DefaultBackoff is the delay after an error that names none.
+const DefaultBackoff = time.Minute
+
+// ErrorsMode is what follows an error that is neither temporary nor permanent.
+type ErrorsMode int
+
+// The modes.
+const (
+	ErrorsTemporary ErrorsMode = iota // retry after the backoff
+	ErrorsPermanent                   // fail permanently
+	ErrorsIgnored                     // log, and count as success
+)
+
+// Limits are the rules of a handler's retries.
+type Limits struct {
+	Errors  ErrorsMode
+	Retries *int           // maximum number of attempts, including the first; nil means no limit
+	Timeout *time.Duration // maximum time since the first attempt, including delays; nil means no limit
+	Backoff *time.Duration // delay after arbitrary errors; nil means [DefaultBackoff]
+}
+
+// LogLine is the log line of an outcome.
+type LogLine struct {
+	Level   slog.Level
+	Message string
+}
+
+// Precheck reports whether a handler has reached its limits before it is called. If so, it must
+// not be called in any errors mode: it has failed permanently. [Decide] checks the limits ahead,
+// so this happens only if another process made attempts, or if more time has passed than was
+// expected. The subject is the name of the handler in log lines.
+func Precheck(limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine, bool) {
+	if limits.Timeout != nil && runtime >= *limits.Timeout {
+		out, line := exhausted(ErrTimeout, nil, subject+" has timed out after "+clock(runtime)+".")
+		return out, line, true
+	}
+	if limits.Retries != nil && retries >= *limits.Retries {
+		out, line := exhausted(ErrRetries, nil, subject+" has exceeded "+strconv.Itoa(retries)+" retries.")
+		return out, line, true
+	}
+	return Outcome{}, LogLine{}, false
+}
+
+// Decide returns the outcome of an attempt that ended with the error and the result. The retries
+// are the number of earlier attempts; the runtime is the time since the first one.
+func Decide(err error, result any, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
+	if err == nil {
+		return Outcome{Final: true, Result: result}, LogLine{slog.LevelInfo, subject + " succeeded."}
+	}
+	switch e := classify(err).(type) { //nolint:errorlint // classify has found the one in the chain
+	case *ChildrenRetry:
+		return Outcome{Err: err, Delay: e.Delay},
+			LogLine{slog.LevelDebug, subject + " has unfinished sub-handlers. Will retry soon."}
+	case *limitError:
+		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, text(err)}
+	case Temporary:
+		return decideTemporary(e, err, limits, retries, runtime, subject)
+	case Permanent:
+		return Outcome{Final: true, Err: err},
+			LogLine{slog.LevelError, subject + " failed permanently: " + text(err)}
+	default:
+		return decideArbitrary(err, limits, retries, runtime, subject)
+	}
+}
+
+func decideTemporary(e Temporary, err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
+	delay, given := e.KopfDelay()
+	if !given {
+		delay = DefaultBackoff
+	}
+	switch timeout, exceeded := limits.ahead(retries, runtime, max(delay, 0)); {
+	case timeout:
+		return exhausted(ErrTimeout, err, fmt.Sprintf("%s failed temporarily but will time out after %s seconds: %s",
+			subject, seconds(*limits.Timeout), text(err)))
+	case exceeded:
+		return exhausted(ErrRetries, err, fmt.Sprintf("%s failed temporarily but will exceed %d retries: %s",
+			subject, *limits.Retries, text(err)))
+	}
+	out := Outcome{Err: err}
+	if delay >= 0 {
+		out.Delay = &delay
+	}
+	return out, LogLine{slog.LevelError, subject + " failed temporarily: " + text(err)}
+}
+
+func decideArbitrary(err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
+	failed := subject + " failed with an exception and will "
+	switch limits.Errors {
+	case ErrorsIgnored:
+		return Outcome{Final: true}, LogLine{slog.LevelError, failed + "ignore it: " + text(err)}
+	case ErrorsPermanent:
+		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, failed + "stop now: " + text(err)}
+	}
+	backoff := DefaultBackoff
+	if limits.Backoff != nil {
+		backoff = *limits.Backoff
+	}
+	switch timeout, exceeded := limits.ahead(retries, runtime, backoff); {
+	case timeout:
+		return exhausted(ErrTimeout, err, fmt.Sprintf("%sstop now (it would time out in %s seconds on the next attempt): %s",
+			failed, seconds(*limits.Timeout), text(err)))
+	case exceeded:
+		return exhausted(ErrRetries, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
+			failed, *limits.Retries, text(err)))
+	}
+	return Outcome{Err: err, Delay: &backoff},
+		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds: " + text(err)}
+}
+
+// ahead reports which limits the next attempt would exceed. The handler then fails at once
+// instead of waiting for an attempt that would not be made.
+func (l Limits) ahead(retries int, runtime, delay time.Duration) (timeout, exceeded bool) {
+	return l.Timeout != nil && runtime+delay >= *l.Timeout,
+		l.Retries != nil && retries+1 >= *l.Retries
+}
+
+func exhausted(limit, cause error, message string) (Outcome, LogLine) {
+	err := &limitError{message: message, limit: limit, cause: cause}
+	return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, message}
+}
+
+// text returns the text of an error, or its type if the text is empty.
+func text(err error) string {
+	if s := err.Error(); s != "" {
+		return s
+	}
+	switch e := err.(type) { //nolint:errorlint // the type of the error that was marked
+	case *permanentError:
+		err = e.error
+	case *temporaryError:
+		err = e.error
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
+
+// clock formats a duration as Kopf for Python does in logs and records: "0:01:40",
+// "1 day, 0:00:00.500000".
+func clock(d time.Duration) string {
+	d = max(d, 0).Truncate(time.Microsecond)
+	var b strings.Builder
+	const day = 24 * time.Hour
+	if days := d / day; days > 0 {
+		fmt.Fprintf(&b, "%d day", days)
+		if days > 1 {
+			b.WriteByte('s')
+		}
+		b.WriteString(", ")
+	}
+	d %= day
+	fmt.Fprintf(&b, "%d:%02d:%02d", d/time.Hour, d%time.Hour/time.Minute, d%time.Minute/time.Second)
+	if micros := d % time.Second / time.Microsecond; micros > 0 {
+		fmt.Fprintf(&b, ".%06d", micros)
+	}
+	return b.String()
 }

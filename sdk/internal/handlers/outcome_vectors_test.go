@@ -68,7 +68,7 @@ func raised(name string) (error, error) {
 	return nil, fmt.Errorf("unknown: %q", name)
 }
 
-func TestVectorsRetryOutcomes(t *testing.T) {
+func TestVectors_RetryOutcomes(t *testing.T) {
 	kinds := map[string]ErrorKind{
 		"HandlerTimeoutError": KindTimeout, "HandlerRetriesError": KindRetries,
 		"HandlerChildrenRetry": KindChildren, "TemporaryError": KindTemporary,

@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Registry has all handlers of an operator. It is filled before the operator runs, and
-// only read from then on.
+// Registry is the list of an operator's handlers. It is filled before the operator runs, and only
+// read afterwards.
 type Registry struct {
 	handlers []*Handler
 }
@@ -32,7 +32,7 @@ func (r *Registry) Activities(family Family) []*Handler {
 	return found
 }
 
-// Demands are the selectors of the handlers for whom objects are watched.
+// Demands returns the selectors of all handlers of objects, with the permissions that they need.
 func (r *Registry) Demands() []resources.Demand {
 	var demands []resources.Demand
 	for _, h := range r.handlers {
@@ -46,20 +46,8 @@ func (r *Registry) Demands() []resources.Demand {
 	return demands
 }
 
-// AdmissionDemands are the selectors of the admission handlers. They are resolved on their
-// own: the API server asks about resources even if they cannot be watched or patched.
-func (r *Registry) AdmissionDemands() []resources.Demand {
-	var demands []resources.Demand
-	for _, h := range r.handlers {
-		if h.Family.Group() == Admission {
-			demands = append(demands, resources.Demand{Selector: h.Selector})
-		}
-	}
-	return demands
-}
-
-// ForResource returns the handlers of one resource. It looks at all selectors: keep the
-// set as long as the resource is served.
+// ForResource returns the handlers of one resource. It checks all selectors, so keep the result
+// for as long as the resource is served.
 func (r *Registry) ForResource(res *resources.Resource) *Set {
 	s := &Set{}
 	for _, h := range r.handlers {
@@ -70,8 +58,7 @@ func (r *Registry) ForResource(res *resources.Resource) *Set {
 	return s
 }
 
-// appendDistinct appends a handler unless its function is there under the same id: the
-// first registration wins.
+// appendDistinct appends a handler, unless the same function is in the list under the same id.
 func appendDistinct(to []*Handler, h *Handler) []*Handler {
 	if slices.ContainsFunc(to, h.same) {
 		return to

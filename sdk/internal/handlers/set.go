@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Set are the handlers of one resource, or the sub-handlers of one handler. It is made by
-// [Registry.ForResource] or by [Subregistry.Set].
+// Set is the handlers of one resource, or the sub-handlers of one handler. See
+// [Registry.ForResource] and [Subregistry.Set].
 type Set struct {
 	all     []*Handler
 	members [groups]members
@@ -36,26 +36,26 @@ func (s *Set) add(h *Handler) {
 	}
 }
 
-// Has tells whether there are any handlers of a group.
+// Has reports whether a group has handlers.
 func (s *Set) Has(g Group) bool { return len(s.members[g].handlers) > 0 }
 
 // Handlers returns the handlers of a group, each function once for each id.
 func (s *Set) Handlers(g Group) []*Handler { return s.members[g].distinct }
 
-// NeedsTree tells whether filters of a group look into the decoded object. If they do not,
-// its handlers can be selected without decoding it. Functions ([Handler.When]) do not
-// count: they decode what they need.
+// NeedsTree reports whether filters of a group need the decoded object. If not, the handlers can
+// be selected without decoding it. Functions (Handler.When) do not count: they decode what they
+// need.
 func (s *Set) NeedsTree(g Group) bool { return s.members[g].needsTree }
 
-// NeedsEssence tells whether filters of a group look at nothing but the essence of the object
-// with [Set.ExtraFields]: there is nothing to decide anew while that is the same.
+// NeedsEssence reports whether the filters of a group depend only on the essence of the object
+// with [Set.ExtraFields], so that an unchanged essence means an unchanged selection.
 func (s *Set) NeedsEssence(g Group) bool { return !s.members[g].needsWhole }
 
-// ExtraFields are the fields of handlers, which belong to the essence of an object even if
-// they are of a part that does not, such as the status.
+// ExtraFields returns the fields of handlers. They belong to the essence of an object even if
+// they are in a part that does not, such as the status.
 func (s *Set) ExtraFields() []object.Path { return s.extra }
 
-// Selected returns the handlers of a group to be called for a cause, in the order of
+// Selected returns the handlers of a group that are called for a cause, in the order of
 // registration, each function once for each id.
 func (s *Set) Selected(g Group, c *Cause) []*Handler {
 	if g == Changing && !c.Reason.Handled() {
@@ -79,9 +79,8 @@ func (s *Set) Selected(g Group, c *Cause) []*Handler {
 	return selected
 }
 
-// Prematch tells whether the object is of interest to any state-tracking handler at all,
-// now or after some other change. If it is not, no state is kept on it: once it begins to
-// be of interest, it is as good as created.
+// Prematch reports whether any change handler may be called for the object, now or after another
+// change. If not, no state is stored on the object; when it matches later, its cause is creation.
 func (s *Set) Prematch(c *Cause) bool {
 	for _, h := range s.members[Changing].handlers {
 		if h.prematches(c) {
@@ -91,8 +90,7 @@ func (s *Set) Prematch(c *Cause) bool {
 	return false
 }
 
-// RequiresFinalizer tells whether the object must not vanish before some handler is done
-// with it.
+// RequiresFinalizer reports whether the object must stay in the cluster until a handler is done.
 func (s *Set) RequiresFinalizer(c *Cause) bool {
 	for _, h := range s.members[Spawning].handlers {
 		if !c.excludes(h) && h.matches(c, nil) {
@@ -100,7 +98,7 @@ func (s *Set) RequiresFinalizer(c *Cause) bool {
 		}
 	}
 	for _, h := range s.members[Changing].handlers {
-		if h.RequiresFinalizer() && h.prematches(c) {
+		if h.requiresFinalizer() && h.prematches(c) {
 			return true
 		}
 	}

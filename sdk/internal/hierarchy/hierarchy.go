@@ -1,8 +1,7 @@
-// Package hierarchy makes objects the children of others: owned, named, placed and
-// labelled after them.
+// Package hierarchy makes objects the children of an owner: it sets their owner references,
+// names, namespaces and labels.
 //
-// Objects are trees, which are changed in place: they are about to be created and belong
-// to the caller. Each function takes one object or any nesting of lists of objects.
+// Each function takes an object as a tree, or nested lists of objects, and changes them in place.
 package hierarchy
 
 import (
@@ -12,28 +11,25 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// The reasons why an object cannot be made a child.
-var (
-	// ErrNoUID is the error of an owner with no uid, which cannot be told from others.
-	ErrNoUID = errors.New("the owner has no uid: it must exist in the cluster")
-	// ErrNoName is the error of an owner with no name to name its children after.
-	ErrNoName = errors.New("there is no name to name the objects after")
-)
+// ErrNoName is the error of naming objects without the name of an owner.
+var ErrNoName = errors.New("there is no name to name the objects after")
 
-// UnsupportedError is the error of something that is no object.
-type UnsupportedError struct{ Value any }
+var errNoUID = errors.New("the owner has no uid: it must exist in the cluster")
+
+// unsupportedError is the error of a value that is not an object.
+type unsupportedError struct{ Value any }
 
 // Error implements the error interface.
-func (e *UnsupportedError) Error() string { return fmt.Sprintf("not a Kubernetes object: %T", e.Value) }
+func (e *unsupportedError) Error() string { return fmt.Sprintf("not a Kubernetes object: %T", e.Value) }
 
-// Options are the ways to make objects children.
+// Options say how to make objects children.
 type Options struct {
-	Forced bool          // overwrite what the objects have already
-	Strict bool          // the name as it is, with no random suffix
-	Nested []object.Path // objects inside of the objects, to be labelled too if they are there
+	Forced bool          // overwrite existing names, namespaces and labels
+	Strict bool          // use the exact name instead of a prefix
+	Nested []object.Path // fields with objects to label too, if they exist
 }
 
-// Adopt makes objects the children of an owner in all respects.
+// Adopt makes objects the children of an owner: it calls all other functions.
 func Adopt(objs any, owner map[string]any, options Options) error {
 	if err := AppendOwnerReference(objs, OwnerReference(owner, new(true), new(true))); err != nil {
 		return err
@@ -49,9 +45,9 @@ func Adopt(objs any, owner map[string]any, options Options) error {
 	return AddLabels(objs, labels, options)
 }
 
-// HarmonizeNaming names objects after a name: exactly so if strict, with a suffix of the
-// server's choice otherwise. Objects that have a name, or that ask for a suffix, keep it
-// unless forced. A nil name is an error.
+// HarmonizeNaming sets the names of objects if strict, or else their prefixes, to which the
+// server adds a suffix. Unless forced, it skips objects with a name or a prefix. The error is
+// [ErrNoName] if the name is nil.
 func HarmonizeNaming(objs any, name *string, options Options) error {
 	if name == nil {
 		return ErrNoName
@@ -76,8 +72,8 @@ func HarmonizeNaming(objs any, name *string, options Options) error {
 	})
 }
 
-// AdjustNamespace puts objects into a namespace, unless they are in one and it is not
-// forced; nil is that of no namespace.
+// AdjustNamespace sets the namespace of objects, or null if it is nil. Unless forced, it skips
+// objects with a namespace.
 func AdjustNamespace(objs any, namespace *string, options Options) error {
 	return each(objs, nil, func(obj map[string]any) error {
 		meta, err := child(obj, "metadata")
@@ -95,8 +91,8 @@ func AdjustNamespace(objs any, namespace *string, options Options) error {
 	})
 }
 
-// AddLabels adds labels to objects and to the nested ones. Labels that they have already
-// keep their values unless forced.
+// AddLabels adds labels to objects and to the nested ones. Unless forced, it keeps the values
+// of existing labels.
 func AddLabels(objs any, labels map[string]any, options Options) error {
 	return each(objs, options.Nested, func(obj map[string]any) error {
 		meta, err := child(obj, "metadata")
@@ -116,12 +112,12 @@ func AddLabels(objs any, labels map[string]any, options Options) error {
 	})
 }
 
-// each calls a function for all objects, and stops at its first error.
+// each calls a function for every object, up to the first error.
 func each(objs any, nested []object.Path, do func(obj map[string]any) error) error {
 	for obj := range object.Walk(objs, nested...) {
 		object, ok := obj.(map[string]any)
 		if !ok {
-			return &UnsupportedError{obj}
+			return &unsupportedError{obj}
 		}
 		if err := do(object); err != nil {
 			return err
@@ -130,7 +126,7 @@ func each(objs any, nested []object.Path, do func(obj map[string]any) error) err
 	return nil
 }
 
-// child returns a map inside of a map, which is created if it is absent or null.
+// child returns a map within a map. It creates the map if it is absent or null.
 func child(parent map[string]any, key string) (map[string]any, error) {
 	switch value := parent[key].(type) {
 	case nil:
@@ -140,7 +136,7 @@ func child(parent map[string]any, key string) (map[string]any, error) {
 	case map[string]any:
 		return value, nil
 	default:
-		return nil, fmt.Errorf("%s: %w", key, &UnsupportedError{value})
+		return nil, fmt.Errorf("%s: %w", key, &unsupportedError{value})
 	}
 }
 

@@ -21,7 +21,7 @@ func owner() tree {
 	}}
 }
 
-func TestAChildIsOwnedNamedPlacedAndLabelledAfterItsOwner(t *testing.T) {
+func TestAdopt_SetsOwnerNameNamespaceAndLabels(t *testing.T) {
 	job := tree{"kind": "Job", "spec": tree{"template": tree{}}}
 	options := Options{Strict: true, Nested: []object.Path{{"spec", "template"}, {"spec", "absent"}}}
 	if err := Adopt(job, owner(), options); err != nil {
@@ -40,7 +40,7 @@ func TestAChildIsOwnedNamedPlacedAndLabelledAfterItsOwner(t *testing.T) {
 	}
 }
 
-func TestChildrenDoNotShareWhatTheyGet(t *testing.T) {
+func TestAdopt_ChildrenShareNothing(t *testing.T) {
 	first, second := tree{}, tree{}
 	if err := Adopt([]any{first, []any{second}}, owner(), Options{}); err != nil {
 		t.Fatal(err)
@@ -55,17 +55,17 @@ func TestChildrenDoNotShareWhatTheyGet(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoObjectIsRefused(t *testing.T) {
+func TestAdopt_FailsForOtherValuesThanObjects(t *testing.T) {
 	for name, objs := range map[string]any{
 		"text": "x", "in a list": []any{1}, "metadata": tree{"metadata": "x"},
 		"owners": tree{"metadata": tree{"ownerReferences": "x"}},
 	} {
-		var unsupported *UnsupportedError
+		var unsupported *unsupportedError
 		if err := Adopt(objs, owner(), Options{}); !errors.As(err, &unsupported) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	var unsupported *UnsupportedError
+	var unsupported *unsupportedError
 	labels := tree{"metadata": tree{"labels": "x"}}
 	if err := AddLabels(labels, tree{"a": "b"}, Options{}); !errors.As(err, &unsupported) {
 		t.Errorf("labels: got %v", err)
@@ -78,7 +78,7 @@ func TestWhatIsNoObjectIsRefused(t *testing.T) {
 	}
 }
 
-func TestNullMetadataAreAsGoodAsNone(t *testing.T) {
+func TestHarmonizeNaming_NullMetadataIsAbsent(t *testing.T) {
 	obj := tree{"metadata": nil}
 	if err := HarmonizeNaming(obj, new("x"), Options{}); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ var sizes = []int{1_000, 10_000, 100_000}
 
 type name struct{ namespace, name string }
 
-// populated is an index of so many objects, each under a key of its own.
+// populated returns an index of objects, each under its own key.
 func populated(objects []Object, keys []name) *Index[name, bool] {
 	x := New[name, bool]()
 	for i, o := range objects {
@@ -28,8 +28,8 @@ func given(n int) ([]Object, []name) {
 	return objects, keys
 }
 
-// BenchmarkPopulate fills an index from nothing: the figures are per object.
-func BenchmarkPopulate(b *testing.B) {
+// BenchmarkIndex_Populate fills an empty index. Its metrics are per object.
+func BenchmarkIndex_Populate(b *testing.B) {
 	for _, n := range sizes {
 		objects, keys := given(n)
 		b.Run(fmt.Sprintf("own-keys/%d", n), func(b *testing.B) {
@@ -65,7 +65,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func BenchmarkGet(b *testing.B) {
+func BenchmarkIndex_Get(b *testing.B) {
 	for _, n := range sizes {
 		objects, keys := given(n)
 		x := populated(objects, keys)
@@ -79,7 +79,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-func BenchmarkUpdateInPlace(b *testing.B) {
+func BenchmarkIndex_UpdateInPlace(b *testing.B) {
 	for _, n := range sizes {
 		objects, keys := given(n)
 		x := populated(objects, keys)
@@ -91,9 +91,9 @@ func BenchmarkUpdateInPlace(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdateUnderReaders tells what a writer pays while others read everything, again
-// and again, as the worst of readers would.
-func BenchmarkUpdateUnderReaders(b *testing.B) {
+// BenchmarkIndex_UpdateUnderReaders measures writing while another goroutine keeps reading the whole
+// index, which is the worst case.
+func BenchmarkIndex_UpdateUnderReaders(b *testing.B) {
 	for _, n := range sizes {
 		objects, keys := given(n)
 		x := populated(objects, keys)
@@ -119,7 +119,7 @@ func BenchmarkUpdateUnderReaders(b *testing.B) {
 	}
 }
 
-func BenchmarkPairs(b *testing.B) {
+func BenchmarkIndex_Pairs(b *testing.B) {
 	for _, n := range sizes {
 		objects, keys := given(n)
 		x := populated(objects, keys)

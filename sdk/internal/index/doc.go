@@ -1,3 +1,3 @@
-// Package index keeps in-memory indices: for each key, the values that the indexing functions returned
+// Package index implements in-memory indices: for each key, the values that indexing functions returned
 // for the objects.
 package index

@@ -1,70 +1,67 @@
 package index
 
-import "sync"
+import (
+	"sync"
 
-// Origin is where objects come from: one resource in one namespace, or in the cluster.
-// What is known from there is forgotten together.
-type Origin struct {
-	Resource  string // the resource's key
-	Namespace string // empty is the cluster
-}
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
 
-// Object identifies an object by whatever is unique within its origin.
+// Object identifies an object by an ID that is unique within its scope.
 type Object struct {
-	Origin Origin
-	ID     string
+	Scope resources.Scope
+	ID    string
 }
 
-// Container is an index to those who fill it, and do not know its types.
+// Container is an index without its type parameters, as the engine fills it.
 type Container interface {
-	// Replace sets the values of an object, which are a map of the index's types. An
-	// object with none is not in the index.
+	// Replace sets the values of an object. The values must be a map of the index's types;
+	// if it is empty, the object is removed.
 	Replace(object Object, values any)
 
-	// Discard takes an object out of the index.
+	// Discard removes an object from the index.
 	Discard(object Object)
 
-	// Retain takes out the objects of an origin that are not to be kept.
-	Retain(origin Origin, keep func(id string) bool)
+	// Retain removes the objects of a scope for which keep returns false.
+	Retain(scope resources.Scope, keep func(id string) bool)
 
-	// Size tells how much there is.
+	// Size returns the number of keys, values and objects.
 	Size() Size
 
-	// Types are the names of the types of the keys and the values.
+	// Types returns the names of the types of the keys and the values.
 	Types() (key, value string)
 
-	// Page returns some of all keys with their values as texts, from an offset on in the
-	// order of the keys' texts, and how many there are. The texts are cut when they are in
-	// order. Keys with equal texts have no order.
+	// Page returns up to limit entries from an offset on, sorted by the keys' texts, and the
+	// total number of entries. Texts are truncated after sorting. The order of keys with
+	// equal texts is undefined.
 	Page(offset, limit int) (entries []Entry, total int)
 }
 
-// Size is how much there is in an index.
+// Size is the number of keys, values and objects in an index.
 type Size struct{ Keys, Values, Objects int }
 
-// Index is an index. It is safe for concurrent use: reading excludes writing for as long
-// as it takes to copy what is read, and users never run inside.
+// Index maps keys to the values of objects. It is safe for concurrent use: readers hold the lock
+// only while they copy, and no user code runs under it.
 type Index[K comparable, V any] struct {
 	mu      sync.RWMutex
-	keys    map[K]*entry[K, V] // the first of each
-	objects map[Origin]map[string]*entry[K, V]
+	keys    map[K]*entry[K, V] // the first entry of each key
+	objects map[resources.Scope]map[string]*entry[K, V]
 	values  int
-	members int // objects
+	members int // the number of objects
 }
 
-// entry is one value. The entries of a key are linked in a list, so that each is added and
-// removed at once however many there are, and costs little if it is the only one.
+// entry is one value of one object. The entries of a key form a doubly linked list, so that adding
+// and removing take constant time, and a single entry takes little memory.
 type entry[K comparable, V any] struct {
 	key        K
 	value      V
-	prev, next *entry[K, V] // of the key
-	sibling    *entry[K, V] // the next one of the object
-	count      int          // how many the key has, if it is the first of them
+	prev, next *entry[K, V] // entries of the same key
+	sibling    *entry[K, V] // the next entry of the same object
+	count      int          // the number of entries of the key; only set in the first one
 }
 
 // New returns an empty index.
 func New[K comparable, V any]() *Index[K, V] {
-	return &Index[K, V]{keys: map[K]*entry[K, V]{}, objects: map[Origin]map[string]*entry[K, V]{}}
+	return &Index[K, V]{keys: map[K]*entry[K, V]{}, objects: map[resources.Scope]map[string]*entry[K, V]{}}
 }
 
 // Get returns the values of a key, in no particular order.
@@ -96,7 +93,7 @@ func (x *Index[K, V]) Size() Size {
 	return Size{Keys: len(x.keys), Values: x.values, Objects: x.members}
 }
 
-// Keys returns all keys of one moment.
+// Keys returns a snapshot of all keys.
 func (x *Index[K, V]) Keys() []K {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -113,7 +110,7 @@ type Pair[K comparable, V any] struct {
 	Value V
 }
 
-// Pairs returns all keys and values of one moment.
+// Pairs returns a snapshot of all keys and values.
 func (x *Index[K, V]) Pairs() []Pair[K, V] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -129,7 +126,7 @@ func (x *Index[K, V]) Pairs() []Pair[K, V] {
 // Replace implements [Container].
 func (x *Index[K, V]) Replace(object Object, values any) { x.Set(object, values.(map[K]V)) }
 
-// Set is Replace for those who know the types.
+// Set is Replace with typed values.
 func (x *Index[K, V]) Set(object Object, values map[K]V) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -137,27 +134,28 @@ func (x *Index[K, V]) Set(object Object, values map[K]V) {
 		return
 	}
 	x.remove(object)
-	var all *entry[K, V]
+	var last *entry[K, V]
 	for key, value := range values {
-		all = &entry[K, V]{key: key, value: value, sibling: all}
-		x.link(all)
+		last = &entry[K, V]{key: key, value: value, sibling: last}
+		x.link(last)
 	}
-	if all == nil {
+	if last == nil {
 		return
 	}
-	objects := x.objects[object.Origin]
+	objects := x.objects[object.Scope]
 	if objects == nil {
 		objects = map[string]*entry[K, V]{}
-		x.objects[object.Origin] = objects
+		x.objects[object.Scope] = objects
 	}
-	objects[object.ID] = all
+	objects[object.ID] = last
 	x.members++
 }
 
-// update sets the values of an object that has had the very same keys, as it mostly is.
+// update sets the values in place if the object's keys are unchanged, which is the common case. It
+// reports whether it did.
 func (x *Index[K, V]) update(object Object, values map[K]V) bool {
-	all, same := x.objects[object.Origin][object.ID], 0
-	for e := all; e != nil; e = e.sibling {
+	first, same := x.objects[object.Scope][object.ID], 0
+	for e := first; e != nil; e = e.sibling {
 		if _, ok := values[e.key]; !ok {
 			return false
 		}
@@ -166,7 +164,7 @@ func (x *Index[K, V]) update(object Object, values map[K]V) bool {
 	if same != len(values) {
 		return false
 	}
-	for e := all; e != nil; e = e.sibling {
+	for e := first; e != nil; e = e.sibling {
 		e.value = values[e.key]
 	}
 	return true
@@ -180,33 +178,33 @@ func (x *Index[K, V]) Discard(object Object) {
 }
 
 // Retain implements [Container].
-func (x *Index[K, V]) Retain(origin Origin, keep func(id string) bool) {
+func (x *Index[K, V]) Retain(scope resources.Scope, keep func(id string) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for id := range x.objects[origin] {
+	for id := range x.objects[scope] {
 		if !keep(id) {
-			x.remove(Object{Origin: origin, ID: id})
+			x.remove(Object{Scope: scope, ID: id})
 		}
 	}
 }
 
 func (x *Index[K, V]) remove(object Object) {
-	objects := x.objects[object.Origin]
-	all, ok := objects[object.ID]
+	objects := x.objects[object.Scope]
+	first, ok := objects[object.ID]
 	if !ok {
 		return
 	}
-	for e := all; e != nil; e = e.sibling {
+	for e := first; e != nil; e = e.sibling {
 		x.unlink(e)
 	}
 	x.members--
 	if delete(objects, object.ID); len(objects) == 0 {
-		delete(x.objects, object.Origin)
+		delete(x.objects, object.Scope)
 	}
 }
 
-// link adds a value behind the first one of its key, so that the first one, which has the
-// count, stays where it is.
+// link inserts an entry after the first one of its key, so that the first one, which holds the
+// count, stays the first.
 func (x *Index[K, V]) link(e *entry[K, V]) {
 	x.values++
 	first := x.keys[e.key]

@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-var pods = Origin{Resource: "pods.v1"}
+var pods = resources.Scope{Resource: "pods.v1"}
 
-func pod(id string) Object { return Object{Origin: pods, ID: id} }
+func pod(id string) Object { return Object{Scope: pods, ID: id} }
 
-// content is all that is in an index, sorted, as its readers see it.
+// content returns the values of an index by key, sorted, and checks that all ways to read it agree.
 func content(t *testing.T, x *Index[string, int]) map[string][]int {
 	t.Helper()
 	all := map[string][]int{}
@@ -54,7 +56,7 @@ func expect(t *testing.T, x *Index[string, int], want map[string][]int) {
 	}
 }
 
-func TestValuesOfSeveralObjectsAreCollectedUnderTheirKeys(t *testing.T) {
+func TestIndex_ValuesOfSeveralObjectsShareKey(t *testing.T) {
 	x := New[string, int]()
 	x.Set(pod("a"), map[string]int{"k": 1})
 	x.Set(pod("b"), map[string]int{"k": 2, "l": 3})
@@ -62,7 +64,7 @@ func TestValuesOfSeveralObjectsAreCollectedUnderTheirKeys(t *testing.T) {
 	expect(t, x, map[string][]int{"k": {1, 1, 2}, "l": {3}})
 }
 
-func TestValuesAreReplacedWithTheirObject(t *testing.T) {
+func TestIndex_SetReplacesValuesOfObject(t *testing.T) {
 	x := New[string, int]()
 	x.Set(pod("a"), map[string]int{"k": 1, "l": 1})
 	x.Set(pod("b"), map[string]int{"k": 2})
@@ -72,7 +74,7 @@ func TestValuesAreReplacedWithTheirObject(t *testing.T) {
 	expect(t, x, map[string][]int{"k": {2}, "l": {5}, "m": {6}})
 }
 
-func TestEmptyCollectionsVanish(t *testing.T) {
+func TestIndex_NoValuesRemovesKeyAndObject(t *testing.T) {
 	x := New[string, int]()
 	x.Set(pod("a"), map[string]int{"k": 1})
 	x.Set(pod("b"), map[string]int{"l": 2})
@@ -85,9 +87,9 @@ func TestEmptyCollectionsVanish(t *testing.T) {
 	}
 }
 
-func TestOnlyTheObjectsOfOneOriginAreForgottenTogether(t *testing.T) {
+func TestIndex_RetainAffectsOneScope(t *testing.T) {
 	x := New[string, int]()
-	elsewhere := Object{Origin: Origin{Resource: "pods.v1", Namespace: "ns"}, ID: "a"}
+	elsewhere := Object{Scope: resources.Scope{Resource: "pods.v1", Namespace: "ns"}, ID: "a"}
 	x.Set(elsewhere, map[string]int{"k": 1})
 	x.Set(pod("a"), map[string]int{"k": 2})
 	x.Set(pod("b"), map[string]int{"k": 3})
@@ -95,7 +97,7 @@ func TestOnlyTheObjectsOfOneOriginAreForgottenTogether(t *testing.T) {
 	expect(t, x, map[string][]int{"k": {1, 3}})
 }
 
-func TestWhatIsReadStaysAsItWas(t *testing.T) {
+func TestIndex_GetReturnsCopy(t *testing.T) {
 	x := New[string, int]()
 	x.Set(pod("a"), map[string]int{"k": 1})
 	got := x.Get("k")
@@ -104,22 +106,21 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 	expect(t, x, map[string][]int{"k": {2}})
 }
 
-// TestAnIndexIsAlwaysWhatItsObjectsGive compares an index with what a plain map of all
-// objects would tell, after many random steps.
-func TestAnIndexIsAlwaysWhatItsObjectsGive(t *testing.T) {
+// TestIndex_MatchesModelAfterRandomSteps compares an index with a plain map after random steps.
+func TestIndex_MatchesModelAfterRandomSteps(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		x, model := New[string, int](), map[Object]map[string]int{}
 		for range 300 {
-			o := Object{Origin{"pods.v1", strconv.Itoa(random.IntN(2))}, strconv.Itoa(random.IntN(8))}
+			o := Object{resources.Scope{Resource: "pods.v1", Namespace: strconv.Itoa(random.IntN(2))}, strconv.Itoa(random.IntN(8))}
 			switch random.IntN(6) {
 			case 0:
 				x.Discard(o)
 				delete(model, o)
 			case 1:
 				kept := strconv.Itoa(random.IntN(8))
-				x.Retain(o.Origin, func(id string) bool { return id <= kept })
-				maps.DeleteFunc(model, func(other Object, _ map[string]int) bool { return other.Origin == o.Origin && other.ID > kept })
+				x.Retain(o.Scope, func(id string) bool { return id <= kept })
+				maps.DeleteFunc(model, func(other Object, _ map[string]int) bool { return other.Scope == o.Scope && other.ID > kept })
 			default:
 				values := map[string]int{}
 				for range random.IntN(4) {
@@ -151,7 +152,7 @@ func TestAnIndexIsAlwaysWhatItsObjectsGive(t *testing.T) {
 	}
 }
 
-func TestReadersSeeAllKeysOfAnObjectOrNone(t *testing.T) {
+func TestIndex_ReadersSeeAllKeysOfObjectOrNone(t *testing.T) {
 	x := New[string, int]()
 	var readers sync.WaitGroup
 	done := make(chan struct{})

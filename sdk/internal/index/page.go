@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Entry is a key and one of its values, for people.
+// Entry is a key and one of its values as texts for display.
 type Entry struct{ Key, Value string }
 
-// maxText is how long the texts of entries may be, in bytes.
+// maxText is the maximum length of the texts of an entry, in bytes.
 const maxText = 256
 
 // Types implements [Container].
@@ -19,8 +19,8 @@ func (x *Index[K, V]) Types() (key, value string) {
 	return reflect.TypeFor[K]().String(), reflect.TypeFor[V]().String()
 }
 
-// Page implements [Container]. It looks at all keys, so it is for people and not for
-// handlers. As everywhere, what users may have written runs outside of the lock.
+// Page implements [Container]. It takes time proportional to the number of keys, so it is meant for
+// display only. User code, such as String methods, runs outside of the lock.
 func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 	type named struct {
 		key   K
@@ -37,7 +37,7 @@ func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 	for i := range keys {
 		keys[i].text = text(keys[i].key)
 	}
-	// By the whole texts: those that begin alike are not to be mixed up when they are cut.
+	// Sort by the whole texts: truncated ones may be equal.
 	slices.SortFunc(keys, func(a, b named) int { return strings.Compare(a.text, b.text) })
 
 	entries = []Entry{}
@@ -49,7 +49,7 @@ func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 		if len(entries) >= limit {
 			break
 		}
-		values := x.Get(k.key) // there may be fewer by now
+		values := x.Get(k.key) // may be fewer than k.count by now
 		values = values[min(offset, len(values)):]
 		offset = 0
 		for _, value := range values[:min(limit-len(entries), len(values))] {
@@ -59,8 +59,8 @@ func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 	return entries, total
 }
 
-// text shows a key or a value. What a pointer points to is looked at only by its own
-// methods: others might change it meanwhile.
+// text formats a key or a value. Pointers are only dereferenced by their own methods: other
+// goroutines may be changing what they point to.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -78,7 +78,7 @@ func text(v any) string {
 	}
 }
 
-// cut makes a text fit for an entry.
+// cut truncates a text to maxText and replaces invalid UTF-8.
 func cut(s string) string {
 	if len(s) <= maxText {
 		return strings.ToValidUTF8(s, "\uFFFD")
@@ -86,7 +86,7 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
-// encoded is a value as JSON; what panics is shown by its type, as fmt would do.
+// encoded returns a value as JSON, or the name of its type if MarshalJSON panics.
 func encoded(v json.Marshaler) (s string) {
 	defer func() {
 		if recover() != nil {

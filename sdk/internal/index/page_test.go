@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPagesOfAnIndexFitTogether(t *testing.T) {
+func TestPage_PagesOfAnySizeCoverAllEntries(t *testing.T) {
 	x := New[name, int]()
 	var want []Entry
 	for i := range 7 {
@@ -44,7 +44,7 @@ func TestPagesOfAnIndexFitTogether(t *testing.T) {
 	}
 }
 
-func TestPagesFitTogetherThoughTheKeysBeginAlike(t *testing.T) {
+func TestPage_SortedByWholeKeyBeforeTruncation(t *testing.T) {
 	x, prefix := New[string, int](), strings.Repeat("x", maxText)
 	const keys = 100
 	for i := range keys {
@@ -58,7 +58,7 @@ func TestPagesFitTogetherThoughTheKeysBeginAlike(t *testing.T) {
 	}
 }
 
-// guarded is a value that its users change, as is their right if they lock it.
+// guarded is a value that users change under its own lock.
 type guarded struct {
 	mu    sync.Mutex
 	state map[string]int
@@ -72,7 +72,7 @@ type failing struct{}
 
 func (*failing) MarshalJSON() ([]byte, error) { return nil, errors.New("no JSON") }
 
-func TestKeysAndValuesAreShownToPeople(t *testing.T) {
+func TestPage_TextsOfKeysAndValues(t *testing.T) {
 	long := strings.Repeat("ä", maxText)
 	for want, v := range map[string]any{
 		"pod-1":                      "pod-1",
@@ -103,7 +103,7 @@ func TestKeysAndValuesAreShownToPeople(t *testing.T) {
 	}
 }
 
-func TestAPageDoesNotLookIntoWhatOthersChange(t *testing.T) {
+func TestPage_DoesNotDereferencePointers(t *testing.T) {
 	x, value := New[string, *guarded](), &guarded{state: map[string]int{}}
 	x.Set(pod("a"), map[string]*guarded{"k": value})
 	var users sync.WaitGroup
@@ -120,7 +120,7 @@ func TestAPageDoesNotLookIntoWhatOthersChange(t *testing.T) {
 	users.Wait()
 }
 
-func TestAPageOfAnIndexThatChangesIsNeverTooLong(t *testing.T) {
+func TestPage_WithinLimitWhileIndexChanges(t *testing.T) {
 	x := New[string, int]()
 	var writer sync.WaitGroup
 	writer.Go(func() {

@@ -3,6 +3,7 @@ package kube
 import (
 	"iter"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,62 +20,62 @@ var DefaultBackoffs = slices.Values([]time.Duration{
 	5 * time.Second, 8 * time.Second, 13 * time.Second, 21 * time.Second,
 })
 
-// Options of a client. The zero value of each means its default.
+// ClientOptions configure a client. The zero value of each means its default.
 type ClientOptions struct {
-	// RequestTimeout limits one attempt, except of streams. Default: 5 minutes. Negative: no
-	// limit.
+	// RequestTimeout limits one attempt at a request other than a stream. Defaults to 5m; there
+	// is no limit if it is negative.
 	RequestTimeout time.Duration
 
-	// StreamTimeout limits the time until a stream begins. Default: RequestTimeout. Negative:
-	// no limit.
+	// StreamTimeout limits the time until a stream begins. Defaults to RequestTimeout; there is
+	// no limit if it is negative.
 	StreamTimeout time.Duration
 
-	// Backoffs are the delays between attempts; there is one attempt more than delays.
-	// Default: [DefaultBackoffs].
+	// Backoffs are the delays between attempts; there is one more attempt than delays.
+	// Defaults to [DefaultBackoffs].
 	Backoffs iter.Seq[time.Duration]
 
-	// EnforceRetryAfter takes the delay that the server asks for even if it is shorter than
-	// the backoff. Otherwise the longer one of the two is taken.
+	// EnforceRetryAfter uses the delay of the server's Retry-After even if it is shorter than
+	// the backoff. Otherwise the longer of the two is used.
 	EnforceRetryAfter bool
 
-	// UserAgent names the client to the server. Default: the program's name and "kopf".
+	// UserAgent is the User-Agent header. Defaults to the program's name, "kopf", and the
+	// platform.
 	UserAgent string
 
-	// Observe is called after every attempt, from the goroutine of the request, hence from
-	// several at once; it should return at once.
+	// Observe is called after every attempt in the goroutine of the request, which waits for
+	// it. It must be safe for concurrent use. Optional.
 	Observe func(Call)
 
-	// Logger gets warnings of the server (once each) and retries. Default: discard.
+	// Logger receives the server's warnings, each once, and retries. Defaults to none.
 	Logger *slog.Logger
 }
 
-// Call is one attempt of a request, for metrics and for the curious.
+// Call is a finished attempt at a request, for metrics and logs.
 type Call struct {
 	Method   string
 	Verb     string // of the API: "get", "list", "watch", "create", "patch", "delete"
 	Path     string // with the query
-	Status   int    // zero if there was no response
+	Status   int    // 0 if there was no response
 	Err      error
 	Duration time.Duration // until the response was read, or until a stream began
 }
 
-// Retry is a request that has failed, and is to be repeated.
+// Retry is a failed attempt that another one follows.
 type Retry struct {
-	Attempt int // that has failed: 1, 2, …
+	Attempt int // from 1
 	Err     error
-	Delay   time.Duration // until the next one
+	Delay   time.Duration // until the next attempt
 }
 
-// Client sends requests. There is no limit of requests per second: objects are handled
-// as fast as the server lets.
+// Client sends requests, without a limit per second. It is safe for concurrent use.
 type Client struct {
-	source   Source
+	http     *http.Client
 	options  ClientOptions
 	warnings *warnings
-	retrying func(Retry) // nil if nobody wants to know
+	retrying func(Retry) // optional
 }
 
-// New makes a client.
+// NewClient returns a client that gets its sessions from a source.
 func NewClient(source Source, options ClientOptions) *Client {
 	if options.RequestTimeout == 0 {
 		options.RequestTimeout = DefaultRequestTimeout
@@ -91,19 +92,18 @@ func NewClient(source Source, options ClientOptions) *Client {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Client{source: source, options: options, warnings: new(warnings)}
+	return &Client{http: &http.Client{Transport: &reloginTransport{source: source, base: anyServer}}, options: options, warnings: new(warnings)}
 }
 
-// Telling returns a client of the same credentials that tells of each repetition of a
-// request, from the goroutine of the request.
+// Telling returns a client of the same source that calls a function before each retry, in
+// the goroutine of the request.
 func (c *Client) Telling(retrying func(Retry)) *Client {
 	out := *c
 	out.retrying = retrying
 	return &out
 }
 
-// WithoutRetries returns a client of the same credentials that makes one attempt for
-// each request: for those who do not want to wait, or have retries of their own.
+// WithoutRetries returns a client of the same source that attempts each request once.
 func (c *Client) WithoutRetries() *Client {
 	out := *c
 	out.options.Backoffs = func(func(time.Duration) bool) {}

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"go.uber.org/goleak"
-
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
@@ -27,7 +27,7 @@ func find(d kube.Discovery, key string) *resources.Resource {
 	return nil
 }
 
-func TestARealClusterIsDiscoveredInTwoRequests(t *testing.T) {
+func TestDiscover_RealClusterNeedsTwoRequests(t *testing.T) {
 	var requests atomic.Int32
 	client := testcluster.Client(t, kube.ClientOptions{Observe: func(kube.Call) { requests.Add(1) }})
 	d, err := client.Discover(t.Context())
@@ -35,7 +35,7 @@ func TestARealClusterIsDiscoveredInTwoRequests(t *testing.T) {
 		t.Fatal(err, d.Failed, requests.Load())
 	}
 	pods := find(d, "pods.v1")
-	if pods == nil || pods.Kind != "Pod" || !pods.Namespaced || !pods.Preferred || !slices.Contains(pods.Subresources, "status") || !pods.Watchable() || !slices.Equal(pods.Shortcuts, []string{"po"}) {
+	if pods == nil || pods.Kind != "Pod" || !pods.Namespaced || !pods.Preferred || !slices.Contains(pods.Subresources, "status") || !slices.Contains(pods.Verbs, "watch") || !slices.Equal(pods.Shortcuts, []string{"po"}) {
 		t.Errorf("%+v", pods)
 	}
 	if find(d, "deployments.v1.apps") == nil {
@@ -43,7 +43,7 @@ func TestARealClusterIsDiscoveredInTwoRequests(t *testing.T) {
 	}
 }
 
-func TestBothWaysOfDiscoveryAgree(t *testing.T) {
+func TestDiscover_AggregatedAndClassicDocumentsAgree(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	all, err := client.Discover(t.Context())
 	if err != nil {
@@ -62,7 +62,7 @@ func TestBothWaysOfDiscoveryAgree(t *testing.T) {
 	}
 }
 
-func TestObjectsAreCreatedPatchedAndFetched(t *testing.T) {
+func TestClient_CreatesPatchesAndGetsRealObjects(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	namespace := testcluster.Namespace(t, client)
 	examples := testcluster.Examples(t, client, "status")
@@ -75,7 +75,7 @@ func TestObjectsAreCreatedPatchedAndFetched(t *testing.T) {
 	if err != nil || patched.ResourceVersion == created.ResourceVersion || patched.Generation != 1 {
 		t.Error(patched, err)
 	}
-	_, err = client.Patch(ctx, examples, namespace, "a", "", kube.JSONPatch, []byte(`[{"op":"test","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/spec/n","value":3}]`))
+	_, err = client.Patch(ctx, examples, namespace, "a", "", patch.JSONType, []byte(`[{"op":"test","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/spec/n","value":3}]`))
 	if kube.Status(err) != 422 {
 		t.Error(err)
 	}
@@ -92,7 +92,7 @@ func TestObjectsAreCreatedPatchedAndFetched(t *testing.T) {
 	}
 }
 
-func TestTheTypeOfABuiltInObjectInAListIsKnown(t *testing.T) {
+func TestList_BuiltInObjectsHaveKindAndVersion(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	namespaces := &resources.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}
 	list, err := client.List(t.Context(), namespaces, "", kube.ListOptions{})
@@ -105,7 +105,7 @@ func TestTheTypeOfABuiltInObjectInAListIsKnown(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatAClusterDoesNotKnowAreRejected(t *testing.T) {
+func TestClient_UnknownCredentialsAreUnauthorized(t *testing.T) {
 	config := testcluster.Config(t)
 	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
 	config.BearerToken = "wrong"

@@ -6,21 +6,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-type key struct{}
+type configKey struct{}
 
-// With returns a context with a configuration.
+// WithConfig returns a context with a configuration.
 func WithConfig(ctx context.Context, config *rest.Config) context.Context {
 	return WithConfigFunc(ctx, func() *rest.Config { return config })
 }
 
-// WithFunc returns a context with a configuration that is made when it is asked for.
+// WithConfigFunc returns a context with a function that returns the configuration.
 func WithConfigFunc(ctx context.Context, config func() *rest.Config) context.Context {
-	return context.WithValue(ctx, key{}, config)
+	return context.WithValue(ctx, configKey{}, config)
 }
 
-// Config returns the configuration of a context; nil if there is none.
+// ConfigFrom returns the configuration of a context, or nil if it has none.
 func ConfigFrom(ctx context.Context) *rest.Config {
-	config, _ := ctx.Value(key{}).(func() *rest.Config)
+	config, _ := ctx.Value(configKey{}).(func() *rest.Config)
 	if config == nil {
 		return nil
 	}

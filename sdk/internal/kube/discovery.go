@@ -9,27 +9,25 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// parallelScans bounds the requests that are sent together where one is needed for each
-// version of each group.
+// parallelScans bounds the parallel requests to old servers, which need one for each version
+// of each group.
 const parallelScans = 10
 
-// Discovery is what a cluster has.
+// Discovery is the resources that a cluster serves.
 type Discovery struct {
 	Resources []resources.Resource // sorted by group, version, name
 
-	// Failed are the groups, or versions of groups, that could not be looked into, mostly
-	// since the extension server behind them is down. The rest is complete.
+	// Failed holds the errors of groups, or of versions of groups, mostly as the extension
+	// server behind them is down. All others are complete.
 	Failed map[string]error
 }
 
-// Discover finds the resources of a cluster. If groups are given, only those are looked
-// into, which is cheaper ("" is the core group); groups that do not exist are not an
-// error: they may appear later.
+// Discover returns the resources of a cluster. If groups are given, it looks only at those,
+// which is cheaper; "" is the core group. A group that does not exist is not an error, since
+// it may appear later.
 func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, error) {
 	s := &scan{client: c, failed: make(map[string]error), slots: make(chan struct{}, parallelScans)}
 	var tasks []func(context.Context) error
@@ -53,7 +51,7 @@ func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, err
 	wg.Wait()
 	for _, err := range errs {
 		if err != nil {
-			return Discovery{}, err // the others are mostly the same
+			return Discovery{}, err // the other errors are mostly the same
 		}
 	}
 	slices.SortFunc(s.found, func(a, b resources.Resource) int {
@@ -62,7 +60,7 @@ func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, err
 	return Discovery{Resources: s.found, Failed: s.failed}, nil
 }
 
-// scan gathers resources from several requests at once.
+// scan collects resources from parallel requests.
 type scan struct {
 	client *Client
 	slots  chan struct{}
@@ -84,7 +82,7 @@ func (s *scan) fail(what string, err error) {
 	s.failed[what] = err
 }
 
-// document fetches one document of the discovery.
+// document fetches a document.
 func (s *scan) document(ctx context.Context, path string, into any) error {
 	body, _, err := s.fetch(ctx, path, "")
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *scan) document(ctx context.Context, path string, into any) error {
 	return decode(path, body, into)
 }
 
-// root fetches a root document: that of everything below, or else that of the names.
+// root fetches a root document: the aggregated one, or else that of the names.
 func (s *scan) root(ctx context.Context, path string, names any) (all *aggregated, err error) {
 	body, header, err := s.fetch(ctx, path, acceptAggregated)
 	if err != nil {
@@ -127,7 +125,7 @@ func decode(path string, body []byte, into any) error {
 	return nil
 }
 
-// everyGroup looks into all groups but the core one.
+// everyGroup adds all groups but the core group.
 func (s *scan) everyGroup(ctx context.Context) error {
 	var names groupList
 	all, err := s.root(ctx, "/apis", &names)
@@ -146,7 +144,7 @@ func (s *scan) everyGroup(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// core looks into the core group.
+// core adds the core group.
 func (s *scan) core(ctx context.Context) error {
 	var names struct{ Versions []string }
 	all, err := s.root(ctx, "/api", &names)
@@ -165,15 +163,15 @@ func (s *scan) core(ctx context.Context) error {
 	return nil
 }
 
-// oneGroup looks into a group by its own documents, which are small.
+// oneGroup adds a group by its own documents, which are small.
 func (s *scan) oneGroup(ctx context.Context, name string) error {
 	var group groupVersions
 	err := s.document(ctx, "/apis/"+name, &group)
 	switch {
-	case apierrors.IsNotFound(err):
+	case Classify(err) == NotFound:
 		return nil
 	case err != nil && Status(err) == 0:
-		return err // there is no cluster to speak of
+		return err // the cluster is unreachable
 	case err != nil:
 		s.fail(name, err)
 		return nil
@@ -182,17 +180,17 @@ func (s *scan) oneGroup(ctx context.Context, name string) error {
 	return ctx.Err()
 }
 
-// versions looks into all versions of a group.
+// versions adds all versions of a group.
 func (s *scan) versions(ctx context.Context, group groupVersions) {
 	for _, v := range group.Versions {
 		preferred := v.Version == group.PreferredVersion.Version
-		if err := s.version(ctx, group.Name, v.Version, preferred); err != nil && !apierrors.IsNotFound(err) {
+		if err := s.version(ctx, group.Name, v.Version, preferred); err != nil && Classify(err) != NotFound {
 			s.fail(group.Name+"/"+v.Version, err)
 		}
 	}
 }
 
-// version looks into one version of a group.
+// version adds one version of a group.
 func (s *scan) version(ctx context.Context, group, version string, preferred bool) error {
 	path := "/apis/" + group + "/" + version
 	if group == "" {

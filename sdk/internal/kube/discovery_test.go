@@ -69,7 +69,7 @@ func check(t *testing.T, d Discovery, err error, want ...resources.Resource) {
 	}
 }
 
-func TestOneRequestForEachRootTellsAllResources(t *testing.T) {
+func TestDiscover_AggregatedDocumentsNeedOneRequestEach(t *testing.T) {
 	client, s := clientFor(t, ClientOptions{}, documents(map[string]answer{
 		"/api": respond(200, podsAggregated, "Content-Type", aggregatedType),
 		"/apis": respond(200, `{"items":[{"metadata":{"name":"x.dev"},"versions":[
@@ -83,13 +83,13 @@ func TestOneRequestForEachRootTellsAllResources(t *testing.T) {
 	}
 }
 
-func TestOldServersAreAskedVersionByVersion(t *testing.T) {
+func TestDiscover_OldServersAreAskedVersionByVersion(t *testing.T) {
 	client, _ := clientFor(t, ClientOptions{}, documents(classic()))
 	d, err := client.Discover(t.Context())
 	check(t, d, err, append([]resources.Resource{pods}, things...)...)
 }
 
-func TestNamedGroupsAreLookedIntoAlone(t *testing.T) {
+func TestDiscover_OnlyNamedGroups(t *testing.T) {
 	client, s := clientFor(t, ClientOptions{}, documents(classic()))
 	d, err := client.Discover(t.Context(), "x.dev", "not.yet.there", "x.dev")
 	check(t, d, err, things...)
@@ -105,7 +105,7 @@ func TestNamedGroupsAreLookedIntoAlone(t *testing.T) {
 	check(t, d, err, pods)
 }
 
-func TestAGroupWhoseServerIsDownDoesNotBlockTheRest(t *testing.T) {
+func TestDiscover_UnavailableGroupDoesNotBlockOthers(t *testing.T) {
 	answers := classic()
 	answers["/apis/x.dev/v1beta1"] = respond(503, "service unavailable")
 	client, _ := clientFor(t, ClientOptions{}, documents(answers))
@@ -123,7 +123,7 @@ func TestAGroupWhoseServerIsDownDoesNotBlockTheRest(t *testing.T) {
 	}
 }
 
-func TestAStaleGroupIsReported(t *testing.T) {
+func TestDiscover_StaleGroupIsReported(t *testing.T) {
 	client, _ := clientFor(t, ClientOptions{}, documents(map[string]answer{
 		"/api":  respond(200, podsAggregated, "Content-Type", aggregatedType),
 		"/apis": respond(200, `{"items":[{"metadata":{"name":"x.dev"},"versions":[{"version":"v1","freshness":"Stale"}]}]}`, "Content-Type", aggregatedType),
@@ -135,7 +135,7 @@ func TestAStaleGroupIsReported(t *testing.T) {
 	}
 }
 
-func TestNoDiscoveryWithoutACluster(t *testing.T) {
+func TestDiscover_FailsWithoutACluster(t *testing.T) {
 	client, _ := clientFor(t, ClientOptions{}, respond(500, ""))
 	if _, err := client.WithoutRetries().Discover(t.Context()); Status(err) != 500 {
 		t.Error(err)
@@ -146,7 +146,7 @@ func TestNoDiscoveryWithoutACluster(t *testing.T) {
 	}
 }
 
-func TestTheNewFormatIsAskedForFirst(t *testing.T) {
+func TestDiscover_PrefersTheAggregatedFormat(t *testing.T) {
 	client, s := clientFor(t, ClientOptions{}, documents(classic()))
 	if _, err := client.Discover(t.Context()); err != nil {
 		t.Fatal(err)

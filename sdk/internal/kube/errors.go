@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,26 +15,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Error is a request that failed. It wraps the reason: an apimachinery StatusError if the
-// server answered (ask apierrors.IsNotFound and the like), else what the network says.
+// Error is a request that failed. It wraps the cause: an apimachinery StatusError if the
+// server answered, or else the network's error.
 type Error struct {
 	Method string
 	Path   string
 	Err    error
 
-	retryAfter *time.Duration // what the server asks for; nil if nothing
+	retryAfter *time.Duration // of the response's header; nil if absent
 }
 
-// Error tells what was asked for and what came of it.
+// Error implements error.
 func (e *Error) Error() string { return e.Method + " " + e.Path + ": " + e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrTimeout is the reason of a request that took longer than it may.
-var ErrTimeout = errors.New("the request timed out")
+// errTimeout is the cause of a request that exceeded its timeout.
+var errTimeout = errors.New("the request timed out")
 
-// Status tells the HTTP code of an error, or zero if the server did not answer.
+// Status returns the HTTP status code of an error, or 0 if the server did not answer.
 func Status(err error) int {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return int(status.ErrStatus.Code)
@@ -43,7 +42,7 @@ func Status(err error) int {
 	return 0
 }
 
-// RetryAfter tells for how long the server asked to be left alone.
+// RetryAfter returns the delay that the server asked for, by its header or in its status.
 func RetryAfter(err error) (time.Duration, bool) {
 	if e, ok := errors.AsType[*Error](err); ok && e.retryAfter != nil {
 		return *e.retryAfter, true
@@ -54,27 +53,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, false
 }
 
-// Retriable reports if a failed request may succeed when it is repeated as it is: the
-// network and the server's own trouble (5xx, 429) heal by themselves. So does 403: roles
-// are often applied a moment later than the operator that needs them. The cancellation
-// of the caller's context is not retriable, and neither is a certificate nobody trusts.
-func Retriable(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, ErrNoCredentials) {
-		return false
-	}
-	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
-		return false
-	}
-	switch code := Status(err); {
-	case code == 0:
-		_, sent := errors.AsType[*Error](err)
-		return sent
-	default:
-		return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusForbidden
-	}
-}
-
-// statusError makes an error of a response that is not a success.
+// statusError returns the error of an unsuccessful response.
 func statusError(r Request, resp *http.Response, body []byte) *Error {
 	e := &Error{Method: r.Method, Path: r.Path, retryAfter: retryAfter(resp.Header, time.Now())}
 	seconds := 0
@@ -83,7 +62,7 @@ func statusError(r Request, resp *http.Response, body []byte) *Error {
 	}
 	var status metav1.Status
 	if err := json.Unmarshal(body, &status); err == nil && status.Kind == "Status" && status.Status != metav1.StatusSuccess {
-		status.Code = int32(resp.StatusCode) // a proxy may change it: what arrived counts
+		status.Code = int32(resp.StatusCode) // a proxy may have changed it
 		if seconds > 0 && (status.Details == nil || status.Details.RetryAfterSeconds == 0) {
 			if status.Details == nil {
 				status.Details = new(metav1.StatusDetails)
@@ -101,18 +80,18 @@ func statusError(r Request, resp *http.Response, body []byte) *Error {
 	return e
 }
 
-// networkError makes an error of a request that got no response.
+// networkError returns the error of a request without a complete response.
 func networkError(r Request, err error) *Error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // it repeats the method and the address
+		err = u.Err // u repeats the method and the address
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: %w", ErrTimeout, err)
+		err = fmt.Errorf("%w: %w", errTimeout, err)
 	}
 	return &Error{Method: r.Method, Path: r.Path, Err: err}
 }
 
-// retryAfter reads the header, which has seconds or a date.
+// retryAfter parses the header, which holds seconds or a date.
 func retryAfter(header http.Header, now time.Time) *time.Duration {
 	text := header.Get("Retry-After")
 	if text == "" {
@@ -138,5 +117,5 @@ func clip(body []byte) string {
 	return string(body)
 }
 
-// FromStatus makes an error of a status that came in a stream.
+// FromStatus returns the error of a status that came in a stream.
 func FromStatus(status *metav1.Status) error { return &apierrors.StatusError{ErrStatus: *status} }

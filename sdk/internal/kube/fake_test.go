@@ -70,3 +70,9 @@ func clientFor(t *testing.T, options ClientOptions, answers ...answer) (*Client,
 
 // CloseIdleConnections is here since transports are asked for it.
 func (s *script) CloseIdleConnections() {}
+
+const example = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"n","resourceVersion":"5","managedFields":[]}}`
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -13,20 +13,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ListOptions tell what to list or to watch. The names are those of the API.
+// ListOptions select what to list or to watch, with the names of the API.
 type ListOptions struct {
 	ResourceVersion      string
 	ResourceVersionMatch string
 	LabelSelector        string
 	FieldSelector        string
-	Limit                int64         // of a list
-	Continue             string        // of a list
-	SendInitialEvents    bool          // of a stream: begin with what exists
-	Timeout              time.Duration // of a stream, on the server's side; as the server likes if zero
+	Limit                int64         // lists only
+	Continue             string        // lists only
+	SendInitialEvents    bool          // streams only: begin with the existing objects
+	Timeout              time.Duration // streams only, on the server's side; 0 is the server's default
 	KeepManagedFields    bool
 }
 
-// FromMeta takes the options that client-go's reflector asks with.
+// FromMeta converts the options of client-go's reflector.
 func FromMeta(o metav1.ListOptions) ListOptions {
 	return ListOptions{
 		ResourceVersion:      o.ResourceVersion,
@@ -71,8 +71,8 @@ func (o ListOptions) wire(res *resources.Resource) object.ParseOptions {
 	return object.ParseOptions{KeepManagedFields: o.KeepManagedFields, APIVersion: res.APIVersion(), Kind: res.Kind}
 }
 
-// List fetches the objects of a namespace, or of the cluster if the namespace is empty.
-// The response is read object by object and never in memory as a whole.
+// List fetches the objects of a namespace, or of the cluster if the namespace is empty. It
+// reads the response object by object, never holding all of it in memory.
 func (c *Client) List(ctx context.Context, res *resources.Resource, namespace string, options ListOptions) (*object.List, error) {
 	r, err := about(http.MethodGet, res, namespace, "", "", options.query(false))
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// retry makes attempts until one succeeds, fails for good, or the backoffs end. Then the
-// error of the last attempt is returned as it is.
+// retry calls attempt until it succeeds, fails with an error that is not retriable, or the
+// backoffs end. It returns the error of the last attempt.
 func (c *Client) retry(ctx context.Context, r Request, attempt func() error) error {
-	defer Notice(ctx)()
+	defer BeginRequest(ctx)()
 	err := attempt()
 	if err == nil {
 		return nil
@@ -16,7 +16,8 @@ func (c *Client) retry(ctx context.Context, r Request, attempt func() error) err
 	return c.again(ctx, r, attempt, err)
 }
 
-// again makes the attempts after the first one.
+// again makes the attempts after the first one, which failed. It is separate as the loop
+// over the backoffs allocates.
 func (c *Client) again(ctx context.Context, r Request, attempt func() error, err error) error {
 	attempts := 1
 	for backoff := range c.options.Backoffs {
@@ -24,7 +25,7 @@ func (c *Client) again(ctx context.Context, r Request, attempt func() error, err
 			return err
 		}
 		delay := c.delay(backoff, err)
-		c.options.Logger.DebugContext(ctx, "API request failed, will be repeated", "error", err, "delay", delay)
+		c.options.Logger.DebugContext(ctx, "API request failed; retrying", "error", err, "delay", delay)
 		if c.retrying != nil {
 			c.retrying(Retry{Attempt: attempts, Err: err, Delay: delay})
 		}
@@ -49,7 +50,7 @@ func (c *Client) delay(backoff time.Duration, err error) time.Duration {
 	}
 }
 
-// sleep reports if it slept to the end, that is, was not interrupted by the context.
+// sleep reports whether the delay passed before the context ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

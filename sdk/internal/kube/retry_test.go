@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,13 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
-// retryVector is what a request comes to when the server answers as told.
+// retryVector is a request with the answers of the server and the expected outcome.
 type retryVector struct {
 	Kind              string            `json:"kind"`
 	Responses         []json.RawMessage `json:"responses"` // codes, "conn", "timeout"
@@ -79,7 +80,7 @@ var kinds = map[string]func(error) bool{
 	"APIConflictError":            apierrors.IsConflict,
 	"APIUnprocessableEntityError": apierrors.IsInvalid,
 	"APIClientError":              func(err error) bool { return Status(err)/100 == 4 },
-	"TimeoutError":                func(err error) bool { return errors.Is(err, ErrTimeout) },
+	"TimeoutError":                func(err error) bool { return errors.Is(err, errTimeout) },
 	"ClientConnectionError":       func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) },
 }
 
@@ -127,7 +128,7 @@ func (v *retryVector) check(t *testing.T) error {
 	return nil
 }
 
-func TestTheEndOfTheContextEndsTheRetries(t *testing.T) {
+func TestRetry_EndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
@@ -143,38 +144,41 @@ func TestTheEndOfTheContextEndsTheRetries(t *testing.T) {
 	})
 }
 
-func TestOneAttemptIsMadeWithoutRetries(t *testing.T) {
+func TestRetry_WithoutRetriesAttemptsOnce(t *testing.T) {
 	client, s := clientFor(t, ClientOptions{}, respond(503, ""))
 	if _, err := client.WithoutRetries().Get(t.Context(), examples, "ns", "n"); Status(err) != 503 || len(s.requests) != 1 {
 		t.Error(err, len(s.requests))
 	}
 }
 
-func TestTheServerMayAskForADelayUntilADate(t *testing.T) {
-	now := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
-	for text, want := range map[string]time.Duration{
-		"2": 2 * time.Second, "0.5": time.Second / 2, "-1": 0,
-		"Mon, 06 May 2024 07:08:19 GMT": 10 * time.Second, "Mon, 06 May 2024 07:00:00 GMT": 0,
-	} {
-		got := retryAfter(http.Header{"Retry-After": {text}}, now)
-		if got == nil || *got != want {
-			t.Error(text, got)
-		}
-	}
-	for _, text := range []string{"", "soon"} {
-		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != nil {
-			t.Error(text, *got)
-		}
+func TestRetry_NotForUntrustedCertificates(t *testing.T) {
+	client, s := clientFor(t, ClientOptions{}, fail(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}))
+	if _, err := client.Get(t.Context(), examples, "ns", "n"); err == nil || len(s.requests) != 1 {
+		t.Error(err, len(s.requests))
 	}
 }
 
-func TestADelayAskedForInTheBodyCounts(t *testing.T) {
-	client, _ := clientFor(t, ClientOptions{}, respond(429, `{"kind":"Status","status":"Failure","code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":7}}`))
-	_, err := client.WithoutRetries().Get(t.Context(), examples, "ns", "n")
-	if delay, ok := RetryAfter(err); !ok || delay != 7*time.Second || !apierrors.IsTooManyRequests(err) {
-		t.Error(delay, err)
+func TestRetry_NotAfterCancellation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	client, s := clientFor(t, ClientOptions{}, func(*http.Request) (*http.Response, error) {
+		cancel()
+		return nil, context.Canceled
+	})
+	if _, err := client.Get(ctx, examples, "ns", "n"); !errors.Is(err, context.Canceled) || len(s.requests) != 1 {
+		t.Error(err, len(s.requests))
 	}
-	if diff := cmp.Diff(7, func() int { s, _ := apierrors.SuggestsClientDelay(err); return s }()); diff != "" {
-		t.Error(diff)
-	}
+}
+
+func TestRetry_TellingReportsEachRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := clientFor(t, ClientOptions{}, respond(500, ""), respond(503, ""), respond(200, example))
+		var told []Retry
+		telling := client.Telling(func(r Retry) { told = append(told, r) })
+		if _, err := telling.Get(t.Context(), examples, "ns", "n"); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 2 || told[0].Attempt != 1 || told[1].Attempt != 2 || Status(told[1].Err) != 503 || told[1].Delay != time.Second {
+			t.Errorf("%+v", told)
+		}
+	})
 }

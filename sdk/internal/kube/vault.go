@@ -9,49 +9,49 @@ import (
 	"time"
 )
 
-// ErrNoCredentials says that a login brought nothing to go on with.
+// ErrNoCredentials is the error of a login that returned no usable credentials.
 var ErrNoCredentials = errors.New("no usable credentials")
 
-// LoginError says that there are no valid credentials, and why the login brought none.
+// LoginError is the error of a request without valid credentials, after the login failed.
 type LoginError struct{ Err error }
 
-// Error tells why.
+// Error implements error.
 func (e *LoginError) Error() string { return "login: " + e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the error of the login.
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// maxRejected is how many credentials are remembered as rejected.
+// maxRejected bounds the remembered keys of rejected credentials.
 const maxRejected = 100
 
-// Credential is what a login brings.
+// Credential is a result of a login.
 type Credential struct {
 	Session  *Session
 	Priority int       // the highest one is used first
-	Expires  time.Time // when it stops being used; never if zero
+	Expires  time.Time // when the vault stops using it; never if zero
 
-	// Key is the same for the same configuration; empty if that cannot be told. A session
-	// that is known already goes on instead of a new one.
+	// Key is equal for equal configurations; empty if it is unknown. An existing session with
+	// the same key is kept in place of this one.
 	Key string
 
-	// Renewable tells that one configuration can stand for different credentials over
-	// time, such as those in a file. What is not renewable is refused once it was rejected,
-	// or the logins would never end.
+	// Renewable is whether the same configuration can have different credentials over time,
+	// e.g. those in a file. The vault does not accept other credentials again once the API
+	// server rejected them, as the logins would never end.
 	Renewable bool
 }
 
-// Vault is a source that logs in when it has no valid session: at the first request,
-// after the cluster rejected all sessions, and when they expired. There is one login at
-// a time, and all requests wait for it.
+// Vault is a [Source] that logs in when it has no valid session: at the first request,
+// after the API server rejected all sessions, and when they expired. There is one login at
+// a time, and all requests wait for it. It is safe for concurrent use.
 type Vault struct {
-	ctx   context.Context // bounds the logins
+	ctx   context.Context // of the logins
 	login func(ctx context.Context) ([]Credential, error)
 	going sync.WaitGroup
 
 	mu          sync.Mutex
 	credentials []Credential
 	rejected    []string // keys, the oldest first
-	renewal     *renewal // nil if no login goes on
+	renewal     *renewal // the running login; nil if there is none
 }
 
 type renewal struct {
@@ -59,14 +59,13 @@ type renewal struct {
 	err  error
 }
 
-// NewVault makes an empty vault. The context bounds its logins: a login is not given up
-// together with the request that happened to need it first, as others wait for it too.
+// NewVault returns an empty vault. The context is that of its logins; a login continues when
+// the request that started it is canceled, as other requests wait for it.
 func NewVault(ctx context.Context, login func(ctx context.Context) ([]Credential, error)) *Vault {
 	return &Vault{ctx: ctx, login: login}
 }
 
-// Close waits for a login that goes on, whose context must have ended, and closes the
-// connections that nobody uses.
+// Close waits for the running login, whose context must have ended, and closes all sessions.
 func (v *Vault) Close() {
 	v.going.Wait()
 	v.mu.Lock()
@@ -76,21 +75,22 @@ func (v *Vault) Close() {
 	}
 }
 
-// Peek returns the session of the highest priority, or nil.
+// Peek returns the session of the highest priority, or nil. It does not log in.
 func (v *Vault) Peek() *Session {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.best(time.Now())
 }
 
-// loginKey is the context's key of the vault for which a login goes on.
+// loginKey is the context's key of the vault whose login it belongs to.
 type loginKey struct{}
 
-// errInsideLogin is the error of a request that a login makes with the credentials that it
-// is to bring: they would wait for each other.
-var errInsideLogin = errors.New("there are no credentials yet: this is the login that is to bring them")
+// errInsideLogin is the error of a request by a login with the credentials that it should
+// return itself: they would wait for each other.
+var errInsideLogin = errors.New("no credentials yet: a login must not use the client that it logs in")
 
-// Current returns the session of the highest priority, and logs in if there is none.
+// Current implements [Source]. It returns the session of the highest priority, and logs in
+// if there is none. Its error is a [LoginError] if the login failed.
 func (v *Vault) Current(ctx context.Context) (*Session, error) {
 	if ctx.Value(loginKey{}) == v {
 		return nil, errInsideLogin
@@ -119,9 +119,9 @@ func (v *Vault) Current(ctx context.Context) (*Session, error) {
 	}
 }
 
-// Invalidate removes a session. The others stay; if there are none, the next request
-// logs in. Requests that fail together invalidate a session once.
-func (v *Vault) Invalidate(session *Session, _ error) {
+// Invalidate implements [Source]. It removes the session, once for all requests that failed
+// with it. When there is no other session, the next request logs in.
+func (v *Vault) Invalidate(session *Session) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, c := range v.credentials {
@@ -161,11 +161,11 @@ func (v *Vault) renew(r *renewal) {
 	close(r.done)
 }
 
-// populate takes what a login has brought in place of what was there before.
-func (v *Vault) populate(brought []Credential) error {
+// populate replaces all credentials with those of a login.
+func (v *Vault) populate(found []Credential) error {
 	known := v.credentials
-	v.credentials = make([]Credential, 0, len(brought))
-	for _, c := range brought {
+	v.credentials = make([]Credential, 0, len(found))
+	for _, c := range found {
 		if c.Key != "" && slices.Contains(v.rejected, c.Key) {
 			c.Session.Close()
 			continue
@@ -183,10 +183,10 @@ func (v *Vault) populate(brought []Credential) error {
 	switch {
 	case v.best(time.Now()) != nil:
 		return nil
-	case len(brought) == 0:
+	case len(found) == 0:
 		return ErrNoCredentials
 	case len(v.credentials) == 0:
-		return fmt.Errorf("%w: the cluster has rejected them before", ErrNoCredentials)
+		return fmt.Errorf("%w: the API server has rejected them before", ErrNoCredentials)
 	default:
 		return fmt.Errorf("%w: they have expired", ErrNoCredentials)
 	}

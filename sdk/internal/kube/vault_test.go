@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 )
 
 // guarded answers 200 to the valid session only.
@@ -30,7 +33,7 @@ func newGuarded(t *testing.T, valid *atomic.Pointer[Session]) *Session {
 	return session
 }
 
-func TestRequestsWaitForOneLoginTogether(t *testing.T) {
+func TestVault_ConcurrentRequestsShareOneLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var valid atomic.Pointer[Session]
 		var logins atomic.Int32
@@ -60,7 +63,7 @@ func TestRequestsWaitForOneLoginTogether(t *testing.T) {
 	})
 }
 
-func TestAnotherCredentialIsTriedBeforeALogin(t *testing.T) {
+func TestVault_UsesAnotherCredentialBeforeALogin(t *testing.T) {
 	var valid atomic.Pointer[Session]
 	good, bad := newGuarded(t, &valid), newGuarded(t, &valid)
 	valid.Store(good)
@@ -74,7 +77,7 @@ func TestAnotherCredentialIsTriedBeforeALogin(t *testing.T) {
 	}
 }
 
-func TestCredentialsAreRenewedWhenTheyExpire(t *testing.T) {
+func TestVault_RenewsExpiredCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logins := 0
 		vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
@@ -96,20 +99,7 @@ func TestCredentialsAreRenewedWhenTheyExpire(t *testing.T) {
 	})
 }
 
-func TestALoginThatBringsBadCredentialsAgainAndAgainEnds(t *testing.T) {
-	var valid atomic.Pointer[Session]
-	logins := 0
-	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
-		logins++
-		return []Credential{{Session: newGuarded(t, &valid)}}, nil
-	})
-	_, err := NewClient(vault, ClientOptions{}).Get(t.Context(), examples, "ns", "n")
-	if !apierrors.IsUnauthorized(err) || logins != maxLogins+1 {
-		t.Error(err, logins)
-	}
-}
-
-func TestALoginThatFailsFailsTheRequestsWithItsError(t *testing.T) {
+func TestVault_RequestsFailWithTheLoginError(t *testing.T) {
 	broken := errors.New("no kubeconfig")
 	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) { return nil, broken })
 	if _, err := NewClient(vault, ClientOptions{}).Get(t.Context(), examples, "ns", "n"); !errors.Is(err, broken) {
@@ -121,7 +111,7 @@ func TestALoginThatFailsFailsTheRequestsWithItsError(t *testing.T) {
 	}
 }
 
-func TestOneWhoGivesUpDoesNotStopTheLoginOfOthers(t *testing.T) {
+func TestVault_LoginOutlivesTheRequestThatStartedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		session := sessionFor(t, &script{})
 		vault := NewVault(t.Context(), func(ctx context.Context) ([]Credential, error) {
@@ -147,4 +137,44 @@ func TestOneWhoGivesUpDoesNotStopTheLoginOfOthers(t *testing.T) {
 		})
 		wg.Wait()
 	})
+}
+
+func TestVault_RejectedCredentialsAreNotReused(t *testing.T) {
+	var valid atomic.Value
+	valid.Store("other")
+	server := guardedServer(t, &valid, "")
+	static := &rest.Config{Host: server.URL, BearerToken: "stale"}
+	logins := 0
+	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
+		logins++
+		return []Credential{credentialFor(t, static)}, nil
+	})
+	defer vault.Close()
+	_, err := NewClient(vault, ClientOptions{}).Get(t.Context(), examples, "ns", "n")
+	if failed, ok := errors.AsType[*LoginError](err); !ok || logins != 2 || !strings.Contains(failed.Error(), "rejected them before") {
+		t.Error(err, logins)
+	}
+}
+
+func TestVault_KeepsTheSessionOfTheSameCredentials(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: "http://localhost:1", BearerTokenFile: file}
+	vault := NewVault(t.Context(), func(context.Context) ([]Credential, error) {
+		return []Credential{credentialFor(t, config)}, nil
+	})
+	defer vault.Close()
+	one, err := vault.Current(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := vault.populate([]Credential{credentialFor(t, config)}); err != nil || vault.Peek() != one {
+		t.Error("the session was replaced", err)
+	}
+	vault.Invalidate(one)
+	if two, err := vault.Current(t.Context()); err != nil || two == one {
+		t.Error("the file may have another token", err)
+	}
 }

@@ -10,16 +10,14 @@ import (
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Content types of patches.
-const (
-	MergePatch = "application/merge-patch+json"
-	JSONPatch  = "application/json-patch+json"
-)
+// MergePatch is the content type of merge patches.
+const MergePatch = patch.MergeType
 
-// about makes a request for objects of a resource.
+// about returns a request for objects of a resource.
 func about(method string, res *resources.Resource, namespace, name, subresource string, query url.Values) (Request, error) {
 	path, err := res.Path(namespace, name, subresource, query)
 	if err != nil {
@@ -28,8 +26,8 @@ func about(method string, res *resources.Resource, namespace, name, subresource 
 	return Request{Method: method, Path: path, Resource: res, name: name, subresource: subresource}, nil
 }
 
-// verb is what the API calls the request. Whatever is not about objects, such as the
-// documents of what there is, is got.
+// verb returns the API's verb of the request. It is "get" for all that is not an object,
+// such as the documents of the discovery.
 func (r *Request) verb() string {
 	switch {
 	case r.Method == http.MethodPost:
@@ -65,8 +63,8 @@ func (c *Client) Post(ctx context.Context, res *resources.Resource, namespace st
 	return c.object(ctx, r)
 }
 
-// Patch changes an object, or a subresource of it such as "status", with a patch of one
-// of the content types above. It returns the object as it is then.
+// Patch applies a patch to an object, or to a subresource of it such as "status". The content
+// type is [patch.MergeType] or [patch.JSONType]. It returns the patched object.
 func (c *Client) Patch(ctx context.Context, res *resources.Resource, namespace, name, subresource, contentType string, body []byte) (*object.Object, error) {
 	r, err := about(http.MethodPatch, res, namespace, name, subresource, nil)
 	if err != nil {
@@ -76,7 +74,7 @@ func (c *Client) Patch(ctx context.Context, res *resources.Resource, namespace, 
 	return c.object(ctx, r)
 }
 
-// bodies are buffers for responses that are parsed at once.
+// bodies are buffers for responses, whose content is copied when it is parsed.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func (c *Client) object(ctx context.Context, r Request) (*object.Object, error) {

@@ -7,28 +7,27 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxWarnings bounds the texts that are remembered as told.
+// maxWarnings bounds the remembered texts.
 const maxWarnings = 256
 
-// warnings remembers what the server has warned about, since it repeats itself with
-// every request.
+// warnings remembers the server's warnings, which come with every request.
 type warnings struct {
-	mu   sync.Mutex
-	told map[string]struct{}
+	mu     sync.Mutex
+	logged map[string]struct{}
 }
 
-// first reports if a text is new. When too many are known it forgets them all: better
-// twice than never.
+// first reports whether a text is new. It forgets all texts when there are too many, since
+// a warning that is repeated is better than one that is lost.
 func (w *warnings) first(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.told[text]; known {
+	if _, known := w.logged[text]; known {
 		return false
 	}
-	if w.told == nil || len(w.told) >= maxWarnings {
-		w.told = make(map[string]struct{})
+	if w.logged == nil || len(w.logged) >= maxWarnings {
+		w.logged = make(map[string]struct{})
 	}
-	w.told[text] = struct{}{}
+	w.logged[text] = struct{}{}
 	return true
 }
 
@@ -39,10 +38,10 @@ func (c *Client) warn(header http.Header) {
 	}
 	parsed, errs := utilnet.ParseWarningHeaders(texts)
 	for _, err := range errs {
-		c.options.Logger.Debug("A warning of the API is not readable", "error", err)
+		c.options.Logger.Debug("Cannot parse a warning of the API server", "error", err)
 	}
 	for _, w := range parsed {
-		// 299 is the only code that the API uses, and the only one that is about the request.
+		// The API uses no other code than 299.
 		if w.Code == 299 && w.Text != "" && c.warnings.first(w.Text) {
 			c.options.Logger.Warn(w.Text)
 		}

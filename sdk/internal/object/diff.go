@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Op is the kind of a change.
+// DiffOp is the kind of a change.
 type DiffOp string
 
 // The kinds of changes.
@@ -14,36 +14,35 @@ const (
 	DiffRemove DiffOp = "remove" // the field is absent or null now
 )
 
-// Item is one changed field.
+// DiffItem is a changed field.
 type DiffItem struct {
 	Op   DiffOp // what happened to the field
-	Path Path   // where it is; nil is the whole value that was compared
-	Old  any    // its value before; nil if added
-	New  any    // its value now; nil if removed
+	Path Path   // nil is the whole value
+	Old  any    // nil if the field was added
+	New  any    // nil if the field was removed
 }
 
 // Diff is all changed fields between two states. Lists are compared as a whole.
 type Diff []DiffItem
 
-// Scope limits the fields that are compared. The zero value compares all.
-type DiffScope int
+// diffScope limits the compared fields.
+type diffScope int
 
 // The scopes.
 const (
-	DiffFull DiffScope = iota // fields of both sides
-	Left                      // only fields that the old side has
-	Right                     // only fields that the new side has
+	fullScope  diffScope = iota // fields of both sides
+	leftScope                   // only fields that the old side has
+	rightScope                  // only fields that the new side has
 )
 
-// Compute compares two trees. At each level, the additions come first, then the
-// removals, then the changes beneath the fields that both have, each in the order of
-// their names. Null and absence are the same.
+// ComputeDiff compares two trees. At each level, the additions come first, then the removals,
+// then the changes within the fields of both sides, each sorted by name. Null equals absence.
 func ComputeDiff(before, after any) Diff {
-	return ComputeScopedDiff(before, after, DiffFull)
+	return computeScopedDiff(before, after, fullScope)
 }
 
-// ComputeScoped is [Compute] limited to the fields of one side.
-func ComputeScopedDiff(before, after any, scope DiffScope) Diff {
+// computeScopedDiff is [ComputeDiff] for the fields of a scope.
+func computeScopedDiff(before, after any, scope diffScope) Diff {
 	var d Diff
 	d.collect(nil, before, after, scope)
 	return d
@@ -64,15 +63,15 @@ func (d Diff) Reduce(p Path) Diff {
 			rest := p[len(item.Path):]
 			before, _ := Lookup(item.Old, rest)
 			after, _ := Lookup(item.New, rest)
-			out.collect(nil, before, after, DiffFull)
+			out.collect(nil, before, after, fullScope)
 		}
 	}
 	return out
 }
 
-// collect appends the changes. The path is reused by the caller: it is copied only
-// when there is something to report, since most comparisons find nothing.
-func (d *Diff) collect(p Path, before, after any, scope DiffScope) {
+// collect appends the changes. The caller reuses the path, so collect copies it for each
+// change; most comparisons find none.
+func (d *Diff) collect(p Path, before, after any, scope diffScope) {
 	switch {
 	case before == nil && after == nil:
 		return
@@ -94,7 +93,7 @@ func (d *Diff) collect(p Path, before, after any, scope DiffScope) {
 	}
 }
 
-func (d *Diff) collectMaps(p Path, before, after map[string]any, scope DiffScope) {
+func (d *Diff) collectMaps(p Path, before, after map[string]any, scope diffScope) {
 	added, removed, common := split(before, after, scope)
 	for _, key := range added {
 		d.collect(append(p, key), nil, after[key], scope)
@@ -107,9 +106,9 @@ func (d *Diff) collectMaps(p Path, before, after map[string]any, scope DiffScope
 	}
 }
 
-// split finds the keys that are worth a closer look: of the common ones, those that
-// are equal already are left out, so that only what has changed is sorted.
-func split(before, after map[string]any, scope DiffScope) (added, removed, common []string) {
+// split returns the keys that may have changed. It omits common keys with equal values, so
+// that only changes need sorting.
+func split(before, after map[string]any, scope diffScope) (added, removed, common []string) {
 	found := 0
 	for key, value := range before {
 		other, ok := after[key]
@@ -118,11 +117,11 @@ func split(before, after map[string]any, scope DiffScope) (added, removed, commo
 			if !same(value, other) {
 				common = append(common, key)
 			}
-		} else if scope != Right && value != nil {
+		} else if scope != rightScope && value != nil {
 			removed = append(removed, key)
 		}
 	}
-	if scope != Left && found < len(after) {
+	if scope != leftScope && found < len(after) {
 		for key, value := range after {
 			if _, ok := before[key]; !ok && value != nil {
 				added = append(added, key)
@@ -135,7 +134,7 @@ func split(before, after map[string]any, scope DiffScope) (added, removed, commo
 	return added, removed, common
 }
 
-// same is a cheap check that spares sorting. A false answer decides nothing.
+// same is a cheap check for equality. It may return false for equal values.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case string:

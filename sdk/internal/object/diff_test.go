@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAdditionsComeFirstThenRemovalsThenChangesBeneath(t *testing.T) {
+func TestComputeDiff_AdditionsThenRemovalsThenChanges(t *testing.T) {
 	before := map[string]any{"z-gone": 1, "a-gone": 1, "same": "x", "spec": map[string]any{"b": int64(1), "gone": int64(1)}}
 	after := map[string]any{"z-new": 1, "b-new": 1, "same": "x", "spec": map[string]any{"b": int64(2), "new": int64(1)}, "null": nil}
 	var got []string
@@ -20,7 +20,7 @@ func TestAdditionsComeFirstThenRemovalsThenChangesBeneath(t *testing.T) {
 	}
 }
 
-func TestAFieldCanBeAnItemOfAList(t *testing.T) {
+func TestReduce_FieldCanBeAListItem(t *testing.T) {
 	before := map[string]any{"spec": map[string]any{"items": []any{map[string]any{"n": int64(1), "m": int64(1)}}}}
 	after := map[string]any{"spec": map[string]any{"items": []any{map[string]any{"n": int64(2), "m": int64(1)}}}}
 	d := ComputeDiff(before, after)
@@ -40,7 +40,7 @@ func TestAFieldCanBeAnItemOfAList(t *testing.T) {
 	}
 }
 
-func TestPathsOfADiffDoNotShareMemory(t *testing.T) {
+func TestComputeDiff_PathsShareNoMemory(t *testing.T) {
 	d := ComputeDiff(map[string]any{"a": map[string]any{"b": map[string]any{}}}, map[string]any{"a": map[string]any{"b": map[string]any{"x": 1, "y": 2, "z": 3}}})
 	_ = append(d[0].Path, "overwritten")
 	if d[0].Path.String() != "a.b.x" || d[1].Path.String() != "a.b.y" || d[2].Path.String() != "a.b.z" {
@@ -48,7 +48,7 @@ func TestPathsOfADiffDoNotShareMemory(t *testing.T) {
 	}
 }
 
-func TestNothingIsAllocatedWhereNothingHasChanged(t *testing.T) {
+func TestComputeDiff_EqualTreesAllocateNothing(t *testing.T) {
 	one, other := object(), object()
 	if allocs := testing.AllocsPerRun(10, func() { ComputeDiff(one, other) }); allocs > 0 {
 		t.Errorf("%v allocations", allocs)
@@ -62,7 +62,7 @@ func object() map[string]any {
 	}
 }
 
-func BenchmarkComputeWithoutChanges(b *testing.B) {
+func BenchmarkComputeDiff_Equal(b *testing.B) {
 	one, other := object(), object()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -70,7 +70,7 @@ func BenchmarkComputeWithoutChanges(b *testing.B) {
 	}
 }
 
-func BenchmarkComputeOfOneChange(b *testing.B) {
+func BenchmarkComputeDiff_OneChange(b *testing.B) {
 	one, other := object(), object()
 	other["spec"].(map[string]any)["ttl"] = int64(1)
 	b.ReportAllocs()

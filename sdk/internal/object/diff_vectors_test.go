@@ -22,13 +22,13 @@ func TestVectorsOfDiffs(t *testing.T) {
 		Diff    json.RawMessage `json:"diff"`
 		Reduced json.RawMessage `json:"reduced"`
 	}
-	scopes := map[string]DiffScope{"": DiffFull, "full": DiffFull, "left": Left, "right": Right}
+	scopes := map[string]diffScope{"": fullScope, "full": fullScope, "left": leftScope, "right": rightScope}
 	vectors.Run(t, "diff.json", func(t *testing.T, v *vector) error {
 		scope, ok := scopes[v.Scope]
 		if !ok {
 			return fmt.Errorf("unknown scope %q", v.Scope)
 		}
-		got := ComputeScopedDiff(decoded(t, v.Old), decoded(t, v.New), scope)
+		got := computeScopedDiff(decoded(t, v.Old), decoded(t, v.New), scope)
 		want := v.Diff
 		if v.Kind == "reduce" {
 			got, want = got.Reduce(v.Field), v.Reduced

@@ -3,43 +3,29 @@ package object
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// maxDepth is how deep values may be nested, so that no text exhausts the stack.
+// maxDepth limits the nesting of values, so that no text exhausts the stack.
 const maxDepth = 10000
 
-// SyntaxError says where a text stops being JSON.
-type SyntaxError struct {
-	Offset  int    // the position in the text, in bytes
-	Problem string // what is wrong there
-}
-
-// Error implements error.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Problem)
-}
-
-// Unmarshal decodes a text into a tree. Integers become int64, or [json.Number] if
-// they have more than 64 bits; other numbers become float64. As in Python, NaN and
-// the infinities are accepted, and of repeated keys the last one counts.
+// DecodeJSON decodes a text into a tree as Python does. Integers become int64, or
+// [json.Number] if they exceed 64 bits; other numbers become float64. NaN and the
+// infinities are accepted, and the last one of repeated keys counts.
 func DecodeJSON(text []byte) (any, error) {
-	d := decoder{scanner: newScanner(text)}
-	return d.only()
+	d := decoder{scanner: scanner{text: text}}
+	return d.whole()
 }
 
-// UnmarshalStrict decodes a text into a tree as Go does, for texts that no operator has
-// written. Other than with [Unmarshal], integers of more than 64 bits become float64; NaN, the
-// infinities and numbers beyond all floats are errors; and whatever is no proper Unicode
-// becomes U+FFFD.
-func DecodeJSONStrict(text []byte) (any, error) {
-	d := decoder{scanner: newScanner(text), strict: true}
-	return d.only()
+// decodeStrict decodes a text into a tree as Go does, for the API server's texts. Unlike
+// with [DecodeJSON], integers that exceed 64 bits become float64; NaN, the infinities and
+// numbers out of the range of float64 are errors; invalid Unicode becomes U+FFFD.
+func decodeStrict(text []byte) (any, error) {
+	d := decoder{scanner: scanner{text: text}, strict: true}
+	return d.whole()
 }
 
 type decoder struct {
@@ -47,103 +33,60 @@ type decoder struct {
 	strict bool
 }
 
-// only decodes the value that is all of the text.
-func (d *decoder) only() (any, error) {
-	v, err := d.decode(0)
-	if err != nil {
-		return nil, err
+// whole decodes the value that is all of the text.
+func (d *decoder) whole() (any, error) {
+	v := d.decode(0)
+	if d.peek(); d.pos < len(d.text) {
+		d.fail("more than one value")
 	}
-	if d.peek() != 0 || d.pos < len(d.text) {
-		return nil, d.problem("more than one value")
+	if err := d.err(); err != nil {
+		return nil, err
 	}
 	return v, nil
 }
 
-func (d *decoder) problem(text string) error {
-	return &SyntaxError{Offset: d.pos, Problem: text}
-}
-
-func (d *decoder) decode(depth int) (any, error) {
+func (d *decoder) decode(depth int) any {
 	if depth > maxDepth {
-		return nil, d.problem("nested too deep")
+		d.fail("nested too deep")
+		return nil
 	}
-	switch c := d.peek(); c {
+	switch d.peek() {
 	case '{':
-		return d.object(depth)
+		return d.decodeObject(depth)
 	case '[':
-		return d.list(depth)
+		return d.decodeList(depth)
 	case '"':
-		return d.quotedText()
-	case 0:
-		return nil, d.problem("a value is missing")
-	default:
-		return d.word()
+		return d.decodeString()
 	}
+	return d.decodeWord()
 }
 
-func (d *decoder) object(depth int) (any, error) {
-	d.pos++
+func (d *decoder) decodeObject(depth int) any {
 	out := map[string]any{}
-	if d.peek() == '}' {
-		d.pos++
-		return out, nil
+	for more := d.enter('{', '}'); more; more = d.after('}') {
+		key := d.decodeKey()
+		d.colon()
+		out[key] = d.decode(depth + 1)
 	}
-	for {
-		if d.peek() != '"' {
-			return nil, d.problem("a key is missing")
-		}
-		key, err := d.key()
-		if err != nil {
-			return nil, err
-		}
-		if d.peek() != ':' {
-			return nil, d.problem("a colon is missing")
-		}
-		d.pos++
-		if out[key], err = d.decode(depth + 1); err != nil {
-			return nil, err
-		}
-		switch d.peek() {
-		case ',':
-			d.pos++
-		case '}':
-			d.pos++
-			return out, nil
-		default:
-			return nil, d.problem("a comma or a closing brace is missing")
-		}
-	}
+	return out
 }
 
-// usualList is the room for the items of a list, before it has to grow.
+// usualList is the initial capacity of a list.
 const usualList = 4
 
-func (d *decoder) list(depth int) (any, error) {
-	d.pos++
-	if d.peek() == ']' {
-		d.pos++
-		return []any{}, nil
+func (d *decoder) decodeList(depth int) any {
+	more := d.enter('[', ']')
+	if !more {
+		return []any{}
 	}
 	out := make([]any, 0, usualList)
-	for {
-		item, err := d.decode(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, item)
-		switch d.peek() {
-		case ',':
-			d.pos++
-		case ']':
-			d.pos++
-			return out, nil
-		default:
-			return nil, d.problem("a comma or a closing bracket is missing")
-		}
+	for ; more; more = d.after(']') {
+		out = append(out, d.decode(depth+1))
 	}
+	return out
 }
 
-// usualKeys are keys that nearly all objects have: they need not be allocated anew.
+// usualKeys are keys of nearly all objects. Decoding them allocates nothing.
 var usualKeys = func() map[string]string {
 	keys := make(map[string]string)
 	for _, key := range []string{
@@ -158,66 +101,80 @@ var usualKeys = func() map[string]string {
 	return keys
 }()
 
-func (d *decoder) key() (string, error) {
-	if end := bytes.IndexByte(d.text[d.pos+1:], '"'); end >= 0 {
-		if key, ok := usualKeys[string(d.text[d.pos+1:d.pos+1+end])]; ok {
-			d.pos += end + 2
-			return key, nil
+// decodeKey decodes a key, without its colon.
+func (d *decoder) decodeKey() string {
+	if d.peek() != '"' {
+		d.fail("a key is missing")
+		return ""
+	}
+	if length := bytes.IndexByte(d.text[d.pos+1:], '"'); length >= 0 {
+		if key, ok := usualKeys[string(d.text[d.pos+1:d.pos+1+length])]; ok {
+			d.pos += length + 2
+			return key
 		}
 	}
-	return d.quotedText()
+	return d.decodeString()
 }
 
-func (d *decoder) quotedText() (string, error) {
+// decodeString decodes the string that begins here.
+func (d *decoder) decodeString() string {
 	start := d.pos
 	for i := start + 1; i < len(d.text); i++ {
 		switch c := d.text[i]; {
 		case c == '"':
 			d.pos = i + 1
-			return string(d.text[start+1 : i]), nil
+			return string(d.text[start+1 : i])
 		case c == '\\' || c >= utf8.RuneSelf:
-			return d.escapedText(start)
+			return d.decodeEscaped()
 		case c < ' ':
-			return "", d.problem("a control character in a string")
+			d.fail(errControl.Error())
+			return ""
 		}
 	}
-	return "", d.problem("a string is not closed")
+	d.pos = len(d.text)
+	d.fail("a string is not closed")
+	return ""
 }
 
-func (d *decoder) escapedText(start int) (string, error) {
-	raw := d.string()
-	if raw == nil {
-		d.pos = start
-		return "", d.problem("a string is not closed")
+// decodeEscaped decodes a string with escapes or with other characters than ASCII.
+func (d *decoder) decodeEscaped() string {
+	start := d.pos
+	quoted := d.quoted()
+	if quoted == nil {
+		return ""
 	}
-	s, err := unquote(raw)
+	text, err := unescape(quoted[1 : len(quoted)-1])
 	if err != nil {
 		d.pos = start
-		return "", d.problem(err.Error())
+		d.fail(err.Error())
+		return ""
 	}
 	if d.strict {
-		// What stands for surrogates is no proper UTF-8 either.
-		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+		// The bytes that stand for surrogates are not valid UTF-8 either.
+		return strings.ToValidUTF8(string(text), string(utf8.RuneError))
 	}
-	return s, nil
+	return string(text)
 }
 
-func (d *decoder) word() (any, error) {
+// decodeWord decodes null, a boolean or a number.
+func (d *decoder) decodeWord() any {
+	d.peek()
 	start := d.pos
 	word := d.value()
 	switch string(word) {
 	case "null":
-		return nil, nil
+		return nil
 	case "true":
-		return true, nil
+		return true
 	case "false":
-		return false, nil
+		return false
 	}
-	if v, ok := d.number(word); ok {
-		return v, nil
+	v, ok := d.number(word)
+	if !ok && d.problem == "" {
+		d.pos = start
+		d.fail("neither a value nor a number")
 	}
-	d.pos = start
-	return nil, d.problem("neither a value nor a number")
+	return v
 }
 
 func (d *decoder) number(word []byte) (any, bool) {
@@ -234,11 +191,11 @@ func (d *decoder) number(word []byte) (any, bool) {
 		}
 	}
 	f, err := strconv.ParseFloat(string(word), 64)
-	// As in Python, what is beyond all floats is infinity.
+	// As in Python, a number out of range is infinity.
 	return f, err == nil || !d.strict && math.IsInf(f, 0)
 }
 
-// beyondFloats reads what only Python takes for numbers.
+// beyondFloats decodes what is a number in Python only.
 func (d *decoder) beyondFloats(word []byte) (any, bool) {
 	if d.strict {
 		return nil, false
@@ -254,8 +211,8 @@ func (d *decoder) beyondFloats(word []byte) (any, bool) {
 	return nil, false
 }
 
-// checkNumber holds a word against the grammar of numbers, which is stricter than
-// what Go parses as one.
+// checkNumber checks a word against the grammar of JSON numbers, which is stricter than the
+// parser of Go.
 func checkNumber(s string) (isInt, ok bool) {
 	digits := func() bool {
 		n := 0
@@ -290,92 +247,4 @@ func checkNumber(s string) (isInt, ok bool) {
 		}
 	}
 	return isInt, s == ""
-}
-
-// unquote decodes a string with its quotes.
-func unquote(raw []byte) (string, error) {
-	in := raw[1 : len(raw)-1]
-	out := make([]byte, 0, len(in))
-	for i := 0; i < len(in); {
-		switch c := in[i]; {
-		case c == '\\':
-			decoded, size, err := unescape(in[i:])
-			if err != nil {
-				return "", err
-			}
-			out, i = appendRune(out, decoded), i+size
-		case c < ' ':
-			return "", errControl
-		case c < utf8.RuneSelf:
-			out, i = append(out, c), i+1
-		default:
-			_, size := utf8.DecodeRune(in[i:])
-			if size == 1 {
-				if _, ok := loneSurrogate(string(in[i:min(i+3, len(in))])); ok {
-					size = 3
-				}
-			}
-			out, i = append(out, in[i:i+size]...), i+size
-		}
-	}
-	return string(out), nil
-}
-
-const (
-	errControl = stringError("a control character in a string")
-	errEscape  = stringError("an invalid escape in a string")
-)
-
-type stringError string
-
-func (e stringError) Error() string { return string(e) }
-
-// appendRune writes surrogates too, in the three bytes of their number.
-func appendRune(out []byte, r rune) []byte {
-	if utf16.IsSurrogate(r) {
-		return append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
-	}
-	return utf8.AppendRune(out, r)
-}
-
-// unescape decodes an escape sequence and tells how many bytes it has.
-func unescape(in []byte) (rune, int, error) {
-	if len(in) < 2 {
-		return 0, 0, errEscape
-	}
-	switch in[1] {
-	case '"', '\\', '/':
-		return rune(in[1]), 2, nil
-	case 'b':
-		return '\b', 2, nil
-	case 'f':
-		return '\f', 2, nil
-	case 'n':
-		return '\n', 2, nil
-	case 'r':
-		return '\r', 2, nil
-	case 't':
-		return '\t', 2, nil
-	case 'u':
-		unit, ok := unitOf(in)
-		if !ok {
-			return 0, 0, errEscape
-		}
-		if second, ok := unitOf(in[6:]); ok {
-			if r := utf16.DecodeRune(unit, second); r != utf8.RuneError {
-				return r, 12, nil
-			}
-		}
-		return unit, 6, nil
-	}
-	return 0, 0, errEscape
-}
-
-// unitOf reads a UTF-16 unit in the form of \uXXXX.
-func unitOf(in []byte) (rune, bool) {
-	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
-		return 0, false
-	}
-	unit, err := strconv.ParseUint(string(in[2:6]), 16, 16)
-	return rune(unit), err == nil
 }

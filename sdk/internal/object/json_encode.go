@@ -7,19 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
-// Marshal returns the compact text of a tree.
+// AppendJSON appends the compact JSON of a tree, as Python writes it.
 //
-// The order is a JSON text of the same structure, or nil: it tells the order of the
-// keys, and the digits of integers that a float could not keep. Keys that it does not
-// have come last, sorted. It must not repeat a key within an object.
-func EncodeJSON(v any, order []byte) ([]byte, error) {
-	return AppendJSON(make([]byte, 0, len(order)/2+64), v, order)
-}
-
-// Append is [Marshal] that appends to a text.
+// The order is a JSON text of the same structure, or nil. It provides the order of keys, and
+// the digits of integers that a float cannot represent. Keys that it lacks come last, sorted.
+// It must not repeat a key within an object.
 func AppendJSON(dst []byte, v any, order []byte) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -43,7 +37,7 @@ func AppendJSON(dst []byte, v any, order []byte) ([]byte, error) {
 	}
 	normal, err := Normalize(v)
 	if err != nil {
-		return nil, fmt.Errorf("writing JSON: %w", err)
+		return nil, fmt.Errorf("write JSON: %w", err)
 	}
 	return AppendJSON(dst, normal, order)
 }
@@ -74,7 +68,7 @@ func appendMap(dst []byte, m map[string]any, order []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendUnordered writes the members that the order does not have.
+// appendUnordered appends the members that the order lacks.
 func appendUnordered(dst []byte, m map[string]any, order []byte, start int) ([]byte, error) {
 	known := make(map[string]bool)
 	for key := range Members(order) {
@@ -103,85 +97,27 @@ func appendKey(dst []byte, key string, start int) []byte {
 
 func appendList(dst []byte, list []any, order []byte) ([]byte, error) {
 	dst = append(dst, '[')
-	hints := newScanner(order)
-	hints.enter('[')
+	hints := scanner{text: order}
+	more := hints.enter('[', ']')
 	var err error
 	for i, item := range list {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = AppendJSON(dst, item, hints.item()); err != nil {
+		var hint []byte
+		if more {
+			hint = hints.value()
+			more = hints.after(']')
+		}
+		if dst, err = AppendJSON(dst, item, hint); err != nil {
 			return nil, err
 		}
 	}
 	return append(dst, ']'), nil
 }
 
-// AppendString appends the text of a string in quotes.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	plain := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		dst = append(dst, s[plain:i]...)
-		var size int
-		dst, size = appendEscaped(dst, s[i:])
-		i += size
-		plain = i
-	}
-	dst = append(dst, s[plain:]...)
-	return append(dst, '"')
-}
-
-// appendEscaped escapes the first character and tells how many bytes it has.
-func appendEscaped(dst []byte, s string) ([]byte, int) {
-	switch c := s[0]; c {
-	case '"', '\\':
-		return append(dst, '\\', c), 1
-	case '\n':
-		return append(dst, `\n`...), 1
-	case '\r':
-		return append(dst, `\r`...), 1
-	case '\t':
-		return append(dst, `\t`...), 1
-	case '\b':
-		return append(dst, `\b`...), 1
-	case '\f':
-		return append(dst, `\f`...), 1
-	}
-	r, size := utf8.DecodeRuneInString(s)
-	if r == utf8.RuneError && size == 1 {
-		if lone, ok := loneSurrogate(s); ok {
-			return appendUnit(dst, lone), 3
-		}
-	}
-	if r >= 0x10000 {
-		r -= 0x10000
-		dst = appendUnit(dst, 0xd800+r>>10)
-		return appendUnit(dst, 0xdc00+r&0x3ff), size
-	}
-	return appendUnit(dst, r), size
-}
-
-func appendUnit(dst []byte, unit rune) []byte {
-	const hex = "0123456789abcdef"
-	return append(dst, '\\', 'u', hex[unit>>12&15], hex[unit>>8&15], hex[unit>>4&15], hex[unit&15])
-}
-
-// loneSurrogate reads the three bytes that stand for a surrogate without its half.
-func loneSurrogate(s string) (rune, bool) {
-	if len(s) < 3 || s[0] != 0xed || s[1] < 0xa0 || s[1] > 0xbf || s[2]&0xc0 != 0x80 {
-		return 0, false
-	}
-	return 0xd000 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f), true
-}
-
-// appendNumber writes a float, or the integer that it was made of if the order has
-// one: 64-bit decoders turn integers that are too big for them into floats.
+// appendNumber appends a float, or the integer in the order that it was decoded from: decoders
+// turn integers that exceed 64 bits into floats.
 func appendNumber(dst []byte, f float64, order []byte) []byte {
 	if len(order) >= len("9223372036854775808") && isInteger(string(order)) {
 		exact, errFloat := strconv.ParseFloat(string(order), 64)
@@ -190,7 +126,7 @@ func appendNumber(dst []byte, f float64, order []byte) []byte {
 			return append(dst, order...)
 		}
 	}
-	return AppendFloat(dst, f)
+	return appendFloat(dst, f)
 }
 
 func appendJSONNumber(dst []byte, n json.Number) ([]byte, error) {
@@ -199,9 +135,9 @@ func appendJSONNumber(dst []byte, n json.Number) ([]byte, error) {
 	}
 	f, err := n.Float64()
 	if err != nil && !math.IsInf(f, 0) {
-		return nil, fmt.Errorf("writing JSON: %q is no number: %w", string(n), err)
+		return nil, fmt.Errorf("write JSON: number %q: %w", string(n), err)
 	}
-	return AppendFloat(dst, f), nil
+	return appendFloat(dst, f), nil
 }
 
 func isInteger(s string) bool {
@@ -214,9 +150,9 @@ func isInteger(s string) bool {
 	return digits != ""
 }
 
-// AppendFloat appends a float as Python shows it: as few digits as tell it from all
-// others, with an exponent from 1e16 on and below 1e-4.
-func AppendFloat(dst []byte, f float64) []byte {
+// appendFloat appends a float as Python writes it: with the fewest digits that identify it,
+// and with an exponent from 1e16 on and below 1e-4.
+func appendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
 		return append(dst, "NaN"...)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timeLayouts are the notations of a time besides the one of [time.RFC3339]: without
-// a time zone, with one in short notations, with a space in the middle.
+// timeLayouts are the accepted notations: RFC 3339, without a time zone, with a short one,
+// and with a space in the middle.
 var timeLayouts = []string{
 	"2006-01-02T15:04:05Z07:00",
 	"2006-01-02T15:04:05",
@@ -19,13 +19,13 @@ var timeLayouts = []string{
 	"2006-01-02",
 }
 
-// FormatTime returns a time in UTC to the microsecond, as Python's isoformat does it
-// for aware times: 2020-12-31T23:59:59.123456+00:00.
+// FormatTime returns a time in UTC with microseconds, as Python's isoformat returns it for
+// aware times: 2020-12-31T23:59:59.123456+00:00.
 func FormatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000+00:00")
 }
 
-// ParseTime reads a time in ISO 8601. Without a time zone, it is in UTC.
+// ParseTime parses a time in ISO 8601. The time zone defaults to UTC.
 func ParseTime(s string) (time.Time, error) {
 	var first error
 	for _, layout := range timeLayouts {

@@ -4,9 +4,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ReadList reads a list object by object, so that the whole text is never in memory.
+// List is a list of objects, or a page of it.
+type List struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*Object
+}
+
+// GetListMeta implements [metav1.ListMetaAccessor].
+func (l *List) GetListMeta() metav1.ListInterface { return &l.ListMeta }
+
+// DeepCopyObject copies the list, but not its objects, which are immutable.
+func (l *List) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = append([]*Object(nil), l.Items...)
+	return &out
+}
+
+// ReadList reads a list object by object, never holding all of its text in memory.
 func ReadList(r io.Reader, opts ParseOptions) (*List, error) {
 	list := new(List)
 	dec := json.NewDecoder(r)
@@ -25,7 +45,7 @@ func ReadList(r io.Reader, opts ParseOptions) (*List, error) {
 		return dec.Decode(&ignored)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read a list: %w", err)
+		return nil, fmt.Errorf("read list: %w", err)
 	}
 	return list, nil
 }
@@ -41,7 +61,7 @@ func readMembers(dec *json.Decoder, member func(key string) error) error {
 		}
 		name, ok := key.(string)
 		if !ok {
-			return fmt.Errorf("%w: a key is %v", ErrSyntax, key)
+			return fmt.Errorf("%w: a key is %v", errSyntax, key)
 		}
 		if err := member(name); err != nil {
 			return err
@@ -55,11 +75,11 @@ func readItems(dec *json.Decoder, list *List, opts ParseOptions) error {
 	if err != nil {
 		return err
 	}
-	if token == nil { // an empty list of some servers
+	if token == nil { // some servers send null for an empty list
 		return nil
 	}
 	if token != json.Delim('[') {
-		return fmt.Errorf("%w: items are %v", ErrSyntax, token)
+		return fmt.Errorf("%w: items are %v", errSyntax, token)
 	}
 	var item json.RawMessage
 	for dec.More() {
@@ -81,7 +101,7 @@ func delimiter(dec *json.Decoder, want json.Delim) error {
 		return err
 	}
 	if token != want {
-		return fmt.Errorf("%w: %v instead of %v", ErrSyntax, token, want)
+		return fmt.Errorf("%w: %v instead of %v", errSyntax, token, want)
 	}
 	return nil
 }

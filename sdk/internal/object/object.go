@@ -1,45 +1,45 @@
 package object
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
 )
 
-// Object is one version of one Kubernetes object. It never changes once parsed and may
-// be shared between goroutines.
+// Object is a version of a Kubernetes object. It is immutable and safe for concurrent use.
 type Object struct {
-	// Raw is the JSON text, without metadata.managedFields unless they were asked for.
+	// Raw is the JSON text. It has no metadata.managedFields, unless they were asked for.
 	Raw []byte
 
 	APIVersion      string
 	Kind            string
-	Namespace       string // empty for objects of the cluster
+	Namespace       string // empty for cluster-scoped objects
 	Name            string
 	UID             string
 	ResourceVersion string
 	Generation      int64     // zero where the resource has none
-	Created         time.Time // zero if the object does not tell
-	Deleting        bool      // there is a deletionTimestamp
+	Created         time.Time // zero if unknown
+	Deleting        bool      // whether there is a deletionTimestamp
 
 	tree atomic.Pointer[map[string]any]
 }
 
-// Tree decodes the text. The tree is kept for the next caller until [Object.Forget],
-// and must not be changed by anybody.
+// Tree returns the decoded text. The tree is shared by all callers until [Object.Forget], and
+// must not be modified.
 func (o *Object) Tree() (map[string]any, error) {
 	if tree := o.tree.Load(); tree != nil {
 		return *tree, nil
 	}
-	decoded, err := DecodeJSONStrict(o.Raw)
+	decoded, err := decodeStrict(o.Raw)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", o, err)
 	}
 	tree, ok := decoded.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("decode %s: %w", o, ErrSyntax)
+		return nil, fmt.Errorf("decode %s: %w", o, errSyntax)
 	}
-	// Two goroutines may decode at the same time; all callers then share the first tree.
+	// Goroutines may decode concurrently; all share the first tree.
 	if !o.tree.CompareAndSwap(nil, &tree) {
 		if first := o.tree.Load(); first != nil {
 			return *first, nil
@@ -48,37 +48,47 @@ func (o *Object) Tree() (map[string]any, error) {
 	return tree, nil
 }
 
-// Member returns the text of a member of the object, such as its status; nil if there is
-// none. It is cheaper than the whole tree for those who need nothing else.
+// Member returns the text of a top-level member, such as "status"; nil if it is absent. It is
+// cheaper than [Object.Tree].
 func (o *Object) Member(name string) []byte { return memberOf(o.Raw, name) }
 
 func memberOf(text []byte, name string) []byte {
-	s := &rawScanner{data: text}
-	more, err := s.enter()
-	for err == nil && more {
-		var key, value []byte
-		if key, err = s.member(); err != nil {
-			break
+	for m := membersOf(text); m.next(); {
+		if string(m.key) == name {
+			return m.value
 		}
-		if value, err = s.value(); err != nil {
-			break
-		}
-		if string(key) == name {
-			return value
-		}
-		more, err = s.after('}')
 	}
-	return nil // the object was scanned to its end when it came
+	return nil
 }
 
-// Forget drops the decoded tree: an object that is only kept for later costs its text.
-// Those who hold the tree keep it.
-func (o *Object) Forget() { o.tree.Store(nil) }
+// DropTree drops the decoded tree, so that the object takes no more memory than its text.
+func (o *Object) DropTree() { o.tree.Store(nil) }
 
-// String names the object for logs and errors: "Kind namespace/name".
+// String returns "Kind namespace/name", for logs and errors.
 func (o *Object) String() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
 	}
 	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// Detached returns a copy that shares the text but not the decoded tree, for short-lived use
+// of an object that is kept for long.
+func (o *Object) Detached() *Object {
+	return &Object{
+		Raw: o.Raw, APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+		ResourceVersion: o.ResourceVersion, Generation: o.Generation, Created: o.Created, Deleting: o.Deleting,
+	}
+}
+
+// Stub returns an object with nothing but its identity.
+func Stub(apiVersion, kind, namespace, name, uid, resourceVersion string) *Object {
+	metadata := map[string]string{"name": name}
+	for key, value := range map[string]string{"namespace": namespace, "uid": uid, "resourceVersion": resourceVersion} {
+		if value != "" {
+			metadata[key] = value
+		}
+	}
+	raw, _ := json.Marshal(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata})
+	return &Object{Raw: raw, APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, UID: uid, ResourceVersion: resourceVersion}
 }

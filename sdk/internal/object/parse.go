@@ -1,31 +1,32 @@
 package object
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 )
 
-// Options tell how to read objects.
+// ParseOptions say how to read objects.
 type ParseOptions struct {
-	// KeepManagedFields leaves metadata.managedFields in the text. They are often half of
-	// it, and only tools about field ownership look at them.
+	// KeepManagedFields keeps metadata.managedFields, which are often half of the text and
+	// which only tools about field ownership read.
 	KeepManagedFields bool
 
-	// APIVersion and Kind are written into objects that have none: the items of lists of
-	// built-in resources.
+	// APIVersion and Kind are added to objects that have none, such as the items of lists
+	// of built-in resources.
 	APIVersion string
 	Kind       string
 }
 
-// Parse reads one object. The data are copied, so that the buffer can be used again.
+// Parse reads one object. It copies the data, so that the caller may reuse the buffer. The
+// error matches [io.ErrUnexpectedEOF] if the text ends too early.
 func Parse(data []byte, opts ParseOptions) (*Object, error) {
-	s := &rawScanner{data: data}
-	return s.object(opts)
+	s := &scanner{text: data}
+	o := s.object(opts)
+	return o, s.err()
 }
 
-// marks collects what is found on the way over an object's text.
-type marks struct {
+// header is what is read of an object without decoding it.
+type header struct {
 	apiVersion, kind              []byte // nil if absent
 	name, namespace, uid, version []byte
 	generation                    int64
@@ -34,20 +35,18 @@ type marks struct {
 	cutFrom, cutTo                int // managedFields with their comma
 }
 
-// object reads an object from the current position.
-func (s *rawScanner) object(opts ParseOptions) (*Object, error) {
-	if _, err := s.next(); err != nil {
-		return nil, err
-	}
+// object reads the object that comes next; nil if it fails.
+func (s *scanner) object(opts ParseOptions) *Object {
+	s.peek()
 	start := s.pos
-	var m marks
-	more, err := s.enter()
+	var m header
+	more := s.enter('{', '}')
 	empty := !more
-	for err == nil && more {
-		more, err = s.topMember(&m)
+	for ; more; more = s.after('}') {
+		s.topMember(&m)
 	}
-	if err != nil {
-		return nil, err
+	if s.problem != "" {
+		return nil
 	}
 	o := &Object{
 		APIVersion: intern(m.apiVersion, opts.APIVersion),
@@ -56,7 +55,7 @@ func (s *rawScanner) object(opts ParseOptions) (*Object, error) {
 		Created:    m.created,
 		Deleting:   m.deleting,
 	}
-	// The four short strings live in one allocation.
+	// The four short strings share one allocation.
 	all := string(m.uid) + string(m.version) + string(m.name) + string(m.namespace)
 	take := func(part []byte) (taken string) {
 		taken, all = all[:len(part)], all[len(part):]
@@ -80,65 +79,39 @@ func (s *rawScanner) object(opts ParseOptions) (*Object, error) {
 	o.Raw = make([]byte, 0, s.pos-start-(m.cutTo-m.cutFrom)+len(missing))
 	o.Raw = append(o.Raw, '{')
 	o.Raw = append(o.Raw, missing...)
-	o.Raw = append(o.Raw, s.data[start+1:m.cutFrom]...)
-	o.Raw = append(o.Raw, s.data[m.cutTo:s.pos]...)
-	return o, nil
+	o.Raw = append(o.Raw, s.text[start+1:m.cutFrom]...)
+	o.Raw = append(o.Raw, s.text[m.cutTo:s.pos]...)
+	return o
 }
 
-func (s *rawScanner) topMember(m *marks) (more bool, err error) {
-	key, err := s.member()
-	if err != nil {
-		return false, err
-	}
-	switch string(key) {
+func (s *scanner) topMember(m *header) {
+	switch key := s.key(); string(key) {
 	case "metadata":
-		if c, err := s.next(); err != nil || c != '{' {
-			_, err = s.value()
-			if err != nil {
-				return false, err
-			}
-			break
-		}
-		if err := s.metadata(m); err != nil {
-			return false, err
-		}
-	case "apiVersion", "kind":
-		v, err := s.value()
-		if err != nil {
-			return false, err
-		}
-		if len(key) == len("kind") {
-			m.kind = unquoteRaw(v)
+		if s.peek() == '{' {
+			s.metadata(m)
 		} else {
-			m.apiVersion = unquoteRaw(v)
+			s.value()
 		}
+	case "apiVersion":
+		m.apiVersion = textOf(s.value())
+	case "kind":
+		m.kind = textOf(s.value())
 	default:
-		if _, err := s.value(); err != nil {
-			return false, err
-		}
+		s.value()
 	}
-	return s.after('}')
 }
 
-func (s *rawScanner) metadata(m *marks) error {
-	more, err := s.enter()
+func (s *scanner) metadata(m *header) {
+	more := s.enter('{', '}')
 	// previous is where the text before a member's comma ends.
 	previous := s.pos
 	first := true
-	for err == nil && more {
-		var key, v []byte
-		if key, err = s.member(); err != nil {
-			break
-		}
-		if v, err = s.value(); err != nil {
-			break
-		}
+	for more {
+		key, value := s.key(), s.value()
 		end := s.pos
-		if more, err = s.after('}'); err != nil {
-			break
-		}
+		more = s.after('}')
 		if string(key) == "managedFields" {
-			// The only comma to go is the one behind the member, or before it if it is the last.
+			// The only comma to cut is the one behind the member, or before it if it is the last.
 			switch {
 			case more:
 				m.cutFrom, m.cutTo = previous, s.pos
@@ -151,45 +124,44 @@ func (s *rawScanner) metadata(m *marks) error {
 			continue
 		}
 		first, previous = false, end
-		if err := m.note(key, v); err != nil {
-			return fmt.Errorf("%w: metadata.%s", err, key)
+		if problem := m.read(key, value); problem != "" {
+			s.pos = end
+			s.fail(problem)
 		}
 	}
-	return err
 }
 
-func (m *marks) note(key, v []byte) error {
+// read takes over a member of the metadata, or returns what is wrong with it.
+func (m *header) read(key, value []byte) (problem string) {
 	switch string(key) {
 	case "name":
-		m.name = unquoteRaw(v)
+		m.name = textOf(value)
 	case "namespace":
-		m.namespace = unquoteRaw(v)
+		m.namespace = textOf(value)
 	case "uid":
-		m.uid = unquoteRaw(v)
+		m.uid = textOf(value)
 	case "resourceVersion":
-		m.version = unquoteRaw(v)
+		m.version = textOf(value)
 	case "generation":
-		n, err := strconv.ParseInt(string(v), 10, 64)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrSyntax, err)
+		var err error
+		if m.generation, err = strconv.ParseInt(string(value), 10, 64); err != nil {
+			return "metadata.generation: " + err.Error()
 		}
-		m.generation = n
 	case "creationTimestamp":
 		// Objects that were never stored have null here.
-		if text := string(unquoteRaw(v)); text != "" {
-			t, err := time.Parse(time.RFC3339, text)
-			if err != nil {
-				return fmt.Errorf("%w: %w", ErrSyntax, err)
+		if text := string(textOf(value)); text != "" {
+			var err error
+			if m.created, err = time.Parse(time.RFC3339, text); err != nil {
+				return "metadata.creationTimestamp: " + err.Error()
 			}
-			m.created = t
 		}
 	case "deletionTimestamp":
-		m.deleting = len(unquoteRaw(v)) > 0
+		m.deleting = len(textOf(value)) > 0
 	}
-	return nil
+	return ""
 }
 
-// intern returns the expected string rather than an equal one of its own memory.
+// intern returns the expected string in place of an equal one, which needs no memory.
 func intern(found []byte, expected string) string {
 	if found == nil || string(found) == expected {
 		return expected

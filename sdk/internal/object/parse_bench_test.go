@@ -51,7 +51,7 @@ func typicalPod(tb testing.TB) []byte {
 	return data
 }
 
-func BenchmarkReading(b *testing.B) {
+func BenchmarkParse(b *testing.B) {
 	data := typicalPod(b)
 	frame := append(append([]byte(`{"type":"MODIFIED","object":`), data...), '}', '\n')
 	opts := ParseOptions{APIVersion: "v1", Kind: "Pod"}
@@ -96,7 +96,7 @@ func BenchmarkReading(b *testing.B) {
 	}
 }
 
-// heapOf is what an object costs for as long as it is kept.
+// heapOf returns the memory of a retained object, in bytes.
 func heapOf(read func() any) float64 {
 	const objects = 500
 	kept := make([]any, objects)

@@ -6,26 +6,24 @@ import (
 	"strings"
 )
 
-// Path is the way to a field: the keys from the outermost to the innermost one. An
-// index into a list is a segment of digits in brackets, such as "[0]". The nil path
-// is the whole object.
+// Path is the keys of a field from the outermost to the innermost one. The index of a list
+// item is a segment of digits in brackets, such as "[0]". The nil path is the whole object.
 type Path []string
 
-// ParseError says what is wrong with the notation of a field.
-type PathError struct {
-	Field   string // the notation as it was given
-	Problem string // what is wrong with it
+// pathError is the error of an invalid notation of a field.
+type pathError struct {
+	Field   string // the notation
+	Problem string
 }
 
 // Error implements error.
-func (e *PathError) Error() string {
+func (e *pathError) Error() string {
 	return fmt.Sprintf("invalid field %q: %s", e.Field, e.Problem)
 }
 
-// Parse reads the dotted notation of a field, for example "spec.size",
-// "metadata.labels[app.kubernetes.io/name]" or "spec.items[0].name". Brackets hold a
-// key that has dots in it, or the index of a list's item. The empty text is the
-// whole object.
+// ParsePath parses the dotted notation of a field, for example "spec.size",
+// "metadata.labels[app.kubernetes.io/name]" or "spec.items[0].name". Brackets hold a key with
+// dots, or the index of a list item. The empty text is the whole object.
 func ParsePath(s string) (Path, error) {
 	if s == "" {
 		return nil, nil
@@ -37,11 +35,11 @@ func ParsePath(s string) (Path, error) {
 		case rest[0] == '[':
 			end := strings.IndexByte(rest, ']')
 			if end < 0 {
-				return nil, &PathError{Field: s, Problem: "a bracket is not closed"}
+				return nil, &pathError{Field: s, Problem: "a bracket is not closed"}
 			}
 			segment := rest[1:end]
 			if segment == "" {
-				return nil, &PathError{Field: s, Problem: "empty brackets"}
+				return nil, &pathError{Field: s, Problem: "empty brackets"}
 			}
 			if isDigits(segment) {
 				segment = rest[:end+1]
@@ -53,22 +51,22 @@ func ParsePath(s string) (Path, error) {
 				end = len(rest)
 			}
 			if end == 0 {
-				return nil, &PathError{Field: s, Problem: "a name is empty"}
+				return nil, &pathError{Field: s, Problem: "a name is empty"}
 			}
 			path, rest, expectKey = append(path, rest[:end]), rest[end:], false
 		case rest[0] == '.':
 			rest, expectKey = rest[1:], true
 		default:
-			return nil, &PathError{Field: s, Problem: "a dot is missing after a bracket"}
+			return nil, &pathError{Field: s, Problem: "a dot is missing after a bracket"}
 		}
 	}
 	if expectKey {
-		return nil, &PathError{Field: s, Problem: "a name is empty"}
+		return nil, &pathError{Field: s, Problem: "a name is empty"}
 	}
 	return path, nil
 }
 
-// String returns the notation that [Parse] reads.
+// String returns the notation that [ParsePath] parses.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, segment := range p {
@@ -88,18 +86,18 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Equal tells if both are the same path.
+// Equal reports whether both paths are equal.
 func (p Path) Equal(other Path) bool {
 	return slices.Equal(p, other)
 }
 
-// HasPrefix tells if the path is the given one or lies beneath it.
+// HasPrefix reports whether the path equals the prefix or is within it.
 func (p Path) HasPrefix(prefix Path) bool {
 	return len(p) >= len(prefix) && slices.Equal(p[:len(prefix)], prefix)
 }
 
-// Child returns the path of a field right beneath this one. The paths do not share
-// memory, so that children of one parent do not overwrite each other.
+// Child returns the path of a field directly within this one. It shares no memory with other
+// children of the same parent.
 func (p Path) Child(key string) Path {
 	child := make(Path, len(p)+1)
 	copy(child, p)

@@ -7,25 +7,25 @@ import (
 	"strconv"
 )
 
-// ErrRoot is the refusal to set or remove a whole object: a field is needed.
-var ErrRoot = errors.New("the root of an object cannot be set or removed: name a field")
+// ErrRoot is the error of setting or removing a whole object.
+var ErrRoot = errors.New("cannot set or remove the root of an object: name a field")
 
-// MissingError says that a field is absent while everything above it is in order.
-type MissingError struct {
-	Path Path   // the whole path that was asked for
-	Key  string // the key that is absent
+// missingError is the error of a field that is absent from a map.
+type missingError struct {
+	Path Path   // the requested path
+	Key  string // the absent key
 }
 
 // Error implements error.
-func (e *MissingError) Error() string {
+func (e *missingError) Error() string {
 	return fmt.Sprintf("field %s: there is no %q", e.Path, e.Key)
 }
 
-// NotMapError says that a key was looked for in something that has no keys.
+// NotMapError is the error of a field in a value that is not a map.
 type NotMapError struct {
-	Path  Path   // the whole path that was asked for
-	Key   string // the key that was looked for
-	Value any    // what is there in place of a map
+	Path  Path   // the requested path
+	Key   string // the key that the value cannot have
+	Value any    // the value in place of a map
 }
 
 // Error implements error.
@@ -33,8 +33,8 @@ func (e *NotMapError) Error() string {
 	return fmt.Sprintf("field %s: cannot look for %q in %T", e.Path, e.Key, e.Value)
 }
 
-// Lookup returns the value of a field. Null is a value; whatever else is in the way
-// makes the field absent. Indices walk lists.
+// Lookup returns the value of a field, and whether it exists. A null field exists. A field
+// within a value of another type than a map or a list does not.
 func Lookup(v any, p Path) (any, bool) {
 	for _, key := range p {
 		switch parent := v.(type) {
@@ -57,8 +57,8 @@ func Lookup(v any, p Path) (any, bool) {
 	return v, true
 }
 
-// Resolve is [Lookup] through maps alone, which tells why a field is not there:
-// with a [MissingError] or a [NotMapError].
+// Resolve is [Lookup] through maps only. Its error says why the field does not exist; it is
+// a [NotMapError] where a value in the path is not a map.
 func Resolve(v any, p Path) (any, error) {
 	for _, key := range p {
 		parent, ok := v.(map[string]any)
@@ -67,15 +67,15 @@ func Resolve(v any, p Path) (any, error) {
 		}
 		child, ok := parent[mapKey(key)]
 		if !ok {
-			return nil, &MissingError{Path: p, Key: key}
+			return nil, &missingError{Path: p, Key: key}
 		}
 		v = child
 	}
 	return v, nil
 }
 
-// Walk goes over an object or any nesting of lists of objects, and after each object
-// over those of its nested fields that exist.
+// Walk iterates over an object, or the objects in nested lists, and after each of them over
+// those of its nested fields that exist.
 func Walk(objs any, nested ...Path) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		walk(objs, nested, yield)
@@ -108,7 +108,7 @@ func walk(objs any, nested []Path, yield func(any) bool) bool {
 	}
 }
 
-// indexOf reads a segment such as "[0]".
+// indexOf parses a segment such as "[0]".
 func indexOf(segment string) (int, bool) {
 	if len(segment) < 3 || segment[0] != '[' || segment[len(segment)-1] != ']' {
 		return 0, false
@@ -121,7 +121,7 @@ func indexOf(segment string) (int, bool) {
 	return i, err == nil
 }
 
-// mapKey is what a segment means in a map: there, digits in brackets are a key.
+// mapKey returns the key that a segment is in a map, where digits in brackets are a key.
 func mapKey(segment string) string {
 	if _, ok := indexOf(segment); ok {
 		return segment[1 : len(segment)-1]

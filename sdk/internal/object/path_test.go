@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestNotationsAreReadAndWrittenBack(t *testing.T) {
+func TestPath_ParsesAndPrints(t *testing.T) {
 	for field, want := range map[string]Path{
 		"spec":      {"spec"},
 		"spec.size": {"spec", "size"},
@@ -29,16 +29,16 @@ func TestNotationsAreReadAndWrittenBack(t *testing.T) {
 	}
 }
 
-func TestMistakesInNotationsAreNamed(t *testing.T) {
+func TestParsePath_Errors(t *testing.T) {
 	for _, field := range []string{".", "a.", ".a", "a..b", "a[", "a[0", "a[]", "a[x]b"} {
 		_, err := ParsePath(field)
-		if mistake, ok := errors.AsType[*PathError](err); !ok || mistake.Field != field || mistake.Error() == "" {
+		if mistake, ok := errors.AsType[*pathError](err); !ok || mistake.Field != field || mistake.Error() == "" {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 }
 
-func TestIndicesWalkListsWhenReading(t *testing.T) {
+func TestLookup_IndicesOfLists(t *testing.T) {
 	object := map[string]any{"items": []any{map[string]any{"name": "a"}, nil}, "map": map[string]any{"0": "zero"}}
 	for field, want := range map[string]any{
 		"items[0].name": "a", "items[1]": nil, "map[0]": "zero",
@@ -58,7 +58,7 @@ func TestIndicesWalkListsWhenReading(t *testing.T) {
 	}
 }
 
-func TestAChildDoesNotOverwriteItsSibling(t *testing.T) {
+func TestPath_ChildrenShareNoMemory(t *testing.T) {
 	parent := make(Path, 1, 8)
 	parent[0] = "a"
 	b, c := parent.Child("b"), parent.Child("c")
@@ -67,7 +67,7 @@ func TestAChildDoesNotOverwriteItsSibling(t *testing.T) {
 	}
 }
 
-func TestCopyingChangesLeaveTheOriginalAlone(t *testing.T) {
+func TestWith_LeavesTheOriginalUnchanged(t *testing.T) {
 	original := func() map[string]any {
 		return map[string]any{"a": map[string]any{"b": map[string]any{"c": 1}, "x": 1}, "s": "text", "e": map[string]any{}}
 	}
@@ -89,7 +89,7 @@ func TestCopyingChangesLeaveTheOriginalAlone(t *testing.T) {
 	}
 }
 
-func TestNothingIsCopiedWhereNothingChanges(t *testing.T) {
+func TestWithout_ReturnsTheTreeItselfIfNothingChanges(t *testing.T) {
 	m := map[string]any{"a": map[string]any{"b": 1}, "s": "text"}
 	for _, path := range []Path{nil, {"x"}, {"a", "x"}, {"a", "b", "c"}, {"s", "x"}} {
 		if allocs := testing.AllocsPerRun(10, func() { Without(m, path) }); allocs > 0 {
@@ -98,7 +98,7 @@ func TestNothingIsCopiedWhereNothingChanges(t *testing.T) {
 	}
 }
 
-func TestErrorsTellTheFieldAndWhatIsInItsWay(t *testing.T) {
+func TestPath_ErrorsNameTheFieldAndTheObstacle(t *testing.T) {
 	m := map[string]any{"a": "text"}
 	_, missing := Resolve(m, Path{"b", "c"})
 	_, notMap := Resolve(m, Path{"a", "c"})
@@ -109,7 +109,7 @@ func TestErrorsTellTheFieldAndWhatIsInItsWay(t *testing.T) {
 	}
 }
 
-func TestAWalkCanBeLeft(t *testing.T) {
+func TestWalk_CanStop(t *testing.T) {
 	objs := []any{map[string]any{"spec": map[string]any{}}, []any{"scalar", map[string]any{}}}
 	for limit := 1; limit <= 4; limit++ {
 		n := 0

@@ -43,7 +43,7 @@ func (v *dictsVector) path(t *testing.T) Path {
 	return nil
 }
 
-func TestVectorsOfDicts(t *testing.T) {
+func TestVectorsOfPaths(t *testing.T) {
 	vectors.Run(t, "dicts.json", func(t *testing.T, v *dictsVector) error {
 		path := v.path(t)
 		switch v.Op {
@@ -126,7 +126,7 @@ func (v *dictsVector) sameWithout(path Path, err error) error {
 
 func (v *dictsVector) expect(got any, err error) error {
 	var kind string
-	_, missing := errors.AsType[*MissingError](err)
+	_, missing := errors.AsType[*missingError](err)
 	_, notMap := errors.AsType[*NotMapError](err)
 	switch {
 	case missing:

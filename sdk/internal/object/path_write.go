@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// Ensure sets a field in place. Absent parents are created; a parent that is there
-// and is no map is a [NotMapError].
+// Ensure sets a field in place, and creates absent parents. It returns a [NotMapError] if a
+// parent is not a map.
 func Ensure(m map[string]any, p Path, v any) error {
 	if len(p) == 0 {
 		return ErrRoot
@@ -28,8 +28,8 @@ func Ensure(m map[string]any, p Path, v any) error {
 	return nil
 }
 
-// Remove removes a field in place, and all parents that are empty then. Absence is
-// no error; a parent that is there and is no map is a [NotMapError].
+// Remove removes a field in place, and the parents that become empty. It returns a
+// [NotMapError] if a parent is not a map; an absent field is not an error.
 func Remove(m map[string]any, p Path) error {
 	if len(p) == 0 {
 		return ErrRoot
@@ -60,12 +60,12 @@ func remove(m map[string]any, p, whole Path) error {
 	return nil
 }
 
-// Cherrypick copies fields from one tree to another, in place. Fields that are
-// absent from the source are passed over. The values are shared, not copied.
+// Cherrypick sets fields of dst, in place, to their values in src, which are shared. It skips
+// fields that are absent from src.
 func Cherrypick(src, dst map[string]any, paths ...Path) error {
 	for _, p := range paths {
 		v, err := Resolve(src, p)
-		if _, missing := errors.AsType[*MissingError](err); missing {
+		if _, missing := errors.AsType[*missingError](err); missing {
 			continue
 		}
 		if err != nil {
@@ -78,9 +78,8 @@ func Cherrypick(src, dst map[string]any, paths ...Path) error {
 	return nil
 }
 
-// With returns the tree with a field set. The maps on the way are copied, all else is
-// shared with the original, which stays as it is. Whatever is in the way of the field
-// and is no map is replaced by one.
+// With returns a copy of the tree with a field set. It copies only the maps in the path, and
+// replaces parents that are not maps.
 func With(m map[string]any, p Path, v any) map[string]any {
 	if len(p) == 0 {
 		return m
@@ -97,8 +96,8 @@ func With(m map[string]any, p Path, v any) map[string]any {
 	return out
 }
 
-// Without returns the tree without a field and without the parents that are empty
-// then. The original stays as it is; where nothing changes, it is returned itself.
+// Without returns a copy of the tree without a field and without the parents that become
+// empty. It copies only the maps in the path; it returns the tree itself if the field is absent.
 func Without(m map[string]any, p Path) map[string]any {
 	out, _ := without(m, p)
 	return out

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Clone returns a deep copy of a tree. Values of other types than those of a tree
-// are taken over as they are.
+// Clone returns a deep copy of a tree. It does not copy values of types that a tree does not
+// have.
 func Clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Equal compares two trees as Python does: numbers by their value whatever their
-// type, true as 1 and false as 0, lists item by item, maps regardless of the order.
+// Equal reports whether two trees are equal in Python: numbers are compared by value
+// regardless of their type, and true equals 1.
 //
-// An integer beyond 64 bits equals the float that is nearest to it: most decoders
-// keep nothing better.
+// An integer that exceeds 64 bits equals the nearest float, since most decoders turn it into
+// that.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -60,7 +60,7 @@ func equalLists(a, b []any) bool {
 	return true
 }
 
-// number is one of three: an integer of 64 bits, a float, or an integer that is bigger.
+// number is an integer of 64 bits, a float, or a bigger integer.
 type number struct {
 	isInt, isFloat bool
 	i              int64
@@ -68,7 +68,7 @@ type number struct {
 	big            json.Number
 }
 
-// toNumber reads all that Python takes for a number: booleans too.
+// toNumber converts what is a number in Python, including booleans.
 func toNumber(v any) (number, bool) {
 	switch v := v.(type) {
 	case bool:

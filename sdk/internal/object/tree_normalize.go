@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// Normalize turns a value of any Go type into a tree, through its JSON form where
-// it is not a tree already. What is a tree already is returned as it is, not copied.
+// Normalize converts a value of any Go type into a tree by its JSON. It returns a value that
+// is a tree as it is, without a copy.
 func Normalize(v any) (any, error) {
-	if IsTree(v) {
+	if isTree(v) {
 		return v, nil
 	}
 	switch v := v.(type) {
@@ -33,21 +33,21 @@ func Normalize(v any) (any, error) {
 	return plainNumbers(out), nil
 }
 
-// IsTree reports whether a value consists of the types of a tree alone.
-func IsTree(v any) bool {
+// isTree reports whether a value consists of a tree's types only.
+func isTree(v any) bool {
 	switch v := v.(type) {
 	case nil, bool, string, int64, float64, json.Number:
 		return true
 	case map[string]any:
 		for _, item := range v {
-			if !IsTree(item) {
+			if !isTree(item) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		for _, item := range v {
-			if !IsTree(item) {
+			if !isTree(item) {
 				return false
 			}
 		}
@@ -81,8 +81,8 @@ func normalizeList(list []any) (any, error) {
 	return out, nil
 }
 
-// plainNumbers replaces the numbers of a freshly decoded tree in place. Only the
-// integers beyond 64 bits remain what they are.
+// plainNumbers converts the [json.Number] values of a decoded tree in place, except for
+// integers that exceed 64 bits.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestValuesAreEqualAsInPython(t *testing.T) {
+func TestEqual_AsPython(t *testing.T) {
 	for _, c := range []struct {
 		a, b any
 		want bool
@@ -41,7 +41,7 @@ func TestValuesAreEqualAsInPython(t *testing.T) {
 	}
 }
 
-func TestACloneSharesNothing(t *testing.T) {
+func TestClone_SharesNothing(t *testing.T) {
 	original := map[string]any{"m": map[string]any{"l": []any{map[string]any{"k": "v"}, nil, []any(nil)}}, "none": map[string]any(nil)}
 	clone := CloneMap(original)
 	if diff := cmp.Diff(original, clone); diff != "" {
@@ -53,7 +53,7 @@ func TestACloneSharesNothing(t *testing.T) {
 	}
 }
 
-func TestValuesOfAnyTypeBecomeTrees(t *testing.T) {
+func TestNormalize_GoTypes(t *testing.T) {
 	type inner struct {
 		Big uint64  `json:"big"`
 		F   float64 `json:"f"`
@@ -73,14 +73,14 @@ func TestValuesOfAnyTypeBecomeTrees(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoJSONIsRefusedWithItsPlace(t *testing.T) {
+func TestNormalize_ErrorsNameTheField(t *testing.T) {
 	_, err := Normalize(map[string]any{"list": []any{"a", make(chan int)}})
 	if _, ok := errors.AsType[*json.UnsupportedTypeError](err); !ok || err.Error()[:10] != "list: [1]:" {
 		t.Error(err)
 	}
 }
 
-func TestATreeIsNotCopiedToBecomeOne(t *testing.T) {
+func TestNormalize_TreesAreNotCopied(t *testing.T) {
 	v := any(map[string]any{"a": []any{"b", int64(1), 1.5, true, nil, json.Number("1")}})
 	if allocs := testing.AllocsPerRun(10, func() {
 		if _, err := Normalize(v); err != nil {
@@ -91,7 +91,7 @@ func TestATreeIsNotCopiedToBecomeOne(t *testing.T) {
 	}
 }
 
-func TestPartsThatAreAbsentOrOfAnotherTypeAreNil(t *testing.T) {
+func TestAnnotations_NilIfAbsentOrOfAnotherType(t *testing.T) {
 	for _, object := range []map[string]any{nil, {}, {"metadata": nil}, {"metadata": "text"}, {"metadata": map[string]any{"annotations": nil}}} {
 		if Annotations(object) != nil {
 			t.Error(object)

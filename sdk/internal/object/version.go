@@ -2,8 +2,8 @@ package object
 
 import "strconv"
 
-// Older compares versions of one object. They are numbers that grow; a server that
-// makes them in another way gets the benefit of the doubt only for equal ones.
+// Older reports whether resourceVersion a is older than b, of the same object. If they are
+// not numbers, a is older unless they are equal.
 func Older(a, b string) bool {
 	if a == b {
 		return false
@@ -14,13 +14,4 @@ func Older(a, b string) bool {
 		return true
 	}
 	return x < y
-}
-
-// Detached returns the same version with a tree of its own: what is decoded of it is
-// forgotten with it, while this one is kept for long.
-func (o *Object) Detached() *Object {
-	return &Object{
-		Raw: o.Raw, APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
-		ResourceVersion: o.ResourceVersion, Generation: o.Generation, Created: o.Created, Deleting: o.Deleting,
-	}
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// The types of events that Kubernetes knows; others are accepted from users.
+// The types of events that Kubernetes defines. Users may set others.
 const (
 	Normal  = "Normal"
 	Warning = "Warning"
 )
 
-// DefaultNamespace is where events about cluster-scoped objects are, unless the context
-// of the operator has a namespace.
+// DefaultNamespace is the namespace of events about cluster-scoped objects, unless the context of the
+// kubeconfig has a namespace.
 const DefaultNamespace = "default"
 
-// Ref is a reference to the object that an event is about.
+// ObjectReference refers to the object that an event is about.
 type ObjectReference struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
@@ -29,7 +29,7 @@ type ObjectReference struct {
 	Namespace  string `json:"namespace,omitempty"`
 }
 
-// RefOf makes a reference to an object.
+// ReferenceOf returns a reference to an object.
 func ReferenceOf(obj map[string]any) ObjectReference {
 	meta := object.Metadata(obj)
 	return ObjectReference{
@@ -38,15 +38,14 @@ func ReferenceOf(obj map[string]any) ObjectReference {
 	}
 }
 
-// AboutEvent tells whether an object is an event itself, as either of the two groups shows
-// it. An operator that posts events about the events it handles makes more and more of
-// them: the engine must not do it of its own accord.
+// AboutEvent reports whether the object is an event itself, of either API group. The engine must not
+// post events about events: an operator that handles events would make more and more of them.
 func (r ObjectReference) AboutEvent() bool {
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	return err == nil && r.Kind == "Event" && (gv.Group == "" || gv.Group == "events.k8s.io")
 }
 
-// Event is an event as it is posted.
+// KubernetesEvent is an event as it is posted.
 type KubernetesEvent struct {
 	Metadata           EventMetadata   `json:"metadata"`
 	Action             string          `json:"action"`
@@ -62,18 +61,18 @@ type KubernetesEvent struct {
 	EventTime          string          `json:"eventTime"`
 }
 
-// Metadata is where an event is, and how its name begins.
+// EventMetadata is the metadata of an event.
 type EventMetadata struct {
 	Namespace    string `json:"namespace"`
 	GenerateName string `json:"generateName"`
 }
 
-// Source is who has made an event, for "kubectl describe".
+// EventSource is the source of an event, as shown by "kubectl describe".
 type EventSource struct {
 	Component string `json:"component"`
 }
 
-// Content is what an event says.
+// EventContent is what an event says, and when.
 type EventContent struct {
 	Type    string
 	Reason  string
@@ -81,8 +80,9 @@ type EventContent struct {
 	At      time.Time
 }
 
-// New builds an event about an object. It is nil if the object is an event of the core
-// API: nobody can make events about those. The context's namespace is for cluster-scoped objects; it may be empty.
+// NewKubernetesEvent returns an event about an object. It returns nil if the object is an event of the
+// core API, since the API server accepts none about those. The context's namespace is for cluster-scoped
+// objects; it may be empty.
 func NewKubernetesEvent(about ObjectReference, content EventContent, contextNamespace string) *KubernetesEvent {
 	if about.APIVersion == "v1" && about.Kind == "Event" {
 		return nil
@@ -93,11 +93,11 @@ func NewKubernetesEvent(about ObjectReference, content EventContent, contextName
 	if about.Namespace == "" {
 		about.Namespace = DefaultNamespace
 	}
-	// Both kinds of timestamps of the API take microseconds; one takes nothing less.
+	// Both types of timestamps in the API accept microseconds; one of them requires them.
 	at := content.At.UTC().Format("2006-01-02T15:04:05.000000Z07:00")
 	return &KubernetesEvent{
 		Metadata: EventMetadata{Namespace: about.Namespace, GenerateName: "kopf-event-"},
-		Action:   "Action?", // required by the API, and shown by nobody
+		Action:   "Action?", // required by the API but shown by no tool
 		Type:     content.Type,
 		Reason:   content.Reason,
 		Message:  CutMessage(content.Message),
@@ -111,12 +111,12 @@ func NewKubernetesEvent(about ObjectReference, content EventContent, contextName
 	}
 }
 
-// Path is where the event is to be posted.
+// Path returns the URL path for posting the event.
 func (e *KubernetesEvent) Path() (string, error) {
 	return EventsResource().Path(e.Metadata.Namespace, "", "", nil)
 }
 
-// Resource is the one of events.
+// EventsResource returns the resource of events in the core API.
 func EventsResource() *resources.Resource {
 	return &resources.Resource{
 		Version: "v1", Plural: "events", Kind: "Event", Singular: "event",
@@ -125,14 +125,14 @@ func EventsResource() *resources.Resource {
 }
 
 const (
-	maxMessage = 1024 // bytes: the API calls them characters
+	maxMessage = 1024 // in bytes, although the API speaks of characters
 	ellipsis   = "..."
 	headLength = maxMessage/2 - len(ellipsis)/2
 	tailLength = maxMessage - headLength - len(ellipsis)
 )
 
-// Cut shortens a message to what the API accepts. It takes out the middle: the beginning
-// says what it is about, and the end of an error is often its cause.
+// CutMessage shortens a message to the limit of the API. It cuts out the middle: the beginning says what
+// the message is about, and the end of an error is often its cause.
 func CutMessage(message string) string {
 	if len(message) <= maxMessage {
 		return message

@@ -16,7 +16,7 @@ import (
 
 var at = time.Date(2020, 12, 31, 23, 59, 59, 0, time.FixedZone("east", 3600))
 
-func TestEventsAreKnownInBothGroups(t *testing.T) {
+func TestObjectReference_EventsOfBothGroups(t *testing.T) {
 	for apiVersion, want := range map[string]bool{"v1": true, "events.k8s.io/v1": true, "calendars.example.com/v1": false} {
 		if got := (ObjectReference{APIVersion: apiVersion, Kind: "Event"}).AboutEvent(); got != want {
 			t.Errorf("%s: got %v, want %v", apiVersion, got, want)
@@ -24,20 +24,20 @@ func TestEventsAreKnownInBothGroups(t *testing.T) {
 	}
 }
 
-func TestNobodyMakesEventsAboutCoreEvents(t *testing.T) {
+func TestNewKubernetesEvent_NoneAboutCoreEvents(t *testing.T) {
 	if got := NewKubernetesEvent(ObjectReference{APIVersion: "v1", Kind: "Event", Name: "x"}, EventContent{At: at}, ""); got != nil {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestTimesHaveMicrosecondsEvenIfTheyAreZeros(t *testing.T) {
+func TestNewKubernetesEvent_TimesAlwaysHaveMicroseconds(t *testing.T) {
 	event := NewKubernetesEvent(ObjectReference{APIVersion: "v1", Kind: "Pod"}, EventContent{At: at}, "")
 	if want := "2020-12-31T22:59:59.000000Z"; event.EventTime != want {
 		t.Errorf("got %q, want %q", event.EventTime, want)
 	}
 }
 
-func TestALongMessageLosesItsMiddleAndNoHalvesOfCharacters(t *testing.T) {
+func TestCutMessage_RemovesTheMiddleBetweenCharacters(t *testing.T) {
 	for _, filler := range []string{"m", "é", "世", "🙂"} {
 		for shift := range 4 {
 			message := strings.Repeat("x", shift) + strings.Repeat(filler, 1025) + strings.Repeat("y", shift)
@@ -49,7 +49,7 @@ func TestALongMessageLosesItsMiddleAndNoHalvesOfCharacters(t *testing.T) {
 	}
 }
 
-func TestAReferenceToAnObjectLeavesOutWhatItDoesNotHave(t *testing.T) {
+func TestReferenceOf_OmitsEmptyFields(t *testing.T) {
 	got := ReferenceOf(map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "n", "uid": nil}})
 	text, err := json.Marshal(got)
 	if want := `{"apiVersion":"v1","kind":"Node","name":"n"}`; err != nil || string(text) != want {
@@ -57,7 +57,7 @@ func TestAReferenceToAnObjectLeavesOutWhatItDoesNotHave(t *testing.T) {
 	}
 }
 
-func TestVectorsK8sEvents(t *testing.T) {
+func TestVectors_KubernetesEvents(t *testing.T) {
 	type posted struct {
 		URL     string         `json:"url"`
 		Payload map[string]any `json:"payload"`

@@ -12,7 +12,7 @@ const (
 	levelWidth = 8
 )
 
-// usualLine is the room for a line, before it has to grow.
+// usualLine is the initial capacity of a line, in bytes.
 const usualLine = 256
 
 func (e *LogEntry) text(opts LogOptions) []byte {
@@ -65,10 +65,10 @@ func appendColumn(line []byte, text string, width int) []byte {
 	return line
 }
 
-// colors are those of messages that somebody should notice.
+// colors are the ANSI colors by the names of levels. Other levels have none.
 var colors = map[string]string{"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "DEBUG": "\x1b[2m"}
 
-// levelName returns the names that Kopf's users filter their logs by.
+// levelName returns the name of a level in the full format, as in Python.
 func levelName(level slog.Level) string {
 	switch {
 	case level < slog.LevelInfo:
@@ -82,7 +82,7 @@ func levelName(level slog.Level) string {
 	}
 }
 
-// Severity names a level in JSON.
+// Severity returns the name of a level in JSON and in the inspector.
 func Severity(level slog.Level) string {
 	switch {
 	case level < slog.LevelInfo:
@@ -101,7 +101,7 @@ func (e *LogEntry) json(opts LogOptions) ([]byte, error) {
 	if e.Object != nil && opts.Prefix {
 		message = "[" + e.Object.String() + "] " + message
 	}
-	fields := make(map[string]any, len(e.Attrs)+5)
+	fields := make(map[string]any, len(e.Attrs)+6)
 	for _, a := range e.Attrs {
 		fields[a.Key] = plain(a.Value)
 	}
@@ -111,6 +111,9 @@ func (e *LogEntry) json(opts LogOptions) ([]byte, error) {
 	if e.Name != "" {
 		fields[NameKey] = e.Name
 	}
+	if e.Event != "" {
+		fields[EventKey] = e.Event
+	}
 	if e.Object != nil {
 		fields[opts.RefKey] = e.Object
 	}
@@ -118,7 +121,7 @@ func (e *LogEntry) json(opts LogOptions) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// plain returns what JSON can write of a value; errors have no fields to show.
+// plain returns a value that can be encoded as JSON. Errors become their messages.
 func plain(v slog.Value) any {
 	switch v.Kind() {
 	case slog.KindAny:

@@ -13,13 +13,13 @@ import (
 	"unicode"
 )
 
-// Keys of attributes that the formats treat in a special way.
+// Keys of attributes that the formats treat in a special way, besides [EventKey].
 const (
 	ObjectKey = "object" // its value is an [ObjectRef]
-	NameKey   = "logger" // the part of the operator that logs
+	NameKey   = "logger" // the part of the operator that logs; it becomes the name of the line
 )
 
-// ObjectRef identifies the object that a message is about.
+// ObjectRef identifies the object that a line is about.
 type ObjectRef struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -27,10 +27,10 @@ type ObjectRef struct {
 	UID        string `json:"uid"`
 	Namespace  string `json:"namespace,omitempty"`
 
-	Resource string `json:"-"` // the key of its kind, for the inspector
+	Resource string `json:"-"` // the key of its resource, for the inspector
 }
 
-// String names the object as the prefix of messages does.
+// String names the object as in the prefix of messages: "namespace/name".
 func (r ObjectRef) String() string {
 	if r.Namespace == "" {
 		return r.Name
@@ -38,7 +38,7 @@ func (r ObjectRef) String() string {
 	return r.Namespace + "/" + r.Name
 }
 
-// LogValue makes other handlers of slog print the object as a group.
+// LogValue implements [slog.LogValuer]: for other handlers of slog, the object is a group.
 func (r ObjectRef) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("apiVersion", r.APIVersion), slog.String("kind", r.Kind),
@@ -50,7 +50,7 @@ func (r ObjectRef) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// Format is how a record looks.
+// LogFormat is the format of log lines.
 type LogFormat string
 
 // The formats: with time, level and name; the message alone; or JSON.
@@ -60,16 +60,16 @@ const (
 	LogJSON  LogFormat = "json"
 )
 
-// Options are how logs look. The zero value is the full format at the level Info.
+// LogOptions are the options of [NewLogHandler]. The zero value is the full format at the level Info.
 type LogOptions struct {
 	Level  slog.Leveler
 	Format LogFormat
-	Prefix bool   // the object's name in front of the message
-	RefKey string // of the object in JSON; [ObjectKey] if empty
-	Color  bool   // only for text
+	Prefix bool   // adds the name of the object to the beginning of the message
+	RefKey string // the key of the object in JSON; defaults to [ObjectKey]
+	Color  bool   // colors lines by their level; not in JSON
 }
 
-// Handler is a handler of slog that writes one of the formats.
+// LogHandler is a [slog.Handler] that writes one of the formats.
 type LogHandler struct {
 	opts   LogOptions
 	mu     *sync.Mutex
@@ -78,7 +78,7 @@ type LogHandler struct {
 	groups []string
 }
 
-// NewHandler returns a handler that writes to w, a record a time.
+// NewLogHandler returns a handler that writes each line with one call of w.
 func NewLogHandler(w io.Writer, opts LogOptions) *LogHandler {
 	if opts.Level == nil {
 		opts.Level = slog.LevelInfo
@@ -135,7 +135,7 @@ func (h *LogHandler) Handle(_ context.Context, record slog.Record) error {
 	if h.opts.Format == LogJSON {
 		var err error
 		if line, err = entry.json(h.opts); err != nil {
-			return fmt.Errorf("encoding a log record: %w", err)
+			return fmt.Errorf("encode a log record: %w", err)
 		}
 	} else {
 		line = entry.text(h.opts)
@@ -146,17 +146,18 @@ func (h *LogHandler) Handle(_ context.Context, record slog.Record) error {
 	return err
 }
 
-// Entry is a record with its special attributes taken out.
+// LogEntry is a record without the attributes that have a special meaning.
 type LogEntry struct {
 	Time    time.Time
 	Level   slog.Level
 	Name    string
 	Object  *ObjectRef
+	Event   LogName // empty if it is not a line of the framework
 	Message string
 	Attrs   []slog.Attr
 }
 
-// EntryOf takes a record apart for a handler that has collected attributes before.
+// LogEntryOf returns the entry of a record, for a handler with attributes of its own.
 func LogEntryOf(record slog.Record, before []slog.Attr) LogEntry {
 	entry := LogEntry{Time: record.Time, Level: record.Level, Message: record.Message}
 	for _, a := range before {
@@ -176,6 +177,11 @@ func (e *LogEntry) add(a slog.Attr) {
 	case a.Key == NameKey && a.Value.Kind() == slog.KindString:
 		e.Name = a.Value.String()
 		return
+	case a.Key == EventKey:
+		if name, ok := a.Value.Any().(LogName); ok {
+			e.Event = name
+			return
+		}
 	case a.Key == ObjectKey:
 		if ref, ok := a.Value.Any().(ObjectRef); ok {
 			e.Object = &ref
@@ -195,7 +201,7 @@ func (e *LogEntry) add(a slog.Attr) {
 	e.Attrs = append(e.Attrs, a)
 }
 
-// Text returns the message with its attributes, as in the plain format.
+// Text returns the message with its attributes: "message key=value".
 func (e *LogEntry) Text() string { return string(e.appendText(nil)) }
 
 func (e *LogEntry) appendText(line []byte) []byte {

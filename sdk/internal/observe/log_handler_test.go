@@ -35,7 +35,7 @@ func (f *fixedTime) Handle(ctx context.Context, r slog.Record) error {
 	return f.LogHandler.Handle(ctx, r)
 }
 
-func TestEachFormatLooksAsInKopf(t *testing.T) {
+func TestLogHandler_FormatsAsInPython(t *testing.T) {
 	write := func(l *slog.Logger) {
 		l.With(ObjectKey, example).Warn("Oops", "retry", 2, "why", "not ready", "error", errors.New("a b"))
 	}
@@ -54,7 +54,7 @@ func TestEachFormatLooksAsInKopf(t *testing.T) {
 	}
 }
 
-func TestJSONCarriesTheObjectUnderTheChosenKey(t *testing.T) {
+func TestLogHandler_JSONHasObjectUnderRefKey(t *testing.T) {
 	got := logged(LogOptions{Format: LogJSON, RefKey: "k8s-obj"}, func(l *slog.Logger) {
 		l.With(ObjectKey, example).Info("Hello", "took", time.Second)
 	})
@@ -69,7 +69,7 @@ func TestJSONCarriesTheObjectUnderTheChosenKey(t *testing.T) {
 	}
 }
 
-func TestGroupsQualifyTheirAttributes(t *testing.T) {
+func TestLogHandler_GroupsQualifyAttributes(t *testing.T) {
 	got := logged(LogOptions{Format: LogPlain}, func(l *slog.Logger) {
 		l.WithGroup("a").With("b", 1).Info("x", slog.Group("c", "d", 2))
 	})
@@ -78,7 +78,7 @@ func TestGroupsQualifyTheirAttributes(t *testing.T) {
 	}
 }
 
-func TestMessagesBelowTheLevelAreLeftOut(t *testing.T) {
+func TestLogHandler_OmitsLinesBelowLevel(t *testing.T) {
 	got := logged(LogOptions{Format: LogPlain, Level: slog.LevelWarn}, func(l *slog.Logger) { l.Info("no"); l.Warn("yes") })
 	if strings.Contains(got, "no") || !strings.Contains(got, "yes") {
 		t.Errorf("got %q", got)

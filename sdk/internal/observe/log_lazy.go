@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Lazily returns a handler with attributes that are made when something is logged: of most
-// of what is looked at, there is nothing to tell.
+// WithLazyAttrs returns a handler with attributes that are made when the first line is logged: about
+// most objects, nothing is logged.
 func WithLazyAttrs(to slog.Handler, attrs func() []slog.Attr) slog.Handler {
 	return &lazy{to: to, attrs: attrs}
 }

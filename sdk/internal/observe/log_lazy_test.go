@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestLazyAttributesAreMadeOnceAndOnlyForWhatIsLogged(t *testing.T) {
+func TestWithLazyAttrs_MadeOnceForTheFirstLine(t *testing.T) {
 	var out bytes.Buffer
 	made := 0
 	logger := slog.New(WithLazyAttrs(NewLogHandler(&out, LogOptions{Format: LogPlain, Prefix: true}), func() []slog.Attr {
@@ -15,7 +15,7 @@ func TestLazyAttributesAreMadeOnceAndOnlyForWhatIsLogged(t *testing.T) {
 	}))
 	handler := logger.With("handler", "fn")
 	grouped := handler.WithGroup("g")
-	logger.Debug("nobody reads this")
+	logger.Debug("below the level")
 	handler.Info("first")
 	logger.Info("second", "a", 1)
 	grouped.Info("third", "b", 2)
@@ -28,7 +28,7 @@ func TestLazyAttributesAreMadeOnceAndOnlyForWhatIsLogged(t *testing.T) {
 	}
 }
 
-func TestLazyAttributesAreNotMadeForWhatNobodyReads(t *testing.T) {
+func TestWithLazyAttrs_NotMadeForLinesBelowLevel(t *testing.T) {
 	var out bytes.Buffer
 	logger := slog.New(WithLazyAttrs(NewLogHandler(&out, LogOptions{}), func() []slog.Attr {
 		t.Error("they were made")

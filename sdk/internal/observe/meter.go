@@ -5,83 +5,79 @@ import (
 	"time"
 )
 
-// A Meter is told what happens. Its methods are called from many goroutines, and must
-// return at once. All texts come from a small set, so that they can be labels: never names
-// of objects.
+// Meter counts what happens. Its methods are called from many goroutines and must return at once. All
+// texts are of small sets, so that they can be labels; names of objects are not among them.
 type Meter interface {
-	// Event is an event of a watch: "listed", "added", "modified" or "deleted".
+	// Event counts a watch event. The kind is "listed", "added", "modified" or "deleted".
 	Event(resource, kind string)
 
-	// Cause is something that has happened to an object, and that handlers are called for:
-	// once, however many attempts it takes.
+	// Cause counts a cause that handlers are called for, once for all their attempts.
 	Cause(resource, reason string)
 
-	// Attempt is a call of a handler, or the end of its attempts without one.
+	// Attempt counts a call of a handler, or the end of its attempts without a call.
 	Attempt(MeteredAttempt)
 
-	// Wait is a wait for the operator's own patch to come back; seen is false if it did not
-	// in time.
+	// Wait counts a wait for the operator's own write. It is not seen if the deadline was exceeded.
 	Wait(seen bool, took time.Duration)
 
-	// Request is an attempt of a request to the cluster. The code is 0 without an answer.
+	// Request counts an attempt of a request to the cluster. The code is 0 without a response.
 	Request(verb string, code int, took time.Duration)
 
-	// Restart is a stream that is opened anew.
+	// Restart counts a stream that is reopened.
 	Restart(resource, reason string)
 
-	// Login is a call of the login handlers.
+	// Login counts a call of all login handlers.
 	Login(succeeded bool)
 
-	// Begin tells which handlers an operator has that begins, and gives a look at what there
-	// is at the moment. The returned function is called when it ends: the counts of what it
-	// has done remain.
-	Begin(handlers []MeteredHandler, look func() MeterState) (end func())
+	// Begin adds an operator with its handlers. The state function returns the operator's current
+	// state until the operator stops and calls the returned function. The counts remain.
+	Begin(handlers []MeteredHandler, state func() MeterState) (end func())
 
-	// Endpoint is where the operator is to serve the counts, and how. An empty URL is
-	// nowhere: somebody else serves them.
+	// Endpoint returns the URL at which the operator serves the counts, with the handler. The URL
+	// is empty if the operator does not serve them.
 	Endpoint() (url string, h http.Handler)
 }
 
-// Handler is who is called.
+// MeteredHandler identifies a handler.
 type MeteredHandler struct {
-	ID   string // that of its parent for sub-handlers
+	ID   string // of the parent for sub-handlers
 	Kind string // the family
 }
 
-// Attempt is a call of a handler.
+// MeteredAttempt is an attempt of a handler.
 type MeteredAttempt struct {
 	Handler MeteredHandler
 	Outcome MeteredOutcome
-	Called  bool // else its limits were exceeded before
+	Called  bool // false if its limits were exceeded before
 	Took    time.Duration
 }
 
-// Outcome is what an attempt came to.
+// MeteredOutcome is the outcome of an attempt.
 type MeteredOutcome string
 
-// Outcomes are all that there are.
+// MeteredOutcomes are all outcomes.
 var MeteredOutcomes = []MeteredOutcome{Succeeded, Retried, Failed, Ignored, Unfinished}
 
-// The outcomes.
+// The outcomes of attempts.
 const (
 	Succeeded  MeteredOutcome = "succeeded"
-	Retried    MeteredOutcome = "retried"    // it failed, and is to be tried again
-	Failed     MeteredOutcome = "failed"     // for good
-	Ignored    MeteredOutcome = "ignored"    // it failed, and is regarded as a success
-	Unfinished MeteredOutcome = "unfinished" // sub-handlers are to be called again
+	Retried    MeteredOutcome = "retried"    // it failed and will be retried
+	Failed     MeteredOutcome = "failed"     // it failed permanently
+	Ignored    MeteredOutcome = "ignored"    // it failed, and the error is ignored
+	Unfinished MeteredOutcome = "unfinished" // it waits for its sub-handlers
 )
 
-// State is what there is at a moment.
+// MeterState is the state of an operator at a moment.
 type MeterState struct {
-	Objects  int // that are known
-	Retrying int // handlers of objects that are to be tried again
+	Objects  int // that the operator remembers
+	Retrying int // handlers that wait for a retry, of all objects
 
-	// Objects by what their queues are at.
+	// Objects in the queue, with a running worker, and with a delay.
 	Queued, Running, Sleeping int
 
 	Daemons, Timers int
 	Paused          bool
 
-	// Kubernetes events since the start.
+	// Counts of Kubernetes events, as in [PosterStats].
 	Posted, Repeated, Failed, Dropped int
 }

@@ -1,5 +1,4 @@
-// Package patch collects what is to be changed on an object and plans the requests
-// that change it.
+// Package patch collects changes of an object, and sends them by as few requests as possible.
 package patch
 
 import (
@@ -8,16 +7,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Fn transforms a copy of an object in place. It may run again on a newer state of
-// the object, so it has to look at what it is given rather than at what it remembers.
+// Fn transforms a copy of an object in place. It may run again for a newer version of the
+// object, so it must depend on nothing but its argument.
 type Fn func(object map[string]any) error
 
-// Patch is a change of an object in the making: a merge patch (RFC 7386), and
-// functions for what a merge patch cannot express, such as adding to a list. The
-// functions run on the freshest known state of the object; what they change is sent
-// as a JSON patch (RFC 6902) that applies to that very version of it or not at all.
+// Patch is a merge patch (RFC 7386), and transformations for what that cannot express, such
+// as adding to a list. The transformations run on the newest known version of the object; their
+// changes are sent as a JSON patch (RFC 6902), which applies to that version only.
 //
-// A patch can be used by several goroutines.
+// A patch is safe for concurrent use.
 type Patch struct {
 	mu    sync.Mutex
 	merge map[string]any
@@ -29,37 +27,35 @@ func NewPatch() *Patch {
 	return new(Patch)
 }
 
-// Set assigns a field. A nil value deletes the field from the object. Whatever the
-// patch has in the way of the field and is no map is replaced by one. The root cannot
-// be set: see [Patch.Merge].
+// Set sets a field. A nil value removes it from the object. Set replaces parents in the patch
+// that are not maps. It ignores the empty path; see [Patch.Merge].
 func (p *Patch) Set(path object.Path, value any) {
 	p.Edit(func(merge map[string]any) {
 		place(merge, path, value)
 	})
 }
 
-// Remove deletes a field from the object.
+// Remove removes a field from the object.
 func (p *Patch) Remove(path object.Path) {
 	p.Set(path, nil)
 }
 
-// Discard forgets what the patch does to a field, with the parents that hold nothing
-// else. The field of the object remains as it is.
+// Discard removes a field from the patch, with the parents that become empty. The object
+// keeps its field.
 func (p *Patch) Discard(path object.Path) {
 	p.Edit(func(merge map[string]any) {
 		discard(merge, path)
 	})
 }
 
-// Merge adds another merge patch. The maps of both are united, recursively; all else
-// is overwritten.
+// Merge adds another merge patch. It merges maps recursively and replaces all else.
 func (p *Patch) Merge(other map[string]any) {
 	p.Edit(func(merge map[string]any) {
 		unite(merge, object.CloneMap(other))
 	})
 }
 
-// Edit gives access to the merge patch itself. The map must not be kept.
+// Edit calls a function with the merge patch itself, which must not be retained.
 func (p *Patch) Edit(edit func(merge map[string]any)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,14 +65,15 @@ func (p *Patch) Edit(edit func(merge map[string]any)) {
 	edit(p.merge)
 }
 
-// Lookup returns what the merge patch does to a field; nil and true if it deletes it.
+// Lookup returns the value of a field in the merge patch, which is nil if the patch removes
+// it, and whether it is there.
 func (p *Patch) Lookup(path object.Path) (any, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return object.Lookup(p.merge, path)
 }
 
-// AddFn adds a transformation. They run in the order in which they were added.
+// AddFn adds a transformation, which runs after those added before.
 func (p *Patch) AddFn(fn Fn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +87,7 @@ func (p *Patch) Fns() []Fn {
 	return append([]Fn(nil), p.fns...)
 }
 
-// Empty tells if there is nothing in the patch.
+// Empty reports whether the patch changes nothing.
 func (p *Patch) Empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +104,7 @@ func (p *Patch) Tree() map[string]any {
 	return object.CloneMap(p.merge)
 }
 
-// Take moves all that is in the patch into another one, and leaves it empty.
+// Take moves the content of the patch into a new one.
 func (p *Patch) Take() *Patch {
 	taken := NewPatch()
 	p.mu.Lock()
@@ -117,7 +114,7 @@ func (p *Patch) Take() *Patch {
 	return taken
 }
 
-// Append adds all of another patch to this one.
+// Append adds the content of another patch.
 func (p *Patch) Append(other *Patch) {
 	merge, fns := other.Tree(), other.Fns()
 	p.mu.Lock()
@@ -130,7 +127,7 @@ func (p *Patch) Append(other *Patch) {
 	p.fns = append(p.fns, fns...)
 }
 
-// Restore puts back what was taken and could not be sent. What has come since counts more.
+// Restore puts back what was taken and could not be sent. Later changes take precedence.
 func (p *Patch) Restore(taken *Patch) {
 	merge, fns := taken.Tree(), taken.Fns()
 	p.mu.Lock()
@@ -172,7 +169,7 @@ func discard(merge map[string]any, path object.Path) {
 	}
 }
 
-// unite moves the values of another merge patch into the first one.
+// unite merges another merge patch into the first one.
 func unite(merge, other map[string]any) {
 	for key, value := range other {
 		mine, isMap := merge[key].(map[string]any)

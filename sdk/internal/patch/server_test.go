@@ -24,7 +24,7 @@ type state map[string]any
 
 func (s state) Tree() (map[string]any, error) { return s, nil }
 
-func (f *fakeServer) do(call Call) (Object, int, error) {
+func (f *fakeServer) do(call Call) (Object, error) {
 	f.calls = append(f.calls, call)
 	f.states = append(f.states, f.object)
 	if f.before != nil {
@@ -32,7 +32,7 @@ func (f *fakeServer) do(call Call) (Object, int, error) {
 	}
 	if f.fail != nil {
 		if status := f.fail(call); status != 0 {
-			return nil, status, fmt.Errorf("HTTP %d", status)
+			return nil, answer(status, call)
 		}
 	}
 	next := object.CloneMap(f.object)
@@ -42,17 +42,29 @@ func (f *fakeServer) do(call Call) (Object, int, error) {
 	case []Op:
 		changed, err := run(next, payload)
 		if err != nil {
-			return nil, 422, err
+			return nil, answer(422, call)
 		}
 		next = changed.(map[string]any)
 	}
 	version, err := strconv.Atoi(object.Metadata(f.object)["resourceVersion"].(string))
 	if err != nil {
-		return nil, 500, err
+		return nil, err
 	}
 	next["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(version + 1)
 	f.object = next
-	return state(object.CloneMap(next)), 200, nil
+	return state(object.CloneMap(next)), nil
+}
+
+// answer is the error of a request with an HTTP status.
+func answer(status int, call Call) error {
+	switch {
+	case status == 404:
+		return ErrGone
+	case status == 422 && call.ContentType == JSONType:
+		return ErrOutdated
+	default:
+		return fmt.Errorf("HTTP %d", status)
+	}
 }
 
 // mergeInto follows RFC 7386.
@@ -95,15 +107,15 @@ func applyAt(node any, keys []string, op Op) (any, error) {
 	case map[string]any:
 		child, exists := node[key]
 		switch {
-		case !exists && (!last || op.Op != OpAdd):
+		case !exists && (!last || op.Op != opAdd):
 			return nil, fmt.Errorf("no %q", key)
 		case !last:
 			changed, err := applyAt(child, keys[1:], op)
 			node[key] = changed
 			return node, err
-		case op.Op == OpRemove:
+		case op.Op == opRemove:
 			delete(node, key)
-		case op.Op == OpTest:
+		case op.Op == opTest:
 			if child != op.Value {
 				return nil, fmt.Errorf("%v is not %v", child, op.Value)
 			}
@@ -114,14 +126,14 @@ func applyAt(node any, keys []string, op Op) (any, error) {
 	case []any:
 		i, err := strconv.Atoi(key)
 		switch {
-		case err != nil || i > len(node) || i == len(node) && (!last || op.Op != OpAdd):
+		case err != nil || i > len(node) || i == len(node) && (!last || op.Op != opAdd):
 			return nil, fmt.Errorf("no item %q", key)
 		case !last:
 			node[i], err = applyAt(node[i], keys[1:], op)
 			return node, err
-		case op.Op == OpRemove:
+		case op.Op == opRemove:
 			return slices.Delete(node, i, i+1), nil
-		case op.Op == OpAdd:
+		case op.Op == opAdd:
 			return slices.Insert(node, i, object.Clone(op.Value)), nil
 		}
 		node[i] = object.Clone(op.Value)

@@ -2,23 +2,23 @@ package queue
 
 import "github.com/kopf-dev/kopf/sdk/internal/watch"
 
-// Batch is what a worker has to do for an object.
+// Batch is the pending work for an object.
 type Batch struct {
 	Key Key
 
-	// Events are all events since the previous batch, oldest first, if all are kept for
-	// this resource; else just the newest.
+	// Events are the events since the previous batch, oldest first; only the newest unless all are
+	// kept for the resource.
 	Events []watch.Event
 
-	// Newest is the last of the events, or the newest version known before if there are
-	// none: the object is worked on again.
+	// Newest is the last of the events. If there are none, the object is processed again, and Newest
+	// is that of the previous batch.
 	Newest watch.Event
 
-	// Listed tells if any of the events since the previous batch was of a listing, though
-	// the newest may be another, or they are not kept.
+	// Listed reports whether any event since the previous batch was of a list, even if it was not
+	// kept.
 	Listed bool
 
-	// Folded is how many events were replaced by newer ones before anybody saw them.
+	// Folded is the number of events since the previous batch that were replaced by newer ones.
 	Folded int
 
 	queue  *Queue
@@ -26,8 +26,8 @@ type Batch struct {
 	worker *worker
 }
 
-// Pressure is closed when there is something newer for the object: it is time to stop
-// waiting for anything, since the next batch is there.
+// Pressure returns a channel that closes when a newer event of the object arrives, or the object is
+// requeued. The processor should stop waiting then: the next batch is ready.
 func (b *Batch) Pressure() <-chan struct{} {
 	b.queue.mu.Lock()
 	defer b.queue.mu.Unlock()
@@ -40,8 +40,7 @@ func (b *Batch) Pressure() <-chan struct{} {
 	return b.entry.pressure
 }
 
-// Ended tells if the object is known to be deleted by now. What is still to be done for it
-// could hit another one of the same name.
+// Ended reports whether the object is known to be deleted by now. Another object may have its name.
 func (b *Batch) Ended() bool {
 	b.queue.mu.Lock()
 	defer b.queue.mu.Unlock()
@@ -49,11 +48,11 @@ func (b *Batch) Ended() bool {
 	return n > 0 && b.entry.events[n-1].Type == watch.Deleted
 }
 
-// Yield says that the worker is going to wait for long, so that another one may start in
-// its place at once. The work goes on as usual.
+// Yield announces that the processor is going to wait for long, so that another worker may start in
+// its place.
 func (b *Batch) Yield() {
 	b.queue.mu.Lock()
 	defer b.queue.mu.Unlock()
-	b.queue.elastic.release(b.worker)
+	b.queue.scaling.release(b.worker)
 	b.queue.dispatch()
 }

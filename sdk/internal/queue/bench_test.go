@@ -19,7 +19,7 @@ func BenchmarkThroughput(b *testing.B) {
 			var seen sync.WaitGroup
 			q := New(b.Context(), Options{
 				KeepEvents: func(string) bool { return true },
-				Process: func(_ context.Context, batch *Batch) *Later {
+				Process: func(_ context.Context, batch *Batch) *Next {
 					seen.Add(-len(batch.Events))
 					return nil
 				},

@@ -6,18 +6,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// state is where an object is. All is guarded by the queue's lock.
+// state is where an object is in its way through the queue.
 type state int
 
 const (
-	idle    state = iota // about to be something else, or to be forgotten
-	ready                // in the row for a worker
-	running              // a worker is at it
-	waiting              // a timer goes for it
-	held                 // behind a gate
+	idle    state = iota // about to change its state, or to be dropped
+	ready                // in the ready list
+	running              // being processed
+	waiting              // for the delay of a [Next]
+	held                 // behind a closed gate
 )
 
-// entry is what is known of an object that has something to do.
+// entry is an object in the queue. It is guarded by the lock of the queue.
 type entry struct {
 	key    Key
 	state  state
@@ -25,19 +25,19 @@ type entry struct {
 	listed bool          // one of them was of a listing
 	folded int           // events that were replaced by newer ones
 
-	newest watch.Event // the version in work, or to be worked on again; else none
-	again  bool        // it is to be worked on even without events
+	newest watch.Event // the version being processed, or to be processed again; else none
+	again  bool        // process it even without events
 
-	due   *Later // what to do when a worker comes, if there are no events
-	later *Later // what to do when the timer ends
-	timer *time.Timer
+	due       *Next // what to do if there are no events
+	scheduled *Next // what to do when the delay is over
+	timer     *time.Timer
 
-	pressure chan struct{} // of the batch in work; nil if nobody asked
-	pressed  bool
+	pressure chan struct{} // of the present batch; nil if it was not asked for
+	pressed  bool          // an event arrived since the present batch
 
-	gate *Gate // that it must not pass while it is closed; nil if there is none
+	gate *Gate // holds the object while closed; nil if there is none
 
-	next *entry // in the row
+	next *entry // in the ready list
 }
 
 // fold adds an event.
@@ -53,7 +53,7 @@ func (e *entry) fold(event watch.Event, keep bool) {
 	}
 }
 
-// press tells the worker that something newer is there.
+// press notifies the worker that a newer event arrived.
 func (e *entry) press() {
 	if e.pressed {
 		return
@@ -66,8 +66,7 @@ func (e *entry) press() {
 
 func (e *entry) clear() { e.events, e.listed, e.folded = nil, false, 0 }
 
-// fifo is a row of entries. It is linked through them, as most objects stand in it once
-// and shortly.
+// fifo is a list of entries, linked through the entries themselves to save allocations.
 type fifo struct {
 	head, tail *entry
 	len        int

@@ -2,21 +2,20 @@ package queue
 
 import "github.com/kopf-dev/kopf/sdk/internal/watch"
 
-// Gate holds objects back: what comes behind a closed gate is queued, and folded as usual,
-// but worked on only when the gate is opened. The zero value is closed. A gate is of one
-// queue.
+// Gate holds objects back: their events are queued as usual, but processed only when the gate is
+// open. The zero value is closed. A gate must be used with one queue only.
 type Gate struct {
 	open bool
 	held []*entry
 }
 
-// PutBehind is [Queue.Put] for an object that must not be worked on before the gate is
-// open. What goes on for the object already is not interrupted.
+// PutBehind is [Queue.Put] for an object that must not be processed before the gate is open. It does
+// not interrupt processing.
 func (q *Queue) PutBehind(gate *Gate, resource string, event watch.Event) {
 	q.put(gate, resource, event)
 }
 
-// Open lets go what the gate has held back, in the order in which it came.
+// Open opens a gate. The objects behind it are processed in the order in which they came.
 func (q *Queue) Open(gate *Gate) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -33,14 +32,14 @@ func (q *Queue) Open(gate *Gate) {
 	gate.held = nil
 }
 
-// admit puts an object into the row, or holds it back.
+// admit puts an object into the ready list, unless its gate holds it back.
 func (q *Queue) admit(e *entry) {
 	if !q.hold(e) {
 		q.enqueue(e)
 	}
 }
 
-// hold keeps an object back if its gate is closed.
+// hold holds an object back if its gate is closed. It reports whether it is.
 func (q *Queue) hold(e *entry) bool {
 	if e.gate == nil || e.gate.open {
 		e.gate = nil

@@ -11,13 +11,13 @@ import (
 )
 
 func noting(j *journal) Processor {
-	return func(_ context.Context, b *Batch) *Later {
+	return func(_ context.Context, b *Batch) *Next {
 		j.add(b.Key.Object + " " + strings.Join(versions(b), ","))
 		return nil
 	}
 }
 
-func TestObjectsBehindAGateWaitUntilItIsOpened(t *testing.T) {
+func TestGate_ObjectsWaitUntilOpened(t *testing.T) {
 	j := &journal{}
 	bubble(t, Options{Process: noting(j), WorkerLimit: 1}, func(t *testing.T, q *Queue) {
 		gate := new(Gate)
@@ -40,12 +40,12 @@ func TestObjectsBehindAGateWaitUntilItIsOpened(t *testing.T) {
 	})
 }
 
-func TestWhatGoesOnForAnObjectIsNotContinuedBehindAGate(t *testing.T) {
+func TestGate_HoldsObjectThatIsBeingProcessed(t *testing.T) {
 	j := &journal{}
-	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Later {
-		later := noting(j)(ctx, b)
+	bubble(t, Options{Process: func(ctx context.Context, b *Batch) *Next {
+		next := noting(j)(ctx, b)
 		time.Sleep(time.Second)
-		return later
+		return next
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event(watch.Listed, "a", "1"))
 		synctest.Wait()
@@ -59,11 +59,11 @@ func TestWhatGoesOnForAnObjectIsNotContinuedBehindAGate(t *testing.T) {
 	})
 }
 
-func TestAGateStopsWhatWasAboutToBeDoneLater(t *testing.T) {
+func TestGate_DropsScheduledNext(t *testing.T) {
 	j := &journal{}
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		j.add(strings.Join(versions(b), ","))
-		return &Later{After: time.Minute, Do: func(context.Context) *Later { j.add("later"); return nil }}
+		return &Next{After: time.Minute, Do: func(context.Context) *Next { j.add("next"); return nil }}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event(watch.Listed, "a", "1"))
 		synctest.Wait()
@@ -78,7 +78,7 @@ func TestAGateStopsWhatWasAboutToBeDoneLater(t *testing.T) {
 	})
 }
 
-func TestWhatIsDroppedBehindAGateDoesNotComeOut(t *testing.T) {
+func TestGate_DroppedObjectsAreNotProcessed(t *testing.T) {
 	j := &journal{}
 	bubble(t, Options{Process: noting(j)}, func(t *testing.T, q *Queue) {
 		gate := new(Gate)
@@ -91,7 +91,7 @@ func TestWhatIsDroppedBehindAGateDoesNotComeOut(t *testing.T) {
 	})
 }
 
-func TestAGateThatIsOpenedAfterTheEndLetsNothingGo(t *testing.T) {
+func TestGate_OpenedAfterStopProcessesNothing(t *testing.T) {
 	j := &journal{}
 	synctest.Test(t, func(t *testing.T) {
 		q := New(t.Context(), Options{Process: noting(j)})

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// DefaultExitTimeout is how long work in progress may go on after the end.
+// DefaultExitTimeout is how long processing may continue after [Queue.Stop].
 const DefaultExitTimeout = 2 * time.Second
 
 // Key identifies an object among those of all resources.
@@ -18,7 +18,7 @@ type Key struct {
 	Object   string // the uid, or the namespace and name of objects without one
 }
 
-// KeyOf is the key of an object of a resource.
+// KeyOf returns the key of an object of a resource.
 func KeyOf(resource string, object *object.Object) Key {
 	if object.UID != "" {
 		return Key{resource, object.UID}
@@ -26,39 +26,30 @@ func KeyOf(resource string, object *object.Object) Key {
 	return Key{resource, object.Namespace + "/" + object.Name}
 }
 
-// Later is something to do for an object after a while, unless an event comes first:
-// then it is forgotten, as whoever gets that event will decide anew.
-type Later struct {
-	After time.Duration
+// Processor processes an object. It returns what to do next for the object; nil if nothing is to be
+// done before the next event. The context ends when the exit timeout is over.
+type Processor func(ctx context.Context, batch *Batch) *Next
 
-	// Do is what to do. If it is nil, the object is worked on again, in its newest version.
-	// It may return what to do next, in the same way.
-	Do func(ctx context.Context) *Later
-}
-
-// Processor works on an object. The context is cancelled when the time to exit is over.
-// It returns what to do later, or nil.
-type Processor func(ctx context.Context, batch *Batch) *Later
-
-// Options of a queue.
+// Options configure a queue.
 type Options struct {
-	// Process works on one object at a time, and on different objects in parallel.
+	// Process is called for one object at a time, and for different objects in parallel.
 	Process Processor
 
-	// KeepEvents tells if all events of a resource are to be kept, and not only the newest
-	// one of each object. Optional.
+	// KeepEvents reports whether all events of a resource are passed to Process, rather than only the
+	// newest of each object. Optional.
 	KeepEvents func(resource string) bool
 
-	// WorkerLimit is the most workers at the same time, sleeping ones included. No limit if
-	// not positive: then new ones start as fast as the others get on, see elastic.
+	// WorkerLimit is the maximum number of workers, including those that wait. If it is not positive,
+	// there is no limit, and their number follows the load.
 	WorkerLimit int
 
-	// ExitTimeout is how long work in progress may go on after [Queue.Stop]. Default: 2
-	// seconds. Negative: none.
+	// ExitTimeout is how long processing may continue after [Queue.Stop]. Defaults to 2s. Negative is
+	// no time.
 	ExitTimeout time.Duration
 }
 
-// Queue is the queues of all objects with their workers.
+// Queue queues the events of objects, and processes each object by one worker at a time. It is safe
+// for concurrent use.
 type Queue struct {
 	options Options
 	ctx     context.Context
@@ -69,12 +60,12 @@ type Queue struct {
 	stopped bool
 	entries map[Key]*entry
 	ready   fifo
-	elastic elastic
+	scaling scaling
 	waiting int
 }
 
-// New makes a queue. Its workers get the values of the context, but not its end: for
-// that there is [Queue.Stop].
+// New returns a queue. Its workers get the values of the context, but do not end with it: see
+// [Queue.Stop].
 func New(ctx context.Context, options Options) *Queue {
 	if options.ExitTimeout == 0 {
 		options.ExitTimeout = DefaultExitTimeout
@@ -84,7 +75,7 @@ func New(ctx context.Context, options Options) *Queue {
 	return q
 }
 
-// Put adds an event of an object. It never blocks. After Stop it does nothing.
+// Put queues an event of an object. It never blocks. It does nothing after [Queue.Stop].
 func (q *Queue) Put(resource string, event watch.Event) { q.put(nil, resource, event) }
 
 func (q *Queue) put(gate *Gate, resource string, event watch.Event) {
@@ -112,42 +103,11 @@ func (q *Queue) put(gate *Gate, resource string, event watch.Event) {
 		q.admit(e)
 	case idle:
 		q.admit(e)
-	case ready, held: // it will be seen together with those before it
+	case ready, held: // it is processed together with those before it
 	}
 }
 
-// Again makes an object be worked on once more, as if its time had come: now if it waits
-// for a moment, else after what goes on, which is told by its pressure. The version is
-// that of the event only if the queue knows no newer one.
-func (q *Queue) Again(resource string, event watch.Event) {
-	key := KeyOf(resource, event.Object)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.stopped {
-		return
-	}
-	e := q.entries[key]
-	if e == nil {
-		e = &entry{key: key}
-		q.entries[key] = e
-	}
-	if e.newest.Object == nil {
-		e.newest = event
-	}
-	e.again = true
-	switch e.state {
-	case running:
-		e.press()
-	case waiting:
-		q.unschedule(e)
-		q.enqueue(e)
-	case idle:
-		q.enqueue(e)
-	case ready, held: // its turn comes anyway
-	}
-}
-
-// Drop forgets what is queued or scheduled for some objects. Work in progress goes on.
+// Drop drops what is queued or scheduled for some objects. It does not interrupt processing.
 func (q *Queue) Drop(match func(Key) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -168,7 +128,7 @@ func (q *Queue) drop(e *entry) {
 		e.state, e.gate = idle, nil
 		delete(q.entries, e.key)
 	case ready:
-		// It stays in the row, with nothing to do when its turn comes.
+		// It stays in the ready list, with nothing to do when its turn comes.
 		e.due, e.again = nil, false
 	case running:
 		e.again = false
@@ -176,16 +136,16 @@ func (q *Queue) drop(e *entry) {
 	}
 }
 
-// Stats is what a queue is busy with.
+// Stats are the numbers of objects in a queue.
 type Stats struct {
-	Ready   int // objects that wait for a worker
-	Running int // objects being worked on
-	Waiting int // objects with something to do later
+	Ready   int // waiting for a worker
+	Running int // being processed
+	Waiting int // waiting for the delay of a [Next]
 }
 
-// Stats tells what the queue is busy with.
+// Stats returns the present numbers of objects.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Stats{Ready: q.ready.len, Running: q.elastic.running, Waiting: q.waiting}
+	return Stats{Ready: q.ready.len, Running: q.scaling.running, Waiting: q.waiting}
 }

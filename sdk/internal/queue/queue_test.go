@@ -68,9 +68,9 @@ func bubble(t *testing.T, options Options, test func(t *testing.T, q *Queue)) {
 	})
 }
 
-func TestOneObjectIsNeverWorkedOnTwiceAtATime(t *testing.T) {
+func TestQueue_ProcessesObjectByOneWorkerAtATime(t *testing.T) {
 	var now, most, calls atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
 		most.Store(max(most.Load(), now.Add(1)))
 		time.Sleep(time.Second)
 		now.Add(-1)
@@ -91,27 +91,27 @@ func TestOneObjectIsNeverWorkedOnTwiceAtATime(t *testing.T) {
 	})
 }
 
-func TestDifferentObjectsAreWorkedOnInParallel(t *testing.T) {
+func TestQueue_ProcessesObjectsInParallel(t *testing.T) {
 	var done atomic.Int32
-	bubble(t, Options{Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
 		time.Sleep(time.Second)
 		done.Add(1)
 		return nil
 	}}, func(t *testing.T, q *Queue) {
-		for i := range elasticBase {
+		for i := range maxCounted {
 			q.Put("pods", event("", fmt.Sprint(i), "1"))
 		}
 		q.Put("services", event("", "0", "1"))
 		time.Sleep(1100 * time.Millisecond)
-		if done.Load() != elasticBase+1 {
+		if done.Load() != maxCounted+1 {
 			t.Errorf("%d done", done.Load())
 		}
 	})
 }
 
-func TestTheWorkerSeesTheNewestOfWhatArrivedMeanwhile(t *testing.T) {
+func TestQueue_FoldsEventsIntoNewest(t *testing.T) {
 	var seen journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		seen.add(fmt.Sprintf("%v %s%v listed=%v folded=%d", versions(b), b.Newest.Type, b.Newest.Object.ResourceVersion, b.Listed, b.Folded))
 		time.Sleep(time.Second)
 		return nil
@@ -126,11 +126,11 @@ func TestTheWorkerSeesTheNewestOfWhatArrivedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAllEventsAreKeptInOrderForThoseWhoWantThem(t *testing.T) {
+func TestQueue_KeepsAllEventsInOrderIfAsked(t *testing.T) {
 	var seen journal
 	bubble(t, Options{
 		KeepEvents: func(resource string) bool { return resource == "pods" },
-		Process: func(_ context.Context, b *Batch) *Later {
+		Process: func(_ context.Context, b *Batch) *Next {
 			seen.add(fmt.Sprint(b.Key.Resource, versions(b)))
 			time.Sleep(time.Second)
 			return nil
@@ -147,9 +147,9 @@ func TestAllEventsAreKeptInOrderForThoseWhoWantThem(t *testing.T) {
 	})
 }
 
-func TestPressureInterruptsWaitingOnlyWhenSomethingNewerArrives(t *testing.T) {
+func TestPressure_ClosesWhenNewerEventArrives(t *testing.T) {
 	var log journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		begin := time.Now()
 		select {
 		case <-b.Pressure():
@@ -168,9 +168,9 @@ func TestPressureInterruptsWaitingOnlyWhenSomethingNewerArrives(t *testing.T) {
 	})
 }
 
-func TestPressureIsThereEvenIfItIsAskedForLate(t *testing.T) {
+func TestPressure_ClosedIfAskedForLate(t *testing.T) {
 	var pressed atomic.Int32
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		time.Sleep(time.Second)
 		select {
 		case <-b.Pressure():
@@ -189,12 +189,12 @@ func TestPressureIsThereEvenIfItIsAskedForLate(t *testing.T) {
 	})
 }
 
-func TestDroppedObjectsAreNotWorkedOnAnyMore(t *testing.T) {
+func TestDrop_ObjectsAreNotProcessed(t *testing.T) {
 	var calls atomic.Int32
-	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Later {
+	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Next {
 		calls.Add(1)
 		time.Sleep(time.Second)
-		return &Later{After: time.Minute, Do: func(context.Context) *Later { calls.Add(100); return nil }}
+		return &Next{After: time.Minute, Do: func(context.Context) *Next { calls.Add(100); return nil }}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "waits", "1"))
 		time.Sleep(2 * time.Second)
@@ -209,7 +209,7 @@ func TestDroppedObjectsAreNotWorkedOnAnyMore(t *testing.T) {
 	})
 }
 
-func TestObjectsWithoutUIDAreToldApartByName(t *testing.T) {
+func TestKey_ObjectsWithoutUIDDifferByName(t *testing.T) {
 	one := object.Stub("v1", "Pod", "ns1", "n", "", "1")
 	two := object.Stub("v1", "Pod", "ns2", "n", "", "1")
 	if KeyOf("pods", one) == KeyOf("pods", two) {

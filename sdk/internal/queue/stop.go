@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// AbandonAfter is how long workers may take to notice that their context has ended.
+// AbandonAfter is how long workers may take to return after their context has ended.
 const AbandonAfter = 500 * time.Millisecond
 
-// AbandonedError says that some work did not end even after its context had ended.
+// AbandonedError is the error of processing that continues after its context has ended.
 type AbandonedError struct{ Keys []Key }
 
-// Error names the objects.
+// Error lists the objects.
 func (e *AbandonedError) Error() string {
 	names := make([]string, len(e.Keys))
 	for i, key := range e.Keys {
 		names[i] = key.Resource + " " + key.Object
 	}
-	return fmt.Sprintf("work on %d objects goes on though it was cancelled: %s", len(e.Keys), strings.Join(names, ", "))
+	return fmt.Sprintf("%d objects are still being processed after cancellation: %s", len(e.Keys), strings.Join(names, ", "))
 }
 
-// Stop ends the work: nothing new begins; what goes on may take the exit timeout, then
-// its context is cancelled. What was queued is forgotten: it will be listed by the next
-// operator. If some work ignores the end of its context, it is left alone, and an
-// [AbandonedError] tells which.
+// Stop stops the queue. It drops what is queued, and waits for objects that are being processed: for
+// the exit timeout, and then for a moment with their context cancelled. It returns an
+// [AbandonedError] if some are not finished by then.
 func (q *Queue) Stop() error {
 	q.mu.Lock()
 	q.stopped = true
@@ -39,8 +38,8 @@ func (q *Queue) Stop() error {
 		}
 	}
 	q.ready = fifo{}
-	if q.elastic.timer != nil {
-		q.elastic.timer.Stop()
+	if q.scaling.timer != nil {
+		q.scaling.timer.Stop()
 	}
 	q.mu.Unlock()
 	defer q.cancel()

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-func TestAGoroutineThatIsEndedFromInsideTakesNothingElseDown(t *testing.T) {
+func TestQueue_SurvivesGoexitOfProcessor(t *testing.T) {
 	var log journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Later {
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
 		log.add(b.Key.Object)
 		if b.Key.Object == "a" {
 			runtime.Goexit()
@@ -29,17 +29,17 @@ func TestAGoroutineThatIsEndedFromInsideTakesNothingElseDown(t *testing.T) {
 	})
 }
 
-func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
+func TestStop_FinishesProcessingAndDropsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls, cancelled atomic.Int32
-		q := New(t.Context(), Options{WorkerLimit: 1, Process: func(ctx context.Context, _ *Batch) *Later {
+		q := New(t.Context(), Options{WorkerLimit: 1, Process: func(ctx context.Context, _ *Batch) *Next {
 			calls.Add(1)
 			select {
 			case <-ctx.Done():
 				cancelled.Add(1)
 			case <-time.After(time.Second):
 			}
-			return &Later{After: time.Second, Do: func(context.Context) *Later { t.Error("done after the end"); return nil }}
+			return &Next{After: time.Second, Do: func(context.Context) *Next { t.Error("done after the end"); return nil }}
 		}})
 		q.Put("pods", event("", "a", "1"))
 		q.Put("pods", event("", "b", "1"))
@@ -55,9 +55,9 @@ func TestStopLetsWorkEndAndForgetsWhatIsQueued(t *testing.T) {
 	})
 }
 
-func TestStopCancelsWorkThatTakesTooLong(t *testing.T) {
+func TestStop_CancelsSlowProcessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(t.Context(), Options{Process: func(ctx context.Context, _ *Batch) *Later {
+		q := New(t.Context(), Options{Process: func(ctx context.Context, _ *Batch) *Next {
 			<-ctx.Done()
 			return nil
 		}})
@@ -70,10 +70,10 @@ func TestStopCancelsWorkThatTakesTooLong(t *testing.T) {
 	})
 }
 
-func TestStopTellsWhichWorkIgnoresTheEnd(t *testing.T) {
+func TestStop_ReturnsAbandonedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup
-		q := New(t.Context(), Options{ExitTimeout: -1, Process: func(context.Context, *Batch) *Later {
+		q := New(t.Context(), Options{ExitTimeout: -1, Process: func(context.Context, *Batch) *Next {
 			defer wg.Done()
 			time.Sleep(time.Hour)
 			return nil

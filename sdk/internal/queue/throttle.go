@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// DefaultDelays are Fibonacci numbers from a second to about ten minutes. The last delay
-// is repeated for as long as the errors go on.
+// DefaultErrorDelays are Fibonacci numbers from a second to about ten minutes. The last delay is
+// repeated for as long as the errors continue.
 var DefaultErrorDelays = slices.Values([]time.Duration{
 	1 * time.Second, 1 * time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second,
 	8 * time.Second, 13 * time.Second, 21 * time.Second, 34 * time.Second, 55 * time.Second,
 	89 * time.Second, 144 * time.Second, 233 * time.Second, 377 * time.Second, 610 * time.Second,
 })
 
-// Throttler is the state of one object. The zero value has seen no errors. Its owner
-// calls Remaining before each attempt, and sleeps that long; if the sleep is interrupted
-// by a newer event, it asks again for the next attempt. After an attempt it calls Failed
-// or Succeeded.
+// Throttler delays the processing of one object after errors. The zero value has seen no errors. Its
+// user calls Remaining before each attempt and waits that long, and calls Failed or Succeeded after
+// it.
 type Throttler struct {
 	errors int
 	until  time.Time
 }
 
-// Remaining is how long not to touch the object from now on; zero if it may be at once.
+// Remaining returns how long the object must not be processed from now on; zero if it may be.
 func (t *Throttler) Remaining(now time.Time) time.Duration {
 	if t.until.IsZero() {
 		return 0
@@ -36,12 +35,12 @@ func (t *Throttler) Remaining(now time.Time) time.Duration {
 	return left
 }
 
-// Failed notes an error and returns how long not to touch the object from now on; zero
-// if there are no delays at all. The sequence of delays begins anew after a success.
+// Failed notes an error and returns how long the object must not be processed from now on; zero if
+// there are no delays. The sequence of delays starts again after a success.
 func (t *Throttler) Failed(now time.Time, delays iter.Seq[time.Duration]) time.Duration {
 	t.errors++
-	// The position is counted rather than kept in an iterator: nothing to release when the
-	// object goes away, and the delays of a day's errors are few.
+	// An iterator would have to be released when the object is deleted. Counting is cheap, since the
+	// delays of a day's errors are few.
 	var delay time.Duration
 	position := 0
 	for d := range delays {
@@ -58,7 +57,7 @@ func (t *Throttler) Failed(now time.Time, delays iter.Seq[time.Duration]) time.D
 	return delay
 }
 
-// Succeeded forgets all errors. It reports if there had been any.
+// Succeeded forgets all errors. It reports whether there were any.
 func (t *Throttler) Succeeded() (recovered bool) {
 	recovered = t.errors > 0
 	*t = Throttler{}

@@ -34,7 +34,7 @@ func seconds(all []float64) iter.Seq[time.Duration] {
 	}
 }
 
-func TestVectorsOfThrottling(t *testing.T) {
+func TestVectorsThrottling(t *testing.T) {
 	vectors.Run(t, "timing_peering_retry.json", func(_ *testing.T, v *vector) error {
 		if v.Kind != "throttle" {
 			return nil
@@ -59,7 +59,7 @@ func TestVectorsOfThrottling(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedSleepGoesOnLater(t *testing.T) {
+func TestThrottler_InterruptedDelayContinues(t *testing.T) {
 	var throttler Throttler
 	now := time.Unix(1700000000, 0)
 	throttler.Failed(now, DefaultErrorDelays)
@@ -78,7 +78,7 @@ func TestAnInterruptedSleepGoesOnLater(t *testing.T) {
 	}
 }
 
-func TestDelaysMayBeEndless(t *testing.T) {
+func TestThrottler_EndlessDelays(t *testing.T) {
 	var throttler Throttler
 	endless := func(yield func(time.Duration) bool) {
 		for yield(time.Second) {
@@ -91,7 +91,7 @@ func TestDelaysMayBeEndless(t *testing.T) {
 	}
 }
 
-func TestTheDefaultDelaysEndAtTenMinutes(t *testing.T) {
+func TestDefaultErrorDelays_EndAtTenMinutes(t *testing.T) {
 	all := slices.Collect(DefaultErrorDelays)
 	for i, delay := range all[2:] {
 		if delay != all[i]+all[i+1] {

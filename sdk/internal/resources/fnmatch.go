@@ -2,17 +2,17 @@ package resources
 
 import "strings"
 
-// fnmatch tells whether a name matches a shell glob as a whole: "*" is anything, "?" is
-// one character, "[ab]", "[a-z]" and "[!a]" are one of some characters. Unlike with
-// path.Match, an unfinished bracket stands for itself, there are no escapes, and "*"
-// matches slashes: so it is in Python, whose operators take the same patterns.
+// fnmatch reports whether a name matches a shell glob, as Python's fnmatch: "*" is anything,
+// "?" is one character, "[ab]", "[a-z]" and "[!a]" are one of some characters. Unlike with
+// [path.Match], an unclosed bracket stands for itself, there are no escapes, and "*" matches
+// slashes.
 func fnmatch(pattern, name string) bool {
 	p, n := []rune(pattern), []rune(name)
 	pi, ni := 0, 0
-	star, mark := -1, 0 // the last star, and where in the name it has stopped so far
+	star, starEnd := -1, 0 // the last star in the pattern, and the end of its match in the name
 	for ni < len(n) {
 		if pi < len(p) && p[pi] == '*' {
-			star, mark = pi, ni
+			star, starEnd = pi, ni
 			pi++
 			continue
 		}
@@ -26,14 +26,14 @@ func fnmatch(pattern, name string) bool {
 		if star < 0 {
 			return false
 		}
-		mark++
-		pi, ni = star+1, mark
+		starEnd++
+		pi, ni = star+1, starEnd
 	}
 	return strings.Trim(string(p[pi:]), "*") == ""
 }
 
-// matchOne matches one character with the beginning of a pattern that is no star, and
-// tells how much of the pattern it took.
+// matchOne matches a character with the beginning of a pattern that is not a star. It
+// returns the width of that beginning.
 func matchOne(p []rune, c rune) (ok bool, width int) {
 	switch p[0] {
 	case '?':
@@ -46,14 +46,14 @@ func matchOne(p []rune, c rune) (ok bool, width int) {
 	return p[0] == c, 1
 }
 
-// bracket returns what is between the brackets that a pattern begins with, and their
-// width; the width is 0 if they are not closed.
+// bracket returns the set between the brackets that a pattern begins with, and their width,
+// which is 0 if they are not closed.
 func bracket(p []rune) (set []rune, width int) {
 	end := 1
 	if end < len(p) && p[end] == '!' {
 		end++
 	}
-	if end < len(p) && p[end] == ']' { // as the first of the set, it is a character
+	if end < len(p) && p[end] == ']' { // it is a character if it is the first one of the set
 		end++
 	}
 	for end < len(p) && p[end] != ']' {

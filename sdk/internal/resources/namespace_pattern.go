@@ -2,7 +2,7 @@ package resources
 
 import "strings"
 
-// Pattern is a list of globs. It is made with [Parse].
+// NamespacePattern is a list of globs. See [ParseNamespacePattern].
 type NamespacePattern struct {
 	source string
 	globs  []glob
@@ -13,9 +13,8 @@ type glob struct {
 	glob    string
 }
 
-// Parse reads globs separated by commas; those that begin with "!" exclude what the
-// globs before them have included. A pattern that begins with an exclusion begins from
-// all namespaces.
+// ParseNamespacePattern parses globs separated by commas. A glob that begins with "!" excludes
+// namespaces that previous globs included. If the first one does, all others are included.
 func ParseNamespacePattern(pattern string) NamespacePattern {
 	p := NamespacePattern{source: pattern}
 	for i, part := range strings.Split(pattern, ",") {
@@ -29,11 +28,11 @@ func ParseNamespacePattern(pattern string) NamespacePattern {
 	return p
 }
 
-// String is the pattern as it was written.
+// String returns the pattern as it was written.
 func (p NamespacePattern) String() string { return p.source }
 
-// Match tells whether the pattern includes a namespace. The first glob is decisive: what
-// it does not match, the others cannot include.
+// Match reports whether the pattern includes a namespace. Other globs cannot include a
+// namespace that the first one does not match.
 func (p NamespacePattern) Match(name string) bool {
 	if len(p.globs) == 0 || !fnmatch(p.globs[0].glob, name) {
 		return false
@@ -47,11 +46,11 @@ func (p NamespacePattern) Match(name string) bool {
 	return included
 }
 
-// Exact tells whether the pattern is the name of one namespace: it can be served without
-// a look at which namespaces there are.
-func (p NamespacePattern) Exact() bool { return !strings.ContainsAny(p.source, "!*?,") }
+// exact reports whether the pattern is the name of a namespace, which can be served without
+// listing the namespaces.
+func (p NamespacePattern) exact() bool { return !strings.ContainsAny(p.source, "!*?,") }
 
-// MatchAny tells whether at least one of the patterns includes a namespace.
+// MatchAnyNamespace reports whether at least one of the patterns includes a namespace.
 func MatchAnyNamespace(patterns []NamespacePattern, name string) bool {
 	for _, p := range patterns {
 		if p.Match(name) {
@@ -61,12 +60,12 @@ func MatchAnyNamespace(patterns []NamespacePattern, name string) bool {
 	return false
 }
 
-// Exact returns the namespaces that are named by patterns that are no globs. They are what
-// can be served when the namespaces of the cluster cannot be listed.
+// ExactNamespaces returns the patterns that are names. They can be served when the namespaces
+// cannot be listed.
 func ExactNamespaces(patterns []NamespacePattern) []string {
 	var names []string
 	for _, p := range patterns {
-		if p.Exact() {
+		if p.exact() {
 			names = append(names, p.source)
 		}
 	}

@@ -8,43 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
-func TestGlobsMatchAsInPython(t *testing.T) {
-	tests := []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"a*b*c", "aXbXbc", true},
-		{"a*b*c", "acb", false},
-		{"**", "", true},
-		{"", "", true},
-		{"", "x", false},
-		{"?", "é", true},
-		{"[a-c]x", "bx", true},
-		{"[a-c]x", "dx", false},
-		{"[!a-c]x", "dx", true},
-		{"[!a-c]x", "ax", false},
-		{"[]x]", "]", true},
-		{"[!]x]", "]", false},
-		{"[!]x]", "y", true},
-		{"[a-]", "-", true},
-		{"[-a]", "-", true},
-		{"[z-a]", "m", false},
-		{"[abc", "[abc", true},
-		{"[abc", "a", false},
-		{"[]", "[]", true},
-		{"[!]", "[!]", true},
-		{"a/*", "a/b/c", true},
-		{`\*`, `\x`, true},
-		{"A", "a", false},
-	}
-	for _, tt := range tests {
-		if got := fnmatch(tt.pattern, tt.name); got != tt.want {
-			t.Errorf("%q, %q: got %v, want %v", tt.pattern, tt.name, got, tt.want)
-		}
-	}
-}
-
-func TestTheRightmostMatchingGlobWinsButTheFirstIsDecisive(t *testing.T) {
+func TestNamespacePattern_LastMatchingGlobWinsWithinTheFirst(t *testing.T) {
 	p := ParseNamespacePattern("myapp-*, !*-pr-*, *-pr-123")
 	for name, want := range map[string]bool{
 		"myapp-live": true, "myapp-pr-456": false, "myapp-pr-123": true, "otherapp-pr-123": false,
@@ -55,7 +19,7 @@ func TestTheRightmostMatchingGlobWinsButTheFirstIsDecisive(t *testing.T) {
 	}
 }
 
-func TestOneOfSeveralPatternsIsEnough(t *testing.T) {
+func TestMatchAnyNamespace_OnePatternIsEnough(t *testing.T) {
 	patterns := []NamespacePattern{ParseNamespacePattern("a"), ParseNamespacePattern("!*-x")}
 	if !MatchAnyNamespace(patterns, "a") || !MatchAnyNamespace(patterns, "b") || MatchAnyNamespace(patterns, "b-x") || MatchAnyNamespace(nil, "a") {
 		t.Error("got wrong matches")

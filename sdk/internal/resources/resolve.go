@@ -8,33 +8,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Demand is a selector and what its handlers do with the objects.
+// Demand is a selector with what its handlers need.
 type Demand struct {
 	Selector Selector
-	Watch    bool // the objects are listed and watched
-	Patch    bool // state is kept on the objects
+	Watch    bool // to list and watch the objects
+	Patch    bool // to keep state in the objects
 }
 
-// Ambiguity is a selector that is meant for one resource and matches several.
-type Ambiguity struct {
+// ambiguity is a selector for one resource that matches several.
+type ambiguity struct {
 	Selector  Selector
 	Resources []Resource
 }
 
-// Resolution is what of all demands can be served, and what cannot and why.
+// Resolution is the resources to serve for some demands, and those that cannot be served.
 type Resolution struct {
 	Served []Resource // in the order of their keys
 
-	Ambiguous    []Ambiguity
-	Unresolved   []Selector // that select nothing, or nothing but ambiguous resources
+	Ambiguous    []ambiguity
+	Unresolved   []Selector // which match no resource, or only ambiguous ones
 	NonWatchable []Resource
 	NonPatchable []Resource
 }
 
-// Resolve finds out which of all resources are to be served. A resource that an
-// ambiguous selector matches is not served at all, even if another selector is clear
-// about it: serving it for some handlers only would mark its objects as handled, and
-// the other handlers would never see their creation.
+// Resolve selects the resources to serve. A resource that an ambiguous selector matches is
+// not served, even if another selector matches only that one: its objects would be marked as
+// handled, and the handlers of the ambiguous selector would never see their creation.
 func Resolve(demands []Demand, all []Resource) Resolution {
 	var res Resolution
 	dropped := map[schema.GroupVersionResource]bool{}
@@ -50,9 +49,9 @@ func Resolve(demands []Demand, all []Resource) Resolution {
 			served[selected[i].GVR()] = selected[i]
 		}
 		if d.Selector.Specific() && len(selected) > 1 {
-			if !slices.ContainsFunc(res.Ambiguous, func(a Ambiguity) bool { return a.Selector == d.Selector }) {
+			if !slices.ContainsFunc(res.Ambiguous, func(a ambiguity) bool { return a.Selector == d.Selector }) {
 				sortByKey(selected)
-				res.Ambiguous = append(res.Ambiguous, Ambiguity{d.Selector, selected})
+				res.Ambiguous = append(res.Ambiguous, ambiguity{d.Selector, selected})
 			}
 			for i := range selected {
 				dropped[selected[i].GVR()] = true
@@ -72,12 +71,12 @@ func Resolve(demands []Demand, all []Resource) Resolution {
 		for i := range selected {
 			r := &selected[i]
 			switch gvr := r.GVR(); {
-			case d.Watch && !r.Watchable():
+			case d.Watch && !r.watchable():
 				if _, ok := served[gvr]; ok {
 					res.NonWatchable = append(res.NonWatchable, *r)
 					delete(served, gvr)
 				}
-			case d.Patch && !r.Patchable():
+			case d.Patch && !r.patchable():
 				if _, ok := served[gvr]; ok {
 					res.NonPatchable = append(res.NonPatchable, *r)
 					delete(served, gvr)
@@ -95,7 +94,7 @@ func Resolve(demands []Demand, all []Resource) Resolution {
 	return res
 }
 
-// Warnings are the lines to log about what is not served.
+// Warnings returns the log messages about what is not served.
 func (r *Resolution) Warnings() []string {
 	var lines []string
 	for _, a := range r.Ambiguous {

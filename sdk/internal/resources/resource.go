@@ -6,24 +6,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is one kind of resource in one version, as the cluster's discovery tells it.
+// Resource is a resource in one version, as the API server's discovery describes it.
 type Resource struct {
 	Group    string // empty for the core API
 	Version  string
-	Plural   string // the name in paths
+	Plural   string // the name in URLs
 	Kind     string
 	Singular string
 
 	Shortcuts    []string // short names, such as "po"
 	Categories   []string // such as "all"
 	Subresources []string // such as "status"
-	Verbs        []string // what the API offers, whether or not it is permitted
+	Verbs        []string // which the API offers, permitted or not
 
 	Namespaced bool
-	Preferred  bool // of the version that its group prefers
+	Preferred  bool // whether its group prefers the version
 }
 
-// Key is the identity of a resource in words: "kopfexamples.v1.kopf.dev", "pods.v1".
+// Key returns the identity of the resource, e.g. "kopfexamples.v1.kopf.dev" or "pods.v1".
 func (r *Resource) Key() string {
 	if r.Group == "" {
 		return r.Plural + "." + r.Version
@@ -31,15 +31,15 @@ func (r *Resource) Key() string {
 	return r.Plural + "." + r.Version + "." + r.Group
 }
 
-// String is [Resource.Key].
+// String returns [Resource.Key].
 func (r *Resource) String() string { return r.Key() }
 
-// GVR is the identity of a resource as a comparable value.
+// GVR returns the identity of the resource as a comparable value.
 func (r *Resource) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
 }
 
-// APIVersion is what objects of the resource have in their apiVersion field.
+// APIVersion returns the apiVersion of the resource's objects.
 func (r *Resource) APIVersion() string {
 	if r.Group == "" {
 		return r.Version
@@ -47,19 +47,18 @@ func (r *Resource) APIVersion() string {
 	return r.Group + "/" + r.Version
 }
 
-// HasSubresource tells whether the resource has a subresource of that name.
+// HasSubresource reports whether the resource has a subresource, e.g. "status".
 func (r *Resource) HasSubresource(name string) bool { return slices.Contains(r.Subresources, name) }
 
-// Watchable tells whether the objects can be listed and watched.
-func (r *Resource) Watchable() bool {
+// watchable reports whether the objects can be listed and watched.
+func (r *Resource) watchable() bool {
 	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
 }
 
-// Patchable tells whether the objects can be patched.
-func (r *Resource) Patchable() bool { return slices.Contains(r.Verbs, "patch") }
+// patchable reports whether the objects can be patched.
+func (r *Resource) patchable() bool { return slices.Contains(r.Verbs, "patch") }
 
-// isEvent tells whether the objects are Kubernetes events, in either of the two groups
-// that show the same objects.
+// isEvent reports whether the objects are Kubernetes events, which two groups serve.
 func (r *Resource) isEvent() bool {
 	return r.Plural == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 }

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Everything in place of a name selects all resources but events.
-const Everything = "*"
+// everything is the name that selects all resources except events.
+const everything = "*"
 
-// Selector says which resources are meant, by exactly one of the names and, if it is
-// given, by the group and the version. It is comparable.
+// Selector selects resources by exactly one of the names and optionally by the group and the
+// version. It is comparable.
 type Selector struct {
-	Group   string // empty is any, unless Core
-	Core    bool   // only the core API, whose group has no name
-	Version string // empty is the preferred one of each group
+	Group   string // empty means any, unless Core is set
+	Core    bool   // the core API, whose group has no name
+	Version string // empty means the preferred version of each group
 
-	Name     string // any of the four below, or [Everything]
+	Name     string // the kind, plural, singular or shortcut; or "*", which is all but events
 	Kind     string
 	Plural   string
 	Singular string
@@ -26,23 +26,19 @@ type Selector struct {
 	Category string
 }
 
-// The mistakes in selectors.
 var (
-	// ErrNoName is the error of a selector that names nothing.
-	ErrNoName = errors.New("the resource is not named")
-	// ErrManyNames is the error of a selector that names its resource in more than one way.
-	ErrManyNames = errors.New("the resource is named in more than one way")
-	// ErrManyWords is the error of more than a group, a version and a name.
-	ErrManyWords = errors.New("more than a group, a version and a name")
+	errNoName    = errors.New("the resource is not named")
+	errManyNames = errors.New("the resource is named in more than one way")
+	errManyWords = errors.New("more than a group, a version and a name")
 )
 
-// groupVersionName recognises "pods.v1" and "kexes.v1beta1.kopf.dev". A version that
-// does not look like one cannot be told from the beginning of a group.
+// groupVersionName matches "pods.v1" and "kexes.v1beta1.kopf.dev". Other versions cannot be
+// distinguished from the beginning of a group.
 var groupVersionName = regexp.MustCompile(`^([^.]*)\.(v\d+(?:(?:alpha|beta)\d+)?)(?:\.(.*))?$`)
 
-// Parse reads a selector from one to three words: a name, as kubectl takes it ("pods",
-// "kexes.kopf.dev", "kexes.v1.kopf.dev"); a group with or without a version and a name;
-// or a group, a version and a name. An empty group, and "v1" as a group, is the core API.
+// ParseSelector parses one to three words: a name as for kubectl ("pods", "kexes.kopf.dev",
+// "kexes.v1.kopf.dev"); a group, optionally with a version ("kopf.dev/v1"), and a name; or a
+// group, a version and a name. An empty group, or "v1", means the core API.
 func ParseSelector(words ...string) (Selector, error) {
 	s, err := parse(words)
 	if err == nil {
@@ -57,7 +53,7 @@ func ParseSelector(words ...string) (Selector, error) {
 func parse(words []string) (s Selector, err error) {
 	switch len(words) {
 	case 0:
-		return s, ErrNoName
+		return s, errNoName
 	case 1:
 		s.parseName(words[0])
 	case 2:
@@ -75,10 +71,10 @@ func parse(words []string) (s Selector, err error) {
 		s.setGroup(words[0])
 		s.Version, s.Name = words[1], words[2]
 	default:
-		return s, ErrManyWords
+		return s, errManyWords
 	}
 	if s.Name == "" {
-		return s, ErrNoName
+		return s, errNoName
 	}
 	return s, nil
 }
@@ -100,7 +96,7 @@ func (s *Selector) parseName(word string) {
 
 func (s *Selector) setGroup(group string) { s.Group, s.Core = group, group == "" }
 
-// Validate checks that a resource is named, and in one way only.
+// Validate returns an error unless exactly one of the names is set.
 func (s *Selector) Validate() error {
 	named := 0
 	for _, name := range [...]string{s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category} {
@@ -110,21 +106,21 @@ func (s *Selector) Validate() error {
 	}
 	switch named {
 	case 0:
-		return ErrNoName
+		return errNoName
 	case 1:
 		return nil
 	default:
-		return ErrManyNames
+		return errManyNames
 	}
 }
 
-// Specific tells whether the selector is meant for one resource rather than for many.
+// Specific reports whether the selector is for one resource.
 func (s *Selector) Specific() bool {
-	return s.Category == "" && s.Name != Everything
+	return s.Category == "" && s.Name != everything
 }
 
-// Match tells whether the selector can mean the resource. It does not see what other
-// resources there are: see [Selector.Select] for the core API's precedence.
+// Match reports whether the selector matches a resource, regardless of the precedence of the
+// core API in [Selector.Select].
 func (s *Selector) Match(r *Resource) bool {
 	switch {
 	case s.Core && r.Group != "", s.Group != "" && s.Group != r.Group:
@@ -139,9 +135,9 @@ func (s *Selector) Match(r *Resource) bool {
 		return false
 	case s.Name == "":
 		return true
-	case s.Name == Everything:
-		// Events come into being while other resources are handled: serving them
-		// with the rest would keep an operator busy with itself.
+	case s.Name == everything:
+		// Handling a resource creates events. An operator that served them with all other
+		// resources would never become idle.
 		return !r.isEvent()
 	default:
 		return s.Name == r.Kind || s.Name == r.Plural || s.Name == r.Singular ||
@@ -149,9 +145,8 @@ func (s *Selector) Match(r *Resource) bool {
 	}
 }
 
-// Select returns the resources that the selector means among all that there are. If it
-// is meant for one resource, those of the core API hide all others, so that "pods" are
-// not the pods of the metrics API.
+// Select returns the resources that the selector matches. For a selector of one resource,
+// the core API takes precedence, so that "pods" does not match the pods of the metrics API.
 func (s *Selector) Select(all []Resource) []Resource {
 	var selected []Resource
 	core := false
@@ -167,8 +162,8 @@ func (s *Selector) Select(all []Resource) []Resource {
 	return selected
 }
 
-// String shows a selector in the words of [Parse], with the kind of name where it is
-// not any: "kopf.dev/v1 kopfexamples", "kind=Pod".
+// String returns the words for [ParseSelector], or the name with its field:
+// "kopf.dev/v1 kopfexamples", "kind=Pod".
 func (s Selector) String() string {
 	var b strings.Builder
 	switch {

@@ -6,25 +6,23 @@ import (
 	"strings"
 )
 
-// The reasons why there is no path for what was asked.
+// ErrNamespaceRequired is the error of the path to a namespaced object without a namespace.
+var ErrNamespaceRequired = errors.New("an object of a namespaced resource needs its namespace")
+
 var (
-	// ErrSubresourceOfList is the error of a subresource asked of no specific object.
-	ErrSubresourceOfList = errors.New("a subresource belongs to a specific object: its name is missing")
-	// ErrClusterScoped is the error of a namespace given for a resource that has none.
-	ErrClusterScoped = errors.New("a cluster-scoped resource has no namespaces")
-	// ErrNamespaceRequired is the error of a namespaced object with no namespace given.
-	ErrNamespaceRequired = errors.New("an object of a namespaced resource needs its namespace")
+	errSubresourceOfList = errors.New("a subresource needs the name of its object")
+	errClusterScoped     = errors.New("a cluster-scoped resource has no namespaces")
 )
 
-// Path is where the API has a list of objects (the name is empty), an object, or a
-// subresource of it. An empty namespace means the whole cluster. The names go into the
-// path as they are: the API accepts none that would have to be escaped.
+// Path returns the URL path of a list of objects if the name is empty, of an object, or of a
+// subresource. An empty namespace means the whole cluster. Names are not escaped, as the API
+// accepts none that need it.
 func (r *Resource) Path(namespace, name, subresource string, query url.Values) (string, error) {
 	switch {
 	case subresource != "" && name == "":
-		return "", ErrSubresourceOfList
+		return "", errSubresourceOfList
 	case namespace != "" && !r.Namespaced:
-		return "", ErrClusterScoped
+		return "", errClusterScoped
 	case namespace == "" && r.Namespaced && name != "":
 		return "", ErrNamespaceRequired
 	}
@@ -53,9 +51,4 @@ func (r *Resource) Path(namespace, name, subresource string, query url.Values) (
 		b.WriteString(query.Encode())
 	}
 	return b.String(), nil
-}
-
-// Join puts a path of the API behind a server's address, which may have a path itself.
-func Join(server, path string) string {
-	return strings.TrimRight(server, "/") + "/" + strings.TrimLeft(path, "/")
 }

@@ -9,52 +9,45 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 const (
-	maxName     = 63  // limit of Kubernetes on the name of an annotation, without its prefix
-	maxFullName = 253 // limit of Kubernetes on the prefix and the name together
-	hashSize    = 4
-	ofOwnedRS   = "-ofDRS"
+	maxName   = 63 // limit of Kubernetes on the name of an annotation, without its prefix
+	hashSize  = 4
+	ofOwnedRS = "-ofDRS"
 )
 
-// ErrNoPrefix refuses names without a prefix: they could be anybody's.
-var ErrNoPrefix = errors.New("storages in annotations need a prefix, such as kopf.zalando.org")
+// errNoPrefix rejects names without a prefix, which could be anybody's.
+var errNoPrefix = errors.New("annotations need a prefix, such as kopf.zalando.org")
 
-// encoding has only characters that names of annotations may contain.
+// encoding has only characters that the names of annotations may contain.
 var encoding = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.")
 
-// CheckPrefix refuses what cannot be a prefix.
-func CheckPrefix(prefix string) error {
+// checkPrefix returns an error for an empty prefix.
+func checkPrefix(prefix string) error {
 	if prefix == "" {
-		return ErrNoPrefix
+		return errNoPrefix
 	}
 	return nil
 }
 
-// TooLong tells if the names under a prefix can become longer than Kubernetes allows,
-// so that patches with them would fail.
-func PrefixTooLong(prefix string) bool {
-	return utf8.RuneCountInString(prefix) > maxFullName-maxName-1
-}
-
-// Keys returns the names of the annotations for a key of an object: the V2 name, and
-// the V1 name if it is asked for and differs. The object may be nil.
-func AnnotationKeys(prefix string, v1 bool, key string, object map[string]any) []string {
-	key = MarkKey(key, object)
-	full := KeyV2(prefix, key)
+// annotationKeys returns the names of the annotations for a key of an object: the V2 name, and with
+// v1 also the V1 name if it differs. The object may be nil.
+func annotationKeys(prefix string, v1 bool, key string, object map[string]any) []string {
+	key = markKey(key, object)
+	full := keyV2(prefix, key)
 	if v1 && tooLongFor(full, maxName) { // else they are the same
-		if old := KeyV1(prefix, key); old != full {
+		if old := keyV1(prefix, key); old != full {
 			return []string{full, old}
 		}
 	}
 	return []string{full}
 }
 
-// Mark makes the key of a ReplicaSet of a Deployment another one than that of the
-// Deployment itself: Kubernetes copies the annotations from the latter to the former,
-// and the one's state would be taken for the other's.
-func MarkKey(key string, obj map[string]any) string {
+// markKey changes the key for a ReplicaSet of a Deployment. Kubernetes copies the annotations of the
+// Deployment to it, and their states must not be mixed up.
+func markKey(key string, obj map[string]any) string {
 	if obj["kind"] != "ReplicaSet" {
 		return key
 	}
@@ -67,30 +60,30 @@ func MarkKey(key string, obj map[string]any) string {
 	return key
 }
 
-// V2 returns the name in which only what follows the prefix is limited.
-func KeyV2(prefix, key string) string {
+// keyV2 returns the name in which only the part after the prefix is limited.
+func keyV2(prefix, key string) string {
 	name := safe(key)
 	if tooLongFor(key, maxName) {
-		suffix := KeySuffix(key)
+		suffix := keySuffix(key)
 		name = firstRunes(name, maxName-len(suffix)) + suffix
 	}
 	return prefix + "/" + name
 }
 
-// V1 returns the name in which the prefix counts too. For long prefixes it has little
-// more than the hash.
-func KeyV1(prefix, key string) string {
+// keyV1 returns the name in which the prefix counts towards the limit too. For a long prefix, little
+// more than the hash remains.
+func keyV1(prefix, key string) string {
 	name := safe(key)
 	room := maxName - utf8.RuneCountInString(prefix) - len("/")
 	if tooLongFor(name, room) {
-		suffix := KeySuffix(name)
+		suffix := keySuffix(name)
 		name = firstRunes(name, room-len(suffix)) + suffix
 	}
 	return prefix + "/" + name
 }
 
-// Suffix returns the hash of a key, as it is put after what is left of it.
-func KeySuffix(key string) string {
+// keySuffix returns the hash of a key, which is appended to the part that remains of it.
+func keySuffix(key string) string {
 	hash, err := blake2b.New(hashSize, nil)
 	if err != nil {
 		panic("blake2b refuses its size: " + err.Error()) // the size is a constant
@@ -99,7 +92,7 @@ func KeySuffix(key string) string {
 	return strings.TrimRight("-"+encoding.EncodeToString(hash.Sum(nil)), "=-.")
 }
 
-// safe replaces what is common in ids of handlers, but not allowed in names.
+// safe replaces characters that are common in handler ids but not allowed in names.
 func safe(key string) string {
 	if !strings.ContainsAny(key, "/<>") {
 		return key
@@ -115,14 +108,14 @@ func safe(key string) string {
 	}, key)
 }
 
-// tooLongFor counts characters, not bytes. The bytes are counted first, since that is
-// the cheaper way to find out that a key is short.
+// tooLongFor reports whether a string has more characters than the limit. It counts bytes first,
+// because that is faster and short keys are the rule.
 func tooLongFor(s string, limit int) bool {
 	return len(s) > limit && utf8.RuneCountInString(s) > limit
 }
 
-// firstRunes returns the first characters. A negative number is counted from the end,
-// as in Python, where prefixes beyond all limits leave some of the name this way.
+// firstRunes returns the first n characters. A negative n counts from the end, as in Python, where
+// a very long prefix leaves a part of the name this way.
 func firstRunes(s string, n int) string {
 	if n < 0 {
 		n = max(0, utf8.RuneCountInString(s)+n)
@@ -134,4 +127,21 @@ func firstRunes(s string, n int) string {
 		n--
 	}
 	return s
+}
+
+// storePrefixMarker adds the annotation by which other operators recognise that everything under
+// the prefix is the state of an operator. Prefixes that begin with "kopf." need none.
+func storePrefixMarker(prefix string, obj map[string]any, p *patch.Patch) {
+	if prefix == "" || strings.HasPrefix(prefix, "kopf.") {
+		return
+	}
+	key := prefix + "/" + marker
+	path := object.Path{"metadata", "annotations", key}
+	if _, ok := object.Annotations(obj)[key]; ok {
+		return
+	}
+	if _, ok := p.Lookup(path); ok {
+		return
+	}
+	p.Set(path, "yes")
 }

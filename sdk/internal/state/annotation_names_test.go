@@ -12,36 +12,33 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-func TestLengthsAreCountedInCharacters(t *testing.T) {
+func TestKeyV2_CountsCharactersNotBytes(t *testing.T) {
 	key := strings.Repeat("é", maxName)
-	if got := KeyV2("kopf.zalando.org", key); got != "kopf.zalando.org/"+key {
+	if got := keyV2("kopf.zalando.org", key); got != "kopf.zalando.org/"+key {
 		t.Error(got)
 	}
-	if got := KeyV2("kopf.zalando.org", key+"é"); len([]rune(got)) != len("kopf.zalando.org/")+maxName {
+	if got := keyV2("kopf.zalando.org", key+"é"); len([]rune(got)) != len("kopf.zalando.org/")+maxName {
 		t.Error(got)
 	}
 }
 
-func TestPrefixesBeyondAllLimitsStillGiveNames(t *testing.T) {
+func TestKeyV1_LongPrefixStillGivesName(t *testing.T) {
 	prefix := strings.Repeat("p", 200)
-	if !PrefixTooLong(prefix) || PrefixTooLong("kopf.zalando.org") {
-		t.Error("the length of prefixes is not known")
-	}
-	if got := KeyV1(prefix, "short"); !strings.HasPrefix(got, prefix+"/-") {
+	if got := keyV1(prefix, "short"); !strings.HasPrefix(got, prefix+"/-") {
 		t.Error(got)
 	}
 }
 
-func TestAPrefixIsNeeded(t *testing.T) {
-	if err := CheckPrefix(""); !errors.Is(err, ErrNoPrefix) {
+func TestCheckPrefix_RejectsEmpty(t *testing.T) {
+	if err := checkPrefix(""); !errors.Is(err, errNoPrefix) {
 		t.Error(err)
 	}
-	if err := CheckPrefix("example.com"); err != nil {
+	if err := checkPrefix("example.com"); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestOnlyReplicaSetsOfDeploymentsAreMarked(t *testing.T) {
+func TestMarkKey_OnlyReplicaSetsOfDeployments(t *testing.T) {
 	of := func(kind any, owners any) map[string]any {
 		return map[string]any{"kind": kind, "metadata": map[string]any{"ownerReferences": owners}}
 	}
@@ -57,13 +54,13 @@ func TestOnlyReplicaSetsOfDeploymentsAreMarked(t *testing.T) {
 		{of("Pod", []any{deployment}), "fn"},
 		{nil, "fn"},
 	} {
-		if got := MarkKey("fn", c.object); got != c.want {
+		if got := markKey("fn", c.object); got != c.want {
 			t.Errorf("%v: %s", c.object, got)
 		}
 	}
 }
 
-func TestTheMarkerIsStoredOnceAndNotForKnownPrefixes(t *testing.T) {
+func TestStorePrefixMarker_OnceAndNotForKnownPrefixes(t *testing.T) {
 	marked := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"my.example.com/kopf-managed": "yes"}}}
 	for _, c := range []struct {
 		prefix string
@@ -77,31 +74,31 @@ func TestTheMarkerIsStoredOnceAndNotForKnownPrefixes(t *testing.T) {
 		{"", nil, nil},
 	} {
 		p := patch.NewPatch()
-		StorePrefixMarker(c.prefix, c.object, p)
-		StorePrefixMarker(c.prefix, c.object, p)
+		storePrefixMarker(c.prefix, c.object, p)
+		storePrefixMarker(c.prefix, c.object, p)
 		if got := object.SortedKeys(object.Annotations(p.Tree())); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v", c.prefix, got)
 		}
 	}
 	p := patch.NewPatch()
 	p.Remove([]string{"metadata", "annotations", "my.example.com/kopf-managed"})
-	StorePrefixMarker("my.example.com", nil, p)
+	storePrefixMarker("my.example.com", nil, p)
 	if diff := cmp.Diff(map[string]any{"my.example.com/kopf-managed": nil}, object.Annotations(p.Tree())); diff != "" {
 		t.Error("what the patch does already is overwritten:", diff)
 	}
 }
 
-func BenchmarkKeys(b *testing.B) {
+func BenchmarkAnnotationKeys(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		AnnotationKeys("kopf.zalando.org", true, "create_fn/spec.field", nil)
+		annotationKeys("kopf.zalando.org", true, "create_fn/spec.field", nil)
 	}
 }
 
-func BenchmarkKeysWithHashes(b *testing.B) {
+func BenchmarkAnnotationKeys_WithHashes(b *testing.B) {
 	key := strings.Repeat("sub/", 20)
 	b.ReportAllocs()
 	for b.Loop() {
-		AnnotationKeys("kopf.zalando.org", true, key, nil)
+		annotationKeys("kopf.zalando.org", true, key, nil)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
-func TestVectorsOfAnnotationKeys(t *testing.T) {
+func TestVectors_AnnotationKeys(t *testing.T) {
 	type vector struct {
 		Kind   string         `json:"kind"`
 		Prefix string         `json:"prefix"`
@@ -25,24 +25,24 @@ func TestVectorsOfAnnotationKeys(t *testing.T) {
 	vectors.Run(t, "annotation_keys.json", func(_ *testing.T, v *vector) error {
 		switch v.Kind {
 		case "suffix":
-			if got := KeySuffix(v.Key); got != v.Suffix {
+			if got := keySuffix(v.Key); got != v.Suffix {
 				return fmt.Errorf("suffix %q", got)
 			}
 			return nil
 		case "ctor":
-			if err := CheckPrefix(v.Prefix); (err != nil) != (v.Error != "") || err != nil && !errors.Is(err, ErrNoPrefix) {
+			if err := checkPrefix(v.Prefix); (err != nil) != (v.Error != "") || err != nil && !errors.Is(err, errNoPrefix) {
 				return fmt.Errorf("error %w", err)
 			}
 			return nil
 		}
-		if got := AnnotationKeys(v.Prefix, v.V1, v.Key, v.Body); !slices.Equal(got, v.Keys) {
+		if got := annotationKeys(v.Prefix, v.V1, v.Key, v.Body); !slices.Equal(got, v.Keys) {
 			return fmt.Errorf("keys %q", got)
 		}
-		if v.V2Key != nil && KeyV2(v.Prefix, v.Key) != *v.V2Key {
-			return fmt.Errorf("V2 key %q", KeyV2(v.Prefix, v.Key))
+		if v.V2Key != nil && keyV2(v.Prefix, v.Key) != *v.V2Key {
+			return fmt.Errorf("V2 key %q", keyV2(v.Prefix, v.Key))
 		}
-		if v.V1Key != nil && KeyV1(v.Prefix, v.Key) != *v.V1Key {
-			return fmt.Errorf("V1 key %q", KeyV1(v.Prefix, v.Key))
+		if v.V1Key != nil && keyV1(v.Prefix, v.Key) != *v.V1Key {
+			return fmt.Errorf("V1 key %q", keyV1(v.Prefix, v.Key))
 		}
 		return nil
 	})

@@ -7,26 +7,26 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Annotations keeps the essence as a text in an annotation.
+// AnnotationsDiffBase stores the essence as text in an annotation.
 type AnnotationsDiffBase struct {
-	Prefix  string        // the domain of the annotations; kopf.zalando.org by default
-	Key     string        // the name of the annotation; last-handled-configuration by default
-	V1      bool          // write long names in the old way too
-	Ignored []object.Path // fields that are no part of any essence
+	Prefix  string        // prefix of the annotation
+	Key     string        // name of the annotation
+	V1      bool          // write the V1 name of a long key too
+	Ignored []object.Path // fields that are excluded from the essence
 }
 
-// NewAnnotations returns the default storage.
+// NewAnnotationsDiffBase returns the default storage.
 func NewAnnotationsDiffBase() *AnnotationsDiffBase {
 	return &AnnotationsDiffBase{Prefix: "kopf.zalando.org", Key: "last-handled-configuration", V1: true}
 }
 
-// Essence implements [Storage].
+// Essence implements [DiffBaseStorage].
 func (s *AnnotationsDiffBase) Essence(object map[string]any, extra []object.Path) map[string]any {
 	built := BuildEssence(object, extra, s.Ignored)
 	return withoutKeys(built, s.keys(object))
 }
 
-// Fetch implements [Storage].
+// Fetch implements [DiffBaseStorage].
 func (s *AnnotationsDiffBase) Fetch(obj map[string]any) (map[string]any, error) {
 	annotations := object.Annotations(obj)
 	for _, key := range s.keys(obj) {
@@ -42,20 +42,20 @@ func (s *AnnotationsDiffBase) Fetch(obj map[string]any) (map[string]any, error) 
 	return nil, nil
 }
 
-// Store implements [Storage].
+// Store implements [DiffBaseStorage].
 func (s *AnnotationsDiffBase) Store(obj map[string]any, raw []byte, last map[string]any, extra []object.Path, p *patch.Patch) error {
-	text, err := EssenceText(last, raw, extra)
+	text, err := essenceText(last, raw, extra)
 	if err != nil {
-		return fmt.Errorf("storing the last handled configuration: %w", err)
+		return fmt.Errorf("store the last-handled configuration: %w", err)
 	}
-	text = append(text, '\n') // kubectl shows texts that end so without wrapping them
+	text = append(text, '\n') // kubectl does not wrap texts that end with a line break
 	for _, key := range s.keys(obj) {
 		p.Set(object.Path{"metadata", "annotations", key}, string(text))
 	}
-	StorePrefixMarker(s.Prefix, obj, p)
+	storePrefixMarker(s.Prefix, obj, p)
 	return nil
 }
 
 func (s *AnnotationsDiffBase) keys(object map[string]any) []string {
-	return AnnotationKeys(s.Prefix, s.V1, s.Key, object)
+	return annotationKeys(s.Prefix, s.V1, s.Key, object)
 }

@@ -11,33 +11,29 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-func annotatedEssence(text any) map[string]any {
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/last-handled-configuration": text}}}
-}
-
-func TestABrokenEssenceIsAnErrorAndNotANewObject(t *testing.T) {
+func TestDiffBase_BrokenEssenceIsError(t *testing.T) {
 	status := func(v any) map[string]any {
 		return map[string]any{"status": map[string]any{"kopf": map[string]any{"last-handled-configuration": v}}}
 	}
 	for _, text := range []any{`{`, `[]`, `"x"`, int64(1)} {
-		_, err := NewAnnotationsDiffBase().Fetch(annotatedEssence(text))
-		_, errStatus := MultiDiffBase{NewStatusDiffBase()}.Fetch(status(text))
+		_, err := NewAnnotationsDiffBase().Fetch(annotated("last-handled-configuration", text))
+		_, errStatus := MultiDiffBase{newStatusDiffBase()}.Fetch(status(text))
 		for _, err := range []error{err, errStatus} {
-			broken, ok := errors.AsType[*BrokenDiffBaseError](err)
+			broken, ok := errors.AsType[*brokenDiffBaseError](err)
 			if !ok || broken.Where == "" || broken.Unwrap() == nil || err.Error() == "" {
 				t.Errorf("%v: %v", text, err)
 			}
 		}
 	}
 	for _, text := range []any{nil, "null", " null\n"} {
-		last, err := MultiDiffBase{NewAnnotationsDiffBase(), NewStatusDiffBase()}.Fetch(annotatedEssence(text))
+		last, err := MultiDiffBase{NewAnnotationsDiffBase(), newStatusDiffBase()}.Fetch(annotated("last-handled-configuration", text))
 		if last != nil || err != nil {
 			t.Errorf("%v: %v, %v", text, last, err)
 		}
 	}
 }
 
-func TestWhatIsStoredIsNoChangeWhenReadBack(t *testing.T) {
+func TestDiffBase_StoredEssenceReadsBackUnchanged(t *testing.T) {
 	const text = `{"metadata":{"name":"x","labels":{"a":"é"}},"spec":{"big":12345678901234567890,"huge":123456789012345678901234567890,"f":1.0,"n":null,"l":[1,2.50,"\u2028"]}}`
 	exact, err := object.DecodeJSON([]byte(text))
 	if err != nil {
@@ -48,7 +44,7 @@ func TestWhatIsStoredIsNoChangeWhenReadBack(t *testing.T) {
 	rounded["big"], rounded["huge"] = 12345678901234567890.0, 123456789012345678901234567890.0
 	obj := exact.(map[string]any)
 
-	for _, storage := range []DiffBaseStorage{NewAnnotationsDiffBase(), NewStatusDiffBase(), MultiDiffBase{NewStatusDiffBase(), NewAnnotationsDiffBase()}} {
+	for _, storage := range []DiffBaseStorage{NewAnnotationsDiffBase(), newStatusDiffBase(), MultiDiffBase{newStatusDiffBase(), NewAnnotationsDiffBase()}} {
 		p := patch.NewPatch()
 		last := storage.Essence(obj, nil)
 		if err := storage.Store(obj, []byte(text), last, nil, p); err != nil {
@@ -68,8 +64,8 @@ func TestWhatIsStoredIsNoChangeWhenReadBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoJSONIsNotStored(t *testing.T) {
-	for _, storage := range []DiffBaseStorage{NewAnnotationsDiffBase(), MultiDiffBase{NewStatusDiffBase()}} {
+func TestDiffBase_UnencodableEssenceIsNotStored(t *testing.T) {
+	for _, storage := range []DiffBaseStorage{NewAnnotationsDiffBase(), MultiDiffBase{newStatusDiffBase()}} {
 		p := patch.NewPatch()
 		if err := storage.Store(nil, nil, map[string]any{"c": make(chan int)}, nil, p); err == nil || !p.Empty() {
 			t.Error(err, p.Tree())
@@ -77,17 +73,17 @@ func TestWhatIsNoJSONIsNotStored(t *testing.T) {
 	}
 }
 
-func TestTheEssenceHasNothingOfTheStorageItself(t *testing.T) {
-	obj := annotatedEssence("{}")
+func TestDiffBase_EssenceExcludesStorage(t *testing.T) {
+	obj := annotated("last-handled-configuration", "{}")
 	obj["status"] = map[string]any{"kopf": map[string]any{"last-handled-configuration": "{}"}, "phase": "P"}
 	extra := []object.Path{{"status"}, {"metadata", "annotations"}}
-	got := MultiDiffBase{NewAnnotationsDiffBase(), NewStatusDiffBase()}.Essence(obj, extra)
+	got := MultiDiffBase{NewAnnotationsDiffBase(), newStatusDiffBase()}.Essence(obj, extra)
 	if d := cmp.Diff(map[string]any{"status": map[string]any{"phase": "P"}}, got); d != "" {
 		t.Error(d)
 	}
 }
 
-func BenchmarkDetectingThatNothingHasChanged(b *testing.B) {
+func BenchmarkDiffBase_NothingChanged(b *testing.B) {
 	const text = `{"metadata":{"name":"x","labels":{"app":"x"},"annotations":{"a.example.com/b":"c"}},"spec":{"size":"10Gi","ttl":3600,"template":{"labels":{"app":"x","tier":"gold"},"ports":[80,443],"ratio":1.5}}}`
 	v, err := object.DecodeJSON([]byte(text))
 	if err != nil {

@@ -6,21 +6,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// The marks by which the annotations of operators are recognised: those under the
-// prefix that is common to all of them, and those under any prefix that has a marker.
+// Annotations of operators have a known prefix, or any prefix under which there is a marker.
 const (
 	knownPrefix = "kopf.zalando.org"
 	marker      = "kopf-managed"
 	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// Build returns the essence of an object: all but its type, its metadata and its
-// status, with its labels and its annotations, except those of operators and of
-// kubectl.
+// BuildEssence returns the essence of an object: everything but its type, metadata and status, plus
+// its labels, and its annotations except those of operators and of kubectl.
 //
-// The extra fields are in the essence though they would not be otherwise: handlers
-// ask for them. The ignored fields are not, in no case.
-//
+// The extra fields are included even if they would not be; the ignored fields are always excluded.
 // The essence shares its values with the object.
 func BuildEssence(obj map[string]any, extra, ignored []object.Path) map[string]any {
 	out := make(map[string]any, len(obj))
@@ -46,8 +42,7 @@ func BuildEssence(obj map[string]any, extra, ignored []object.Path) map[string]a
 	return out
 }
 
-// essentialMetadata returns a new map with the labels and annotations, or nil if
-// there are none of either.
+// essentialMetadata returns a new map with the labels and annotations, or nil if there are none.
 func essentialMetadata(meta map[string]any) map[string]any {
 	labels, hasLabels := meta["labels"]
 	annotations, hasAnnotations := meta["annotations"]
@@ -66,8 +61,8 @@ func essentialMetadata(meta map[string]any) map[string]any {
 	return out
 }
 
-// foreign returns the check for annotations that are nobody's intention. Of an object
-// with marked annotations, all those under the same prefixes are meant.
+// foreign returns a check for annotations that operators and kubectl write. If one annotation is
+// a marker, it applies to all annotations with the same prefix.
 func foreign(annotations map[string]any) func(key string) bool {
 	var marked []string
 	for key := range annotations {
@@ -98,7 +93,7 @@ func isKnown(prefix string) bool {
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// filterKeys returns the map without the keys that are to be dropped: itself if there
+// filterKeys returns the map without the keys for which drop is true, or the map itself if there
 // are none.
 func filterKeys(m map[string]any, drop func(key string) bool) map[string]any {
 	dropped := 0
@@ -119,9 +114,9 @@ func filterKeys(m map[string]any, drop func(key string) bool) map[string]any {
 	return out
 }
 
-// WithoutAnnotations returns the essence without some annotations, and without the
-// parents that are empty then. Where nothing changes, it is returned itself.
-func WithoutAnnotations(essence map[string]any, drop func(key string) bool) map[string]any {
+// withoutAnnotations returns the essence without some annotations, and without parents that become
+// empty, or the essence itself if nothing changes.
+func withoutAnnotations(essence map[string]any, drop func(key string) bool) map[string]any {
 	annotations := object.Annotations(essence)
 	rest := filterKeys(annotations, drop)
 	if len(rest) == len(annotations) {
@@ -130,8 +125,8 @@ func WithoutAnnotations(essence map[string]any, drop func(key string) bool) map[
 	return WithoutEmpty(object.With(essence, object.Path{"metadata", "annotations"}, rest))
 }
 
-// WithoutEmpty returns the essence without labels, annotations, metadata and status
-// that have nothing in them. Where nothing changes, it is returned itself.
+// WithoutEmpty returns the essence without empty labels, annotations, metadata and status, or the
+// essence itself if nothing changes.
 func WithoutEmpty(essence map[string]any) map[string]any {
 	for _, path := range mayBeEmpty {
 		if v, ok := object.Lookup(essence, path); ok && isEmpty(v) {
@@ -143,7 +138,7 @@ func WithoutEmpty(essence map[string]any) map[string]any {
 
 var mayBeEmpty = []object.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}}
 
-// isEmpty is what Python takes for false.
+// isEmpty reports whether Python takes a value for false.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -36,7 +36,7 @@ func paths(t testing.TB, fields ...string) []object.Path {
 	return out
 }
 
-func TestTheTextHasTheOrderInWhichPythonBuildsIt(t *testing.T) {
+func TestEssenceText_KeyOrderOfPython(t *testing.T) {
 	const body = `"zeta":1,"spec":{"z":1.0,"a":{"y":1,"b":12345678901234567890}}`
 	const labels = `"labels":{"q":"1","b":"2"}`
 	for _, c := range []struct {
@@ -60,46 +60,46 @@ func TestTheTextHasTheOrderInWhichPythonBuildsIt(t *testing.T) {
 	} {
 		extra := paths(t, c.extra...)
 		built := BuildEssence(parseObject(t), extra, nil)
-		got, err := EssenceText(built, []byte(text), extra)
+		got, err := essenceText(built, []byte(text), extra)
 		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
 			t.Errorf("%v: %v %s", c.extra, err, diff)
 		}
 	}
 }
 
-func TestWithoutTheOriginalTheTextIsSorted(t *testing.T) {
-	got, err := EssenceText(BuildEssence(parseObject(t), nil, nil), nil, nil)
+func TestEssenceText_SortedWithoutOriginal(t *testing.T) {
+	got, err := essenceText(BuildEssence(parseObject(t), nil, nil), nil, nil)
 	want := `{"metadata":{"annotations":{"a":"2","z":"1"},"labels":{"b":"2","q":"1"}},"spec":{"a":{"b":12345678901234567890,"y":1},"z":1.0},"zeta":1}`
 	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 }
 
-func TestWhatIsNoJSONHasNoText(t *testing.T) {
+func TestEssenceText_UnencodableValueFails(t *testing.T) {
 	e := map[string]any{"metadata": map[string]any{"labels": make(chan int)}, "spec": 1}
-	if _, err := EssenceText(e, []byte(text), nil); err == nil {
+	if _, err := essenceText(e, []byte(text), nil); err == nil {
 		t.Error("a channel was written")
 	}
 }
 
-func TestAnEssenceIsBuiltWithoutChangingTheObject(t *testing.T) {
+func TestBuildEssence_KeepsObjectUnchanged(t *testing.T) {
 	o := parseObject(t)
 	before := object.CloneMap(o)
 	built := BuildEssence(o, paths(t, "status.phase", "spec.a.y", "metadata.annotations[kopf.zalando.org/fn]"), paths(t, "spec.a.b", "metadata.labels"))
-	WithoutAnnotations(built, func(string) bool { return true })
+	withoutAnnotations(built, func(string) bool { return true })
 	if diff := cmp.Diff(before, o); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestIgnoredFieldsAreOutEvenIfSomebodyAsksForThem(t *testing.T) {
+func TestBuildEssence_IgnoredFieldsWinOverExtra(t *testing.T) {
 	built := BuildEssence(parseObject(t), paths(t, "status"), paths(t, "status.phase", "zeta", "spec", "metadata", "spec.gone"))
 	if diff := cmp.Diff(map[string]any{"status": map[string]any{"other": int64(1)}}, built); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestObjectsOfOddShapesHaveAnEssence(t *testing.T) {
+func TestBuildEssence_MalformedObjects(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`{}`, `{}`},
 		{`{"metadata":null,"status":null,"spec":null}`, `{"spec":null}`},
@@ -112,14 +112,14 @@ func TestObjectsOfOddShapesHaveAnEssence(t *testing.T) {
 			t.Fatal(err)
 		}
 		extra := paths(t, "spec.a", "metadata.x.y", "status.x")
-		got, errText := EssenceText(BuildEssence(v.(map[string]any), extra, nil), []byte(c.body), extra)
+		got, errText := essenceText(BuildEssence(v.(map[string]any), extra, nil), []byte(c.body), extra)
 		if err := errors.Join(err, errText); err != nil || string(got) != c.want {
 			t.Errorf("%s: %s, %v", c.body, got, err)
 		}
 	}
 }
 
-func TestAllValuesThatPythonTakesForFalseAreEmpty(t *testing.T) {
+func TestWithoutEmpty_RemovesValuesFalseInPython(t *testing.T) {
 	for _, c := range []struct {
 		status any
 		want   bool
@@ -143,7 +143,7 @@ func ExampleBuildEssence() {
 	// Output: map[metadata:map[labels:map[a:b]] spec:map[size:1]]
 }
 
-func BenchmarkBuild(b *testing.B) {
+func BenchmarkBuildEssence(b *testing.B) {
 	o := parseObject(b)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -151,12 +151,12 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-func BenchmarkText(b *testing.B) {
+func BenchmarkEssenceText(b *testing.B) {
 	o := parseObject(b)
 	built := BuildEssence(o, nil, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := EssenceText(built, []byte(text), nil); err != nil {
+		if _, err := essenceText(built, []byte(text), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

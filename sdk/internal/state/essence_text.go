@@ -4,29 +4,27 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Text returns the JSON text of an essence, byte by byte as an operator written in
-// Python makes it. Its keys have the order in which they arrived in the JSON of the
-// object, except for what was taken out and put back: the metadata come after all
-// else, the extra fields after them.
-func EssenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byte, error) {
-	order := arrival(raw)
+// essenceText returns the JSON text of an essence, byte for byte as Kopf for Python writes it. Its
+// keys have the order in which they arrived in the JSON of the object, except that the metadata
+// come after everything else, and the extra fields after them.
+func essenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byte, error) {
+	order := keyOrderOf(raw)
 	for _, path := range extra {
 		order.ensure(path)
 	}
 	return order.append(make([]byte, 0, len(raw)/2+64), essence, raw)
 }
 
-// node is the order of the keys of a map whose order is not that of its arrival. A
-// nil node means the order of arrival.
-type node struct {
+// keyOrder is the order of the keys of a map. A nil keyOrder means the order in which they arrived.
+type keyOrder struct {
 	keys     []string
-	children []*node
+	children []*keyOrder
 }
 
-// arrival imitates the making of an essence: first the fields that are taken over,
-// then the labels, then the annotations that nobody excludes.
-func arrival(raw []byte) *node {
-	root := &node{}
+// keyOrderOf returns the order in which Python makes an essence: first the fields that are copied, then
+// the labels, then the annotations that are not excluded.
+func keyOrderOf(raw []byte) *keyOrder {
+	root := &keyOrder{}
 	var meta []byte
 	for key, value := range object.Members(raw) {
 		switch key {
@@ -50,7 +48,7 @@ func arrival(raw []byte) *node {
 	if !hasLabels && !hasAnnotations {
 		return root
 	}
-	inner := &node{}
+	inner := &keyOrder{}
 	root.add("metadata", inner)
 	if hasLabels {
 		inner.add("labels", nil)
@@ -61,13 +59,13 @@ func arrival(raw []byte) *node {
 	return root
 }
 
-func orderOfAnnotations(raw []byte) *node {
+func orderOfAnnotations(raw []byte) *keyOrder {
 	all := make(map[string]any)
 	for key := range object.Members(raw) {
 		all[key] = nil
 	}
 	isForeign := foreign(all)
-	out := &node{}
+	out := &keyOrder{}
 	for key := range object.Members(raw) {
 		if !isForeign(key) {
 			out.add(key, nil)
@@ -76,12 +74,12 @@ func orderOfAnnotations(raw []byte) *node {
 	return out
 }
 
-func (n *node) add(key string, child *node) {
+func (n *keyOrder) add(key string, child *keyOrder) {
 	n.keys = append(n.keys, key)
 	n.children = append(n.children, child)
 }
 
-func (n *node) index(key string) int {
+func (n *keyOrder) index(key string) int {
 	for i, k := range n.keys {
 		if k == key {
 			return i
@@ -90,9 +88,9 @@ func (n *node) index(key string) int {
 	return -1
 }
 
-// ensure imitates the setting of a field: what is there keeps its place, what is new
-// comes last, and the field itself has the order of its arrival.
-func (n *node) ensure(path object.Path) {
+// ensure adds a field as Python sets one: an existing field keeps its place, a new one comes last,
+// and the field itself has the order in which it arrived.
+func (n *keyOrder) ensure(path object.Path) {
 	for i, key := range path {
 		last := i == len(path)-1
 		at := n.index(key)
@@ -100,7 +98,7 @@ func (n *node) ensure(path object.Path) {
 		case at < 0 && last:
 			n.add(key, nil)
 		case at < 0:
-			n.add(key, &node{})
+			n.add(key, &keyOrder{})
 			at = len(n.keys) - 1
 		case last:
 			n.children[at] = nil
@@ -112,7 +110,7 @@ func (n *node) ensure(path object.Path) {
 	}
 }
 
-func (n *node) append(dst []byte, value any, raw []byte) ([]byte, error) {
+func (n *keyOrder) append(dst []byte, value any, raw []byte) ([]byte, error) {
 	m, isMap := value.(map[string]any)
 	if n == nil || !isMap {
 		return object.AppendJSON(dst, value, raw)
@@ -124,7 +122,7 @@ func (n *node) append(dst []byte, value any, raw []byte) ([]byte, error) {
 	dst = append(dst, '{')
 	start := len(dst)
 	var err error
-	write := func(key string, child *node) {
+	write := func(key string, child *keyOrder) {
 		if len(dst) > start {
 			dst = append(dst, ',')
 		}

@@ -7,29 +7,23 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Default is the finalizer of operators that do not choose another one.
+// DefaultFinalizer is the finalizer of operators whose settings name none.
 const DefaultFinalizer = "kopf.zalando.org/KopfFinalizerMarker"
 
 var field = object.Path{"metadata", "finalizers"}
 
-// Deleting tells if somebody has requested the deletion of the object.
+// Deleting reports whether the object is marked for deletion.
 func Deleting(obj map[string]any) bool {
 	return object.Metadata(obj)["deletionTimestamp"] != nil
 }
 
-// Blocked tells if the finalizer is on the object, so that its deletion has to wait.
+// HasFinalizer reports whether the object has the finalizer, so that its deletion has to wait.
 func HasFinalizer(object map[string]any, name string) bool {
 	return slices.Contains(finalizers(object), any(name))
 }
 
-// Others tells if the object has finalizers besides the named one, so that it remains
-// even when that one is removed.
-func HasOtherFinalizers(object map[string]any, name string) bool {
-	return slices.ContainsFunc(finalizers(object), func(item any) bool { return item != any(name) })
-}
-
-// Block puts the finalizer on the object, unless it is there. It is a transformation,
-// since a merge patch would overwrite what others add at the same time.
+// AddFinalizer adds the finalizer to the object, unless it is present. It is a transformation, because
+// a merge patch would overwrite finalizers that others add at the same time.
 func AddFinalizer(p *patch.Patch, name string) {
 	p.AddFn(func(obj map[string]any) error {
 		if HasFinalizer(obj, name) {
@@ -39,7 +33,7 @@ func AddFinalizer(p *patch.Patch, name string) {
 	})
 }
 
-// Allow takes the finalizer off the object. The list goes with its last item.
+// RemoveFinalizer removes the finalizer from the object, and the list if it becomes empty.
 func RemoveFinalizer(p *patch.Patch, name string) {
 	p.AddFn(func(obj map[string]any) error {
 		rest := slices.DeleteFunc(slices.Clone(finalizers(obj)), func(item any) bool { return item == any(name) })

@@ -25,7 +25,7 @@ func transformed(obj map[string]any, prepare func(p *patch.Patch, name string)) 
 	return out, nil
 }
 
-func TestVectorsOfFinalizers(t *testing.T) {
+func TestVectors_Finalizers(t *testing.T) {
 	type vector struct {
 		Body      map[string]any `json:"body"`
 		Blocked   map[string]any `json:"blocked"`
@@ -48,7 +48,7 @@ func TestVectorsOfFinalizers(t *testing.T) {
 	})
 }
 
-func TestDeletionIsKnownByItsTimestamp(t *testing.T) {
+func TestDeleting_ByDeletionTimestamp(t *testing.T) {
 	for object, want := range map[*map[string]any]bool{
 		{}:                false,
 		{"metadata": nil}: false,
@@ -61,16 +61,7 @@ func TestDeletionIsKnownByItsTimestamp(t *testing.T) {
 	}
 }
 
-func TestOtherFinalizersKeepTheObject(t *testing.T) {
-	of := func(names ...any) map[string]any {
-		return map[string]any{"metadata": map[string]any{"finalizers": names}}
-	}
-	if HasOtherFinalizers(of(), "a") || HasOtherFinalizers(of("a", "a"), "a") || !HasOtherFinalizers(of("a", "b"), "a") || !HasOtherFinalizers(of("b"), "a") {
-		t.Error("finalizers of others are not told from one's own")
-	}
-}
-
-func TestTheObjectItselfIsNotChanged(t *testing.T) {
+func TestFinalizer_TransformationsKeepObjectUnchanged(t *testing.T) {
 	list := append(make([]any, 0, 4), "other", DefaultFinalizer, "third")
 	obj := map[string]any{"metadata": map[string]any{"finalizers": list}}
 	before := object.CloneMap(obj)

@@ -10,64 +10,61 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// State is how far the handlers of one object have come in one cycle of handling. It
-// is immutable: what changes it returns another one.
+// Progress is the progress of the handlers of one object in one cycle. It is immutable: the methods
+// that change it return a new one.
 //
-// A cycle goes so: [FromStorage] with all handlers that the operator has for the
-// resource; [State.WithPurpose] with the reason of the cycle; [State.WithHandlers]
-// with the handlers that this reason selects. Other handlers with records are passive:
-// they neither run nor keep the cycle from being done, but they are counted, and
-// purged at its end. If [State.Extras] has any, this cycle supersedes an unfinished
-// one. The awakened handlers are called; their outcomes go to [State.WithOutcomes];
-// [State.Store] writes what has changed. Once [State.Done], [State.Purge] removes all
-// records; until then, [State.Delays] tell when to come back.
+// A cycle has these steps: [ReadProgress] with all handlers of the resource; [Progress.WithPurpose]
+// with the reason; [Progress.WithHandlers] with the handlers that this reason selects. Other handlers
+// with records are passive: they do not run and do not keep the cycle from being done, but they are
+// counted, and purged at its end. If [Progress.Extras] returns any, this cause supersedes an
+// unfinished one. The handlers that are due are called; their outcomes go to
+// [Progress.WithOutcomes]; [Progress.Store] writes what has changed. When [Progress.Done],
+// [Progress.Purge] removes all records; until then, [Progress.Delays] returns when to come back.
 //
-// Sub-handlers go the same way within their parent's call: FromStorage with their
-// ids, the parent's purpose, their own outcomes and Store. The outcome of the parent
-// must name all sub-handlers of all levels as its Subrefs: that is how they are found
-// when the parent is purged.
+// Sub-handlers take the same steps within the call of their parent: ReadProgress with their ids, the
+// purpose of the parent, their own outcomes, and Store. The outcome of the parent must list all
+// sub-handlers of all levels as its Subrefs, so that they are purged with the parent.
 type Progress struct {
 	purpose  string
 	handlers []HandlerProgress
 }
 
-// Handler is how far one handler has come.
+// HandlerProgress is the progress of one handler.
 type HandlerProgress struct {
-	ID     string // the id of the handler
-	Record Record // what is kept of it
+	ID     string // id of the handler
+	Record Record
 
-	// Active handlers belong to the current cycle. The records of passive ones are
-	// left over from another one.
+	// Active handlers belong to the current cause. Passive ones have records of another one.
 	Active bool
 
-	stored *Record // what the object has, to find out what has changed
+	stored *Record // record on the object, to store only changes
 }
 
-// Counts are the numbers of handlers by what has become of them.
+// Counts are numbers of handlers by their state.
 type Counts struct {
-	Success int // done
-	Failure int // failed for good
-	Running int // neither
+	Success int // succeeded
+	Failure int // failed permanently
+	Running int // not finished
 }
 
-// UnknownError refuses outcomes of handlers that are no part of the state.
+// UnknownHandlerError is the error of outcomes of handlers that the progress does not have.
 type UnknownHandlerError struct {
-	IDs []string // the handlers in question
+	IDs []string // ids of the handlers
 }
 
-// Error implements error.
+// Error implements the error interface.
 func (e *UnknownHandlerError) Error() string {
-	return fmt.Sprintf("outcomes of unknown handlers: %q", e.IDs)
+	return fmt.Sprintf("add outcomes: unknown handlers %q", e.IDs)
 }
 
-// FromStorage reads the records of the handlers from an object. All are passive until
-// they are selected. A handler whose start is lost has started now.
+// ReadProgress reads the records of the handlers from an object. All are passive until they are
+// selected. A handler whose start was lost starts now.
 func ReadProgress(object map[string]any, storage ProgressStorage, ids []string, now time.Time) (Progress, error) {
 	now = stored(now)
 	var s Progress
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
-			continue // one handler for several reasons
+			continue // the same handler for another reason
 		}
 		r, err := storage.Fetch(object, id)
 		if err != nil {
@@ -85,8 +82,8 @@ func ReadProgress(object map[string]any, storage ProgressStorage, ids []string, 
 	return s, nil
 }
 
-// WithPurpose sets the reason of the cycle. The named handlers, if they are known, get
-// it too: their records are taken over from the cycle that they were made in.
+// WithPurpose sets the reason of the cycle. It also sets it for the named handlers, whose records are
+// taken over from the cause in which they were made.
 func (s Progress) WithPurpose(purpose string, ids ...string) Progress {
 	s = s.clone()
 	s.purpose = purpose
@@ -98,8 +95,7 @@ func (s Progress) WithPurpose(purpose string, ids ...string) Progress {
 	return s
 }
 
-// WithHandlers makes the handlers part of the current cycle. Those without a record
-// start now.
+// WithHandlers makes handlers active. Those without a record start now.
 func (s Progress) WithHandlers(ids []string, now time.Time) Progress {
 	s = s.clone()
 	for _, id := range ids {
@@ -113,7 +109,8 @@ func (s Progress) WithHandlers(ids []string, now time.Time) Progress {
 	return s
 }
 
-// WithOutcomes adds what the calls of the handlers came to.
+// WithOutcomes adds the outcomes of the handlers that were called. It returns an
+// [UnknownHandlerError] for others.
 func (s Progress) WithOutcomes(outcomes map[string]handlers.Outcome, now time.Time) (Progress, error) {
 	s = s.clone()
 	var unknown []string
@@ -157,10 +154,10 @@ func (r Record) after(o handlers.Outcome, now time.Time) Record {
 	return next
 }
 
-// message returns the text of an error, or at least its type.
+// message returns the text of an error, or its type if the text is empty.
 func message(err error) string {
-	// The exception by which sub-handlers make Python's operators come back has no message.
-	if _, ok := err.(*handlers.ChildrenRetry); ok { //nolint:errorlint // one that was wrapped has words of its own
+	// In Python, the exception for unfinished sub-handlers has no message.
+	if _, ok := err.(*handlers.ChildrenRetry); ok { //nolint:errorlint // a wrapped one has a text of its own
 		return "None"
 	}
 	if text := err.Error(); text != "" {
@@ -169,7 +166,7 @@ func message(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// union returns the ids of both lists, sorted and each once.
+// union returns the ids of both lists, sorted and without repetitions.
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
@@ -189,8 +186,8 @@ func (s Progress) Store(object map[string]any, storage ProgressStorage, p *patch
 	return nil
 }
 
-// Purge removes the records of all handlers that the operator has, of those of the
-// state, and of their sub-handlers of all levels. Records of other operators stay.
+// Purge removes the records of all handlers of the operator, of those of the progress, and of their
+// sub-handlers of all levels. Records of other operators stay.
 func (s Progress) Purge(object map[string]any, storage ProgressStorage, ids []string, p *patch.Patch) error {
 	all := slices.Clone(ids)
 	for _, h := range s.handlers {
@@ -214,7 +211,7 @@ func (s Progress) index(id string) int {
 	return slices.IndexFunc(s.handlers, func(h HandlerProgress) bool { return h.ID == id })
 }
 
-// stored returns a time as precise as it is kept.
+// stored returns a time with the precision of a record.
 func stored(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }

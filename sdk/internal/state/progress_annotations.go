@@ -8,20 +8,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Annotations keeps each record as a JSON text in an annotation.
+// AnnotationsProgress stores each record as JSON text in an annotation.
 type AnnotationsProgress struct {
-	Prefix   string // the domain of the annotations; kopf.zalando.org by default
-	TouchKey string // the annotation that is changed by a touch; touch-dummy by default
-	V1       bool   // write long names in the old way too
-	Verbose  bool   // write what is unknown as null
+	Prefix   string // prefix of the annotations
+	TouchKey string // name of the annotation that a touch changes
+	V1       bool   // write the V1 names of long ids too
+	Verbose  bool   // write unknown values as null
 }
 
-// NewAnnotations returns the default storage.
-func NewAnnotationsProgress() *AnnotationsProgress {
+// newAnnotationsProgress returns the storage with the default names.
+func newAnnotationsProgress() *AnnotationsProgress {
 	return &AnnotationsProgress{Prefix: "kopf.zalando.org", TouchKey: "touch-dummy", V1: true}
 }
 
-// Fetch implements [Storage].
+// Fetch implements [ProgressStorage].
 func (s *AnnotationsProgress) Fetch(obj map[string]any, id string) (*Record, error) {
 	annotations := object.Annotations(obj)
 	if len(annotations) == 0 {
@@ -34,7 +34,7 @@ func (s *AnnotationsProgress) Fetch(obj map[string]any, id string) (*Record, err
 		}
 		r, err := decodeRecord(stored)
 		if err != nil {
-			return nil, &BrokenProgressError{ID: id, Where: "the annotation " + key, Err: err}
+			return nil, &brokenProgressError{ID: id, Where: "the annotation " + key, Err: err}
 		}
 		if r != nil {
 			return r, nil
@@ -46,7 +46,7 @@ func (s *AnnotationsProgress) Fetch(obj map[string]any, id string) (*Record, err
 func decodeRecord(stored any) (*Record, error) {
 	text, ok := stored.(string)
 	if !ok {
-		return nil, fmt.Errorf("%T in place of a text", stored)
+		return nil, fmt.Errorf("want text, got %T", stored)
 	}
 	v, err := object.DecodeJSON([]byte(text))
 	if v == nil || err != nil {
@@ -54,22 +54,22 @@ func decodeRecord(stored any) (*Record, error) {
 	}
 	fields, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%T in place of a map", v)
+		return nil, fmt.Errorf("want a map, got %T", v)
 	}
 	return parseRecord(fields)
 }
 
-// Store implements [Storage].
+// Store implements [ProgressStorage].
 func (s *AnnotationsProgress) Store(object map[string]any, id string, r Record, p *patch.Patch) error {
 	text := r.text(s.Verbose)
 	for _, key := range s.keys(id, object) {
 		p.Set(annotation(key), text)
 	}
-	StorePrefixMarker(s.Prefix, object, p)
+	storePrefixMarker(s.Prefix, object, p)
 	return nil
 }
 
-// Purge implements [Storage].
+// Purge implements [ProgressStorage].
 func (s *AnnotationsProgress) Purge(obj map[string]any, id string, p *patch.Patch) error {
 	annotations := object.Annotations(obj)
 	for _, key := range s.keys(id, obj) {
@@ -82,28 +82,28 @@ func (s *AnnotationsProgress) Purge(obj map[string]any, id string, p *patch.Patc
 	return nil
 }
 
-// Touch implements [Storage].
+// Touch implements [ProgressStorage].
 func (s *AnnotationsProgress) Touch(obj map[string]any, value string, p *patch.Patch) error {
 	annotations := object.Annotations(obj)
 	for _, key := range s.keys(s.TouchKey, obj) {
 		current, ok := annotations[key]
 		if touch(current, ok, value, annotation(key), p) {
-			StorePrefixMarker(s.Prefix, obj, p)
+			storePrefixMarker(s.Prefix, obj, p)
 		}
 	}
 	return nil
 }
 
-// Clear implements [Storage].
+// Clear implements [ProgressStorage].
 func (s *AnnotationsProgress) Clear(e map[string]any) map[string]any {
-	return WithoutEmpty(WithoutAnnotations(e, func(key string) bool {
+	return WithoutEmpty(withoutAnnotations(e, func(key string) bool {
 		rest, ok := strings.CutPrefix(key, s.Prefix)
 		return ok && strings.HasPrefix(rest, "/")
 	}))
 }
 
 func (s *AnnotationsProgress) keys(key string, object map[string]any) []string {
-	return AnnotationKeys(s.Prefix, s.V1, key, object)
+	return annotationKeys(s.Prefix, s.V1, key, object)
 }
 
 func annotation(key string) object.Path {

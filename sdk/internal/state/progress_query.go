@@ -5,15 +5,12 @@ import (
 	"time"
 )
 
-// Purpose returns the reason of the cycle.
-func (s Progress) Purpose() string { return s.purpose }
-
-// Handlers returns all handlers, the passive ones too, in a stable order.
+// Handlers returns all handlers, including the passive ones, in a stable order.
 func (s Progress) Handlers() []HandlerProgress {
 	return slices.Clone(s.handlers)
 }
 
-// Handler returns one handler.
+// Handler returns one handler, and false if it is unknown.
 func (s Progress) Handler(id string) (HandlerProgress, bool) {
 	i := s.index(id)
 	if i < 0 {
@@ -22,14 +19,12 @@ func (s Progress) Handler(id string) (HandlerProgress, bool) {
 	return s.handlers[i], true
 }
 
-// Done tells that no handler of the cycle has anything left to do. Without any, there
-// was nothing to do.
+// Done reports whether all active handlers are finished.
 func (s Progress) Done() bool {
 	return !slices.ContainsFunc(s.handlers, func(h HandlerProgress) bool { return h.Active && !h.Finished() })
 }
 
-// Delays returns for each unfinished handler of the cycle how long to wait until it
-// may be called: zero if it may be called at once.
+// Delays returns the time until the next call of each unfinished active handler; zero means now.
 func (s Progress) Delays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, h := range s.handlers {
@@ -40,7 +35,7 @@ func (s Progress) Delays(now time.Time) []time.Duration {
 	return delays
 }
 
-// Delay returns the shortest of the delays; false if there is none.
+// Delay returns the shortest of the delays, and false if there is none.
 func (s Progress) Delay(now time.Time) (time.Duration, bool) {
 	delays := s.Delays(now)
 	if len(delays) == 0 {
@@ -49,7 +44,7 @@ func (s Progress) Delay(now time.Time) (time.Duration, bool) {
 	return slices.Min(delays), true
 }
 
-// Counts returns the numbers of handlers with the purpose of the cycle, or with none.
+// Counts returns the numbers of handlers with the current purpose, or with none.
 func (s Progress) Counts() Counts {
 	var c Counts
 	for _, h := range s.handlers {
@@ -60,8 +55,8 @@ func (s Progress) Counts() Counts {
 	return c
 }
 
-// Extras returns the other purposes that handlers have records of, with the numbers
-// of these handlers: the unfinished cycles that this one supersedes.
+// Extras returns the numbers of handlers with other purposes: those of unfinished causes that the
+// current one supersedes.
 func (s Progress) Extras() map[string]Counts {
 	extras := map[string]Counts{}
 	for _, h := range s.handlers {
@@ -88,27 +83,19 @@ func (c *Counts) add(h HandlerProgress) {
 	}
 }
 
-// Finished tells that the handler is not called again in this cycle.
+// Finished reports whether the handler has succeeded or failed permanently.
 func (h HandlerProgress) Finished() bool {
 	return h.Record.Success || h.Record.Failure
 }
 
-// Sleeping tells that the handler is to be called again, but not yet.
-func (h HandlerProgress) Sleeping(now time.Time) bool {
+// sleeping reports whether the handler waits for its next call.
+func (h HandlerProgress) sleeping(now time.Time) bool {
 	return !h.Finished() && h.Record.Delayed.After(now)
 }
 
-// Awakened tells that the handler is to be called now.
+// Awakened reports whether the handler is due.
 func (h HandlerProgress) Awakened(now time.Time) bool {
-	return !h.Finished() && !h.Sleeping(now)
-}
-
-// Runtime returns how long ago the handler has started.
-func (h HandlerProgress) Runtime(now time.Time) time.Duration {
-	if h.Record.Started.IsZero() {
-		return 0
-	}
-	return now.Sub(h.Record.Started)
+	return !h.Finished() && !h.sleeping(now)
 }
 
 func (h HandlerProgress) delay(now time.Time) time.Duration {

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Storage keeps the records of handlers on objects. It reads them from the object and
-// writes them to a patch of it.
+// ProgressStorage stores the records of handlers. The built-in ones read them from the object and
+// write them to a patch of it. It is safe for concurrent use.
 type ProgressStorage interface {
 	// Fetch returns the record of a handler; nil if there is none.
 	Fetch(object map[string]any, id string) (*Record, error)
@@ -16,31 +16,30 @@ type ProgressStorage interface {
 	// Store adds the record of a handler to the patch.
 	Store(object map[string]any, id string, r Record, p *patch.Patch) error
 
-	// Purge removes the record of a handler: from the object through the patch, or from
-	// the patch if it is only there.
+	// Purge removes the record of a handler from the object through the patch, or from the patch if it
+	// is only there.
 	Purge(object map[string]any, id string, p *patch.Patch) error
 
-	// Touch makes the object change, so that it is seen again, by a value that nobody
-	// needs. The empty value removes it, if it is there.
+	// Touch changes the object in a way that only causes a watch event. The empty value undoes it.
 	Touch(object map[string]any, value string, p *patch.Patch) error
 
-	// Clear returns the essence of an object without what the storage keeps there. Where
-	// nothing changes, it returns the essence itself.
+	// Clear returns the essence without what the storage stores on the object, or the essence itself if
+	// nothing changes.
 	Clear(essence map[string]any) map[string]any
 }
 
-// Status keeps the records in a field of the object, usually of its status.
+// StatusProgress stores the records in a field of the object, usually of its status.
 type StatusProgress struct {
-	Field      object.Path // the map with the records, by the ids of the handlers
-	TouchField object.Path // the field that is changed by a touch
+	Field      object.Path // path of the records, which are a map by the ids of handlers
+	TouchField object.Path // path of the field that a touch changes
 
-	// ReadOnly storages find and purge records, but write none: for the transition from
-	// this storage to another one.
+	// ReadOnly storages find and purge records, but write none: they serve the transition to another
+	// storage.
 	ReadOnly bool
 }
 
-// NewStatus returns the storage in status.kopf, or in another field of the status.
-func NewStatusProgress(name string) *StatusProgress {
+// newStatusProgress returns the storage in a field of the status, by default in status.kopf.
+func newStatusProgress(name string) *StatusProgress {
 	if name == "" {
 		name = "kopf"
 	}
@@ -50,8 +49,8 @@ func NewStatusProgress(name string) *StatusProgress {
 	}
 }
 
-// Fetch implements [Storage]. Whatever else is in the place of the records is nobody's
-// record: the field is not protected from other uses.
+// Fetch implements [ProgressStorage]. Values that are not records are ignored, because others may
+// write to the field.
 func (s *StatusProgress) Fetch(obj map[string]any, id string) (*Record, error) {
 	container, _ := object.Lookup(obj, s.Field)
 	records, _ := container.(map[string]any)
@@ -61,12 +60,12 @@ func (s *StatusProgress) Fetch(obj map[string]any, id string) (*Record, error) {
 	}
 	r, err := parseRecord(fields)
 	if err != nil {
-		return nil, &BrokenProgressError{ID: id, Where: s.Field.String(), Err: err}
+		return nil, &brokenProgressError{ID: id, Where: s.Field.String(), Err: err}
 	}
 	return r, nil
 }
 
-// Store implements [Storage].
+// Store implements [ProgressStorage].
 func (s *StatusProgress) Store(_ map[string]any, id string, r Record, p *patch.Patch) error {
 	if !s.ReadOnly {
 		p.Set(s.Field.Child(id), r.tree())
@@ -74,7 +73,7 @@ func (s *StatusProgress) Store(_ map[string]any, id string, r Record, p *patch.P
 	return nil
 }
 
-// Purge implements [Storage].
+// Purge implements [ProgressStorage].
 func (s *StatusProgress) Purge(obj map[string]any, id string, p *patch.Patch) error {
 	container, _ := object.Lookup(obj, s.Field)
 	records, _ := container.(map[string]any)
@@ -86,7 +85,7 @@ func (s *StatusProgress) Purge(obj map[string]any, id string, p *patch.Patch) er
 	return nil
 }
 
-// Touch implements [Storage].
+// Touch implements [ProgressStorage].
 func (s *StatusProgress) Touch(obj map[string]any, value string, p *patch.Patch) error {
 	if s.ReadOnly {
 		return nil
@@ -96,24 +95,24 @@ func (s *StatusProgress) Touch(obj map[string]any, value string, p *patch.Patch)
 	return nil
 }
 
-// Clear implements [Storage].
+// Clear implements [ProgressStorage].
 func (s *StatusProgress) Clear(e map[string]any) map[string]any {
 	return WithoutEmpty(object.Without(e, s.Field))
 }
 
-// Multi keeps the records in several storages, for moving from one to another: they
-// are written to all of them, and read from the first one that has them.
+// MultiProgress stores the records in several storages, for moving from one to another: it writes to
+// all of them, and reads from the first one that has a record.
 type MultiProgress []ProgressStorage
 
-// NewSmart returns the default storage: annotations, and for records of operators
-// from before their time, the status, which is read and purged but not written.
+// NewSmartProgress returns the default storage: annotations, and the status for records of older
+// operators, which are read and purged but not written.
 func NewSmartProgress() MultiProgress {
-	status := NewStatusProgress("")
+	status := newStatusProgress("")
 	status.ReadOnly = true
-	return MultiProgress{NewAnnotationsProgress(), status}
+	return MultiProgress{newAnnotationsProgress(), status}
 }
 
-// Fetch implements [Storage].
+// Fetch implements [ProgressStorage].
 func (m MultiProgress) Fetch(object map[string]any, id string) (*Record, error) {
 	for _, storage := range m {
 		r, err := storage.Fetch(object, id)
@@ -124,22 +123,22 @@ func (m MultiProgress) Fetch(object map[string]any, id string) (*Record, error) 
 	return nil, nil
 }
 
-// Store implements [Storage].
+// Store implements [ProgressStorage].
 func (m MultiProgress) Store(object map[string]any, id string, r Record, p *patch.Patch) error {
 	return m.each(func(s ProgressStorage) error { return s.Store(object, id, r, p) })
 }
 
-// Purge implements [Storage].
+// Purge implements [ProgressStorage].
 func (m MultiProgress) Purge(object map[string]any, id string, p *patch.Patch) error {
 	return m.each(func(s ProgressStorage) error { return s.Purge(object, id, p) })
 }
 
-// Touch implements [Storage].
+// Touch implements [ProgressStorage].
 func (m MultiProgress) Touch(object map[string]any, value string, p *patch.Patch) error {
 	return m.each(func(s ProgressStorage) error { return s.Touch(object, value, p) })
 }
 
-// Clear implements [Storage].
+// Clear implements [ProgressStorage].
 func (m MultiProgress) Clear(e map[string]any) map[string]any {
 	for _, storage := range m {
 		e = storage.Clear(e)
@@ -156,7 +155,7 @@ func (m MultiProgress) each(do func(ProgressStorage) error) error {
 	return nil
 }
 
-// touch sets or removes a value, and tells if it had to.
+// touch sets or removes a value, and reports whether the patch changes anything.
 func touch(current any, exists bool, value string, path object.Path, p *patch.Patch) bool {
 	switch {
 	case value == "" && exists && current != nil:

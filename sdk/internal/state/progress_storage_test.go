@@ -11,11 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-func annotatedRecord(text any) map[string]any {
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/fn": text}}}
-}
-
-func TestRecordsOfAllKindsOfOperatorsAreRead(t *testing.T) {
+func TestProgressStorage_ReadsRecordsOfAllVersions(t *testing.T) {
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	for text, want := range map[string]*Record{
 		`null`: nil,
@@ -23,33 +19,33 @@ func TestRecordsOfAllKindsOfOperatorsAreRead(t *testing.T) {
 		` {"started":"2020-01-02T03:04:05","retries":null,"success":null,"subrefs":null,"purpose":"","future":{"x":1}} `: {Started: at},
 		`{"started":"2020-01-02T03:04:05Z","retries":2.0,"subrefs":["b","a"],"message":"\u00e9"}`:                        {Started: at, Retries: 2, Subrefs: []string{"b", "a"}, Message: "é"},
 	} {
-		got, err := NewAnnotationsProgress().Fetch(annotatedRecord(text), "fn")
+		got, err := newAnnotationsProgress().Fetch(annotated("fn", text), "fn")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", text, err, diff)
 		}
 	}
 }
 
-func TestABrokenRecordIsAnErrorAndNotANewBeginning(t *testing.T) {
+func TestProgressStorage_BrokenRecordIsError(t *testing.T) {
 	for _, text := range []any{
 		`{`, `[]`, `"text"`, int64(1), `{"started":"yesterday"}`, `{"started":1}`, `{"retries":"2"}`, `{"success":"yes"}`, `{"subrefs":"a"}`, `{"subrefs":[1]}`, `{"message":[]}`,
 	} {
-		_, err := ReadProgress(annotatedRecord(text), NewSmartProgress(), []string{"fn"}, now)
-		broken, ok := errors.AsType[*BrokenProgressError](err)
+		_, err := ReadProgress(annotated("fn", text), NewSmartProgress(), []string{"fn"}, now)
+		broken, ok := errors.AsType[*brokenProgressError](err)
 		if !ok || broken.ID != "fn" || broken.Unwrap() == nil || err.Error() == "" {
 			t.Errorf("%v: %v", text, err)
 		}
 	}
 	status := map[string]any{"status": map[string]any{"kopf": map[string]any{"progress": map[string]any{"fn": map[string]any{"retries": "2"}}}}}
-	if _, err := NewStatusProgress("").Fetch(status, "fn"); err == nil {
+	if _, err := newStatusProgress("").Fetch(status, "fn"); err == nil {
 		t.Error("a broken record in the status was read")
 	}
 }
 
-func TestWhatIsNoRecordInTheStatusIsPassedOver(t *testing.T) {
+func TestStatusProgress_IgnoresOtherValues(t *testing.T) {
 	for _, progress := range []any{nil, "text", map[string]any{"fn": "text"}, map[string]any{"fn": nil}} {
 		object := map[string]any{"status": map[string]any{"kopf": map[string]any{"progress": progress}}}
-		if r, err := NewStatusProgress("").Fetch(object, "fn"); r != nil || err != nil {
+		if r, err := newStatusProgress("").Fetch(object, "fn"); r != nil || err != nil {
 			t.Errorf("%v: %v, %v", progress, r, err)
 		}
 	}
@@ -64,8 +60,8 @@ func (failing) Purge(map[string]any, string, *patch.Patch) error         { retur
 func (failing) Touch(map[string]any, string, *patch.Patch) error         { return errFailing }
 func (failing) Fetch(map[string]any, string) (*Record, error)            { return nil, errFailing }
 
-func TestFailuresOfCustomStoragesAreNotLost(t *testing.T) {
-	storage := MultiProgress{NewAnnotationsProgress(), failing{NewStatusProgress("")}}
+func TestMultiProgress_ReturnsErrorsOfStorages(t *testing.T) {
+	storage := MultiProgress{newAnnotationsProgress(), failing{newStatusProgress("")}}
 	p := patch.NewPatch()
 	s := Progress{}.WithHandlers([]string{"fn"}, now)
 	_, errFetch := ReadProgress(nil, storage, []string{"fn"}, now)
@@ -78,9 +74,9 @@ func TestFailuresOfCustomStoragesAreNotLost(t *testing.T) {
 	}
 }
 
-func TestClearingAnEssenceLeavesTheOriginalAlone(t *testing.T) {
-	essence := annotatedRecord("{}")
-	before := annotatedRecord("{}")
+func TestProgressStorage_ClearKeepsOriginal(t *testing.T) {
+	essence := annotated("fn", "{}")
+	before := annotated("fn", "{}")
 	if got := NewSmartProgress().Clear(essence); len(got) != 0 {
 		t.Error(got)
 	}
@@ -89,9 +85,9 @@ func TestClearingAnEssenceLeavesTheOriginalAlone(t *testing.T) {
 	}
 }
 
-func BenchmarkACycleOfOneHandler(b *testing.B) {
+func BenchmarkProgress_CycleOfOneHandler(b *testing.B) {
 	storage := NewSmartProgress()
-	object := annotatedRecord(`{"started":"2024-01-01T12:00:00.123456+00:00","delayed":"2024-01-01T12:00:10.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false,"message":"not yet"}`)
+	object := annotated("fn", `{"started":"2024-01-01T12:00:00.123456+00:00","delayed":"2024-01-01T12:00:10.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false,"message":"not yet"}`)
 	ids, outcomes := []string{"fn"}, map[string]handlers.Outcome{"fn": {Final: true}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -110,9 +106,9 @@ func BenchmarkACycleOfOneHandler(b *testing.B) {
 	}
 }
 
-func BenchmarkFetchOfARecord(b *testing.B) {
+func BenchmarkAnnotationsProgress_Fetch(b *testing.B) {
 	storage := NewSmartProgress()
-	object := annotatedRecord(`{"started":"2024-01-01T12:00:00.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false}`)
+	object := annotated("fn", `{"started":"2024-01-01T12:00:00.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false}`)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := storage.Fetch(object, "fn"); err != nil {
@@ -121,7 +117,7 @@ func BenchmarkFetchOfARecord(b *testing.B) {
 	}
 }
 
-func BenchmarkStoreOfARecord(b *testing.B) {
+func BenchmarkAnnotationsProgress_Store(b *testing.B) {
 	storage, p := NewSmartProgress(), patch.NewPatch()
 	r := Record{Started: now, Purpose: "create", Retries: 1, Message: "not yet"}
 	b.ReportAllocs()

@@ -54,14 +54,14 @@ func seconds(n int) *time.Duration {
 	return &d
 }
 
-func TestAHandlerIsRetriedAfterItsDelayUntilItIsDone(t *testing.T) {
+func TestProgress_RetriedAfterDelayUntilDone(t *testing.T) {
 	ids := []string{"fn"}
 	s, p := cycle(t, nil, now, ids, ids, "create", map[string]handlers.Outcome{"fn": {Delay: seconds(10), Err: errors.New("not yet")}})
 	const first = `{"started":"2024-01-01T12:00:00.123456+00:00","delayed":"2024-01-01T12:00:10.123456+00:00","purpose":"create","retries":1,"success":false,"failure":false,"message":"not yet"}`
 	if got := object.Annotations(p.Tree())["kopf.zalando.org/fn"]; got != first {
 		t.Errorf("got  %s\nwant %s", got, first)
 	}
-	if h, ok := s.Handler("fn"); !ok || !h.Sleeping(now) || h.Awakened(now) || s.Done() {
+	if h, ok := s.Handler("fn"); !ok || !h.sleeping(now) || h.Awakened(now) || s.Done() {
 		t.Error("the handler does not sleep:", h)
 	}
 	if delay, ok := s.Delay(now); !ok || delay.Round(time.Millisecond) != 10*time.Second {
@@ -72,7 +72,7 @@ func TestAHandlerIsRetriedAfterItsDelayUntilItIsDone(t *testing.T) {
 	later := now.Add(11 * time.Second)
 	s, p = cycle(t, obj, later, ids, ids, "create", map[string]handlers.Outcome{"fn": {Final: true}})
 	h, _ := s.Handler("fn")
-	if !s.Done() || !h.Record.Success || h.Record.Retries != 2 || h.Record.Message != "" || !h.Record.Delayed.IsZero() || h.Runtime(later).Round(time.Second) != 11*time.Second {
+	if !s.Done() || !h.Record.Success || h.Record.Retries != 2 || h.Record.Message != "" || !h.Record.Delayed.IsZero() || later.Sub(h.Record.Started).Round(time.Second) != 11*time.Second {
 		t.Error(h)
 	}
 	if _, ok := s.Delay(later); ok || len(p.Tree()) == 0 {
@@ -87,7 +87,7 @@ func TestAHandlerIsRetriedAfterItsDelayUntilItIsDone(t *testing.T) {
 	}
 }
 
-func TestARecordThatHasNotChangedIsNotWrittenAgain(t *testing.T) {
+func TestProgress_UnchangedRecordIsNotStored(t *testing.T) {
 	ids := []string{"a", "b"}
 	_, p := cycle(t, nil, now, ids, ids, "create", map[string]handlers.Outcome{"a": {Final: true}})
 	_, again := cycle(t, applied(nil, p), now.Add(time.Second), ids, ids, "create", nil)
@@ -96,7 +96,7 @@ func TestARecordThatHasNotChangedIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsDoneAndPurgedInOneCycleLeavesNoTraceInThePatch(t *testing.T) {
+func TestProgress_DoneAndPurgedInOneCycleLeavesPatchEmpty(t *testing.T) {
 	ids := []string{"fn"}
 	s, p := cycle(t, nil, now, ids, ids, "create", map[string]handlers.Outcome{"fn": {Final: true}})
 	if err := s.Purge(nil, NewSmartProgress(), ids, p); err != nil || !p.Empty() {
@@ -104,7 +104,7 @@ func TestWhatIsDoneAndPurgedInOneCycleLeavesNoTraceInThePatch(t *testing.T) {
 	}
 }
 
-func TestSubHandlersArePurgedWithTheirParent(t *testing.T) {
+func TestProgress_PurgesSubHandlersWithParent(t *testing.T) {
 	// The sub-handlers go first, within the call of their parent.
 	_, p := cycle(t, nil, now, []string{"fn/a", "fn/b"}, []string{"fn/a", "fn/b"}, "create", map[string]handlers.Outcome{"fn/a": {Final: true}, "fn/b": {Subrefs: []string{"fn/b/deep"}}})
 	_, deep := cycle(t, nil, now, []string{"fn/b/deep"}, []string{"fn/b/deep"}, "create", nil)
@@ -132,7 +132,7 @@ func TestSubHandlersArePurgedWithTheirParent(t *testing.T) {
 	}
 }
 
-func TestASupersededCycleIsReportedAndTakenOver(t *testing.T) {
+func TestProgress_SupersededCauseIsReportedAndTakenOver(t *testing.T) {
 	ids := []string{"a", "b"}
 	_, p := cycle(t, nil, now, ids, ids, "create", map[string]handlers.Outcome{"a": {Final: true, Err: errors.New("")}, "b": {}})
 	object := applied(nil, p)
@@ -149,12 +149,12 @@ func TestASupersededCycleIsReportedAndTakenOver(t *testing.T) {
 		t.Error("an error without a text is not told by its type:", a)
 	}
 	s = s.WithPurpose("delete", "a", "b", "unknown")
-	if len(s.Extras()) > 0 || s.Counts() != (Counts{Failure: 1, Running: 1}) || s.Purpose() != "delete" || len(s.Handlers()) != 2 {
+	if len(s.Extras()) > 0 || s.Counts() != (Counts{Failure: 1, Running: 1}) || s.purpose != "delete" || len(s.Handlers()) != 2 {
 		t.Error(s)
 	}
 }
 
-func TestAStateIsNotChangedByTheStatesMadeOfIt(t *testing.T) {
+func TestProgress_IsImmutable(t *testing.T) {
 	s := Progress{}.WithPurpose("create").WithHandlers([]string{"a"}, now)
 	before := s.Handlers()
 	_ = s.WithPurpose("update", "a").WithHandlers([]string{"b"}, now)
@@ -166,14 +166,14 @@ func TestAStateIsNotChangedByTheStatesMadeOfIt(t *testing.T) {
 	}
 }
 
-func TestOutcomesOfHandlersThatAreNotInTheStateAreRefused(t *testing.T) {
+func TestProgress_RejectsOutcomesOfUnknownHandlers(t *testing.T) {
 	_, err := Progress{}.WithOutcomes(map[string]handlers.Outcome{"b": {}, "a": {}}, now)
 	if unknown, ok := errors.AsType[*UnknownHandlerError](err); !ok || fmt.Sprint(unknown.IDs) != "[a b]" || err.Error() == "" {
 		t.Error(err)
 	}
 }
 
-func TestWithoutHandlersThereIsNothingToDo(t *testing.T) {
+func TestProgress_DoneWithoutHandlers(t *testing.T) {
 	s := Progress{}
 	if !s.Done() || len(s.Delays(now)) > 0 || s.Counts() != (Counts{}) {
 		t.Error(s)
@@ -181,12 +181,9 @@ func TestWithoutHandlersThereIsNothingToDo(t *testing.T) {
 	if _, ok := s.Handler("fn"); ok {
 		t.Error("a handler out of nowhere")
 	}
-	if (HandlerProgress{}).Runtime(now) != 0 {
-		t.Error("a handler that has not started is running")
-	}
 }
 
-func TestALostStartIsNow(t *testing.T) {
+func TestProgress_MissingStartIsNow(t *testing.T) {
 	object := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/fn": `{"retries":2}`}}}
 	s, err := ReadProgress(object, NewSmartProgress(), []string{"fn", "fn"}, now)
 	h, _ := s.Handler("fn")

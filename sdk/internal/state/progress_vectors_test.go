@@ -8,50 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
-func progressOfVector(name string) ProgressStorage {
-	annotations := NewAnnotationsProgress()
-	switch name {
-	case "smart":
-		return NewSmartProgress()
-	case "smart-v2":
-		annotations.V1 = false
-		return MultiProgress{annotations, NewSmartProgress()[1]}
-	case "smart-custom":
-		annotations.Prefix = "my.example.com"
-		status := NewStatusProgress("myop")
-		status.ReadOnly = true
-		return MultiProgress{annotations, status}
-	case "annotations":
-		return annotations
-	case "annotations-verbose":
-		annotations.Verbose = true
-		return annotations
-	case "annotations-custom":
-		annotations.Prefix, annotations.TouchKey = "my.example.com", "tk"
-		return annotations
-	case "status":
-		return NewStatusProgress("")
-	case "status-custom":
-		status := NewStatusProgress("myop")
-		status.TouchField = object.Path{"status", "myop", "t"}
-		return status
-	case "status-field":
-		status := NewStatusProgress("")
-		status.Field = object.Path{"status", "a", "b", "c"}
-		return status
-	}
-	return nil
-}
-
-func TestVectorsOfProgressStorage(t *testing.T) {
+func TestVectors_ProgressStorage(t *testing.T) {
 	type vector struct {
 		Op      string          `json:"op"`
 		Storage string          `json:"storage"`
@@ -93,7 +56,7 @@ func TestVectorsOfProgressStorage(t *testing.T) {
 	})
 }
 
-func TestVectorsOfHandlerState(t *testing.T) {
+func TestVectors_HandlerState(t *testing.T) {
 	type counts map[string]int
 	type vector struct {
 		Now       string                     `json:"now"`
@@ -161,7 +124,7 @@ func TestVectorsOfHandlerState(t *testing.T) {
 	})
 }
 
-// record reads a record independently of the code under test.
+// record parses a record independently of the code under test.
 func record(t *testing.T, raw json.RawMessage) *Record {
 	t.Helper()
 	fields, ok := decoded(t, raw).(map[string]any)
@@ -204,26 +167,4 @@ func record(t *testing.T, raw json.RawMessage) *Record {
 		t.Fatalf("the vectors have fields that this test does not know: %v", known)
 	}
 	return r
-}
-
-func decoded(t *testing.T, raw json.RawMessage) any {
-	t.Helper()
-	if raw == nil {
-		return nil
-	}
-	v, err := object.DecodeJSON(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-func expect[T any](what string, want, got T, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		return errors.New(what + " (-want +got):\n" + diff)
-	}
-	return nil
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// ResultError says that the result of a handler cannot be stored.
-type ResultError struct {
-	ID  string // the handler
-	Err error  // why its result cannot be stored
+// resultError is the error of a result that cannot be stored.
+type resultError struct {
+	ID  string // id of the handler
+	Err error  // error of the encoding
 }
 
-// Error implements error.
-func (e *ResultError) Error() string {
-	return fmt.Sprintf("the result of handler %q cannot be stored: %v", e.ID, e.Err)
+// Error implements the error interface.
+func (e *resultError) Error() string {
+	return fmt.Sprintf("store the result of handler %q: %v", e.ID, e.Err)
 }
 
-// Unwrap returns why the result cannot be stored.
-func (e *ResultError) Unwrap() error { return e.Err }
+// Unwrap returns the error of the encoding.
+func (e *resultError) Unwrap() error { return e.Err }
 
-// Results puts the results of all handlers that have not failed into the patch, each
-// under status.<id>. The members of a map join those that the patch has there already;
-// any other result takes their place. A nil result is none.
+// DeliverResults adds the results of all handlers that have not failed to the patch, each under
+// status.<id>. A map is merged into the map that the patch already has there; any other result
+// replaces it. Nil is no result.
 //
-// All results that can be stored are stored, whatever is wrong with the others.
+// A result that does not encode as JSON is an error, but does not keep the others from being stored.
 func DeliverResults(outcomes map[string]handlers.Outcome, p *patch.Patch) error {
 	var failure error
 	for _, id := range object.SortedKeys(outcomes) {
@@ -44,7 +44,7 @@ func DeliverResults(outcomes map[string]handlers.Outcome, p *patch.Patch) error 
 func deliver(id string, result any, p *patch.Patch) error {
 	value, err := object.Normalize(result)
 	if err != nil {
-		return &ResultError{ID: id, Err: err}
+		return &resultError{ID: id, Err: err}
 	}
 	path := object.Path{"status", id}
 	before, _ := p.Lookup(path)

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/vectors"
 )
 
-func TestVectorsOfResultDelivery(t *testing.T) {
+func TestVectors_ResultDelivery(t *testing.T) {
 	type vector struct {
 		ID     string          `json:"handler_id"`
 		Result json.RawMessage `json:"result"`
@@ -40,7 +40,7 @@ func TestVectorsOfResultDelivery(t *testing.T) {
 	})
 }
 
-func TestResultsOfGoTypesAreStoredAsTheirJSON(t *testing.T) {
+func TestDeliverResults_GoTypesAsJSON(t *testing.T) {
 	type volume struct {
 		Name string   `json:"pvc-name"`
 		Tags []string `json:"tags,omitempty"`
@@ -62,17 +62,17 @@ func TestResultsOfGoTypesAreStoredAsTheirJSON(t *testing.T) {
 	}
 }
 
-func TestAFailedHandlerDeliversNothing(t *testing.T) {
+func TestDeliverResults_NothingOfFailedHandlers(t *testing.T) {
 	p := patch.NewPatch()
 	if err := DeliverResults(map[string]handlers.Outcome{"fn": {Result: 1, Err: errors.New("no")}}, p); err != nil || !p.Empty() {
 		t.Error(err, p.Tree())
 	}
 }
 
-func TestAResultThatIsNoJSONIsNamedAndTheOthersAreStored(t *testing.T) {
+func TestDeliverResults_UnencodableResultIsNamedOthersAreStored(t *testing.T) {
 	p := patch.NewPatch()
 	err := DeliverResults(map[string]handlers.Outcome{"bad": {Result: make(chan int)}, "good": {Result: 1}}, p)
-	if refused, ok := errors.AsType[*ResultError](err); !ok || refused.ID != "bad" {
+	if refused, ok := errors.AsType[*resultError](err); !ok || refused.ID != "bad" {
 		t.Error(err)
 	}
 	if unsupported, ok := errors.AsType[*json.UnsupportedTypeError](err); !ok {
@@ -83,7 +83,7 @@ func TestAResultThatIsNoJSONIsNamedAndTheOthersAreStored(t *testing.T) {
 	}
 }
 
-func TestWhatAHandlerReturnedIsNotSharedWithThePatch(t *testing.T) {
+func TestDeliverResults_CopiesResult(t *testing.T) {
 	result := map[string]any{"list": []any{"a"}}
 	p := patch.NewPatch()
 	if err := DeliverResults(map[string]handlers.Outcome{"fn": {Result: result}}, p); err != nil {

@@ -1,3 +1,3 @@
-// Package testcluster gives tests a real control plane: one embedded process for each test binary,
-// which ends with the binary however that ends.
+// Package testcluster provides tests with a real control plane: an embedded process for each test
+// binary, which ends with the binary, even if that is killed.
 package testcluster

@@ -10,17 +10,16 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// patience is how long the cluster may take for something that it does by itself.
-const patience = 90 * time.Second
+// eventuallyTimeout limits [Eventually].
+const eventuallyTimeout = 90 * time.Second
 
-// Client makes a client of the control plane, whose connections end with the test.
+// Client returns a client of the shared control plane. Its connections close at the end of the
+// test.
 func Client(t testing.TB, options kube.ClientOptions) *kube.Client {
 	t.Helper()
 	session, err := kube.NewSession(Config(t), 0)
@@ -31,9 +30,8 @@ func Client(t testing.TB, options kube.ClientOptions) *kube.Client {
 	return kube.NewClient(kube.Fixed(session), options)
 }
 
-// Namespace makes a namespace for the test. It ends with the control plane: to delete the
-// namespaces of all tests would keep that busy for longer than the tests take, and those
-// waiting that are about the end of a namespace.
+// Namespace creates a namespace and returns its name. The namespace is not deleted, as that
+// would take the control plane longer than the tests themselves.
 func Namespace(t testing.TB, client *kube.Client) string {
 	t.Helper()
 	name := "test-" + suffix()
@@ -42,8 +40,8 @@ func Namespace(t testing.TB, client *kube.Client) string {
 	return name
 }
 
-// Examples makes a custom resource for the test, namespaced, with any fields and with a
-// status if wanted. It is deleted at the end, with all its objects.
+// Examples creates a namespaced custom resource without a schema, with subresources such as
+// "status". It is deleted at the end of the test, with all its objects.
 func Examples(t testing.TB, client *kube.Client, subresources ...string) *resources.Resource {
 	t.Helper()
 	group := "test-" + suffix() + ".kopf.dev"
@@ -74,12 +72,12 @@ func Examples(t testing.TB, client *kube.Client, subresources ...string) *resour
 	return res
 }
 
-// Create makes an object, and deletes it at the end.
+// Create creates an object. It is deleted at the end of the test.
 func Create(t testing.TB, client *kube.Client, res *resources.Resource, namespace string, object map[string]any) *object.Object {
 	t.Helper()
 	created := create(t, client, res, namespace, object)
 	t.Cleanup(func() {
-		if err := Delete(context.WithoutCancel(t.Context()), client, res, namespace, created.Name); err != nil && !apierrors.IsNotFound(err) {
+		if err := Delete(context.WithoutCancel(t.Context()), client, res, namespace, created.Name); err != nil && kube.Classify(err) != kube.NotFound {
 			t.Error(err)
 		}
 	})
@@ -110,17 +108,17 @@ func Delete(ctx context.Context, client *kube.Client, res *resources.Resource, n
 	return err
 }
 
-// Eventually asks again and again until the answer is no error.
+// Eventually calls a function until it returns no error. The test fails after 90s.
 func Eventually(t testing.TB, what string, ask func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(eventuallyTimeout)
 	for {
 		err := ask()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waited for %s until %s: %v", patience, what, err)
+			t.Fatalf("waited for %s until %s: %v", eventuallyTimeout, what, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -28,9 +28,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-// Gatekeeper stands before the control plane, and lets those in who have a token or a
-// certificate of its own. Those last for a moment; streams end with what they began with,
-// every other one a little later: then it is another request that finds out first.
+// Gatekeeper is a proxy of the control plane that accepts only its own tokens and
+// certificates, which expire. A stream ends when its credentials expire; every second stream
+// ends a little later, so that another request is rejected first.
 type Gatekeeper struct {
 	life    time.Duration
 	address string
@@ -38,14 +38,14 @@ type Gatekeeper struct {
 
 	mu       sync.Mutex
 	until    map[string]time.Time // by token, or by the fingerprint of a certificate
-	rejected map[string]bool      // credentials that somebody has tried too late
-	refused  map[string]int       // requests, by their kind
+	rejected map[string]bool      // expired credentials that were used
+	refused  map[string]int       // requests by kind
 	streams  int
 	cut      int // streams
 }
 
-// NewGatekeeper opens a gate whose credentials last for as long as it is told. It closes
-// with the test.
+// NewGatekeeper starts a proxy with credentials of the given lifetime. It stops at the end of
+// the test.
 func NewGatekeeper(t testing.TB, life time.Duration) *Gatekeeper {
 	t.Helper()
 	config := Config(t)
@@ -85,7 +85,7 @@ func NewGatekeeper(t testing.TB, life time.Duration) *Gatekeeper {
 		proxy.ServeHTTP(w, r)
 	}))
 	server.EnableHTTP2 = true
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)         // clients may mistrust it
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)         // clients may not trust its certificate
 	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} //nolint:gosec // the newest version is the default
 	server.StartTLS()
 	t.Cleanup(func() {
@@ -97,7 +97,7 @@ func NewGatekeeper(t testing.TB, life time.Duration) *Gatekeeper {
 	return g
 }
 
-// kindOf is "watch" or the method of a request.
+// kindOf returns "watch", or the method of a request.
 func kindOf(r *http.Request) string {
 	if r.URL.Query().Get("watch") != "" {
 		return "watch"
@@ -105,7 +105,7 @@ func kindOf(r *http.Request) string {
 	return r.Method
 }
 
-// admit tells whether a request may pass, and until when if it is a stream.
+// admit reports whether a request is accepted, and until when if it is a stream.
 func (g *Gatekeeper) admit(r *http.Request) (until time.Time, ok bool) {
 	key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if key == "" && len(r.TLS.PeerCertificates) > 0 {
@@ -143,7 +143,7 @@ func fingerprint(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Accept makes a token, or the fingerprint of a certificate, good for a while.
+// Accept accepts a token, or the fingerprint of a certificate, until it expires.
 func (g *Gatekeeper) Accept(key string) (until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -152,13 +152,13 @@ func (g *Gatekeeper) Accept(key string) (until time.Time) {
 	return until
 }
 
-// Token makes a token, and tells until when it is good.
+// Token returns a new token and its expiration time.
 func (g *Gatekeeper) Token() (token string, until time.Time) {
 	token = rand.Text()
 	return token, g.Accept(token)
 }
 
-// Certificate makes a certificate with its key in PEM, and tells until when it is good.
+// Certificate returns a new certificate and its key in PEM, and their expiration time.
 func (g *Gatekeeper) Certificate() (cert, key []byte, until time.Time, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -182,12 +182,12 @@ func (g *Gatekeeper) Certificate() (cert, key []byte, until time.Time, err error
 	return cert, key, g.Accept(fingerprint(der)), nil
 }
 
-// Config is the way to the gate, without credentials.
+// Config returns the configuration of the proxy, without credentials.
 func (g *Gatekeeper) Config() *rest.Config {
 	return &rest.Config{Host: g.address, TLSClientConfig: rest.TLSClientConfig{CAData: g.ca}}
 }
 
-// Revoke ends all credentials at once.
+// Revoke expires all credentials.
 func (g *Gatekeeper) Revoke() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,22 +196,23 @@ func (g *Gatekeeper) Revoke() {
 	}
 }
 
-// Refused is how many requests got a 401: those of a kind, "watch" or a method.
+// Refused returns the number of requests that were answered with 401, of a kind: "watch" or a
+// method.
 func (g *Gatekeeper) Refused(kind string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refused[kind]
 }
 
-// Issued is how many credentials there were, and how many of them somebody has tried after
-// their end.
+// Issued returns the number of issued credentials, and of those that were used after they
+// expired.
 func (g *Gatekeeper) Issued() (all, rejected int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.until), len(g.rejected)
 }
 
-// Cut is how many streams were ended by force.
+// Cut returns the number of streams that ended when their credentials expired.
 func (g *Gatekeeper) Cut() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

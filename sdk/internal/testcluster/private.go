@@ -7,18 +7,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Private is a control plane of one test, which may stop and start it again.
+// Private is a control plane for a single test, which can restart it.
 type Private struct {
 	t       testing.TB
 	dir     string
 	process *Process
 }
 
-// NewPrivate starts a control plane with data of its own. It ends with the test.
+// NewPrivate starts a control plane with its own data. It stops at the end of the test.
 func NewPrivate(t testing.TB) *Private {
 	t.Helper()
-	mayStart(t)
-	// Not the test's own directory: its long name does not fit into the path of a socket.
+	skipIfAsked(t)
+	// The name of t.TempDir() is too long for the path of a socket.
 	dir, err := os.MkdirTemp("", "cp")
 	if err != nil {
 		t.Fatal(err)
@@ -34,18 +34,18 @@ func NewPrivate(t testing.TB) *Private {
 	return p
 }
 
-// Config is how to connect to it.
+// Config returns the configuration of the running control plane.
 func (p *Private) Config() *rest.Config { return p.process.Config() }
 
-// Start starts it with the data and the port that it had before.
+// Start starts the control plane again, with the same data and port.
 func (p *Private) Start() {
 	p.t.Helper()
-	process, err := Start("--data-dir", p.dir)
-	started(p.t, err)
+	process, err := start("--data-dir", p.dir)
+	failUnlessStarted(p.t, err)
 	p.process = process
 }
 
-// Stop stops it, if it runs.
+// Stop stops the control plane if it runs.
 func (p *Private) Stop() {
 	p.t.Helper()
 	if p.process == nil {

@@ -1,7 +1,7 @@
 // Package vectors runs recorded inputs and outputs of Kopf for Python as tests.
 //
-// The recordings are in testdata/vectors of the module. The environment variable
-// VECTORS names another folder of the same format to run instead.
+// The recordings are in testdata/vectors of the module. The environment variable VECTORS
+// replaces that folder by another one of the same format.
 package vectors
 
 import (
@@ -16,16 +16,16 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
-// maxReported limits how many disagreements of one file are printed.
+// maxReported limits the printed disagreements of a file.
 const maxReported = 20
 
-// difference is a disagreement that is meant.
+// difference is the reason of a deliberate disagreement.
 type difference string
 
 func (d difference) Error() string { return string(d) }
 
-// Differs marks a disagreement as deliberate. The reason belongs in the table of
-// docs/decisions/vectors.md too.
+// Differs returns the error that marks a disagreement as deliberate. Add the reason to the
+// table of docs/decisions/vectors.md too.
 func Differs(reason string) error { return difference(reason) }
 
 // Dir returns the folder of the recordings.
@@ -37,15 +37,15 @@ func Dir() string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "testdata", "vectors")
 }
 
-// Run decodes each recording of a file into a V and checks it. A nil error is an
-// agreement; Differs is a deliberate disagreement; anything else fails the test. A
-// file that is absent from a folder named by VECTORS is skipped.
+// Run decodes each recording of a file into a V and calls check. A nil error is an agreement,
+// [Differs] is a deliberate disagreement, and any other error fails the test. Run skips files
+// that are absent from the folder in VECTORS.
 func Run[V any](t *testing.T, file string, check func(t *testing.T, v *V) error) {
 	t.Helper()
 	path := filepath.Join(Dir(), file)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) && os.Getenv("VECTORS") != "" {
-		t.Skipf("%s is not in the folder named by VECTORS", file)
+		t.Skipf("%s is not in the folder of VECTORS", file)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func Run[V any](t *testing.T, file string, check func(t *testing.T, v *V) error)
 		var head struct {
 			ID string `json:"id"`
 		}
-		_ = json.Unmarshal(raw, &head) // an entry may have no id: its position stands in for it
+		_ = json.Unmarshal(raw, &head) // the id is optional
 		if head.ID == "" {
 			head.ID = fmt.Sprintf("#%d", i)
 		}

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
 
-// tape records what a stream tells.
+// tape records the events and restarts of a stream.
 type tape struct {
 	mu       sync.Mutex
 	events   map[string][]string // by name: types and versions
@@ -47,7 +47,7 @@ func (p *tape) record(t *testing.T, options watch.Options) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// has waits until all that is wanted of an object was told, and nothing else.
+// has waits until exactly the given events of an object were recorded.
 func (p *tape) has(t *testing.T, name string, want ...string) {
 	t.Helper()
 	testcluster.Eventually(t, "events of "+name, func() error {
@@ -86,7 +86,7 @@ func patch(t *testing.T, client *kube.Client, res *resources.Resource, namespace
 	return o.ResourceVersion
 }
 
-func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
+func TestRun_RealClusterListsAndStreams(t *testing.T) {
 	var streamed atomic.Int32
 	client := testcluster.Client(t, kube.ClientOptions{Observe: func(call kube.Call) {
 		if strings.Contains(call.Path, "sendInitialEvents") {
@@ -128,7 +128,7 @@ func TestARealStreamTellsWhatIsAndWhatHappens(t *testing.T) {
 	here.undisturbed(t)
 }
 
-func TestARealStreamThatTheServerEndsGoesOnWithNothingLostOrRepeated(t *testing.T) {
+func TestRun_RealServerTimeoutsLoseAndRepeatNothing(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	examples := testcluster.Examples(t, client)
 	namespace := testcluster.Namespace(t, client)
@@ -153,7 +153,7 @@ func TestARealStreamThatTheServerEndsGoesOnWithNothingLostOrRepeated(t *testing.
 	}
 }
 
-func TestAResourceThatIsNotThereIsReported(t *testing.T) {
+func TestRun_MissingResourceIsReported(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	missing := &resources.Resource{Group: "not-yet.kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true}
 	var p tape
@@ -168,7 +168,7 @@ func TestAResourceThatIsNotThereIsReported(t *testing.T) {
 	})
 }
 
-func TestARealAPIServerThatRestartsLosesNothing(t *testing.T) {
+func TestRun_RealAPIServerRestartLosesNothing(t *testing.T) {
 	server := testcluster.NewPrivate(t)
 	session, err := kube.NewSession(server.Config(), 0)
 	if err != nil {
@@ -199,6 +199,6 @@ func TestARealAPIServerThatRestartsLosesNothing(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.restarts) == 0 {
-		t.Error("the interruption was not told")
+		t.Error("the interruption was not reported")
 	}
 }

@@ -1,3 +1,3 @@
-// Package watch follows the objects of one resource: it lists them, then streams their changes, and
-// recovers from every interruption.
+// Package watch lists the objects of a resource and then streams their changes, across all
+// interruptions.
 package watch

@@ -109,7 +109,7 @@ func status(code int, reason string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"as the test says","reason":%q,"code":%d}`, reason, code)
 }
 
-// watched is a running stream and what it has told.
+// watched is a running stream with its recorded events and restarts.
 type watched struct {
 	*api
 	t    *testing.T
@@ -130,7 +130,7 @@ func follow(t *testing.T, options Options, test func(w *watched)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &watched{t: t, api: &api{requests: make(chan *exchange)}, stop: cancel, done: make(chan struct{})}
-		source, err := kube.NewGiven(&rest.Config{Host: "http://cluster.test", Transport: w.api}, 0)
+		source, err := kube.NewConfigSource(&rest.Config{Host: "http://cluster.test", Transport: w.api}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func (e *exchange) version() string { return e.URL.Query().Get("resourceVersion"
 
 func (e *exchange) streamedList() bool { return e.URL.Query().Get("sendInitialEvents") == "true" }
 
-// expect checks what was told since the last time.
+// expect checks the events since its last call.
 func (w *watched) expect(events ...string) {
 	w.t.Helper()
 	synctest.Wait()
@@ -188,7 +188,7 @@ func (w *watched) expect(events ...string) {
 	w.events = nil
 }
 
-// interrupted returns the only interruption since the last time.
+// interrupted returns the only restart since its last call.
 func (w *watched) interrupted(reason Reason) Restart {
 	w.t.Helper()
 	synctest.Wait()
@@ -219,6 +219,6 @@ func (w *watched) start() *connection {
 	c.listed("10", rawObject("a", "5"))
 	w.expect(" a@5")
 	w.undisturbed()
-	time.Sleep(time.Second) // the reflector mistrusts streams that end earlier, and lists again
+	time.Sleep(time.Second) // the reflector relists after streams that end earlier
 	return c
 }

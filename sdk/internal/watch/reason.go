@@ -3,20 +3,16 @@ package watch
 import (
 	"errors"
 	"io"
-	"net/http"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
 var (
-	errSilent        = errors.New("nothing was received for too long")
-	errClientTimeout = errors.New("the stream was open for as long as it may")
+	errSilent        = errors.New("no frame was received within the inactivity timeout")
+	errClientTimeout = errors.New("the stream reached the client-side timeout")
 )
 
-// endReason classifies the end of an open stream.
+// endReason returns the reason why an open stream ended.
 func endReason(err error) Reason {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -31,30 +27,21 @@ func endReason(err error) Reason {
 	return Dropped
 }
 
-// failReason classifies a request that failed.
+// failReason returns the reason of a request that failed.
 func failReason(err error) Reason {
-	switch code := kube.Status(err); {
-	case expired(err):
+	switch kube.Classify(err) {
+	case kube.Expired:
 		return Expired
-	case code == http.StatusTooManyRequests:
+	case kube.TooManyRequests:
 		return Throttled
-	case code == http.StatusUnauthorized:
-		return Unauthorized
-	case code == http.StatusForbidden:
+	case kube.Forbidden:
 		return Forbidden
-	case code == http.StatusNotFound:
+	case kube.NotFound:
 		return NotFound
-	case code >= 500 || kube.Retriable(err):
+	case kube.Transient:
 		return Unavailable
-	case code == 0:
-		return Unauthorized // nothing was sent, as there are no credentials
+	case kube.Conflict, kube.Invalid, kube.Rejected:
+		return Rejected
 	}
-	return Rejected
-}
-
-// expired reports if the server cannot continue from the version it was asked for: too
-// old, or newer than what it has (it was restored from a backup).
-func expired(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
-		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+	return Unauthorized // rejected credentials, or no request was sent for lack of a session
 }

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func TestWhatExistsIsListedAndThenFollowed(t *testing.T) {
+func TestRun_ListsThenStreams(t *testing.T) {
 	follow(t, Options{Namespace: "ns"}, func(w *watched) {
 		e := w.next()
 		if e.URL.Path != "/apis/kopf.dev/v1/namespaces/ns/kopfexamples" || !e.streamedList() || e.URL.Query().Has("timeoutSeconds") {
@@ -33,7 +33,7 @@ func TestWhatExistsIsListedAndThenFollowed(t *testing.T) {
 	})
 }
 
-func TestServersWithoutStreamedListsAreListed(t *testing.T) {
+func TestRun_ServerWithoutStreamedListsGetsOrdinaryOnes(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		w.next().respond(422, status(422, "Invalid"))
 		e := w.next()
@@ -52,7 +52,7 @@ func TestServersWithoutStreamedListsAreListed(t *testing.T) {
 	})
 }
 
-func TestWhenChangesAreLostAllIsListedAgainAndTheVanishedAreTold(t *testing.T) {
+func TestRun_ExpiredVersionLeadsToARelistWithDeletions(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		c := w.start()
 		c.send("ADDED", rawObject("b", "11"))
@@ -80,7 +80,7 @@ func TestWhenChangesAreLostAllIsListedAgainAndTheVanishedAreTold(t *testing.T) {
 	})
 }
 
-func TestAVersionThatIsRefusedAtTheOpeningLeadsToAListToo(t *testing.T) {
+func TestRun_VersionRejectedAtTheOpeningLeadsToARelist(t *testing.T) {
 	tooLarge := `{"kind":"Status","status":"Failure","reason":"Timeout","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`
 	for name, refusal := range map[string]struct {
 		code int
@@ -102,7 +102,7 @@ func TestAVersionThatIsRefusedAtTheOpeningLeadsToAListToo(t *testing.T) {
 	}
 }
 
-func TestAProperEndContinuesFromTheLastVersion(t *testing.T) {
+func TestRun_RegularEndContinuesFromTheLastVersion(t *testing.T) {
 	follow(t, Options{ServerTimeout: 5 * time.Minute}, func(w *watched) {
 		c := w.start()
 		time.Sleep(time.Minute)
@@ -119,7 +119,7 @@ func TestAProperEndContinuesFromTheLastVersion(t *testing.T) {
 	})
 }
 
-func TestABrokenConnectionContinuesFromTheLastVersion(t *testing.T) {
+func TestRun_BrokenConnectionContinuesFromTheLastVersion(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		c := w.start()
 		c.send("MODIFIED", rawObject("a", "11"))
@@ -133,7 +133,7 @@ func TestABrokenConnectionContinuesFromTheLastVersion(t *testing.T) {
 	})
 }
 
-func TestASilentStreamIsTakenForDead(t *testing.T) {
+func TestRun_InactiveStreamIsReopened(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		c := w.start()
 		time.Sleep(68 * time.Second)
@@ -148,7 +148,7 @@ func TestASilentStreamIsTakenForDead(t *testing.T) {
 	})
 }
 
-func TestASlowHandlerIsNotTakenForASilentServer(t *testing.T) {
+func TestRun_SlowHandlerIsNotInactivity(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		c := w.start()
 		w.pause = time.Hour
@@ -165,7 +165,7 @@ func TestASlowHandlerIsNotTakenForASilentServer(t *testing.T) {
 	})
 }
 
-func TestNeitherSilenceNorAgeMattersIfSoConfigured(t *testing.T) {
+func TestRun_InactivityTimeoutCanBeDisabled(t *testing.T) {
 	follow(t, Options{InactivityTimeout: -1}, func(w *watched) {
 		w.start()
 		time.Sleep(12 * time.Hour)
@@ -173,7 +173,7 @@ func TestNeitherSilenceNorAgeMattersIfSoConfigured(t *testing.T) {
 	})
 }
 
-func TestTheClientMayLimitTheAgeOfAStream(t *testing.T) {
+func TestRun_ClientTimeoutLimitsTheAgeOfAStream(t *testing.T) {
 	follow(t, Options{ClientTimeout: 30 * time.Second}, func(w *watched) {
 		w.start()
 		time.Sleep(29 * time.Second)
@@ -184,7 +184,7 @@ func TestTheClientMayLimitTheAgeOfAStream(t *testing.T) {
 	})
 }
 
-func TestAnAPIServerThatRestartsIsWaitedForAndNothingIsListedAgain(t *testing.T) {
+func TestRun_APIServerRestartNeedsNoRelist(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		w.start().drop(syscall.ECONNRESET)
 		w.interrupted(Dropped)
@@ -218,7 +218,7 @@ func TestAnAPIServerThatRestartsIsWaitedForAndNothingIsListedAgain(t *testing.T)
 	})
 }
 
-func TestTheServerMayAskForALongerDelay(t *testing.T) {
+func TestRun_RetryAfterDelaysTheNextAttempt(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		w.next().respond(429, "", "Retry-After", "30")
 		if r := w.interrupted(Throttled); r.Delay != 30*time.Second {
@@ -239,7 +239,7 @@ func TestTheServerMayAskForALongerDelay(t *testing.T) {
 	})
 }
 
-func TestWhatIsForbiddenOrGoneIsReportedAndTriedAgainWithoutSpinning(t *testing.T) {
+func TestRun_PermanentFailuresAreReportedAndRetriedWithBackoff(t *testing.T) {
 	for code, reason := range map[int]Reason{403: Forbidden, 404: NotFound, 405: Rejected} {
 		t.Run(string(reason), func(t *testing.T) {
 			follow(t, Options{}, func(w *watched) {
@@ -261,7 +261,7 @@ func TestWhatIsForbiddenOrGoneIsReportedAndTriedAgainWithoutSpinning(t *testing.
 	}
 }
 
-func TestAPermissionToListButNotToWatchIsReported(t *testing.T) {
+func TestRun_ForbiddenWatchIsReportedAfterAnAllowedList(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		last := time.Duration(0)
 		for range 5 {
@@ -278,7 +278,7 @@ func TestAPermissionToListButNotToWatchIsReported(t *testing.T) {
 	})
 }
 
-func TestAServerThatFailsAtStreamedListsIsAskedForAnOrdinaryOne(t *testing.T) {
+func TestRun_FailingStreamedListsFallBackToOrdinaryOnes(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		for range streamedListTries {
 			w.next().respond(500, "")
@@ -291,7 +291,7 @@ func TestAServerThatFailsAtStreamedListsIsAskedForAnOrdinaryOne(t *testing.T) {
 	})
 }
 
-func TestRejectedCredentialsAreReportedAndTriedAgain(t *testing.T) {
+func TestRun_UnauthorizedIsReportedAndRetried(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		w.start().end()
 		w.interrupted(Closed)
@@ -303,7 +303,7 @@ func TestRejectedCredentialsAreReportedAndTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAnAttemptAtAListIsRepeatedAfterTroubleOfTheServer(t *testing.T) {
+func TestRun_ListIsRetriedAfterServerErrors(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		w.next().respond(400, "")
 		w.next().respond(503, "")
@@ -314,7 +314,7 @@ func TestAnAttemptAtAListIsRepeatedAfterTroubleOfTheServer(t *testing.T) {
 	})
 }
 
-func TestNonsenseInAStreamIsADroppedStream(t *testing.T) {
+func TestRun_InvalidFrameDropsTheStream(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		c := w.start()
 		c.send("MODIFIED", "17")
@@ -324,7 +324,7 @@ func TestNonsenseInAStreamIsADroppedStream(t *testing.T) {
 	})
 }
 
-func TestAStreamEndsAtOnceWhereverItIs(t *testing.T) {
+func TestRun_StopsAtOnceInEveryState(t *testing.T) {
 	for name, until := range map[string]func(*watched){
 		"before the first answer": func(w *watched) { w.next() },
 		"in a streamed list":      func(w *watched) { w.next().stream(t).send("ADDED", rawObject("a", "5")) },

@@ -14,20 +14,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// stream turns frames into what the reflector understands, and watches the time.
+// stream converts the frames of a watch for the reflector, and limits its inactivity and its
+// age.
 type stream struct {
-	source  *kube.Stream
-	pacing  *pacing
-	silence time.Duration // not positive: for ever
-	results chan watch.Event
-	stop    chan struct{}
-	once    sync.Once
-	expiry  *time.Timer // nil if there is no client-side timeout
+	source     *kube.Stream
+	backoff    *backoff
+	inactivity time.Duration // the longest time without a frame; no limit if not positive
+	results    chan watch.Event
+	stop       chan struct{}
+	once       sync.Once
+	expiry     *time.Timer // nil if there is no client-side timeout
 }
 
-func newStream(source *kube.Stream, p *pacing, o Options) *stream {
+func newStream(source *kube.Stream, b *backoff, o Options) *stream {
 	s := &stream{
-		source: source, pacing: p, silence: o.InactivityTimeout,
+		source: source, backoff: b, inactivity: o.InactivityTimeout,
 		results: make(chan watch.Event), stop: make(chan struct{}),
 	}
 	if o.ClientTimeout > 0 {
@@ -36,10 +37,10 @@ func newStream(source *kube.Stream, p *pacing, o Options) *stream {
 	return s
 }
 
-// ResultChan is where the events come.
+// ResultChan implements [watch.Interface].
 func (s *stream) ResultChan() <-chan watch.Event { return s.results }
 
-// Stop ends the stream.
+// Stop implements [watch.Interface].
 func (s *stream) Stop() {
 	s.once.Do(func() {
 		close(s.stop)
@@ -47,59 +48,59 @@ func (s *stream) Stop() {
 	})
 }
 
-// run forwards frames until the stream ends in any way.
+// run forwards frames until the stream ends.
 func (s *stream) run() {
 	defer close(s.results)
 	defer s.source.Close()
 	if s.expiry != nil {
 		defer s.expiry.Stop()
 	}
-	var watchdog *time.Timer
-	if s.silence > 0 {
-		watchdog = time.AfterFunc(s.silence, func() { s.source.CloseWith(errSilent) })
-		defer watchdog.Stop()
+	var inactive *time.Timer
+	if s.inactivity > 0 {
+		inactive = time.AfterFunc(s.inactivity, func() { s.source.CloseWith(errSilent) })
+		defer inactive.Stop()
 	}
-	worked := false
+	received := false
 	for {
 		frame, err := s.source.Next()
-		if watchdog != nil {
-			watchdog.Stop() // it is the server's silence that counts, not our own slowness
+		if inactive != nil {
+			inactive.Stop() // the time that the handler takes does not count
 		}
 		switch {
 		case err != nil:
-			s.ended(err, worked)
+			s.ended(err, received)
 			return
 		case frame.Type == object.EventError:
-			s.refused(frame)
+			s.failed(frame)
 			return
 		}
-		worked = true
-		s.pacing.works()
+		received = true
+		s.backoff.reset()
 		if !s.send(toEvent(frame)) {
 			return
 		}
-		if watchdog != nil {
-			watchdog.Reset(s.silence)
+		if inactive != nil {
+			inactive.Reset(s.inactivity)
 		}
 	}
 }
 
-func (s *stream) ended(err error, worked bool) {
+func (s *stream) ended(err error, received bool) {
 	if errors.Is(err, kube.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // as it was asked to
+		return // it was stopped
 	}
 	switch reason := endReason(err); {
 	case reason == Closed:
-		s.pacing.ended(reason, nil)
-	case worked || reason == ClientTimeout || reason == Silent:
-		s.pacing.ended(reason, err)
+		s.backoff.ended(reason, nil)
+	case received || reason == ClientTimeout || reason == Silent:
+		s.backoff.ended(reason, err)
 	default:
-		s.pacing.failed(reason, err)
+		s.backoff.failed(reason, err)
 	}
 }
 
-// refused passes an error that came in the stream.
-func (s *stream) refused(frame object.Frame) {
+// failed passes on an error that came in the stream.
+func (s *stream) failed(frame object.Frame) {
 	status := new(metav1.Status)
 	if err := json.Unmarshal(frame.Status, status); err != nil {
 		status = &metav1.Status{Status: metav1.StatusFailure, Message: string(frame.Status)}
@@ -107,9 +108,9 @@ func (s *stream) refused(frame object.Frame) {
 	err := kube.FromStatus(status)
 	reason := failReason(err)
 	if status.Code == 0 {
-		reason = Dropped // whatever it was meant to say
+		reason = Dropped // not a readable status
 	}
-	s.pacing.failed(reason, err)
+	s.backoff.failed(reason, err)
 	s.send(watch.Event{Type: watch.Error, Object: status})
 }
 
@@ -126,9 +127,9 @@ func toEvent(frame object.Frame) watch.Event {
 	if frame.Type != object.EventBookmark {
 		return watch.Event{Type: watch.EventType(frame.Type), Object: frame.Object}
 	}
-	mark := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: frame.Object.ResourceVersion}}
+	bookmark := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: frame.Object.ResourceVersion}}
 	if frame.EndsInitialEvents() {
-		mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	return watch.Event{Type: watch.Bookmark, Object: mark}
+	return watch.Event{Type: watch.Bookmark, Object: bookmark}
 }

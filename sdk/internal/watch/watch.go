@@ -11,17 +11,16 @@ import (
 
 // Types of events.
 const (
-	Listed   = "" // it was there when the objects were listed
+	Listed   = "" // the object is in a list
 	Added    = object.EventAdded
 	Modified = object.EventModified
 	Deleted  = object.EventDeleted
 )
 
-// Event is one version of one object, or the end of it.
+// Event is a version of an object, or its deletion.
 //
-// The last event of an object that vanished while nobody watched has type Deleted and an
-// object with nothing but its identity; its resourceVersion is that of the list it was
-// missing from.
+// If an object was deleted during an interruption, its last event is Deleted with nothing
+// but its identity and the resourceVersion of the list that it was missing from.
 type Event struct {
 	Type   string
 	Object *object.Object
@@ -33,70 +32,67 @@ const (
 	DefaultReconnectBackoff  = 100 * time.Millisecond
 )
 
-// maxBackoff bounds the growing delays after repeated failures.
-const maxBackoff = 10 * time.Second
-
-// Options tell what to follow and how.
+// Options say what to watch and how.
 type Options struct {
 	Client    *kube.Client
 	Resource  *resources.Resource
-	Namespace string // the whole cluster if empty
+	Namespace string // empty means the whole cluster
 
-	// Handle gets every event, one at a time and in order. The stream waits for it, so it
-	// should return at once.
+	// Handle is called for every event, one at a time and in order. The stream waits for it.
 	Handle func(Event)
 
-	// Listed is called after every listing, once all its objects were handled: the first
-	// time, everything that exists is known. Optional.
+	// Listed is called after every list, once all its objects were handled. The first call
+	// means that all existing objects are known. Optional.
 	Listed func(count int)
 
-	// Restarted is called whenever the stream is interrupted, or cannot be started, before
-	// the delay ahead of the next attempt. It may be called from another goroutine than
-	// Handle, but not after Run returned. Optional.
+	// Restarted is called when the stream is interrupted or cannot be started, before the
+	// delay. It may be called concurrently with Handle, but not after Run returned. Optional.
 	Restarted func(Restart)
 
-	// ServerTimeout is how long the server keeps a stream open; as it likes if zero.
+	// ServerTimeout is how long the server keeps a stream open. Defaults to the server's own
+	// limit.
 	ServerTimeout time.Duration
 
-	// ClientTimeout is how long a stream is kept open on this side; no limit if not positive.
+	// ClientTimeout is how long the client keeps a stream open. There is no limit if it is not
+	// positive.
 	ClientTimeout time.Duration
 
-	// InactivityTimeout is how long a stream may be silent: the server sends a bookmark
-	// about every minute. Default: 70 seconds. Negative: for ever.
+	// InactivityTimeout is how long a stream may receive nothing, not even the bookmark that
+	// the server sends about every minute. Defaults to 70s; there is no limit if it is negative.
 	InactivityTimeout time.Duration
 
-	// ReconnectBackoff is the least time between attempts. It doubles with every failure in
-	// a row, up to 10 seconds. Default: 100 milliseconds. Negative: no delay after a proper
-	// end, which only a server with a timeout can afford.
+	// ReconnectBackoff is the minimum delay between attempts. It doubles with every failure in
+	// a row, up to 10s. Defaults to 100ms. If it is negative, there is no delay after a stream
+	// that ended regularly.
 	ReconnectBackoff time.Duration
 
 	KeepManagedFields bool
 
-	Logger *slog.Logger // for what the reflector says, at debug level; discarded if nil
+	Logger *slog.Logger // for the reflector's messages, at debug level; optional
 }
 
-// Reason is why a stream was interrupted, in one word for metrics.
+// Reason is why a stream was interrupted, as metrics show it.
 type Reason string
 
 // Reasons of restarts.
 const (
-	Closed        Reason = "closed"         // the server ended the stream as it should
+	Closed        Reason = "closed"         // the server ended the stream regularly
 	Dropped       Reason = "dropped"        // the connection broke
-	Silent        Reason = "silent"         // nothing came for the inactivity timeout
-	ClientTimeout Reason = "client-timeout" // as configured
-	Expired       Reason = "expired"        // 410: the changes since the last version are lost, a listing follows
+	Silent        Reason = "silent"         // nothing was received within the inactivity timeout
+	ClientTimeout Reason = "client-timeout" // the stream reached its client-side timeout
+	Expired       Reason = "expired"        // 410: the resourceVersion is too old; a relist follows
 	Throttled     Reason = "throttled"      // 429
-	Unauthorized  Reason = "unauthorized"   // 401, or no login
+	Unauthorized  Reason = "unauthorized"   // 401, or there are no credentials
 	Forbidden     Reason = "forbidden"      // 403
-	NotFound      Reason = "not-found"      // 404: the resource is gone, or not yet there
-	Unavailable   Reason = "unavailable"    // 5xx, or nobody listens
-	Rejected      Reason = "rejected"       // any other answer
+	NotFound      Reason = "not-found"      // 404: the resource does not exist
+	Unavailable   Reason = "unavailable"    // 5xx, or there is no connection
+	Rejected      Reason = "rejected"       // any other status
 )
 
-// Restart is one interruption.
+// Restart is an interruption.
 type Restart struct {
 	Reason  Reason
 	Err     error         // nil if Closed
 	Delay   time.Duration // until the next attempt
-	Attempt int           // failures in a row; 0 if the stream had been working
+	Attempt int           // failures in a row; 0 if the stream received something before
 }

@@ -1,13 +1,15 @@
-// Package metrics shows Prometheus what an operator does. Operators that do not import it
-// neither count nor carry it:
+// Package metrics collects metrics of an operator for Prometheus. Operators that do not import it
+// do not link it:
 //
 //	kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 //		a.Settings.Process.Metrics = metrics.At("http://0.0.0.0:8080/metrics")
 //		return nil
 //	}, kopf.ID("metrics"))
 //
-// The labels are resources, handlers and words from short lists, never names of objects.
-// See the chapter "Metrics" of the documentation for what there is.
+// Labels are resources, handlers and words from short lists, never names of objects. See the
+// [list of metrics].
+//
+// [list of metrics]: https://github.com/kopf-dev/kopf/blob/main/docs/metrics.md
 package metrics
 
 import (
@@ -19,9 +21,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Metrics are the counts of an operator, or the sums of several that share them. They are
-// safe for concurrent use, and an [http.Handler] that answers in the text format of
-// Prometheus.
+// Metrics are the metrics of an operator, or the sums of several operators that share them. They are
+// an [http.Handler] that responds in the text format of Prometheus. They are safe for concurrent
+// use. The methods other than ServeHTTP are for the operator.
 type Metrics struct {
 	endpoint string
 
@@ -36,44 +38,44 @@ type Metrics struct {
 
 type look struct{ at func() observe.MeterState }
 
-// New returns metrics that the program serves by itself, as the handler that they are.
+// New returns metrics that the program serves itself, by using them as an [http.Handler].
 func New() *Metrics {
 	m := &Metrics{
 		events: counter{
 			name: "kopf_events_total", labels: []string{"resource", "type"},
-			help: "Events of objects that watches have delivered.",
+			help: "Watch events of objects.",
 		},
 		causes: counter{
 			name: "kopf_causes_total", labels: []string{"resource", "reason"},
-			help: "What has happened to objects that handlers are called for.",
+			help: "Causes for which handlers are called.",
 		},
 		attempts: counter{
 			name: "kopf_handler_attempts_total", labels: []string{"handler", "kind", "outcome"},
-			help: "Calls of handlers by what they came to, and those that were given up without one.",
+			help: "Attempts of handlers by their outcome, including handlers that failed without a call.",
 		},
 		durations: histogram{
 			name: "kopf_handler_duration_seconds", labels: []string{"handler", "kind"},
-			help: "How long calls of handlers take.",
+			help: "Duration of the calls of handlers.",
 		},
 		waits: histogram{
 			name: "kopf_consistency_wait_seconds", labels: []string{"result"},
-			help: "How long objects wait for the operator's own patches to come back.",
+			help: "Time that objects wait to see the operator's own patches.",
 		},
 		requests: counter{
 			name: "kopf_api_requests_total", labels: []string{"verb", "code"},
-			help: "Requests to the cluster, repetitions included. The code is \"error\" if there was no answer.",
+			help: "Requests to the API server, including repeated ones. The code is \"error\" without a response.",
 		},
 		latencies: histogram{
 			name: "kopf_api_request_duration_seconds", labels: []string{"verb"},
-			help: "How long requests to the cluster take, except watches.",
+			help: "Duration of requests to the API server, except watches.",
 		},
 		restarts: counter{
 			name: "kopf_watch_restarts_total", labels: []string{"resource", "reason"},
-			help: "Watches that were opened anew.",
+			help: "Watches that were opened again.",
 		},
 		logins: counter{
 			name: "kopf_logins_total", labels: []string{"result"},
-			help: "Rounds of login handlers.",
+			help: "Logins.",
 		},
 		looks: map[*look]struct{}{},
 	}
@@ -87,7 +89,7 @@ func New() *Metrics {
 	return m
 }
 
-// noAnswer is the code of requests without an answer.
+// noAnswer is the code of requests without a response.
 const noAnswer = "error"
 
 // The results of waits and logins.
@@ -98,28 +100,28 @@ const (
 	failed    = "failed"
 )
 
-// At returns metrics that the operator serves itself, while it runs, at a URL such as
-// "http://0.0.0.0:8080/metrics". It may have the address of the liveness endpoint, with
-// another path.
+// At returns metrics that the operator serves while it runs, at a URL such as
+// "http://0.0.0.0:8080/metrics". The address may be that of the liveness endpoint, with another
+// path.
 func At(endpoint string) *Metrics {
 	m := New()
 	m.endpoint = endpoint
 	return m
 }
 
-// ServeHTTP answers with all metrics.
+// ServeHTTP responds with all metrics.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(m.text()) // whoever has gone away does not care
+	_, _ = w.Write(m.text()) // an error means that the client is gone
 }
 
-// Event is called by the operator, as all that follows.
+// Event counts a watch event.
 func (m *Metrics) Event(resource, kind string) { m.events.inc(resource, kind) }
 
-// Cause is called by the operator.
+// Cause counts a cause.
 func (m *Metrics) Cause(resource, reason string) { m.causes.inc(resource, reason) }
 
-// Attempt is called by the operator.
+// Attempt counts an attempt of a handler.
 func (m *Metrics) Attempt(a observe.MeteredAttempt) {
 	m.attempts.inc(a.Handler.ID, a.Handler.Kind, string(a.Outcome))
 	if a.Called {
@@ -127,7 +129,7 @@ func (m *Metrics) Attempt(a observe.MeteredAttempt) {
 	}
 }
 
-// Wait is called by the operator.
+// Wait counts a consistency wait.
 func (m *Metrics) Wait(ok bool, took time.Duration) {
 	result := seen
 	if !ok {
@@ -136,7 +138,7 @@ func (m *Metrics) Wait(ok bool, took time.Duration) {
 	m.waits.observe(took, result)
 }
 
-// Request is called by the operator.
+// Request counts a request to the API server. The code is 0 without a response.
 func (m *Metrics) Request(verb string, code int, took time.Duration) {
 	text := noAnswer
 	if code != 0 {
@@ -148,10 +150,10 @@ func (m *Metrics) Request(verb string, code int, took time.Duration) {
 	}
 }
 
-// Restart is called by the operator.
+// Restart counts a watch that was opened again.
 func (m *Metrics) Restart(resource, reason string) { m.restarts.inc(resource, reason) }
 
-// Login is called by the operator.
+// Login counts a login.
 func (m *Metrics) Login(ok bool) {
 	result := succeeded
 	if !ok {
@@ -160,7 +162,7 @@ func (m *Metrics) Login(ok bool) {
 	m.logins.inc(result)
 }
 
-// Begin is called by the operator.
+// Begin adds an operator, whose state at returns, until end is called.
 func (m *Metrics) Begin(handlers []observe.MeteredHandler, at func() observe.MeterState) (end func()) {
 	for _, h := range handlers {
 		for _, outcome := range observe.MeteredOutcomes {
@@ -182,12 +184,12 @@ func (m *Metrics) Begin(handlers []observe.MeteredHandler, at func() observe.Met
 	}
 }
 
-// Endpoint is called by the operator.
+// Endpoint returns the URL at which the operator serves the metrics; empty if the program does.
 func (m *Metrics) Endpoint() (url string, h http.Handler) { return m.endpoint, m }
 
 var _ observe.Meter = (*Metrics)(nil)
 
-// state is what there is in all operators.
+// state returns the sums of the states of all operators.
 func (m *Metrics) state() observe.MeterState {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,7 +27,7 @@ func scrape(t *testing.T, m *Metrics) string {
 	return w.Body.String()
 }
 
-func TestTheTextIsThatOfPrometheus(t *testing.T) {
+func TestMetrics_PrometheusTextFormat(t *testing.T) {
 	m := New()
 	m.Event("pods.v1", "added")
 	m.Event("pods.v1", "added")
@@ -55,7 +55,7 @@ func TestTheTextIsThatOfPrometheus(t *testing.T) {
 	}
 }
 
-func TestWhatAnOperatorHasDoneIsCountedAfterItsEnd(t *testing.T) {
+func TestMetrics_CountsOutliveOperator(t *testing.T) {
 	m := New()
 	end := m.Begin(nil, func() observe.MeterState { return observe.MeterState{Objects: 1, Posted: 2} })
 	defer m.Begin(nil, func() observe.MeterState { return observe.MeterState{Objects: 10, Posted: 20} })()
@@ -72,7 +72,7 @@ func TestWhatAnOperatorHasDoneIsCountedAfterItsEnd(t *testing.T) {
 	}
 }
 
-func TestNothingIsLostWhenManyCountAtOnce(t *testing.T) {
+func TestMetrics_ConcurrentUse(t *testing.T) {
 	m := New()
 	var wg sync.WaitGroup
 	for range 8 {
@@ -123,7 +123,7 @@ func documented(t *testing.T) map[string]row {
 	return rows
 }
 
-func TestTheDocumentationTellsWhatThereIs(t *testing.T) {
+func TestMetrics_AllDocumented(t *testing.T) {
 	rows := documented(t)
 	all, err := os.ReadFile("testdata/metrics.txt")
 	if err != nil {
@@ -147,7 +147,7 @@ func TestTheDocumentationTellsWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestTheDocumentationHasAllWordsOfLabels(t *testing.T) {
+func TestMetrics_LabelValuesDocumented(t *testing.T) {
 	rows := documented(t)
 	words := map[string][]string{
 		"kopf_consistency_wait_seconds": {seen, timedOut},
@@ -171,8 +171,8 @@ func TestTheDocumentationHasAllWordsOfLabels(t *testing.T) {
 	}
 }
 
-// TestTheNamesAreThoseThatPrometheusWants has the rules of "promtool check metrics".
-func TestTheNamesAreThoseThatPrometheusWants(t *testing.T) {
+// TestMetrics_NamesPassPromtool has the rules of "promtool check metrics".
+func TestMetrics_NamesPassPromtool(t *testing.T) {
 	all := regexp.MustCompile(`# HELP (\S+) (.*)\n# TYPE (\S+) (\S+)`).FindAllStringSubmatch(scrape(t, New()), -1)
 	if len(all) == 0 {
 		t.Fatal("there are none")

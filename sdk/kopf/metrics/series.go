@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// separator is between the values of labels in keys. No text has it, as it is not UTF-8.
+// separator joins the values of labels in keys. It is not UTF-8, so no value contains it.
 const separator = "\xff"
 
-// values are those of a metric, by the values of its labels: they only become more.
+// values are the values of a metric by its labels. They are never removed.
 type values[V any] struct{ m sync.Map }
 
 func (vs *values[V]) of(labels []string) *V {
@@ -24,7 +24,7 @@ func (vs *values[V]) of(labels []string) *V {
 	return value.(*V)
 }
 
-// all are in the order of their labels.
+// all returns the values, sorted by their labels.
 func (vs *values[V]) all() iter.Seq2[[]string, *V] {
 	var keys []string
 	vs.m.Range(func(key, _ any) bool {
@@ -42,7 +42,7 @@ func (vs *values[V]) all() iter.Seq2[[]string, *V] {
 	}
 }
 
-// counter is a metric that only grows.
+// counter is a metric that only increases.
 type counter struct {
 	name, help string
 	labels     []string
@@ -51,11 +51,11 @@ type counter struct {
 
 func (c *counter) inc(labels ...string) { c.values.of(labels).Add(1) }
 
-// bounds of the buckets, in seconds: from calls that do nothing to those that wait for the
-// outside world. The last bucket has none.
+// bounds are the upper bounds of the buckets in seconds: from calls that do nothing to calls that wait
+// for other systems. The last bucket has no bound.
 var bounds = [...]float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600}
 
-// histogram is how long something takes.
+// histogram is a metric of durations.
 type histogram struct {
 	name, help string
 	labels     []string
@@ -83,7 +83,7 @@ func (b *buckets) observe(seconds float64) {
 	b.sum += seconds
 }
 
-// read returns what belongs together.
+// read returns counts and sum of the same moment.
 func (b *buckets) read() (counts [len(bounds) + 1]uint64, sum float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

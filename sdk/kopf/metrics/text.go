@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// text writes all metrics in the text format of Prometheus, in the same order each time.
+// text returns all metrics in the text format of Prometheus, always in the same order.
 func (m *Metrics) text() []byte {
 	var w writer
 	s := m.state()
@@ -15,12 +15,12 @@ func (m *Metrics) text() []byte {
 	w.counter(&m.causes)
 	w.counter(&m.attempts)
 	w.histogram(&m.durations)
-	w.gauge("kopf_retries_pending", "Handlers of objects that are to be tried again.", s.Retrying)
+	w.gauge("kopf_retries_pending", "Handlers that wait for a retry.", s.Retrying)
 	w.gauge("kopf_objects", "Objects that the operator knows.", s.Objects)
-	w.split("kopf_queue_objects", "gauge", "Objects that have something to do: they wait for a worker, have one, or wait for a time.",
+	w.split("kopf_queue_objects", "gauge", "Objects in the queue: waiting for a worker, being handled, or waiting for a time.",
 		"state", []part{{"queued", s.Queued}, {"running", s.Running}, {"sleeping", s.Sleeping}})
-	w.gauge("kopf_daemons", "Daemons that run, those included that wait for their initial delay or after an error.", s.Daemons)
-	w.gauge("kopf_timers", "Timers that tick.", s.Timers)
+	w.gauge("kopf_daemons", "Daemons, including those that wait for their initial delay or for a retry.", s.Daemons)
+	w.gauge("kopf_timers", "Timers.", s.Timers)
 	paused := 0
 	if s.Paused {
 		paused = 1
@@ -31,12 +31,12 @@ func (m *Metrics) text() []byte {
 	w.histogram(&m.latencies)
 	w.counter(&m.restarts)
 	w.counter(&m.logins)
-	w.split("kopf_posted_events_total", "counter", "Kubernetes events by what became of them.",
+	w.split("kopf_posted_events_total", "counter", "Kubernetes events by their result.",
 		"result", []part{{"posted", s.Posted}, {"repeated", s.Repeated}, {"failed", s.Failed}, {"dropped", s.Dropped}})
 	return w.Bytes()
 }
 
-// writer writes the format. Nothing of it can fail.
+// writer writes the text format. Its methods cannot fail.
 type writer struct{ bytes.Buffer }
 
 // part is a value with a label of its own.

@@ -1,0 +1,29 @@
+package daemons
+
+import (
+	"errors"
+	"runtime/debug"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// OnNewStack calls a function on a stack of its own, and waits for it. A stack grows with what is
+// called on it, such as the decoding of an object, and hardly ever shrinks: that of a daemon would
+// keep the memory for as long as the daemon runs. A panic is returned as an error.
+func OnNewStack(f func() error) error {
+	ended := make(chan error, 1)
+	go func() {
+		err := errExited
+		defer func() {
+			if value := recover(); value != nil {
+				err = &handlers.PanicError{Value: value, Stack: debug.Stack()}
+			}
+			ended <- err
+		}()
+		err = f()
+	}()
+	return <-ended
+}
+
+// errExited is the error of functions that neither return nor panic.
+var errExited = errors.New("the function has ended its goroutine")

@@ -1,0 +1,103 @@
+package daemons
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// A task takes one step after the other: a step calls the handler, or finds that it is not time to.
+// A step has a goroutine; the wait between two steps has none.
+
+// progress is how far the handler is since its last success. It is not stored: the next operator
+// starts anew.
+type progress struct {
+	begun   bool // the handler was called at least once
+	retries int
+	started time.Time
+}
+
+// begin schedules the first step.
+func (t *Task) begin(delay time.Duration) {
+	if !t.await(wait{delay: max(delay, t.untilIdle())}) {
+		t.end()
+	}
+}
+
+// run takes a step, and schedules the next one.
+func (t *Task) run() {
+	var next wait
+	goesOn := false
+	defer func() { // even if the handler ended the goroutine
+		if !goesOn || !t.await(next) {
+			t.end()
+		}
+	}()
+	if !t.stopped() {
+		next, goesOn = t.step()
+	}
+}
+
+// step calls the handler if it is time to, and returns what to wait for next. It returns false if the
+// task is done.
+func (t *Task) step() (next wait, goesOn bool) {
+	if left := t.untilIdle(); left > 0 {
+		return wait{delay: left}, true
+	}
+	began := time.Now()
+	switch out := t.attempt(); {
+	case !out.Final && out.Delay == nil:
+		return wait{}, true
+	case !out.Final:
+		return wait{delay: *out.Delay, wakeOn: wakeOnRetryNow}, true
+	case t.Handler.Family != handlers.Timer || out.Err != nil:
+		return wait{}, false
+	}
+	t.progress.retries = 0 // each tick has its own attempts
+	return t.untilNextTick(began)
+}
+
+// attempt calls the handler once, and delivers its patch and result.
+func (t *Task) attempt() handlers.Outcome {
+	if t.progress.retries == 0 {
+		t.progress.begun, t.progress.started = true, time.Now()
+	}
+	ctx, cancel := context.WithCancelCause(t.group.ctx)
+	defer t.cancelWith(nil)
+	t.cancelWith(cancel)
+	if t.stopper.reached(cancelled) {
+		cancel(t.cause())
+	}
+	out := t.group.host.Attempt(ctx, t, t.progress.retries, t.progress.started)
+	t.progress.retries++
+	t.mu.Lock()
+	t.retryRequested = false // the request was for the attempt that is over
+	t.mu.Unlock()
+	t.group.host.Deliver(ctx, t, out)
+	return out
+}
+
+// cancelWith sets how to cancel the present attempt; nil at its end.
+func (t *Task) cancelWith(cancel context.CancelCauseFunc) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancel != nil {
+		t.cancel(nil)
+	}
+	t.cancel = cancel
+}
+
+// cancelOnce cancels the context of the handler with the reason of the stop. It reports whether the
+// context was not cancelled before.
+func (t *Task) cancelOnce() bool {
+	if !t.stopper.reach(cancelled) {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancel != nil {
+		t.cancel(t.cause())
+	}
+	return true
+}

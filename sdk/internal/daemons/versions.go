@@ -1,0 +1,78 @@
+package daemons
+
+import (
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// Update shows the tasks the version of the object that was seen last. If its essence has changed,
+// idle timers start to wait again.
+func (g *Group) Update(obj *object.Object, changed bool) {
+	g.mu.Lock()
+	if changed {
+		g.lastChange = time.Now()
+	}
+	if g.wrote == "" || !object.Older(obj.ResourceVersion, g.wrote) { // else Wrote was newer
+		g.wrote = ""
+		g.show(obj)
+	}
+	g.mu.Unlock()
+	if !changed {
+		return
+	}
+	for _, t := range g.Tasks() {
+		t.wake(wakeOnChange)
+	}
+}
+
+// Wrote shows the tasks a version that the patch of one of them made, before its event arrives.
+func (g *Group) Wrote(obj *object.Object) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if object.Older(g.live.ResourceVersion, obj.ResourceVersion) {
+		g.wrote = obj.ResourceVersion
+		g.show(obj)
+	}
+}
+
+func (g *Group) show(object *object.Object) {
+	if object == g.live {
+		return
+	}
+	g.live = object
+	if g.newer != nil {
+		close(g.newer)
+		g.newer = nil
+	}
+}
+
+// Live returns the newest version of the object.
+func (g *Group) Live() *object.Object {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.live
+}
+
+// Newer returns a channel that closes when there is a newer version.
+func (g *Group) Newer() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.newer == nil {
+		g.newer = make(chan struct{})
+	}
+	return g.newer
+}
+
+func (g *Group) idleSince() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lastChange
+}
+
+// RetryNow retries failed tasks at once.
+func (g *Group) RetryNow() {
+	for _, t := range g.Tasks() {
+		t.retryNow()
+	}
+}

@@ -1,0 +1,114 @@
+package daemons
+
+import (
+	"math"
+	"time"
+)
+
+// wait is what a task waits for before its next step.
+type wait struct {
+	delay  time.Duration
+	since  time.Time  // when the wait began; of changes, those after this time count
+	wakeOn wakeReason // what can end the delay
+}
+
+// wakeReason is what makes a task take its next step before the delay is over.
+type wakeReason int
+
+const (
+	wakeOnNothing  wakeReason = iota
+	wakeOnRetryNow            // a request to retry failed handlers at once
+	wakeOnChange              // a change of the object's essence
+)
+
+// noDelayEnds is the delay of tasks that only wait to be woken.
+const noDelayEnds = time.Duration(math.MaxInt64)
+
+// await schedules the next step. It returns false if the task was asked to stop meanwhile.
+func (t *Task) await(w wait) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped() { // a later request finds the timer
+		return false
+	}
+	if w.wakeOn == wakeOnRetryNow && t.retryRequested {
+		w.delay = 0
+	}
+	if w.since.IsZero() {
+		w.since = time.Now()
+	}
+	t.retryRequested, t.waits = false, w
+	if w.delay <= 0 {
+		go t.run()
+		return true
+	}
+	t.timer = time.AfterFunc(w.delay, func() {
+		t.mu.Lock()
+		t.timer = nil
+		t.mu.Unlock()
+		t.run()
+	})
+	if w.wakeOn == wakeOnChange && t.group.idleSince().After(w.since) {
+		t.proceed() // it changed while the step was being scheduled
+	}
+	return true
+}
+
+// Due returns when the task takes its next step, as far as is known now. It returns false while the
+// task takes a step, or waits for a change of the object.
+func (t *Task) Due() (due time.Time, waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil || t.waits.wakeOn == wakeOnChange {
+		return time.Time{}, false
+	}
+	left := max(time.Until(t.waits.since.Add(t.waits.delay)), t.untilIdle())
+	return time.Now().Add(left), true
+}
+
+// proceed takes the next step at once if the task waits for it. The lock must be held.
+func (t *Task) proceed() {
+	if t.endWait() {
+		go t.run()
+	}
+}
+
+// endWait ends the wait of the task. It returns false if there is none or if it is just over.
+// Otherwise the caller must take the next step. The lock must be held.
+func (t *Task) endWait() bool {
+	if t.timer == nil || !t.timer.Stop() {
+		return false
+	}
+	t.timer = nil
+	return true
+}
+
+// wake takes the next step at once if the task can be woken for the reason.
+func (t *Task) wake(reason wakeReason) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waits.wakeOn == reason {
+		t.proceed()
+	}
+}
+
+// retryNow retries the handler of a task at once if it failed, or is just failing.
+func (t *Task) retryNow() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil {
+		t.retryRequested = true
+	} else if t.waits.wakeOn == wakeOnRetryNow {
+		t.proceed()
+	}
+}
+
+// interrupt ends a task that was asked to stop if it is only waiting.
+func (t *Task) interrupt() {
+	t.mu.Lock()
+	waiting := t.endWait()
+	t.mu.Unlock()
+	if waiting {
+		t.end()
+	}
+}

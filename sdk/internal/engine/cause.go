@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// hasCause reports whether handlers need to know what happened to the object. Daemons may still run
+// that an earlier definition of the resource had handlers for.
+func (c *cycle) hasCause() bool {
+	set := c.served.handlers
+	return set.Has(handlers.Changing) || set.Has(handlers.Spawning) || c.memory.group.Load() != nil
+}
+
+// detectCause finds out what happened to the object since it was last handled.
+func (c *cycle) detectCause() error {
+	old, err := c.readLastHandled()
+	if err != nil {
+		return err
+	}
+	essence := c.progress.Clear(c.diffbase.Essence(c.stored, c.served.extraFields))
+	changes := object.ComputeDiff(treeOrNil(old), essence)
+	c.hasFinalizer = state.HasFinalizer(c.tree, c.deps.settings.Finalizer)
+	evidence := handlers.Evidence{
+		EventType: c.event,
+		Deleting:  state.Deleting(c.tree),
+		Blocked:   c.hasFinalizer,
+		Handled:   old != nil,
+		Changed:   len(changes) > 0,
+		Initial:   c.memory.listed && !c.memory.resumed,
+	}
+	reason, initial := handlers.DetectReason(evidence)
+	c.cause = &handlers.Cause{
+		Resource: c.served.resource, Object: c.object, EventType: c.event, Tree: c.tree,
+		Reason: reason, Initial: initial, Deleted: evidence.Deleting,
+		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Views: &handlers.Views{Memo: c.memory.memo},
+	}
+	// An object that no handler is for is left alone: nothing is stored or logged.
+	c.changing = c.served.handlers.Has(handlers.Changing) && c.served.handlers.Prematch(c.cause)
+	return nil
+}
+
+// tellCause tells what happened to the object, and what is found there of handlers that do not exist.
+func (c *cycle) tellCause() {
+	detected := observe.CauseDetected{
+		Subject: c.subject, Cause: c.cause, Handlers: c.served.handlers, Changing: c.changing, Finalizer: c.hasFinalizer,
+		At: c.deps.now(),
+	}
+	if group := c.memory.group.Load(); group != nil {
+		detected.Background = (*background)(group)
+	}
+	observe.Tell(c.deps.sink, detected)
+	if c.changing && c.deps.sink.Wants(observe.KindOrphansFound) {
+		orphans := state.Orphans(c.stored, c.deps.settings.Progress, c.served.changing)
+		observe.Tell(c.deps.sink, observe.OrphansFound{Subject: c.subject, Orphans: orphans})
+	}
+}
+
+// treeOrNil returns an untyped nil for an absent tree.
+func treeOrNil(tree map[string]any) any {
+	if tree == nil {
+		return nil
+	}
+	return tree
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// callChangeHandlers calls the handlers of the cause that are due, and records their progress. It
+// returns false if some are not done yet, or if they must see another version of the object.
+func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
+	if c.finalizer != finalizerUnchanged {
+		c.changing = false
+		return false, nil
+	}
+	if !c.changing || c.cause.Reason == handlers.ReasonDelete && c.memory.deletionHandled {
+		return true, nil
+	}
+	if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh {
+		c.changing = false
+		return false, err
+	}
+	c.handlerDelays, err = c.handleCause(ctx)
+	return len(c.handlerDelays) == 0, err
+}
+
+// handleCause calls the handlers that are due, records what came of them, and returns the delays of
+// the others. There are none when all handlers are done.
+func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
+	c.retryNow = c.memory.retryNow.Swap(false)
+	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
+	if !c.cause.Reason.Handled() {
+		observe.Tell(c.deps.sink, started)
+		return nil, nil
+	}
+	started.Selected = c.served.handlers.Selected(handlers.Changing, c.cause)
+	progress, err := c.readProgress(started.Selected)
+	if err != nil {
+		return nil, err
+	}
+	observe.Tell(c.deps.sink, started)
+	if len(started.Selected) == 0 {
+		return nil, c.storeLastHandled()
+	}
+
+	outcomes, err := c.invokeDue(ctx, started.Selected, progress)
+	if err != nil && !c.worthRecording(err, outcomes) {
+		return nil, err
+	}
+	if progress, err = progress.WithOutcomes(outcomes, c.deps.now()); err != nil {
+		return nil, err
+	}
+	if err := progress.Store(c.stored, c.progress, c.ownPatch); err != nil {
+		return nil, fmt.Errorf("record the progress: %w", err)
+	}
+	c.deliverResults(outcomes)
+	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
+	if !progress.Done() {
+		return progress.Delays(c.deps.now()), nil
+	}
+	observe.Tell(c.deps.sink, observe.CauseProcessed{Subject: c.subject, Cause: c.cause, Counts: progress.Counts()})
+	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
+		return nil, fmt.Errorf("purge the progress: %w", err)
+	}
+	return nil, c.storeLastHandled()
+}
+
+// readProgress returns the progress of the cause so far. The progress of an earlier cause that was
+// not completed is purged.
+func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, error) {
+	progress, err := state.ReadProgress(c.stored, c.progress, c.served.changing, c.deps.now())
+	if err != nil {
+		return progress, fmt.Errorf("read the progress: %w", err)
+	}
+	ids := idsOf(selected)
+	progress = progress.WithPurpose(string(c.cause.Reason)).WithHandlers(ids, c.deps.now())
+	extras := progress.Extras()
+	for _, purpose := range object.SortedKeys(extras) {
+		observe.Tell(c.deps.sink, observe.CauseSuperseded{
+			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extras[purpose],
+		})
+		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
+	}
+	if len(progress.Extras()) > 0 {
+		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
+			return progress, fmt.Errorf("purge the progress of a superseded cause: %w", err)
+		}
+	}
+	return progress, nil
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+func version(t *testing.T, text string) *object.Object {
+	t.Helper()
+	object, err := object.Parse([]byte(text), object.ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// written returns a cycle that has handled an object, and patched it with an annotation.
+func written(t *testing.T, hs ...*handlers.Handler) *cycle {
+	t.Helper()
+	registry := &handlers.Registry{}
+	pods := &resources.Resource{Version: "v1", Plural: "pods"}
+	for _, h := range append(hs, &handlers.Handler{ID: "fn", Family: handlers.Create}) {
+		h.Selector = resources.Selector{Core: true, Version: "v1", Name: "pods"}
+		registry.Add(h)
+	}
+	c := &cycle{
+		deps: &deps{settings: &Settings{}}, served: newServedResource(registry, pods, false), batch: &queue.Batch{Events: make([]watch.Event, 1)},
+		memory: &memory{}, event: watch.Added, ownPatch: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
+		object:  version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
+		patched: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
+	}
+	c.ownPatch.Set(annotation("mark"), "x")
+	return c
+}
+
+func TestEcho_RecognizedOnce(t *testing.T) {
+	c := written(t)
+	c.expectEcho(nil)
+	if c.event, c.object = watch.Modified, c.patched; !c.isEcho() {
+		t.Error("it is not known again")
+	}
+	if c.isEcho() {
+		t.Error("it is known for ever")
+	}
+}
+
+func TestEcho_OtherEventsAreNoEchoes(t *testing.T) {
+	for name, change := range map[string]func(*cycle){
+		"another version": func(c *cycle) {
+			c.object = version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"3"},"spec":{"f":1}}`)
+		},
+		"a deletion":             func(c *cycle) { c.event = watch.Deleted },
+		"a listing":              func(c *cycle) { c.event = watch.Listed },
+		"a request to retry now": func(c *cycle) { c.batch.Events = nil },
+		"no version":             func(c *cycle) { c.object, c.memory.echoVersion = version(t, `{"metadata":{}}`), "" },
+	} {
+		c := written(t)
+		c.expectEcho(nil)
+		c.event, c.object = watch.Modified, c.patched
+		change(c)
+		if c.isEcho() {
+			t.Errorf("%s is taken for an echo", name)
+		}
+	}
+}
+
+func TestEcho_NotExpectedWhereTheEventMatters(t *testing.T) {
+	always := func(*handlers.Cause) bool { return true }
+	one := handlers.EqualStringCriterion("1")
+	for name, c := range map[string]*cycle{
+		"a filter by a function":    written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, When: always}),
+		"a filter by annotations":   written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, Annotations: map[string]handlers.Criterion{"a": one}}),
+		"a field of the status":     written(t, &handlers.Handler{ID: "x", Family: handlers.Field, Field: object.Path{"status", "fn"}}),
+		"another client's change":   with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
+		"a change by a handler":     with(written(t), func(c *cycle) { c.ownPatch = patch.NewPatch() }),
+		"nothing written":           with(written(t), func(c *cycle) { c.patched = nil }),
+		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.annotations.keep("a", "b") }),
+		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.transforms = make([]patch.Fn, 1) }),
+		"watch-event handlers":      written(t, &handlers.Handler{ID: "x", Family: handlers.Event}),
+		"a storage of the user's":   with(written(t), func(c *cycle) { c.deps.settings.DiffBase = boundStorage{} }),
+		"a deleted object":          with(written(t), func(c *cycle) { c.event = watch.Deleted }),
+	} {
+		if c.expectEcho(nil); c.memory.echoVersion != "" {
+			t.Errorf("%s is not looked at", name)
+		}
+	}
+	c := written(t)
+	if c.expectEcho(&queue.Next{After: time.Second}); c.memory.echoVersion != "" {
+		t.Error("something to do later is not looked at")
+	}
+}
+
+func with(c *cycle, change func(*cycle)) *cycle {
+	change(c)
+	return c
+}
+
+// boundStorage is a storage that is bound to each cycle.
+type boundStorage struct{ state.DiffBaseStorage }
+
+func (s boundStorage) BindDiffBase(context.Context, *object.Object) state.DiffBaseStorage { return s }

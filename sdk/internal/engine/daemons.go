@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// daemonRunner starts and stops the daemons and timers of objects.
+type daemonRunner struct {
+	deps      *deps
+	invoker   *invoker
+	memories  *memories
+	detached  *detachedDaemons
+	resources servedResources
+}
+
+// adjust starts the daemons and timers whose filters match the object, and stops the others. It
+// notes when to check those that take their time to stop.
+func (r *daemonRunner) adjust(c *cycle) {
+	group := c.memory.group.Load()
+	switch {
+	case group == nil && !c.served.handlers.Has(handlers.Spawning):
+		return
+	case c.event == watch.Deleted:
+		c.memory.forgotten.Store(true)
+		r.detached.stop(c.key(), c.memory, daemons.ResourceDeleted)
+		return
+	case group == nil && c.object.Deleting:
+		return
+	case group == nil && r.detached.running(c.key()):
+		return // only one of each may run: when the old ones have stopped, the object is handled again
+	case group == nil:
+		group = daemons.NewGroup(r.deps.background, r.newHost(c.served, c.memory), r.deps.settings.Background, c.object)
+		c.memory.group.Store(group)
+	}
+	group.Update(c.object, c.essenceChanged())
+	if c.object.Deleting {
+		c.daemonDelays = group.Stop(daemons.ResourceDeleted)
+	} else {
+		matching := c.served.handlers.Selected(handlers.Spawning, c.cause)
+		group.Start(matching)
+		c.daemonDelays = group.StopExcept(matching, daemons.FiltersMismatch)
+	}
+}
+
+var essenceSeed = maphash.MakeSeed()
+
+// essenceChanged reports whether the essence is another than in the cycle before, which idle timers
+// wait for. The last-handled state does not tell: it is not recorded for daemons and timers.
+func (c *cycle) essenceChanged() bool {
+	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
+	if !slices.ContainsFunc(c.served.handlers.Handlers(handlers.Spawning), idles) {
+		return false
+	}
+	text, err := json.Marshal(c.cause.New)
+	if err != nil {
+		return true // never: it was decoded from JSON
+	}
+	before := c.memory.essenceHash
+	c.memory.essenceHash = maphash.Bytes(essenceSeed, text)
+	return before != 0 && before != c.memory.essenceHash
+}
+
+// Task is what daemons and timers find in [handlers.Call.Extra].
+type Task struct {
+	*daemons.Task
+	Apply func(ctx context.Context) error // sends the patch while the handler is running
+}
+
+// daemonHost runs the daemons and timers of one object. It implements [daemons.Host].
+type daemonHost struct {
+	runner *daemonRunner
+	deps   *deps
+	memory *memory
+	last   atomic.Pointer[servedResource] // the resource when it was served last
+}
+
+func (r *daemonRunner) newHost(served *servedResource, m *memory) *daemonHost {
+	host := &daemonHost{runner: r, deps: r.deps, memory: m}
+	host.last.Store(served)
+	return host
+}
+
+// served returns the resource as it is served now, since its definition can change while daemons
+// run. If it is not served anymore, it is as it was last.
+func (d *daemonHost) served() *servedResource {
+	last := d.last.Load()
+	if now := d.runner.resources.served(last.resource.Key()); now != nil && now != last {
+		d.last.Store(now)
+		return now
+	}
+	return last
+}
+
+// MayStart implements [daemons.Host].
+func (d *daemonHost) MayStart() bool {
+	return !d.deps.state.paused.Load() && !d.deps.state.exiting.Load() && d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load()
+}
+
+// Logger implements [daemons.Host].
+func (d *daemonHost) Logger() *slog.Logger {
+	return d.subject(d.memory.group.Load().Live()).Logger
+}
+
+func (d *daemonHost) subject(version *object.Object) *observe.Subject {
+	return d.deps.subject(d.memory.identity, d.served().resource, version)
+}
+
+// Attempt implements [daemons.Host].
+func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) handlers.Outcome {
+	out, _ := d.runner.invoker.try(ctx, d.newAttempt(task, retries, started))
+	return out
+}
+
+// newAttempt prepares an attempt. The handler gets a version of the object that is decoded only when
+// the handler looks at it.
+func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Time) *attempt {
+	version := task.Live()
+	subject := d.subject(version)
+	a := &attempt{
+		subject: subject,
+		call: &handlers.Call{
+			Cause:   &handlers.Cause{Resource: subject.Resource, Object: version.Detached(), Views: &handlers.Views{Memo: d.memory.memo}},
+			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.memo,
+			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
+			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
+				ctx, cancel := withGrace(ctx, patchTimeout)
+				defer cancel()
+				return d.send(ctx, task)
+			}},
+		},
+		retries: retries, started: started, backoff: d.deps.settings.DefaultBackoff, task: task,
+	}
+	subject.Object = nil // a daemon can run for days, and must not keep this version
+	if task.Handler.Family == handlers.Timer {
+		a.slot = new(slot) // a daemon would occupy its slot for as long as it runs
+	}
+	return a
+}
+
+// Deliver implements [daemons.Host]. If the handler is not called again, it retries until the patch
+// is sent or the task is asked to stop.
+func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handlers.Outcome) {
+	logger := d.Logger()
+	if err := state.DeliverResults(map[string]handlers.Outcome{task.Handler.ID: out}, task.Patch); err != nil {
+		logger.Error("Cannot store the result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
+	}
+	// The patch is sent even if the handler's context has ended.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(d.deps.background, cancel)()
+	last := out.Final && (task.Handler.Interval == nil || out.Err != nil)
+	for failures := (queue.Throttler{}); ; {
+		err := d.send(ctx, task)
+		what := fmt.Sprintf("Cannot send the patch of %s", task)
+		switch {
+		case err == nil:
+			return
+		case isHopeless(err):
+			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
+			return
+		case !last:
+			logger.Error(what+"; retrying with its next call", observe.EventKey, observe.LogPatchFailed, "error", err)
+			return
+		case task.Reason() != 0:
+			logger.Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed, "error", err)
+			return
+		}
+		delay := max(time.Second, failures.Failed(d.deps.now(), d.deps.settings.ErrorDelays))
+		logger.Error(fmt.Sprintf("%s; retrying in %s", what, delay), observe.EventKey, observe.LogPatchFailed, "error", err)
+		task.Sleep(delay)
+	}
+}
+
+// errContended is the error of transformations that conflicted with other changes too often.
+var errContended = errors.New("transform the object: it changes too often")
+
+// send sends the patch of a task. What could not be sent remains in the patch.
+func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
+	unsent, version := task.Patch.Take(), task.Live()
+	for range maxConflicts {
+		if unsent.Empty() {
+			return nil
+		}
+		remaining, err := d.sendOnce(ctx, task, version, unsent)
+		switch {
+		case isHopeless(err): // only the transformations were not sent
+			return err
+		case err != nil:
+			task.Patch.Restore(unsent)
+			return err
+		case remaining == nil:
+			return nil
+		}
+		// The object changed meanwhile, and no cycle comes to transform its newest version.
+		unsent = remaining
+		version, err = newestVersion(ctx, d.deps.client, d.served().resource, version.Namespace, version.Name, version.UID)
+		switch {
+		case err != nil:
+			task.Patch.Restore(unsent)
+			return err
+		case version == nil:
+			return nil
+		}
+	}
+	task.Patch.Restore(unsent)
+	return errContended
+}
+
+// sendOnce sends a patch of a version of the object. It returns the transformations that remain
+// because there is a newer version.
+func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *object.Object, p *patch.Patch) (remaining *patch.Patch, err error) {
+	res, logger := d.served().resource, d.Logger()
+	result, err := d.deps.sendPatch(ctx, res, version, p, logger)
+	patched, _ := result.Object.(*object.Object)
+	if patched != nil {
+		task.Wrote(patched)
+	}
+	if err == nil && patched != nil {
+		d.memory.warnPruned(logger, res, p, patched)
+	}
+	return result.Remaining, err
+}
+
+// Ended implements [daemons.Host]. The object is handled again: its deletion may wait for the end, or
+// the next start.
+func (d *daemonHost) Ended(task *daemons.Task) {
+	if !task.Reason().Has(daemons.ResourceDeleted) {
+		observe.Tell(d.deps.sink, observe.BackgroundStopped{
+			Identity: d.memory.identity, Handlers: []*handlers.Handler{task.Handler}, Ended: true, Background: (*background)(d.memory.group.Load()),
+		})
+	}
+	version, resource := task.Live(), d.last.Load().resource.Key()
+	if d.runner.memories.find(queue.KeyOf(resource, version)) == nil {
+		return // it is gone, and must not be remembered again
+	}
+	d.deps.queue.Again(resource, watch.Event{Type: watch.Modified, Object: version})
+}

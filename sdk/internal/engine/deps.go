@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// deps are the dependencies that the parts of the engine share. The operator fills them in before
+// the first stream starts; they do not change afterwards.
+type deps struct {
+	client   *kube.Client
+	registry *handlers.Registry
+	settings *Settings
+	logger   *slog.Logger
+	now      func() time.Time
+	queue    *queue.Queue
+	indices  *index.Indices
+	newMemo  func() any // makes the memo of an object; nil if objects have none
+	state    *runState
+
+	sink      *observe.Sink      // what happens is told to its subscribers
+	recorders *observe.Recorders // of Kubernetes events
+
+	// background is the context of what runs independently of single objects, such as daemons. It
+	// ends when the operator has stopped everything else.
+	background context.Context
+	stopping   <-chan struct{} // closes when the operator is asked to stop
+}
+
+// runState is whether the operator handles objects now.
+type runState struct {
+	paused    atomic.Bool // no object is handled
+	wasPaused atomic.Bool // paused since the streams were adjusted last, however shortly
+	exiting   atomic.Bool // no daemon or timer may start
+}
+
+// objectLogger returns the logger of an object, whose lines are not posted as Kubernetes events.
+func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slog.Logger {
+	return observe.ObjectLogger(d.logger, res, object)
+}
+
+// recorder returns the recorder of Kubernetes events about an object; nil if none are posted.
+func (d *deps) recorder(object *object.Object) *observe.Recorder {
+	return d.recorders.For(observe.ObjectReference{
+		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
+	})
+}
+
+// subject returns the subject of events about an object. The identity is nil if the operator does not
+// remember the object. What is logged is also posted as Kubernetes events if the settings say so.
+func (d *deps) subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
+	s := &observe.Subject{
+		Identity: identity, Resource: res, Object: object,
+		Logger: d.objectLogger(res, object), Recorder: d.recorder(object),
+	}
+	if d.settings.Posting.Loggers {
+		s.Logger = s.Recorder.Logger(s.Logger)
+	}
+	return s
+}

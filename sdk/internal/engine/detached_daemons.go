@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+// detachedDaemons are daemons and timers that were asked to stop while no worker processes their
+// objects: the objects were deleted, are no longer served, or the operator was paused. It is safe for
+// concurrent use.
+type detachedDaemons struct {
+	background context.Context
+	sink       *observe.Sink
+
+	mu      sync.Mutex
+	closed  bool // the operator exits and waits for all of them
+	groups  map[queue.Key]*daemons.Group
+	waiting sync.WaitGroup
+}
+
+// stop stops the daemons and timers of an object. It returns at once and waits for them in the
+// background.
+func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) {
+	group := m.group.Load()
+	if group == nil || len(group.Tasks()) == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.groups == nil {
+		d.groups = map[queue.Key]*daemons.Group{}
+	}
+	d.groups[key] = group
+	d.tellStopping(m.identity, group)
+	if d.closed {
+		return
+	}
+	d.waiting.Go(func() {
+		group.Wait(d.background, reason)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.groups[key] == group && len(group.Tasks()) == 0 {
+			delete(d.groups, key)
+		}
+	})
+}
+
+func (d *detachedDaemons) tellStopping(identity *observe.Identity, group *daemons.Group) {
+	if !d.sink.Wants(observe.KindBackgroundStopped) {
+		return
+	}
+	stopping := observe.BackgroundStopped{Identity: identity}
+	for _, task := range group.Tasks() {
+		stopping.Handlers = append(stopping.Handlers, task.Handler)
+	}
+	observe.Tell(d.sink, stopping)
+}
+
+// running reports whether daemons or timers of an object are still running that were detached from
+// an earlier memory of it.
+func (d *detachedDaemons) running(key queue.Key) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	group := d.groups[key]
+	return group != nil && len(group.Tasks()) > 0
+}
+
+// close returns the groups of all detached daemons. From then on, the caller waits for their end, and
+// for the end of those that are still added.
+func (d *detachedDaemons) close() []*daemons.Group {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	var groups []*daemons.Group
+	for _, group := range d.groups {
+		groups = append(groups, group)
+	}
+	return groups
+}

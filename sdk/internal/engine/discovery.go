@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Keys of the resources that the operator watches for itself, if it is permitted to.
+const (
+	definitionsKey = "customresourcedefinitions.v1.apiextensions.k8s.io"
+	namespacesKey  = "namespaces.v1"
+)
+
+// rescanDelays are the delays before the scans after a CRD has changed: the API server lists a new
+// resource in its discovery a moment after it begins to serve it.
+var rescanDelays = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
+
+// discovery finds the resources and namespaces that the cluster has, while they come and go, and
+// starts and stops streams accordingly.
+type discovery struct {
+	deps       *deps
+	streams    *streams
+	namespaces *namespaces
+	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
+
+	rescan atomic.Bool // a CRD has changed
+
+	known  []resources.Resource // of the cluster
+	warned map[string]bool
+}
+
+func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
+	return &discovery{deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{}}
+}
+
+// run serves the resources and namespaces until the context ends.
+func (d *discovery) run(ctx context.Context) error {
+	if err := d.firstScan(ctx); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	listed := d.watchNamespaces(ctx, &wg)
+	d.watchDefinitions(ctx, &wg)
+	select {
+	case <-listed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if unresolved := d.adjustStreams(ctx); unresolved && !d.deps.settings.ScanningDisabled {
+		// A CRD that was created just before the start may not be discoverable yet.
+		d.rescanSoon()
+	}
+	return d.followChanges(ctx)
+}
+
+// firstScan finds the resources of the cluster. It retries for as long as the client does.
+func (d *discovery) firstScan(ctx context.Context) error {
+	retrying := d.deps.client.Telling(warnOfRetries(d.deps.sink, d.deps.logger))
+	found, err := retrying.Discover(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("discover the resources of the cluster: %w", err)
+	}
+	d.known = found.Resources
+	d.warnOfFailed(found.Failed)
+	return nil
+}
+
+// followChanges adjusts the streams whenever something has changed.
+func (d *discovery) followChanges(ctx context.Context) error {
+	var again <-chan time.Time
+	next := len(rescanDelays)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.changed:
+			if d.rescan.Swap(false) {
+				next = 0
+			}
+		case <-again:
+		}
+		again = nil
+		if next < len(rescanDelays) {
+			d.scan(ctx)
+			if next++; next < len(rescanDelays) {
+				again = time.After(rescanDelays[next])
+			}
+		}
+		d.adjustStreams(ctx)
+	}
+}
+
+func (d *discovery) scan(ctx context.Context) {
+	found, err := d.deps.client.Discover(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.deps.logger.Warn("Cannot discover the resources of the cluster; retrying when a CRD changes",
+				observe.EventKey, observe.LogDiscoveryFailed, "error", err)
+		}
+		return
+	}
+	d.known = withUndiscoverable(found, d.known)
+	d.warnOfFailed(found.Failed)
+}
+
+// withUndiscoverable returns the resources found, and those known before of the API groups that
+// cannot be discovered now: if their server is down, their objects still exist.
+func withUndiscoverable(found kube.Discovery, before []resources.Resource) []resources.Resource {
+	all := found.Resources
+	for _, res := range before {
+		_, group := found.Failed[res.Group]
+		_, version := found.Failed[res.Group+"/"+res.Version]
+		known := func(r resources.Resource) bool { return r.Key() == res.Key() }
+		if (group || version) && !slices.ContainsFunc(found.Resources, known) {
+			all = append(all, res)
+		}
+	}
+	return all
+}
+
+func (d *discovery) warnOfFailed(failed map[string]error) {
+	for _, group := range object.SortedKeys(failed) {
+		if !d.warned[group] {
+			d.warned[group] = true
+			d.deps.logger.Warn("Cannot discover the resources of an API group; not serving them",
+				observe.EventKey, observe.LogDiscoveryFailed, "group", group, "error", failed[group])
+		}
+	}
+}
+
+// adjustStreams starts the streams of resources and namespaces that have appeared, and stops those
+// of the ones that are gone. It reports whether a selector matches no resource.
+func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
+	resolution := resources.Resolve(d.deps.registry.Demands(), d.known)
+	for _, warning := range resolution.Warnings() {
+		if !d.warned[warning] {
+			d.warned[warning] = true
+			d.deps.logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
+		}
+	}
+	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
+	paused := d.deps.state.paused.Load()
+	if d.deps.state.wasPaused.Swap(false) || paused {
+		d.streams.pause()
+	}
+	if !paused {
+		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
+	}
+	return len(resolution.Unresolved) > 0
+}
+
+// watchDefinitions watches the CRDs, unless the settings disable it.
+func (d *discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
+	if d.deps.settings.ScanningDisabled {
+		return
+	}
+	relisted := false
+	d.watch(ctx, wg, definitionsKey, watch.Options{
+		Handle: d.definitionChanged,
+		Listed: func(int) {
+			if relisted {
+				d.rescanSoon()
+			}
+			relisted = true
+		},
+	}, func() {
+		d.deps.logger.Warn("Cannot watch CustomResourceDefinitions (forbidden): restart the operator to serve new resources and to stop serving deleted ones",
+			observe.EventKey, observe.LogDiscoveryForbidden)
+	})
+}
+
+// definitionChanged handles a CRD that is created, changed or deleted while the operator runs: the
+// resources are scanned again, and streams.adjust follows. If the CRD is deleted, streams.stopServing
+// forgets the objects of its resource.
+func (d *discovery) definitionChanged(event watch.Event) {
+	if event.Type != watch.Listed {
+		d.rescanSoon()
+	}
+}
+
+// rescanSoon scans the resources now, and again after each of [rescanDelays].
+func (d *discovery) rescanSoon() {
+	d.rescan.Store(true)
+	d.changed.raise()
+}
+
+// watchNamespaces watches the namespaces if there are patterns for them. The channel closes when all
+// that exist are known.
+func (d *discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
+	listed := make(chan struct{})
+	once := sync.OnceFunc(func() { close(listed) })
+	if d.namespaces.clusterWide() {
+		once()
+		return listed
+	}
+	assumeExist := func() {
+		d.namespaces.assumeExist()
+		once()
+	}
+	watched := d.watch(ctx, wg, namespacesKey, watch.Options{Handle: d.namespaces.handle, Listed: func(int) { once() }}, func() {
+		d.deps.logger.Warn("Cannot watch the namespaces (forbidden): serving the named ones, ignoring patterns",
+			observe.EventKey, observe.LogNamespacesForbidden)
+		assumeExist()
+	})
+	if !watched {
+		assumeExist()
+	}
+	return listed
+}
+
+// watch watches a resource for the operator itself until the context ends. If that is forbidden, it
+// stops and calls forbidden. It returns false if the cluster does not have the resource.
+func (d *discovery) watch(ctx context.Context, wg *sync.WaitGroup, key string, options watch.Options, forbidden func()) bool {
+	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == key })
+	if i < 0 {
+		return false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	options.Client, options.Resource = d.deps.client, &d.known[i]
+	options.Logger = d.deps.logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail)
+	options.InactivityTimeout, options.ReconnectBackoff = d.deps.settings.InactivityTimeout, d.deps.settings.ReconnectBackoff
+	options.Restarted = func(r watch.Restart) {
+		if r.Reason == watch.Forbidden {
+			cancel()
+			forbidden()
+			return
+		}
+		d.streams.restarted(resources.Scope{Resource: key}, r)
+	}
+	wg.Go(func() {
+		defer cancel()
+		watch.Run(ctx, options)
+	})
+	return true
+}

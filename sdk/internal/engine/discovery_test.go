@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+func TestDiscovery_UndiscoverableGroupKeepsKnownResources(t *testing.T) {
+	res := func(group, version, plural string) resources.Resource {
+		return resources.Resource{Group: group, Version: version, Plural: plural}
+	}
+	before := []resources.Resource{
+		res("down.dev", "v1", "a"), res("half.dev", "v1", "b"), res("half.dev", "v2", "b"), res("half.dev", "v2", "c"), res("up.dev", "v1", "gone"),
+	}
+	down := errors.New("it is down")
+	found := kube.Discovery{
+		Resources: []resources.Resource{res("half.dev", "v2", "b"), res("up.dev", "v1", "d")},
+		Failed:    map[string]error{"down.dev": down, "half.dev/v1": down, "half.dev/v2": down},
+	}
+	var got []string
+	for _, r := range withUndiscoverable(found, before) {
+		got = append(got, r.Key())
+	}
+	want := []string{"b.v2.half.dev", "d.v1.up.dev", "a.v1.down.dev", "b.v1.half.dev", "c.v2.half.dev"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
+	s := testStreams(t, &handlers.Registry{}, noProcessing)
+	d := newDiscovery(s.deps, s, newNamespaces(nil, newWakeup()))
+	i := &intents{deps: s.deps, changed: d.changed}
+	i.setPaused(true)
+	i.setPaused(false) // before the discovery has seen the pause
+	d.adjustStreams(t.Context())
+	if !s.relisting {
+		t.Error("the objects are not listed again, though events were dropped during the pause")
+	}
+	s.relisting = false
+	d.adjustStreams(t.Context())
+	if s.relisting {
+		t.Error("the objects are listed again without a pause")
+	}
+}

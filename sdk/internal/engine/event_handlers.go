@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// callEventHandlers calls the handlers of raw events for each event in turn. What they come to is
+// logged, and not retried.
+func (c *cycle) callEventHandlers(ctx context.Context) error {
+	if !c.served.handlers.Has(handlers.Watching) {
+		return nil
+	}
+	for _, event := range c.batch.Events {
+		tree, err := event.Object.Tree()
+		if err != nil {
+			return fmt.Errorf("decode the object: %w", err)
+		}
+		cause := &handlers.Cause{
+			Resource: c.served.resource, Object: event.Object, EventType: event.Type, Tree: tree, Views: &handlers.Views{Memo: c.memory.memo},
+		}
+		observe.Tell(c.deps.sink, observe.EventDispatched{Subject: c.subject, Cause: cause, Handlers: c.served.handlers})
+		for _, h := range c.served.handlers.Selected(handlers.Watching, cause) {
+			c.invoker.try(ctx, c.newAttempt(h, cause))
+		}
+		if event.Object != c.object {
+			event.Object.DropTree()
+		}
+	}
+	return nil
+}

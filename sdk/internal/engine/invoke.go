@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// invoker attempts handlers. It is safe for concurrent use.
+type invoker struct {
+	now   func() time.Time
+	sink  *observe.Sink
+	slots chan struct{} // one for each handler that runs; nil if their number is not limited
+}
+
+// newInvoker returns an invoker of at most so many handlers at the same time. If the limit is not
+// positive, there is none.
+func newInvoker(now func() time.Time, sink *observe.Sink, limit int) *invoker {
+	i := &invoker{now: now, sink: sink}
+	if limit > 0 {
+		i.slots = make(chan struct{}, limit)
+	}
+	return i
+}
+
+// attempt is what a family of handlers hands to [invoker.try].
+type attempt struct {
+	subject *observe.Subject // whom the attempt is about
+	call    *handlers.Call   // [invoker.try] adds the retry, the start and the runtime
+	retries int              // attempts before this one
+	started time.Time        // when the first attempt began; zero if this is the first
+	backoff time.Duration    // after arbitrary errors, if the handler has none of its own
+	slot    *slot            // nil if the attempt needs none
+	task    *daemons.Task    // of a daemon or a timer, else nil
+
+	// then runs after the handler has succeeded, as a part of the attempt. Optional.
+	then func(ctx context.Context) error
+
+	began, ended time.Time // set by [invoker.try]
+}
+
+// try attempts a handler once, unless its limits are exceeded: it calls the handler, decides the
+// outcome, and tells it to the sink. It returns false if the operator is stopping and the attempt
+// must not count.
+func (i *invoker) try(ctx context.Context, a *attempt) (handlers.Outcome, bool) {
+	h, limits := a.call.Handler, a.limits()
+	exhausted, err := i.begin(a, h, limits)
+	if exhausted != nil {
+		return *exhausted, true
+	}
+	var result any
+	if err == nil {
+		result, err = i.call(ctx, a, limits)
+	}
+	if aborted(ctx, h, err) {
+		return handlers.Outcome{}, false
+	}
+	return i.end(a, h, limits, result, err), true
+}
+
+func (a *attempt) limits() handlers.Limits {
+	limits := a.call.Handler.Limits()
+	if limits.Backoff == nil {
+		limits.Backoff = &a.backoff
+	}
+	return limits
+}
+
+// begin begins the attempt. It returns an outcome if the limits of the handler are exceeded already.
+func (i *invoker) begin(a *attempt, h *handlers.Handler, limits handlers.Limits) (exhausted *handlers.Outcome, err error) {
+	if h.Family != handlers.Daemon {
+		return i.checkLimits(a, h, limits), nil
+	}
+	// A daemon can run for days: nothing of the beginning is left on its stack.
+	err = daemons.OnNewStack(func() error {
+		exhausted = i.checkLimits(a, h, limits)
+		return nil
+	})
+	return exhausted, err
+}
+
+func (i *invoker) checkLimits(a *attempt, h *handlers.Handler, limits handlers.Limits) *handlers.Outcome {
+	a.began = i.now()
+	if a.started.IsZero() {
+		a.started = a.began
+	}
+	call := a.call
+	call.Retry, call.Started, call.Runtime = a.retries, a.started, a.began.Sub(a.started)
+	out, line, exhausted := handlers.Precheck(limits, a.retries, call.Runtime, h.String())
+	observe.Tell(i.sink, observe.AttemptStarted{
+		Subject: a.subject, Handler: h, Retries: a.retries, Started: a.started, Began: a.began, Exhausted: exhausted,
+	})
+	if !exhausted {
+		return nil
+	}
+	a.ended = a.began
+	i.tellEnded(a, observe.AttemptEnded{Handler: h, Exhausted: true, Outcome: out, Line: line})
+	return &out
+}
+
+// call calls the handler, and what belongs to it. The call itself is dropped when it begins, since
+// daemons keep their attempts for long.
+func (i *invoker) call(ctx context.Context, a *attempt, limits handlers.Limits) (any, error) {
+	call := a.call
+	a.call = nil
+	result, err := i.callInSlot(ctx, call, a.slot, limits)
+	if err == nil && a.then != nil {
+		err = a.then(ctx)
+	}
+	return result, err
+}
+
+func (i *invoker) callInSlot(ctx context.Context, call *handlers.Call, s *slot, limits handlers.Limits) (any, error) {
+	if s == nil || s.held || i.slots == nil {
+		return callWithTimeout(ctx, call, limits)
+	}
+	if err := i.acquire(ctx, s); err != nil {
+		return nil, err
+	}
+	defer i.release(s)
+	return callWithTimeout(ctx, call, limits)
+}
+
+// callWithTimeout calls the handler with what is left of its time. A panic becomes an error.
+func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits) (result any, err error) {
+	if limits.Timeout != nil {
+		limited, cancel := context.WithTimeoutCause(ctx, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
+		defer cancel()
+		defer func() {
+			// Whatever the handler made of the end of its context, it has timed out.
+			if err != nil && errors.Is(context.Cause(limited), handlers.ErrTimeout) && !errors.Is(err, handlers.ErrTimeout) {
+				err = fmt.Errorf("%w: %w", handlers.ErrTimeout, err)
+			}
+		}()
+		ctx = limited
+	}
+	defer recoverPanic(&err)
+	return call.Handler.Invoke(ctx, call)
+}
+
+// aborted reports whether the stop of the operator has interrupted an attempt, so that the next
+// operator makes it again.
+func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
+	switch h.Family.Group() {
+	case handlers.Changing:
+		return err != nil && ctx.Err() != nil
+	case handlers.Indexing, handlers.Activities:
+		return ctx.Err() != nil
+	default:
+		return false
+	}
+}
+
+// end decides the outcome.
+func (i *invoker) end(a *attempt, h *handlers.Handler, limits handlers.Limits, result any, err error) handlers.Outcome {
+	a.ended = i.now()
+	if a.task != nil && a.task.Reason() != 0 && isStop(err) {
+		out, line := handlers.Outcome{Final: true}, handlers.LogLine{Level: slog.LevelDebug, Message: h.String() + " is cancelled."}
+		i.tellEnded(a, observe.AttemptEnded{Handler: h, Cancelled: true, Outcome: out, Line: line})
+		return out
+	}
+	out, line := handlers.Decide(err, result, limits, a.retries, a.ended.Sub(a.started), h.String())
+	i.tellEnded(a, observe.AttemptEnded{Handler: h, Outcome: out, Err: err, Line: line})
+	return out
+}
+
+// isStop reports whether a daemon or a timer returned because its context has ended.
+func isStop(err error) bool {
+	var reason daemons.Reason
+	return errors.Is(err, context.Canceled) || errors.As(err, &reason)
+}
+
+func (i *invoker) tellEnded(a *attempt, e observe.AttemptEnded) {
+	e.Subject, e.Retries, e.Started, e.Began, e.Took = a.subject, a.retries, a.started, a.began, a.ended.Sub(a.began)
+	observe.Tell(i.sink, e)
+}
+
+// slot is the place of one object among the handlers that run at the same time. A sub-handler
+// that its parent executes runs in the parent's slot, or the parent would wait for itself.
+type slot struct{ held bool }
+
+func (i *invoker) acquire(ctx context.Context, s *slot) error {
+	select {
+	case i.slots <- struct{}{}:
+		s.held = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (i *invoker) release(s *slot) {
+	s.held = false
+	<-i.slots
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// endedAttempts is a subscriber that keeps the ends of attempts.
+type endedAttempts struct{ all []observe.AttemptEnded }
+
+func (*endedAttempts) Kinds() []observe.Kind { return []observe.Kind{observe.KindAttemptEnded} }
+
+func (e *endedAttempts) Receive(event observe.Event) {
+	e.all = append(e.all, event.(observe.AttemptEnded))
+}
+
+func newTestInvoker(limit int) (*invoker, *endedAttempts) {
+	sink, ended := &observe.Sink{}, &endedAttempts{}
+	sink.Subscribe(ended)
+	return newInvoker(time.Now, sink, limit), ended
+}
+
+func newTestAttempt(family handlers.Family, fn func(context.Context) (any, error)) *attempt {
+	h := &handlers.Handler{ID: "fn", Family: family, Invoke: func(ctx context.Context, _ *handlers.Call) (any, error) { return fn(ctx) }}
+	return &attempt{
+		subject: &observe.Subject{Logger: slog.New(slog.DiscardHandler)}, call: &handlers.Call{Handler: h}, backoff: time.Minute,
+	}
+}
+
+func TestInvoker_PanicBecomesError(t *testing.T) {
+	i, ended := newTestInvoker(0)
+	out, counts := i.try(t.Context(), newTestAttempt(handlers.Create, func(context.Context) (any, error) { panic("oh") }))
+	var panicked *handlers.PanicError
+	if !counts || out.Final || !errors.As(out.Err, &panicked) || out.Delay == nil || *out.Delay != time.Minute {
+		t.Errorf("outcome: %+v, counts: %t", out, counts)
+	}
+	if len(ended.all) != 1 || !errors.As(ended.all[0].Err, &panicked) {
+		t.Errorf("told: %+v", ended.all)
+	}
+}
+
+func TestInvoker_ExhaustedHandlerIsNotCalled(t *testing.T) {
+	i, ended := newTestInvoker(0)
+	a := newTestAttempt(handlers.Create, func(context.Context) (any, error) { t.Error("called"); return nil, nil })
+	a.call.Handler.Retries, a.retries, a.started = new(3), 3, time.Now()
+	if out, counts := i.try(t.Context(), a); !counts || !out.Final || !errors.Is(out.Err, handlers.ErrRetries) {
+		t.Errorf("outcome: %+v, counts: %t", out, counts)
+	}
+	if len(ended.all) != 1 || !ended.all[0].Exhausted {
+		t.Errorf("told: %+v", ended.all)
+	}
+}
+
+func TestInvoker_TimeoutCountsFromFirstAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, _ := newTestInvoker(0)
+		a := newTestAttempt(handlers.Create, func(ctx context.Context) (any, error) { <-ctx.Done(); return nil, ctx.Err() })
+		a.call.Handler.Timeout, a.retries, a.started = new(10*time.Second), 1, time.Now().Add(-7*time.Second)
+		began := time.Now()
+		out, _ := i.try(t.Context(), a)
+		if took := time.Since(began); took != 3*time.Second || !out.Final || !errors.Is(out.Err, handlers.ErrTimeout) {
+			t.Errorf("after %s: %+v", took, out)
+		}
+	})
+}
+
+func TestInvoker_InterruptedAttemptDoesNotCount(t *testing.T) {
+	for family, want := range map[handlers.Family]bool{
+		handlers.Create: false, handlers.Sub: false, handlers.Index: false, handlers.Startup: false, handlers.Event: true, handlers.Timer: true,
+	} {
+		i, ended := newTestInvoker(0)
+		ctx, stop := context.WithCancel(t.Context())
+		_, counts := i.try(ctx, newTestAttempt(family, func(context.Context) (any, error) { stop(); return nil, ctx.Err() }))
+		if counts != want || len(ended.all) > 0 != want {
+			t.Errorf("%s: counts: %t, told: %v", family, counts, ended.all)
+		}
+	}
+}
+
+func TestInvoker_LimitsHandlersThatRunAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInvoker(time.Now, nil, 1)
+		var order []string
+		attempt := func(name string, s *slot) {
+			a := newTestAttempt(handlers.Create, func(context.Context) (any, error) {
+				time.Sleep(time.Second)
+				order = append(order, name)
+				return nil, nil
+			})
+			a.slot = s
+			i.try(t.Context(), a)
+		}
+		held := &slot{}
+		parent := newTestAttempt(handlers.Create, func(context.Context) (any, error) { attempt("sub-handler", held); return nil, nil })
+		parent.slot = held
+		go i.try(t.Context(), parent)
+		synctest.Wait()
+		attempt("another object", &slot{})
+		if want := []string{"sub-handler", "another object"}; !slices.Equal(order, want) {
+			t.Errorf("order: %v", order)
+		}
+	})
+}

@@ -1,0 +1,26 @@
+package engine
+
+import "fmt"
+
+// readLastHandled returns the essence of the object when it was last handled; nil if it never was.
+func (c *cycle) readLastHandled() (map[string]any, error) {
+	old, err := c.diffbase.Fetch(c.stored)
+	if err != nil {
+		return nil, fmt.Errorf("read the last-handled state: %w", err)
+	}
+	if old != nil {
+		old = c.progress.Clear(old)
+	}
+	return old, nil
+}
+
+// storeLastHandled records the present essence as the last-handled state.
+func (c *cycle) storeLastHandled() error {
+	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
+		if err := c.diffbase.Store(c.stored, c.object.Raw, c.cause.New, c.served.extraFields, c.ownPatch); err != nil {
+			return fmt.Errorf("record the last-handled state: %w", err)
+		}
+	}
+	c.finished = true
+	return nil
+}

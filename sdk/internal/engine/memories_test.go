@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+func TestMemos_OfOnlyIndexedObjectsGoWithThem(t *testing.T) {
+	seen := map[string][]any{}
+	x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: func(_ context.Context, call *handlers.Call) (any, error) {
+		seen[call.Cause.Object.Name] = append(seen[call.Cause.Object.Name], call.Memo)
+		return nil, nil
+	}})
+	x.handle(pod(watch.Listed, "a", "1"))
+	x.handle(pod(watch.Listed, "b", "1"))
+	x.handle(pod(watch.Modified, "a", "2"))
+	x.stop()
+	x.start(t.Context(), x.resource)
+	x.handle(pod(watch.Listed, "a", "3"))
+	if n := x.memories.onlyIndexed(); n != 2 {
+		t.Errorf("%d objects are known before the listing has ended", n)
+	}
+	x.memories.retainMemos(x.scope, map[queue.Key]bool{queue.KeyOf(pods.Key(), pod(watch.Listed, "a", "3").Object): true})
+	if a := seen["a"]; a[0] == nil || a[0] != a[1] || a[0] != a[2] || a[0] == seen["b"][0] {
+		t.Errorf("memos: %p", a)
+	}
+	if n := x.memories.onlyIndexed(); n != 1 {
+		t.Errorf("%d objects are known", n)
+	}
+	x.handle(pod(watch.Deleted, "a", "4"))
+	if n := x.memories.onlyIndexed(); n != 0 {
+		t.Errorf("%d objects are known of none", n)
+	}
+}
+
+func TestMemos_PassToMemoryOfHandledObject(t *testing.T) {
+	for _, served := range []string{"", "ns"} { // the cluster, or a namespace
+		all, fresh := &memories{}, func() any { return new([3]uintptr) }
+		scope := resources.Scope{Resource: "a", Namespace: served}
+		memo := all.memo(scope, "1", fresh)
+		elsewhere := all.memo(resources.Scope{Resource: "a", Namespace: "other"}, "1", fresh)
+		m := all.recall(queue.Key{Resource: "a", Object: "1"}, "ns", true, fresh)
+		if m.memo != memo || memo == elsewhere {
+			t.Errorf("served in %q: it has another memo", served)
+		}
+		if n := all.onlyIndexed(); n != 1 {
+			t.Errorf("served in %q: %d objects are only indexed", served, n)
+		}
+		if other := all.recall(queue.Key{Resource: "a", Object: "2"}, "ns", true, fresh); other.memo == nil || other.memo == memo {
+			t.Errorf("served in %q: another object has no memo of its own", served)
+		}
+	}
+}
+
+func TestMemories_KeptUntilForgotten(t *testing.T) {
+	var all memories
+	key := func(resource, uid string) queue.Key { return queue.Key{Resource: resource, Object: uid} }
+	first := all.recall(key("a", "1"), "ns1", true, nil)
+	if again := all.recall(key("a", "1"), "ns1", false, nil); again != first || !again.listed {
+		t.Error("how an object was seen first is forgotten")
+	}
+	all.recall(key("a", "2"), "ns2", false, nil)
+	all.recall(key("b", "3"), "ns1", false, nil)
+	all.recall(key("a", "4"), "ns1", false, nil)
+	gone := all.forgetWhere("a", func(_ queue.Key, m *memory) bool { return m.namespace == "ns1" })
+	var names []string
+	for k := range gone {
+		names = append(names, k.Resource+k.Object)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"a1", "a4"}) {
+		t.Errorf("forgotten: %v", names)
+	}
+	if all.find(key("a", "1")) != nil || all.find(key("a", "2")) == nil || all.find(key("b", "3")) == nil {
+		t.Error("the wrong ones are left")
+	}
+	all.forget(key("a", "2"))
+	if all.find(key("a", "2")) != nil {
+		t.Error("it is remembered")
+	}
+}

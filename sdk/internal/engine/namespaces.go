@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// namespaces are the namespaces that the operator serves: those that match its patterns. It is safe
+// for concurrent use.
+type namespaces struct {
+	patterns []resources.NamespacePattern // none for the whole cluster
+	changed  wakeup
+
+	mu       sync.Mutex
+	matching map[string]bool
+}
+
+func newNamespaces(patterns []string, changed wakeup) *namespaces {
+	n := &namespaces{changed: changed, matching: map[string]bool{}}
+	for _, p := range patterns {
+		n.patterns = append(n.patterns, resources.ParseNamespacePattern(p))
+	}
+	return n
+}
+
+// clusterWide reports whether the operator serves the whole cluster.
+func (n *namespaces) clusterWide() bool { return len(n.patterns) == 0 }
+
+// handle adds a namespace that appeared, or removes one that was deleted, if it matches the patterns.
+func (n *namespaces) handle(event watch.Event) {
+	name := event.Object.Name
+	if !resources.MatchAnyNamespace(n.patterns, name) {
+		return
+	}
+	exists := event.Type != watch.Deleted
+	n.mu.Lock()
+	changed := n.matching[name] != exists
+	if exists {
+		n.matching[name] = true
+	} else {
+		delete(n.matching, name)
+	}
+	n.mu.Unlock()
+	if changed {
+		n.changed.raise()
+	}
+}
+
+// assumeExist adds the namespaces that the patterns name exactly, for when namespaces cannot be
+// watched.
+func (n *namespaces) assumeExist() {
+	n.mu.Lock()
+	for _, name := range resources.ExactNamespaces(n.patterns) {
+		n.matching[name] = true
+	}
+	n.mu.Unlock()
+	n.changed.raise()
+}
+
+// names returns the names of the namespaces to watch, sorted. The empty name is the whole cluster.
+func (n *namespaces) names() []string {
+	if n.clusterWide() {
+		return []string{""}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	names := make([]string, 0, len(n.matching))
+	for name := range n.matching {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

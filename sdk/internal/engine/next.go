@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// This is where it is decided when an object is looked at next. An event of the object always comes
+// first: whatever was decided before is then forgotten.
+
+// maxSleep is how long an object can wait without being touched, which proves that it still can be.
+const maxSleep = 10 * time.Minute
+
+// throttled returns when to look again at an object whose handling failed; nil if it is not
+// throttled. Only its newest version is of interest by then.
+func throttled(m *memory, newest watch.Event, now time.Time) *queue.Next {
+	if wait := m.throttle.Remaining(now); wait > 0 && newest.Type != watch.Deleted {
+		return &queue.Next{After: wait}
+	}
+	return nil
+}
+
+// next returns what to do when the first of the delays is over: touch the object, so that an event
+// arrives; or check daemons that are stopping. If the patch changed the object, an event arrives
+// anyway, and the next cycle takes care of the delays.
+func (c *cycle) next(changed bool) *queue.Next {
+	if c.gone {
+		return nil
+	}
+	delay, delayed := shortest(c.handlerDelays)
+	check, checking := shortest(c.daemonDelays)
+	switch {
+	case checking && !changed && (!delayed || check < delay):
+		return &queue.Next{After: check}
+	case !delayed:
+		if c.patch.Empty() && c.changing {
+			c.logger.Debug("Handling cycle is finished, waiting for new changes.", observe.EventKey, observe.LogProcessingFinished)
+		}
+		return nil
+	case changed:
+		if delay > 0 {
+			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
+		}
+		return nil
+	case delay > maxSleep:
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), maxSleep.Seconds()),
+			observe.EventKey, observe.LogProcessingDelayed)
+		delay = maxSleep
+	case delay > 0:
+		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
+	}
+	c.memory.sleepsUntil = c.deps.now().Add(delay)
+	return &queue.Next{After: delay, Do: c.touchWhenDue}
+}
+
+// endSleep notes that an event arrived before the delay of the last cycle was over.
+func (c *cycle) endSleep() {
+	if left := c.memory.sleepsUntil.Sub(c.deps.now()); left > 0 {
+		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()), observe.EventKey, observe.LogProcessingInterrupted)
+	}
+	c.memory.sleepsUntil = time.Time{}
+}
+
+// touchWhenDue touches the object when a delay is over. No event would arrive otherwise: if that
+// fails, it is retried.
+func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
+	c.memory.sleepsUntil = time.Time{}
+	err := c.touch(ctx)
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
+	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("Cannot touch the object to call its delayed handlers; retrying in %s", delay),
+		observe.EventKey, observe.LogTouchFailed)
+	return &queue.Next{After: delay, Do: c.touchWhenDue}
+}
+
+// touch makes a meaningless change of the object, so that an event arrives.
+func (c *cycle) touch(ctx context.Context) (err error) {
+	defer recoverPanic(&err)
+	touch := patch.NewPatch()
+	if err := c.progress.Touch(c.stored, object.FormatTime(c.deps.now()), touch); err != nil {
+		return err
+	}
+	c.memory.annotations.fit(c.logger, c.tree, touch, touch)
+	if touch.Empty() {
+		// It does not fit, or the progress is not stored on the object.
+		c.deps.queue.Again(c.served.resource.Key(), watch.Event{Type: c.event, Object: c.object})
+		return nil
+	}
+	_, err = c.send(ctx, touch)
+	return err
+}
+
+// endCycle returns what a cycle decided or, if it failed, when to retry it.
+func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queue.Next {
+	if err != nil && (errors.Is(err, errStopping) || ctx.Err() != nil) {
+		return nil
+	}
+	deleted := c.event == watch.Deleted
+	ended := observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
+	if err == nil {
+		ended.Finished, ended.Recovered = c.finished && !deleted, c.memory.throttle.Succeeded()
+	} else {
+		ended.RetryIn = c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays)
+		next = &queue.Next{After: ended.RetryIn}
+		if deleted {
+			next = nil
+		}
+	}
+	observe.Tell(c.deps.sink, ended)
+	return next
+}
+
+// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
+func (c *cycle) unpostedSubject() *observe.Subject {
+	if !c.deps.settings.Posting.Loggers {
+		return c.subject
+	}
+	subject := *c.subject
+	subject.Logger = c.deps.objectLogger(c.served.resource, c.object)
+	return &subject
+}
+
+func shortest(delays []time.Duration) (time.Duration, bool) {
+	if len(delays) == 0 {
+		return 0, false
+	}
+	return slices.Min(delays), true
+}

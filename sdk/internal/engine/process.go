@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// processor handles objects, each in cycles of its own. It is safe for concurrent use.
+type processor struct {
+	deps      *deps
+	invoker   *invoker
+	memories  *memories
+	resources servedResources
+	daemons   *daemonRunner
+}
+
+func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, resources servedResources) *processor {
+	return &processor{
+		deps: d, invoker: i, memories: m, resources: resources,
+		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
+	}
+}
+
+// process handles one object. It is the processor of the queue.
+func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next {
+	served, newest := p.resources.served(batch.Key.Resource), batch.Newest
+	if served == nil || p.deps.state.paused.Load() {
+		return nil // a paused stream, or a resource that is served again, begins with a listing of all objects
+	}
+	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
+	if newest.Type == watch.Deleted {
+		defer p.forget(batch.Key, m)
+	}
+	if next := throttled(m, newest, p.deps.now()); next != nil {
+		return next
+	}
+	c := p.newCycle(served, m, batch)
+	next, err := p.run(ctx, c)
+	return c.endCycle(ctx, next, err)
+}
+
+func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Batch) *cycle {
+	c := &cycle{
+		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch,
+		object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch(), ownPatch: patch.NewPatch(),
+	}
+	c.subject = p.deps.subject(m.identity, served.resource, c.object)
+	c.logger = c.subject.Logger
+	observe.Tell(p.deps.sink, observe.ProcessingStarted{Subject: c.subject})
+	return c
+}
+
+// forget drops the memory of a deleted object.
+func (p *processor) forget(key queue.Key, m *memory) {
+	p.memories.forget(key)
+	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
+}
+
+// run takes the steps of a cycle. They communicate through the cycle:
+//
+//   - awaitOwnWrite returns false if a newer version is on its way, which the next cycle handles.
+//   - addFinalizer sets c.finalizer. Change handlers wait for the version that has the finalizer, and
+//     daemons do not start before it.
+//   - adjust sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
+//   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
+//   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
+func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
+	defer recoverPanic(&err)
+	if !c.served.handlers.Has(handlers.Watching) && !c.served.handlers.Has(handlers.Spawning) {
+		// Only change handlers: stale versions and echoes of own patches need not even be decoded. Event
+		// handlers and daemons see every version; then the wait is a part of callChangeHandlers.
+		if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh || c.isEcho() {
+			return nil, err
+		}
+	}
+	if err := c.decode(ctx); err != nil {
+		return nil, err
+	}
+	defer c.object.DropTree()
+	c.endSleep()
+
+	if err := c.callEventHandlers(ctx); err != nil {
+		return nil, err
+	}
+	if c.hasCause() {
+		if err := c.detectCause(); err != nil {
+			return nil, err
+		}
+		c.addFinalizer()
+		p.daemons.adjust(c)
+		c.removeUnneededFinalizer()
+		c.tellCause()
+		done, err := c.callChangeHandlers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			c.removeFinalizerAfterDeletion()
+		}
+	} else {
+		c.tellCause()
+	}
+	if c.event == watch.Deleted {
+		return nil, nil
+	}
+	changed, err := c.apply(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next = c.next(changed)
+	if c.finished {
+		c.memory.resumed = true
+		c.expectEcho(next)
+	}
+	return next, nil
+}

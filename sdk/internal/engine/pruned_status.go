@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// warnPruned warns if the API server pruned fields that a patch sets in the status. It does so
+// silently with all fields that a structural schema does not declare.
+func (m *memory) warnPruned(logger *slog.Logger, res *resources.Resource, p *patch.Patch, patched *object.Object) {
+	pruned := statusFields(p)
+	if len(pruned) == 0 {
+		return
+	}
+	// The object is not decoded: this is done for each result.
+	for field := range object.Members(patched.Member("status")) {
+		if i := slices.Index(pruned, field); i >= 0 {
+			pruned = slices.Delete(pruned, i, i+1)
+		}
+	}
+	for _, field := range pruned {
+		if m.warnOnce("pruned " + field) {
+			logger.Warn(fmt.Sprintf("API server dropped status.%s, which the schema of %s does not declare. "+
+				"Declare it in the CRD, or add \"x-kubernetes-preserve-unknown-fields: true\" to the status there",
+				field, res.Key()), observe.EventKey, observe.LogPatchPruned)
+		}
+	}
+}
+
+// statusFields returns the fields of the status that a patch sets, sorted.
+func statusFields(p *patch.Patch) []string {
+	var fields []string
+	p.Edit(func(merge map[string]any) {
+		status, _ := merge["status"].(map[string]any)
+		for field, value := range status {
+			if value != nil {
+				fields = append(fields, field)
+			}
+		}
+	})
+	slices.Sort(fields)
+	return fields
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// exitAfterTimeout calls exit if the process is still running a timeout after the context has ended,
+// e.g. because of a handler that does not return. The timeout is looked up when the context ends, since
+// startup handlers may change it. There is none if it is not positive.
+func exitAfterTimeout(ctx context.Context, timeout func() time.Duration, exit func()) {
+	if exit == nil {
+		return
+	}
+	context.AfterFunc(ctx, func() {
+		if d := timeout(); d > 0 {
+			time.AfterFunc(d, exit)
+		}
+	})
+}
+
+// userCalls are calls of user functions that run in the background.
+type userCalls struct{ running sync.WaitGroup }
+
+func (c *userCalls) start(call func()) { c.running.Go(call) }
+
+// wait blocks until all calls have returned. After the timeout, it abandons them and calls
+// abandoned.
+func (c *userCalls) wait(timeout time.Duration, abandoned func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.running.Wait()
+	}()
+	timer := time.NewTimer(max(0, timeout))
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		abandoned()
+	}
+}
+
+// stopAllDaemons stops the daemons and timers of all objects. A daemon is abandoned if it runs longer
+// than the exit timeout plus its own cancellation backoff and timeout. No daemon may be started from
+// then on.
+func stopAllDaemons(d *deps, memories *memories, detached *detachedDaemons) {
+	// The order matters: daemons move from the memories to the detached ones.
+	var groups []*daemons.Group
+	for _, m := range memories.all() {
+		if group := m.group.Load(); group != nil {
+			groups = append(groups, group)
+		}
+	}
+	groups = append(groups, detached.close()...)
+	var wg sync.WaitGroup
+	for _, group := range groups {
+		if len(group.Tasks()) == 0 {
+			continue
+		}
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(d.background, d.settings.ExitTimeout+cancellationTime(group))
+			defer cancel()
+			group.Wait(ctx, daemons.OperatorExiting)
+			for _, task := range group.Tasks() {
+				d.logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task),
+					observe.EventKey, observe.LogDaemonAbandoned, "of", task.Live().String())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// cancellationTime returns the longest sum of the cancellation backoff and timeout of the daemons of
+// an object.
+func cancellationTime(group *daemons.Group) time.Duration {
+	var longest time.Duration
+	for _, task := range group.Tasks() {
+		var own time.Duration
+		if d := task.Handler.CancellationBackoff; d != nil {
+			own += *d
+		}
+		if d := task.Handler.CancellationTimeout; d != nil {
+			own += *d
+		}
+		longest = max(longest, own)
+	}
+	return longest
+}

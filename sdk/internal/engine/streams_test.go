@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// testStreams returns streams without a cluster, whose queue is processed by a function.
+func testStreams(t *testing.T, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Next) *streams {
+	t.Helper()
+	d := testDeps(t, registry, slog.New(slog.DiscardHandler))
+	d.queue = queue.New(t.Context(), queue.Options{Process: process})
+	t.Cleanup(func() {
+		if err := d.queue.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newStreams(d, &memories{}, &detachedDaemons{background: t.Context()}, newInvoker(d.now, d.sink, 0))
+}
+
+func noProcessing(context.Context, *queue.Batch) *queue.Next { return nil }
+
+func TestStreams_ChangedDefinitionIsServed(t *testing.T) {
+	s := testStreams(t, &handlers.Registry{}, noProcessing)
+	before := resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Namespaced: true}
+	scope := resources.Scope{Resource: before.Key()}
+	s.resources[scope.Resource] = s.newResource(&before)
+	s.running[scope] = &stream{listed: true}
+	same := before
+	served := s.served(scope.Resource)
+	s.adjust(t.Context(), []resources.Resource{same}, []string{""})
+	if s.served(scope.Resource) != served {
+		t.Error("the served resource was replaced although its definition is the same")
+	}
+	now := before
+	now.Subresources = []string{"status"}
+	s.adjust(t.Context(), []resources.Resource{now}, []string{""})
+	if !s.served(scope.Resource).resource.HasSubresource("status") {
+		t.Error("the new subresource is unknown")
+	}
+}
+
+func TestStreams_ObjectsDeletedDuringPauseAreForgotten(t *testing.T) {
+	s := testStreams(t, &handlers.Registry{}, noProcessing)
+	key := func(uid string) queue.Key { return queue.Key{Resource: "kex", Object: uid} }
+	s.memories.recall(key("there"), "ns", true, nil)
+	s.memories.recall(key("gone"), "ns", true, nil)
+	s.memories.recall(key("elsewhere"), "other", true, nil)
+	scope := resources.Scope{Resource: "kex", Namespace: "ns"}
+	for _, uid := range []string{"only indexed", "only indexed and gone"} {
+		s.memories.memo(scope, uid, s.deps.newMemo)
+	}
+	var first initialListing
+	first.add(key("only indexed"))
+	first.add(key("there"))
+	first.add(key("new"))
+	existing, ok := first.end()
+	if !ok {
+		t.Fatal("the first listing is not returned")
+	}
+	s.forgetObjects(scope, existing)
+	for uid, want := range map[string]bool{"there": true, "gone": false, "elsewhere": true} {
+		if got := s.memories.find(key(uid)) != nil; got != want {
+			t.Errorf("%s: remembered is %t", uid, got)
+		}
+	}
+	if n := s.memories.onlyIndexed(); n != 1 {
+		t.Errorf("%d objects that are only indexed are remembered, want 1", n)
+	}
+	first.add(key("later"))
+	if keys, ok := first.end(); ok || keys != nil {
+		t.Error("a later listing is returned as the first one")
+	}
+}

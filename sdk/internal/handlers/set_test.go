@@ -1,0 +1,106 @@
+package handlers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+func TestSelected_FunctionOncePerID(t *testing.T) {
+	set := registered(
+		&Handler{ID: "fn", Family: Create},
+		&Handler{ID: "other", Family: Create},
+		&Handler{ID: "fn", Family: Create},
+		&Handler{ID: "fn", Fn: "another function", Family: Create},
+		&Handler{ID: "fn", Family: Resume},
+	)
+	c := &Cause{Resource: kex, Reason: ReasonCreate, New: spec(1)}
+	if got := ids(set.Selected(Changing, c)); !slices.Equal(got, []string{"fn", "other", "fn"}) {
+		t.Errorf("selected: got %q", got)
+	}
+	if got := ids(set.Handlers(Changing)); !slices.Equal(got, []string{"fn", "other", "fn"}) {
+		t.Errorf("all: got %q", got)
+	}
+}
+
+func TestSelected_ExcludedDaemonNeedsNoFinalizer(t *testing.T) {
+	set := registered(&Handler{ID: "d", Family: Daemon}, &Handler{ID: "t", Family: Timer, Labels: map[string]Criterion{"a": Present}})
+	c := &Cause{Resource: kex, Tree: spec(1)}
+	if got := ids(set.Selected(Spawning, c)); !slices.Equal(got, []string{"d"}) || !set.RequiresFinalizer(c) {
+		t.Errorf("got %q", got)
+	}
+	c.Excluded = map[string]struct{}{"d": {}}
+	if got := set.Selected(Spawning, c); len(got) != 0 || set.RequiresFinalizer(c) {
+		t.Errorf("got %q in spite of the exclusion", ids(got))
+	}
+}
+
+func TestRequiresFinalizer_MandatoryMatchingDeletionsOnly(t *testing.T) {
+	labels := map[string]Criterion{"a": Present}
+	tests := map[string]struct {
+		handler *Handler
+		want    bool
+	}{
+		"deletion":              {&Handler{Family: Delete}, true},
+		"optional deletion":     {&Handler{Family: Delete, Optional: true}, false},
+		"deletion of others":    {&Handler{Family: Delete, Labels: labels}, false},
+		"creation":              {&Handler{Family: Create}, false},
+		"event":                 {&Handler{Family: Event}, false},
+		"daemon":                {&Handler{Family: Daemon}, true},
+		"daemon of others":      {&Handler{Family: Daemon, Labels: labels}, false},
+		"deletion by a field":   {&Handler{Family: Delete, Field: object.Path{"spec", "f"}}, true},
+		"deletion by its value": {&Handler{Family: Delete, Field: object.Path{"spec", "f"}, Value: &Absent}, false},
+	}
+	for name, tt := range tests {
+		c := updated(spec(1), spec(1))
+		c.Reason = ReasonNoop
+		if got := registered(tt.handler).RequiresFinalizer(c); got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+func TestPrematch_FalseIfNoHandlerCanMatch(t *testing.T) {
+	set := registered(&Handler{ID: "a", Family: Update, When: func(c *Cause) bool { return c.Views != nil }})
+	c := updated(spec(1), spec(1))
+	if set.Prematch(c) {
+		t.Error("got interest in spite of the filter")
+	}
+	c.Views = &Views{}
+	if !set.Prematch(c) {
+		t.Error("got no interest, though the handler is only for another cause")
+	}
+}
+
+func TestNeedsTree_OnlyForFiltersOnTheObject(t *testing.T) {
+	present := map[string]Criterion{"a": Present}
+	for name, tt := range map[string]struct {
+		handler *Handler
+		want    bool
+	}{
+		"no filters":      {&Handler{Family: Event}, false},
+		"a function":      {&Handler{Family: Event, When: func(*Cause) bool { return true }}, false},
+		"labels":          {&Handler{Family: Event, Labels: present}, true},
+		"annotations":     {&Handler{Family: Create, Annotations: present}, true},
+		"field of all":    {&Handler{Family: Event, Field: object.Path{"spec"}}, true},
+		"field of a diff": {&Handler{Family: Update, Field: object.Path{"spec"}}, false},
+	} {
+		if got := registered(tt.handler).NeedsTree(tt.handler.Family.Group()); got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+func TestExtraFields_EachFieldOnce(t *testing.T) {
+	f, g := object.Path{"status", "f"}, object.Path{"status", "g"}
+	set := registered(
+		&Handler{ID: "a", Family: Field, Field: f}, &Handler{ID: "b", Family: Daemon, Field: f},
+		&Handler{ID: "c", Family: Event, Field: g}, &Handler{ID: "d", Family: Index, Field: object.Path{"status", "h"}},
+	)
+	if diff := cmp.Diff([]object.Path{f, g}, set.ExtraFields()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+package kube
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// errorBodyLimit bounds the bytes that are read of an unsuccessful response.
+const errorBodyLimit = 64 << 10
+
+// anyServer stands for the address of the session that a request is sent with.
+var anyServer = &url.URL{Scheme: "https", Host: anyHost}
+
+const anyHost = "api-server.invalid"
+
+// exchange is a request with the attempts at it: another one follows each login.
+type exchange struct {
+	client  *Client
+	request Request
+	limit   time.Duration // of an attempt; none if not positive
+	cancel  context.CancelCauseFunc
+
+	begun     time.Time
+	timer     *time.Timer // nil if there is no limit
+	rejection error       // 401; nil if the last attempt was accepted
+}
+
+// exchangeKey is the context's key of the exchange that a request belongs to.
+type exchangeKey struct{}
+
+// send sends the request and returns a successful response. The context governs the
+// reading of the response too, after which the caller calls end.
+func (e *exchange) send(ctx context.Context) (*http.Response, error) {
+	r := e.request
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, exchangeKey{}, e), r.Method, "https://"+anyHost+r.Path, body)
+	if err != nil {
+		return nil, networkError(r, fmt.Errorf("request: %w", err))
+	}
+	req.Header.Set("Accept", cmp.Or(r.Accept, "application/json"))
+	req.Header.Set("User-Agent", e.client.options.UserAgent)
+	if r.ContentType != "" {
+		req.Header.Set("Content-Type", r.ContentType)
+	}
+	resp, err := e.client.http.Do(req)
+	if missing, ok := errors.AsType[*noSessionError](err); ok {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, missing.err)
+	}
+	if err != nil {
+		err = networkError(r, causeOf(ctx, err))
+		e.end(0, err)
+		return nil, err
+	}
+	if e.rejection != nil {
+		_ = resp.Body.Close()
+		return nil, e.rejection
+	}
+	e.client.warn(resp.Header)
+	if err := failure(r, resp); err != nil {
+		_ = resp.Body.Close()
+		e.end(resp.StatusCode, err)
+		return nil, err
+	}
+	return resp, nil
+}
+
+// begin starts an attempt. It does nothing if there is no exchange, as do rejected and
+// loginFailed.
+func (e *exchange) begin() {
+	if e == nil {
+		return
+	}
+	e.rejection, e.begun = nil, time.Now()
+	if e.timer != nil {
+		e.timer.Stop() // the previous attempt was redirected
+	}
+	if e.limit > 0 {
+		e.timer = time.AfterFunc(e.limit, func() { e.cancel(context.DeadlineExceeded) })
+	}
+}
+
+// end ends an attempt.
+func (e *exchange) end(status int, err error) {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	if observe := e.client.options.Observe; observe != nil {
+		r := e.request
+		observe(Call{Method: r.Method, Verb: r.verb(), Path: r.Path, Status: status, Err: err, Duration: time.Since(e.begun)})
+	}
+}
+
+// rejected ends an attempt that the API server answered with 401.
+func (e *exchange) rejected(resp *http.Response, body []byte) {
+	if e == nil {
+		return
+	}
+	e.client.warn(resp.Header)
+	e.rejection = statusError(e.request, resp, body)
+	e.end(resp.StatusCode, e.rejection)
+}
+
+// loginFailed notes why there is no session for another attempt.
+func (e *exchange) loginFailed(err error) {
+	if e != nil {
+		e.rejection = fmt.Errorf("%w: %w", err, e.rejection)
+	}
+}
+
+// causeOf returns why a context ended, or else the error.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// failure returns the error of an unsuccessful response.
+func failure(r Request, resp *http.Response) error {
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return nil
+	}
+	// A body that cannot be read leaves the status.
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit))
+	return statusError(r, resp, body)
+}

@@ -1,0 +1,84 @@
+package kube
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Source provides sessions. It renews credentials while requests go on.
+type Source interface {
+	// Current returns a session that is not known to be invalid. It blocks while a login
+	// runs.
+	Current(ctx context.Context) (*Session, error)
+
+	// Invalidate reports that the API server rejected the credentials of a session. Current
+	// then returns another session, or the same one if there cannot be another.
+	Invalidate(session *Session)
+}
+
+// fixed is a source of one session that never changes.
+type fixed struct{ session *Session }
+
+// Fixed returns a source of one session that never changes.
+func Fixed(session *Session) Source { return fixed{session} }
+
+// Current implements [Source].
+func (s fixed) Current(context.Context) (*Session, error) { return s.session, nil }
+
+// Invalidate implements [Source]. It does nothing, as there is no other session.
+func (fixed) Invalidate(*Session) {}
+
+// ConfigSource is a source of one configuration, without logins. After the API server rejects the
+// credentials, they are read again if they are in a file or come from a plugin.
+type ConfigSource struct {
+	config         *rest.Config
+	connectTimeout time.Duration
+	renewable      bool
+
+	mu      sync.Mutex
+	session *Session
+}
+
+// NewConfigSource returns a source with a session that is not connected yet. See [NewSession] about
+// the timeout.
+func NewConfigSource(config *rest.Config, connectTimeout time.Duration) (*ConfigSource, error) {
+	session, err := NewSession(config, connectTimeout)
+	if err != nil {
+		return nil, err
+	}
+	_, renewable := Identify(config)
+	return &ConfigSource{config: config, connectTimeout: connectTimeout, renewable: renewable, session: session}, nil
+}
+
+// Current implements [Source].
+func (g *ConfigSource) Current(context.Context) (*Session, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.session, nil
+}
+
+// Invalidate implements [Source]. It replaces a session if another one can have other
+// credentials.
+func (g *ConfigSource) Invalidate(session *Session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.renewable || g.session != session {
+		return
+	}
+	next, err := NewSession(g.config, g.connectTimeout)
+	if err != nil {
+		return // e.g. a file is being replaced: the next rejection tries again
+	}
+	g.session = next
+	session.Close()
+}
+
+// Close closes the connections.
+func (g *ConfigSource) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.session.Close()
+}

@@ -1,0 +1,74 @@
+package kube
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+func TestClient_VerbsUseThePathOfTheResource(t *testing.T) {
+	var calls []Call
+	client, s := clientFor(t, ClientOptions{Observe: func(c Call) { calls = append(calls, c) }}, respond(200, example))
+	ctx := t.Context()
+	if o, err := client.Get(ctx, examples, "ns", "n"); err != nil || o.ResourceVersion != "5" || bytes.Contains(o.Raw, []byte("managed")) {
+		t.Error(o, err)
+	}
+	if _, err := client.Patch(ctx, examples, "ns", "n", "status", MergePatch, []byte(`{"status":{}}`)); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Post(ctx, examples, "ns", []byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+	namespaces := &resources.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}
+	if o, err := client.Get(ctx, namespaces, "", "ns"); err != nil || o.Kind != "KopfExample" {
+		t.Error(o, err)
+	}
+	var got []string
+	for _, r := range s.requests {
+		got = append(got, r.Method+" "+r.URL.String()+" "+r.Header.Get("Content-Type")+" "+r.Header.Get("Accept"))
+	}
+	want := []string{
+		"GET http://cluster.test/prefix/apis/kopf.dev/v1/namespaces/ns/kopfexamples/n  application/json",
+		"PATCH http://cluster.test/prefix/apis/kopf.dev/v1/namespaces/ns/kopfexamples/n/status application/merge-patch+json application/json",
+		"POST http://cluster.test/prefix/apis/kopf.dev/v1/namespaces/ns/kopfexamples application/json application/json",
+		"GET http://cluster.test/prefix/api/v1/namespaces/ns  application/json",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var verbs []string
+	for _, c := range calls {
+		verbs = append(verbs, c.Verb)
+		if c.Status != 200 || c.Err != nil {
+			t.Errorf("%+v", c)
+		}
+	}
+	if diff := cmp.Diff([]string{"get", "patch", "create", "get"}, verbs); diff != "" {
+		t.Error(diff)
+	}
+	if agent := s.requests[0].Header.Get("User-Agent"); !strings.Contains(agent, "kopf (") {
+		t.Error(agent)
+	}
+}
+
+func TestClient_InvalidPathsAreNotRequested(t *testing.T) {
+	client, s := clientFor(t, ClientOptions{}, respond(200, "{}"))
+	if _, err := client.Get(t.Context(), examples, "", "n"); !errors.Is(err, resources.ErrNamespaceRequired) {
+		t.Error(err)
+	}
+	if len(s.requests) != 0 {
+		t.Error("sent")
+	}
+}
+
+func TestGet_FailsIfTheResponseIsNotAnObject(t *testing.T) {
+	client, _ := clientFor(t, ClientOptions{}, respond(200, `[]`))
+	if _, err := client.Get(t.Context(), examples, "ns", "n"); err == nil || !strings.Contains(err.Error(), "response") {
+		t.Error(err)
+	}
+}

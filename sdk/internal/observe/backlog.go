@@ -1,0 +1,47 @@
+package observe
+
+import "sync"
+
+// Backlog is a subscriber that keeps events for another one, which is not known yet: the startup
+// handlers may be those that configure the metrics.
+type Backlog struct {
+	kinds []Kind
+
+	mu     sync.Mutex
+	closed bool
+	to     Subscriber
+	events []Event
+}
+
+// NewBacklog returns a backlog of the events of some kinds.
+func NewBacklog(kinds ...Kind) *Backlog { return &Backlog{kinds: kinds} }
+
+// Kinds implements [Subscriber].
+func (b *Backlog) Kinds() []Kind { return b.kinds }
+
+// Receive implements [Subscriber].
+func (b *Backlog) Receive(event Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case !b.closed:
+		b.events = append(b.events, event)
+	case b.to != nil:
+		b.to.Receive(event) // the event was on its way during the handover
+	}
+}
+
+// HandOver passes the kept events on to a subscriber, which takes the place of the backlog in the
+// sink. If it is nil, they are dropped.
+func (b *Backlog) HandOver(sink *Sink, to Subscriber) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.to = true, to
+	if to != nil {
+		for _, event := range b.events {
+			to.Receive(event)
+		}
+	}
+	b.events = nil
+	sink.replace(b, to)
+}

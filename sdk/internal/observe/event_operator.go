@@ -1,0 +1,99 @@
+package observe
+
+import (
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// OperatorChanged tells what the operator as a whole does from now on.
+type OperatorChanged struct {
+	State  inspect.OperatorState
+	Reason string // why it is paused
+}
+
+// ClusterConnected tells the address of the cluster, and again after each login.
+type ClusterConnected struct {
+	Server string
+}
+
+// ClusterLost tells that the cluster does not answer. The next [RequestEnded] with an answer is the
+// end of that.
+type ClusterLost struct {
+	Reason string
+}
+
+// ResourcesServed tells which resources are served from now on, and which selectors have none.
+type ResourcesServed struct {
+	Resolution *resources.Resolution
+}
+
+// StreamChanged tells about the life of a watch-stream.
+type StreamChanged struct {
+	Stream  resources.Scope
+	Phase   StreamPhase
+	Restart watch.Restart // with StreamRestarted
+
+	// Blocking means that all handlers wait for the stream, because its objects must be indexed.
+	Blocking bool
+}
+
+// StreamPhase is where a watch-stream stands.
+type StreamPhase int
+
+// The phases of a watch-stream.
+const (
+	StreamStarted   StreamPhase = iota // its first list begins
+	StreamListed                       // all its objects are known
+	StreamRestarted                    // it was interrupted
+	StreamStopped                      // the operator does not need it anymore
+)
+
+// EventReceived tells about an event of a watch-stream, before it is queued.
+type EventReceived struct {
+	Stream resources.Scope
+	Event  watch.Event
+}
+
+// IndexChanged tells that indices may have other contents now.
+type IndexChanged struct {
+	IDs []string
+}
+
+// RequestEnded tells about each attempt of a request to the cluster.
+type RequestEnded struct {
+	Call kube.Call
+}
+
+// LoginEnded tells the outcome of all login handlers together.
+type LoginEnded struct {
+	Err error // nil if there are credentials
+}
+
+// Kind implements [Event].
+func (OperatorChanged) Kind() Kind { return KindOperatorChanged }
+
+// Kind implements [Event].
+func (ClusterConnected) Kind() Kind { return KindClusterConnected }
+
+// Kind implements [Event].
+func (ClusterLost) Kind() Kind { return KindClusterLost }
+
+// Kind implements [Event].
+func (ResourcesServed) Kind() Kind { return KindResourcesServed }
+
+// Kind implements [Event].
+func (StreamChanged) Kind() Kind { return KindStreamChanged }
+
+// Kind implements [Event].
+func (EventReceived) Kind() Kind { return KindEventReceived }
+
+// Kind implements [Event].
+func (IndexChanged) Kind() Kind { return KindIndexChanged }
+
+// Kind implements [Event].
+func (RequestEnded) Kind() Kind { return KindRequestEnded }
+
+// Kind implements [Event].
+func (LoginEnded) Kind() Kind { return KindLoginEnded }

@@ -1,0 +1,202 @@
+package observe
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// Inspector is a subscriber that publishes the state of the operator in an [inspect.Hub].
+type Inspector struct {
+	hub      *inspect.Hub
+	registry *handlers.Registry
+	places   map[*handlers.Handler]int // in the hub's list
+	indices  inspectedIndices
+	objects  inspectedObjects
+
+	mu      sync.Mutex
+	served  inspect.Served
+	busy    map[inspect.Ref]struct{}      // objects that are not settled
+	pending map[resources.Scope]struct{}  // streams whose first list is not complete
+	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
+
+	lost     atomic.Bool // the cluster does not answer
+	lostTurn sync.Mutex  // keeps losses and answers in order
+}
+
+// InspectorOptions describe an operator. All fields are required, except that no Namespaces mean
+// the whole cluster.
+type InspectorOptions struct {
+	Hub        *inspect.Hub
+	Registry   *handlers.Registry
+	Indices    *index.Indices
+	Namespaces []string // patterns
+	Started    time.Time
+}
+
+// NewInspector returns an inspector of an operator that starts, and publishes its handlers.
+func NewInspector(options InspectorOptions) *Inspector {
+	i := &Inspector{
+		hub:      options.Hub,
+		registry: options.Registry,
+		places:   map[*handlers.Handler]int{},
+		busy:     map[inspect.Ref]struct{}{},
+		pending:  map[resources.Scope]struct{}{},
+		unseen:   map[objectKey]resources.Scope{},
+	}
+	all := options.Registry.All()
+	described := make([]inspect.Handler, len(all))
+	for at, h := range all {
+		i.places[h] = at
+		described[at] = describeHandler(h)
+	}
+	i.hub.SetHandlers(described)
+	i.indices.init(options.Registry, options.Indices)
+	i.indices.publishResources(i.hub, nil)
+	i.hub.UpdateOperator(func(op *inspect.Operator) {
+		op.Identity, op.PID, op.Started = operatorIdentity(), os.Getpid(), options.Started
+		op.State, op.Namespaces = inspect.OperatorStarting, options.Namespaces
+	})
+	return i
+}
+
+// operatorIdentity tells this operator from others of the same program.
+func operatorIdentity() string {
+	user, host := os.Getenv("USER"), "localhost"
+	if name, err := os.Hostname(); err == nil {
+		host = name
+	}
+	if user == "" {
+		user = "operator"
+	}
+	return fmt.Sprintf("%s@%s/%d", strings.ToLower(user), host, os.Getpid())
+}
+
+// Kinds implements [Subscriber].
+func (i *Inspector) Kinds() []Kind {
+	return []Kind{
+		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindOrphansFound, KindConsistencyChanged,
+		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindProcessingEnded,
+		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
+		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed,
+		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded,
+	}
+}
+
+// Receive implements [Subscriber].
+func (i *Inspector) Receive(event Event) {
+	switch e := event.(type) {
+	case OperatorChanged:
+		i.hub.UpdateOperator(func(op *inspect.Operator) {
+			op.State = e.State
+			if e.State != inspect.OperatorStopping {
+				op.Reason = e.Reason
+			}
+		})
+	case ClusterConnected:
+		i.hub.UpdateOperator(func(op *inspect.Operator) { op.Server = e.Server })
+	case ClusterLost:
+		i.setLost(e.Reason)
+	case RequestEnded:
+		i.noteAnswer(e.Call)
+	case ResourcesServed:
+		i.setServed(e.Resolution)
+	case StreamChanged:
+		i.streamChanged(e)
+	case EventReceived:
+		i.eventReceived(e)
+	case IndexChanged:
+		i.indices.publishSizes(i.hub, e.IDs)
+	default:
+		i.receiveOfObject(event)
+	}
+}
+
+// receiveOfObject takes the events about one object.
+func (i *Inspector) receiveOfObject(event Event) {
+	switch e := event.(type) {
+	case ProcessingStarted:
+		i.recall(e.Subject).start(e.Subject)
+	case EventDispatched:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.eventDispatched(e) })
+	case CauseDetected:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.causeDetected(e) })
+	case OrphansFound:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.orphansFound(e) })
+	case ConsistencyChanged:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.consistencyChanged(e) })
+	case AttemptStarted:
+		if !e.Exhausted && e.Handler.Family != handlers.Index {
+			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.attemptStarted(e) })
+		}
+	case AttemptEnded:
+		i.count(e)
+		if e.Handler.Family == handlers.Index {
+			i.recall(e.Subject).update(func(o *inspectedObject) { o.indexingEnded(e) })
+		} else {
+			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.attemptEnded(e) })
+		}
+	case ProgressRecorded:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.progressRecorded(e) })
+	case ProcessingEnded:
+		if e.Finished {
+			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.finish(e.At) })
+		}
+		if e.Err == nil || e.Deleted {
+			i.processed(keyOf(e.Subject.Resource.Key(), e.Subject.Object))
+		}
+	case BackgroundStopped:
+		i.find(e.Identity).update(func(o *inspectedObject) { o.backgroundStopped(e) })
+	case ObjectIndexed:
+		i.recall(e.Subject).update(func(o *inspectedObject) { o.indexed(e) })
+	case ObjectForgotten:
+		i.forget(e.Identity)
+	}
+}
+
+// count counts an attempt in the statistics of its handler. Sub-handlers have none.
+func (i *Inspector) count(e AttemptEnded) {
+	place, known := i.places[e.Handler]
+	if !known {
+		return
+	}
+	run := inspect.Run{At: e.Began.Add(e.Took), Took: e.Took}
+	if err := failure(e.Outcome.Err); err != nil {
+		run.Error, run.Outcome = err.Error(), inspect.RunRetried
+		if e.Outcome.Final {
+			run.Outcome = inspect.RunFailed
+		}
+	}
+	i.hub.HandlerRan(place, run)
+}
+
+// setLost publishes that the cluster does not answer.
+func (i *Inspector) setLost(reason string) {
+	i.lostTurn.Lock()
+	defer i.lostTurn.Unlock()
+	i.lost.Store(true)
+	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Lost = reason })
+}
+
+// noteAnswer publishes that the cluster answers again, if it did not before.
+func (i *Inspector) noteAnswer(call kube.Call) {
+	answers := call.Status != 0 && call.Status < http.StatusInternalServerError && call.Status != http.StatusUnauthorized
+	if !answers || !i.lost.Load() {
+		return
+	}
+	i.lostTurn.Lock()
+	defer i.lostTurn.Unlock()
+	if i.lost.Swap(false) {
+		i.hub.UpdateOperator(func(op *inspect.Operator) { op.Lost = "" })
+	}
+}

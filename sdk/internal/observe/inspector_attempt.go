@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// maxAttempts is how many attempts are kept for each handler of each object.
+const maxAttempts = 8
+
+// handler returns a copy of the state of a handler; a new one if there is none.
+func (o *inspectedObject) handler(h *handlers.Handler) inspect.HandlerState {
+	if i := o.index(h.ID); i >= 0 {
+		return o.handlers[i]
+	}
+	return inspect.HandlerState{ID: h.ID, Kind: string(h.Family)}
+}
+
+// index returns the place of a handler in the list; -1 if it is not there. Indexing handlers are
+// not among them, since their ids may be those of other handlers too.
+func (o *inspectedObject) index(id string) int {
+	return slices.IndexFunc(o.handlers, func(h inspect.HandlerState) bool {
+		return h.ID == id && groupOf(h) != handlers.Indexing
+	})
+}
+
+// called returns the state of a handler that is called; nil if it is not shown. Daemons and timers
+// are shown from their first call on, since they may run before the cause is detected.
+func (o *inspectedObject) called(h *handlers.Handler) *inspect.HandlerState {
+	i := o.index(h.ID)
+	if i < 0 && h.Family.Group() == handlers.Spawning {
+		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: string(h.Family)})
+		i = len(o.handlers) - 1
+	}
+	if i < 0 {
+		return nil
+	}
+	return &o.handlers[i]
+}
+
+func (o *inspectedObject) attemptStarted(e AttemptStarted) {
+	s := o.called(e.Handler)
+	if s == nil {
+		return
+	}
+	s.State = runningPhase(e.Handler)
+	s.Attempt, s.Started, s.Next = e.Retries+1, e.Started, time.Time{}
+	s.Error, s.Took = nil, 0
+	o.publish()
+}
+
+func (o *inspectedObject) attemptEnded(e AttemptEnded) {
+	s := o.called(e.Handler)
+	if s == nil {
+		return
+	}
+	showAttempt(s, e)
+	ended := e.Began.Add(e.Took)
+	switch out := e.Outcome; {
+	case out.Final && e.Handler.Family == handlers.Timer && out.Err == nil:
+		s.State, s.Next = inspect.PhaseTicking, nextTick(e.Handler, ended, e.Took)
+	case out.Final && out.Err == nil:
+		s.State = inspect.PhaseDone
+	case out.Final:
+		s.State = inspect.PhaseFailed
+	default:
+		s.State, s.Next = inspect.PhaseRetrying, ended
+		if out.Delay != nil {
+			s.Next = ended.Add(*out.Delay)
+		}
+	}
+	o.publish()
+}
+
+// showAttempt adds an attempt to the state of its handler.
+func showAttempt(s *inspect.HandlerState, e AttemptEnded) {
+	var failed *inspect.HandlerError
+	if err := failure(e.Outcome.Err); err != nil {
+		failed = &inspect.HandlerError{Kind: string(handlers.ErrorKindOf(err)), Message: err.Error()}
+	}
+	attempts := append(slices.Clone(s.Attempts), inspect.Attempt{At: e.Began, Took: e.Took, Error: failed})
+	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
+	s.Took, s.Error = e.Took, failed
+}
+
+// failure returns the error of an attempt; nil if sub-handlers are merely not done yet.
+func failure(err error) error {
+	if isUnfinished(err) {
+		return nil
+	}
+	return err
+}
+
+func isUnfinished(err error) bool {
+	var children *handlers.ChildrenRetry
+	return errors.As(err, &children)
+}
+
+// progressRecorded takes over what the object says about its handlers from now on.
+func (o *inspectedObject) progressRecorded(e ProgressRecorded) {
+	if e.Parent != "" {
+		o.subProgressRecorded(e)
+		return
+	}
+	for _, h := range e.Progress.Handlers() {
+		if i := o.index(h.ID); i >= 0 && h.Active {
+			showRecord(&o.handlers[i], h.Record)
+		}
+	}
+	o.publish()
+}
+
+// subProgressRecorded puts the sub-handlers behind their parent.
+func (o *inspectedObject) subProgressRecorded(e ProgressRecorded) {
+	at := o.index(e.Parent)
+	for _, h := range e.Progress.Handlers() {
+		i := o.index(h.ID)
+		if i < 0 {
+			at++
+			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: h.ID, Kind: string(handlers.Sub), Parent: e.Parent})
+			i = at
+		}
+		showRecord(&o.handlers[i], h.Record)
+		at = i
+	}
+	o.publish()
+}
+
+// runningPhase returns the phase of a handler that is called now. Daemons and timers have their
+// own, since they do not make the object a busy one.
+func runningPhase(h *handlers.Handler) inspect.HandlerPhase {
+	switch h.Family {
+	case handlers.Daemon:
+		return inspect.PhaseAlive
+	case handlers.Timer:
+		return inspect.PhaseTicking
+	default:
+		return inspect.PhaseRunning
+	}
+}
+
+// nextTick returns when a timer ticks again; zero if that depends on the object.
+func nextTick(h *handlers.Handler, ended time.Time, took time.Duration) time.Time {
+	switch {
+	case h.Interval == nil:
+		return time.Time{}
+	case h.Sharp:
+		return ended.Add(*h.Interval - took%*h.Interval)
+	default:
+		return ended.Add(*h.Interval)
+	}
+}

@@ -1,0 +1,51 @@
+package observe
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+func TestInspectedObject_SubHandlersFollowTheirParent(t *testing.T) {
+	a := &handlers.Handler{ID: "a", Family: handlers.Create}
+	b := &handlers.Handler{ID: "b", Family: handlers.Create}
+	in := newInspected(a, b)
+	subject := podSubject("x", "1")
+	cause := &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}
+	in.handle(subject, cause, map[string]handlers.Outcome{"a": {Err: &handlers.ChildrenRetry{}}})
+	progress := state.Progress{}.WithHandlers([]string{"a/1", "a/2"}, time.Now())
+	Tell(&in.sink, ProgressRecorded{Subject: subject, Parent: "a", Progress: progress})
+	var ids []string
+	for _, h := range in.only(t).Handlers {
+		ids = append(ids, h.ID)
+	}
+	if !slices.Equal(ids, []string{"a", "a/1", "a/2", "b"}) {
+		t.Error(ids)
+	}
+	if h := in.only(t).Handlers[0]; h.Error != nil || h.State != inspect.PhaseRetrying {
+		t.Errorf("unfinished sub-handlers are no failure: %+v", h)
+	}
+	if h := in.only(t).Handlers[1]; h.Kind != "sub" || h.Parent != "a" || h.State != inspect.PhaseNext {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestNextTick_CountsFromEndOrKeepsTheBeat(t *testing.T) {
+	ended, interval := time.Unix(100, 0), 10*time.Second
+	for name, test := range map[string]struct {
+		handler handlers.Handler
+		want    time.Time
+	}{
+		"only when idle": {handlers.Handler{}, time.Time{}},
+		"after the end":  {handlers.Handler{Interval: &interval}, ended.Add(interval)},
+		"sharp":          {handlers.Handler{Interval: &interval, Sharp: true}, ended.Add(7 * time.Second)},
+	} {
+		if got := nextTick(&test.handler, ended, 13*time.Second); !got.Equal(test.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

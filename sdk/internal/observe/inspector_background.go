@@ -1,0 +1,78 @@
+package observe
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// showBackground lists the daemons and timers, which do not belong to the cause: they come last.
+func (o *inspectedObject) showBackground(e CauseDetected) {
+	var states []inspect.HandlerState
+	for _, d := range e.Handlers.Explain(handlers.Spawning, e.Cause) {
+		s := o.handler(d.Handler)
+		showTask(&s, d, e.Background, e.Subject.Object.Deleting)
+		states = append(states, s)
+	}
+	isBackground := func(h inspect.HandlerState) bool { return groupOf(h) == handlers.Spawning }
+	o.handlers = append(slices.DeleteFunc(o.handlers, isBackground), states...)
+}
+
+// showTask shows what a daemon or timer does if it runs, or what keeps it from running.
+func showTask(s *inspect.HandlerState, d handlers.Decision, background Background, deleting bool) {
+	var task Task
+	var runs, retired bool
+	if background != nil {
+		task, runs = background.Task(d.Handler.ID)
+		retired = background.Retired(d.Handler.ID)
+	}
+	called, failed := s.Attempt > 0, s.Error != nil
+	s.Why = nil
+	if runs && !task.Stopping {
+		switch s.State {
+		case inspect.PhaseRetrying, inspect.PhaseDone, inspect.PhaseFailed:
+			return // it waits for its retry, or its last patch is being sent
+		}
+		s.State, s.Next = runningPhase(d.Handler), task.Due
+		if task.Waiting && !called && d.Handler.Family == handlers.Daemon {
+			s.State = inspect.PhaseNext
+		}
+		return
+	}
+	s.Next = time.Time{}
+	switch {
+	case runs:
+		s.State = inspect.PhaseStopping
+	case !d.Selected:
+		s.Why, s.State = showMismatch(d.Why), inspect.PhaseFiltered
+	case retired && failed:
+		s.State = inspect.PhaseFailed
+	case retired, deleting && called:
+		s.State = inspect.PhaseDone
+	case deleting:
+		s.Why = &inspect.Mismatch{Kind: string(handlers.MismatchDeleted), Path: "metadata.deletionTimestamp", Is: "present", Wants: "absent"}
+		s.State = inspect.PhaseFiltered
+	default:
+		s.State = inspect.PhaseNext
+	}
+}
+
+// backgroundStopped shows daemons and timers that stop while no worker processes the object. Those
+// that have ended may be started again.
+func (o *inspectedObject) backgroundStopped(e BackgroundStopped) {
+	for _, h := range e.Handlers {
+		if e.Ended && e.Background != nil {
+			if _, again := e.Background.Task(h.ID); again {
+				return
+			}
+		}
+		s := o.called(h)
+		s.State = inspect.PhaseStopping
+		if e.Ended {
+			s.State, s.Next = inspect.PhaseNext, time.Time{}
+		}
+	}
+	o.publish()
+}

@@ -1,0 +1,182 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// maxHistory is how many earlier causes are kept for each object.
+const maxHistory = 8
+
+// eventDispatched shows the decisions about the handlers of a raw event, ahead of their calls.
+func (o *inspectedObject) eventDispatched(e EventDispatched) {
+	for _, d := range e.Handlers.Explain(handlers.Watching, e.Cause) {
+		s := o.handler(d.Handler)
+		showDecision(&s, d)
+		if i := o.index(s.ID); i >= 0 {
+			o.handlers[i] = s
+		} else {
+			o.handlers = append(o.handlers, s)
+		}
+	}
+}
+
+// causeDetected shows the cause and the decisions about all handlers.
+func (o *inspectedObject) causeDetected(e CauseDetected) {
+	o.object.ResourceVersion = e.Subject.Object.ResourceVersion
+	if e.Cause != nil {
+		o.showCause(e)
+	}
+	o.publish()
+}
+
+func (o *inspectedObject) showCause(e CauseDetected) {
+	o.object.Finalizer = e.Finalizer
+	o.object.Waiting = nil
+	switch {
+	case !e.Changing:
+		o.object.Cause = nil
+	case e.Cause.Reason.Handled() && !e.resumesNothing():
+		o.begin(e)
+	case o.object.Cause == nil:
+		// Nothing happened since the operator started.
+		o.object.Cause = &inspect.Cause{
+			Reason: string(handlers.ReasonNoop), Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
+		}
+	default:
+		// What was handled last remains to be shown.
+		o.showBackground(e)
+		return
+	}
+	o.decide(e)
+	o.showBackground(e)
+}
+
+// resumesNothing reports whether the object is as it was left, and no handler is for resuming it.
+func (e *CauseDetected) resumesNothing() bool {
+	return e.Cause.Reason == handlers.ReasonResume && len(e.Handlers.Selected(handlers.Changing, e.Cause)) == 0
+}
+
+// begin makes the cause the current one, unless it continues the current one.
+func (o *inspectedObject) begin(e CauseDetected) {
+	reason, version := string(e.Cause.Reason), e.Subject.Object.ResourceVersion
+	before := o.object.Cause
+	if before != nil && before.Done.IsZero() && before.Reason == reason {
+		continued := *before
+		continued.Version, continued.Diff = version, diffItems(e.Cause)
+		o.object.Cause = &continued
+		return
+	}
+	cause := &inspect.Cause{
+		Reason: reason, Seen: e.At, Version: version, First: e.Cause.Old == nil, Diff: diffItems(e.Cause),
+	}
+	if before != nil {
+		cause.LastHandled = before.Done
+		if before.Done.IsZero() {
+			o.remember(before, version)
+		} else if handlers.Reason(before.Reason).Handled() {
+			o.remember(before, "")
+		}
+	}
+	o.object.Cause = cause
+	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == string(handlers.Sub) })
+	for i, h := range o.handlers {
+		if groupOf(h) == handlers.Changing {
+			// Its former outcome is in the history and must not look like a present failure.
+			o.handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind}
+		}
+	}
+}
+
+// remember moves a cause into the history.
+func (o *inspectedObject) remember(cause *inspect.Cause, supersededAt string) {
+	past := inspect.PastCause{Reason: cause.Reason, At: cause.Seen, SupersededAt: supersededAt}
+	for _, h := range o.handlers {
+		if len(h.Attempts) == 0 || groupOf(h) != handlers.Changing {
+			continue
+		}
+		past.Handlers = append(past.Handlers, h.ID)
+		if h.State == inspect.PhaseFailed {
+			past.Failed = append(past.Failed, h.ID)
+		}
+	}
+	if !cause.Done.IsZero() {
+		past.Took = cause.Done.Sub(cause.Seen).Round(time.Millisecond).String()
+	}
+	history := append([]inspect.PastCause{past}, o.object.History...)
+	o.object.History = history[:min(len(history), maxHistory)]
+}
+
+// decide lists all handlers with the decision about each: selected handlers of changes come first,
+// with their sub-handlers, and what does not depend on the cause comes last.
+func (o *inspectedObject) decide(e CauseDetected) {
+	var selected, others []inspect.HandlerState
+	decisions := e.Handlers.Explain(handlers.Changing, e.Cause)
+	decisions = append(decisions, e.Handlers.Explain(handlers.Watching, e.Cause)...)
+	for _, d := range decisions {
+		s := o.handler(d.Handler)
+		showDecision(&s, d)
+		if !d.Selected || d.Handler.Family.Group() == handlers.Watching {
+			others = append(others, s)
+			continue
+		}
+		selected = append(selected, s)
+		selected = append(selected, o.subHandlersOf(s.ID)...)
+	}
+	rest := slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool {
+		return groupOf(h) != handlers.Spawning && groupOf(h) != handlers.Indexing
+	})
+	o.handlers = slices.Concat(selected, others, rest)
+}
+
+func (o *inspectedObject) subHandlersOf(id string) []inspect.HandlerState {
+	var subs []inspect.HandlerState
+	for _, h := range o.handlers {
+		if h.Kind == string(handlers.Sub) && strings.HasPrefix(h.ID, id+"/") {
+			subs = append(subs, h)
+		}
+	}
+	return subs
+}
+
+// showDecision shows whether a handler is called, and why not.
+func showDecision(s *inspect.HandlerState, d handlers.Decision) {
+	s.Limit, s.Why = 0, nil
+	if d.Handler.Retries != nil {
+		s.Limit = *d.Handler.Retries
+	}
+	if !d.Selected {
+		s.Why, s.State = showMismatch(d.Why), inspect.PhaseFiltered
+		if d.Why.Kind == handlers.MismatchReason {
+			s.State = inspect.PhaseOtherCause
+		}
+		return
+	}
+	switch s.State {
+	case inspect.PhaseDone, inspect.PhaseFailed, inspect.PhaseRetrying:
+		// Its outcome so far remains to be shown.
+	default:
+		s.State = inspect.PhaseNext
+	}
+}
+
+func showMismatch(why handlers.Mismatch) *inspect.Mismatch {
+	return &inspect.Mismatch{Kind: string(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
+}
+
+// diffItems returns the differences as the inspector shows them. A new object has none: all of it
+// is new.
+func diffItems(cause *handlers.Cause) []inspect.DiffItem {
+	if cause.Old == nil {
+		return nil
+	}
+	items := make([]inspect.DiffItem, len(cause.Diff))
+	for i, item := range cause.Diff {
+		items[i] = inspect.DiffItem{Op: string(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
+	}
+	return items
+}

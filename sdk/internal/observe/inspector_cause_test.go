@@ -1,0 +1,138 @@
+package observe
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
+	failed := inspect.HandlerState{ID: "a", Kind: "update", State: inspect.PhaseFailed, Attempt: 3, Attempts: make([]inspect.Attempt, 3)}
+	event := inspect.HandlerState{ID: "e", Kind: "event", State: inspect.PhaseDone, Attempts: make([]inspect.Attempt, 1)}
+	o := &inspectedObject{
+		object:   inspect.Object{Cause: &inspect.Cause{Reason: "update", Done: time.Unix(1, 0)}},
+		handlers: []inspect.HandlerState{failed, event},
+	}
+	o.begin(CauseDetected{Subject: podSubject("a", "2"), Cause: &handlers.Cause{Reason: handlers.ReasonUpdate}, At: time.Now()})
+	if state := o.state(); state == inspect.StateFailed {
+		t.Error("it looks like a failure")
+	}
+	if h := o.handlers[0]; h.Attempt != 0 || len(h.Attempts) != 0 {
+		t.Errorf("the attempts of the last cause are shown as those of this one: %+v", h)
+	}
+	if h := o.handlers[1]; len(h.Attempts) != 1 {
+		t.Errorf("an event does not belong to the cause, but: %+v", h)
+	}
+	if past := o.object.History; len(past) != 1 || len(past[0].Failed) != 1 || len(past[0].Handlers) != 1 {
+		t.Errorf("the history is %+v", past)
+	}
+}
+
+// handle tells of a cause as the engine does: of its handlers, only those are called that have
+// an outcome.
+func (in *inspected) handle(subject *Subject, cause *handlers.Cause, outcomes map[string]handlers.Outcome) {
+	Tell(&in.sink, ProcessingStarted{subject})
+	Tell(&in.sink, CauseDetected{
+		Subject: subject, Cause: cause, Handlers: in.handlers(), Changing: true, Finalizer: true, At: time.Now(),
+	})
+	for _, h := range in.handlers().Selected(handlers.Changing, cause) {
+		if out, called := outcomes[h.ID]; called {
+			Tell(&in.sink, AttemptStarted{Subject: subject, Handler: h, Began: time.Now()})
+			Tell(&in.sink, AttemptEnded{Subject: subject, Handler: h, Began: time.Now(), Took: time.Second, Outcome: out, Err: out.Err})
+		}
+	}
+}
+
+func phasesOf(o *inspect.Object) map[string]inspect.HandlerPhase {
+	phases := map[string]inspect.HandlerPhase{}
+	for _, h := range o.Handlers {
+		phases[h.ID] = h.State
+	}
+	return phases
+}
+
+func TestInspectedObject_SupersededCauseMovesToHistory(t *testing.T) {
+	create := &handlers.Handler{ID: "c", Family: handlers.Create}
+	update := &handlers.Handler{ID: "u", Family: handlers.Update}
+	in := newInspected(create, update)
+	delay := time.Minute
+	subject := podSubject("a", "1")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, map[string]handlers.Outcome{
+		"c": {Err: errors.New("not yet"), Delay: &delay},
+	})
+	o := in.only(t)
+	if o.State != inspect.StateRetrying || o.Cause.Reason != "create" || !o.Cause.First || !o.Finalizer {
+		t.Errorf("%+v", o)
+	}
+	if got := phasesOf(o); got["c"] != inspect.PhaseRetrying || got["u"] != inspect.PhaseOtherCause {
+		t.Error(got)
+	}
+	if h := o.Handlers[0]; h.Attempt != 1 || len(h.Attempts) != 1 || h.Error == nil || time.Until(h.Next) < delay {
+		t.Errorf("%+v", h)
+	}
+
+	seen := o.Cause.Seen
+	subject.Object = podObject("a", "2")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, nil)
+	if o := in.only(t); o.Cause.Version != "2" || !o.Cause.Seen.Equal(seen) || len(o.History) != 0 {
+		t.Errorf("the cause continues, but %+v", o)
+	}
+
+	subject.Object = podObject("a", "3")
+	in.handle(subject, &handlers.Cause{
+		Resource: &pods, Reason: handlers.ReasonUpdate, Old: map[string]any{"a": int64(1)}, New: map[string]any{"a": int64(2)},
+		Diff: object.ComputeDiff(map[string]any{"a": int64(1)}, map[string]any{"a": int64(2)}),
+	}, map[string]handlers.Outcome{"u": {Final: true}})
+	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	o = in.only(t)
+	if o.State != inspect.StateSettled || o.Cause.Reason != "update" || o.Cause.Done.IsZero() || len(o.Cause.Diff) != 1 {
+		t.Errorf("%+v", o)
+	}
+	if past := o.History; len(past) != 1 || past[0].SupersededAt != "3" || !slices.Equal(past[0].Handlers, []string{"c"}) {
+		t.Errorf("%+v", past)
+	}
+	if got := phasesOf(o); got["u"] != inspect.PhaseDone || got["c"] != inspect.PhaseOtherCause {
+		t.Error(got)
+	}
+}
+
+func TestInspectedObject_NoopKeepsTheLastCause(t *testing.T) {
+	update := &handlers.Handler{ID: "u", Family: handlers.Update}
+	in := newInspected(update)
+	subject := podSubject("a", "1")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, nil)
+	if c := in.only(t).Cause; c.Reason != "noop" || c.Done.IsZero() {
+		t.Errorf("%+v", c)
+	}
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate}, map[string]handlers.Outcome{"u": {Final: true}})
+	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, nil)
+	if o := in.only(t); o.Cause.Reason != "update" || phasesOf(o)["u"] != inspect.PhaseDone || len(o.History) != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestInspectedObject_EventHandlersAreShownBeforeTheirCalls(t *testing.T) {
+	event := &handlers.Handler{ID: "e", Family: handlers.Event}
+	in := newInspected(event)
+	subject := podSubject("a", "1")
+	Tell(&in.sink, ProcessingStarted{subject})
+	Tell(&in.sink, EventDispatched{Subject: subject, Cause: &handlers.Cause{Resource: &pods, Object: subject.Object}, Handlers: in.handlers()})
+	if in.only(t) != nil {
+		t.Error("it is shown before anything happens")
+	}
+	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: event})
+	if o := in.only(t); o.State != inspect.StateRunning {
+		t.Errorf("%+v", o)
+	}
+	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: event, Outcome: handlers.Outcome{Final: true}})
+	Tell(&in.sink, CauseDetected{Subject: subject})
+	if o := in.only(t); o.State != inspect.StateSettled || o.ResourceVersion != "1" || phasesOf(o)["e"] != inspect.PhaseDone {
+		t.Errorf("%+v", o)
+	}
+}

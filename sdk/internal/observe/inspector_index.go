@@ -1,0 +1,127 @@
+package observe
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// inspectedIndices is what the inspector shows of the operator's indices.
+type inspectedIndices struct {
+	indices *index.Indices
+	fillers []*handlers.Handler // the indexing functions
+
+	mu    sync.Mutex
+	known map[string]inspect.Index
+}
+
+// init describes the indices, which are empty.
+func (x *inspectedIndices) init(registry *handlers.Registry, indices *index.Indices) {
+	x.indices, x.known = indices, map[string]inspect.Index{}
+	for _, h := range registry.All() {
+		if h.Family != handlers.Index {
+			continue
+		}
+		x.fillers = append(x.fillers, h)
+		described := inspect.Index{ID: h.ID}
+		described.Key, described.Value = indices.Find(h.ID).Types()
+		x.known[h.ID] = described
+	}
+}
+
+// publishResources publishes from which resources the indices are filled.
+func (x *inspectedIndices) publishResources(hub *inspect.Hub, served []resources.Resource) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range object.SortedKeys(x.known) {
+		described := x.known[id]
+		described.Resources = []string{}
+		for i := range served {
+			fills := func(h *handlers.Handler) bool { return h.ID == id && h.Selector.Match(&served[i]) }
+			if slices.ContainsFunc(x.fillers, fills) {
+				described.Resources = append(described.Resources, served[i].Key())
+			}
+		}
+		slices.Sort(described.Resources)
+		x.known[id] = described
+		hub.PutIndex(described)
+	}
+}
+
+// publishSizes publishes how much there is in some indices.
+func (x *inspectedIndices) publishSizes(hub *inspect.Hub, ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range ids {
+		described, size := x.known[id], x.indices.Find(id).Size()
+		if described.Keys == size.Keys && described.Values == size.Values && described.Objects == size.Objects {
+			continue
+		}
+		described.Keys, described.Values, described.Objects = size.Keys, size.Values, size.Objects
+		x.known[id] = described
+		hub.PutIndex(described)
+	}
+}
+
+// indexingEnded shows an attempt of an indexing function.
+func (o *inspectedObject) indexingEnded(e AttemptEnded) {
+	s := o.indexing(e.Handler)
+	s.Started, s.Attempt = e.Started, e.Retries+1
+	showAttempt(s, e)
+}
+
+// indexed shows how the object stands with all indexing functions. Objects are indexed before they
+// are processed; they are published only after their worker has told of them.
+func (o *inspectedObject) indexed(e ObjectIndexed) {
+	for _, d := range e.Decisions {
+		s := o.indexing(d.Handler)
+		showDecision(s, d)
+		if !d.Selected {
+			s.Next = time.Time{}
+			continue
+		}
+		switch failure, failed := e.Failures[d.Handler.ID]; {
+		case !failed:
+			s.State, s.Next = inspect.PhaseDone, time.Time{}
+		case failure.Final:
+			s.State, s.Next = inspect.PhaseFailed, time.Time{}
+		default:
+			s.State, s.Next = inspect.PhaseRetrying, failure.Until
+		}
+	}
+	if o.object.ResourceVersion != "" {
+		o.publish()
+	}
+}
+
+// indexing returns the state of an indexing function. It is valid until the next call.
+func (o *inspectedObject) indexing(h *handlers.Handler) *inspect.HandlerState {
+	i := slices.IndexFunc(o.handlers, func(s inspect.HandlerState) bool {
+		return s.ID == h.ID && groupOf(s) == handlers.Indexing
+	})
+	if i < 0 {
+		i = len(o.handlers)
+		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: string(h.Family)})
+	}
+	return &o.handlers[i]
+}
+
+// IndexPage returns a part of an index for the inspector, and false if there is no such index.
+func IndexPage(indices *index.Indices, id string, offset, limit int) (inspect.IndexPage, bool) {
+	found := indices.Find(id)
+	if found == nil {
+		return inspect.IndexPage{}, false
+	}
+	entries, total := found.Page(offset, limit)
+	page := inspect.IndexPage{ID: id, Offset: offset, Total: total, Entries: make([]inspect.IndexEntry, len(entries))}
+	for i, e := range entries {
+		page.Entries[i] = inspect.IndexEntry(e)
+	}
+	return page, true
+}

@@ -1,0 +1,206 @@
+package observe
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// inspectedObjects are the objects that the operator remembers.
+type inspectedObjects struct {
+	mu sync.Mutex
+	m  map[*Identity]*inspectedObject
+}
+
+// inspectedObject is what the inspector shows of one object. Its worker, its daemons and its watch-stream
+// tell of it. All methods do nothing on nil.
+type inspectedObject struct {
+	inspector *Inspector
+
+	mu       sync.Mutex
+	object   inspect.Object
+	handlers []inspect.HandlerState
+	orphans  []inspect.HandlerState // of handlers that do not exist
+	deleting bool
+	dropped  bool // the object was forgotten: nothing is published anymore
+}
+
+// find returns what is known of an object; nil if the operator does not remember it.
+func (i *Inspector) find(identity *Identity) *inspectedObject {
+	i.objects.mu.Lock()
+	defer i.objects.mu.Unlock()
+	return i.objects.m[identity]
+}
+
+// recall returns what is known of an object, which may be new; nil if it was forgotten, or if the
+// operator does not remember it.
+func (i *Inspector) recall(subject *Subject) *inspectedObject {
+	i.objects.mu.Lock()
+	defer i.objects.mu.Unlock()
+	if o := i.objects.m[subject.Identity]; o != nil || subject.Identity == nil || subject.Identity.forgotten.Load() {
+		return o
+	}
+	res, object := subject.Resource, subject.Object
+	o := &inspectedObject{inspector: i, object: inspect.Object{
+		Ref:  inspect.Ref{Resource: res.Key(), Namespace: object.Namespace, Name: object.Name, UID: object.UID},
+		Kind: res.Kind, Short: shortName(res), Created: object.Created,
+	}}
+	if i.objects.m == nil {
+		i.objects.m = map[*Identity]*inspectedObject{}
+	}
+	i.objects.m[subject.Identity] = o
+	return o
+}
+
+// forget drops what is known of an object.
+func (i *Inspector) forget(identity *Identity) {
+	i.objects.mu.Lock()
+	identity.forgotten.Store(true)
+	o := i.objects.m[identity]
+	delete(i.objects.m, identity)
+	i.objects.mu.Unlock()
+	o.update(func(o *inspectedObject) {
+		o.dropped = true
+		i.drop(o.object.Ref)
+	})
+}
+
+// update changes an object under its lock.
+func (o *inspectedObject) update(change func(*inspectedObject)) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change(o)
+}
+
+// start notes the version of the object that is processed.
+func (o *inspectedObject) start(subject *Subject) {
+	o.update(func(o *inspectedObject) {
+		o.object.Generation = subject.Object.Generation
+		o.deleting = subject.Object.Deleting
+	})
+}
+
+// publish publishes a copy of what is known: readers keep what they are given.
+func (o *inspectedObject) publish() {
+	if o.dropped {
+		return
+	}
+	object := o.object
+	object.Handlers = slices.Concat(o.handlers, o.orphans)
+	object.State = o.state()
+	o.inspector.put(object)
+}
+
+// state returns the state of the object: the first that applies.
+func (o *inspectedObject) state() inspect.ObjectState {
+	has := func(phase inspect.HandlerPhase) bool {
+		return slices.ContainsFunc(o.handlers, func(h inspect.HandlerState) bool { return h.State == phase })
+	}
+	unfinished := o.object.Cause != nil && o.object.Cause.Done.IsZero()
+	switch {
+	case has(inspect.PhaseFailed):
+		return inspect.StateFailed
+	case has(inspect.PhaseRunning):
+		return inspect.StateRunning
+	case o.object.Waiting != nil:
+		return inspect.StateWaiting
+	case unfinished && has(inspect.PhaseRetrying):
+		return inspect.StateRetrying
+	case unfinished && o.deleting && o.object.Finalizer:
+		return inspect.StateDeleting
+	case unfinished:
+		return inspect.StateRunning
+	case o.deleting && o.object.Finalizer:
+		return inspect.StateDeleting
+	case o.object.Cause == nil && !slices.ContainsFunc(o.handlers, isInterested):
+		return inspect.StateIgnored
+	default:
+		return inspect.StateSettled
+	}
+}
+
+// isInterested reports whether a handler is called for the object whatever the cause.
+func isInterested(h inspect.HandlerState) bool {
+	return groupOf(h) != handlers.Changing && h.State != inspect.PhaseFiltered
+}
+
+func groupOf(h inspect.HandlerState) handlers.Group { return handlers.Family(h.Kind).Group() }
+
+// consistencyChanged shows the wait for the operator's own write.
+func (o *inspectedObject) consistencyChanged(e ConsistencyChanged) {
+	switch e.Phase {
+	case WaitStarted:
+		o.object.Waiting = &inspect.Waiting{Wrote: e.Wrote, Seen: e.Subject.Object.ResourceVersion, Deadline: e.Deadline}
+	case WaitExpired:
+		o.object.Waiting = nil
+	case OwnWriteReturned:
+		o.object.ResourceVersion, o.object.Waiting = e.Subject.Object.ResourceVersion, nil
+	case WaitProlonged, WaitOvertaken:
+		return
+	}
+	o.publish()
+}
+
+// finish notes that nothing is left to do about the cause.
+func (o *inspectedObject) finish(now time.Time) {
+	if o.object.Cause == nil || !o.object.Cause.Done.IsZero() {
+		return
+	}
+	done := *o.object.Cause
+	done.Done = now
+	o.object.Cause = &done
+	o.publish()
+}
+
+// orphansFound lists the handlers that do not exist. They do not count for the state of the object,
+// which does not wait for them.
+func (o *inspectedObject) orphansFound(e OrphansFound) {
+	if len(e.Orphans) == 0 && len(o.orphans) == 0 {
+		return
+	}
+	o.orphans = nil
+	for _, orphan := range e.Orphans {
+		s := inspect.HandlerState{ID: orphan.Name}
+		showRecord(&s, orphan.Record)
+		s.State = inspect.PhaseUnknown
+		o.orphans = append(o.orphans, s)
+	}
+	o.publish()
+}
+
+// showRecord shows what the object itself says about a handler.
+func showRecord(s *inspect.HandlerState, record state.Record) {
+	s.Started, s.Attempt = record.Started, record.Retries
+	switch {
+	case record.Success:
+		s.State, s.Next = inspect.PhaseDone, time.Time{}
+	case record.Failure:
+		s.State, s.Next = inspect.PhaseFailed, time.Time{}
+	case record.Retries > 0:
+		s.State, s.Next = inspect.PhaseRetrying, record.Delayed
+	default:
+		s.State, s.Next = inspect.PhaseNext, record.Delayed
+	}
+	if s.Error == nil && record.Message != "" && !record.Success {
+		s.Error = &inspect.HandlerError{Kind: string(handlers.KindArbitrary), Message: record.Message}
+	}
+}
+
+// shortName returns the name of a resource that people type.
+func shortName(res *resources.Resource) string {
+	if len(res.Shortcuts) > 0 {
+		return res.Shortcuts[0]
+	}
+	if res.Singular != "" {
+		return res.Singular
+	}
+	return res.Plural
+}

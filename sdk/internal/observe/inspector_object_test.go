@@ -1,0 +1,191 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+var pods = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Singular: "pod", Namespaced: true}
+
+// inspected is an operator with an inspector and handlers for pods.
+type inspected struct {
+	*Inspector
+	sink     Sink
+	registry handlers.Registry
+	indices  index.Indices
+}
+
+func newInspected(hs ...*handlers.Handler) *inspected {
+	in := &inspected{}
+	for _, h := range hs {
+		h.Selector = resources.Selector{Plural: "pods", Version: "v1"}
+		in.registry.Add(h)
+		if h.Family == handlers.Index {
+			in.indices.Ensure(h.ID, h.NewIndex)
+		}
+	}
+	in.Inspector = NewInspector(InspectorOptions{
+		Hub: inspect.NewHub(inspect.HubOptions{}), Registry: &in.registry, Indices: &in.indices, Started: time.Now(),
+	})
+	in.sink.Subscribe(in.Inspector)
+	return in
+}
+
+func (in *inspected) handlers() *handlers.Set { return in.registry.ForResource(&pods) }
+
+// only returns the only object of the inspector; nil if there is none.
+func (in *inspected) only(t *testing.T) *inspect.Object {
+	t.Helper()
+	switch objects := in.hub.Snapshot().Objects; len(objects) {
+	case 0:
+		return nil
+	case 1:
+		return &objects[0]
+	default:
+		t.Fatalf("%+v", objects)
+		return nil
+	}
+}
+
+func podSubject(name, version string) *Subject {
+	return &Subject{Identity: &Identity{}, Resource: &pods, Object: podObject(name, version), Logger: silent}
+}
+
+func podObject(name, version string) *object.Object {
+	return object.Stub("v1", "Pod", "ns", name, name+"-uid", version)
+}
+
+func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
+	phases := func(phases ...inspect.HandlerPhase) []inspect.HandlerState {
+		states := make([]inspect.HandlerState, len(phases))
+		for i, phase := range phases {
+			states[i].State = phase
+		}
+		return states
+	}
+	done := &inspect.Cause{Reason: "create", Done: time.Unix(1, 0)}
+	undone := &inspect.Cause{Reason: "create"}
+	for name, test := range map[string]struct {
+		object *inspectedObject
+		want   inspect.ObjectState
+	}{
+		"a handler runs, whatever else": {&inspectedObject{
+			object:   inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}},
+			handlers: phases(inspect.PhaseRetrying, inspect.PhaseRunning),
+		}, inspect.StateRunning},
+		"it waits for the operator's own write": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}}, handlers: phases(inspect.PhaseRetrying),
+		}, inspect.StateWaiting},
+		"a handler will be retried": {&inspectedObject{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying),
+		}, inspect.StateRetrying},
+		"a handler of the deletion will be retried": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: true,
+		}, inspect.StateRetrying},
+		"the deletion continues": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseNext), deleting: true,
+		}, inspect.StateDeleting},
+		"the next handler is about to run": {&inspectedObject{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseNext),
+		}, inspect.StateRunning},
+		"one failed permanently, whatever the others do": {&inspectedObject{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying),
+		}, inspect.StateFailed},
+		"only a daemon runs": {&inspectedObject{
+			handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}},
+		}, inspect.StateSettled},
+		"a handler failed permanently": {&inspectedObject{
+			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone, inspect.PhaseFailed),
+		}, inspect.StateFailed},
+		"only the finalizer is left": {&inspectedObject{
+			object: inspect.Object{Cause: done, Finalizer: true}, handlers: phases(inspect.PhaseDone), deleting: true,
+		}, inspect.StateDeleting},
+		"no handler matches":           {&inspectedObject{}, inspect.StateIgnored},
+		"all handlers are done":        {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone)}, inspect.StateSettled},
+		"finalizers of others hold it": {&inspectedObject{object: inspect.Object{Cause: done}, deleting: true}, inspect.StateSettled},
+		"retries are over":             {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseRetrying)}, inspect.StateSettled},
+		"handlers are filtered out":    {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseFiltered)}, inspect.StateSettled},
+	} {
+		if got := test.object.state(); got != test.want {
+			t.Errorf("%s: %s instead of %s", name, got, test.want)
+		}
+	}
+}
+
+func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
+	timer := &handlers.Handler{ID: "t", Family: handlers.Timer}
+	in := newInspected(timer)
+	subject := podSubject("a", "1")
+	Tell(&in.sink, ProcessingStarted{subject})
+	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: timer})
+	if o := in.only(t); o == nil || o.Name != "a" || len(o.Handlers) != 1 || o.Handlers[0].State != inspect.PhaseTicking {
+		t.Fatalf("%+v", o)
+	}
+	Tell(&in.sink, ObjectForgotten{subject.Identity})
+	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: timer, Outcome: handlers.Outcome{Final: true}})
+	Tell(&in.sink, ObjectIndexed{Subject: subject})
+	if o := in.only(t); o != nil {
+		t.Errorf("%+v", o)
+	}
+	if len(in.objects.m) != 0 {
+		t.Error("it is still remembered")
+	}
+	if runs := in.hub.Snapshot().Handlers[0].Stats.Runs; runs != 1 {
+		t.Errorf("the handler ran %d times", runs)
+	}
+
+	again := podSubject("a", "2")
+	Tell(&in.sink, ProcessingStarted{again})
+	Tell(&in.sink, CauseDetected{Subject: again})
+	Tell(&in.sink, ObjectForgotten{subject.Identity})
+	if o := in.only(t); o == nil || o.ResourceVersion != "2" || len(o.Handlers) != 0 {
+		t.Errorf("after its return: %+v", o)
+	}
+}
+
+func TestInspectedObject_WaitsForOwnWrite(t *testing.T) {
+	in := newInspected()
+	subject, deadline := podSubject("a", "1"), time.Now().Add(time.Minute)
+	Tell(&in.sink, ProcessingStarted{subject})
+	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: WaitStarted, Wrote: "2", Deadline: deadline})
+	if got := in.only(t).Waiting; got == nil || got.Wrote != "2" || got.Seen != "1" || !got.Deadline.Equal(deadline) {
+		t.Errorf("%+v", got)
+	}
+	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: WaitOvertaken, Wrote: "2"})
+	if in.only(t).Waiting == nil {
+		t.Error("the wait is over before the newer version is processed")
+	}
+	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: WaitExpired, Wrote: "2"})
+	if o := in.only(t); o.Waiting != nil || o.ResourceVersion != "" {
+		t.Errorf("%+v", o)
+	}
+	subject.Object = podObject("a", "2")
+	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: OwnWriteReturned})
+	if o := in.only(t); o.ResourceVersion != "2" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestInspectedObject_OrphansListedUntilTheyAreGone(t *testing.T) {
+	in := newInspected()
+	subject := podSubject("a", "1")
+	Tell(&in.sink, ProcessingStarted{subject})
+	Tell(&in.sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{Name: "old", Record: state.Record{Retries: 2}}}})
+	if hs := in.only(t).Handlers; len(hs) != 1 || hs[0].ID != "old" || hs[0].State != inspect.PhaseUnknown || hs[0].Attempt != 2 {
+		t.Errorf("%+v", hs)
+	}
+	if state := in.only(t).State; state != inspect.StateIgnored {
+		t.Errorf("the object is %s", state)
+	}
+	Tell(&in.sink, OrphansFound{Subject: subject})
+	if hs := in.only(t).Handlers; len(hs) != 0 {
+		t.Errorf("%+v", hs)
+	}
+}

@@ -1,0 +1,82 @@
+package observe
+
+import (
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// setServed publishes which resources are served, and which selectors have none.
+func (i *Inspector) setServed(resolution *resources.Resolution) {
+	i.indices.publishResources(i.hub, resolution.Served)
+	unserved := i.unserved(resolution)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	served := make([]inspect.Resource, len(resolution.Served))
+	for at := range resolution.Served {
+		res := &resolution.Served[at]
+		served[at] = inspect.Resource{Key: res.Key(), Kind: res.Kind, Short: shortName(res), Namespaced: res.Namespaced}
+	}
+	i.served = inspect.Served{Resources: served, Unserved: unserved}
+	i.publishServed()
+}
+
+// publishServed publishes the resources with whether they are listed. The lock is held.
+func (i *Inspector) publishServed() {
+	served := inspect.Served{Resources: slices.Clone(i.served.Resources), Unserved: i.served.Unserved}
+	for at := range served.Resources {
+		res := &served.Resources[at]
+		res.Listed = true
+		for stream := range i.pending {
+			if stream.Resource == res.Key {
+				res.Listed = false
+			}
+		}
+	}
+	i.hub.SetServed(served)
+	i.publishSettled()
+}
+
+// unserved returns the selectors that have no resources to serve, and why.
+func (i *Inspector) unserved(resolution *resources.Resolution) []inspect.Unserved {
+	var out []inspect.Unserved
+	ambiguous := map[resources.Selector]bool{}
+	for _, a := range resolution.Ambiguous {
+		ambiguous[a.Selector] = true
+		out = append(out, inspect.Unserved{
+			Selector: a.Selector.String(), Reason: "ambiguous", Handlers: i.handlersOf(a.Selector), Matches: keysOf(a.Resources),
+		})
+	}
+	for _, s := range resolution.Unresolved {
+		if !ambiguous[s] {
+			out = append(out, inspect.Unserved{Selector: s.String(), Reason: "unresolved", Handlers: i.handlersOf(s)})
+		}
+	}
+	for _, r := range resolution.NonWatchable {
+		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: "unwatchable"})
+	}
+	for _, r := range resolution.NonPatchable {
+		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: "unpatchable"})
+	}
+	return out
+}
+
+func (i *Inspector) handlersOf(s resources.Selector) []string {
+	var ids []string
+	for _, h := range i.registry.All() {
+		if h.Selector == s && h.Family.Group() != handlers.Activities {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+func keysOf(resources []resources.Resource) []string {
+	keys := make([]string, len(resources))
+	for i := range resources {
+		keys[i] = resources[i].Key()
+	}
+	return keys
+}

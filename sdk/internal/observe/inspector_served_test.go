@@ -1,0 +1,30 @@
+package observe
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+func TestInspector_ServedResourcesWithTheirLists(t *testing.T) {
+	create := &handlers.Handler{ID: "c", Family: handlers.Create}
+	in := newInspected(create)
+	stream := resources.Scope{Resource: pods.Key()}
+	Tell(&in.sink, ResourcesServed{&resources.Resolution{
+		Served:     []resources.Resource{pods},
+		Unresolved: []resources.Selector{create.Selector},
+	}})
+	Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
+	snapshot := in.hub.Snapshot()
+	if len(snapshot.Served) != 1 || snapshot.Served[0].Listed || snapshot.Served[0].Short != "pod" {
+		t.Errorf("%+v", snapshot.Served)
+	}
+	if len(snapshot.Unserved) != 1 || snapshot.Unserved[0].Reason != "unresolved" || snapshot.Unserved[0].Handlers[0] != "c" {
+		t.Errorf("%+v", snapshot.Unserved)
+	}
+	Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamListed})
+	if served := in.hub.Snapshot().Served; !served[0].Listed {
+		t.Errorf("%+v", served)
+	}
+}

@@ -1,0 +1,109 @@
+package observe
+
+import (
+	"maps"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// The operator is settled when all streams are listed, and all objects are processed and have
+// nothing left to do.
+
+// objectKey identifies an object that the operator may not remember yet.
+type objectKey struct {
+	resource string
+	object   string // the uid, or the namespace and name of objects without one
+}
+
+func keyOf(resource string, obj *object.Object) objectKey {
+	if obj.UID != "" {
+		return objectKey{resource, obj.UID}
+	}
+	return objectKey{resource, obj.Namespace + "/" + obj.Name}
+}
+
+// eventReceived notes that an object of a list awaits processing.
+func (i *Inspector) eventReceived(e EventReceived) {
+	if e.Event.Type != watch.Listed {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unseen[keyOf(e.Stream.Resource, e.Event.Object)] = e.Stream
+}
+
+// processed notes that an object was processed.
+func (i *Inspector) processed(key objectKey) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, unseen := i.unseen[key]; !unseen {
+		return
+	}
+	if delete(i.unseen, key); len(i.unseen) == 0 {
+		i.publishSettled()
+	}
+}
+
+func (i *Inspector) streamChanged(e StreamChanged) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch e.Phase {
+	case StreamStarted:
+		i.pending[e.Stream] = struct{}{}
+		i.publishServed()
+	case StreamListed:
+		i.streamListed(e.Stream)
+	case StreamStopped:
+		i.streamListed(e.Stream)
+		maps.DeleteFunc(i.unseen, func(_ objectKey, of resources.Scope) bool { return of == e.Stream })
+		i.publishSettled()
+	case StreamRestarted:
+	}
+}
+
+// streamListed notes that a stream need not be waited for. The lock is held.
+func (i *Inspector) streamListed(stream resources.Scope) {
+	if _, pending := i.pending[stream]; pending {
+		delete(i.pending, stream)
+		i.publishServed()
+	}
+}
+
+// publishSettled publishes whether the operator is settled. The lock is held.
+func (i *Inspector) publishSettled() {
+	settled := len(i.busy) == 0 && len(i.pending) == 0 && len(i.unseen) == 0
+	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Settled = settled })
+}
+
+// put publishes an object.
+func (i *Inspector) put(o inspect.Object) {
+	i.hub.PutObject(o)
+	settled := o.State == inspect.StateSettled || o.State == inspect.StateIgnored ||
+		o.State == inspect.StateFailed && (o.Cause == nil || !o.Cause.Done.IsZero())
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, busy := i.busy[o.Ref]
+	switch {
+	case settled && busy:
+		delete(i.busy, o.Ref)
+	case !settled && !busy:
+		i.busy[o.Ref] = struct{}{}
+	default:
+		return
+	}
+	i.publishSettled()
+}
+
+// drop publishes that an object is gone, or not served anymore.
+func (i *Inspector) drop(ref inspect.Ref) {
+	i.hub.DropObject(ref)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, busy := i.busy[ref]; busy {
+		delete(i.busy, ref)
+		i.publishSettled()
+	}
+}

@@ -1,0 +1,43 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+func TestInspector_UnsettledUntilListedObjectsAreProcessed(t *testing.T) {
+	in := newInspected()
+	settled := func(want bool, when string) {
+		t.Helper()
+		if got := in.hub.Snapshot().Operator.Settled; got != want {
+			t.Errorf("settled %s: %v", when, got)
+		}
+	}
+	a, b := podSubject("a", "1"), podSubject("b", "1")
+	jobs := resources.Resource{Group: "batch", Version: "v1", Plural: "jobs"}
+	ofPods, ofJobs := resources.Scope{Resource: pods.Key()}, resources.Scope{Resource: jobs.Key(), Namespace: "ns"}
+	for _, stream := range []resources.Scope{ofPods, ofJobs} {
+		Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
+	}
+	for _, subject := range []*Subject{a, b} {
+		Tell(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Listed, Object: subject.Object}})
+	}
+	Tell(&in.sink, EventReceived{ofJobs, watch.Event{Type: watch.Listed, Object: podObject("c", "1")}})
+	Tell(&in.sink, StreamChanged{Stream: ofPods, Phase: StreamListed})
+	Tell(&in.sink, ProcessingEnded{Subject: a})
+	settled(false, "while a resource is listed")
+	Tell(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamListed})
+	settled(false, "before all were processed")
+	Tell(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamStopped})
+	settled(false, "before all of the other resource were processed")
+	Tell(&in.sink, ProcessingEnded{Subject: b, Err: handlers.ErrTimeout, RetryIn: time.Second})
+	settled(false, "after a failure")
+	Tell(&in.sink, ProcessingEnded{Subject: b})
+	settled(true, "when all were processed")
+	Tell(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Modified, Object: a.Object}})
+	settled(true, "after an event")
+}

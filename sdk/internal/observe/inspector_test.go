@@ -1,0 +1,80 @@
+package observe
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+)
+
+func TestInspector_StateOfTheOperator(t *testing.T) {
+	in := newInspected()
+	operator := func() inspect.Operator { return in.hub.Snapshot().Operator }
+	if op := operator(); op.State != inspect.OperatorStarting || op.Identity == "" || op.PID == 0 || op.Started.IsZero() {
+		t.Errorf("%+v", op)
+	}
+	Tell(&in.sink, ClusterConnected{Server: "https://cluster"})
+	Tell(&in.sink, OperatorChanged{State: inspect.OperatorPaused, Reason: "on request"})
+	if op := operator(); op.State != inspect.OperatorPaused || op.Reason != "on request" || op.Server != "https://cluster" {
+		t.Errorf("%+v", op)
+	}
+	Tell(&in.sink, OperatorChanged{State: inspect.OperatorRunning})
+	if op := operator(); op.State != inspect.OperatorRunning || op.Reason != "" {
+		t.Errorf("%+v", op)
+	}
+}
+
+func TestInspector_ClusterLostUntilItAnswers(t *testing.T) {
+	in := newInspected()
+	lost := func() string { return in.hub.Snapshot().Operator.Lost }
+	Tell(&in.sink, ClusterLost{Reason: "connection refused"})
+	for _, status := range []int{0, http.StatusUnauthorized, http.StatusServiceUnavailable} {
+		Tell(&in.sink, RequestEnded{kube.Call{Status: status}})
+		if lost() != "connection refused" {
+			t.Errorf("%d is no answer", status)
+		}
+	}
+	Tell(&in.sink, RequestEnded{kube.Call{Status: http.StatusNotFound}})
+	if lost() != "" {
+		t.Error("it answered")
+	}
+}
+
+func TestInspector_CountsAttemptsOfRegisteredHandlers(t *testing.T) {
+	startup := &handlers.Handler{ID: "s", Family: handlers.Startup}
+	in := newInspected(startup)
+	activity := &Subject{Logger: silent}
+	for _, out := range []handlers.Outcome{{Final: true}, {Err: handlers.ErrTimeout}, {Final: true, Err: handlers.ErrTimeout}} {
+		Tell(&in.sink, AttemptEnded{Subject: activity, Handler: startup, Took: time.Second, Outcome: out})
+	}
+	Tell(&in.sink, AttemptEnded{Subject: activity, Handler: &handlers.Handler{ID: "s/sub", Family: handlers.Sub}})
+	stats := in.hub.Snapshot().Handlers[0].Stats
+	if stats.Runs != 3 || stats.Succeeded != 1 || stats.Retried != 1 || stats.Failed != 1 || stats.P50 != time.Second || stats.LastError == "" {
+		t.Errorf("%+v", stats)
+	}
+}
+
+func TestInspectorLogHandler_PassesLinesOnWithoutAttributesOfTheirOwn(t *testing.T) {
+	var out bytes.Buffer
+	hub := inspect.NewHub(inspect.HubOptions{})
+	logger := slog.New(InspectorLogHandler(NewLogHandler(&out, LogOptions{Format: LogPlain}), hub))
+	logger = ObjectLogger(logger, &pods, podObject("a", "1"))
+	logger.With(HandlerKey, "h").WithGroup("g").With("n", 1).Info("text")
+	logger.Info("text", EventKey, LogCauseGone)
+	lines := hub.Snapshot().Log
+	if len(lines) != 2 || lines[0].Message != "text g.n=1" || lines[0].Handler != "h" || lines[0].Object == nil ||
+		*lines[0].Object != (inspect.Ref{Resource: pods.Key(), Namespace: "ns", Name: "a", UID: "a-uid"}) || lines[1].Message != "text" {
+		t.Errorf("%+v", lines)
+	}
+	if got, want := out.String(), "text handler=h g.n=1\ntext\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if next := slog.DiscardHandler; InspectorLogHandler(next, nil) != next {
+		t.Error("there is no hub to tell")
+	}
+}

@@ -1,0 +1,281 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// LogLines is a subscriber that writes a log line about most events. What Python operators log too
+// has the same text.
+type LogLines struct {
+	ctx     context.Context // with values for the handlers of slog
+	logger  *slog.Logger
+	streams *slog.Logger
+	clients *slog.Logger // nil if requests are not logged
+
+	mu      sync.Mutex
+	orphans map[string]bool // that were logged
+}
+
+// NewLogLines returns a subscriber that logs to the logger, or to that of the event's subject. The
+// handlers of slog are given the context. Each request to the cluster is logged only on demand.
+func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLines {
+	l := &LogLines{
+		ctx: ctx, logger: logger, streams: logger.With(NameKey, "kopf.watching"), orphans: map[string]bool{},
+	}
+	if requests {
+		l.clients = logger.With(NameKey, "kopf.clients")
+	}
+	return l
+}
+
+// Kinds implements [Subscriber].
+func (l *LogLines) Kinds() []Kind {
+	kinds := []Kind{
+		KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
+		KindAttemptEnded, KindCauseProcessed, KindProcessingEnded, KindStreamChanged,
+	}
+	if l.clients != nil {
+		kinds = append(kinds, KindRequestEnded)
+	}
+	return kinds
+}
+
+// Receive implements [Subscriber].
+func (l *LogLines) Receive(event Event) {
+	switch e := event.(type) {
+	case OrphansFound:
+		l.orphansFound(e)
+	case ConsistencyChanged:
+		l.consistencyChanged(e)
+	case CauseSuperseded:
+		e.Subject.Logger.Info(fmt.Sprintf("%s is superseded by %s: %d succeeded; %d failed; %d left to the moment.",
+			capitalized(e.Superseded.Title()), e.Cause.Reason.Title(), e.Counts.Success, e.Counts.Failure, e.Counts.Running),
+			EventKey, LogCauseSuperseded)
+	case CauseStarted:
+		l.causeStarted(e)
+	case AttemptStarted:
+		if logger := e.Subject.Logger; l.debugging(logger) {
+			logger.Debug(e.Handler.String()+" is invoked.", EventKey, LogHandlerInvoked)
+		}
+	case AttemptEnded:
+		l.attemptEnded(e)
+	case CauseProcessed:
+		e.Subject.Logger.Info(fmt.Sprintf("%s is processed: %d succeeded; %d failed.",
+			capitalized(e.Cause.Reason.Title()), e.Counts.Success, e.Counts.Failure), EventKey, LogCauseProcessed)
+	case ProcessingEnded:
+		l.processingEnded(e)
+	case StreamChanged:
+		l.streamChanged(e)
+	case RequestEnded:
+		l.requestEnded(e)
+	}
+}
+
+func (l *LogLines) debugging(logger *slog.Logger) bool { return logger.Enabled(l.ctx, slog.LevelDebug) }
+
+func (l *LogLines) causeStarted(e CauseStarted) {
+	logger := e.Subject.Logger
+	if !l.debugging(logger) {
+		return
+	}
+	switch e.Cause.Reason {
+	case handlers.ReasonGone:
+		logger.Debug("Deleted, really deleted, and we are notified.", EventKey, LogCauseGone)
+	case handlers.ReasonFree:
+		logger.Debug("Deletion, but we are done with it, and we do not care.", EventKey, LogCauseFree)
+	case handlers.ReasonNoop:
+		logger.Debug(nothingEssential, EventKey, LogCauseNoop)
+	default:
+		title := capitalized(e.Cause.Reason.Title())
+		logger.Debug(title+" is in progress", EventKey, LogCauseStarted, "version", e.Subject.Object.ResourceVersion)
+		if e.Cause.Old != nil && len(e.Cause.Diff) > 0 {
+			logger.Debug(title+" diff", EventKey, LogCauseDiff, "diff", diffText(e.Cause.Diff))
+		}
+	}
+}
+
+const nothingEssential = "Something has changed, but we are not interested (the essence is the same)."
+
+func (l *LogLines) consistencyChanged(e ConsistencyChanged) {
+	logger, seen := e.Subject.Logger, e.Subject.Object.ResourceVersion
+	switch e.Phase {
+	case WaitStarted:
+	case WaitProlonged:
+		logger.Debug(fmt.Sprintf("Waiting for version %s, which the operator has written: only %s is seen so far. Handling goes on in %s at the latest.",
+			e.Wrote, seen, e.Left), EventKey, LogConsistencyWaiting)
+	case WaitOvertaken:
+		if e.Prolonged {
+			logger.Debug(fmt.Sprintf("A newer version than %s has come after %s.", seen, e.Waited), EventKey, LogConsistencyOvertaken)
+		}
+	case WaitExpired:
+		logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
+			seen, e.Wrote, e.Limit), EventKey, LogConsistencyTimeout)
+	case OwnWriteReturned:
+		logger.Debug(nothingEssential, EventKey, LogCauseNoop)
+		logger.Debug("Handling cycle is finished, waiting for new changes.", EventKey, LogProcessingFinished)
+	}
+}
+
+func (l *LogLines) attemptEnded(e AttemptEnded) {
+	level := e.Line.Level
+	if e.Handler.Family == handlers.Index && e.Err == nil && !e.Exhausted {
+		level = slog.LevelDebug // there is one for each version of each object
+	}
+	attrs := []slog.Attr{slog.Any(EventKey, outcomeName(e))}
+	if panicked, ok := errors.AsType[*handlers.PanicError](e.Err); ok {
+		attrs = append(attrs, slog.String(StackKey, string(panicked.Stack)))
+	}
+	e.Subject.Logger.LogAttrs(l.ctx, level, e.Line.Message, attrs...)
+}
+
+func outcomeName(e AttemptEnded) LogName {
+	switch {
+	case e.Cancelled:
+		return LogHandlerCancelled
+	case e.Exhausted:
+		return LogHandlerExhausted
+	}
+	switch meteredOutcome(e) {
+	case Unfinished:
+		return LogHandlerUnfinished
+	case Retried:
+		return LogHandlerRetrying
+	case Failed:
+		return LogHandlerFailed
+	case Ignored:
+		return LogHandlerIgnored
+	default:
+		return LogHandlerSucceeded
+	}
+}
+
+// orphansFound warns of each orphan once, however many objects have it: most likely, a handler was
+// renamed and is called again from the beginning.
+func (l *LogLines) orphansFound(e OrphansFound) {
+	for _, orphan := range e.Orphans {
+		if l.isFirst(e.Subject.Resource.Key() + " " + orphan.Name) {
+			e.Subject.Logger.Warn(fmt.Sprintf("There is progress of the handler %q on the object, and no such handler. "+
+				"If it was renamed, it goes on from there with kopf.ID(%q).", orphan.Name, orphan.Name), EventKey, LogProgressOrphaned)
+		}
+	}
+}
+
+func (l *LogLines) isFirst(orphan string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.orphans[orphan] {
+		return false
+	}
+	l.orphans[orphan] = true
+	return true
+}
+
+func (l *LogLines) processingEnded(e ProcessingEnded) {
+	switch {
+	case e.Err == nil && e.Recovered:
+		e.Subject.Logger.Info("Throttling is over: back to normal.", EventKey, LogProcessingRecovered)
+	case e.Err == nil:
+	case e.Deleted:
+		e.Subject.Logger.With(ErrorAttrs(e.Err)...).Error("Handling has failed.", EventKey, LogProcessingFailed)
+	default:
+		e.Subject.Logger.With(ErrorAttrs(e.Err)...).Error(
+			fmt.Sprintf("Handling has failed: it is throttled for %s.", e.RetryIn), EventKey, LogProcessingFailed)
+	}
+}
+
+// ErrorAttrs returns the attributes of a log line about an error: with the stack of a panic.
+func ErrorAttrs(err error) []any {
+	attrs := []any{"error", err}
+	if panicked, ok := errors.AsType[*handlers.PanicError](err); ok {
+		attrs = append(attrs, StackKey, string(panicked.Stack))
+	}
+	return attrs
+}
+
+func (l *LogLines) streamChanged(e StreamChanged) {
+	switch e.Phase {
+	case StreamStarted:
+		l.logger.Debug("Starting the watch-stream for "+e.Stream.String()+".", EventKey, LogStreamStarted)
+	case StreamListed:
+	case StreamRestarted:
+		l.streamRestarted(e)
+	case StreamStopped:
+		l.logger.Debug("Stopping the watch-stream for "+e.Stream.String()+".", EventKey, LogStreamStopped)
+	}
+}
+
+// streamRestarted logs what is usual at a low level.
+func (l *LogLines) streamRestarted(e StreamChanged) {
+	restart := e.Restart
+	switch restart.Reason {
+	case watch.Closed, watch.ClientTimeout, watch.Expired, watch.Silent:
+		l.streams.Debug("The watch-stream for "+e.Stream.String()+" is restarted.",
+			EventKey, LogStreamRestarted, "reason", string(restart.Reason))
+		return
+	case watch.Throttled:
+		if restart.Attempt < 2 {
+			// As usual for a resource that was just defined: its storage is not ready.
+			l.streams.Debug("The watch-stream for "+e.Stream.String()+" will be started later.",
+				EventKey, LogStreamPostponed, "error", restart.Err, "again in", restart.Delay.String())
+			return
+		}
+	}
+	message := "The watch-stream for " + e.Stream.String() + " is interrupted."
+	if e.Blocking {
+		message += " All handlers wait for it, because its objects must be indexed first."
+	}
+	l.streams.Warn(message, EventKey, LogStreamInterrupted,
+		"reason", string(restart.Reason), "error", restart.Err, "again in", restart.Delay.String())
+}
+
+func (l *LogLines) requestEnded(e RequestEnded) {
+	if !l.debugging(l.clients) {
+		return
+	}
+	call := e.Call
+	took := call.Duration.Round(10 * time.Microsecond)
+	switch {
+	case call.Status == 0:
+		l.clients.Debug(fmt.Sprintf("%s %s: no response in %s", call.Method, call.Path, took), EventKey, LogAPIRequest, "error", call.Err)
+	case call.Err != nil:
+		l.clients.Debug(fmt.Sprintf("%s %s: %d in %s", call.Method, call.Path, call.Status, took), EventKey, LogAPIRequest, "error", call.Err)
+	default:
+		l.clients.Debug(fmt.Sprintf("%s %s: %d in %s", call.Method, call.Path, call.Status, took), EventKey, LogAPIRequest)
+	}
+}
+
+// diffText is a diff that is put into words when it is logged.
+type diffText object.Diff
+
+// String returns the differences: "+added=1 -removed=2 ~changed=3→4".
+func (d diffText) String() string {
+	words := make([]string, len(d))
+	for i, item := range d {
+		switch item.Op {
+		case object.DiffAdd:
+			words[i] = fmt.Sprintf("+%s=%v", item.Path, item.New)
+		case object.DiffRemove:
+			words[i] = fmt.Sprintf("-%s=%v", item.Path, item.Old)
+		default:
+			words[i] = fmt.Sprintf("~%s=%v→%v", item.Path, item.Old, item.New)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func capitalized(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

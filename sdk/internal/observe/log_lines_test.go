@@ -1,0 +1,235 @@
+package observe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// lineWriter writes the level, the name, the event and the text of each line.
+type lineWriter struct {
+	out   *bytes.Buffer
+	level slog.Level
+	attrs []slog.Attr
+}
+
+func (w *lineWriter) Enabled(_ context.Context, level slog.Level) bool { return level >= w.level }
+func (w *lineWriter) WithGroup(string) slog.Handler                    { return w }
+func (w *lineWriter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &lineWriter{w.out, w.level, append(append([]slog.Attr(nil), w.attrs...), attrs...)}
+}
+
+func (w *lineWriter) Handle(_ context.Context, record slog.Record) error {
+	entry := LogEntryOf(record, w.attrs)
+	words := []string{strings.ToLower(record.Level.String())}
+	if entry.Name != "" {
+		words = append(words, entry.Name)
+	}
+	w.out.WriteString(strings.Join(append(words, string(entry.Event), entry.Text()), " | ") + "\n")
+	return nil
+}
+
+type lines struct {
+	Sink
+	out    bytes.Buffer
+	logger *slog.Logger
+}
+
+func newLines(t *testing.T, level slog.Level, requests bool) *lines {
+	l := &lines{}
+	l.logger = slog.New(&lineWriter{out: &l.out, level: level})
+	l.Subscribe(NewLogLines(t.Context(), l.logger, requests))
+	return l
+}
+
+func (l *lines) subject() *Subject {
+	subject := podSubject("a", "7")
+	subject.Logger = l.logger
+	return subject
+}
+
+func (l *lines) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if got := strings.TrimSuffix(l.out.String(), "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+	l.out.Reset()
+}
+
+func TestLogLines_Causes(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	cause := func(reason handlers.Reason) CauseStarted {
+		return CauseStarted{Subject: l.subject(), Cause: &handlers.Cause{Reason: reason}}
+	}
+	update := cause(handlers.ReasonUpdate)
+	update.Cause.Old = map[string]any{"a": int64(1), "b": int64(2)}
+	update.Cause.Diff = object.ComputeDiff(update.Cause.Old, map[string]any{"a": int64(3), "c": int64(4)})
+	Tell(&l.Sink, CauseSuperseded{
+		Subject: l.subject(), Cause: update.Cause, Superseded: handlers.ReasonCreate, Counts: state.Counts{Success: 1, Failure: 2, Running: 3},
+	})
+	Tell(&l.Sink, update)
+	Tell(&l.Sink, CauseProcessed{Subject: l.subject(), Cause: update.Cause, Counts: state.Counts{Success: 1}})
+	Tell(&l.Sink, cause(handlers.ReasonCreate))
+	Tell(&l.Sink, cause(handlers.ReasonNoop))
+	Tell(&l.Sink, cause(handlers.ReasonFree))
+	Tell(&l.Sink, cause(handlers.ReasonGone))
+	l.expect(t,
+		"info | cause.superseded | Creation is superseded by updating: 1 succeeded; 2 failed; 3 left to the moment.",
+		"debug | cause.started | Updating is in progress version=7",
+		`debug | cause.diff | Updating diff diff="`+diffText(update.Cause.Diff).String()+`"`,
+		"info | cause.processed | Updating is processed: 1 succeeded; 0 failed.",
+		"debug | cause.started | Creation is in progress version=7",
+		"debug | cause.noop | Something has changed, but we are not interested (the essence is the same).",
+		"debug | cause.free | Deletion, but we are done with it, and we do not care.",
+		"debug | cause.gone | Deleted, really deleted, and we are notified.",
+	)
+	if got := diffText(update.Cause.Diff).String(); !strings.Contains(got, "a=1→3") || !strings.Contains(got, "-b=2") || !strings.Contains(got, "+c=4") {
+		t.Error(got)
+	}
+}
+
+func TestLogLines_Attempts(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	h := &handlers.Handler{ID: "h", Family: handlers.Create}
+	indexing := &handlers.Handler{ID: "x", Family: handlers.Index}
+	failed := errors.New("oops")
+	line := func(level slog.Level) handlers.LogLine { return handlers.LogLine{Level: level, Message: "Text."} }
+	Tell(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: h})
+	for _, e := range []AttemptEnded{
+		{Handler: h, Outcome: handlers.Outcome{Final: true}, Line: line(slog.LevelInfo)},
+		{Handler: indexing, Outcome: handlers.Outcome{Final: true}, Line: line(slog.LevelInfo)},
+		{Handler: h, Outcome: handlers.Outcome{Err: failed}, Err: failed, Line: line(slog.LevelError)},
+		{Handler: indexing, Outcome: handlers.Outcome{Final: true, Err: failed}, Err: failed, Line: line(slog.LevelError)},
+		{Handler: h, Outcome: handlers.Outcome{Final: true}, Err: failed, Line: line(slog.LevelError)},
+		{Handler: h, Outcome: handlers.Outcome{Err: &handlers.ChildrenRetry{}}, Err: &handlers.ChildrenRetry{}, Line: line(slog.LevelDebug)},
+		{Handler: h, Outcome: handlers.Outcome{Final: true, Err: handlers.ErrRetries}, Exhausted: true, Line: line(slog.LevelError)},
+		{Handler: h, Outcome: handlers.Outcome{Final: true}, Cancelled: true, Line: line(slog.LevelDebug)},
+		{Handler: h, Outcome: handlers.Outcome{Err: failed}, Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Line: line(slog.LevelError)},
+	} {
+		e.Subject = l.subject()
+		Tell(&l.Sink, e)
+	}
+	l.expect(t,
+		"debug | handler.invoked | Handler 'h' is invoked.",
+		"info | handler.succeeded | Text.",
+		"debug | handler.succeeded | Text.",
+		"error | handler.retrying | Text.",
+		"error | handler.failed | Text.",
+		"error | handler.ignored | Text.",
+		"debug | handler.unfinished | Text.",
+		"error | handler.exhausted | Text.",
+		"debug | handler.cancelled | Text.",
+		"error | handler.retrying | Text. stack=main.go",
+	)
+}
+
+func TestLogLines_WaitsForOwnWrite(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	tell := func(e ConsistencyChanged) {
+		e.Subject, e.Wrote, e.Limit, e.Waited = l.subject(), "8", 5*time.Second, time.Second
+		e.Left = 4 * time.Second
+		Tell(&l.Sink, e)
+	}
+	tell(ConsistencyChanged{Phase: WaitStarted})
+	tell(ConsistencyChanged{Phase: WaitOvertaken})
+	l.expect(t, "") // most waits take milliseconds
+	tell(ConsistencyChanged{Phase: WaitProlonged})
+	tell(ConsistencyChanged{Phase: WaitOvertaken, Prolonged: true})
+	tell(ConsistencyChanged{Phase: WaitExpired, Prolonged: true})
+	tell(ConsistencyChanged{Phase: OwnWriteReturned})
+	l.expect(t,
+		"debug | consistency.waiting | Waiting for version 8, which the operator has written: only 7 is seen so far. Handling goes on in 4s at the latest.",
+		"debug | consistency.overtaken | A newer version than 7 has come after 1s.",
+		"warn | consistency.timeout | Handling goes on with version 7 although the operator has written 8: it was not seen within 5s.",
+		"debug | cause.noop | Something has changed, but we are not interested (the essence is the same).",
+		"debug | processing.finished | Handling cycle is finished, waiting for new changes.",
+	)
+}
+
+func TestLogLines_OrphansOncePerResource(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	other := l.subject()
+	other.Resource = &resources.Resource{Version: "v1", Plural: "jobs"}
+	for _, subject := range []*Subject{l.subject(), l.subject(), other} {
+		Tell(&l.Sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{Name: "old"}}})
+	}
+	const line = `warn | progress.orphaned | There is progress of the handler "old" on the object, and no such handler. ` +
+		`If it was renamed, it goes on from there with kopf.ID("old").`
+	l.expect(t, line, line)
+}
+
+func TestLogLines_ProcessingFailures(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Finished: true})
+	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Err: errors.New("oops"), RetryIn: time.Second})
+	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Deleted: true})
+	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Recovered: true})
+	l.expect(t,
+		"error | processing.failed | Handling has failed: it is throttled for 1s. error=oops",
+		`error | processing.failed | Handling has failed. error="panic: x" stack=main.go`,
+		"info | processing.recovered | Throttling is over: back to normal.",
+	)
+}
+
+func TestLogLines_Streams(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	stream := resources.Scope{Resource: "pods.v1", Namespace: "ns"}
+	Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamStarted})
+	Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamListed})
+	restart := func(blocking bool, reason watch.Reason, attempt int) {
+		Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamRestarted, Blocking: blocking, Restart: watch.Restart{
+			Reason: reason, Err: errors.New("oops"), Delay: time.Second, Attempt: attempt,
+		}})
+	}
+	restart(false, watch.Closed, 0)
+	restart(false, watch.Throttled, 1)
+	restart(false, watch.Throttled, 2)
+	restart(true, watch.Dropped, 0)
+	Tell(&l.Sink, StreamChanged{Stream: resources.Scope{Resource: "pods.v1"}, Phase: StreamStopped})
+	l.expect(t,
+		"debug | stream.started | Starting the watch-stream for pods.v1 in ns.",
+		"debug | kopf.watching | stream.restarted | The watch-stream for pods.v1 in ns is restarted. reason=closed",
+		`debug | kopf.watching | stream.postponed | The watch-stream for pods.v1 in ns will be started later. error=oops again in=1s`,
+		`warn | kopf.watching | stream.interrupted | The watch-stream for pods.v1 in ns is interrupted. reason=throttled error=oops again in=1s`,
+		`warn | kopf.watching | stream.interrupted | The watch-stream for pods.v1 in ns is interrupted. All handlers wait for it, because its objects must be indexed first. reason=dropped error=oops again in=1s`,
+		"debug | stream.stopped | Stopping the watch-stream for pods.v1 cluster-wide.",
+	)
+}
+
+func TestLogLines_RequestsOnDemand(t *testing.T) {
+	call := kube.Call{Method: "GET", Path: "/api", Status: 200, Duration: time.Millisecond}
+	failed, unanswered := call, call
+	failed.Status, failed.Err = 404, errors.New("oops")
+	unanswered.Status, unanswered.Err = 0, errors.New("oops")
+	l := newLines(t, slog.LevelDebug, true)
+	for _, call := range []kube.Call{call, failed, unanswered} {
+		Tell(&l.Sink, RequestEnded{call})
+	}
+	l.expect(t,
+		"debug | kopf.clients | api.request | GET /api: 200 in 1ms",
+		"debug | kopf.clients | api.request | GET /api: 404 in 1ms error=oops",
+		"debug | kopf.clients | api.request | GET /api: no response in 1ms error=oops",
+	)
+	if newLines(t, slog.LevelDebug, false).Wants(KindRequestEnded) {
+		t.Error("requests are logged without being asked for")
+	}
+}
+
+func TestLogLines_NothingBelowTheLevel(t *testing.T) {
+	l := newLines(t, slog.LevelInfo, false)
+	Tell(&l.Sink, CauseStarted{Subject: l.subject(), Cause: &handlers.Cause{Reason: handlers.ReasonCreate}})
+	Tell(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: &handlers.Handler{ID: "h"}})
+	Tell(&l.Sink, StreamChanged{Phase: StreamStarted})
+	l.expect(t, "")
+}

@@ -1,0 +1,20 @@
+package observe
+
+import (
+	"log/slog"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// ObjectLogger returns a logger whose lines carry the identity of an object. It keeps the names of
+// the object but not the object itself: daemons keep their loggers for long.
+func ObjectLogger(logger *slog.Logger, resource *resources.Resource, obj *object.Object) *slog.Logger {
+	namespace, name, uid := obj.Namespace, obj.Name, obj.UID
+	return slog.New(WithLazyAttrs(logger.Handler(), func() []slog.Attr {
+		return []slog.Attr{slog.Any(ObjectKey, ObjectRef{
+			Resource: resource.Key(), APIVersion: resource.APIVersion(), Kind: resource.Kind,
+			Namespace: namespace, Name: name, UID: uid,
+		})}
+	}))
+}

@@ -1,0 +1,174 @@
+package observe
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Metrics is a subscriber that passes counts on to a [Meter].
+type Metrics struct {
+	meter    Meter
+	handlers []*handlers.Handler
+
+	mu      sync.Mutex
+	objects map[*Identity]meteredObject // of those with something left to do
+}
+
+// meteredObject is what is counted of one object.
+type meteredObject struct {
+	cause    handlers.Reason // that was counted; empty if there is none
+	retrying int             // handlers that will be retried
+}
+
+// NewMetrics returns a subscriber for a meter. The handlers are those of the operator.
+func NewMetrics(meter Meter, handlers []*handlers.Handler) *Metrics {
+	return &Metrics{meter: meter, handlers: handlers, objects: map[*Identity]meteredObject{}}
+}
+
+// Begin gives the meter access to the state of the operator, until the returned function is called.
+func (m *Metrics) Begin(state func() MeterState) (end func()) {
+	labels := make([]MeteredHandler, len(m.handlers))
+	for i, h := range m.handlers {
+		labels[i] = m.label(h)
+	}
+	return m.meter.Begin(labels, func() MeterState {
+		s := state()
+		s.Retrying = m.retrying()
+		return s
+	})
+}
+
+// retrying returns how many handlers will be retried.
+func (m *Metrics) retrying() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := 0
+	for _, o := range m.objects {
+		sum += o.retrying
+	}
+	return sum
+}
+
+// Kinds implements [Subscriber].
+func (m *Metrics) Kinds() []Kind {
+	return []Kind{
+		KindConsistencyChanged, KindCauseStarted, KindAttemptEnded, KindProgressRecorded, KindObjectForgotten,
+		KindStreamChanged, KindEventReceived, KindRequestEnded, KindLoginEnded,
+	}
+}
+
+// eventLabels are the types of raw events as labels.
+var eventLabels = map[string]string{
+	watch.Listed: "listed", watch.Added: "added", watch.Modified: "modified", watch.Deleted: "deleted",
+}
+
+// Receive implements [Subscriber].
+func (m *Metrics) Receive(event Event) {
+	switch e := event.(type) {
+	case ConsistencyChanged:
+		if e.Phase == WaitOvertaken || e.Phase == WaitExpired {
+			m.meter.Wait(e.Phase == WaitOvertaken, e.Waited)
+		}
+	case CauseStarted:
+		m.causeStarted(e)
+	case AttemptEnded:
+		m.meter.Attempt(MeteredAttempt{
+			Handler: m.label(e.Handler), Outcome: meteredOutcome(e), Called: !e.Exhausted, Took: e.Took,
+		})
+	case ProgressRecorded:
+		m.progressRecorded(e)
+	case ObjectForgotten:
+		m.settled(e.Identity)
+	case StreamChanged:
+		if e.Phase == StreamRestarted {
+			m.meter.Restart(e.Stream.Resource, string(e.Restart.Reason))
+		}
+	case EventReceived:
+		m.meter.Event(e.Stream.Resource, eventLabels[e.Event.Type])
+	case RequestEnded:
+		m.meter.Request(e.Call.Verb, e.Call.Status, e.Call.Duration)
+	case LoginEnded:
+		m.meter.Login(e.Err == nil)
+	}
+}
+
+// causeStarted counts a cause once, however many attempts it takes.
+func (m *Metrics) causeStarted(e CauseStarted) {
+	if !e.Cause.Reason.Handled() || len(e.Selected) == 0 {
+		m.settled(e.Subject.Identity)
+		return
+	}
+	m.mu.Lock()
+	o := m.objects[e.Subject.Identity]
+	fresh := o.cause != e.Cause.Reason
+	o.cause = e.Cause.Reason
+	m.objects[e.Subject.Identity] = o
+	m.mu.Unlock()
+	if fresh {
+		m.meter.Cause(e.Subject.Resource.Key(), string(e.Cause.Reason))
+	}
+}
+
+// progressRecorded notes which handlers of an object will be retried.
+func (m *Metrics) progressRecorded(e ProgressRecorded) {
+	switch {
+	case e.Parent != "":
+		return
+	case e.Progress.Done():
+		m.settled(e.Subject.Identity)
+		return
+	}
+	retrying := 0
+	for _, h := range e.Progress.Handlers() {
+		if h.Active && !h.Finished() && h.Record.Retries > 0 {
+			retrying++
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.objects[e.Subject.Identity]
+	o.retrying = retrying
+	m.objects[e.Subject.Identity] = o
+}
+
+// settled notes that nothing is left to do about an object.
+func (m *Metrics) settled(identity *Identity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.objects, identity)
+}
+
+// label names a registered handler. Sub-handlers are made while the operator runs, possibly one for
+// each item of each object: they are counted as their parents.
+func (m *Metrics) label(h *handlers.Handler) MeteredHandler {
+	label := MeteredHandler{Kind: string(h.Family)}
+	if h.Family != handlers.Sub {
+		label.ID = h.ID
+		return label
+	}
+	for _, known := range m.handlers {
+		if strings.HasPrefix(h.ID, known.ID+"/") && len(known.ID) > len(label.ID) {
+			label.ID = known.ID
+		}
+	}
+	return label
+}
+
+// meteredOutcome returns what an attempt led to.
+func meteredOutcome(e AttemptEnded) MeteredOutcome {
+	switch out := e.Outcome; {
+	case !out.Final && isUnfinished(e.Err):
+		return Unfinished
+	case !out.Final:
+		return Retried
+	case out.Err != nil:
+		return Failed
+	case e.Err != nil:
+		return Ignored
+	default:
+		return Succeeded
+	}
+}

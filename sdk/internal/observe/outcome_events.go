@@ -1,0 +1,27 @@
+package observe
+
+import (
+	"log/slog"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// OutcomeEvents is a subscriber that posts Kubernetes events about failures of handlers. Successes
+// are not posted, since each would cost a request. It is not for operators that post all log lines
+// about objects: these include the outcomes.
+type OutcomeEvents struct{}
+
+// Kinds implements [Subscriber].
+func (OutcomeEvents) Kinds() []Kind { return []Kind{KindAttemptEnded} }
+
+// Receive implements [Subscriber].
+func (OutcomeEvents) Receive(event Event) {
+	e, ok := event.(AttemptEnded)
+	if !ok || e.Line.Level < slog.LevelWarn {
+		return
+	}
+	switch e.Handler.Family.Group() {
+	case handlers.Changing, handlers.Watching, handlers.Spawning:
+		e.Subject.Recorder.Record(e.Line.Level, eventType(e.Line.Level), logReason, e.Line.Message)
+	}
+}

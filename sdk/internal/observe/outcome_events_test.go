@@ -1,0 +1,30 @@
+package observe
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+func TestOutcomeEvents_FailuresOfObjectHandlersOnly(t *testing.T) {
+	post(t, PosterOptions{}, func(t *testing.T, p *Poster, c *cluster, _ func()) {
+		recorders := NewRecorders(time.Now)
+		recorders.Start(p, slog.LevelInfo)
+		var sink Sink
+		sink.Subscribe(OutcomeEvents{})
+		for family, level := range map[handlers.Family]slog.Level{
+			handlers.Create: slog.LevelInfo, handlers.Daemon: slog.LevelError,
+			handlers.Index: slog.LevelError, handlers.Startup: slog.LevelError,
+		} {
+			Tell(&sink, AttemptEnded{
+				Subject: &Subject{Recorder: recorders.For(about), Logger: silent}, Handler: &handlers.Handler{ID: "h", Family: family},
+				Line: handlers.LogLine{Level: level, Message: string(family)},
+			})
+		}
+		synctest.Wait()
+		c.expect(t, "POST "+events+" daemon <nil>")
+	})
+}

@@ -1,0 +1,166 @@
+package observe
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+)
+
+// Defaults of [PosterOptions].
+const (
+	DefaultQueueLimit = 1000
+	DefaultWindow     = 10 * time.Minute
+	DefaultBurst      = 25
+	DefaultRefill     = 10 * time.Second
+)
+
+// PosterOptions are the options of [NewPoster]. Only Client is required.
+type PosterOptions struct {
+	Client *kube.Client
+
+	Namespace  string // of events about cluster-scoped objects; defaults to "default"
+	Component  string // the reporting component; defaults to "kopf"
+	Instance   string // the reporting instance; defaults to "dev"
+	NamePrefix string // of the names of events; defaults to "kopf-event-"
+
+	QueueLimit int           // how many events wait at most; defaults to 1000
+	Window     time.Duration // how long after its last occurrence an event counts as repeated; defaults to 10m
+	Burst      int           // how many requests one object can have at once; defaults to 25
+	Refill     time.Duration // how long it takes until one more is allowed; defaults to 10s
+
+	Logger *slog.Logger // for failures and drops; nil discards them
+}
+
+// PosterStats counts events since the start.
+type PosterStats struct {
+	Queued   int // at the moment
+	Posted   int // as new events
+	Repeated int // as repetitions of events that were posted before
+	Failed   int // that the API server did not accept
+	Dropped  int // that were never sent
+}
+
+// Poster posts Kubernetes events while [Poster.Run] runs. It is safe for concurrent use.
+type Poster struct {
+	options PosterOptions
+	wake    chan struct{}
+
+	mu      sync.Mutex
+	queue   []*series
+	recent  *lru[content, *series]
+	budgets *lru[ObjectReference, *budget]
+	stats   PosterStats
+	warned  warned
+}
+
+// content is what two events have in common that count as one event and its repetition.
+type content struct {
+	about                 ObjectReference
+	kind, reason, message string
+}
+
+// series is an event with its repetitions.
+type series struct {
+	content
+	first, last time.Time
+	pending     int // occurrences that are not sent yet
+	queued      bool
+
+	name, namespace string // of the posted event; no name before that
+	count           int    // that it has
+}
+
+// NewPoster returns a poster.
+func NewPoster(options PosterOptions) *Poster {
+	if options.QueueLimit <= 0 {
+		options.QueueLimit = DefaultQueueLimit
+	}
+	if options.Window <= 0 {
+		options.Window = DefaultWindow
+	}
+	if options.Burst <= 0 {
+		options.Burst = DefaultBurst
+	}
+	if options.Refill <= 0 {
+		options.Refill = DefaultRefill
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	// All other events would wait while one is retried for a minute.
+	options.Client = options.Client.WithoutRetries()
+	return &Poster{
+		options: options,
+		wake:    make(chan struct{}, 1),
+		recent:  newLRU[content, *series](remembered),
+		budgets: newLRU[ObjectReference, *budget](remembered),
+	}
+}
+
+// remembered limits the recent events and the recent objects that are kept.
+const remembered = 4096
+
+// Post queues an event or drops it. It never blocks. Events about events are ignored: an operator that
+// handles events would make more and more of them.
+func (p *Poster) Post(about ObjectReference, event EventContent) {
+	if about.AboutEvent() {
+		return
+	}
+	id := content{about, event.Type, event.Reason, CutMessage(event.Message)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, known := p.recent.get(id)
+	if known && event.At.Sub(s.last) > p.options.Window && s.pending == 0 {
+		known = false
+	}
+	if !known {
+		s = &series{content: id, first: event.At}
+	}
+	if !s.queued {
+		switch {
+		case len(p.queue) >= p.options.QueueLimit:
+			p.drop("the queue is full")
+			return
+		case p.budget(about, event.At).take(event.At):
+			s.queued = true
+			p.queue = append(p.queue, s)
+			p.signal()
+		case !known:
+			p.drop("there are too many about one object")
+			return
+		}
+	}
+	// A repetition beyond the budget waits here for the next one within it.
+	s.last = event.At
+	s.pending++
+	if !known {
+		p.recent.put(id, s)
+	}
+}
+
+func (p *Poster) budget(about ObjectReference, now time.Time) *budget {
+	b, ok := p.budgets.get(about)
+	if !ok {
+		b = &budget{burst: p.options.Burst, refill: p.options.Refill, left: p.options.Burst, since: now}
+		p.budgets.put(about, b)
+	}
+	return b
+}
+
+func (p *Poster) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Stats returns the counts so far.
+func (p *Poster) Stats() PosterStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stats := p.stats
+	stats.Queued = len(p.queue)
+	return stats
+}

@@ -1,0 +1,24 @@
+package observe
+
+import "time"
+
+// budget limits the requests for one object: a burst at once, then one after each refill.
+type budget struct {
+	burst  int
+	refill time.Duration
+	left   int
+	since  time.Time // of the last refill
+}
+
+// take takes one request, and reports whether there was one left.
+func (b *budget) take(now time.Time) bool {
+	if earned := int(now.Sub(b.since) / b.refill); earned > 0 {
+		b.left = min(b.burst, b.left+earned)
+		b.since = b.since.Add(time.Duration(earned) * b.refill)
+	}
+	if b.left == 0 {
+		return false
+	}
+	b.left--
+	return true
+}

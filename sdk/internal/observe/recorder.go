@@ -1,0 +1,49 @@
+package observe
+
+import "log/slog"
+
+// logReason is the reason of Kubernetes events made of log lines, as in Python operators.
+const logReason = "Logging"
+
+// Recorder posts Kubernetes events about objects. A nil recorder posts none. It is safe for
+// concurrent use.
+type Recorder struct {
+	recorders *Recorders
+	about     []ObjectReference
+}
+
+// Record posts an event if its level is not below that of the settings. It never blocks.
+func (r *Recorder) Record(level slog.Level, kind, reason, message string) {
+	if r != nil {
+		r.recorders.record(r.about, level, false, EventContent{Type: kind, Reason: reason, Message: message})
+	}
+}
+
+// Unleveled posts an event whatever the level of the settings.
+func (r *Recorder) Unleveled(kind, reason, message string) {
+	if r != nil {
+		r.recorders.record(r.about, 0, true, EventContent{Type: kind, Reason: reason, Message: message})
+	}
+}
+
+// About returns a recorder for other objects; nil for a nil recorder.
+func (r *Recorder) About(refs ...ObjectReference) *Recorder {
+	if r == nil {
+		return nil
+	}
+	return &Recorder{recorders: r.recorders, about: refs}
+}
+
+// eventType returns the type of Kubernetes events made of log lines of a level.
+func eventType(level slog.Level) string {
+	switch {
+	case level < slog.LevelInfo:
+		return "Debug"
+	case level < slog.LevelWarn:
+		return Normal
+	case level < slog.LevelError:
+		return Warning
+	default:
+		return "Error"
+	}
+}

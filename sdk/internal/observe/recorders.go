@@ -1,0 +1,81 @@
+package observe
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxEarlyEvents limits the events that are kept until the poster is known.
+const maxEarlyEvents = 1000
+
+// Recorders makes the recorders of an operator. The operator's own handlers may use theirs before
+// the cluster and the settings are known: such events are kept until [Recorders.Start].
+type Recorders struct {
+	now   func() time.Time
+	ready atomic.Pointer[posting]
+
+	mu      sync.Mutex
+	early   []func(posting)
+	dropped int
+}
+
+// posting is how Kubernetes events are posted.
+type posting struct {
+	poster *Poster    // nil if none are posted
+	level  slog.Level // the least to post
+}
+
+// NewRecorders returns recorders that keep events until [Recorders.Start].
+func NewRecorders(now func() time.Time) *Recorders { return &Recorders{now: now} }
+
+// Start posts what was kept, and from now on everything at once. The poster is nil if no events
+// must be posted. Start returns how many events were dropped since there were too many.
+func (r *Recorders) Start(poster *Poster, level slog.Level) (dropped int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := posting{poster, level}
+	for _, post := range r.early {
+		post(p)
+	}
+	r.early = nil
+	r.ready.Store(&p)
+	return r.dropped
+}
+
+// For returns a recorder of events about objects. It is nil if it is known that no events are
+// posted.
+func (r *Recorders) For(refs ...ObjectReference) *Recorder {
+	if p := r.ready.Load(); p != nil && p.poster == nil {
+		return nil
+	}
+	return &Recorder{recorders: r, about: refs}
+}
+
+// record posts an event about each of the objects now, or as soon as the poster is known.
+func (r *Recorders) record(about []ObjectReference, level slog.Level, unleveled bool, content EventContent) {
+	content.At = r.now()
+	post := func(p posting) {
+		if p.poster == nil || !unleveled && level < p.level {
+			return
+		}
+		for _, ref := range about {
+			p.poster.Post(ref, content)
+		}
+	}
+	if p := r.ready.Load(); p != nil {
+		post(*p)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch p := r.ready.Load(); {
+	case p != nil:
+		post(*p)
+	case len(r.early) < maxEarlyEvents:
+		r.early = append(r.early, post)
+	default:
+		r.dropped++
+	}
+}

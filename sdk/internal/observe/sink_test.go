@@ -1,0 +1,97 @@
+package observe
+
+import (
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+)
+
+var silent = slog.New(slog.DiscardHandler)
+
+// listener remembers what it is told.
+type listener struct {
+	kinds []Kind
+
+	mu   sync.Mutex
+	told []Event
+}
+
+func (l *listener) Kinds() []Kind { return l.kinds }
+
+func (l *listener) Receive(event Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = append(l.told, event)
+}
+
+func TestSink_PassesOnWhatIsWanted(t *testing.T) {
+	var sink Sink
+	logins := &listener{kinds: []Kind{KindLoginEnded}}
+	both := &listener{kinds: []Kind{KindLoginEnded, KindRequestEnded}}
+	sink.Subscribe(logins)
+	if sink.Wants(KindRequestEnded) || !sink.Wants(KindLoginEnded) {
+		t.Error("it wants something else")
+	}
+	sink.Subscribe(both)
+	Tell(&sink, RequestEnded{kube.Call{Verb: "get"}})
+	Tell(&sink, LoginEnded{})
+	Tell(&sink, ObjectForgotten{})
+	if len(logins.told) != 1 || len(both.told) != 2 || both.told[0].(RequestEnded).Call.Verb != "get" {
+		t.Errorf("%v, %v", logins.told, both.told)
+	}
+}
+
+func TestSink_NilHasNoSubscribers(t *testing.T) {
+	var none *Sink
+	Tell(none, LoginEnded{})
+	if none.Wants(KindLoginEnded) {
+		t.Error("there are no subscribers")
+	}
+}
+
+func TestSink_UnwantedEventsAllocateNothing(t *testing.T) {
+	var sink Sink
+	sink.Subscribe(&listener{kinds: []Kind{KindLoginEnded}})
+	subject, h := podSubject("a", "1"), &handlers.Handler{}
+	if n := testing.AllocsPerRun(100, func() {
+		Tell(&sink, ProcessingStarted{subject})
+		Tell(&sink, CauseDetected{Subject: subject, Background: nil})
+		Tell(&sink, AttemptEnded{Subject: subject, Handler: h})
+		Tell((*Sink)(nil), AttemptEnded{Subject: subject, Handler: h})
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestSink_ConcurrentUse(*testing.T) {
+	var sink Sink
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				Tell(&sink, LoginEnded{})
+			}
+		})
+		wg.Go(func() {
+			for range 10 {
+				backlog := NewBacklog(KindLoginEnded)
+				sink.Subscribe(backlog)
+				backlog.HandOver(&sink, nil)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkSink_Unwanted(b *testing.B) {
+	var sink Sink
+	sink.Subscribe(&listener{kinds: []Kind{KindLoginEnded}})
+	subject, h := podSubject("a", "1"), &handlers.Handler{}
+	b.ReportAllocs()
+	for b.Loop() {
+		Tell(&sink, AttemptEnded{Subject: subject, Handler: h})
+	}
+}

@@ -1,0 +1,81 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Next is what to do for an object after a delay. It is dropped if an event of the object arrives
+// first, since the processor decides again then.
+type Next struct {
+	After time.Duration
+
+	// Do is what to do. If it is nil, the newest version of the object is processed again. It may
+	// return what to do after that.
+	Do func(ctx context.Context) *Next
+}
+
+// Again requeues an object: it is processed again at once or, if it is being processed, after that;
+// [Batch.Pressure] closes then. The version of the event is only used if the queue knows none.
+func (q *Queue) Again(resource string, event watch.Event) {
+	key := KeyOf(resource, event.Object)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return
+	}
+	e := q.entries[key]
+	if e == nil {
+		e = &entry{key: key}
+		q.entries[key] = e
+	}
+	if e.newest.Object == nil {
+		e.newest = event
+	}
+	e.again = true
+	switch e.state {
+	case running:
+		e.press()
+	case waiting:
+		q.unschedule(e)
+		q.enqueue(e)
+	case idle:
+		q.enqueue(e)
+	case ready, held: // it is processed anyway
+	}
+}
+
+// schedule starts the timer of what is next for an object.
+func (q *Queue) schedule(e *entry, next *Next) {
+	e.state, e.scheduled = waiting, next
+	q.waiting++
+	// Thousands of objects may be waiting: only what is needed is kept.
+	if next.Do != nil {
+		e.newest = watch.Event{}
+	} else {
+		e.newest.Object.DropTree()
+	}
+	e.timer = time.AfterFunc(max(0, next.After), func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		// An event may have arrived first, and something else been scheduled since.
+		if e.state != waiting || e.scheduled != next {
+			return
+		}
+		q.unschedule(e)
+		if next.Do == nil {
+			e.again = true
+		} else {
+			e.due = next
+		}
+		q.enqueue(e)
+	})
+}
+
+func (q *Queue) unschedule(e *entry) {
+	e.timer.Stop()
+	e.timer, e.scheduled, e.state = nil, nil, idle
+	q.waiting--
+}

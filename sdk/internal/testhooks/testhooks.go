@@ -1,0 +1,71 @@
+// Package testhooks lets package kopftest make and read requests whose fields package kopf
+// does not export. Go has no friend packages: without it, every operator's author would see
+// these functions. Package kopf sets the variables when it is initialised; nothing changes
+// them afterwards. Only package kopftest may call them.
+package testhooks
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+var (
+	// Foresee returns the object of a *kopf.Patch as it will be with the changes of the patch,
+	// and the changes as a merge patch. A nil patch has neither.
+	Foresee func(kopfPatch any) (after, changes map[string]any, err error)
+
+	// AttachTask makes a *kopf.DaemonRun the run of a task, with a patch and a function that
+	// sends it.
+	AttachTask func(daemonRun any, task Task, p *patch.Patch, send func(context.Context) error)
+
+	// NewRecorder returns a *kopf.Recorder that posts to a poster.
+	NewRecorder func(poster Poster) any
+
+	// PosterOf returns the poster of a *kopf.Recorder; nil for a nil one.
+	PosterOf func(recorder any) Poster
+
+	// HandlersOf returns the handlers of a *kopf.Registry.
+	HandlersOf func(registry any) *handlers.Registry
+)
+
+// Task is what a *kopf.DaemonRun needs of its operator: a [daemons.Task], or the stand-in of
+// package kopftest. It is safe for concurrent use.
+type Task interface {
+	// Live returns the newest version of the object.
+	Live() *object.Object
+
+	// Views returns what the daemons of the object have decoded of it.
+	Views() *daemons.Views
+
+	// Newer returns a channel that closes when a newer version of the object arrives.
+	Newer() <-chan struct{}
+
+	// Stopping returns a channel that closes when the daemon is asked to finish.
+	Stopping() <-chan struct{}
+
+	// Reason returns the reasons for which the daemon was asked to finish; 0 if it was not.
+	Reason() daemons.Reason
+
+	// Sleep waits for the duration. It returns false as soon as the daemon is asked to finish.
+	Sleep(d time.Duration) bool
+}
+
+// Poster is where a *kopf.Recorder posts events: the operator, or the stand-in of package
+// kopftest. It is safe for concurrent use.
+type Poster interface {
+	// Record posts an event if its level is posted.
+	Record(level slog.Level, eventType, reason, message string)
+
+	// Unleveled posts an event whatever level is posted.
+	Unleveled(eventType, reason, message string)
+
+	// About returns a poster of events about other objects.
+	About(refs ...observe.ObjectReference) Poster
+}

@@ -1,0 +1,72 @@
+package watch
+
+import (
+	"encoding/hex"
+	"hash/fnv"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// knownObjects are the objects that exist, as far as the stream knows. After a relist, it
+// shows which ones were deleted meanwhile. It is all that is kept of an object for as long
+// as it exists, so it is small.
+type knownObjects map[objectKey]identity
+
+// objectKey is a uid in 16 bytes, or a hash of what identifies an object without a UUID.
+type objectKey [16]byte
+
+// identity is "uid namespace/name", where the uid is empty if it is the key itself.
+type identity string
+
+// noUID stands for the uid of objects without one, which some extension servers have.
+const noUID = "-"
+
+func identify(o *object.Object) (objectKey, identity) {
+	id := o.Namespace + "/" + o.Name
+	if key, ok := parseUUID(o.UID); ok {
+		return key, identity(" " + id)
+	}
+	var key objectKey
+	h := fnv.New128a()
+	uid, unique := o.UID, o.UID
+	if uid == "" {
+		uid, unique = noUID, id
+	}
+	_, _ = h.Write([]byte(unique)) // a hash never fails to write
+	h.Sum(key[:0])
+	return key, identity(uid + " " + id)
+}
+
+// deleted returns the object of the last event, with nothing but its identity.
+func (key objectKey) deleted(id identity, res *resources.Resource, resourceVersion string) *object.Object {
+	uid, path, _ := strings.Cut(string(id), " ")
+	namespace, name, _ := strings.Cut(path, "/")
+	switch uid {
+	case "":
+		uid = formatUUID(key)
+	case noUID:
+		uid = ""
+	}
+	return object.Stub(res.APIVersion(), res.Kind, namespace, name, uid, resourceVersion)
+}
+
+// parseUUID parses a UUID in lower case. It rejects all that formatUUID would write
+// differently.
+func parseUUID(text string) (key objectKey, ok bool) {
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return key, false
+	}
+	digits := text[0:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
+	if strings.ToLower(digits) != digits {
+		return key, false
+	}
+	_, err := hex.Decode(key[:], []byte(digits))
+	return key, err == nil
+}
+
+func formatUUID(key objectKey) string {
+	digits := hex.EncodeToString(key[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+}

@@ -1,0 +1,92 @@
+package kopf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+)
+
+// mainFlags are the command line of an operator.
+type mainFlags struct {
+	name string // of the program
+
+	kubeconfig, context   string
+	namespaces            []string
+	allNamespaces         bool
+	verbose, quiet, debug bool
+	logFormat, logRefKey  string
+	logPrefix             bool
+	inspector, liveness   string
+
+	prefixSet bool
+	usage     string
+}
+
+// logFormats are the values of --log-format.
+var logFormats = []string{"full", "plain", "json", "none"}
+
+// parseFlags parses the command line. "kopf run" has the same flags with the same descriptions.
+func parseFlags(name string, args []string) (*mainFlags, error) {
+	f := &mainFlags{name: name}
+	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Usage = func() {}
+	set.SortFlags = false
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use, instead of login handlers (default: these; else the pod's service account, $KUBECONFIG, ~/.kube/config)")
+	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use, instead of login handlers")
+	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
+	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
+	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
+	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: full, plain, json or none")
+	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
+	noPrefix := set.Bool("no-log-prefix", false, "the opposite")
+	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
+	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT")
+	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
+	f.usage = fmt.Sprintf(usage, name, set.FlagUsages())
+	if err := set.Parse(args); err != nil {
+		return f, err
+	}
+	f.prefixSet = set.Changed("log-prefix") || *noPrefix
+	f.logPrefix = f.logPrefix && !*noPrefix
+	switch {
+	case set.NArg() > 0:
+		return f, fmt.Errorf("unexpected argument %q: an operator takes only flags (see --help)", set.Arg(0))
+	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):
+		return f, errors.New("--namespace is empty: name one, or use --all-namespaces")
+	case f.allNamespaces && len(f.namespaces) > 0:
+		return f, errors.New("--all-namespaces excludes --namespace: use one or the other")
+	case f.quiet && (f.verbose || f.debug):
+		return f, errors.New("--quiet excludes --verbose and --debug: use one or the other")
+	case !slices.Contains(logFormats, f.logFormat):
+		return f, fmt.Errorf("--log-format=%s: want full, plain, json or none", f.logFormat)
+	}
+	if err := engine.CheckEndpoint(f.liveness); err != nil {
+		return f, fmt.Errorf("--liveness: %w", err)
+	}
+	if f.inspector != "" {
+		if _, err := inspect.Dial(f.inspector); err != nil { // only parses the address
+			return f, fmt.Errorf("--inspect: %w", err)
+		}
+	}
+	return f, nil
+}
+
+const usage = `Usage: %s [flags]
+
+Flags:
+%s
+Exit codes:
+  0  it was asked to end, and has
+  1  something failed; standard error says what
+  2  the flags make no sense
+`

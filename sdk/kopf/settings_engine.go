@@ -1,0 +1,90 @@
+package kopf
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// withDefaults returns the settings with the defaults of times and names filled in.
+func (s Settings) withDefaults() Settings {
+	s.Posting.ReportingComponent = cmp.Or(s.Posting.ReportingComponent, "kopf")
+	s.Posting.ReportingInstance = cmp.Or(s.Posting.ReportingInstance, "dev")
+	s.Posting.NamePrefix = cmp.Or(s.Posting.NamePrefix, "kopf-event-")
+	s.Watching.InactivityTimeout = cmp.Or(s.Watching.InactivityTimeout, watch.DefaultInactivityTimeout)
+	s.Watching.ReconnectBackoff = cmp.Or(s.Watching.ReconnectBackoff, watch.DefaultReconnectBackoff)
+	s.Queueing.ExitTimeout = cmp.Or(s.Queueing.ExitTimeout, queue.DefaultExitTimeout)
+	if s.Queueing.ErrorDelays == nil {
+		s.Queueing.ErrorDelays = queue.DefaultErrorDelays
+	}
+	s.Execution.DefaultBackoff = cmp.Or(s.Execution.DefaultBackoff, handlers.DefaultBackoff)
+	s.Background.CancellationPolling = cmp.Or(s.Background.CancellationPolling, time.Minute)
+	s.Background.InstantExitTimeout = cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond)
+	s.Networking.RequestTimeout = cmp.Or(s.Networking.RequestTimeout, kube.DefaultRequestTimeout)
+	if s.Networking.ErrorBackoffs == nil {
+		s.Networking.ErrorBackoffs = kube.DefaultBackoffs
+	}
+	s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, state.DefaultFinalizer)
+	s.Persistence.ConsistencyTimeout = cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)
+	s.Process.UltimateExitingTimeout = cmp.Or(s.Process.UltimateExitingTimeout, 10*time.Minute)
+	return s
+}
+
+// engine converts the settings for the engine.
+func (s Settings) engine() engine.Settings {
+	s = s.withDefaults()
+	return engine.Settings{
+		ServerTimeout:     s.Watching.ServerTimeout,
+		ClientTimeout:     s.Watching.ClientTimeout,
+		InactivityTimeout: s.Watching.InactivityTimeout,
+		ReconnectBackoff:  s.Watching.ReconnectBackoff,
+
+		WorkerLimit: s.Queueing.WorkerLimit,
+		ExitTimeout: s.Queueing.ExitTimeout,
+		ErrorDelays: s.Queueing.ErrorDelays,
+
+		ScanningDisabled: s.Scanning.Disabled,
+
+		DefaultBackoff: max(0, s.Execution.DefaultBackoff),
+		Lifecycle:      s.Execution.Lifecycle.engine(),
+		MaxWorkers:     s.Execution.MaxWorkers,
+
+		Posting: engine.Posting{
+			Disabled:   s.Posting.Disabled,
+			Loggers:    s.Posting.Loggers,
+			Level:      s.Posting.Level,
+			Component:  s.Posting.ReportingComponent,
+			Instance:   s.Posting.ReportingInstance,
+			NamePrefix: s.Posting.NamePrefix,
+		},
+
+		RequestTimeout:    s.Networking.RequestTimeout,
+		StreamTimeout:     cmp.Or(s.Watching.ConnectTimeout, s.Networking.ConnectTimeout, s.Networking.RequestTimeout),
+		ConnectTimeout:    s.Networking.ConnectTimeout,
+		ErrorBackoffs:     s.Networking.ErrorBackoffs,
+		EnforceRetryAfter: s.Networking.EnforceRetryAfter,
+
+		ExitingTimeout: s.Process.UltimateExitingTimeout,
+
+		Background: daemons.Settings{
+			Polling:     s.Background.CancellationPolling,
+			InstantExit: s.Background.InstantExitTimeout,
+			Cause:       func(r daemons.Reason) error { return StopReason(r) },
+		},
+
+		Liveness: s.Process.Liveness,
+		Meter:    s.Process.Metrics,
+
+		Finalizer:          s.Persistence.Finalizer,
+		ConsistencyTimeout: max(0, s.Persistence.ConsistencyTimeout),
+		Progress:           engineProgress(s.Persistence.ProgressStorage),
+		DiffBase:           engineDiffBase(s.Persistence.DiffBaseStorage),
+	}
+}

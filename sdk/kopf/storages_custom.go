@@ -1,0 +1,121 @@
+package kopf
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// cycleBinding is the cycle that a user's storage works in. Storages of users need a context,
+// because they may use databases; the engine's own only read trees.
+type cycleBinding struct {
+	ctx  context.Context // lives for one cycle, as the bound storage does
+	body *Object         // nil outside of a cycle
+}
+
+func unbound() cycleBinding { return cycleBinding{ctx: context.Background()} }
+
+// boundTo detaches the context from the stop of the operator, so that finished work is recorded.
+func boundTo(ctx context.Context, object *object.Object) cycleBinding {
+	return cycleBinding{ctx: context.WithoutCancel(ctx), body: objectOfWire(object)}
+}
+
+func (b cycleBinding) bodyOf(tree map[string]any) *Object {
+	if b.body != nil {
+		return b.body
+	}
+	return objectOfTree(tree)
+}
+
+// customProgress adapts a user's storage to the engine.
+type customProgress struct {
+	custom ProgressStorage
+	cycleBinding
+}
+
+// BindProgress implements engine.ProgressBinder.
+func (s customProgress) BindProgress(ctx context.Context, object *object.Object) state.ProgressStorage {
+	return customProgress{s.custom, boundTo(ctx, object)}
+}
+
+func (s customProgress) Fetch(object map[string]any, id string) (*state.Record, error) {
+	r, err := s.custom.Fetch(s.ctx, s.bodyOf(object), id)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", s.custom, err)
+	}
+	if r == nil {
+		return nil, nil
+	}
+	record := r.engine()
+	return &record, nil
+}
+
+func (s customProgress) Store(object map[string]any, id string, r state.Record, p *patch.Patch) error {
+	body := s.bodyOf(object)
+	return s.failed(s.custom.Store(s.ctx, body, id, publicRecord(&r), &Patch{patch: p, body: body}))
+}
+
+func (s customProgress) Purge(object map[string]any, id string, p *patch.Patch) error {
+	body := s.bodyOf(object)
+	return s.failed(s.custom.Purge(s.ctx, body, id, &Patch{patch: p, body: body}))
+}
+
+func (s customProgress) Touch(object map[string]any, value string, p *patch.Patch) error {
+	body := s.bodyOf(object)
+	return s.failed(s.custom.Touch(s.ctx, body, value, &Patch{patch: p, body: body}))
+}
+
+func (s customProgress) Clear(e map[string]any) map[string]any {
+	e = object.CloneMap(e)
+	s.custom.Clean(e)
+	return state.WithoutEmpty(e)
+}
+
+func (s customProgress) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%T: %w", s.custom, err)
+}
+
+// customDiffBase adapts a user's storage to the engine.
+type customDiffBase struct {
+	custom DiffBaseStorage
+	cycleBinding
+}
+
+// BindDiffBase implements engine.DiffBaseBinder.
+func (s customDiffBase) BindDiffBase(ctx context.Context, object *object.Object) state.DiffBaseStorage {
+	return customDiffBase{s.custom, boundTo(ctx, object)}
+}
+
+func (s customDiffBase) Essence(obj map[string]any, extra []object.Path) map[string]any {
+	built := object.CloneMap(state.BuildEssence(obj, extra, nil))
+	return s.custom.Essence(s.bodyOf(obj), built)
+}
+
+func (s customDiffBase) Fetch(obj map[string]any) (map[string]any, error) {
+	last, err := s.custom.Fetch(s.ctx, s.bodyOf(obj))
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", s.custom, err)
+	}
+	if last == nil {
+		return nil, nil
+	}
+	plain, err := object.Normalize(last)
+	if err != nil {
+		return nil, fmt.Errorf("%T: %w", s.custom, err)
+	}
+	return plain.(map[string]any), nil
+}
+
+func (s customDiffBase) Store(object map[string]any, _ []byte, last map[string]any, _ []object.Path, p *patch.Patch) error {
+	body := s.bodyOf(object)
+	if err := s.custom.Store(s.ctx, body, last, &Patch{patch: p, body: body}); err != nil {
+		return fmt.Errorf("%T: %w", s.custom, err)
+	}
+	return nil
+}

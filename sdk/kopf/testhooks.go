@@ -1,0 +1,38 @@
+package kopf
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
+)
+
+// The hooks are for package kopftest alone: see package testhooks.
+func init() {
+	testhooks.Foresee = func(p any) (after, changes map[string]any, err error) {
+		public := p.(*Patch)
+		if public == nil || public.patch == nil {
+			return patch.NewPatch().Foresee(nil)
+		}
+		body, err := public.base()
+		if err != nil {
+			return nil, nil, err
+		}
+		return public.patch.Foresee(body)
+	}
+	testhooks.AttachTask = func(run any, task testhooks.Task, p *patch.Patch, send func(context.Context) error) {
+		type attachable interface {
+			attach(task testhooks.Task, p *patch.Patch, send func(context.Context) error)
+		}
+		run.(attachable).attach(task, p, send)
+	}
+	testhooks.NewRecorder = func(poster testhooks.Poster) any { return &Recorder{poster} }
+	testhooks.PosterOf = func(r any) testhooks.Poster {
+		if r := r.(*Recorder); r != nil {
+			return r.poster
+		}
+		return nil
+	}
+	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
+}

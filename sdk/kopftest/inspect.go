@@ -1,0 +1,106 @@
+package kopftest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Inspect returns all that the operator knows at the moment.
+func (op *Operator) Inspect() *inspect.Snapshot {
+	op.cluster.t.Helper()
+	ctx, cancel := op.cluster.context()
+	defer cancel()
+	snapshot, err := op.snapshot(ctx)
+	if err != nil {
+		op.cluster.t.Fatalf("kopftest: looking into the operator: %v", err)
+	}
+	return snapshot
+}
+
+// Inspector returns a client of the running operator's inspector, to follow the operator or to
+// send intents. After a restart, there is another one.
+func (op *Operator) Inspector() *inspect.Client {
+	op.cluster.t.Helper()
+	if err := op.inspectable(); err != nil {
+		op.cluster.t.Fatalf("kopftest: look into the operator: %v", err)
+	}
+	return op.inspector
+}
+
+// inspectable returns why there is no inspector to ask.
+func (op *Operator) inspectable() error {
+	switch {
+	case op.run == nil:
+		return errNotRunning
+	case op.inspector == nil:
+		return errNoInspector
+	default:
+		return nil
+	}
+}
+
+// Pause pauses the operator: it handles nothing, and its daemons and timers are stopped. Pause
+// does not wait for them.
+func (op *Operator) Pause() {
+	op.cluster.t.Helper()
+	op.do(inspect.Intent{Kind: inspect.IntentPause})
+}
+
+// Resume ends a pause.
+func (op *Operator) Resume() {
+	op.cluster.t.Helper()
+	op.do(inspect.Intent{Kind: inspect.IntentResume})
+}
+
+func (op *Operator) do(intent inspect.Intent) {
+	op.cluster.t.Helper()
+	ctx, cancel := op.cluster.context()
+	defer cancel()
+	if err := op.Inspector().Do(ctx, intent); err != nil {
+		op.cluster.t.Fatalf("kopftest: %s the operator: %v", intent.Kind, err)
+	}
+}
+
+// inspectorInterval is how often a connection to an inspector is tried that does not listen yet.
+const inspectorInterval = 10 * time.Millisecond
+
+// WaitInspect waits until what the operator knows meets a condition, and returns it. The text
+// says in a failure what was waited for: "it knows two objects".
+func (op *Operator) WaitInspect(what string, condition func(*inspect.Snapshot) bool) *inspect.Snapshot {
+	c := op.cluster
+	c.t.Helper()
+	if err := op.inspectable(); err != nil {
+		c.t.Fatalf("kopftest: waited until %s: look into the operator: %v", what, err)
+	}
+	snapshot, err := op.followInspector(condition)
+	if err != nil {
+		c.t.Fatalf("kopftest: waited until %s: %v\n%s%s", what, err, c.overview(), op.lastLines())
+	}
+	return snapshot
+}
+
+func (op *Operator) followInspector(condition func(*inspect.Snapshot) bool) (*inspect.Snapshot, error) {
+	ctx, cancel := op.cluster.context()
+	defer cancel()
+	for {
+		for snapshot, err := range op.inspector.Stream(ctx) {
+			if err != nil {
+				break // the operator does not listen yet, or it has ended
+			}
+			if condition(snapshot) {
+				return snapshot, nil
+			}
+		}
+		retry := time.NewTimer(inspectorInterval)
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-op.run.ended:
+			return nil, fmt.Errorf("the operator has ended: %w", op.run.err)
+		}
+	}
+}

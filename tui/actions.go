@@ -1,0 +1,182 @@
+package tui
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/pages/object"
+	"github.com/kopf-dev/kopf/tui/parts"
+)
+
+// keys are those of every page. Lower case looks, or can be undone; upper case restarts
+// something.
+var keys = struct{ apply, rebuild, pause, restart, logStrip, palette, keySheet, quit key.Binding }{
+	apply:    parts.Key("a", "apply"),
+	rebuild:  parts.Key("b", "rebuild"),
+	pause:    parts.Key("p", "pause"),
+	restart:  parts.Key("R", "restart"),
+	logStrip: parts.Key("L", ""),
+	palette:  parts.Key(":", ""),
+	keySheet: parts.Key("?", ""),
+	quit:     parts.Key("q", ""),
+}
+
+// actions returns what the keys do now: on the page, and everywhere.
+func (a *app) actions() []parts.Action {
+	actions := a.page().Actions()
+	for _, key := range parts.PageKeys {
+		actions = append(actions, parts.Action{
+			Binding: parts.Key(string(key), ""), Name: "view: " + key.Title(), Column: parts.Go,
+			Do: func() tea.Msg { return openPageMsg{key} },
+		})
+	}
+	return append(actions,
+		parts.Action{Binding: keys.apply, Name: "apply the manifests", Column: parts.Act, Unavailable: a.noManifests(), Do: a.apply},
+		parts.Action{Binding: keys.rebuild, Name: "rebuild now", Column: parts.Act, Unavailable: a.alreadyBuilding(), Do: rebuild},
+		parts.Action{Binding: keys.pause, Name: "pause or resume the operator", Column: parts.Act, Unavailable: a.screen.State.NotOperating(), Do: a.pause},
+		parts.Action{Binding: keys.restart, Name: "restart the operator", Column: parts.Act, Unavailable: a.noRestart(), Do: a.restart},
+		parts.Action{Binding: keys.logStrip, Name: "log strip on or off", Column: parts.Look, Unavailable: a.noLogStrip(), Do: a.toggleLogStrip},
+		parts.Action{Binding: keys.palette, Name: "commands", Column: parts.Go, Do: a.openPalette},
+		parts.Action{Binding: keys.keySheet, Name: "keys", Column: parts.Go, Do: a.openKeySheet},
+		parts.Action{Binding: keys.quit, Name: "quit", Column: parts.Go, Do: a.quit},
+	)
+}
+
+// perform performs an action, or shows why it is unavailable. The action may be nil.
+func (a *app) perform(action *parts.Action) tea.Cmd {
+	switch {
+	case action == nil:
+		return nil
+	case action.Unavailable != "":
+		a.toast.Refusal(a.screen.Now, action.Name+": "+action.Unavailable)
+		return nil
+	}
+	return a.do(action.Do())
+}
+
+// openPageMsg opens a page.
+type openPageMsg struct{ key parts.PageKey }
+
+// do does what an action or a dialog asks for.
+func (a *app) do(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case openPageMsg:
+		a.openPage(msg.key)
+	case parts.OpenObject:
+		a.object = object.New(a.screen, msg.Ref, msg.Tab)
+	case parts.Back:
+		a.back()
+	case parts.Request:
+		return a.send(msg.What, msg.Intent)
+	case parts.Copy:
+		a.toast.Success(a.screen.Now, "copied "+msg.Text)
+		return tea.SetClipboard(msg.Text)
+	case parts.Edit:
+		return a.edit(msg.File, msg.Line)
+	case parts.Notify:
+		a.toast.Note(a.screen.Now, msg.Text)
+	case parts.CloseDialog:
+		a.dialog = nil
+		return a.do(msg.Then)
+	case parts.Perform:
+		return a.perform(msg.Action)
+	case tea.QuitMsg:
+		return tea.Quit
+	}
+	return nil
+}
+
+func (a *app) apply() tea.Msg {
+	return parts.Request{What: "applied " + parts.ManifestNames(a.screen.State), Intent: runner.Intent{Kind: runner.IntentApply}}
+}
+
+func (a *app) noManifests() string {
+	s := a.screen.State
+	switch {
+	case len(s.Manifests) == 0:
+		return "there are no manifests next to the code or on the command line"
+	case s.Cluster.Phase != runner.ClusterReady || s.Lost() != "":
+		return "no cluster answers"
+	}
+	return ""
+}
+
+func rebuild() tea.Msg {
+	return parts.Request{What: "rebuilding", Intent: runner.Intent{Kind: runner.IntentRebuild}}
+}
+
+func (a *app) alreadyBuilding() string {
+	if a.screen.State.Build.Phase == runner.BuildBuilding {
+		return "a build is running"
+	}
+	return ""
+}
+
+func (a *app) pause() tea.Msg {
+	if _, paused := a.screen.State.Paused(); paused {
+		return parts.Request{What: "resumed", Intent: runner.Intent{Kind: runner.IntentResume}}
+	}
+	return parts.Request{What: "paused", Intent: runner.Intent{Kind: runner.IntentPause}}
+}
+
+func (a *app) restart() tea.Msg {
+	what := "restarting the operator"
+	if a.screen.State.Cluster.Phase == runner.ClusterFailed {
+		what = "trying the cluster again"
+	}
+	return parts.Request{What: what, Intent: runner.Intent{Kind: runner.IntentRestart}}
+}
+
+// noRestart returns why neither the operator can be restarted nor a failed cluster be tried
+// again.
+func (a *app) noRestart() string {
+	switch s := a.screen.State; {
+	case s.Cluster.Phase == runner.ClusterFailed:
+		return ""
+	case s.Process.Phase == runner.ProcessNone && s.Build.Phase != runner.BuildBuilt:
+		return "nothing is built yet"
+	case s.Cluster.Phase != runner.ClusterReady && s.Process.Phase == runner.ProcessNone:
+		return "there is no cluster yet"
+	}
+	return ""
+}
+
+func (a *app) toggleLogStrip() tea.Msg {
+	a.logStrip = !a.logStrip
+	return nil
+}
+
+func (a *app) noLogStrip() string {
+	if a.screen.LogStripHeight() == 0 {
+		return "the terminal is too small; 7 shows the log"
+	}
+	return ""
+}
+
+func (a *app) openPalette() tea.Msg {
+	a.dialog = parts.NewPalette()
+	return nil
+}
+
+func (a *app) openKeySheet() tea.Msg {
+	a.dialog = parts.NewKeySheet(a.current)
+	return nil
+}
+
+// quit ends the workbench. If something goes on without it, it asks first.
+func (a *app) quit() tea.Msg {
+	stays := a.farewell()
+	if len(stays) == 0 {
+		return tea.QuitMsg{}
+	}
+	a.dialog = &parts.Question{
+		Title: "Quit? The operator stops. This stays:",
+		Text:  stays,
+		Answers: []parts.Answer{
+			{Key: "esc", Name: "go on"},
+			{Key: "q", Name: "quit", Then: tea.QuitMsg{}},
+		},
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package tui
+
+import (
+	"context"
+	"image/color"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/pages/build"
+	"github.com/kopf-dev/kopf/tui/pages/cluster"
+	"github.com/kopf-dev/kopf/tui/pages/handlers"
+	"github.com/kopf-dev/kopf/tui/pages/logs"
+	"github.com/kopf-dev/kopf/tui/pages/object"
+	"github.com/kopf-dev/kopf/tui/pages/resources"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// app is the whole screen. Only it knows the terminal, which page is shown, which dialog is
+// open, and where keys go.
+type app struct {
+	ctx    context.Context
+	source Source
+	opts   Options
+	clock  func() time.Time
+	env    environment
+
+	screen *parts.Screen
+	dark   bool
+	colors colorprofile.Profile
+
+	current  parts.PageKey
+	pages    map[parts.PageKey]page
+	handlers *handlers.Page
+	object   *object.Page // nil if no object is open
+
+	logStrip bool
+	dialog   dialog // nil if none is open
+	toast    parts.Toast
+
+	frame string // as drawn last; empty if it must be drawn again
+}
+
+// page is one screenful, with its own keys. A page draws into the size that it is given,
+// and returns messages for what only the app can do.
+type page interface {
+	// SetSize sets the size of the page.
+	SetSize(w, h int)
+
+	// Refresh takes over the state of the screen, or a changed filter.
+	Refresh()
+
+	// Answer draws what the user opened the page for, in one line. Short is for a part of
+	// a line.
+	Summary(l *render.Line, short bool)
+
+	// View draws the page.
+	View() string
+
+	// Actions returns what the keys do on the page.
+	Actions() []parts.Action
+
+	// Move moves the cursor, or scrolls, by d rows.
+	Move(d int)
+
+	// PageRows returns the number of rows to scroll by a page.
+	PageRows() int
+
+	// Click selects what is at a place. It reports whether that was selected already, so
+	// that a second click opens it.
+	Click(x, y int) (again bool)
+
+	// Filter returns the filter of the page, or nil if it has none.
+	Filter() *parts.Filter
+
+	// Back leaves something that is open on the page, such as a filter. It reports
+	// whether there was anything.
+	Back() bool
+}
+
+// dialog lies above everything, and gets all keys while it is open. Actions are those that
+// are possible without it.
+type dialog interface {
+	Update(msg tea.Msg, actions []parts.Action) tea.Msg
+	View(s *parts.Screen, actions []parts.Action) string
+}
+
+func newApp(ctx context.Context, source Source, opts Options) *app {
+	a := &app{ctx: ctx, source: source, opts: opts, clock: time.Now, dark: true, colors: colorprofile.TrueColor, logStrip: true}
+	a.env = newEnvironment(opts.Environ)
+	s := &parts.Screen{State: model.NewState(source.State(), nil), Now: a.clock()}
+	a.screen = s
+	a.setTheme()
+	a.current = parts.ResourcesPage
+	a.handlers = handlers.New(s)
+	a.pages = map[parts.PageKey]page{
+		parts.ResourcesPage: resources.New(s),
+		parts.HandlersPage:  a.handlers,
+		parts.LogPage:       logs.New(s),
+		parts.BuildPage:     build.New(s, a.env.editor),
+		parts.ClusterPage:   cluster.New(s),
+	}
+	return a
+}
+
+func (a *app) setTheme() {
+	a.screen.Theme = render.NewTheme(a.colors, a.dark)
+	a.screen.Theme.ASCII = !a.env.utf8
+}
+
+// tickMsg moves the clock.
+type tickMsg time.Time
+
+func tick() tea.Cmd {
+	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
+}
+
+// Init asks the terminal for its background, and starts the clock.
+func (a *app) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, tick()) }
+
+// Update handles a message. It never waits.
+func (a *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	a.frame = ""
+	a.screen.Now = a.clock()
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		a.screen.Width, a.screen.Height = msg.Width, msg.Height
+	case tea.ColorProfileMsg:
+		a.colors = msg.Profile
+		a.setTheme()
+	case tea.BackgroundColorMsg:
+		a.dark = isDark(msg)
+		a.setTheme()
+	case tickMsg:
+		a.toast.Expire(a.screen.Now)
+		return a, tick()
+	case stateMsg:
+		a.show(msg.state)
+	case resultMsg:
+		a.showResult(msg)
+	case tea.KeyPressMsg:
+		return a, a.pressKey(msg)
+	case tea.PasteMsg:
+		return a, a.paste(msg)
+	case tea.MouseWheelMsg:
+		a.wheel(msg.Button)
+	case tea.MouseClickMsg:
+		if msg.Button == tea.MouseLeft {
+			return a, a.click(msg.X, msg.Y)
+		}
+	}
+	return a, nil
+}
+
+func isDark(msg tea.BackgroundColorMsg) bool {
+	if msg.Color == nil || msg.Color == color.Color(color.Transparent) {
+		return true
+	}
+	return msg.IsDark()
+}
+
+// View draws the screen, unless nothing has changed.
+func (a *app) View() tea.View {
+	if a.frame == "" {
+		a.frame = strings.Join(a.draw(), "\n")
+	}
+	v := tea.NewView(a.frame)
+	v.AltScreen = true
+	v.MouseMode = tea.MouseModeCellMotion
+	v.WindowTitle = "kopf " + render.Clean(a.title())
+	return v
+}
+
+// show takes over a state.
+func (a *app) show(s *model.State) {
+	a.screen.State = s
+	for _, p := range a.pages {
+		p.Refresh()
+	}
+	if a.object != nil {
+		a.object.Refresh()
+	}
+}
+
+// page returns the page that is shown.
+func (a *app) page() page {
+	if a.object != nil {
+		return a.object
+	}
+	return a.pages[a.current]
+}
+
+// openPage opens the page of a key.
+func (a *app) openPage(key parts.PageKey) {
+	if a.object == nil && a.current == key {
+		a.handlers.CloseObjects() // the second time, the key opens the list of handlers
+	}
+	a.object = nil
+	a.current = key
+}
+
+// back leaves the innermost thing that is open: the toast, something on the page, the object, the
+// page.
+func (a *app) back() {
+	switch {
+	case a.toast.Visible():
+		a.toast.Clear()
+	case a.page().Back():
+	case a.object != nil:
+		a.object = nil
+	default:
+		a.current = parts.ResourcesPage
+	}
+}
+
+// title names what is developed.
+func (a *app) title() string {
+	if a.opts.Title != "" {
+		return a.opts.Title
+	}
+	return strings.Join(a.screen.State.Packages, " ")
+}
+
+// send sends an intent to the session in the background.
+func (a *app) send(what string, intent runner.Intent) tea.Cmd {
+	return func() tea.Msg {
+		return resultMsg{what: what, err: a.source.Do(a.ctx, intent)}
+	}
+}
+
+// resultMsg is the result of a request.
+type resultMsg struct {
+	what string
+	err  error
+}
+
+func (a *app) showResult(msg resultMsg) {
+	if msg.err != nil {
+		a.toast.Failure(a.screen.Now, msg.what+": "+msg.err.Error())
+		return
+	}
+	a.toast.Success(a.screen.Now, msg.what)
+}

@@ -1,0 +1,40 @@
+package tui
+
+import (
+	"github.com/kopf-dev/kopf/tui/model"
+)
+
+// farewell returns what goes on, or is left behind, when the workbench has ended.
+func (a *app) farewell() []string {
+	var lines []string
+	if a.opts.ClusterStays {
+		lines = append(lines, finalizers(a.screen.State)...)
+	}
+	if a.opts.Stays != nil {
+		lines = append(lines, a.opts.Stays(a.screen.State.State)...)
+	}
+	return lines
+}
+
+// finalizers lists the objects that cannot be deleted while no operator runs.
+func finalizers(s *model.State) []string {
+	const limit = 3
+	var names []string
+	n := 0
+	for _, o := range s.Objects {
+		if !o.Finalizer {
+			continue
+		}
+		if n++; n <= limit {
+			names = append(names, "  "+o.Short+" "+model.QualifiedName(o.Ref))
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	if n > limit {
+		names = append(names, "  and "+model.Thousands(n-limit)+" more")
+	}
+	head := model.Count(n, "object") + " with our finalizer: deletion waits until an operator runs."
+	return append([]string{head}, names...)
+}

@@ -1,0 +1,26 @@
+package tui
+
+import (
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+func TestKeys_AltIsTakenForEscape(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("w")
+	u.send(tea.KeyPressMsg{Code: '2', Mod: tea.ModAlt})
+	u.sees("7 handlers")
+}
+
+func TestPaste_GoesWhereTheUserTypes(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("/")
+	u.send(tea.PasteMsg{Content: "web-ca\nche\x1b"})
+	u.sees("/web-cache").sees("1 of 11").press("backspace", "backspace").sees("/web-cac").press("ctrl+u").sees("11 of 11")
+	u.press("esc").press(":")
+	u.send(tea.PasteMsg{Content: "rebuild"})
+	u.press("enter").sees("✓ rebuilding")
+	u.send(tea.PasteMsg{Content: "q"}) // the user does not type
+	if u.quit {
+		t.Fatal("a text was taken for keys")
+	}
+}

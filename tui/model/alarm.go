@@ -1,0 +1,108 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/runner"
+)
+
+// Alarm is what the user must know on every page: a fact, and what follows from it. The
+// zero value is no alarm.
+type Alarm struct {
+	Tone Tone
+	Fact string
+	Rest string
+}
+
+// Alarm returns the gravest alarm at a moment.
+func (s *State) Alarm(now time.Time) Alarm {
+	switch {
+	case s.Cluster.Phase == runner.ClusterFailed:
+		return Alarm{Err, "✗ no cluster, R tries again", s.Cluster.Error}
+	case s.Lost() != "":
+		return Alarm{Err, "✗ cluster gone", s.Lost() + " · showing the last known state"}
+	case s.Process.Phase == runner.ProcessCrashed:
+		return crashed(s, now)
+	case s.Build.Phase == runner.BuildFailed:
+		return buildFailed(s)
+	}
+	if reason, paused := s.Paused(); paused {
+		return Alarm{Warn, "‖ paused " + reason, "nothing is handled meanwhile · p resumes"}
+	}
+	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" && s.Cluster.Phase == runner.ClusterReady {
+		return Alarm{Warn, "! operator ended", s.Process.Exit + " · R starts it again"}
+	}
+	return s.unserved()
+}
+
+func crashed(s *State, now time.Time) Alarm {
+	a := Alarm{Err, "✗ operator crashed", s.Process.Exit}
+	switch p := s.Process.Panic; {
+	case p != nil && p.File != "":
+		a.Fact = fmt.Sprintf("✗ panic: %s", p.Message)
+		a.Rest = fmt.Sprintf("%s:%d", p.File, p.Line)
+	case p != nil:
+		a.Fact, a.Rest = "✗ panic: "+p.Message, ""
+	case s.Process.Error != "":
+		a.Rest = FirstLine(s.Process.Error)
+	}
+	then := "save, or R, starts it again"
+	if at := s.Process.RestartAt; !at.IsZero() {
+		then = "again " + In(at.Sub(now)) + " (R)"
+	}
+	if a.Rest != "" {
+		a.Rest += " · "
+	}
+	a.Rest += then
+	return a
+}
+
+func buildFailed(s *State) Alarm {
+	a := Alarm{Tone: Err, Fact: "✗ build failed"}
+	if len(s.Build.Errors) > 0 {
+		e := s.Build.Errors[0]
+		a.Fact = strings.TrimSpace("✗ " + e.Position() + " " + FirstLine(e.Message))
+	}
+	if s.Process.Phase == runner.ProcessRunning {
+		a.Rest = "the old code keeps running"
+	}
+	return a
+}
+
+func (s *State) unserved() Alarm {
+	if s.Snapshot == nil || !s.Live || len(s.Snapshot.Unserved) == 0 {
+		return Alarm{}
+	}
+	u := s.Snapshot.Unserved[0]
+	a := Alarm{Tone: Warn, Fact: "! " + u.Selector + " " + UnservedReason(u.Reason)}
+	if len(u.Handlers) > 0 {
+		a.Rest = "kept waiting: " + strings.Join(u.Handlers, ", ")
+	}
+	if more := len(s.Snapshot.Unserved) - 1; more > 0 {
+		a.Rest += fmt.Sprintf(" · and %d more", more)
+	}
+	return a
+}
+
+// UnservedReason returns why a selector is not served, to follow its name.
+func UnservedReason(reason string) string {
+	switch reason {
+	case "unresolved":
+		return "is not in the cluster"
+	case "ambiguous":
+		return "is the name of several resources"
+	case "unwatchable":
+		return "cannot be watched"
+	case "unpatchable":
+		return "cannot be patched"
+	}
+	return "is not served: " + reason
+}
+
+// FirstLine returns the first line of a text.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}

@@ -1,0 +1,31 @@
+package model
+
+import (
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Note says in a few words the most important fact about a handler on an object: what comes
+// next, how long it took, why it failed, or what kept it out. Held is [State.Held].
+func Note(h *inspect.HandlerState, now time.Time, held string) string {
+	switch h.State {
+	case inspect.PhaseRetrying, inspect.PhaseTicking:
+		return Next(h, now, held).Note()
+	case inspect.PhaseDone:
+		return Took(h.Took)
+	case inspect.PhaseFailed:
+		if h.Error != nil {
+			return h.Error.Message
+		}
+	case inspect.PhaseUnknown:
+		return "progress on the object, but no such handler; if renamed: kopf.ID"
+	case inspect.PhaseRunning, inspect.PhaseAlive:
+		if !h.Started.IsZero() {
+			return "for " + Ago(now.Sub(h.Started))
+		}
+	case inspect.PhaseFiltered, inspect.PhaseOtherCause:
+		return Mismatch(h.Why)
+	}
+	return ""
+}

@@ -1,0 +1,41 @@
+package model
+
+import (
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// sentence prepares a message that a period follows.
+func sentence(message string) string {
+	return strings.TrimRight(strings.TrimSpace(message), ".")
+}
+
+// list is an enumeration: "a", "a and b", "a, b and c".
+func list(items []string) string {
+	switch n := len(items); n {
+	case 0:
+		return ""
+	case 1:
+		return items[0]
+	default:
+		return strings.Join(items[:n-1], ", ") + " and " + items[n-1]
+	}
+}
+
+func pick(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+func ids(o *inspect.Object, want func(*inspect.HandlerState) bool) []string {
+	var found []string
+	for i := range o.Handlers {
+		if h := &o.Handlers[i]; want(h) {
+			found = append(found, h.ID)
+		}
+	}
+	return found
+}

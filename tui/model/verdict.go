@@ -1,0 +1,155 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Verdict says in a sentence what happens to an object at a moment, why, and what comes
+// next. Held is [State.Held]. A countdown is at the end, so that its width moves nothing.
+func Verdict(o *inspect.Object, now time.Time, held string) string {
+	switch o.State {
+	case inspect.StateFailed:
+		return failed(o)
+	case inspect.StateStuck:
+		return stuck(o, now, held)
+	case inspect.StateDeleting:
+		return deleting(o, now, held)
+	case inspect.StateRunning:
+		return running(o, now)
+	case inspect.StateRetrying:
+		return retrying(o, now, held)
+	case inspect.StateWaiting:
+		return waiting(o, now)
+	case inspect.StatePaused:
+		return "The operator is paused: what changes is handled when it resumes."
+	case inspect.StateIgnored:
+		return ignored(o)
+	case inspect.StateSettled:
+		return settled(o, now, held)
+	}
+	return "The operator calls this " + string(o.State) + "."
+}
+
+// failed says what failed. Only a change of the object makes the handler run again.
+func failed(o *inspect.Object) string {
+	h := Active(o)
+	if h == nil {
+		return "A handler has failed permanently. It runs again when the object changes."
+	}
+	if h.Kind == "index" {
+		return failure(h) + ". The object is no longer in that index, even if it changes."
+	}
+	return failure(h) + ". It runs again when the object changes."
+}
+
+// indexed says what indices do with an object that has no other handlers. It is empty if
+// the object is in none.
+func indexed(o *inspect.Object, now time.Time, held string) string {
+	for i := range o.Handlers {
+		if h := &o.Handlers[i]; h.Kind == "index" && h.State == inspect.PhaseRetrying {
+			return "Not in an index: " + h.ID + " failed; " + Next(h, now, held).Clause() + "."
+		}
+	}
+	names := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "index" && h.State == inspect.PhaseDone })
+	if len(names) == 0 {
+		return ""
+	}
+	return "Only indexed: " + list(names) + pick(len(names), " looks", " look") + " at each version; nothing is stored on this object."
+}
+
+// failure says how a handler has failed permanently, without the period.
+func failure(h *inspect.HandlerState) string {
+	if h.Error == nil {
+		return h.ID + " failed permanently"
+	}
+	message := sentence(h.Error.Message)
+	switch h.Error.Kind {
+	case "retries":
+		return fmt.Sprintf("%s gave up after %s: %s", h.ID, Count(max(1, h.Attempt), "attempt"), message)
+	case "timeout":
+		return fmt.Sprintf("%s ran out of time after %s: %s", h.ID, Count(max(1, h.Attempt), "attempt"), message)
+	case "panic":
+		return fmt.Sprintf("%s panicked: %s", h.ID, message)
+	}
+	return fmt.Sprintf("%s failed permanently: %s", h.ID, message)
+}
+
+func retrying(o *inspect.Object, now time.Time, held string) string {
+	h := Active(o)
+	if h == nil {
+		return "A handler will be tried again."
+	}
+	others := ids(o, func(x *inspect.HandlerState) bool {
+		return x.State == inspect.PhaseRetrying && x.Parent == "" && x.ID != h.ID && x.ID != h.Parent && x.Parent != h.ID
+	})
+	also := ""
+	if len(others) > 0 {
+		also = " " + list(others) + pick(len(others), " is", " are") + " being retried, too."
+	}
+	lost := ids(o, func(x *inspect.HandlerState) bool { return x.State == inspect.PhaseFailed && x.Parent == "" })
+	if len(lost) > 0 {
+		also += " " + list(lost) + pick(len(lost), " has", " have") + " failed permanently."
+	}
+	return attempt(h) + "." + also + " " + Next(h, now, held).Sentence()
+}
+
+// attempt says how the last attempt failed, without the period.
+func attempt(h *inspect.HandlerState) string {
+	s := h.ID + " failed"
+	if try := Try(h); try != "" {
+		s += ", attempt " + strings.ReplaceAll(try, "/", " of ")
+	}
+	if h.Error != nil {
+		s += ": " + sentence(h.Error.Message)
+	}
+	return s
+}
+
+func running(o *inspect.Object, now time.Time) string {
+	h := Active(o)
+	if h == nil {
+		return "A handler is running."
+	}
+	s := h.ID + " is running"
+	if try := Try(h); try != "" {
+		s += ", attempt " + strings.ReplaceAll(try, "/", " of ")
+	}
+	if why := because(o.Cause); why != "" {
+		s += ", because " + why
+	}
+	// Of later attempts only the end is known, and they have none yet.
+	if h.Attempt <= 1 && !h.Started.IsZero() {
+		s += ", for " + Ago(now.Sub(h.Started))
+	}
+	return s + "."
+}
+
+func waiting(o *inspect.Object, now time.Time) string {
+	w := o.Waiting
+	if w == nil {
+		return "No decision yet: our own patch has not come back."
+	}
+	return fmt.Sprintf("No decision yet: our own patch v%s has not come back, the stream is at v%s. Decides at the latest %s.",
+		w.Wrote, w.Seen, In(w.Deadline.Sub(now)))
+}
+
+func settled(o *inspect.Object, now time.Time, held string) string {
+	if o.Cause == nil {
+		watchers := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "event" && h.Why == nil })
+		if len(watchers) > 0 {
+			return "Only watched: " + list(watchers) + pick(len(watchers), " gets", " get") + " every event; nothing is stored on this object."
+		}
+		if said := indexed(o, now, held); said != "" {
+			return said
+		}
+		return "Nothing to do here."
+	}
+	if o.Cause.Done.IsZero() {
+		return "All is handled; nothing has changed since."
+	}
+	return fmt.Sprintf("All handled %s (%s); nothing has changed since.", Since(now.Sub(o.Cause.Done)), o.Cause.Reason)
+}

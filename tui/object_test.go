@@ -1,0 +1,25 @@
+package tui
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/runner"
+)
+
+func TestObject_WhyNamesTheFilterThatKeptHandlersOut(t *testing.T) {
+	start(t, "normal", 80, 24).
+		press("/").write("tmp-build").press("enter").cursorOn("tmp-build").
+		press("w").
+		sees("No handler matches: label tier is bronze, and create and resize want gold.").
+		sees("never handled before").
+		press("esc").sees("/tmp-build").
+		press("esc").seesNot("/tmp-build")
+}
+
+func TestObject_GoneOneIsShownAsLastSeen(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("n", "n", "w")
+	u.publish(func(s *runner.State) { s.Snapshot.Objects = s.Snapshot.Objects[:1] }).
+		sees("✗ gone").sees("This object is gone").sees("spec.size  1Gi → 2Gi").
+		press("r").sees("web-cache is gone").
+		press("esc", "esc").seesNot("web-cache")
+}

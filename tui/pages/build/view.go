@@ -1,0 +1,39 @@
+package build
+
+import (
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
+)
+
+// maxLines is more than there is to say about any build.
+const maxLines = 1000
+
+// View draws the page.
+func (p *Page) View() string {
+	if p.w < 1 || p.h < 1 {
+		return ""
+	}
+	b := p.screen.Block(p.w, maxLines)
+	p.starts = p.starts[:0]
+	if build := p.build(); build.Phase != runner.BuildBuilt {
+		for i := range build.Errors {
+			b.Blank()
+			p.starts = append(p.starts, b.Len())
+			drawError(b, &build.Errors[i], i == p.selected)
+		}
+	}
+	p.drawCrash(b)
+	p.drawReloads(b)
+	if b.Len() == 0 {
+		b.Blank()
+		idle := "nothing was built yet"
+		if p.build().Phase != runner.BuildIdle {
+			idle = "no reloads yet: nothing was saved since the start"
+		}
+		b.Text(model.Dim, "  "+idle)
+	}
+	p.viewport.SetWidth(p.w)
+	p.viewport.SetHeight(p.h)
+	p.viewport.SetContentLines(b.Lines())
+	return p.viewport.View()
+}

@@ -1,0 +1,188 @@
+package handlers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// objectList lists the objects that a handler was considered for, each with the decision.
+type objectList struct {
+	screen  *parts.Screen
+	handler string
+	filter  parts.Filter
+
+	rows     []decision
+	list     render.List
+	selected inspect.Ref
+
+	state   *model.State // that the rows are from
+	matched string       // the filter that the rows match
+}
+
+// decision is what was decided about the handler on an object.
+type decision struct {
+	object *inspect.Object
+	state  *inspect.HandlerState
+}
+
+func newObjectList(s *parts.Screen, handler string) *objectList {
+	x := &objectList{screen: s, handler: handler, filter: parts.NewFilter()}
+	x.refresh()
+	return x
+}
+
+func (x *objectList) refresh() {
+	if x.state == x.screen.State && x.matched == x.filter.Text() {
+		return
+	}
+	x.state, x.matched = x.screen.State, x.filter.Text()
+	x.collect()
+	if i := x.list.Cursor; i < len(x.rows) && model.SameObject(x.rows[i].object.Ref, x.selected) {
+		return
+	}
+	for i, d := range x.rows {
+		if model.SameObject(d.object.Ref, x.selected) {
+			x.list.Cursor = i
+			return
+		}
+	}
+	x.move(0)
+}
+
+// collect collects the rows: first the objects that the handler is called for.
+func (x *objectList) collect() {
+	x.rows = x.rows[:0]
+	words := x.filter.Words()
+	for _, o := range x.state.Objects {
+		for i := range o.Handlers {
+			h := &o.Handlers[i]
+			if h.ID != x.handler {
+				continue
+			}
+			if parts.Matches(words, model.QualifiedName(o.Ref), string(h.State), strings.ToLower(model.Mismatch(h.Why))) {
+				x.rows = append(x.rows, decision{o, h})
+			}
+			break
+		}
+	}
+	slices.SortStableFunc(x.rows, func(a, b decision) int {
+		switch outA, outB := model.IsNotCalled(a.state), model.IsNotCalled(b.state); {
+		case outA == outB:
+			return 0
+		case outA:
+			return 1
+		}
+		return -1
+	})
+}
+
+func (x *objectList) move(d int) {
+	x.list.Move(d, len(x.rows))
+	if o := x.current(); o != nil {
+		x.selected = o.Ref
+	}
+}
+
+// current returns the object at the cursor, or nil.
+func (x *objectList) current() *inspect.Object {
+	if x.list.Cursor < len(x.rows) {
+		return x.rows[x.list.Cursor].object
+	}
+	return nil
+}
+
+func (x *objectList) click(y int) (again bool) {
+	i := x.list.Offset + y - 1
+	if y < 1 || i >= len(x.rows) {
+		return false
+	}
+	again = i == x.list.Cursor
+	x.list.Cursor = i
+	x.move(0)
+	return again
+}
+
+func (x *objectList) summary(l *render.Line) {
+	l.Put(model.Title, x.handler).Put(model.Dim, " on "+model.Count(len(x.rows), "object"))
+	counts := map[model.Word]int{}
+	for _, d := range x.rows {
+		counts[model.HandlerWord(d.state.State)]++
+	}
+	for _, phase := range []inspect.HandlerPhase{inspect.PhaseFailed, inspect.PhaseRetrying, inspect.PhaseRunning, inspect.PhaseDone, inspect.PhaseFiltered} {
+		if w := model.HandlerWord(phase); counts[w] > 0 {
+			l.Skip(3).Put(w.Tone, w.Glyph+" "+model.Thousands(counts[w])+" "+w.Text)
+		}
+	}
+	if x.filter.Visible() {
+		x.filter.Draw(x.screen, l.Skip(3))
+	}
+}
+
+// The columns of the table.
+const (
+	objectStateColumn = iota
+	objectNamespaceColumn
+	objectNameColumn
+	objectTryColumn
+	objectNextColumn
+	objectBecauseColumn
+)
+
+func (x *objectList) view(w, h int) string {
+	b := x.screen.Block(w, h)
+	if len(x.rows) == 0 {
+		b.Blank()
+		if x.filter.Text() != "" {
+			b.Text(model.Dim, "  nothing matches; esc shows all")
+		} else {
+			b.Text(model.Dim, "  there is no object that it could run on")
+		}
+		return b.String()
+	}
+	table := render.Table{
+		Columns: []render.Column{
+			objectStateColumn:     {Title: "STATE", Width: 13, State: true},
+			objectNamespaceColumn: {Title: "NAMESPACE", Width: 9, Drop: 2},
+			objectNameColumn:      {Title: "NAME", Width: 14, Grow: 1, Max: 44, Cut: render.CutMiddle},
+			objectTryColumn:       {Title: "TRY", Width: 4, Drop: 3, Right: true},
+			objectNextColumn:      {Title: "NEXT", Width: 7, Right: true},
+			objectBecauseColumn:   {Title: "BECAUSE", Width: 24, Grow: 2, Drop: 1},
+		},
+		Rows: len(x.rows),
+		Cell: func(row, column int) render.Cell { return x.cell(x.rows[row], column) },
+	}
+	table.Draw(b, &x.list)
+	return b.String()
+}
+
+func (x *objectList) cell(d decision, column int) render.Cell {
+	switch column {
+	case objectStateColumn:
+		return parts.StateCell(d.state)
+	case objectNamespaceColumn:
+		return render.Cell{Tone: model.Dim, Text: d.object.Namespace}
+	case objectNameColumn:
+		return render.Cell{Text: d.object.Name}
+	case objectTryColumn:
+		return parts.TryCell(d.state)
+	case objectNextColumn:
+		return parts.NextCell(x.screen, d.state)
+	}
+	return parts.BecauseCell(x.screen, d.state)
+}
+
+// drawDecision draws one object in little space.
+func drawDecision(s *parts.Screen, b *render.Block, d decision) {
+	word := model.HandlerWord(d.state.State)
+	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
+	l.Cell(model.Text, render.CutMiddle(render.Clean(d.object.Name), 20), 20).Skip(1)
+	if !model.IsNotCalled(d.state) {
+		l.Cell(word.Tone, word.Text, 9)
+	}
+	b.End(l.Put(model.Dim, parts.Note(s, d.state)))
+}

@@ -1,0 +1,122 @@
+package handlers
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// The columns of the table.
+const (
+	handlerColumn = iota
+	forColumn
+	runsColumn
+	okColumn
+	retryColumn
+	failColumn
+	p50Column
+	p99Column
+)
+
+func (p *Page) table() *render.Table {
+	return &render.Table{
+		Columns: []render.Column{
+			handlerColumn: {Title: "HANDLER", Width: 10, Grow: 1, Max: 32},
+			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: 32, Drop: 6},
+			runsColumn:    {Title: "RUNS", Width: 5, Right: true},
+			okColumn:      {Title: "OK", Width: 5, Right: true, Drop: 5},
+			retryColumn:   {Title: "RETRY", Width: 5, Right: true, Drop: 2},
+			failColumn:    {Title: "FAIL", Width: 5, Right: true},
+			p50Column:     {Title: "P50", Width: 5, Right: true, Drop: 4},
+			p99Column:     {Title: "P99", Width: 5, Right: true, Drop: 3},
+		},
+		Rows: len(p.rows),
+		Cell: func(row, column int) render.Cell {
+			if column == handlerColumn {
+				return render.Cell{Text: p.screen.State.ShortName(p.rows[row].ID)}
+			}
+			return statCell(p.rows[row], column)
+		},
+	}
+}
+
+func statCell(h *inspect.Handler, column int) render.Cell {
+	switch column {
+	case forColumn:
+		return render.Cell{Tone: model.Dim, Text: strings.TrimSpace(h.Kind + " " + h.Field)}
+	case runsColumn:
+		return number(h.Stats.Runs, model.Text)
+	case okColumn:
+		return number(h.Stats.Succeeded, model.Text)
+	case retryColumn:
+		return number(h.Stats.Retried, model.Warn)
+	case failColumn:
+		return number(h.Stats.Failed, model.Err)
+	case p50Column:
+		return duration(h.Stats.P50)
+	}
+	return duration(h.Stats.P99)
+}
+
+var none = render.Cell{Tone: model.Faint, Text: "–"}
+
+func number(n int, tone model.Tone) render.Cell {
+	if n == 0 {
+		return none
+	}
+	return render.Cell{Tone: tone, Text: model.Thousands(n)}
+}
+
+func duration(d time.Duration) render.Cell {
+	if d <= 0 {
+		return none
+	}
+	return render.Cell{Tone: model.Dim, Text: model.Took(d)}
+}
+
+// drawDetail draws what is known about a handler.
+func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
+	if p.split.SideBySide {
+		b.End(b.Line().Skip(1).Put(model.Title, h.ID).Put(model.Dim, "  "+strings.TrimSpace(h.Kind+" "+h.Field)))
+		b.Blank()
+	}
+	fact := func(name, value string) {
+		if value != "" {
+			b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Text, value))
+		}
+	}
+	filters := h.Filters
+	if h.Retries > 0 {
+		filters = append(filters[:len(filters):len(filters)], "gives up after "+strconv.Itoa(h.Retries))
+	}
+	fact("on", h.Selector)
+	fact("registered", h.Source)
+	fact("filters", strings.Join(filters, " · "))
+	if h.Stats.LastError != "" {
+		l := b.Line().Skip(1).Cell(model.Dim, "last error", 12)
+		l.Put(model.Warn, render.CutEnd(render.Clean(h.Stats.LastError), l.Rest()-9))
+		b.End(l.Right(model.Dim, model.Since(p.screen.Since(h.Stats.LastAt))))
+	}
+	if h.Stats.Runs == 0 {
+		b.Prose(model.Dim, "Never ran: nothing that it waits for has happened since the start. enter lists its objects, each with what kept it out.", 3)
+	}
+	p.drawPreview(b)
+}
+
+// drawPreview draws the first objects of the selected handler.
+func (p *Page) drawPreview(b *render.Block) {
+	if p.preview == nil || len(p.preview.rows) == 0 || b.Rest() < 3 {
+		return
+	}
+	if p.split.SideBySide {
+		b.Blank()
+	}
+	b.Rule("on objects  "+model.Thousands(len(p.preview.rows)), "enter all")
+	for _, d := range p.preview.rows[:min(b.Rest(), len(p.preview.rows))] {
+		drawDecision(p.screen, b, d)
+	}
+}

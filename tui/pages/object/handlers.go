@@ -1,0 +1,81 @@
+package object
+
+import (
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// drawHandlers draws a table of the handlers, and beneath it the attempts of the selected
+// one.
+func (p *Page) drawHandlers(b *render.Block) {
+	handlers := model.CalledFirst(p.last)
+	p.rows = len(handlers)
+	if p.rows == 0 {
+		b.Blank()
+		b.Text(model.Dim, "  no handler is registered for this kind")
+		return
+	}
+	attempts := 0
+	if b.Rest() >= 14 {
+		attempts = 6
+	}
+	top := p.screen.Block(b.W, b.Rest()-attempts)
+	table(p.screen, handlers).Draw(top, &p.handlers)
+	b.Add(top.Fill()...)
+	if attempts > 0 {
+		parts.DrawAttempts(p.screen, b, handlers[p.handlers.Cursor])
+	}
+}
+
+// The columns of the table.
+const (
+	stateColumn = iota
+	handlerColumn
+	forColumn
+	tryColumn
+	nextColumn
+	tookColumn
+	becauseColumn
+)
+
+func table(s *parts.Screen, handlers []*inspect.HandlerState) *render.Table {
+	return &render.Table{
+		Columns: []render.Column{
+			stateColumn:   {Title: "STATE", Width: 13, State: true},
+			handlerColumn: {Title: "HANDLER", Width: 10, Grow: 1, Max: 26},
+			forColumn:     {Title: "FOR", Width: 8, Drop: 3},
+			tryColumn:     {Title: "TRY", Width: 4, Drop: 1, Right: true},
+			nextColumn:    {Title: "NEXT", Width: 7, Right: true},
+			tookColumn:    {Title: "TOOK", Width: 6, Drop: 4, Right: true},
+			becauseColumn: {Title: "BECAUSE", Width: 24, Grow: 3, Drop: 2},
+		},
+		Rows: len(handlers),
+		Cell: func(row, column int) render.Cell { return cell(s, handlers[row], column) },
+	}
+}
+
+func cell(s *parts.Screen, h *inspect.HandlerState, column int) render.Cell {
+	switch column {
+	case stateColumn:
+		return parts.StateCell(h)
+	case handlerColumn:
+		switch {
+		case h.Parent != "":
+			return render.Cell{Text: model.SubName(h)}
+		case model.IsNotCalled(h):
+			return render.Cell{Tone: model.Dim, Text: s.State.NameOf(h)}
+		}
+		return render.Cell{Text: s.State.NameOf(h)}
+	case forColumn:
+		return render.Cell{Tone: model.Dim, Text: h.Kind}
+	case tryColumn:
+		return parts.TryCell(h)
+	case nextColumn:
+		return parts.NextCell(s, h)
+	case tookColumn:
+		return render.Cell{Tone: model.Dim, Text: model.Took(h.Took)}
+	}
+	return parts.BecauseCell(s, h)
+}

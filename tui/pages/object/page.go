@@ -1,0 +1,154 @@
+// Package object is the page of one object, in tabs: its handlers, why they ran or did not,
+// and its log.
+package object
+
+import (
+	"charm.land/bubbles/v2/viewport"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// Page is the page of an object.
+type Page struct {
+	screen *parts.Screen
+	w, h   int
+
+	ref  inspect.Ref
+	last *inspect.Object // as seen last
+	gone bool
+	tab  parts.ObjectTab
+
+	handlers render.List
+	rows     int // of the table of handlers
+	why      viewport.Model
+	log      *parts.LogPane
+}
+
+// New returns the page of an object, which must be in the state.
+func New(s *parts.Screen, ref inspect.Ref, tab parts.ObjectTab) *Page {
+	p := &Page{screen: s, ref: ref, tab: tab, why: viewport.New(), log: parts.NewLogPane(s, &ref)}
+	p.Refresh()
+	return p
+}
+
+// Ref identifies the object.
+func (p *Page) Ref() inspect.Ref { return p.ref }
+
+// ShowsLog reports whether the log of the object is shown.
+func (p *Page) ShowsLog() bool { return p.tab == parts.LogTab }
+
+// Tab returns the tab that is shown.
+func (p *Page) Tab() parts.ObjectTab { return p.tab }
+
+// SetSize sets the size of the page.
+func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
+
+// Filter returns the filter of the log if that is shown, else nil.
+func (p *Page) Filter() *parts.Filter {
+	if p.tab == parts.LogTab {
+		return &p.log.Filter
+	}
+	return nil
+}
+
+// PageRows returns the number of visible rows.
+func (p *Page) PageRows() int { return p.h - 1 }
+
+// Refresh takes over the object from the state.
+func (p *Page) Refresh() {
+	if o := p.screen.State.Find(p.ref); o != nil {
+		p.last, p.gone = o, false
+	} else {
+		p.gone = true
+	}
+	p.log.Refresh()
+}
+
+// Move moves the cursor or scrolls by d rows.
+func (p *Page) Move(d int) {
+	switch p.tab {
+	case parts.HandlersTab:
+		p.handlers.Move(d, p.rows)
+	case parts.WhyTab:
+		p.why.SetYOffset(p.why.YOffset() + d)
+	case parts.LogTab:
+		p.log.Move(d)
+	}
+}
+
+// Click selects the handler at a place.
+func (p *Page) Click(_, y int) (again bool) {
+	if i := p.handlers.Offset + y - 1; p.tab == parts.HandlersTab && y > 0 && i < p.rows {
+		p.handlers.Cursor = i
+	}
+	return false
+}
+
+// summaryRow is the line of the screen with the tabs.
+const summaryRow = 3
+
+// Summary draws the name, the state, what is next, and the tabs.
+func (p *Page) Summary(l *render.Line, short bool) {
+	if short {
+		return
+	}
+	s, o := p.screen, p.last
+	word := model.ObjectWord(o.State)
+	state := word.String()
+	if p.gone {
+		word.Tone, state = model.Err, "✗ gone"
+	}
+	tabsWidth := 1
+	for t := range parts.ObjectTabs {
+		tabsWidth += len(t.String()) + 2
+	}
+	name := render.CutMiddle(render.Clean(model.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-3)
+	l.Put(model.Title, name).Skip(2).Put(word.Tone, state).Skip(2)
+	p.summarizeNext(l)
+	if f := p.Filter(); f != nil && f.Visible() && l.Rest() > tabsWidth+12 {
+		f.Draw(s, l)
+	}
+	l.To(l.Used() + l.Rest() - tabsWidth)
+	for t := range parts.ObjectTabs {
+		tone := model.Dim
+		if t == p.tab {
+			tone = model.Accent
+		}
+		from := l.Used()
+		l.Put(tone, t.String())
+		s.Clicks.Add(summaryRow, from+1, l.Used()+1, t.Key())
+		l.Skip(2)
+	}
+}
+
+// summarizeNext draws which handler is retried next, and when.
+func (p *Page) summarizeNext(l *render.Line) {
+	s := p.screen
+	h := model.Active(p.last)
+	if h == nil || s.Width < 100 || p.gone {
+		return
+	}
+	if next := model.Next(h, s.Now, s.State.Held()); next.Kind == model.NextRetry {
+		l.Put(model.Text, s.State.NameOf(h)).Put(model.Dim, " "+model.Try(h)+" ").Put(model.Warn, next.Time())
+	}
+}
+
+// View draws the page.
+func (p *Page) View() string {
+	b := p.screen.Block(p.w, p.h)
+	if p.gone {
+		b.End(b.Line().Skip(1).Put(model.Warn, "This object is gone; this is its last known state. esc goes back."))
+	}
+	switch p.tab {
+	case parts.HandlersTab:
+		p.drawHandlers(b)
+	case parts.WhyTab:
+		p.drawWhy(b)
+	case parts.LogTab:
+		p.log.Draw(b, "nothing has been logged about this object since the start")
+	}
+	return b.String()
+}

@@ -1,0 +1,80 @@
+package object
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// whyLines is more than there is to say about any object.
+const whyLines = 400
+
+// drawWhy answers, from top to bottom: what goes on, what happened, what changed, which
+// handlers were called, which were not and why not, and what was before.
+func (p *Page) drawWhy(b *render.Block) {
+	s := p.screen
+	all := s.Block(b.W, whyLines)
+	gap := func() {
+		if s.Spacious() {
+			all.Blank()
+		}
+	}
+	gap()
+	parts.DrawVerdict(s, all, p.last, 4)
+	gap()
+	drawCause(s, all, p.last)
+	gap()
+	parts.Decisions{Screen: s, Block: all}.Draw(p.last)
+
+	h := b.Rest()
+	if h == 0 {
+		return
+	}
+	p.why.SetWidth(b.W)
+	p.why.SetHeight(h)
+	p.why.SetContentLines(all.Lines())
+	visible := strings.Split(p.why.View(), "\n")
+	if more := all.Len() - p.why.YOffset() - h; more > 0 {
+		visible[h-1] = s.Line(b.W).Skip(1).Put(model.Dim, fmt.Sprintf("↓ %d more", more+1)).String()
+	}
+	b.Add(visible...)
+}
+
+// drawCause draws what happened to the object and what changed.
+func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
+	label := func(name string) *render.Line { return b.Line().Skip(1).Cell(model.Dim, name, 10) }
+	cause := o.Cause
+	if cause == nil {
+		b.End(label("cause").Put(model.Dim, "none: nothing has happened that a change handler runs on"))
+		return
+	}
+	l := label("cause").Put(model.Title, cause.Reason).Skip(2)
+	l.Put(model.Dim, "seen "+model.Since(s.Since(cause.Seen))+" at v"+cause.Version)
+	switch {
+	case cause.First:
+		l.Put(model.Dim, " · never handled before")
+	case !cause.LastHandled.IsZero():
+		l.Put(model.Dim, " · last handled "+model.Since(s.Since(cause.LastHandled)))
+	}
+	if !cause.Done.IsZero() {
+		l.Put(model.Dim, " · done "+model.Since(s.Since(cause.Done)))
+	}
+	b.End(l)
+	if len(cause.Diff) == 0 && !cause.First {
+		b.End(label("changed").Put(model.Dim, "nothing essential since it was last handled"))
+	}
+	for i, d := range cause.Diff {
+		name := ""
+		if i == 0 {
+			name = "changed"
+		}
+		b.End(parts.PutDifference(label(name), d))
+	}
+	if o.Waiting != nil {
+		b.End(label("waiting").Put(model.Dim, fmt.Sprintf("for our patch: wrote v%s, seen v%s", o.Waiting.Wrote, o.Waiting.Seen)))
+	}
+}

@@ -1,0 +1,116 @@
+package resources
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+)
+
+var keys = struct{ open, handlers, why, log, nextProblem, problemsOnly, order, group, filter key.Binding }{
+	open:         parts.Key("enter", "open"),
+	handlers:     parts.Key("h", ""),
+	why:          parts.Key("w", "why"),
+	log:          parts.Key("l", "log"),
+	nextProblem:  parts.Key("n", "next problem"),
+	problemsOnly: parts.Key("!", ""),
+	order:        parts.Key("s", ""),
+	group:        parts.Key("u", ""),
+	filter:       parts.Key("/", "filter"),
+}
+
+// Actions returns the actions of the page. There are none while there are no objects.
+func (p *Page) Actions() []parts.Action {
+	if len(p.screen.State.Objects) == 0 {
+		return nil
+	}
+	o := p.Selected()
+	noObject := ""
+	if o == nil {
+		noObject = parts.NoObject
+	}
+	return []parts.Action{
+		{Binding: keys.open, Name: "open the object", Column: parts.Go, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
+		{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
+		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.WhyTab)},
+		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.LogTab)},
+		parts.Retry(p.screen, o, false),
+		parts.CopyName(o),
+		{Binding: keys.nextProblem, Name: "next object that needs you", Column: parts.Go, Unavailable: p.noProblem(), Do: p.nextProblem},
+		{Binding: keys.problemsOnly, Name: "problems only, or all", Column: parts.Look, Do: p.toggleProblems},
+		{Binding: keys.order, Name: "order by name or state", Column: parts.Look, Do: p.changeOrder},
+		{Binding: keys.group, Name: "group by kind, on or off", Column: parts.Look, Unavailable: p.oneKind(), Do: p.toggleGroups},
+		{Binding: keys.filter, Name: "filter", Column: parts.Go, Do: p.typeFilter},
+	}
+}
+
+func (p *Page) noProblem() string {
+	if c := p.screen.State.Counts; c[model.NeedsYou]+c[model.IsRetrying] == 0 {
+		return "nothing needs you"
+	}
+	return ""
+}
+
+func (p *Page) oneKind() string {
+	if p.screen.State.Kinds < 2 && !p.grouped {
+		return "all objects are of one kind"
+	}
+	return ""
+}
+
+func (p *Page) open(tab parts.ObjectTab) func() tea.Msg {
+	return func() tea.Msg { return parts.OpenObject{Ref: p.Selected().Ref, Tab: tab} }
+}
+
+func (p *Page) nextProblem() tea.Msg {
+	for i := range p.rows {
+		next := (p.list.Cursor + 1 + i) % len(p.rows)
+		if o := p.rows[next].object; o != nil && model.IsProblem(o) {
+			p.list.Cursor, p.selected = next, o.Ref
+			break
+		}
+	}
+	return nil
+}
+
+func (p *Page) toggleProblems() tea.Msg {
+	p.problemsOnly = !p.problemsOnly
+	p.Refresh()
+	return nil
+}
+
+func (p *Page) changeOrder() tea.Msg {
+	p.byState = !p.byState
+	p.Refresh()
+	if p.byState {
+		return parts.Notify{Text: "ordered by state, worst first"}
+	}
+	return parts.Notify{Text: "ordered by name"}
+}
+
+func (p *Page) toggleGroups() tea.Msg {
+	p.grouped = !p.grouped
+	p.Refresh()
+	return nil
+}
+
+func (p *Page) typeFilter() tea.Msg {
+	p.filter.Type()
+	return nil
+}
+
+// Back clears the filter, or shows all objects again. It reports whether there was anything
+// to leave.
+func (p *Page) Back() bool {
+	switch {
+	case p.filter.Text() != "":
+		p.filter.Clear()
+	case p.problemsOnly:
+		p.problemsOnly = false
+	default:
+		return false
+	}
+	p.Refresh()
+	return true
+}

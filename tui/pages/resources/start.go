@@ -1,0 +1,168 @@
+package resources
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// viewStart draws what is shown while there are no objects: the progress of the start, or
+// what to do next.
+func viewStart(s *parts.Screen, w, h int) string {
+	b := s.Block(w, h)
+	for range min(3, h/6) {
+		b.Blank()
+	}
+	switch {
+	case s.State.Snapshot == nil || !s.State.Live:
+		drawSteps(s, b)
+	case !model.AllListed(s.State.Snapshot):
+		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and lists the objects."))
+	default:
+		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and waits for objects."))
+		b.Blank()
+		drawWatched(s, b)
+		b.Blank()
+		drawHints(s, b)
+	}
+	return b.String()
+}
+
+// summarizeStart is the answer line while there are no objects.
+func summarizeStart(s *parts.Screen, l *render.Line) {
+	word := model.OperatorWord(s.State.State)
+	switch {
+	case s.State.Snapshot != nil && s.State.Live:
+		l.Put(model.Dim, "no objects yet")
+		return
+	case s.State.Build.Phase == runner.BuildFailed:
+		word = model.BuildWord(s.State.Build.Phase)
+	case s.State.Cluster.Phase != runner.ClusterReady:
+		word = model.ClusterWord(s.State.Cluster.Phase)
+		l.Put(word.Tone, word.String()).Put(model.Dim, "  "+model.ClusterProgress(s.State.Cluster))
+		return
+	case s.State.Build.Phase != runner.BuildBuilt:
+		word = model.BuildWord(s.State.Build.Phase)
+	}
+	l.Put(word.Tone, word.String())
+}
+
+// drawWatched draws which resources the operator watches, and where.
+func drawWatched(s *parts.Screen, b *render.Block) {
+	snapshot := s.State.Snapshot
+	where := "in all namespaces; there are none yet."
+	if len(snapshot.Operator.Namespaces) > 0 {
+		where = "in " + strings.Join(snapshot.Operator.Namespaces, ", ") + "; there are none yet."
+	}
+	for i, r := range snapshot.Served {
+		what := "         and "
+		if i == 0 {
+			what = "It watches   "
+		}
+		b.End(b.Line().Skip(3).Put(model.Dim, what).Put(model.Accent, r.Key))
+	}
+	if len(snapshot.Served) > 0 {
+		b.End(b.Line().Skip(16).Put(model.Dim, where))
+	} else {
+		b.End(b.Line().Skip(3).Put(model.Dim, "It watches nothing yet."))
+	}
+	for _, u := range snapshot.Unserved {
+		b.End(b.Line().Skip(3).Put(model.Warn, "! ").Put(model.Text, u.Selector).Put(model.Warn, " "+model.UnservedReason(u.Reason)))
+	}
+}
+
+// drawHints draws the keys that help further.
+func drawHints(s *parts.Screen, b *render.Block) {
+	hint := func(key, what, more string) {
+		b.End(b.Line().Skip(3).Cell(model.Title, key, 4).Put(model.Text, what).Put(model.Dim, more))
+	}
+	if len(s.State.Manifests) > 0 {
+		hint("a", "apply ", parts.ManifestNames(s.State))
+	}
+	hint("9", "the kubeconfig, ", "to use kubectl as usual")
+	hint("2", "see "+model.Count(len(s.State.Snapshot.Handlers), "handler"), " that were registered")
+}
+
+// drawSteps draws the steps of the start: the cluster, the build, the operator.
+func drawSteps(s *parts.Screen, b *render.Block) {
+	c := s.State.Cluster
+	cluster := c.Error
+	if cluster == "" {
+		cluster = model.ClusterProgress(c)
+	}
+	if c.Phase == runner.ClusterReady {
+		cluster = fmt.Sprintf("%s %s  %s", c.Provider, c.Version, c.Server)
+	}
+	drawStep(b, "cluster", model.ClusterWord(c.Phase), cluster)
+	if c.Phase == runner.ClusterBuilding && c.Total > 0 {
+		drawProgress(b, c.Done, c.Total)
+	}
+
+	build := ""
+	switch s.State.Build.Phase {
+	case runner.BuildBuilding:
+		build = model.Ago(s.Since(s.State.Build.Started))
+	case runner.BuildBuilt:
+		build = "in " + model.Took(s.State.Build.Took)
+	case runner.BuildFailed:
+		build = model.Count(len(s.State.Build.Errors), "error") + "; press 8 to see them"
+	}
+	drawStep(b, "build", model.BuildWord(s.State.Build.Phase), build)
+	drawStep(b, "operator", model.OperatorWord(s.State.State), s.State.Process.Error)
+
+	if s.State.Build.Phase == runner.BuildFailed {
+		b.Blank()
+		for _, e := range s.State.Build.Errors {
+			b.End(b.Line().Skip(3).Put(model.Err, "✗ ").Put(model.Title, e.Position()).Skip(1).Put(model.Text, model.FirstLine(e.Message)))
+		}
+	}
+}
+
+// stepLines is how many lines of an error are shown beside the step that failed.
+const stepLines = 8
+
+func drawStep(b *render.Block, name string, word model.Word, what string) {
+	tone := model.Text
+	if !word.Quiet() {
+		tone = word.Tone
+	}
+	l := b.Line().Skip(3).Cell(model.Dim, name, 10).Put(word.Tone, word.Glyph).Skip(1).Cell(tone, word.Text, 13)
+	indent := l.Used()
+	for i, line := range wrapLines(what, l.Rest(), stepLines) {
+		if i > 0 {
+			l = b.Line().Skip(indent)
+		}
+		b.End(l.Put(model.Dim, line))
+	}
+}
+
+// wrapLines wraps a text of several lines into at most n, and at least one. The last one
+// ends with an ellipsis if there is more.
+func wrapLines(s string, w, n int) []string {
+	var lines []string
+	for paragraph := range strings.SplitSeq(s, "\n") {
+		if len(lines) < n {
+			lines = append(lines, render.Wrap(paragraph, w, n-len(lines))...)
+			continue
+		}
+		if last := &lines[n-1]; strings.TrimSpace(paragraph) != "" && !strings.HasSuffix(*last, render.Ellipsis) {
+			*last = render.CutEnd(*last+render.Ellipsis, w)
+			break
+		}
+	}
+	if len(lines) == 0 {
+		return []string{""}
+	}
+	return lines
+}
+
+// drawProgress draws a bar.
+func drawProgress(b *render.Block, done, total int) {
+	const width = 40
+	full := min(width, width*done/total)
+	b.End(b.Line().Skip(15).Put(model.Busy, strings.Repeat("━", full)).Put(model.Faint, strings.Repeat("─", width-full)))
+}

@@ -1,0 +1,78 @@
+package resources
+
+import (
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// The columns of the table.
+const (
+	stateColumn = iota
+	kindColumn
+	namespaceColumn
+	nameColumn
+	handlerColumn
+	tryColumn
+	nextColumn
+	ageColumn
+)
+
+func (p *Page) table(w int) *render.Table {
+	name := 17
+	if w < 60 {
+		name = 12
+	}
+	kind := 4
+	if s := p.screen.State.Snapshot; s != nil {
+		for _, r := range s.Served {
+			kind = min(max(kind, len(r.Short)), 10)
+		}
+	}
+	columns := []render.Column{
+		stateColumn:     {Title: "STATE", Width: 10, State: true},
+		kindColumn:      {Title: "KIND", Width: kind, Drop: 5},
+		namespaceColumn: {Title: "NAMESPACE", Width: 9, Drop: 3},
+		nameColumn:      {Title: "NAME", Width: name, Grow: 2, Max: 44, Cut: render.CutMiddle},
+		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: 24, Drop: 2},
+		tryColumn:       {Title: "TRY", Width: 4, Drop: 4, Right: true},
+		nextColumn:      {Title: "NEXT", Width: 7, Drop: 1, Right: true},
+		ageColumn:       {Title: "AGE", Width: 4, Drop: 6, Right: true},
+	}
+	if p.grouped {
+		columns[kindColumn].Width, columns[kindColumn].Drop = w, 9 // the heads say it
+	}
+	return &render.Table{
+		Columns: columns,
+		Rows:    len(p.rows),
+		Cell:    func(row, column int) render.Cell { return cell(p.screen, p.rows[row].object, column) },
+		Head:    func(row int) (string, bool) { return p.rows[row].head, p.rows[row].object == nil },
+	}
+}
+
+func cell(s *parts.Screen, o *inspect.Object, column int) render.Cell {
+	switch column {
+	case stateColumn:
+		w := model.ObjectWord(o.State)
+		return render.Cell{Tone: w.Tone, Text: w.String()}
+	case kindColumn:
+		return render.Cell{Tone: model.Dim, Text: o.Short}
+	case namespaceColumn:
+		return render.Cell{Tone: model.Dim, Text: o.Namespace}
+	case nameColumn:
+		return render.Cell{Text: o.Name}
+	case ageColumn:
+		return render.Cell{Tone: model.Dim, Text: model.Ago(s.Since(o.Created))}
+	}
+	h := model.Active(o)
+	switch {
+	case h == nil:
+		return render.Cell{}
+	case column == handlerColumn:
+		return render.Cell{Text: s.State.NameOf(h)}
+	case column == tryColumn:
+		return parts.TryCell(h)
+	}
+	return parts.NextCell(s, h)
+}

@@ -1,0 +1,61 @@
+package parts
+
+import (
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+)
+
+// Action is what a key does. The keyboard, the help line, the palette and the key sheet all
+// read the same actions.
+type Action struct {
+	Binding key.Binding // its help is the text in the help line; empty is not shown there
+	Name    string      // in the palette and on the key sheet
+	Column  Column
+
+	// Unavailable is why the action is not possible now; empty if it is. Unavailable
+	// actions are shown with the reason rather than hidden.
+	Unavailable string
+
+	// Do performs the action on its page. It returns what the app has to do, or nil.
+	Do func() tea.Msg
+}
+
+// Column is a column on the key sheet.
+type Column int
+
+// The columns.
+const (
+	Go Column = iota
+	Look
+	Act
+	columns
+)
+
+var columnTitles = [columns]string{"go", "look", "act"}
+
+// Key returns a binding of a key, with its text in the help line.
+func Key(name, help string, aliases ...string) key.Binding {
+	return key.NewBinding(key.WithKeys(append([]string{name}, aliases...)...), key.WithHelp(name, help))
+}
+
+// Key returns the name of the action's key.
+func (a *Action) Key() string { return a.Binding.Help().Key }
+
+// Find returns the action of a key, or nil.
+func Find(actions []Action, name string) *Action {
+	for i := range actions {
+		if slices.Contains(actions[i].Binding.Keys(), name) {
+			return &actions[i]
+		}
+	}
+	return nil
+}
+
+// switchesPage reports whether the action opens a numbered page.
+func (a *Action) switchesPage() bool {
+	k := a.Key()
+	return len(k) == 1 && strings.Contains("123456789", k)
+}

@@ -1,0 +1,27 @@
+package parts
+
+// Clicks are the places on the screen that stand for a key.
+type Clicks struct{ areas []clickArea }
+
+type clickArea struct {
+	y, from, to int
+	key         string
+}
+
+// Reset forgets all places, before the screen is drawn.
+func (c *Clicks) Reset() { c.areas = c.areas[:0] }
+
+// Add makes the columns from, up to to, of a line stand for a key.
+func (c *Clicks) Add(y, from, to int, key string) {
+	c.areas = append(c.areas, clickArea{y, from, to, key})
+}
+
+// KeyAt returns the key that a place stands for, or nothing.
+func (c *Clicks) KeyAt(x, y int) string {
+	for _, a := range c.areas {
+		if a.y == y && x >= a.from && x < a.to {
+			return a.key
+		}
+	}
+	return ""
+}

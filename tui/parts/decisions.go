@@ -1,0 +1,113 @@
+package parts
+
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// Decisions draws what was decided about each handler of an object, in sections: called,
+// not called, in the background, and before.
+type Decisions struct {
+	Screen  *Screen
+	Block   *render.Block
+	Compact bool // beside the list, where there is less space
+}
+
+// Draw draws the sections.
+func (d Decisions) Draw(o *inspect.Object) {
+	var called, out, background []*inspect.HandlerState
+	all := model.CalledFirst(o)
+	for _, h := range all {
+		switch {
+		case model.IsNotCalled(h):
+			out = append(out, h)
+		case model.IsBackground(h):
+			background = append(background, h)
+		default:
+			called = append(called, h)
+		}
+	}
+	w := handlerNameWidth(d.Screen, all, 20) + 1
+	d.section("called", called, w)
+	d.section("not called", out, w)
+	d.section("in the background", background, w)
+	d.history(o.History)
+}
+
+func (d Decisions) gap() {
+	if d.Screen.Spacious() && d.Block.Len() > 0 {
+		d.Block.Blank()
+	}
+}
+
+func (d Decisions) section(title string, handlers []*inspect.HandlerState, nameWidth int) {
+	if len(handlers) == 0 {
+		return
+	}
+	if title != "called" {
+		d.gap()
+	}
+	d.Block.Rule(fmt.Sprintf("%s  %d", title, len(handlers)), "")
+	for _, h := range handlers {
+		d.handler(h, nameWidth)
+	}
+}
+
+func (d Decisions) handler(h *inspect.HandlerState, nameWidth int) {
+	word := model.HandlerWord(h.State)
+	name, tone := d.Screen.State.NameOf(h), model.Text
+	if h.Parent != "" {
+		name = model.SubName(h)
+	}
+	if model.IsNotCalled(h) {
+		tone = model.Dim
+	}
+	l := d.Block.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(tone, name, nameWidth)
+	if !d.Compact || !model.IsNotCalled(h) {
+		width := 12
+		if d.Compact {
+			width = 9
+		}
+		l.Cell(word.Tone, word.Text, width)
+	}
+	if try := model.Try(h); try != "" && h.State != inspect.PhaseDone {
+		l.Put(model.Dim, try+" ")
+	}
+	l.Put(noteTone(d.Screen, h), Note(d.Screen, h))
+	if !d.Compact && d.Screen.Spacious() && h.Parent == "" {
+		l.Right(model.Dim, d.Screen.State.SourceOf(h.ID))
+	}
+	d.Block.End(l)
+}
+
+func (d Decisions) history(past []inspect.PastCause) {
+	if len(past) == 0 {
+		return
+	}
+	d.gap()
+	d.Block.Rule("before", "")
+	for _, c := range past {
+		word := model.HandlerWord(inspect.PhaseDone)
+		what := ""
+		if len(c.Handlers) > 0 {
+			what = d.Screen.State.ShortNames(c.Handlers)
+			if c.Took != "" {
+				what += " " + c.Took
+			}
+		}
+		switch {
+		case len(c.Failed) > 0:
+			word = model.HandlerWord(inspect.PhaseFailed)
+			what = "failed: " + d.Screen.State.ShortNames(c.Failed)
+		case c.SupersededAt != "":
+			word = model.HandlerWord(inspect.PhaseSuperseded)
+			what += " superseded by v" + c.SupersededAt
+		}
+		l := d.Block.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
+		l.Cell(model.Dim, model.Since(d.Screen.Since(c.At)), 9).Cell(model.Text, c.Reason, 8).Put(model.Dim, what)
+		d.Block.End(l)
+	}
+}

@@ -1,0 +1,61 @@
+package parts
+
+import (
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// The functions of this file are about one handler on one object, as in tables and lists.
+
+// StateCell returns the state of a handler as a cell.
+func StateCell(h *inspect.HandlerState) render.Cell {
+	word := model.HandlerWord(h.State)
+	return render.Cell{Tone: word.Tone, Text: word.String()}
+}
+
+// TryCell returns the attempt of a handler as a cell.
+func TryCell(h *inspect.HandlerState) render.Cell {
+	return render.Cell{Tone: model.Dim, Text: model.Try(h)}
+}
+
+// NextCell returns when a handler is called next as a cell.
+func NextCell(s *Screen, h *inspect.HandlerState) render.Cell {
+	next := model.Next(h, s.Now, s.State.Held())
+	return render.Cell{Tone: next.Tone(), Text: next.Cell()}
+}
+
+// BecauseCell returns why a handler is in its state as a cell.
+func BecauseCell(s *Screen, h *inspect.HandlerState) render.Cell {
+	switch {
+	case h.Error != nil && h.State != inspect.PhaseDone:
+		return render.Cell{Tone: model.HandlerWord(h.State).Tone, Text: h.Error.Kind + ": " + h.Error.Message}
+	case h.State == inspect.PhaseDone || h.State == inspect.PhaseRetrying:
+		return render.Cell{} // the other columns say it
+	}
+	return render.Cell{Tone: model.Dim, Text: Note(s, h)}
+}
+
+// Note returns the note about a handler at this moment.
+func Note(s *Screen, h *inspect.HandlerState) string { return model.Note(h, s.Now, s.State.Held()) }
+
+// noteTone returns the tone of the note.
+func noteTone(s *Screen, h *inspect.HandlerState) model.Tone {
+	if h.State == inspect.PhaseFailed || h.State == inspect.PhaseUnknown {
+		return model.Err
+	}
+	return model.Next(h, s.Now, s.State.Held()).Tone()
+}
+
+// handlerNameWidth returns the width of the column for the names of handlers.
+func handlerNameWidth(s *Screen, handlers []*inspect.HandlerState, limit int) int {
+	w := 9
+	for _, h := range handlers {
+		if h.Parent != "" {
+			w = max(w, render.Width(model.SubName(h)))
+		} else {
+			w = max(w, render.Width(s.State.NameOf(h)))
+		}
+	}
+	return min(w, limit)
+}

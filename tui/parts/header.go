@@ -1,0 +1,124 @@
+package parts
+
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// chip is one of the states at the right of the header.
+type chip struct {
+	page   PageKey // that it opens; empty if none
+	word   model.Word
+	detail string
+}
+
+// DrawHeader draws the first line: what is developed, and the states of the operator, the
+// build and the cluster.
+func DrawHeader(s *Screen, b *render.Block, title string, current PageKey) {
+	chips := []chip{operatorChip(s), buildChip(s), clusterChip(s)}
+	width := func(level int) (n int) {
+		for _, ch := range chips {
+			n += ch.width(level)
+		}
+		return n
+	}
+	title = render.Clean(title)
+	level := withDetails
+	for level < withGlyphs && width(level)+render.Width(" kopf "+title)+2 > b.W {
+		level++
+	}
+	l := b.Line().Skip(1).Put(model.Title, "kopf").Skip(1)
+	l.Put(model.Dim, render.CutStart(title, b.W-width(level)-l.Used()-2))
+	l.To(b.W - width(level) - 1)
+	for _, ch := range chips {
+		from := l.Used() + 2
+		ch.draw(l, level, ch.page != "" && ch.page == current)
+		if ch.page != "" {
+			s.Clicks.Add(0, from, l.Used(), string(ch.page))
+		}
+	}
+	b.End(l)
+}
+
+func operatorChip(s *Screen) chip {
+	ch := chip{word: model.OperatorWord(s.State.State)}
+	switch p := s.State.Process; {
+	case p.Phase == runner.ProcessCrashed && !p.RestartAt.IsZero():
+		ch.detail = "starts " + model.In(p.RestartAt.Sub(s.Now))
+	case p.Phase == runner.ProcessRunning && !p.Started.IsZero():
+		ch.detail = model.Ago(s.Since(p.Started))
+	}
+	return ch
+}
+
+func buildChip(s *Screen) chip {
+	b := s.State.Build
+	ch := chip{page: BuildPage, word: model.BuildWord(b.Phase)}
+	switch b.Phase {
+	case runner.BuildBuilt:
+		ch.detail = model.Took(b.Took)
+	case runner.BuildFailed:
+		ch.detail = model.Count(len(b.Errors), "error")
+	case runner.BuildBuilding:
+		ch.detail = model.Ago(s.Since(b.Started))
+	}
+	return ch
+}
+
+func clusterChip(s *Screen) chip {
+	c := s.State.Cluster
+	ch := chip{page: ClusterPage, word: s.State.ClusterWord(), detail: c.Version}
+	switch {
+	case c.Phase == runner.ClusterReady && s.State.Lost() == "":
+		ch.word.Text = c.Provider
+	case c.Phase == runner.ClusterBuilding && c.Total > 0:
+		ch.detail = fmt.Sprintf("%d/%d", c.Done, c.Total)
+	}
+	return ch
+}
+
+// The levels say what is left out where there is not enough space.
+const (
+	withDetails = iota
+	withKeys
+	withWords
+	withGlyphs // but problems keep their word
+)
+
+func (ch chip) width(level int) int {
+	n := 2 + 1
+	if level < withGlyphs || !ch.word.Quiet() {
+		n += 1 + render.Width(ch.word.Text)
+	}
+	if level < withWords && ch.page != "" {
+		n += 2
+	}
+	if level < withKeys && ch.detail != "" {
+		n += 1 + render.Width(ch.detail)
+	}
+	return n
+}
+
+func (ch chip) draw(l *render.Line, level int, current bool) {
+	l.Skip(2)
+	if level < withWords && ch.page != "" {
+		l.Put(model.Dim, string(ch.page)+" ")
+	}
+	l.Put(ch.word.Tone, ch.word.Glyph)
+	if level < withGlyphs || !ch.word.Quiet() {
+		tone := ch.word.Tone
+		switch {
+		case current:
+			tone = model.Accent
+		case ch.word.Quiet():
+			tone = model.Text
+		}
+		l.Skip(1).Put(tone, ch.word.Text)
+	}
+	if level < withKeys && ch.detail != "" {
+		l.Put(model.Dim, " "+ch.detail)
+	}
+}

@@ -1,0 +1,82 @@
+package parts
+
+import (
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/key"
+
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// alwaysPossible are the keys at the right of the help line.
+var alwaysPossible = []key.Binding{Key(":", "commands"), Key("?", "keys"), Key("q", "quit")}
+
+// whileTyping are the keys of a filter.
+var whileTyping = []key.Binding{Key("enter", "keep"), Key("esc", "clear")}
+
+// DrawHelp draws the last line: the keys of the page. Unavailable ones are in parentheses, so that
+// nothing moves when they become available.
+func DrawHelp(s *Screen, b *render.Block, actions []Action) {
+	y := b.H - 1
+	h := newHelp(s)
+	narrow := b.W < smallWidth
+	right := 0
+	for _, k := range alwaysPossible {
+		right += helpWidth(k, narrow) + 2
+	}
+	if narrow {
+		right = 3*3 + 1
+	}
+	l := b.Line()
+	for i := range actions {
+		a := &actions[i]
+		if a.Binding.Help().Desc == "" {
+			continue
+		}
+		width := helpWidth(a.Binding, false)
+		if l.Used()+width+2 > b.W-right {
+			break
+		}
+		from := l.Used() + 1
+		if a.Unavailable != "" {
+			l.Put(model.Dim, "("+a.Key()+" "+a.Binding.Help().Desc+")")
+		} else {
+			l.Skip(1).Styled(h.ShortHelpView([]key.Binding{a.Binding})).Skip(1)
+		}
+		s.Clicks.Add(y, from, from+width, a.Key())
+	}
+	l.To(b.W - right)
+	for _, k := range alwaysPossible {
+		from := l.Used() + 1
+		if narrow {
+			l.Skip(2).Put(model.Title, k.Help().Key)
+		} else {
+			l.Skip(1).Styled(h.ShortHelpView([]key.Binding{k})).Skip(1)
+		}
+		s.Clicks.Add(y, from, l.Used(), k.Help().Key)
+	}
+	b.End(l)
+}
+
+// DrawTypingHelp draws the last line while a filter is typed.
+func DrawTypingHelp(s *Screen, b *render.Block) {
+	b.End(b.Line().Skip(1).Styled(newHelp(s).ShortHelpView(whileTyping)))
+}
+
+func newHelp(s *Screen) help.Model {
+	h := help.New()
+	h.ShortSeparator = "  "
+	h.Styles = help.Styles{
+		ShortKey: s.Theme.Style(model.Title), ShortDesc: s.Theme.Style(model.Dim),
+		FullKey: s.Theme.Style(model.Title), FullDesc: s.Theme.Style(model.Dim),
+	}
+	return h
+}
+
+func helpWidth(k key.Binding, keyOnly bool) int {
+	n := render.Width(k.Help().Key)
+	if !keyOnly {
+		n += 1 + render.Width(k.Help().Desc)
+	}
+	return n
+}

@@ -1,0 +1,50 @@
+package parts
+
+import (
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// putLogLine puts one line of the log, and cuts what does not fit.
+func putLogLine(l *render.Line, line *inspect.LogLine, ofObject bool) *render.Line {
+	putLogHead(l, line, ofObject)
+	message, _ := model.CutStack(line.Message)
+	return l.Put(model.LevelTone(line.Level), message)
+}
+
+// putLogHead puts what is before the message, and returns the column of the message. In the
+// log of an object its name is left out. Where there is little space, the columns of lines
+// that are about no object are left out.
+func putLogHead(l *render.Line, line *inspect.LogLine, ofObject bool) int {
+	l.Skip(1).Put(model.Dim, line.At.Local().Format("15:04:05")).Skip(2)
+	l.Cell(model.LevelTone(line.Level), line.Level, 5).Skip(2)
+	name, handler := 0, 10
+	switch space := l.Rest(); {
+	case ofObject && space > 40:
+	case ofObject:
+		handler = 0
+	case space > 90:
+		name = 24
+	case space > 45:
+		name = 16
+	default:
+		handler = 0
+	}
+	narrow := l.Rest() <= 90
+	if line.Level == runner.LevelPrint || narrow && line.Object == nil && line.Handler == "" {
+		return l.Used()
+	}
+	if name > 0 {
+		text := ""
+		if line.Object != nil {
+			text = render.CutMiddle(render.Clean(model.QualifiedName(*line.Object)), name)
+		}
+		l.Cell(model.Text, text, name).Skip(2)
+	}
+	if handler > 0 && (!narrow || line.Handler != "") {
+		l.Cell(model.Dim, line.Handler, handler).Skip(1)
+	}
+	return l.Used()
+}

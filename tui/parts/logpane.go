@@ -1,0 +1,202 @@
+package parts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// LogPane is a window on the log. It follows the end of the log until the user scrolls up,
+// and again when the user scrolls to the end.
+type LogPane struct {
+	Filter Filter
+	Wrap   bool // long lines, instead of cutting them
+
+	screen *Screen
+	object *inspect.Ref // of whose log it is; nil is the whole log
+	level  int          // the lowest one shown
+
+	lines   []*inspect.LogLine // that match
+	held    bool
+	end     int // while held: the number of lines above the lower edge
+	newer   int // while held: the number of lines that came since
+	state   *model.State
+	matched string // the filter and level of the lines
+	rows    int    // of the window, as drawn last
+}
+
+// NewLogPane returns a pane on the log, or on the log of an object if it is not nil.
+func NewLogPane(s *Screen, object *inspect.Ref) *LogPane {
+	p := &LogPane{Filter: NewFilter(), screen: s, object: object, level: model.LevelRank("info")}
+	p.Refresh()
+	return p
+}
+
+// Refresh collects the lines again if the state, the filter or the level changed. While the
+// pane is held, its lines stay, even if the log drops them.
+func (p *LogPane) Refresh() {
+	matched := fmt.Sprint(p.level, p.Filter.Text())
+	if p.state == p.screen.State && p.matched == matched {
+		return
+	}
+	same := p.matched == matched
+	p.state, p.matched = p.screen.State, matched
+	if p.held && same {
+		p.newer = p.countNewer()
+		return
+	}
+	p.lines = p.collect()
+	p.end, p.newer = min(p.end, len(p.lines)), 0
+	if !p.held {
+		p.end = len(p.lines)
+	}
+}
+
+func (p *LogPane) collect() []*inspect.LogLine {
+	all := p.screen.State.Log
+	words := p.Filter.Words()
+	var lines []*inspect.LogLine
+	for i := range all {
+		if l := &all[i]; p.shows(l, words) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func (p *LogPane) shows(l *inspect.LogLine, words []string) bool {
+	if model.LevelRank(l.Level) < p.level || p.object != nil && !model.IsAbout(l, *p.object) {
+		return false
+	}
+	if len(words) == 0 {
+		return true
+	}
+	object := ""
+	if l.Object != nil {
+		object = model.QualifiedName(*l.Object)
+	}
+	return Matches(words, strings.ToLower(l.Message), object, l.Handler, l.Level)
+}
+
+func (p *LogPane) countNewer() int {
+	if len(p.lines) == 0 {
+		return 0
+	}
+	last := p.lines[len(p.lines)-1]
+	words := p.Filter.Words()
+	n := 0
+	all := p.screen.State.Log
+	for i := len(all) - 1; i >= 0; i-- {
+		l := &all[i]
+		if l.At.Equal(last.At) && l.Message == last.Message || l.At.Before(last.At) {
+			break
+		}
+		if p.shows(l, words) {
+			n++
+		}
+	}
+	return n
+}
+
+// Len returns the number of lines.
+func (p *LogPane) Len() int { return len(p.lines) }
+
+// Rows returns the number of visible rows.
+func (p *LogPane) Rows() int { return p.rows }
+
+// Held reports whether the pane does not follow the log, and how many lines came since.
+func (p *LogPane) Held() (newer int, held bool) { return p.newer, p.held }
+
+// Follow follows the end of the log, or holds the pane.
+func (p *LogPane) Follow(on bool) {
+	p.held = !on
+	if on {
+		p.matched = "" // collect again
+		p.Refresh()
+	}
+}
+
+// Level returns the lowest level that is shown, as an index into [model.LogLevels].
+func (p *LogPane) Level() int { return p.level }
+
+// NextLevel shows less of the log, and after the highest level all of it.
+func (p *LogPane) NextLevel() {
+	p.level = (p.level + 1) % len(model.LogLevels)
+	p.Refresh()
+}
+
+// Move scrolls by a number of lines.
+func (p *LogPane) Move(d int) {
+	switch {
+	case d < 0 && !p.Wrap && len(p.lines) <= p.rows:
+		// All lines are visible.
+	case d < 0:
+		p.held = true
+		p.end = max(min(p.rows, len(p.lines)), p.end+d)
+	case p.held:
+		if p.end += d; p.end >= len(p.lines) {
+			p.end = len(p.lines)
+			p.Follow(true)
+		}
+	}
+}
+
+// Draw draws the visible lines, or the text empty if there are none.
+func (p *LogPane) Draw(b *render.Block, empty string) {
+	p.rows = b.Rest()
+	if len(p.lines) == 0 {
+		b.Blank()
+		if p.Filter.Text() != "" {
+			empty = "nothing matches; esc shows all"
+		}
+		b.Text(model.Dim, "  "+empty)
+		return
+	}
+	end := max(p.end, min(p.rows, len(p.lines)))
+	if p.Wrap {
+		p.drawWrapped(b, p.lines[:end])
+		return
+	}
+	for _, l := range p.lines[max(0, end-p.rows):end] {
+		b.End(putLogLine(b.Line(), l, p.object != nil))
+	}
+}
+
+// drawWrapped draws as many of the last lines as fit, each in full.
+func (p *LogPane) drawWrapped(b *render.Block, lines []*inspect.LogLine) {
+	var blocks [][]string
+	space := b.Rest()
+	for i := len(lines) - 1; i >= 0 && space > 0; i-- {
+		block := p.wrapped(b.W, lines[i])
+		block = block[max(0, len(block)-space):]
+		space -= len(block)
+		blocks = append(blocks, block)
+	}
+	for _, block := range slices.Backward(blocks) {
+		b.Add(block...)
+	}
+}
+
+// wrapped returns a line of the log with the rest of its message, and the stack, beneath.
+func (p *LogPane) wrapped(width int, line *inspect.LogLine) []string {
+	head := p.screen.Line(width)
+	start := putLogHead(head, line, p.object != nil)
+	tone := model.LevelTone(line.Level)
+	message, stack := model.CutStack(line.Message)
+	parts := render.Wrap(message, width-start-1, 50)
+	if len(parts) == 0 {
+		return []string{head.String()}
+	}
+	block := []string{head.Put(tone, parts[0]).String()}
+	for _, part := range parts[1:] {
+		block = append(block, p.screen.Line(width).To(start).Put(tone, part).String())
+	}
+	for _, call := range stack {
+		block = append(block, p.screen.Line(width).Skip(4).Put(model.Dim, call).String())
+	}
+	return block
+}

@@ -1,0 +1,71 @@
+package parts
+
+import (
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// DrawObjectBeside draws the detail of an object beside a list.
+func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
+	w := model.ObjectWord(o.State)
+	name := render.CutMiddle(render.Clean(o.Name), b.W-render.Width(w.String())-4)
+	b.End(b.Line().Skip(1).Put(model.Title, name).Right(w.Tone, w.String()))
+	facts := []string{o.Kind, o.Namespace, "v" + o.ResourceVersion, model.Ago(s.Since(o.Created)) + " old"}
+	if o.Namespace == "" {
+		facts = append(facts[:1], facts[2:]...)
+	}
+	if render.Width(strings.Join(facts, " · "))+2 > b.W {
+		facts[0] = o.Short
+	}
+	b.End(b.Line().Skip(1).Put(model.Dim, strings.Join(facts, " · ")))
+	b.Blank()
+	DrawVerdict(s, b, o, 5)
+	if o.Cause != nil && len(o.Cause.Diff) > 0 {
+		b.Blank()
+		drawDiff(b, o.Cause.Diff, 4)
+	}
+	b.Blank()
+	Decisions{s, b, true}.Draw(o)
+}
+
+// DrawObjectBeneath draws the detail of an object beneath a list: the verdict and the
+// handlers that are called. Those that are not called share one line.
+func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
+	DrawVerdict(s, b, o, 2)
+	var out []string
+	handlers := model.CalledFirst(o)
+	for _, h := range handlers {
+		if model.IsNotCalled(h) {
+			out = append(out, s.State.NameOf(h))
+		}
+	}
+	space := b.Rest()
+	if len(out) > 0 {
+		space--
+	}
+	w := handlerNameWidth(s, handlers, 18)
+	for _, h := range handlers {
+		if space == 0 || model.IsNotCalled(h) {
+			break
+		}
+		if h.Parent != "" {
+			continue // its parent has the same error
+		}
+		space--
+		drawHandlerLine(s, b, h, w)
+	}
+	if len(out) > 0 {
+		b.End(b.Line().Skip(1).Put(model.Dim, "· not called: "+strings.Join(out, ", ")).Put(model.Faint, "  w why"))
+	}
+}
+
+func drawHandlerLine(s *Screen, b *render.Block, h *inspect.HandlerState, nameWidth int) {
+	word := model.HandlerWord(h.State)
+	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(model.Text, s.State.NameOf(h), nameWidth).Skip(1)
+	l.Cell(word.Tone, word.Text, 10).Skip(1).Cell(model.Dim, model.Try(h), 5).Skip(1)
+	l.Put(model.Dim, Note(s, h))
+	b.End(l.Right(model.Dim, s.State.SourceOf(h.ID)))
+}

@@ -1,0 +1,100 @@
+package parts
+
+import (
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// Palette finds actions by their names. Unavailable ones come last, with the reason.
+type Palette struct {
+	input textinput.Model
+	list  render.List
+}
+
+// NewPalette returns a palette without a text.
+func NewPalette() *Palette {
+	p := &Palette{input: newInput(": ")}
+	p.input.Focus()
+	return p
+}
+
+// found returns the actions that the text finds.
+func (d *Palette) found(actions []Action) []*Action {
+	var available, unavailable []*Action
+	words := strings.Fields(strings.ToLower(d.input.Value()))
+	for i := range actions {
+		a := &actions[i]
+		switch {
+		case a.Key() == ":" || !Matches(words, strings.ToLower(a.Name), a.Binding.Help().Desc):
+		case a.Unavailable == "":
+			available = append(available, a)
+		default:
+			unavailable = append(unavailable, a)
+		}
+	}
+	return append(available, unavailable...)
+}
+
+// Update answers a key, or takes a pasted text.
+func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
+	found := d.found(actions)
+	before := d.input.Value()
+	if press, ok := msg.(tea.KeyPressMsg); ok {
+		switch {
+		case key.Matches(press, dialogKeys.close), press.String() == "backspace" && before == "":
+			return CloseDialog{}
+		case key.Matches(press, dialogKeys.accept):
+			if d.list.Cursor < len(found) {
+				return CloseDialog{Then: Perform{found[d.list.Cursor]}}
+			}
+			return CloseDialog{}
+		case key.Matches(press, dialogKeys.up):
+			d.list.Move(-1, len(found))
+			return nil
+		case key.Matches(press, dialogKeys.down):
+			d.list.Move(+1, len(found))
+			return nil
+		}
+	}
+	updateInput(&d.input, msg)
+	if d.input.Value() != before {
+		d.list.Cursor = 0
+	}
+	return nil
+}
+
+// View draws the palette.
+func (d *Palette) View(s *Screen, actions []Action) string {
+	b := dialogBlock(s, min(76, s.Width-2))
+	l := b.Line()
+	drawInput(s, l, &d.input, model.Accent)
+	b.End(l)
+	found := d.found(actions)
+	h := max(1, min(16, b.Rest()))
+	offset := max(0, d.list.Cursor-h+1)
+	for i := offset; i < min(len(found), offset+h); i++ {
+		b.End(paletteLine(b, found[i], i == d.list.Cursor))
+	}
+	if len(found) == 0 {
+		b.Text(model.Dim, " no command matches")
+	}
+	return frame(s, b, "commands")
+}
+
+func paletteLine(b *render.Block, a *Action, selected bool) *render.Line {
+	l := b.Line()
+	l.Selected = selected
+	space := b.W - render.Width(a.Key()) - 1
+	tone, text := model.Text, a.Name
+	if a.Unavailable != "" {
+		tone, text = model.Dim, a.Name+" – "+a.Unavailable
+	}
+	l.Put(tone, " "+render.CutEnd(text, space-2))
+	return l.To(space).Put(model.Dim, a.Key())
+}

@@ -1,0 +1,65 @@
+package parts
+
+import (
+	"time"
+
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// Screen is what pages and parts read: the state of the session, the time, the theme, and
+// the size of the terminal. Only the app modifies it.
+type Screen struct {
+	Theme  *render.Theme
+	State  *model.State
+	Now    time.Time
+	Width  int
+	Height int
+	Clicks Clicks
+}
+
+// The sizes at which the layout changes.
+const (
+	wideFrom      = 110 // list and detail side by side
+	stripFrom     = 34  // a log strip
+	highStripFrom = 48  // a higher one
+	spaciousFrom  = 30  // blank lines between sections
+	smallWidth    = 60  // below: no rule, no answer line, no strip
+	smallHeight   = 16
+	minimalWidth  = 24 // below: four numbers
+	minimalHeight = 4
+)
+
+// Minimal reports whether the terminal only has space for the counters.
+func (s *Screen) Minimal() bool { return s.Width < minimalWidth || s.Height < minimalHeight }
+
+// Small reports whether the terminal has no space for the alarm, the answer line, and the
+// log strip.
+func (s *Screen) Small() bool { return s.Width < smallWidth || s.Height < smallHeight }
+
+// Wide reports whether a list and its detail fit side by side.
+func (s *Screen) Wide() bool { return s.Width >= wideFrom && !s.Small() }
+
+// Spacious reports whether there is space for blank lines between sections.
+func (s *Screen) Spacious() bool { return s.Height >= spaciousFrom }
+
+// LogStripHeight returns how many lines the log strip may take. It is 0 if there is no
+// space for it.
+func (s *Screen) LogStripHeight() int {
+	switch {
+	case s.Small() || s.Height < stripFrom:
+		return 0
+	case s.Height >= highStripFrom:
+		return 12
+	}
+	return 8
+}
+
+// Block returns an empty block.
+func (s *Screen) Block(w, h int) *render.Block { return render.NewBlock(s.Theme, w, h) }
+
+// Line returns an empty line.
+func (s *Screen) Line(w int) *render.Line { return render.NewLine(s.Theme, max(0, w)) }
+
+// Since returns the time since a moment.
+func (s *Screen) Since(t time.Time) time.Duration { return s.Now.Sub(t) }

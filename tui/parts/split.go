@@ -1,0 +1,45 @@
+package parts
+
+import "github.com/kopf-dev/kopf/tui/render"
+
+// Split divides a page into a list and the detail of its selected row.
+type Split struct {
+	List, Detail Area
+	SideBySide   bool
+}
+
+// Area is a rectangle on a page.
+type Area struct{ X, Y, W, H int }
+
+// Contains reports whether a place is in the area.
+func (a Area) Contains(x, y int) bool {
+	return x >= a.X && x < a.X+a.W && y >= a.Y && y < a.Y+a.H
+}
+
+// NewSplit divides a page: side by side where it is wide enough, else with the detail
+// beneath in strip lines, else without it.
+func NewSplit(s *Screen, w, h, strip int) Split {
+	switch {
+	case s.Wide():
+		left := w * 60 / 100
+		return Split{List: Area{W: left, H: h}, Detail: Area{X: left + 1, W: w - left - 1, H: h}, SideBySide: true}
+	case h >= 14 && !s.Small():
+		return Split{List: Area{W: w, H: h - strip - 1}, Detail: Area{Y: h - strip, W: w, H: strip}}
+	}
+	return Split{List: Area{W: w, H: h}}
+}
+
+// Join draws the list and the detail as one page. The title is that of the detail beneath.
+func (x Split) Join(s *Screen, title string, list, detail *render.Block) string {
+	if x.SideBySide {
+		return s.Theme.Beside(list.Fill(), detail.Fill())
+	}
+	if x.Detail.H == 0 {
+		return list.String()
+	}
+	b := s.Block(x.List.W, x.List.H+1+x.Detail.H)
+	b.Add(list.Fill()...)
+	b.Rule(title, "")
+	b.Add(detail.Fill()...)
+	return b.String()
+}

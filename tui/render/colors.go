@@ -1,0 +1,49 @@
+package render
+
+import (
+	"image/color"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/kopf-dev/kopf/tui/model"
+)
+
+// colors are those of a tone on light and dark terminals. The 256 colors are not the
+// nearest to the true ones, which would be greyer. Of the 16 colors nobody knows what they
+// look like: yellow is left out on white, and blue is left out.
+type colors struct {
+	light, dark       string // true colors
+	light256, dark256 string
+	light16, dark16   color.Color
+}
+
+var toneColors = map[model.Tone]colors{
+	model.Dim:     {"#5d6675", "#8a93a6", "242", "246", lipgloss.BrightBlack, lipgloss.BrightBlack},
+	model.Faint:   {"#c3c9d4", "#454c5e", "251", "239", lipgloss.White, lipgloss.BrightBlack},
+	model.Accent:  {"#1f55c4", "#7aa2f7", "26", "111", nil, nil},
+	model.OK:      {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.Green},
+	model.Warn:    {"#8f6000", "#d9a75f", "94", "179", lipgloss.Magenta, lipgloss.BrightYellow},
+	model.Err:     {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
+	model.Busy:    {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
+	model.Added:   {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.BrightGreen},
+	model.Removed: {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
+}
+
+// toneColor returns the foreground of a tone, or nil for the terminal's own.
+func toneColor(tone model.Tone, profile colorprofile.Profile, dark bool) color.Color {
+	c, ok := toneColors[tone]
+	if !ok {
+		return nil
+	}
+	pick := lipgloss.LightDark(dark)
+	switch {
+	case profile >= colorprofile.TrueColor:
+		return pick(lipgloss.Color(c.light), lipgloss.Color(c.dark))
+	case profile == colorprofile.ANSI256:
+		return pick(lipgloss.Color(c.light256), lipgloss.Color(c.dark256))
+	case profile == colorprofile.ANSI:
+		return pick(c.light16, c.dark16)
+	}
+	return nil
+}

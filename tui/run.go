@@ -1,0 +1,91 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/runner"
+)
+
+// Source is what the workbench shows and acts upon: a [runner.Session].
+type Source interface {
+	// State returns the current state. It is never nil and never modified.
+	State() *runner.State
+
+	// Changes delivers a value soon after the state has changed; changes in quick
+	// succession may share one. It is closed after the last change.
+	Changes() <-chan struct{}
+
+	// Do performs an intent. The error is shown to the user.
+	Do(ctx context.Context, intent runner.Intent) error
+}
+
+// Options configure the workbench. The zero value works.
+type Options struct {
+	// Title names what is developed, as the user called it: "./handlers". Defaults to the
+	// import paths of the packages.
+	Title string
+
+	// ClusterStays reports that the cluster goes on when the workbench has ended. Objects
+	// with the operator's finalizer are then listed before quitting, because no operator
+	// will release them.
+	ClusterStays bool
+
+	// Stays returns what else goes on: a sentence a line, each with the command that ends
+	// it. It is called when the user wants to quit. May be nil.
+	Stays func(*runner.State) []string
+
+	// Input and Output are the terminal. They default to stdin and stdout.
+	Input  io.Reader
+	Output io.Writer
+
+	// Environ is the environment that describes the terminal and the user's editor.
+	// Defaults to that of the process.
+	Environ []string
+}
+
+// Run shows the workbench until the user quits or the context ends; it returns nil in both
+// cases. The caller must end what the source has started.
+func Run(ctx context.Context, source Source, opts Options) error {
+	if opts.Environ == nil {
+		opts.Environ = os.Environ()
+	}
+	if opts.Input == nil {
+		opts.Input = os.Stdin
+	}
+	if opts.Output == nil {
+		opts.Output = os.Stdout
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	a := newApp(ctx, source, opts)
+	program := tea.NewProgram(a,
+		tea.WithInput(opts.Input),
+		tea.WithOutput(opts.Output),
+		tea.WithEnvironment(opts.Environ),
+		tea.WithoutSignalHandler(), // signals end the context
+	)
+	var background sync.WaitGroup
+	initial := a.screen.State
+	background.Go(func() { feed(ctx, source, initial, program.Send) })
+	background.Go(func() {
+		<-ctx.Done()
+		program.Quit()
+	})
+	_, err := program.Run()
+	cancel()
+	background.Wait()
+	if err != nil {
+		return fmt.Errorf("run in the terminal: %w", err)
+	}
+	for _, line := range a.farewell() {
+		if _, err := fmt.Fprintln(opts.Output, line); err != nil {
+			return fmt.Errorf("write to the terminal: %w", err)
+		}
+	}
+	return nil
+}

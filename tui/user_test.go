@@ -1,0 +1,201 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
+)
+
+// fakeSource is a session that only records the intents.
+type fakeSource struct {
+	mu      sync.Mutex
+	state   *runner.State
+	intents []runner.Intent
+	err     error
+	changes chan struct{}
+}
+
+func newFakeSource(s *runner.State) *fakeSource {
+	return &fakeSource{state: s, changes: make(chan struct{}, 1)}
+}
+
+func (f *fakeSource) State() *runner.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *fakeSource) Changes() <-chan struct{} { return f.changes }
+
+func (f *fakeSource) Do(_ context.Context, intent runner.Intent) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.intents = append(f.intents, intent)
+	return f.err
+}
+
+func (f *fakeSource) set(s *runner.State) {
+	f.mu.Lock()
+	f.state = s
+	f.mu.Unlock()
+	select {
+	case f.changes <- struct{}{}:
+	default:
+	}
+}
+
+// user uses the workbench as a person does: types, looks, resizes the window. There is no
+// terminal, and commands run at once.
+type user struct {
+	t      testing.TB
+	source *fakeSource
+	app    *app
+	now    time.Time
+	quit   bool
+}
+
+// start starts the workbench in a scenario, at a size of the terminal.
+func start(t testing.TB, scenario string, w, h int) *user {
+	t.Helper()
+	return startWith(t, scenarios[scenario](noon), w, h, Options{Title: "./handlers"})
+}
+
+func startWith(t testing.TB, s *runner.State, w, h int, opts Options) *user {
+	t.Helper()
+	if opts.Environ == nil {
+		opts.Environ = []string{"LANG=C.UTF-8", "EDITOR=vi"}
+	}
+	u := &user{t: t, source: newFakeSource(s), now: noon}
+	u.app = newApp(t.Context(), u.source, opts)
+	u.app.clock = func() time.Time { return u.now }
+	u.send(tea.WindowSizeMsg{Width: w, Height: h})
+	u.setProfile(colorprofile.NoTTY)
+	return u
+}
+
+func (u *user) setProfile(p colorprofile.Profile) { u.send(tea.ColorProfileMsg{Profile: p}) }
+
+func (u *user) send(msg tea.Msg) {
+	_, cmd := u.app.Update(msg)
+	u.app.View() // a program draws after every message
+	u.run(cmd)
+}
+
+// run runs a command as the loop of the program does.
+func (u *user) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case tea.QuitMsg:
+		u.quit = true
+	case resultMsg:
+		u.send(msg)
+	}
+}
+
+// namedKeys are the keys whose names are more than one rune.
+var namedKeys = map[string]tea.KeyPressMsg{
+	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
+	"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight},
+	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
+	"backspace": {Code: tea.KeyBackspace}, "space": {Code: tea.KeySpace, Text: " "}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+u": {Code: 'u', Mod: tea.ModCtrl},
+}
+
+// press presses keys, one after the other.
+func (u *user) press(keys ...string) *user {
+	u.t.Helper()
+	for _, k := range keys {
+		msg, ok := namedKeys[k]
+		if !ok {
+			if len([]rune(k)) != 1 {
+				u.t.Fatalf("there is no key %q", k)
+			}
+			msg = tea.KeyPressMsg{Code: []rune(k)[0], Text: k}
+		}
+		u.send(msg)
+	}
+	return u
+}
+
+// write types a text.
+func (u *user) write(text string) *user {
+	for _, c := range text {
+		u.send(tea.KeyPressMsg{Code: c, Text: string(c)})
+	}
+	return u
+}
+
+// publish changes the state of the session.
+func (u *user) publish(change func(*runner.State)) *user {
+	s := *u.source.State()
+	s.Revision++
+	if s.Snapshot != nil {
+		snapshot := *s.Snapshot
+		snapshot.Objects = append(snapshot.Objects[:0:0], snapshot.Objects...)
+		s.Snapshot = &snapshot
+	}
+	change(&s)
+	u.source.set(&s)
+	u.send(stateMsg{model.NewState(&s, u.app.screen.State)})
+	return u
+}
+
+// wait moves the clock.
+func (u *user) wait(d time.Duration) *user {
+	u.now = u.now.Add(d)
+	_, _ = u.app.Update(tickMsg(u.now)) // the next tick is not waited for
+	return u
+}
+
+// screen returns the screen.
+func (u *user) screen() string { return u.app.View().Content }
+
+// lines returns the lines of the screen, without colors.
+func (u *user) lines() []string { return strings.Split(ansi.Strip(u.screen()), "\n") }
+
+func (u *user) sees(text string) *user {
+	u.t.Helper()
+	if !strings.Contains(strings.Join(u.lines(), "\n"), text) {
+		u.t.Fatalf("%q is not on the screen:\n%s", text, strings.Join(u.lines(), "\n"))
+	}
+	return u
+}
+
+func (u *user) seesNot(text string) *user {
+	u.t.Helper()
+	if strings.Contains(strings.Join(u.lines(), "\n"), text) {
+		u.t.Fatalf("%q is on the screen:\n%s", text, strings.Join(u.lines(), "\n"))
+	}
+	return u
+}
+
+// cursorOn fails the test unless the cursor is on a line with a text.
+func (u *user) cursorOn(text string) *user {
+	u.t.Helper()
+	for _, l := range u.lines() {
+		if strings.HasPrefix(l, "▌") {
+			if strings.Contains(l, text) {
+				return u
+			}
+			u.t.Fatalf("the cursor is not on %q but on %q", text, l)
+		}
+	}
+	u.t.Fatalf("there is no cursor:\n%s", strings.Join(u.lines(), "\n"))
+	return u
+}
+
+func (u *user) click(x, y int) *user {
+	u.screen() // draws what is clicked on
+	u.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
+	return u
+}

@@ -1,0 +1,107 @@
+package tui
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestView_ColorsAreNeverTheOnlyDifference(t *testing.T) {
+	for scenario := range scenarios {
+		plain := start(t, scenario, 100, 30)
+		coloured := start(t, scenario, 100, 30)
+		coloured.setProfile(colorprofile.TrueColor)
+		if a, b := ansi.Strip(plain.screen()), ansi.Strip(coloured.screen()); a != b {
+			t.Errorf("%s says something else in colour:\n%s", scenario, cmp.Diff(a, b))
+		}
+	}
+}
+
+// screens are the keys that lead to every screen.
+var screens = map[string][]string{
+	"resources":       {},
+	"by state":        {"s"},
+	"grouped":         {"u", "G"},
+	"problems":        {"!"},
+	"filter":          {"/", "w", "e", "b"},
+	"filtered":        {"/", "w", "e", "b", "enter", "G"},
+	"nothing matches": {"/", "z", "z", "z", "enter"},
+	"object":          {"n", "n", "enter", "j", "j", "k", "k"},
+	"why":             {"n", "n", "w"},
+	"why, its end":    {"n", "n", "w", "G"},
+	"object's log":    {"n", "n", "l", "k"},
+	"handlers":        {"2", "j"},
+	"decisions":       {"2", "j", "enter", "j"},
+	"log":             {"7", "v", "v", "v", "f"},
+	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
+	"log, filtered":   {"7", "/", "p", "v", "c"},
+	"build":           {"8", "j"},
+	"cluster":         {"9"},
+	"palette":         {":"},
+	"palette, typed":  {":", "r", "down"},
+	"keys":            {"?"},
+	"keys of build":   {"8", "?"},
+	"quit":            {"q"},
+	"toast":           {"n", "n", "n", "r"},
+	"no strip":        {"L"},
+}
+
+// widths and heights are around every size at which the layout changes, and beyond.
+var (
+	widths  = []int{1, 2, 5, 12, 23, 24, 40, 59, 60, 80, 109, 110, 200, 300}
+	heights = []int{1, 2, 3, 4, 5, 10, 15, 16, 24, 29, 30, 34, 48, 90}
+)
+
+func TestView_FitsTheTerminalAtEverySize(t *testing.T) {
+	for _, scenario := range slices.Sorted(maps.Keys(scenarios)) {
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			for _, screen := range slices.Sorted(maps.Keys(screens)) {
+				for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.NoTTY} {
+					everySize(t, scenario, screen, profile)
+				}
+			}
+		})
+	}
+}
+
+// sizes returns the sizes to test: fewer with the race detector, which is slow.
+func sizes() (ws, hs []int) {
+	if raceDetector {
+		return []int{5, 40, 80, 110}, []int{3, 10, 24, 34}
+	}
+	return widths, heights
+}
+
+func everySize(t *testing.T, scenario, screen string, profile colorprofile.Profile) {
+	u := startWith(t, scenarios[scenario](noon), 80, 24, Options{Title: "./handlers", ClusterStays: true})
+	if scenario == "wide-runes" {
+		u.app.opts.Title = ""
+		if profile == colorprofile.NoTTY {
+			u.app.env.utf8 = false
+		}
+	}
+	u.setProfile(profile)
+	u.press(screens[screen]...)
+	ws, hs := sizes()
+	for _, w := range ws {
+		for _, h := range hs {
+			u.send(tea.WindowSizeMsg{Width: w, Height: h})
+			lines := strings.Split(u.screen(), "\n")
+			if len(lines) != h {
+				t.Fatalf("%s at %d×%d has %d lines", screen, w, h, len(lines))
+			}
+			for i, l := range lines {
+				if n := ansi.StringWidth(l); n != w {
+					t.Fatalf("%s at %d×%d: line %d has %d cells: %q", screen, w, h, i, n, ansi.Strip(l))
+				}
+			}
+		}
+	}
+}
