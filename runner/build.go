@@ -136,7 +136,7 @@ func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, 
 	if text == "" {
 		return fmt.Errorf("build the operator: %w", err)
 	}
-	list := shortenMissingSums(b.translate(parseBuildErrors(text), p))
+	list := explainMissingSDK(shortenMissingSums(b.translate(parseBuildErrors(text), p)))
 	addSource(list, p.Dir)
 	return &BuildFailure{Errors: list}
 }

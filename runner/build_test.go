@@ -136,6 +136,21 @@ func read(t *testing.T, path string) []byte {
 	return content
 }
 
+func TestBuilder_MissingSDKNamesCheckout(t *testing.T) {
+	dir := tree(t, map[string]string{"go.mod": "module example.com/op\n\ngo 1.26.0\n", "a/a.go": handlers("a", "")})
+	for _, flags := range []string{"", "-mod=readonly"} {
+		t.Setenv("GOFLAGS", flags)
+		p, err := Load(t.Context(), dir, []string{"./a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newBuilder(t).Build(t.Context(), p)
+		if want := "a/a.go:3:8: no required module provides the SDK; take it from your checkout of kopf with: go work init . CHECKOUT/sdk"; err == nil || err.Error() != want {
+			t.Errorf("with GOFLAGS=%s, the error is %v", flags, err)
+		}
+	}
+}
+
 func TestBuilder_InterruptedBuildLeavesNoTemporaryFolder(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", "")})
 	p, err := Load(t.Context(), dir, []string{"./a"})
