@@ -46,7 +46,7 @@ func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
 		"completion bsh":                                  "kopf: unknown command \"bsh\" for \"kopf completion\"; did you mean bash or zsh?\nSee: kopf completion --help\n",
 		"help clutser":                                    "kopf: unknown help topic \"clutser\"; did you mean cluster?\nSee: kopf --help\n",
 		"help nothing":                                    "kopf: unknown help topic \"nothing\"\nSee: kopf --help\n",
-		"help cluster sart":                              "kopf: unknown help topic \"cluster sart\"; did you mean start?\nSee: kopf --help\n",
+		"help cluster sart":                               "kopf: unknown help topic \"cluster sart\"; did you mean start?\nSee: kopf --help\n",
 		"run . --aply=x":                                  "kopf: unknown flag: --aply; did you mean --apply?\nSee: kopf run --help\n",
 		"run . --namespaces=x":                            "kopf: unknown flag: --namespaces; did you mean --namespace?\nSee: kopf run --help\n",
 		"run . -cluster=x":                                "kopf: unknown shorthand flag: 'c' in -cluster=x; did you mean --cluster?\nSee: kopf run --help\n",
