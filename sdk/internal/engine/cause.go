@@ -46,7 +46,7 @@ func (c *cycle) detectCause() error {
 func (c *cycle) tellCause() {
 	detected := observe.CauseDetected{
 		Subject: c.subject, Cause: c.cause, Handlers: c.served.handlers, Changing: c.changing, Finalizer: c.hasFinalizer,
-		At: c.deps.now(),
+		Stale: c.isStale(), At: c.deps.now(),
 	}
 	if group := c.memory.group.Load(); group != nil {
 		detected.Background = (*background)(group)
