@@ -79,6 +79,16 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 	return nil
 }
 
+// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
+func (c *cycle) unpostedSubject() *observe.Subject {
+	if !c.deps.settings.Posting.Loggers {
+		return c.subject
+	}
+	subject := *c.subject
+	subject.Logger = c.deps.objectLogger(c.served.resource, c.object)
+	return &subject
+}
+
 // newAttempt prepares an attempt at a handler of the object. The subject is that of the cycle, or the
 // unposted one.
 func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause *handlers.Cause) *attempt {
