@@ -37,7 +37,7 @@ type request struct {
 	reply  chan error
 }
 
-// Do carries out an intent. The error says why it was rejected, in words for a person.
+// Do carries out an intent. The error says why it was rejected, for people to read.
 func (s *Session) Do(ctx context.Context, intent Intent) error {
 	switch intent.Kind {
 	case IntentRebuild, IntentRestart, IntentApply:

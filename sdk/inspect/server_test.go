@@ -232,7 +232,7 @@ func TestServe_SendsLastChangesAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestServe_BlockedReaderDelaysNobody(t *testing.T) {
+func TestServe_BlockedReaderDelaysNoOther(t *testing.T) {
 	hub := NewHub(HubOptions{Interval: time.Nanosecond, LogLines: 10})
 	address, stop := serve(t, hub)
 	var dialer net.Dialer

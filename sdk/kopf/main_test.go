@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -68,11 +67,6 @@ func TestMain(m *testing.M) {
 	if program, ok := programs[os.Getenv(programVar)]; ok {
 		program()
 		os.Exit(0)
-	}
-	// Those that run in parallel wait most of their time.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit))
 }
@@ -222,7 +216,7 @@ func TestMain_SecondSignalEndsAtOnce(t *testing.T) {
 	p := start(t, "deaf", nil)
 	p.until(&p.stderr, "the operator is deaf")
 	p.signal(syscall.SIGTERM)
-	// The first one is heeded: it only takes a moment until the next one is not caught any more.
+	// The first one is handled: a moment later, the next one ends the process.
 	testcluster.Eventually(t, "it has ended", func() error {
 		select {
 		case <-p.ended:

@@ -100,7 +100,7 @@ func TestOperator_KilledOneWritesNothing(t *testing.T) {
 		kopf.OnCreate(r, widgets, func(ctx context.Context, c *request) error {
 			if calls.Add(1) == 1 {
 				entered <- struct{}{}
-				<-ctx.Done() // and then it succeeds, but nobody will know
+				<-ctx.Done() // and then it succeeds, but the result is not used
 			}
 			return nil
 		}, kopf.ID("create"))

@@ -36,7 +36,7 @@ func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 			var wg sync.WaitGroup
 			anyhow := func(n uint64, do func(*rand.Rand)) {
 				wg.Go(func() {
-					r := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // it is to be repeatable
+					r := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // repeatable on purpose
 					for ctx.Err() == nil {
 						do(r)
 						time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)

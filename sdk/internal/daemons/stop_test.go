@@ -122,7 +122,7 @@ func TestStop(t *testing.T) {
 		time.Sleep(time.Second)
 		delays := adjust(g, []*handlers.Handler{h})
 		if len(delays) != 1 {
-			t.Fatalf("nobody looks after it: %v", delays)
+			t.Fatalf("no check is scheduled: %v", delays)
 		}
 		time.Sleep(delays[0])
 		adjust(g, []*handlers.Handler{h})

@@ -98,7 +98,7 @@ func TestViews_DecodedOnceForConcurrentReaders(t *testing.T) {
 		t.Errorf("the version %s is seen, decoded %d times", newer.version, decoded)
 	}
 	runtime.KeepAlive(first)
-	for range 10 { // when nobody looks any more, nothing is kept
+	for range 10 { // without a reader, nothing is kept
 		runtime.GC()
 	}
 	if look(a); decoded != 3 {

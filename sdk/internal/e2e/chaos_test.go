@@ -92,7 +92,7 @@ func TestCrash_RepeatedKillsLoseAndRepeatNothing(t *testing.T) {
 			lives := 0
 			operators.Go(func() { x.operate(ctx, rand.New(rand.NewPCG(seed, 1)), &lives) }) //nolint:gosec // as above
 
-			fields := map[string]string{} // as they are to be in the end
+			fields := map[string]string{} // the expected end state
 			var deleted []string
 			for i := range changes {
 				name := fmt.Sprintf("x%d", random.IntN(objects))

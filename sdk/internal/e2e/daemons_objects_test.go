@@ -36,7 +36,7 @@ func TestDaemon_PatchesAndResultsAreStored(t *testing.T) {
 				}
 			}
 			if n := kopf.GetOr(d.Object(), "status.rounds", 0); n != 3 {
-				return kopf.Permanentf("%d rounds are to be seen", n)
+				return kopf.Permanentf("want %d rounds", n)
 			}
 			proceed <- struct{}{}
 			for d.Object().Get("spec.field") == "value" {
@@ -116,7 +116,7 @@ func TestDaemon_SeesNewestObject(t *testing.T) {
 			case s := <-seen:
 				delete(open, s)
 			case <-t.Context().Done():
-				t.Fatalf("nobody sees %v:\n%v", open, op.Log())
+				t.Fatalf("no handler saw %v:\n%v", open, op.Log())
 			}
 		}
 	}

@@ -225,7 +225,7 @@ func TestDaemon_OneAtATimeWhileFilterFlaps(t *testing.T) {
 	r.wait(cluster, "d x", 0, 1)
 	phases(op, "x", inspect.StateIgnored, "d=filtered")
 	r.neverTwice(t)
-	x.WaitFor("it is not held any more", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
+	x.WaitFor("it has no finalizer", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 }
 
 func TestDaemon_OnlyFinalizerIsWritten(t *testing.T) {

@@ -120,7 +120,7 @@ func TestError_PanicInFilterThrottlesOneObject(t *testing.T) {
 		told = told || strings.Contains(e.String(), "filtered badly") && strings.Contains(e.String(), "errors_test.go")
 	}
 	if !told {
-		t.Errorf("nobody tells what has panicked, and where:\n%v", op.Log())
+		t.Errorf("no line says what panicked, and where:\n%v", op.Log())
 	}
 }
 

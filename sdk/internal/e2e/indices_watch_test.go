@@ -194,7 +194,7 @@ func TestIndex_HandlersWaitForListPermission(t *testing.T) {
 	}, connect(config), withoutInspector)
 	cluster.Create(example("x"))
 	cluster.Create("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
-	op.WaitLogs("All handlers wait for it, since its objects are to be indexed.", 2)
+	op.WaitLogs("All handlers wait for it, because its objects must be indexed first.", 2)
 	c.are(t)
 	grant(cluster, "maps", false, rule("", "configmaps", "list", "watch"))
 	c.wait(cluster, "x [true]", 1)

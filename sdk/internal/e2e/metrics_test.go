@@ -267,7 +267,7 @@ func TestMetrics_PostedEvents(t *testing.T) {
 			if err := nowhere.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"there-is-no-such","name":"x"}}`)); err != nil {
 				return err
 			}
-			c.Recorder.For(nowhere).Info("Lost", "nobody reads this")
+			c.Recorder.For(nowhere).Info("Lost", "not delivered")
 			for range 3 {
 				c.Recorder.Info("Same", "again and again")
 			}

@@ -185,7 +185,7 @@ func TestOperator_EndsWithItsContext(t *testing.T) {
 			},
 			[]string{"startup"}, "only partially executed",
 		},
-		"a startup handler is to be tried again": {
+		"a startup handler is retried": {
 			func(l *embedded) {
 				kopf.OnStartup(l.Registry, func(context.Context, *kopf.Activity) error {
 					l.once.Do(func() { close(l.held) })

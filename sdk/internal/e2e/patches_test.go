@@ -80,7 +80,7 @@ func TestTransform_RefusedOneIsLoggedAndDropped(t *testing.T) {
 		told = told || strings.Contains(e.String(), "transform the object: ") && strings.Contains(e.String(), "no such label!")
 	}
 	if !told {
-		t.Errorf("nobody tells what is refused:\n%v", op.Log())
+		t.Errorf("no line says what was rejected:\n%v", op.Log())
 	}
 }
 
@@ -120,7 +120,7 @@ func TestTransform_AppliesToNewestVersion(t *testing.T) {
 	contend := func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			if req.Method == http.MethodPatch && strings.Contains(req.Header.Get("Content-Type"), "json-patch") && contended.Add(1) == 1 {
-				cluster.Object(kex.name(), "x").Patch(tree{"spec": tree{"items": []any{"by somebody else"}}})
+				cluster.Object(kex.name(), "x").Patch(tree{"spec": tree{"items": []any{"by another client"}}})
 			}
 			return next.RoundTrip(req)
 		})
@@ -136,7 +136,7 @@ func TestTransform_AppliesToNewestVersion(t *testing.T) {
 	x := cluster.Create(example("x"))
 	op.WaitLog("Patching was postponed")
 	x.WaitFor("it has both items", func(o *kopf.Object) bool {
-		return fmt.Sprint(o.Get("spec.items")) == "[by somebody else by the handler]" && o.Get("status.create") == "done"
+		return fmt.Sprint(o.Get("spec.items")) == "[by another client by the handler]" && o.Get("status.create") == "done"
 	})
 	waitHandled(x)
 	c.are(t, "create")

@@ -128,7 +128,7 @@ func TestPause_VanishedResourceIsForgotten(t *testing.T) {
 	defined.Delete()
 	defined.WaitGone()
 	client := testcluster.Client(t, kube.ClientOptions{}).WithoutRetries()
-	cluster.WaitUntil("the resource is not served any more", func() bool {
+	cluster.WaitUntil("the resource is no longer served", func() bool {
 		_, err := client.Do(t.Context(), kube.Request{Method: http.MethodGet, Path: "/apis/" + own.group + "/v1/" + own.plural})
 		return apierrors.IsNotFound(err)
 	})

@@ -183,10 +183,10 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		"trouble of servers": {answer(500), patchFailed, patchFailed},
 		"no answer":          {errors.New("down"), patchFailed, patchFailed},
 	} {
-		if got := meaningOf(test.err, patch.MergeType); got != test.merge {
+		if got := classifyAnswer(test.err, patch.MergeType); got != test.merge {
 			t.Errorf("%s of a merge patch: got %d", name, got)
 		}
-		if got := meaningOf(test.err, patch.JSONType); got != test.json {
+		if got := classifyAnswer(test.err, patch.JSONType); got != test.json {
 			t.Errorf("%s of a JSON patch: got %d", name, got)
 		}
 	}

@@ -28,9 +28,9 @@ func (c *cycle) detectCause() error {
 		Blocked:   c.hasFinalizer,
 		Handled:   old != nil,
 		Changed:   len(changes) > 0,
-		Initial:   c.memory.listed && !c.memory.handled,
+		Initial:   c.memory.listed && !c.memory.resumed,
 	}
-	reason, initial := handlers.Detect(evidence)
+	reason, initial := handlers.DetectReason(evidence)
 	c.cause = &handlers.Cause{
 		Resource: c.served.resource, Object: c.object, EventType: c.event, Tree: c.tree,
 		Reason: reason, Initial: initial, Deleted: evidence.Deleting,

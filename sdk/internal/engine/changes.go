@@ -13,7 +13,7 @@ import (
 
 // callChangeHandlers calls the handlers of the cause that are due, and records their progress. It
 // returns false if some are not done yet, or if they must see another version of the object.
-func (c *cycle) callChangeHandlers(ctx context.Context) (handled bool, err error) {
+func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 	if c.finalizer != finalizerUnchanged {
 		c.changing = false
 		return false, nil

@@ -81,7 +81,7 @@ func TestEcho_NotExpectedWhereTheEventMatters(t *testing.T) {
 		"a filter by a function":    written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, When: always}),
 		"a filter by annotations":   written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, Annotations: map[string]handlers.Criterion{"a": one}}),
 		"a field of the status":     written(t, &handlers.Handler{ID: "x", Family: handlers.Field, Field: object.Path{"status", "fn"}}),
-		"somebody else's change":    with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
+		"another client's change":   with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
 		"a change by a handler":     with(written(t), func(c *cycle) { c.ownPatch = patch.NewPatch() }),
 		"nothing written":           with(written(t), func(c *cycle) { c.patched = nil }),
 		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.annotations.keep("a", "b") }),

@@ -43,7 +43,7 @@ type cycle struct {
 	patch     *patch.Patch   // what handlers change; in the end with the operator's own changes
 	ownPatch  *patch.Patch   // what the operator records: progress, last-handled state, finalizer
 	patched   *object.Object // the version that the patch made; nil if it made none
-	postponed bool           // the transformations are to be applied to a newer version
+	postponed bool           // the transformations must be applied to a newer version
 	finished  bool           // nothing is left to do for the cause
 	gone      bool           // the object was deleted meanwhile
 

@@ -135,7 +135,7 @@ func (x *indexer) handle(event watch.Event) {
 // entries from the indices whose handlers do not match.
 func (x *indexer) index(id string, event watch.Event, wanted func(*handlers.Handler) bool) {
 	object := event.Object
-	defer object.Forget() // it may stay in the queue for long
+	defer object.DropTree() // it may stay in the queue for long
 	memo, identity := x.recall(id, event)
 	res := x.resource.resource
 	cause := &handlers.Cause{Resource: res, Object: object, EventType: event.Type, Views: &handlers.Views{Memo: memo}}

@@ -20,7 +20,7 @@ type memory struct {
 	memo      any               // what the object's handlers share
 
 	listed          bool // the object existed before the operator: its handlers of resuming are called
-	handled         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
+	resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 	released        bool // the finalizer was removed from the deleted object: versions with it are stale
 
@@ -38,7 +38,7 @@ type memory struct {
 
 	// The rest may be used by any goroutine.
 
-	retryNow     atomic.Bool                   // delayed handlers are to be called now, on request
+	retryNow     atomic.Bool                   // call delayed handlers now, on request
 	group        atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
 	hasFinalizer atomic.Bool                   // the object cannot vanish while its daemons and timers run
 	forgotten    atomic.Bool                   // the object is not handled anymore

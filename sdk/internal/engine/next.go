@@ -101,8 +101,8 @@ func (c *cycle) touch(ctx context.Context) (err error) {
 	return err
 }
 
-// nextAfter returns what a cycle decided or, if it failed, when to retry it.
-func (c *cycle) nextAfter(ctx context.Context, next *queue.Next, err error) *queue.Next {
+// endCycle returns what a cycle decided or, if it failed, when to retry it.
+func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queue.Next {
 	if err != nil && (errors.Is(err, errStopping) || ctx.Err() != nil) {
 		return nil
 	}

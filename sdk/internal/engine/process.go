@@ -30,7 +30,7 @@ func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, r
 func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next {
 	served, newest := p.resources.served(batch.Key.Resource), batch.Newest
 	if served == nil || p.deps.state.paused.Load() {
-		return nil // the object is listed again when it is handled again
+		return nil // a paused stream, or a resource that is served again, begins with a listing of all objects
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
 	if newest.Type == watch.Deleted {
@@ -41,7 +41,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	c := p.newCycle(served, m, batch)
 	next, err := p.run(ctx, c)
-	return c.nextAfter(ctx, next, err)
+	return c.endCycle(ctx, next, err)
 }
 
 func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Batch) *cycle {
@@ -61,11 +61,19 @@ func (p *processor) forget(key queue.Key, m *memory) {
 	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
-// run takes the steps of a cycle.
+// run takes the steps of a cycle. They communicate through the cycle:
+//
+//   - awaitOwnWrite returns false if a newer version is on its way, which the next cycle handles.
+//   - addFinalizer sets c.finalizer. Change handlers wait for the version that has the finalizer, and
+//     daemons do not start before it.
+//   - adjust sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
+//   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
+//   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
 	defer recoverPanic(&err)
 	if !c.served.handlers.Has(handlers.Watching) && !c.served.handlers.Has(handlers.Spawning) {
-		// No handler needs stale versions, nor the operator's own: these are not even decoded.
+		// Only change handlers: stale versions and echoes of own patches need not even be decoded. Event
+		// handlers and daemons see every version; then the wait is a part of callChangeHandlers.
 		if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh || c.isEcho() {
 			return nil, err
 		}
@@ -73,7 +81,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if err := c.decode(ctx); err != nil {
 		return nil, err
 	}
-	defer c.object.Forget()
+	defer c.object.DropTree()
 	c.endSleep()
 
 	if err := c.callEventHandlers(ctx); err != nil {
@@ -87,11 +95,11 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		p.daemons.adjust(c)
 		c.removeUnneededFinalizer()
 		c.tellCause()
-		handled, err := c.callChangeHandlers(ctx)
+		done, err := c.callChangeHandlers(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if handled {
+		if done {
 			c.removeFinalizerAfterDeletion()
 		}
 	} else {
@@ -106,7 +114,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	next = c.next(changed)
 	if c.finished {
-		c.memory.handled = true
+		c.memory.resumed = true
 		c.expectEcho(next)
 	}
 	return next, nil

@@ -18,7 +18,7 @@ type Cause struct {
 
 	// For change handlers.
 	Reason  Reason
-	Initial bool           // not handled since the operator started; see [Detect]
+	Initial bool           // not handled since the operator started; see [DetectReason]
 	Deleted bool           // marked for deletion
 	Old     map[string]any // essence as last handled; nil if it never was
 	New     map[string]any // current essence

@@ -3,7 +3,7 @@
 // led to. It performs no I/O and reads no clock.
 //
 //   - [Handler], [Registry] and [Set] are the handlers, of an operator and of one resource.
-//   - [Detect] concludes the reason of a [Cause]: create, update, delete, resume or none of these.
+//   - [DetectReason] concludes the reason of a [Cause]: create, update, delete, resume or none of these.
 //   - [Set.Selected] matches handlers with a cause, by their reasons and filters on labels,
 //     annotations, fields and functions. [Set.Explain] returns the first [Mismatch] of each handler.
 //   - A [Lifecycle] chooses which of the handlers that are due are called in this cycle; the others

@@ -72,7 +72,7 @@ func TestVectors_CauseDetection(t *testing.T) {
 			old = v.Old
 		}
 		c.Diff = object.ComputeDiff(old, v.New)
-		c.Reason, c.Initial = Detect(Evidence{
+		c.Reason, c.Initial = DetectReason(Evidence{
 			EventType: c.EventType, Deleting: c.Deleted, Blocked: slices.Contains(finalizers, any(finalizer)),
 			Handled: v.Old != nil, Changed: len(c.Diff) > 0, Initial: v.Initial,
 		})

@@ -15,7 +15,7 @@ func TestTree_DecodedOnceUntilForgotten(t *testing.T) {
 	if two, _ := o.Tree(); two["mark"] != true {
 		t.Error("decoded twice")
 	}
-	o.Forget()
+	o.DropTree()
 	if three, _ := o.Tree(); three["mark"] != nil || three["metadata"].(map[string]any)["generation"] != int64(3) {
 		t.Error("not decoded again", three)
 	}
@@ -50,7 +50,7 @@ func TestDetached_SharesTheTextButNotTheTree(t *testing.T) {
 	if object.tree.Load() != nil {
 		t.Error("the tree is kept with the original")
 	}
-	detached.Forget()
+	detached.DropTree()
 	if a, b := object.summary(), detached.summary(); a != b {
 		t.Errorf("%v and %v", a, b)
 	}

@@ -23,7 +23,7 @@ func TestBacklog_HandsEventsOverInOrder(t *testing.T) {
 	}
 }
 
-func TestBacklog_DroppedIfNobodyTakesOver(t *testing.T) {
+func TestBacklog_DroppedWithoutASuccessor(t *testing.T) {
 	var sink Sink
 	backlog := NewBacklog(KindLoginEnded)
 	sink.Subscribe(backlog)

@@ -35,7 +35,7 @@ type StreamChanged struct {
 	Phase   StreamPhase
 	Restart watch.Restart // with StreamRestarted
 
-	// Blocking means that all handlers wait for the stream, since its objects are to be indexed.
+	// Blocking means that all handlers wait for the stream, because its objects must be indexed.
 	Blocking bool
 }
 

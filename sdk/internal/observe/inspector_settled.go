@@ -25,7 +25,7 @@ func keyOf(resource string, obj *object.Object) objectKey {
 	return objectKey{resource, obj.Namespace + "/" + obj.Name}
 }
 
-// eventReceived notes that an object of a list is to be processed.
+// eventReceived notes that an object of a list awaits processing.
 func (i *Inspector) eventReceived(e EventReceived) {
 	if e.Event.Type != watch.Listed {
 		return

@@ -15,7 +15,7 @@ func TestWithLazyAttrs_MadeOnceForTheFirstLine(t *testing.T) {
 	}))
 	handler := logger.With("handler", "fn")
 	grouped := handler.WithGroup("g")
-	logger.Debug("nobody reads this")
+	logger.Debug("below the level")
 	handler.Info("first")
 	logger.Info("second", "a", 1)
 	grouped.Info("third", "b", 2)

@@ -225,14 +225,14 @@ func (l *LogLines) streamRestarted(e StreamChanged) {
 	case watch.Throttled:
 		if restart.Attempt < 2 {
 			// As usual for a resource that was just defined: its storage is not ready.
-			l.streams.Debug("The watch-stream for "+e.Stream.String()+" is to be started later.",
+			l.streams.Debug("The watch-stream for "+e.Stream.String()+" will be started later.",
 				EventKey, LogStreamPostponed, "error", restart.Err, "again in", restart.Delay.String())
 			return
 		}
 	}
 	message := "The watch-stream for " + e.Stream.String() + " is interrupted."
 	if e.Blocking {
-		message += " All handlers wait for it, since its objects are to be indexed."
+		message += " All handlers wait for it, because its objects must be indexed first."
 	}
 	l.streams.Warn(message, EventKey, LogStreamInterrupted,
 		"reason", string(restart.Reason), "error", restart.Err, "again in", restart.Delay.String())

@@ -200,9 +200,9 @@ func TestLogLines_Streams(t *testing.T) {
 	l.expect(t,
 		"debug | stream.started | Starting the watch-stream for pods.v1 in ns.",
 		"debug | kopf.watching | stream.restarted | The watch-stream for pods.v1 in ns is restarted. reason=closed",
-		`debug | kopf.watching | stream.postponed | The watch-stream for pods.v1 in ns is to be started later. error=oops again in=1s`,
+		`debug | kopf.watching | stream.postponed | The watch-stream for pods.v1 in ns will be started later. error=oops again in=1s`,
 		`warn | kopf.watching | stream.interrupted | The watch-stream for pods.v1 in ns is interrupted. reason=throttled error=oops again in=1s`,
-		`warn | kopf.watching | stream.interrupted | The watch-stream for pods.v1 in ns is interrupted. All handlers wait for it, since its objects are to be indexed. reason=dropped error=oops again in=1s`,
+		`warn | kopf.watching | stream.interrupted | The watch-stream for pods.v1 in ns is interrupted. All handlers wait for it, because its objects must be indexed first. reason=dropped error=oops again in=1s`,
 		"debug | stream.stopped | Stopping the watch-stream for pods.v1 cluster-wide.",
 	)
 }
@@ -222,7 +222,7 @@ func TestLogLines_RequestsOnDemand(t *testing.T) {
 		"debug | kopf.clients | api.request | GET /api: no response in 1ms error=oops",
 	)
 	if newLines(t, slog.LevelDebug, false).Wants(KindRequestEnded) {
-		t.Error("nobody asked for requests")
+		t.Error("requests are logged without being asked for")
 	}
 }
 

@@ -20,7 +20,7 @@ type Metrics struct {
 // meteredObject is what is counted of one object.
 type meteredObject struct {
 	cause    handlers.Reason // that was counted; empty if there is none
-	retrying int             // handlers that are to be tried again
+	retrying int             // handlers that will be retried
 }
 
 // NewMetrics returns a subscriber for a meter. The handlers are those of the operator.
@@ -41,7 +41,7 @@ func (m *Metrics) Begin(state func() MeterState) (end func()) {
 	})
 }
 
-// retrying returns how many handlers are to be tried again.
+// retrying returns how many handlers will be retried.
 func (m *Metrics) retrying() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +112,7 @@ func (m *Metrics) causeStarted(e CauseStarted) {
 	}
 }
 
-// progressRecorded notes which handlers of an object are to be tried again.
+// progressRecorded notes which handlers of an object will be retried.
 func (m *Metrics) progressRecorded(e ProgressRecorded) {
 	switch {
 	case e.Parent != "":

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// meter remembers what it is told, in words.
+// meter records its calls as text.
 type meter struct {
 	told  []string
 	state func() MeterState

@@ -31,7 +31,7 @@ type posting struct {
 func NewRecorders(now func() time.Time) *Recorders { return &Recorders{now: now} }
 
 // Start posts what was kept, and from now on everything at once. The poster is nil if no events
-// are to be posted. Start returns how many events were dropped since there were too many.
+// must be posted. Start returns how many events were dropped since there were too many.
 func (r *Recorders) Start(poster *Poster, level slog.Level) (dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

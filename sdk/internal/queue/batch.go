@@ -2,7 +2,7 @@ package queue
 
 import "github.com/kopf-dev/kopf/sdk/internal/watch"
 
-// Batch is what is to be processed of an object.
+// Batch is the pending work for an object.
 type Batch struct {
 	Key Key
 

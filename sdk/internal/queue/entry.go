@@ -26,7 +26,7 @@ type entry struct {
 	folded int           // events that were replaced by newer ones
 
 	newest watch.Event // the version being processed, or to be processed again; else none
-	again  bool        // it is to be processed even without events
+	again  bool        // process it even without events
 
 	due       *Next // what to do if there are no events
 	scheduled *Next // what to do when the delay is over

@@ -55,7 +55,7 @@ func (q *Queue) schedule(e *entry, next *Next) {
 	if next.Do != nil {
 		e.newest = watch.Event{}
 	} else {
-		e.newest.Object.Forget()
+		e.newest.Object.DropTree()
 	}
 	e.timer = time.AfterFunc(max(0, next.After), func() {
 		q.mu.Lock()

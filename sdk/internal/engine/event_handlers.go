@@ -28,7 +28,7 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 			c.invoker.try(ctx, c.newAttempt(subject, h, cause))
 		}
 		if event.Object != c.object {
-			event.Object.Forget()
+			event.Object.DropTree()
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func (r Reason) Title() string {
 	}
 }
 
-// Evidence is the facts from which [Detect] concludes the reason.
+// Evidence is the facts from which [DetectReason] concludes the reason.
 type Evidence struct {
 	EventType string // type of the watch event; empty for the initial listing
 	Deleting  bool   // the object is marked for deletion
@@ -52,9 +52,9 @@ type Evidence struct {
 	Initial   bool   // not handled since the operator started
 }
 
-// Detect returns what has happened to an object, and whether handlers of resuming are called too.
+// DetectReason returns what has happened to an object, and whether handlers of resuming are called too.
 // They are never called for a creation, because there is nothing to resume.
-func Detect(e Evidence) (reason Reason, initial bool) {
+func DetectReason(e Evidence) (reason Reason, initial bool) {
 	switch {
 	case e.EventType == object.EventDeleted:
 		return ReasonGone, e.Initial
