@@ -175,9 +175,10 @@ func (p *Page) View() string {
 		p.split = parts.Split{}
 		return p.viewEmpty()
 	}
-	p.split = parts.NewSplit(s, p.w, p.h, 7)
+	table := p.table()
+	p.split = parts.NewSplit(s, p.w, p.h, 7, table)
 	list := s.Block(p.split.List.W, p.split.List.H)
-	p.table().Draw(list, &p.list)
+	table.Draw(list, &p.list)
 	detail := s.Block(p.split.Detail.W, p.split.Detail.H)
 	if detail.H > 0 {
 		p.drawDetail(detail, p.current())

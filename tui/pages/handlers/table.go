@@ -23,10 +23,14 @@ const (
 )
 
 func (p *Page) table() *render.Table {
+	purpose := 0
+	for _, h := range p.rows {
+		purpose = max(purpose, render.Width(purposeOf(h)))
+	}
 	return &render.Table{
 		Columns: []render.Column{
-			handlerColumn: {Title: "HANDLER", Width: 10, Grow: 1, Max: 32},
-			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: 32, Drop: 6},
+			handlerColumn: {Title: "HANDLER", Width: 10, Fit: p.screen.State.Longest.Handler},
+			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: purpose, Drop: 6},
 			runsColumn:    {Title: "RUNS", Width: 5, Right: true},
 			okColumn:      {Title: "OK", Width: 5, Right: true, Drop: 5},
 			retryColumn:   {Title: "RETRY", Width: 5, Right: true, Drop: 2},
@@ -44,10 +48,13 @@ func (p *Page) table() *render.Table {
 	}
 }
 
+// purposeOf says what a handler is called for.
+func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(h.Kind + " " + h.Field) }
+
 func statCell(h *inspect.Handler, column int) render.Cell {
 	switch column {
 	case forColumn:
-		return render.Cell{Tone: model.Dim, Text: strings.TrimSpace(h.Kind + " " + h.Field)}
+		return render.Cell{Tone: model.Dim, Text: purposeOf(h)}
 	case runsColumn:
 		return number(h.Stats.Runs, model.Text)
 	case okColumn:
@@ -81,7 +88,7 @@ func duration(d time.Duration) render.Cell {
 // drawDetail draws what is known about a handler.
 func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, h.ID).Put(model.Dim, "  "+strings.TrimSpace(h.Kind+" "+h.Field)))
+		b.End(b.Line().Skip(1).Put(model.Title, h.ID).Put(model.Dim, "  "+purposeOf(h)))
 		b.Blank()
 	}
 	fact := func(name, value string) {
