@@ -20,7 +20,8 @@ type State struct {
 	Kinds   int               // the number of kinds among the objects
 	Longest Longest
 
-	order     []int // indices into the snapshot's objects, reused by the following state
+	running   map[string]int // the numbers of objects that the handlers run on now, by id
+	order     []int          // indices into the snapshot's objects, reused by the following state
 	nextRetry *inspect.HandlerState
 
 	handlers   map[string]*inspect.Handler // by id
@@ -34,7 +35,7 @@ type Longest struct{ Name, Namespace, Handler int }
 // is reused where it still holds, and its objects are kept until a restarted operator has
 // listed them all.
 func NewState(published *runner.State, previous *State) *State {
-	s := &State{State: published, handlers: map[string]*inspect.Handler{}}
+	s := &State{State: published, handlers: map[string]*inspect.Handler{}, running: map[string]int{}}
 	if s.Snapshot == nil {
 		return s
 	}
@@ -60,6 +61,11 @@ func (s *State) count() {
 		if o.Resource != last {
 			s.Kinds++
 			last = o.Resource
+		}
+		for i := range o.Handlers {
+			if h := &o.Handlers[i]; isRunning(h) {
+				s.running[h.ID]++
+			}
 		}
 		if o.State != inspect.StateRetrying {
 			continue

@@ -137,7 +137,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	for i := range s.Handlers {
 		failed += s.Handlers[i].Stats.Failed
 		retried += s.Handlers[i].Stats.Retried
-		if s.Handlers[i].Stats.Runs == 0 {
+		if p.screen.State.Runs(&s.Handlers[i]) == 0 {
 			never++
 		}
 	}

@@ -43,6 +43,9 @@ func (p *Page) table() *render.Table {
 			if column == handlerColumn {
 				return render.Cell{Text: p.screen.State.ShortName(p.rows[row].ID)}
 			}
+			if column == runsColumn {
+				return number(p.screen.State.Runs(p.rows[row]), model.Text)
+			}
 			return statCell(p.rows[row], column)
 		},
 	}
@@ -55,8 +58,6 @@ func statCell(h *inspect.Handler, column int) render.Cell {
 	switch column {
 	case forColumn:
 		return render.Cell{Tone: model.Dim, Text: purposeOf(h)}
-	case runsColumn:
-		return number(h.Stats.Runs, model.Text)
 	case okColumn:
 		return number(h.Stats.Succeeded, model.Text)
 	case retryColumn:
@@ -108,7 +109,7 @@ func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 		l.Put(model.Warn, render.CutEnd(render.Clean(h.Stats.LastError), l.Rest()-9))
 		b.End(l.Right(model.Dim, model.Since(p.screen.Since(h.Stats.LastAt))))
 	}
-	if h.Stats.Runs == 0 {
+	if p.screen.State.Runs(h) == 0 {
 		b.Prose(model.Dim, "Never ran: nothing that it waits for has happened since the start. enter lists its objects, each with what kept it out.", 3)
 	}
 	p.drawPreview(b)
