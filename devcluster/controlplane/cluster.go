@@ -54,7 +54,7 @@ func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster,
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.stop())
+			c.stop()
 		}
 	}()
 	admin, err := certs.AdminCredentials()
@@ -173,15 +173,19 @@ func (c *cluster) fail(err error) {
 	}
 }
 
-// stop stops the layers in the reverse order of their start.
-func (c *cluster) stop() error {
-	var err error
-	if c.controllers != nil {
-		err = c.controllers.Stop(componentGrace)
-	}
-	if c.api != nil {
-		err = errors.Join(err, c.api.Stop(componentGrace))
-	}
+// stop stops the layers in the reverse order of their start. Abandoned components are logged; they
+// are no failure of the stop: see componentGrace.
+func (c *cluster) stop() {
+	stopLayer("controllers", c.controllers)
+	stopLayer("API server", c.api)
 	c.etcd.Stop()
-	return err
+}
+
+func stopLayer(name string, l *layer.Layer) {
+	if l == nil {
+		return // not started
+	}
+	if err := l.Stop(componentGrace); err != nil {
+		klog.InfoS("Abandoning components that did not stop in time", "layer", name, "err", err)
+	}
 }

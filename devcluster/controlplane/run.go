@@ -70,7 +70,8 @@ func run(ctx context.Context, o options, start time.Time) (err error) {
 		return err
 	}
 	if err := announce(o, dir, c, start); err != nil {
-		return errors.Join(err, c.stop())
+		c.stop()
+		return err
 	}
 	select {
 	case <-ctx.Done():
@@ -78,7 +79,8 @@ func run(ctx context.Context, o options, start time.Time) (err error) {
 	case err = <-c.failed:
 		err = &lateError{err}
 	}
-	return errors.Join(err, c.stop())
+	c.stop()
+	return err
 }
 
 // announce reports that the cluster is usable: in cluster.json, and as a line to the process

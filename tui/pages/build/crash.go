@@ -1,0 +1,34 @@
+package build
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// drawCrash draws how the operator crashed, if it did.
+func (p *Page) drawCrash(b *render.Block) {
+	process := p.screen.State.Process
+	if process.Phase != runner.ProcessCrashed {
+		return
+	}
+	b.Blank()
+	l := b.Line().Skip(1).Put(model.Err, "✗ operator crashed").Skip(2).Put(model.Dim, process.Exit)
+	if process.Restarts > 0 {
+		l.Put(model.Dim, ", "+model.Count(process.Restarts, "restart")+" in a row")
+	}
+	b.End(l)
+	if x := process.Panic; x != nil {
+		b.End(b.Line().Skip(3).Put(model.Text, "panic: "+x.Message))
+		if x.File != "" {
+			b.End(b.Line().Skip(3).Put(model.Title, fmt.Sprintf("%s:%d", x.File, x.Line)).Put(model.Dim, "  in "+x.Function))
+		}
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(process.Error), "\n") {
+		b.End(b.Line().Skip(3).Put(model.Text, expandTabs(line)))
+	}
+}
