@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -76,6 +77,11 @@ func (h *Handler) String() string {
 		quote = `"`
 	}
 	return h.Family.title() + " " + quote + h.ID + quote
+}
+
+// ShortSource returns the folder, file and line of the registration.
+func (h *Handler) ShortSource() string {
+	return filepath.Join(filepath.Base(filepath.Dir(h.Source)), filepath.Base(h.Source))
 }
 
 // Limits returns the rules of the handler's retries, with the defaults of its family.

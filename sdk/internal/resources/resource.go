@@ -71,7 +71,15 @@ func (r *Resource) watchable() bool {
 }
 
 // patchable reports whether the objects can be patched.
-func (r *Resource) patchable() bool { return slices.Contains(r.Verbs, "patch") }
+func (r *Resource) patchable() bool { return slices.Contains(r.Verbs, "patch") || r.terminating() }
+
+// terminating reports whether the definition of the resource is being deleted. The API server offers
+// no verbs of writing then, but accepts patches until the last object is gone: whoever has a
+// finalizer on the objects must be able to remove it.
+func (r *Resource) terminating() bool {
+	offers := func(verb string) bool { return slices.Contains(r.Verbs, verb) }
+	return offers("delete") && offers("deletecollection") && !offers("create") && !offers("update")
+}
 
 // isEvent reports whether the objects are Kubernetes events, which two groups serve.
 func (r *Resource) isEvent() bool {
