@@ -19,7 +19,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, &kopf.Operator{}, os.Stdout, work); err != nil {
+	if err := run(ctx, &kopf.Operator{AllNamespaces: true}, os.Stdout, work); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -29,7 +29,7 @@ func run(ctx context.Context, operator *kopf.Operator, out io.Writer, work func(
 	operator.Registry = &kopf.Registry{}
 	register(operator.Registry)
 	// The memos of all objects inherit the operator's memo.
-	*kopf.MemoOf[greeter](&operator.Memo) = greeter{hello: "Hello, {name}!", goodbye: "Good bye, {name}!", out: out}
+	kopf.SetMemo(&operator.Memo, &greeter{hello: "Hello, {name}!", goodbye: "Good bye, {name}!", out: out})
 	ready := make(chan struct{})
 	operator.OnReady = func() { close(ready) }
 

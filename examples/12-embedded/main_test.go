@@ -76,10 +76,10 @@ func TestRun_WithoutOperatorWorkDoesNotStart(t *testing.T) {
 	never := func(context.Context, io.Writer) error { return errors.New("the work was started") }
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if err := run(stopped, &kopf.Operator{}, &output{}, never); err != nil {
+	if err := run(stopped, &kopf.Operator{AllNamespaces: true}, &output{}, never); err != nil {
 		t.Errorf("a stopped operator: %v", err)
 	}
-	nowhere := &kopf.Operator{Config: &rest.Config{Host: "http://127.0.0.1:1"}}
+	nowhere := &kopf.Operator{AllNamespaces: true, Config: &rest.Config{Host: "http://127.0.0.1:1"}}
 	nowhere.Settings.Networking.ErrorBackoffs = slices.Values([]time.Duration{})
 	if err := run(t.Context(), nowhere, &output{}, never); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("without a cluster: %v", err)

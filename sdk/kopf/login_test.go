@@ -162,7 +162,7 @@ func TestLogin_PluginWithoutVersionIsAnError(t *testing.T) {
 
 func TestLogin_WithoutClusterSaysWhatToDo(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing"))
-	err := (&Operator{Registry: &Registry{}}).Run(t.Context())
+	err := (&Operator{Registry: &Registry{}, AllNamespaces: true}).Run(t.Context())
 	if !errors.Is(err, ErrLogin) || !strings.Contains(err.Error(), "set KUBECONFIG") {
 		t.Error(err)
 	}

@@ -72,7 +72,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	var registry Registry
 	register(&registry)
 	operator := Operator{
-		Registry: &registry, Namespaces: f.namespaces, Logger: logger,
+		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
 		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)

@@ -58,7 +58,7 @@ var programs = map[string]func(){
 		})
 	},
 	"embedded": func() {
-		operator := &kopf.Operator{Registry: &kopf.Registry{}, OnReady: func() { fmt.Fprintln(os.Stderr, "the operator is ready") }}
+		operator := &kopf.Operator{Registry: &kopf.Registry{}, AllNamespaces: true, OnReady: func() { fmt.Fprintln(os.Stderr, "the operator is ready") }}
 		fmt.Println(operator.Run(context.Background()))
 	},
 }

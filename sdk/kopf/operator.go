@@ -24,8 +24,11 @@ type Operator struct {
 	Settings Settings
 
 	// Namespaces are the names or patterns of the namespaces to serve, such as "myapp-*,!*-pr-*".
-	// Defaults to the whole cluster. An empty name is an error.
+	// An empty name is an error, and so are no names without AllNamespaces.
 	Namespaces []string
+
+	// AllNamespaces serves the whole cluster. It excludes Namespaces. Defaults to false.
+	AllNamespaces bool
 
 	// Config is the cluster to use, in place of login handlers. If it is nil and there are no login
 	// handlers, the operator uses the service account of its pod, or else $KUBECONFIG or
@@ -107,6 +110,12 @@ func (o *Operator) check() error {
 	if err := o.Registry.Err(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrRegistration, err)
 	}
+	switch {
+	case len(o.Namespaces) == 0 && !o.AllNamespaces:
+		return errors.New("run operator: there is no namespace to serve; name some in Namespaces, or set AllNamespaces")
+	case len(o.Namespaces) > 0 && o.AllNamespaces:
+		return errors.New("run operator: AllNamespaces excludes Namespaces; set one or the other")
+	}
 	return checkNamespaces(o.Namespaces)
 }
 
@@ -115,7 +124,7 @@ func (o *Operator) check() error {
 func checkNamespaces(patterns []string) error {
 	for _, pattern := range patterns {
 		if strings.TrimSpace(pattern) == "" {
-			return errors.New("a namespace to serve has an empty name; name it, or omit it to serve the whole cluster")
+			return errors.New("a namespace to serve has an empty name; name it, or set AllNamespaces to serve the whole cluster")
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestStartup_FailureSendsNoRequests(t *testing.T) {
 		kopf.ID("startup"), kopf.Retries(2), kopf.Backoff(time.Millisecond))
 	kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { cleanups.Add(1); return nil }, kopf.ID("cleanup"))
 	kopf.OnCreate(registry, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
-	err := (&kopf.Operator{Registry: registry, Config: config}).Run(t.Context())
+	err := (&kopf.Operator{Registry: registry, AllNamespaces: true, Config: config}).Run(t.Context())
 	if !errors.Is(err, broken) || !errors.Is(err, kopf.ErrRetries) {
 		t.Error(err)
 	}
@@ -151,7 +151,7 @@ func TestCleanup_FailureIsErrorOfOperator(t *testing.T) {
 			kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { return broken }, kopf.ID("cleanup"), kopf.ErrorsPermanent)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			op := kopf.Operator{Registry: registry, Config: testcluster.Config(t), OnReady: cancel, Logger: slog.New(slog.DiscardHandler)}
+			op := kopf.Operator{Registry: registry, AllNamespaces: true, Config: testcluster.Config(t), OnReady: cancel, Logger: slog.New(slog.DiscardHandler)}
 			op.Settings.Process.Liveness = "http://" + address + "/healthz"
 			err := op.Run(ctx)
 			if err == nil || !errors.Is(err, broken) || !strings.Contains(err.Error(), `the cleanup handler "cleanup" has failed: the disk is full`) {
