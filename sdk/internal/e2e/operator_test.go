@@ -426,7 +426,7 @@ func TestOperator_StartErrors(t *testing.T) {
 		"a cleanup handler fails": {
 			func(l *embedded) {
 				kopf.OnCleanup(l.Registry, func(context.Context, *kopf.Activity) error { return &failure{42} }, kopf.ID("fails"), kopf.ErrorsPermanent)
-				l.Namespaces = nil
+				l.Namespaces, l.AllNamespaces = nil, true
 				l.holdRequests(func(*http.Request) bool { return true })
 			},
 			as, `the cleanup handler "fails" has failed: a failure`, []string{"startup", "cleanup"},

@@ -21,9 +21,9 @@ func settings(change func(*kopf.Settings)) func(*kopf.Operator) {
 // in another way: they are not remembered.
 func withoutInspector(o *kopf.Operator) { o.Settings.Process.Inspector = "" }
 
-// serving is for operators of other namespaces than that of the test.
+// serving is for operators of other namespaces than that of the test; none means all.
 func serving(namespaces ...string) func(*kopf.Operator) {
-	return func(o *kopf.Operator) { o.Namespaces = namespaces }
+	return func(o *kopf.Operator) { o.Namespaces, o.AllNamespaces = namespaces, len(namespaces) == 0 }
 }
 
 // connect is for operators with other credentials than those of the test.
