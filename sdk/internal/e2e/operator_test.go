@@ -56,7 +56,9 @@ func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 		})
 		receive(cluster, "it is ready", ready)
 	}
-	greeted := func(o *kopf.Object, who string) bool { return o.Get("status.greet-"+who) == "hello from "+who }
+	greeted := func(o *kopf.Object, who string) bool {
+		return o.Get(kopf.PathOf("status", "greet-"+who)) == "hello from "+who
+	}
 	x := cluster.Create(example("x"))
 	x.WaitFor("it is greeted by both", func(o *kopf.Object) bool { return greeted(o, "one") && greeted(o, "two") })
 	stops["one"]()

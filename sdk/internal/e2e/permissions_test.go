@@ -99,6 +99,8 @@ func TestPermissions_FewAreEnoughForNamedNamespaces(t *testing.T) {
 	x := cluster.Create(example("x"))
 	waitHandled(x)
 	c.are(t, cluster.Namespace+" x")
+	op.WaitLog("Cannot watch the namespaces (forbidden)")
+	op.WaitLog("Cannot watch CustomResourceDefinitions (forbidden)")
 	var warnings []string
 	for _, e := range op.LogEntries() {
 		if e.Level == slog.LevelWarn {
@@ -108,8 +110,6 @@ func TestPermissions_FewAreEnoughForNamedNamespaces(t *testing.T) {
 	if len(warnings) != 2 {
 		t.Errorf("warned: %s", strings.Join(warnings, "\n"))
 	}
-	op.WaitLog("Cannot watch the namespaces (forbidden)")
-	op.WaitLog("Cannot watch CustomResourceDefinitions (forbidden)")
 }
 
 func TestPermissions_LateOnesAreNoticed(t *testing.T) {

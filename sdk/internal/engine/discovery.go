@@ -23,8 +23,11 @@ const (
 )
 
 // rescanDelays are the delays before the scans after a CRD has changed: the API server lists a new
-// resource in its discovery a moment after it begins to serve it.
-var rescanDelays = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
+// resource, or its new categories, in its discovery a moment after it begins to serve it; a busy
+// server takes seconds.
+var rescanDelays = []time.Duration{
+	0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second,
+}
 
 // discovery finds the resources and namespaces that the cluster has, while they come and go, and
 // starts and stops streams accordingly.
