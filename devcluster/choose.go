@@ -13,6 +13,8 @@ import (
 type choice struct {
 	provider string
 	name     string
+	// project is the project that the cluster becomes one of, if it is new.
+	project string
 	// reuse is the running cluster to join. It is nil if a cluster has to be started, or for
 	// the provider Context.
 	reuse  *Info
@@ -34,12 +36,28 @@ func choose(o Options, known []Info) (choice, error) {
 		}
 	}
 	if o.Ephemeral {
-		return chooseEphemeral(o.Name, known)
+		c, err := chooseEphemeral(o.Name, known)
+		c.project = o.Project
+		return c, err
 	}
 	if o.Name != "" {
-		return chooseNamed(o.Name, known)
+		c, err := chooseNamed(o.Name, known)
+		if find(known, o.Name) == nil {
+			c.project = o.Project
+		}
+		return c, err
 	}
-	return chooseUnnamed(known), nil
+	return chooseUnnamed(o.Project, known), nil
+}
+
+// Check reports a mistake in the options that is known without looking at any cluster. The
+// error is [ErrInvalid].
+func (o Options) Check() error {
+	provider, _, err := chooseProvider(o)
+	if err == nil && provider == Embedded && o.Name != "" {
+		err = checkName(o.Name)
+	}
+	return err
 }
 
 func chooseProvider(o Options) (provider, reason string, err error) {
@@ -111,30 +129,38 @@ func chooseNamed(name string, known []Info) (choice, error) {
 	}
 }
 
-// chooseUnnamed prefers running clusters, the one with the default name first. known must be
-// sorted by name.
-func chooseUnnamed(known []Info) choice {
-	if i := find(known, DefaultName); i != nil && i.shared() {
-		return choice{provider: Embedded, name: i.Name, reuse: i, reason: "already running"}
+// chooseUnnamed chooses a cluster of the project. It prefers running ones, the first one of the
+// project before all. known must be sorted by name.
+func chooseUnnamed(project string, known []Info) choice {
+	c := choice{provider: Embedded, project: project}
+	where := ""
+	if project != "" {
+		where = "; project " + project
+	}
+	base := projectName(project, known)
+	own := func(i *Info) bool { return i != nil && i.Project == project }
+	if i := find(known, base); own(i) && i.shared() {
+		c.name, c.reuse, c.reason = i.Name, i, "already running"+where
+		return c
 	}
 	for _, i := range known {
-		if i.shared() {
-			return choice{provider: Embedded, name: i.Name, reuse: &i, reason: "already running"}
+		if own(&i) && i.shared() {
+			c.name, c.reuse, c.reason = i.Name, &i, "already running"+where
+			return c
 		}
 	}
-	name := nextName(DefaultName, func(n string) bool {
+	c.name = nextName(base, func(n string) bool {
 		i := find(known, n)
-		return i == nil || i.free()
+		return i == nil || own(i) && i.free()
 	})
-	reason := "no cluster was running"
-	if name != DefaultName {
-		i := find(known, DefaultName)
-		reason = fmt.Sprintf("%q is used by process %d", DefaultName, max(i.Owner, i.PID))
+	c.reason = "no cluster was running" + where
+	if i := find(known, base); c.name != base && i != nil {
+		c.reason = fmt.Sprintf("%q is used by process %d%s", base, max(i.Owner, i.PID), where)
 		if i.Owner != 0 {
-			reason = fmt.Sprintf("%q belongs to process %d", DefaultName, i.Owner)
+			c.reason = fmt.Sprintf("%q belongs to process %d%s", base, i.Owner, where)
 		}
 	}
-	return choice{provider: Embedded, name: name, reason: reason}
+	return c
 }
 
 // nextName returns the first free name of base, base-2, base-3 and so on.
@@ -156,7 +182,16 @@ func find(known []Info, name string) *Info {
 // nameRule matches names that can be a folder and a part of a context's name.
 var nameRule = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
+// providers are the values of the flag --cluster that are not names of clusters.
+var providers = []string{Auto, Embedded, Context}
+
 func checkName(name string) error {
+	if slices.Contains(providers, name) {
+		return &fault.Error{
+			Kind: ErrInvalid, Message: fmt.Sprintf("no cluster can be named %q, because --cluster=%s has another meaning", name, name),
+			Next: "use another name",
+		}
+	}
 	if nameRule.MatchString(name) {
 		return nil
 	}

@@ -12,6 +12,7 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 		return Info{Name: name, Provider: Embedded, State: Running, PID: 200, Owner: 199}
 	}
 	stopped := func(name string) Info { return Info{Name: name, Provider: Embedded, State: Stopped} }
+	of := func(project string, i Info) Info { i.Project = project; return i }
 	stuck := func(name string) Info { return Info{Name: name, Provider: Embedded, State: Unreachable, PID: 300} }
 
 	for _, test := range []struct {
@@ -33,6 +34,18 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 		{title: "the next free number is taken", known: []Info{child("dev"), child("dev-2"), stopped("dev-3")}, provider: Embedded, name: "dev-3", reason: "belongs to"},
 		{title: "an unreachable one is skipped", known: []Info{stuck("dev")}, provider: Embedded, name: "dev-2", reason: `"dev" is used by process 300`},
 		{title: "an ephemeral one is not shared", known: []Info{{Name: "ephemeral", State: Running, PID: 1, Ephemeral: true}}, provider: Embedded, name: "dev", reason: "no cluster"},
+
+		{title: "a project's is named after its folder", options: Options{Project: "/src/Hello_World"}, known: []Info{detached("dev")}, provider: Embedded, name: "hello-world", reason: "no cluster was running; project /src/Hello_World"},
+		{title: "a project's that was stopped is started again", options: Options{Project: "/src/a"}, known: []Info{of("/src/a", stopped("a"))}, provider: Embedded, name: "a", reason: "no cluster was running"},
+		{title: "a project's that runs is used", options: Options{Project: "/src/a"}, known: []Info{of("/src/a", detached("a")), detached("dev")}, provider: Embedded, name: "a", reused: true, reason: "already running; project /src/a"},
+		{title: "a project's second one that runs is used", options: Options{Project: "/src/a"}, known: []Info{of("/src/a", stopped("a")), of("/src/a", detached("a-2"))}, provider: Embedded, name: "a-2", reused: true, reason: "already running"},
+		{title: "another project's is not used", options: Options{Project: "/src/a"}, known: []Info{of("/src/b", detached("b"))}, provider: Embedded, name: "a", reason: "no cluster was running"},
+		{title: "another project's of the same folder name is not used", options: Options{Project: "/src/a"}, known: []Info{of("/old/a", detached("a"))}, provider: Embedded, name: "a-3213ad", reason: "no cluster was running"},
+		{title: "a cluster that was created by this name is not used", options: Options{Project: "/src/a"}, known: []Info{detached("a")}, provider: Embedded, name: "a-3213ad", reason: "no cluster was running"},
+		{title: "a name with a hash is kept", options: Options{Project: "/src/a"}, known: []Info{of("/src/a", stopped("a-3213ad"))}, provider: Embedded, name: "a-3213ad", reason: "no cluster was running"},
+		{title: "a project's that another process has is not used", options: Options{Project: "/src/a"}, known: []Info{of("/src/a", child("a")), of("/src/b", stopped("a-2"))}, provider: Embedded, name: "a-3", reason: `"a" belongs to process 199; project /src/a`},
+		{title: "no project is named as a provider", options: Options{Project: "/src/context"}, provider: Embedded, name: "context-746117", reason: "no cluster"},
+		{title: "a name as that of a provider is refused", options: Options{Name: "auto"}, err: ErrInvalid},
 
 		{title: "an unknown name is created", options: Options{Name: "lab"}, known: []Info{detached("dev")}, provider: Embedded, name: "lab", reason: "did not exist"},
 		{title: "a stopped name is started", options: Options{Name: "lab"}, known: []Info{stopped("lab")}, provider: Embedded, name: "lab", reason: "was stopped"},

@@ -37,7 +37,7 @@ func (e embedded) open(ctx context.Context, o Options, c choice) (*Cluster, erro
 	if c.reuse != nil {
 		return e.join(ctx, o, c)
 	}
-	p, err := e.run(ctx, c.name, o, false)
+	p, err := e.run(ctx, c.name, c.project, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (e embedded) join(ctx context.Context, o Options, c choice) (*Cluster, erro
 }
 
 // run finds or builds the program of the control plane, and starts it.
-func (e embedded) run(ctx context.Context, name string, o Options, detached bool) (*instance.Process, error) {
+func (e embedded) run(ctx context.Context, name, project string, o Options, detached bool) (*instance.Process, error) {
 	program, err := findProgram(ctx, o)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (e embedded) run(ctx context.Context, name string, o Options, detached bool
 	defer cancel()
 	o.report(Progress{Phase: PhaseStart, Message: "starting the cluster " + name})
 	p, err := instance.Start(ctx, instance.Config{
-		Binary: program, Dir: e.dir(name), Context: contextName(name), Detached: detached, Ephemeral: o.Ephemeral,
+		Binary: program, Dir: e.dir(name), Context: contextName(name), Project: project, Detached: detached, Ephemeral: o.Ephemeral,
 	})
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (e embedded) run(ctx context.Context, name string, o Options, detached bool
 // users that the cluster belongs to kopf.
 func contextName(name string) string { return "kopf-" + name }
 
-func (e embedded) start(ctx context.Context, name string, o Options) (Info, error) {
-	if _, err := e.run(ctx, name, o, true); err != nil {
+func (e embedded) start(ctx context.Context, name, project string, o Options) (Info, error) {
+	if _, err := e.run(ctx, name, project, o, true); err != nil {
 		return Info{}, err
 	}
 	return e.get(ctx, name)
@@ -104,12 +104,12 @@ func (e embedded) stop(ctx context.Context, name string) error {
 }
 
 func (e embedded) remove(ctx context.Context, name string) error {
-	if err := e.stop(ctx, name); err != nil {
-		return err
+	err := e.stop(ctx, name)
+	if err == nil {
+		err = instance.Remove(e.dir(name))
 	}
-	err := instance.Remove(e.dir(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // an ephemeral cluster removes itself
+		return nil // an ephemeral cluster removes itself, and others may sweep it, too
 	}
 	return err
 }

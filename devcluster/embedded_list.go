@@ -27,7 +27,7 @@ func (e embedded) list(ctx context.Context) ([]Info, error) {
 func infoOf(ctx context.Context, s instance.Status) Info {
 	i := Info{
 		Name: filepath.Base(s.Dir), Provider: Embedded, State: Stopped,
-		PID: s.PID, Ephemeral: s.Ephemeral, Dir: s.Dir,
+		Project: s.Project, PID: s.PID, Ephemeral: s.Ephemeral, Dir: s.Dir,
 	}
 	if s.Ready != nil {
 		i.Server, i.Version, i.Kubeconfig, i.Context = s.Ready.Server, s.Ready.Version, s.Ready.Kubeconfig, s.Ready.Context
@@ -36,7 +36,7 @@ func infoOf(ctx context.Context, s instance.Status) Info {
 		i.Owner, i.Started = s.Holder.Owner, &s.Holder.Started
 	}
 	switch {
-	case s.PID == 0:
+	case s.PID == 0 && !s.Starting:
 	case !s.Usable():
 		i.State = Starting
 	case answers(ctx, s.Ready):

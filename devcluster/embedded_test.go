@@ -226,6 +226,52 @@ func TestOpen_SweepsKilledEphemeralCluster(t *testing.T) {
 	}
 }
 
+func TestOpen_EachProjectHasItsOwnCluster(t *testing.T) {
+	isolate(t)
+	first, second := "/first/hello", "/second/hello"
+	i := create(t, Options{Project: first})
+	if i.Name != "hello" || i.Project != first {
+		t.Errorf("created is %+v", i)
+	}
+	if _, err := Create(t.Context(), Options{Project: first}); !errors.Is(err, ErrExists) {
+		t.Errorf("creating it again: %v", err)
+	}
+	if c := open(t, Options{Project: first}); c.Name != "hello" || c.Started || !strings.Contains(c.Reason, first) {
+		t.Errorf("the first project has got %+v", c)
+	}
+	if _, err := OfProject(t.Context(), second); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), second) {
+		t.Errorf("the second project has one already: %v", err)
+	}
+	other := open(t, Options{Project: second})
+	if other.Name == "hello" || !strings.HasPrefix(other.Name, "hello-") || !other.Started {
+		t.Errorf("the second project has got %+v", other)
+	}
+	if i, err := OfProject(t.Context(), second); err != nil || i.Name != other.Name || i.Project != second {
+		t.Errorf("the second project's is %+v (%v)", i, err)
+	}
+	// A name takes any.
+	if c := open(t, Options{Name: "hello"}); c.Server != i.Server {
+		t.Errorf("by name, it is %+v", c)
+	}
+}
+
+func TestOpen_FailedEphemeralIsForgotten(t *testing.T) {
+	isolate(t)
+	program := filepath.Join(t.TempDir(), "controlplane")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(binary.EnvVar, program)
+	for range 2 { // the second one finds the logs of the first one
+		if _, err := Open(t.Context(), Options{Ephemeral: true, Name: "short"}); !errors.Is(err, ErrStart) {
+			t.Errorf("the error is %v", err)
+		}
+		if infos, err := List(t.Context()); err != nil || len(infos) > 0 {
+			t.Errorf("listed are %+v (%v)", infos, err)
+		}
+	}
+}
+
 func TestOpen_CancelledStartLeavesNoProcess(t *testing.T) {
 	isolate(t)
 	ctx, cancel := context.WithCancel(t.Context())

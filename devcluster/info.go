@@ -22,6 +22,9 @@ type Info struct {
 	Name     string `json:"name"`
 	Provider string `json:"provider"`
 	State    State  `json:"state"`
+	// Project is the folder of the project that the cluster was created for. It is empty for a
+	// cluster that was created by its name.
+	Project string `json:"project,omitempty"`
 	// Owner is the ID of the process that the cluster ends with. It is 0 for a detached cluster.
 	Owner int `json:"owner,omitempty"`
 	// PID is the process ID of the cluster. It is 0 for a stopped cluster.
@@ -44,3 +47,6 @@ func (i Info) free() bool { return i.State == Stopped }
 func (i Info) shared() bool {
 	return i.Owner == 0 && !i.Ephemeral && (i.State == Running || i.State == Starting)
 }
+
+// forgotten reports whether the cluster is an ephemeral one whose process has ended.
+func (i Info) forgotten() bool { return i.Ephemeral && i.State == Stopped }

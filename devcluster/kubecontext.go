@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ const connectTimeout = 5 * time.Second
 
 // openContext connects to an existing cluster of a kubeconfig, which it only reads.
 func openContext(ctx context.Context, o Options, reason string) (*Cluster, error) {
+	if err := checkKubeconfigFiles(o.Kubeconfig); err != nil {
+		return nil, err
+	}
 	config := clientConfig(o.Kubeconfig, o.Context)
 	raw, err := config.RawConfig()
 	if err != nil {
@@ -60,6 +64,23 @@ func openContext(ctx context.Context, o Options, reason string) (*Cluster, error
 		Provider: Context, Name: name, Reason: reason, Version: v, Server: server,
 		KubeconfigPath: o.Kubeconfig, Context: name, Namespace: namespace,
 	}, nil
+}
+
+// checkKubeconfigFiles rejects devices and pipes, before they are read as a whole: a device may
+// be endless, and a pipe can be read only once, but the operator reads the file again. It
+// accepts /dev/null, which is a usual name for an empty file.
+func checkKubeconfigFiles(explicit string) error {
+	paths := []string{explicit}
+	if explicit == "" {
+		paths = clientcmd.NewDefaultClientConfigLoadingRules().GetLoadingPrecedence()
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() && !info.IsDir() && path != os.DevNull {
+			return kubeconfigError(path, errors.New("it is a device or a pipe, not a file"))
+		}
+	}
+	return nil
 }
 
 // target returns the name of the selected context and its server.

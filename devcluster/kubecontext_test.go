@@ -154,3 +154,18 @@ func TestOpen_UnreachableServerIsExplained(t *testing.T) {
 		})
 	}
 }
+
+func TestOpen_KubeconfigThatIsNoFileIsRefused(t *testing.T) {
+	isolate(t)
+	for _, test := range []struct{ explicit, env, says string }{
+		{"/dev/zero", "", "/dev/zero: it is a device or a pipe"},
+		{"", "/dev/zero", "/dev/zero: it is a device or a pipe"},
+		{"", "/dev/null", "no contexts in /dev/null"},
+	} {
+		t.Setenv("KUBECONFIG", test.env)
+		_, err := Open(t.Context(), Options{Provider: Context, Kubeconfig: test.explicit})
+		if !errors.Is(err, ErrKubeconfig) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}

@@ -1,20 +1,38 @@
 package devcluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
-// List returns the clusters that kopf manages, sorted by name, running or not.
+// List returns the clusters that kopf manages, sorted by name, running or not. Ephemeral ones
+// that have ended are none, although their data may have to be deleted yet.
 func List(ctx context.Context) ([]Info, error) {
 	e, err := newEmbedded()
 	if err != nil {
 		return nil, err
 	}
-	return e.list(ctx)
+	all, err := e.list(ctx)
+	return slices.DeleteFunc(all, Info.forgotten), err
+}
+
+// OfProject returns the cluster of a project, which is what commands use without a name. The
+// error is [ErrNotFound] if the project has none.
+func OfProject(ctx context.Context, project string) (Info, error) {
+	known, err := List(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	if i := ofProject(project, known); i != nil {
+		return *i, nil
+	}
+	return Info{}, &fault.Error{
+		Kind: ErrNotFound, Message: fmt.Sprintf("the project %s has no cluster", project),
+		Next: "create it with: kopf cluster create; or name one of: kopf cluster list",
+	}
 }
 
 // Get returns one cluster that kopf manages. The error is [ErrNotFound] if there is none of
@@ -27,15 +45,14 @@ func Get(ctx context.Context, name string) (Info, error) {
 	return e.get(ctx, name)
 }
 
-// Create creates a cluster and starts it detached. It uses the provider, the name, Ephemeral
-// and Progress of the options. The error is [ErrExists] if the name is taken.
+// Create creates a cluster and starts it detached. It uses the provider, the name, the project,
+// Ephemeral and Progress of the options. A cluster with a name is of no project. The error is [ErrExists] if the name is taken.
 func Create(ctx context.Context, o Options) (Info, error) {
 	e, err := newEmbedded()
 	if err != nil {
 		return Info{}, err
 	}
-	name := cmp.Or(o.Name, DefaultName)
-	if err := checkName(name); err != nil {
+	if err := o.Check(); err != nil {
 		return Info{}, err
 	}
 	provider, _, err := chooseProvider(o)
@@ -48,9 +65,16 @@ func Create(ctx context.Context, o Options) (Info, error) {
 			Next: "use the provider embedded",
 		}
 	}
-	all, err := e.list(ctx)
+	all, err := e.sweep(ctx)
 	if err != nil {
 		return Info{}, err
+	}
+	name, project := o.Name, ""
+	if name == "" {
+		name, project = projectName(o.Project, all), o.Project
+		if i := ofProject(o.Project, all); i != nil {
+			name = i.Name
+		}
 	}
 	if find(all, name) != nil {
 		return Info{}, &fault.Error{
@@ -58,7 +82,7 @@ func Create(ctx context.Context, o Options) (Info, error) {
 			Next: "start it with: kopf cluster start " + name,
 		}
 	}
-	return e.start(ctx, name, o)
+	return e.start(ctx, name, project, o)
 }
 
 // Start starts a stopped cluster, detached. It does nothing if the cluster is running
@@ -78,7 +102,7 @@ func Start(ctx context.Context, name string, o Options) (Info, error) {
 	case i.State == Running || i.State == Starting:
 		return i, nil
 	}
-	return e.start(ctx, name, o)
+	return e.start(ctx, name, "", o)
 }
 
 // Stop stops a detached cluster and keeps its data, unless it is ephemeral. It does nothing

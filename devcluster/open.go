@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/instance"
 )
 
 // startAttempts is the maximal number of times that Open chooses a cluster, if other
@@ -18,11 +21,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		known, err := e.list(ctx)
-		if err != nil {
-			return nil, err
-		}
-		known, err = e.sweep(ctx, known)
+		known, err := e.sweep(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -41,18 +40,23 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 }
 
-// sweep deletes the data of ephemeral clusters whose process was killed, and returns the
-// other clusters.
-func (e embedded) sweep(ctx context.Context, known []Info) ([]Info, error) {
-	kept := known[:0:0]
+// sweep deletes the data of ephemeral clusters whose process was killed, and what interrupted
+// commands have left. It returns the other clusters.
+func (e embedded) sweep(ctx context.Context) ([]Info, error) {
+	if err := instance.Sweep(e.root); err != nil {
+		return nil, err
+	}
+	known, err := e.list(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, i := range known {
-		if !i.Ephemeral || i.State != Stopped {
-			kept = append(kept, i)
+		if !i.forgotten() {
 			continue
 		}
 		if err := e.remove(ctx, i.Name); err != nil {
 			return nil, fmt.Errorf("delete the data of the ephemeral cluster %s: %w", i.Name, err)
 		}
 	}
-	return kept, nil
+	return slices.DeleteFunc(known, Info.forgotten), nil
 }

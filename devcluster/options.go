@@ -10,7 +10,7 @@ const (
 	Context = "context"
 )
 
-// DefaultName is the default name of an embedded cluster.
+// DefaultName is the name of an embedded cluster of no project.
 const DefaultName = "dev"
 
 // Options select a cluster. The zero value selects an embedded one.
@@ -18,9 +18,13 @@ type Options struct {
 	// Provider is Auto, Embedded or Context. Defaults to Auto, which means Context if Context
 	// or Kubeconfig is set, and Embedded otherwise.
 	Provider string
-	// Name is the name of the embedded cluster. Defaults to DefaultName, or to the next free
-	// name if that cluster belongs to another process.
+	// Name is the name of the embedded cluster. Defaults to the name of the project's folder or,
+	// without a project, to DefaultName; or to the next free name if that cluster belongs to
+	// another process.
 	Name string
+	// Project is the folder of the project that uses the cluster; see [ProjectOf]. Without a
+	// Name, a project never gets a cluster of another one. A new cluster is one of the project.
+	Project string
 	// Context is a context of the kubeconfig. Defaults to its current context.
 	Context string
 	// Kubeconfig is the file with the contexts. Defaults to $KUBECONFIG or ~/.kube/config, as

@@ -121,7 +121,14 @@ func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, 
 		arguments = append(arguments, "-overlay="+overlay)
 	}
 	cmd.Dir = p.Dir
+	// An interrupted build leaves files behind. Those of a killed kopf are swept with its folder.
+	if cmd.Tmp, err = os.MkdirTemp(b.work.path, "tmp-"); err != nil {
+		return fmt.Errorf("create a folder for temporary files of the build: %w", err)
+	}
 	_, stderr, err := runGo(ctx, cmd, append(arguments, "--", p.target)...)
+	if removed := os.RemoveAll(cmd.Tmp); err == nil {
+		err = removed
+	}
 	if err == nil {
 		return nil
 	}
@@ -129,7 +136,7 @@ func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, 
 	if text == "" {
 		return fmt.Errorf("build the operator: %w", err)
 	}
-	list := shortenMissingSums(b.translate(parseBuildErrors(text), p))
+	list := explainMissingSDK(shortenMissingSums(b.translate(parseBuildErrors(text), p)))
 	addSource(list, p.Dir)
 	return &BuildFailure{Errors: list}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -112,6 +113,19 @@ func shortenMissingSums(list []BuildError) []BuildError {
 	list = slices.DeleteFunc(list, missing)
 	return append(list, BuildError{Message: "go.sum lacks entries for modules that the packages need; add them with: go mod tidy"})
 }
+
+// explainMissingSDK replaces the go command's advice for a module that lacks the SDK: go get
+// finds the SDK only when it is released.
+func explainMissingSDK(list []BuildError) []BuildError {
+	for i := range list {
+		if missingSDK.MatchString(list[i].Message) {
+			list[i].Message = "no required module provides the SDK; take it from your checkout of kopf with: go work init . CHECKOUT/sdk"
+		}
+	}
+	return list
+}
+
+var missingSDK = regexp.MustCompile(`^(no required module provides|cannot find module providing) package ` + regexp.QuoteMeta(path.Dir(sdkPackage)) + "/")
 
 // isProgress reports whether a line of the go command is about a download, not an error.
 func isProgress(line string) bool {

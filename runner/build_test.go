@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,6 +134,60 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return content
+}
+
+func TestBuilder_MissingSDKNamesCheckout(t *testing.T) {
+	dir := tree(t, map[string]string{"go.mod": "module example.com/op\n\ngo 1.26.0\n", "a/a.go": handlers("a", "")})
+	for _, flags := range []string{"", "-mod=readonly"} {
+		t.Setenv("GOFLAGS", flags)
+		p, err := Load(t.Context(), dir, []string{"./a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newBuilder(t).Build(t.Context(), p)
+		if want := "a/a.go:3:8: no required module provides the SDK; take it from your checkout of kopf with: go work init . CHECKOUT/sdk"; err == nil || err.Error() != want {
+			t.Errorf("with GOFLAGS=%s, the error is %v", flags, err)
+		}
+	}
+}
+
+func TestBuilder_InterruptedBuildLeavesNoTemporaryFolder(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", "")})
+	p, err := Load(t.Context(), dir, []string{"./a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBuilder(t)
+	// A go command and a compiler that are killed before they clean up.
+	bin, system := t.TempDir(), t.TempDir()
+	ready := filepath.Join(bin, "ready")
+	if err := syscall.Mkfifo(ready, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\ntrap '' INT\nmkdir ${GOTMPDIR:-$TMPDIR}/go-build1 $TMPDIR/go-link-1\necho > " + ready + "\nwhile :; do sleep 1; done\n"
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", system)
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	ctx, cancel := context.WithCancel(t.Context())
+	built := make(chan error, 1)
+	go func() {
+		_, err := b.Build(ctx, p)
+		built <- err
+	}()
+	if _, err := os.ReadFile(ready); err != nil { // blocks until the script writes
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-built; !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	for _, pattern := range []string{filepath.Join(system, "*"), filepath.Join(b.work.path, "tmp-*")} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			t.Errorf("%q is left (%v)", left, err)
+		}
+	}
 }
 
 func TestBuildStatic_IsReproducibleInAnyFolder(t *testing.T) {

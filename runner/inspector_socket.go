@@ -1,9 +1,13 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 )
 
 // maxSocketDir is the maximal length of the path of a folder for sockets: the path of a
@@ -23,11 +27,33 @@ func newSocketDir(folder string) (*socketDir, error) {
 	if len(folder) <= maxSocketDir {
 		return &socketDir{path: folder}, nil
 	}
-	path, err := os.MkdirTemp("", "kopf-")
+	sweepSocketDirs(os.TempDir())
+	path, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", socketPrefix, os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("create a folder for the inspector's socket: %w", err)
 	}
 	return &socketDir{path: path, own: true}, nil
+}
+
+// socketPrefix is followed by the ID of the process that has created the folder.
+const socketPrefix = "kopf-"
+
+// sweepSocketDirs removes the folders of killed processes. It ignores those of other users, and
+// what it cannot remove.
+func sweepSocketDirs(parent string) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		rest, ours := strings.CutPrefix(entry.Name(), socketPrefix)
+		pid, _, _ := strings.Cut(rest, "-")
+		n, err := strconv.Atoi(pid)
+		if !ours || err != nil || n <= 0 || !errors.Is(syscall.Kill(n, 0), syscall.ESRCH) {
+			continue
+		}
+		_ = os.RemoveAll(filepath.Join(parent, entry.Name()))
+	}
 }
 
 // next returns the address of an unused socket.

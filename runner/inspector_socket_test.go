@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,5 +34,28 @@ func TestSocketDir_HasShortPathAndIsRemoved(t *testing.T) {
 	}
 	if err := far.remove(); err != nil || isDir(far.path) {
 		t.Errorf("the temporary folder was not removed, %v", err)
+	}
+}
+
+func TestSweepSocketDirs_RemovesThoseOfKilledProcesses(t *testing.T) {
+	parent := t.TempDir()
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		fmt.Sprintf("kopf-%d-123", dead.Process.Pid): false,
+		fmt.Sprintf("kopf-%d-123", os.Getpid()):      true,
+		"kopf-e2e-123":                               true,
+		"kopf-0-123":                                 true,
+	} {
+		path := filepath.Join(parent, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		sweepSocketDirs(parent)
+		if got := isDir(path); got != want {
+			t.Errorf("%s exists: %t", name, got)
+		}
 	}
 }

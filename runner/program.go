@@ -43,11 +43,13 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 	}
 	packages, err := listPackages(ctx, at, append([]string{"--"}, arguments...)...)
 	if err != nil {
-		return nil, []string{at}, missingModuleError(err, patterns)
+		return nil, []string{at}, suggestDotSlash(dir, patterns, missingModuleError(err, patterns))
 	}
-	elsewhere := func(err error) error { return suggestFolders(ctx, dir, patterns, err) }
+	elsewhere := func(err error) error {
+		return suggestDotSlash(dir, patterns, suggestFolders(ctx, dir, patterns, err))
+	}
 	if len(packages) == 0 {
-		return nil, []string{at}, &PackageError{Pattern: strings.Join(patterns, " "), Reason: "matches no packages"}
+		return nil, []string{at}, elsewhere(&PackageError{Pattern: strings.Join(patterns, " "), Reason: "matches no packages"})
 	}
 	var folders []string
 	for _, p := range packages {
@@ -69,6 +71,10 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 func localize(dir string, patterns []string) (at string, arguments []string, err error) {
 	for _, pattern := range patterns {
 		if !isFolder(pattern) {
+			if strings.HasSuffix(pattern, ".go") {
+				folder := "./" + filepath.ToSlash(filepath.Dir(pattern))
+				return "", nil, &PackageError{Pattern: pattern, Reason: "is a file; name its folder instead: " + strings.TrimSuffix(folder, "/."), NotFound: true}
+			}
 			arguments = append(arguments, pattern)
 			continue
 		}
@@ -82,11 +88,11 @@ func localize(dir string, patterns []string) (at string, arguments []string, err
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", nil, &PackageError{Pattern: pattern, Reason: "no such folder"}
+			return "", nil, &PackageError{Pattern: pattern, Reason: "no such folder", NotFound: true}
 		case err != nil:
 			return "", nil, &PackageError{Pattern: pattern, Reason: err.Error()}
 		case !info.IsDir():
-			return "", nil, &PackageError{Pattern: pattern, Reason: "is a file; name its folder instead"}
+			return "", nil, &PackageError{Pattern: pattern, Reason: "is a file; name its folder instead", NotFound: true}
 		}
 		if at == "" {
 			at = path

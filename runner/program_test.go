@@ -93,6 +93,9 @@ func TestLoad_InvalidPackageHasShortError(t *testing.T) {
 	}{
 		"no such folder":    {[]string{"./b"}, "./b: no such folder"},
 		"a file":            {[]string{"./a/a.go"}, "./a/a.go: is a file; name its folder"},
+		"no dot and slash":  {[]string{"a"}, "a: no such package; the folder of this name is ./a"},
+		"none, wildcard":    {[]string{"a/..."}, "a/...: no such package; the folder of this name is ./a/..."},
+		"a file, no dot":    {[]string{"a/a.go"}, "a/a.go: is a file; name its folder instead: ./a"},
 		"a folder without":  {[]string{"./empty"}, "no Go files"},
 		"no such import":    {[]string{"example.com/op/zzz"}, "example.com/op/zzz: "},
 		"matching nothing":  {[]string{"./empty/..."}, "matches no packages"},

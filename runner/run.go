@@ -142,7 +142,7 @@ func (r *headless) open(ctx context.Context) error {
 	if r.applied, err = r.Apply(ctx, r.Manifests); err != nil {
 		return err
 	}
-	r.Progress(false, fmt.Sprintf("applied %d objects", len(r.applied)))
+	r.Progress(false, "applied "+countObjects(len(r.applied)))
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -90,7 +89,7 @@ func (l *loop) handleApplied(r applyResult) {
 		}
 		return
 	}
-	l.store.say("info", fmt.Sprintf("applied %d objects", len(r.applied)))
+	l.store.say("info", "applied "+countObjects(len(r.applied)))
 	l.want(r.applied)
 }
 

@@ -11,15 +11,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Applied is an object that was applied and that the operator has to handle.
-type Applied struct {
-	inspect.Ref
-
-	// Version is the resourceVersion after it was applied. The object counts as handled
-	// only at this or a later version.
-	Version string
-}
-
 // settling decides whether the applied objects are handled. It remembers the objects of
 // earlier snapshots, because an object may be deleted before the others settle.
 type settling struct {

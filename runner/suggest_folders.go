@@ -47,3 +47,15 @@ func suggestFolders(ctx context.Context, dir string, patterns []string, err erro
 
 // noFiles is how the go command's error about a folder without Go files begins.
 const noFiles = "no Go files in "
+
+// suggestDotSlash replaces an error about an import path that is meant as a folder: the go
+// command takes "handlers" for a package of the standard library.
+func suggestDotSlash(dir string, patterns []string, err error) error {
+	for _, pattern := range patterns {
+		folder, _, _ := strings.Cut(pattern, "...")
+		if !isFolder(pattern) && folder != "" && isDir(filepath.Join(dir, folder)) {
+			return &PackageError{Pattern: pattern, Reason: "no such package; the folder of this name is ./" + pattern, NotFound: true}
+		}
+	}
+	return err
+}

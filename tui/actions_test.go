@@ -11,7 +11,7 @@ import (
 )
 
 func TestRetry_IsSentForSelectedObject(t *testing.T) {
-	u := start(t, "normal", 80, 24).press("n", "n", "r").sees("✓ retrying web-cache")
+	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j", "r").sees("✓ retrying web-cache")
 	if len(u.source.intents) != 1 || u.source.intents[0].Kind != runner.IntentRetry || u.source.intents[0].Object.Name != "web-cache" {
 		t.Fatalf("was asked for %+v", u.source.intents)
 	}
@@ -26,7 +26,7 @@ func TestActions_UnavailableOnesShowTheReason(t *testing.T) {
 	if len(u.source.intents) != 0 {
 		t.Fatalf("was asked for %+v", u.source.intents)
 	}
-	start(t, "gone", 80, 24).press("n", "n", "r").sees("the cluster does not answer")
+	start(t, "gone", 80, 24).press("j", "j", "j", "j", "j", "r").sees("the cluster does not answer")
 	start(t, "crashed", 80, 24).press("p").sees("the operator has crashed")
 }
 
@@ -47,7 +47,7 @@ func TestPause_BecomesResume(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("p")
 	u.publish(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).
 		sees("‖ paused by you · nothing is handled meanwhile · p resumes").
-		press("n", "n").sees("held").
+		press("j", "j", "j", "j", "j").sees("held").
 		press("p")
 	got := []runner.IntentKind{u.source.intents[0].Kind, u.source.intents[1].Kind}
 	if diff := cmp.Diff([]runner.IntentKind{runner.IntentPause, runner.IntentResume}, got); diff != "" {

@@ -6,7 +6,7 @@ import (
 )
 
 func TestTick_MovesCountdowns(t *testing.T) {
-	u := start(t, "normal", 80, 24).press("n", "n").sees("Retrying in 12s.")
+	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j").sees("Retrying in 12s.")
 	u.wait(4 * time.Second).sees("Retrying in 8s.")
 	u.wait(20 * time.Second).sees("Retrying now.")
 }

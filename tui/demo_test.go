@@ -67,7 +67,7 @@ func demoHandlers(now time.Time) []inspect.Handler {
 		{ID: "release", Kind: "delete", Selector: evcKey, Source: "claims.go:71", Retries: 5,
 			Stats: inspect.Stats{Runs: 8, Succeeded: 2, Retried: 4, Failed: 1, P50: 140 * ms, P99: 2100 * ms, LastError: "volume is still attached to node dev-1", LastAt: now.Add(-9 * time.Minute)}},
 		{ID: "shrink", Kind: "field", Selector: evcKey, Field: "spec.size", Source: "claims.go:88", Filters: []string{"When(isShrink)"}},
-		{ID: "expire", Kind: "daemon", Selector: evcKey, Source: "claims.go:80", Stats: inspect.Stats{Runs: 5, Succeeded: 1}},
+		{ID: "expire", Kind: "daemon", Selector: evcKey, Source: "claims.go:80", Stats: inspect.Stats{Runs: 1, Succeeded: 1}},
 		{ID: "adopt", Kind: "event", Selector: podKey, Source: "pods.go:12", Stats: inspect.Stats{Runs: 57, Succeeded: 57, P50: ms, P99: ms}},
 	}
 }

@@ -68,7 +68,7 @@ func TestGolden_Colors(t *testing.T) {
 		"truecolor": colorprofile.TrueColor, "256": colorprofile.ANSI256, "16": colorprofile.ANSI, "none": colorprofile.NoTTY,
 	} {
 		for _, dark := range []bool{true, false} {
-			u := start(t, "normal", 80, 24).press("n", "n")
+			u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j")
 			u.app.dark = dark
 			u.setProfile(profile)
 			background := map[bool]string{true: "dark", false: "light"}[dark]
@@ -88,7 +88,7 @@ func TestGolden_ColorsOfPagesAndDialogs(t *testing.T) {
 
 func TestGolden_ASCIIWithoutUTF8(t *testing.T) {
 	u := startWith(t, demo(noon), 80, 24, Options{Title: "./handlers", Environ: []string{"LC_ALL=C"}})
-	u.press("n", "n")
+	u.press("j", "j", "j", "j", "j")
 	screen := strings.Join(u.lines(), "\n") + "\n"
 	for _, c := range screen {
 		if c > 0x7e {

@@ -1,6 +1,12 @@
 package tui
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
 
 func TestHandlers_OpenObjectsAndBack(t *testing.T) {
 	start(t, "normal", 80, 24).
@@ -12,4 +18,16 @@ func TestHandlers_OpenObjectsAndBack(t *testing.T) {
 		press("esc").sees("relabel on 4 objects").
 		press("esc").sees("7 handlers").
 		press("esc").sees("11 objects")
+}
+
+func TestHandlers_RunningDaemonHasRun(t *testing.T) {
+	u := start(t, "normal", 80, 24).publish(func(s *runner.State) {
+		s.Snapshot.Handlers = slices.Clone(s.Snapshot.Handlers)
+		for i := range s.Snapshot.Handlers {
+			if h := &s.Snapshot.Handlers[i]; h.ID == "expire" {
+				h.Stats = inspect.Stats{} // none of its calls has ended yet
+			}
+		}
+	}).press("2").sees("2 never ran") // relabel and shrink
+	u.press("/").write("expire").seesNot("Never ran").sees("daemon              5      –")
 }

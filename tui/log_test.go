@@ -35,7 +35,7 @@ func TestLog_WrapShowsLongLinesInFull(t *testing.T) {
 	start(t, "normal", 80, 24).press("7").seesNot("attached to pod web-0").
 		press("z").sees("attached to pod web-0").sees("detaching").
 		press("z").seesNot("attached to pod web-0")
-	start(t, "normal", 60, 24).press("n", "n", "l", "z").sees("pod web-0")
+	start(t, "normal", 60, 24).press("j", "j", "j", "j", "j", "l", "z").sees("pod web-0")
 }
 
 func TestLog_WrapShowsStackOfPanic(t *testing.T) {

@@ -17,9 +17,9 @@ func TestObject_WhyNamesTheFilterThatKeptHandlersOut(t *testing.T) {
 }
 
 func TestObject_GoneOneIsShownAsLastSeen(t *testing.T) {
-	u := start(t, "normal", 80, 24).press("n", "n", "w")
+	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j", "w")
 	u.publish(func(s *runner.State) { s.Snapshot.Objects = s.Snapshot.Objects[:1] }).
-		sees("✗ gone").sees("This object is gone").sees("spec.size  1Gi → 2Gi").
+		sees("✓ deleted").sees("This object was deleted").sees("spec.size  1Gi → 2Gi").
 		press("r").sees("web-cache is gone").
 		press("esc", "esc").seesNot("web-cache")
 }

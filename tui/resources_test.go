@@ -2,11 +2,15 @@ package tui
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/pages/resources"
+	"github.com/kopf-dev/kopf/tui/parts"
 )
 
 func TestResources_CountsAndFindsProblems(t *testing.T) {
@@ -14,12 +18,29 @@ func TestResources_CountsAndFindsProblems(t *testing.T) {
 		sees("✗  2 need you   ↻  1 retrying   ▸  3 busy   ✓  5 at rest").
 		press("n").cursorOn("old-logs").
 		sees("Deletion waits for our finalizer").
-		press("n").cursorOn("web-cache").
+		press("n").cursorOn("batch-scratch").
+		press("j", "j", "j", "j", "j").cursorOn("web-cache").
 		sees("resize failed, attempt 2 of 5").sees("Retrying in 12s.")
 }
 
+// The counter, the key to the next problem, and the one that shows only problems must agree.
+func TestResources_NeedsYouMeansTheSameEverywhere(t *testing.T) {
+	u := start(t, "normal", 80, 24).sees("✗  2 need you").press("!").sees("! needs you   2 of 11").seesNot("web-cache").press("esc")
+	visited := map[string]bool{}
+	for range 11 {
+		u.press("n")
+		visited[u.app.pages[parts.ResourcesPage].(*resources.Page).Selected().Name] = true
+	}
+	if !maps.Equal(visited, map[string]bool{"batch-scratch": true, "old-logs": true}) {
+		t.Errorf("n visits %v", visited)
+	}
+	u.publish(func(s *runner.State) { // the others are only retried
+		s.Snapshot.Objects = slices.DeleteFunc(s.Snapshot.Objects, func(o inspect.Object) bool { return visited[o.Name] })
+	}).sees("✗ 0 need you").press("n").sees("nothing needs you")
+}
+
 func TestResources_CursorStaysOnItsObject(t *testing.T) {
-	u := start(t, "normal", 80, 24).press("n", "n").cursorOn("web-cache")
+	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j").cursorOn("web-cache")
 	u.publish(func(s *runner.State) { // two come before it
 		for _, name := range []string{"aaa", "bbb"} {
 			s.Snapshot.Objects = append(s.Snapshot.Objects, claim(noon, "default", name, 0, inspect.StateRunning))
@@ -66,9 +87,9 @@ func TestResources_CursorStaysOnRowOfGoneObject(t *testing.T) {
 }
 
 func TestResources_FilterNarrowsProblems(t *testing.T) {
-	start(t, "normal", 80, 24).press("!").sees("3 of 11").seesNot("ml-train").
-		press("/").write("web").sees("1 of 11").
-		press("esc").sees("3 of 11").
+	start(t, "normal", 80, 24).press("!").sees("2 of 11").seesNot("ml-train").
+		press("/").write("old").sees("1 of 11").
+		press("esc").sees("2 of 11").
 		press("esc").sees("ml-train")
 }
 

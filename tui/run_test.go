@@ -42,7 +42,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 func TestRun_InATerminal(t *testing.T) {
 	term := newTerminal(t, 80, 24, "normal")
 	term.shows("✗  2 need you", "▌ ✗ failed")
-	term.types("n", "n")
+	term.types("j", "j", "j", "j", "j")
 	term.shows("resize failed, attempt 2 of 5")
 	term.types("w")
 	term.shows("annotation kopf.dev/mirror is absent, must be there")

@@ -199,3 +199,9 @@ func (u *user) click(x, y int) *user {
 	u.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 	return u
 }
+
+// resize changes the size of the terminal.
+func (u *user) resize(w, h int) *user {
+	u.send(tea.WindowSizeMsg{Width: w, Height: h})
+	return u
+}

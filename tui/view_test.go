@@ -32,10 +32,10 @@ var screens = map[string][]string{
 	"filter":          {"/", "w", "e", "b"},
 	"filtered":        {"/", "w", "e", "b", "enter", "G"},
 	"nothing matches": {"/", "z", "z", "z", "enter"},
-	"object":          {"n", "n", "enter", "j", "j", "k", "k"},
-	"why":             {"n", "n", "w"},
-	"why, its end":    {"n", "n", "w", "G"},
-	"object's log":    {"n", "n", "l", "k"},
+	"object":          {"j", "j", "j", "j", "j", "enter", "j", "j", "k", "k"},
+	"why":             {"j", "j", "j", "j", "j", "w"},
+	"why, its end":    {"j", "j", "j", "j", "j", "w", "G"},
+	"object's log":    {"j", "j", "j", "j", "j", "l", "k"},
 	"handlers":        {"2", "j"},
 	"decisions":       {"2", "j", "enter", "j"},
 	"log":             {"7", "v", "v", "v", "f"},
@@ -48,7 +48,7 @@ var screens = map[string][]string{
 	"keys":            {"?"},
 	"keys of build":   {"8", "?"},
 	"quit":            {"q"},
-	"toast":           {"n", "n", "n", "r"},
+	"toast":           {"n", "n", "r"},
 	"no strip":        {"L"},
 }
 

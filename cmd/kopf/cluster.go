@@ -15,8 +15,12 @@ A cluster is a real Kubernetes control plane in one process on this machine, wit
 simulated node: pods become Running or Completed without any container. A stopped cluster
 keeps its data. Its program is built on first use, which needs Go and takes some minutes.
 
-A cluster started with these commands runs until it is stopped. kopf dev and kopf run use a
-running cluster, or else start their own, which stops with them.
+A cluster started with these commands runs until it is stopped. kopf dev and kopf run start
+the cluster themselves, and stop it, if it is not running.
+
+Each project has a cluster of its own, which is what all commands mean without a name. The
+project is the module of the current folder (or the folder itself), and names the cluster.
+--cluster=NAME makes kopf dev and kopf run use any other one.
 
 Your own kubeconfig is never changed; each cluster has its own.`,
 		Example: `  # Create a cluster and use it
@@ -29,10 +33,8 @@ Your own kubeconfig is never changed; each cluster has its own.`,
 
   # Delete it with its data
   kopf cluster delete`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(
+	addCommands(cmd,
 		newClusterCreateCommand(),
 		newClusterListCommand(),
 		newClusterStartCommand(),

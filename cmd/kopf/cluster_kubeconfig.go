@@ -20,7 +20,11 @@ func newClusterKubeconfigCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			i, err := devcluster.Get(cmd.Context(), clusterName(args))
+			name, err := clusterName(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			i, err := devcluster.Get(cmd.Context(), name)
 			if err != nil {
 				return err
 			}

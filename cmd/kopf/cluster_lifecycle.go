@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +16,20 @@ func newClusterCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Create a cluster and start it",
-		Long:  "Create a cluster and start it. It runs until it is stopped. The name defaults to dev.",
+		Long: `Create a cluster and start it. It runs until it is stopped.
+
+Without a name, it is the cluster of the project, which is the module of the current folder
+(or the folder itself). kopf dev and kopf run use it there by default.`,
 		Example: `  kopf cluster create
   kopf cluster create experiments
   kopf cluster create throwaway --ephemeral`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = clusterName(args)
+			if len(args) > 0 {
+				o.Name = args[0]
+			}
+			o.Project = currentProject()
 			line := newProgressLine(cmd.ErrOrStderr())
 			o.Progress = line.report
 			i, err := devcluster.Create(cmd.Context(), o)
@@ -45,8 +54,12 @@ func newClusterStartCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := clusterName(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
 			line := newProgressLine(cmd.ErrOrStderr())
-			i, err := devcluster.Start(cmd.Context(), clusterName(args), devcluster.Options{Progress: line.report})
+			i, err := devcluster.Start(cmd.Context(), name, devcluster.Options{Progress: line.report})
 			line.end()
 			if err != nil {
 				return err
@@ -65,11 +78,14 @@ func newClusterStopCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := clusterName(args)
+			name, err := clusterName(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
 			if err := devcluster.Stop(cmd.Context(), name); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s stopped\n", name)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s stopped\n", name)
 			return err
 		},
 	}
@@ -83,21 +99,35 @@ func newClusterDeleteCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := clusterName(args)
+			name, err := clusterName(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
 			if err := devcluster.Delete(cmd.Context(), name); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s deleted\n", name)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s deleted\n", name)
 			return err
 		},
 	}
 }
 
-func clusterName(args []string) string {
-	if len(args) == 0 {
-		return devcluster.DefaultName
+// clusterName returns the named cluster, or that of the project of the current folder.
+func clusterName(ctx context.Context, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
 	}
-	return args[0]
+	i, err := devcluster.OfProject(ctx, currentProject())
+	return i.Name, err
+}
+
+// currentProject returns the project of the current folder.
+func currentProject() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "" // the commands that need the folder report that
+	}
+	return devcluster.ProjectOf(dir)
 }
 
 // printStarted prints what happened to standard output, and how to use it to standard error.
@@ -119,7 +149,17 @@ func completeClusters(cmd *cobra.Command, args []string, _ string) ([]string, co
 	}
 	var names []string
 	for _, i := range infos {
-		names = append(names, i.Name+"\t"+string(i.State))
+		names = append(names, i.Name+"\t"+strings.TrimSuffix(string(i.State)+", "+i.Project, ", "))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// clusterNames returns the names of all clusters.
+func clusterNames(ctx context.Context) ([]string, error) {
+	infos, err := devcluster.List(ctx)
+	var names []string
+	for _, i := range infos {
+		names = append(names, i.Name)
+	}
+	return names, err
 }

@@ -20,7 +20,7 @@ func newClusterListCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the clusters",
-		Long:    "List the clusters that kopf manages, running or not. OWNER is the process that the cluster stops with; clusters without an owner run until they are stopped.",
+		Long:    "List the clusters that kopf manages, running or not. OWNER is the process that the cluster stops with; clusters without an owner run until they are stopped. PROJECT is the folder of the module that uses the cluster by default; clusters without a project are used by their name.",
 		Example: `  kopf cluster list
   kopf cluster list -o json | jq -r '.[] | select(.state == "running").name'`,
 		Args:              cobra.NoArgs,
@@ -59,7 +59,7 @@ func printClustersJSON(w io.Writer, infos []devcluster.Info) error {
 
 func printClustersTable(w io.Writer, infos []devcluster.Info, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	if _, err := fmt.Fprintln(t, "NAME\tPROVIDER\tSTATE\tVERSION\tSERVER\tOWNER\tAGE"); err != nil {
+	if _, err := fmt.Fprintln(t, "NAME\tPROVIDER\tSTATE\tVERSION\tSERVER\tOWNER\tAGE\tPROJECT"); err != nil {
 		return err
 	}
 	for _, i := range infos {
@@ -70,7 +70,7 @@ func printClustersTable(w io.Writer, infos []devcluster.Info, now time.Time) err
 		if i.Started != nil {
 			age = duration.HumanDuration(now.Sub(*i.Started))
 		}
-		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Name, i.Provider, i.State, orNone(i.Version), orNone(i.Server), owner, age); err != nil {
+		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Name, i.Provider, i.State, orNone(i.Version), orNone(i.Server), owner, age, orNone(i.Project)); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestCluster_Lifecycle(t *testing.T) {
 		t.Fatalf("the list is %+v", infos)
 	}
 	table := strings.Fields(must("list"))
-	if len(table) != 14 || table[0] != "NAME" || table[7] != "lab" || table[9] != "running" {
+	if len(table) != 16 || table[0] != "NAME" || table[8] != "lab" || table[10] != "running" || table[15] != "<none>" {
 		t.Errorf("the table is %q", table)
 	}
 
@@ -81,6 +82,40 @@ func TestCluster_Lifecycle(t *testing.T) {
 	}
 }
 
+func TestCluster_WithoutNameIsThatOfProject(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	project, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	project = filepath.Join(project, "hello")
+	folder := filepath.Join(project, "handlers")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(project, "go.mod"), []byte("module example.com/hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		dir  string
+		args []string
+		says string
+	}{
+		{folder, []string{"create"}, "cluster hello created"},
+		{project, []string{"list"}, project},
+		{project, []string{"kubeconfig", "--path"}, "clusters/hello/kubeconfig"},
+		{project, []string{"stop"}, "cluster hello stopped"},
+		{folder, []string{"start"}, "cluster hello started"},
+		{folder, []string{"delete"}, "cluster hello deleted"},
+	} {
+		t.Chdir(step.dir)
+		stdout, stderr, err := runCluster(t, step.args...)
+		if err != nil || !strings.Contains(stdout, step.says) {
+			t.Errorf("kopf cluster %s: %v\n%s%s", strings.Join(step.args, " "), err, stdout, stderr)
+		}
+	}
+}
+
 func TestCluster_InvalidCommandLines(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, test := range []struct {
@@ -88,7 +123,12 @@ func TestCluster_InvalidCommandLines(t *testing.T) {
 		kind error
 		says string
 	}{
-		{[]string{"start"}, devcluster.ErrNotFound, "kopf cluster create dev"},
+		{[]string{"start"}, devcluster.ErrNotFound, "create it with: kopf cluster create"},
+		{[]string{"stop"}, devcluster.ErrNotFound, "has no cluster"},
+		{[]string{"delete"}, devcluster.ErrNotFound, "has no cluster"},
+		{[]string{"kubeconfig"}, devcluster.ErrNotFound, "has no cluster"},
+		{[]string{"start", "lab"}, devcluster.ErrNotFound, "kopf cluster create lab"},
+		{[]string{"create", "auto"}, devcluster.ErrInvalid, "--cluster=auto has another meaning"},
 		{[]string{"stop", "lab"}, devcluster.ErrNotFound, `"lab"`},
 		{[]string{"delete", "lab"}, devcluster.ErrNotFound, `"lab"`},
 		{[]string{"kubeconfig", "lab"}, devcluster.ErrNotFound, `"lab"`},

@@ -32,12 +32,13 @@ which objects it sees, which handlers run for them, and why, or why not.
 In a terminal, this is a full-screen workbench; its help line shows the most important keys,
 and ? shows all of them. Otherwise, it prints the same facts as lines of text until the
 operator exits or, with --until=settled, until everything is handled. The workbench ignores
---until: it ends when you quit.
+--until: it ends when you quit. With --log-format, it prints lines in a terminal, too.
 
 Name packages as for the go command: ./folder, ./folder/..., or an import path.
 
-Without --context or --kubeconfig, the operator uses a development cluster: a running one of
-kopf cluster, or else a new one, which stops with the operator.
+Without --context or --kubeconfig, the operator uses the development cluster of the project,
+which is the module of the current folder. If the cluster is not running (kopf cluster), it is
+started, with its former data, and stops with the operator.
 
 ` + exitCodes,
 		Example: `  # The workbench, with a new cluster and an object to handle
@@ -48,14 +49,43 @@ kopf cluster, or else a new one, which stops with the operator.
 		Args:              wantPackages,
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkLineFlags(cmd, &f); err != nil {
+				return err
+			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
 			return develop(cmd, &f, args)
 		},
 	}
-	f.add(cmd, "full", "plain", "json")
+	f.add(cmd, "plain", "json")
+	cmd.Flags().Lookup("log-format").Usage = "print lines instead of the workbench: " + anyOf(f.logFormats)
+	for _, name := range logLineFlags {
+		cmd.Flags().Lookup(name).Hidden = true
+	}
 	return cmd
+}
+
+// logLineFlags are the flags of kopf run for the format of the operator's log lines. kopf dev
+// knows them only to say why it has none of them.
+var logLineFlags = []string{"log-prefix", "no-log-prefix", "log-refkey"}
+
+// checkLineFlags rejects what only the operator's own log can do.
+func checkLineFlags(cmd *cobra.Command, f *operatorFlags) error {
+	for _, name := range logLineFlags {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s is about the operator's own log, which kopf run prints; the lines of kopf dev always name the object", name)
+		}
+	}
+	if f.logFormat == "full" || f.logFormat == "none" {
+		return usagef("--log-format=%s is a format of the operator's own log, which kopf run prints; kopf dev prints lines of its own: %s", f.logFormat, anyOf(f.logFormats))
+	}
+	return nil
+}
+
+// showsWorkbench reports whether kopf dev shows the workbench rather than lines.
+func showsWorkbench(cmd *cobra.Command, terminal bool) bool {
+	return terminal && !cmd.Flags().Changed("log-format")
 }
 
 func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error) {
@@ -65,7 +95,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 	}
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	screen := isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb"
+	screen := showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb")
 	level := ""
 	if f.verbose || f.debug {
 		level = "debug"

@@ -20,6 +20,38 @@ func TestDev_PipePrintsWhyNotSettled(t *testing.T) {
 	}
 }
 
+func TestDev_LogFormatReplacesWorkbench(t *testing.T) {
+	for _, test := range []struct {
+		args     []string
+		terminal bool
+		want     bool
+	}{
+		{nil, true, true},
+		{nil, false, false},
+		{[]string{"--log-format=plain"}, true, false},
+		{[]string{"--log-format=json"}, true, false},
+		{[]string{"--quiet"}, true, true},
+	} {
+		cmd := newDevCommand()
+		if err := cmd.ParseFlags(test.args); err != nil {
+			t.Fatal(err)
+		}
+		if got := showsWorkbench(cmd, test.terminal); got != test.want {
+			t.Errorf("%q, terminal %t: got %t", test.args, test.terminal, got)
+		}
+	}
+}
+
+func TestDev_PlainAndJSONLines(t *testing.T) {
+	dir, config := operatorTree(t, "nonsense()"), kubeconfig(t)
+	for format, want := range map[string]string{"plain": "  build     failed", "json": `"noun":"build","state":"failed"`} {
+		cmd, stdout, stderr := command(t, dir, "dev", ".", "--kubeconfig="+config, "--until=settled", "--log-format="+format)
+		if got := code(t, cmd.Run()); got != 1 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s: %d, %s%s", format, got, stdout, stderr)
+		}
+	}
+}
+
 func TestFindManifests_InPackageFolders(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/crd.yaml", "b/b.go", "c/x.yml"} {

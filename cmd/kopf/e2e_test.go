@@ -141,6 +141,9 @@ func TestE2E_InterruptDuringClusterStartLeavesNoProcess(t *testing.T) {
 		t.Errorf("%d, %s", got, stderr)
 	}
 	expectNoProcess(t, state)
+	if left, err := filepath.Glob(filepath.Join(state, "kopf", "*", "*")); err != nil || len(left) > 0 {
+		t.Errorf("of the ephemeral cluster, %q is left (%v)", left, err)
+	}
 }
 
 // expectNoProcess fails the test if processes of a run are still running.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
 )
 
@@ -21,7 +23,7 @@ const (
 const exitCodes = `Exit codes:
   0    success
   1    failure; standard error says what failed
-  2    invalid command line
+  2    invalid command line, including values and paths that cannot be used
   130  interrupted by ctrl+c before it was done (143 by SIGTERM)
   Others are the operator's own. An operator that stops on a signal is a success.`
 
@@ -63,11 +65,29 @@ func report(ctx context.Context, cmd *cobra.Command, err error, stderr io.Writer
 		return exitFailure
 	}
 	fmt.Fprintf(stderr, "kopf: %v\n", err)
-	if _, ok := errors.AsType[*usageError](err); ok || !hasRun(cmd) {
-		fmt.Fprintf(stderr, "See: %s --help\n", cmd.CommandPath())
-		return exitUsage
+	if !isUsage(err) && hasRun(cmd) {
+		return exitFailure
 	}
-	return exitFailure
+	if cmd.Name() == "help" {
+		cmd = cmd.Parent()
+	}
+	fmt.Fprintf(stderr, "See: %s --help\n", cmd.CommandPath())
+	return exitUsage
+}
+
+// isUsage reports whether the error is a mistake in the command line: besides the ones that
+// commands find in their flags, a value or a path that turns out to be unusable.
+func isUsage(err error) bool {
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*apply.PathError](err); ok {
+		return true
+	}
+	if p, ok := errors.AsType[*runner.PackageError](err); ok && p.NotFound {
+		return true
+	}
+	return errors.Is(err, devcluster.ErrInvalid)
 }
 
 // ranAnnotation marks a command that has started to run. Errors before that are mistakes in

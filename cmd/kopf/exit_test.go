@@ -14,6 +14,7 @@ import (
 )
 
 func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for args, want := range map[string]string{
 		"run":                 "kopf: no package is named; try: kopf run ./handlers\nSee: kopf run --help\n",
 		"build":               "kopf: no package is named; try: kopf build ./handlers\nSee: kopf build --help\n",
@@ -25,10 +26,34 @@ func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
 		"run . --until=settled --timeout=-1s":             "kopf: --timeout=-1s: must not be negative\nSee: kopf run --help\n",
 		"run . -A -n x":                                   "kopf: --all-namespaces excludes --namespace: use one or the other\nSee: kopf run --help\n",
 		"run . -q -v":                                     "kopf: --quiet excludes --verbose and --debug: use one or the other\nSee: kopf run --help\n",
-		"dev . --log-format=none":                         "kopf: --log-format=none: want full, plain or json\nSee: kopf dev --help\n",
+		"dev . --log-format=none":                         "kopf: --log-format=none is a format of the operator's own log, which kopf run prints; kopf dev prints lines of its own: plain or json\nSee: kopf dev --help\n",
+		"dev . --log-format=full":                         "kopf: --log-format=full is a format of the operator's own log, which kopf run prints; kopf dev prints lines of its own: plain or json\nSee: kopf dev --help\n",
+		"dev . --log-format=jsn":                          "kopf: --log-format=jsn: want plain or json\nSee: kopf dev --help\n",
+		"run . --cluster=cloud":                           "kopf: --cluster=cloud: want auto, embedded, context, or a name of kopf cluster list\nSee: kopf run --help\n",
+		"dev . --cluster=embdded":                         "kopf: --cluster=embdded: want auto, embedded, context, or a name of kopf cluster list; did you mean embedded?\nSee: kopf dev --help\n",
+		"run . --cluster=embedded --context=x":            "kopf: an embedded cluster has its own kubeconfig; omit the context and the kubeconfig, or use the provider context\nSee: kopf run --help\n",
+		"run . --ephemeral --context=x":                   "kopf: an existing cluster cannot be ephemeral; use the provider embedded\nSee: kopf run --help\n",
+		"run . --cluster=A_B --ephemeral":                 "kopf: invalid cluster name \"A_B\"; use up to 40 lower-case letters, digits and dashes, such as dev-2\nSee: kopf run --help\n",
+		"dev . --log-prefix":                              "kopf: --log-prefix is about the operator's own log, which kopf run prints; the lines of kopf dev always name the object\nSee: kopf dev --help\n",
+		"dev . --no-log-prefix":                           "kopf: --no-log-prefix is about the operator's own log, which kopf run prints; the lines of kopf dev always name the object\nSee: kopf dev --help\n",
+		"dev . --log-refkey=k8s":                          "kopf: --log-refkey is about the operator's own log, which kopf run prints; the lines of kopf dev always name the object\nSee: kopf dev --help\n",
 		"run . --bogus":                                   "kopf: unknown flag: --bogus\nSee: kopf run --help\n",
 		"version -o yaml":                                 "kopf: unknown output format \"yaml\"; use json, or omit the flag\nSee: kopf version --help\n",
 		"frobnicate":                                      "kopf: unknown command \"frobnicate\" for \"kopf\"\nSee: kopf --help\n",
+		"clutser":                                         "kopf: unknown command \"clutser\" for \"kopf\"; did you mean cluster?\nSee: kopf --help\n",
+		"rnu ./handlers --apply x":                        "kopf: unknown command \"rnu\" for \"kopf\"; did you mean run?\nSee: kopf --help\n",
+		"cluster delte":                                   "kopf: unknown command \"delte\" for \"kopf cluster\"; did you mean delete?\nSee: kopf cluster --help\n",
+		"completion bsh":                                  "kopf: unknown command \"bsh\" for \"kopf completion\"; did you mean bash or zsh?\nSee: kopf completion --help\n",
+		"help clutser":                                    "kopf: unknown help topic \"clutser\"; did you mean cluster?\nSee: kopf --help\n",
+		"help nothing":                                    "kopf: unknown help topic \"nothing\"\nSee: kopf --help\n",
+		"help cluster sart":                               "kopf: unknown help topic \"cluster sart\"; did you mean start?\nSee: kopf --help\n",
+		"run . --aply=x":                                  "kopf: unknown flag: --aply; did you mean --apply?\nSee: kopf run --help\n",
+		"run . --namespaces=x":                            "kopf: unknown flag: --namespaces; did you mean --namespace?\nSee: kopf run --help\n",
+		"run . -cluster=x":                                "kopf: unknown shorthand flag: 'c' in -cluster=x; did you mean --cluster?\nSee: kopf run --help\n",
+		"run . --apply=/no/such.yaml":                     "kopf: read manifests: /no/such.yaml: no such file or directory\nSee: kopf run --help\n",
+		"build ./nowhere":                                 "kopf: ./nowhere: no such folder\nSee: kopf build --help\n",
+		"build testdata/failing":                          "kopf: testdata/failing: no such package; the folder of this name is ./testdata/failing\nSee: kopf build --help\n",
+		"cluster create Not_Good":                         "kopf: invalid cluster name \"Not_Good\"; use up to 40 lower-case letters, digits and dashes, such as dev-2\nSee: kopf cluster create --help\n",
 	} {
 		var out, errs bytes.Buffer
 		got := execute(t.Context(), strings.Fields(args), &out, &errs)
@@ -37,6 +62,21 @@ func TestExecute_InvalidCommandLineExitCode(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, errs.String()); diff != "" {
 			t.Errorf("kopf %s: %s", args, diff)
+		}
+	}
+}
+
+func TestExecute_HelpAndVersion(t *testing.T) {
+	for args, want := range map[string]string{
+		"--version":       readBuildInfo().String() + "\n",
+		"help cluster ls": "List the clusters that kopf manages",
+		"help help":       "Show the help of a command",
+		"help":            "Kopf builds and runs Kubernetes operators",
+		"completion":      "Generate the autocompletion script",
+	} {
+		var out, errs bytes.Buffer
+		if got := execute(t.Context(), strings.Fields(args), &out, &errs); got != 0 || !strings.HasPrefix(out.String(), want) || errs.String() != "" {
+			t.Errorf("kopf %s: %d, %s%s", args, got, &out, &errs)
 		}
 	}
 }

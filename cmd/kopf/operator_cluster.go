@@ -21,8 +21,16 @@ type operatorCluster struct {
 	cluster *devcluster.Cluster // nil until it is open
 }
 
-// open opens the cluster that the options select.
+// open opens the cluster that the options select. If one was open before, it opens the same one
+// again, even if the options now select another.
 func (c *operatorCluster) open(ctx context.Context, opts devcluster.Options) (runner.Cluster, error) {
+	c.mu.Lock()
+	former := c.cluster
+	c.mu.Unlock()
+	if former != nil {
+		opts = sameCluster(opts, former)
+		_ = former.Close(context.WithoutCancel(ctx)) // it has ended; its exit is reported already
+	}
 	cluster, err := devcluster.Open(ctx, opts)
 	if err != nil {
 		return runner.Cluster{}, err
@@ -41,6 +49,17 @@ func (c *operatorCluster) open(ctx context.Context, opts devcluster.Options) (ru
 		Context:    cluster.Context,
 		Ended:      cluster.Ended(),
 	}, nil
+}
+
+// sameCluster returns options that select the cluster which was open before.
+func sameCluster(opts devcluster.Options, former *devcluster.Cluster) devcluster.Options {
+	opts.Provider = former.Provider
+	if former.Provider == devcluster.Context {
+		opts.Context = former.Context
+	} else {
+		opts.Name = former.Name
+	}
+	return opts
 }
 
 // apply applies manifests to the open cluster.

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +22,53 @@ func TestResourceKey_MatchesInspector(t *testing.T) {
 		if got := resourceKey(apply.Object{Resource: gvr}); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+func TestOperatorCluster_ReopensSameContext(t *testing.T) {
+	path := kubeconfig(t)
+	var c operatorCluster
+	options := devcluster.Options{Kubeconfig: path}
+	if opened, err := c.open(t.Context(), options); err != nil || opened.Context != "here" {
+		t.Fatalf("opened is %+v (%v)", opened, err)
+	}
+	// Somebody changes the current context meanwhile.
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.NewReplacer("current-context: here", "current-context: elsewhere", "contexts: [", "contexts: [{name: elsewhere, context: {cluster: here, user: me}}, ").Replace(string(text))
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := c.open(t.Context(), options); err != nil || opened.Context != "here" {
+		t.Errorf("opened again is %+v (%v)", opened, err)
+	}
+}
+
+func TestOperatorCluster_ReopensSameEmbeddedCluster(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", shortDir(t))
+	options := devcluster.Options{Project: "/src/hello"}
+	other, err := devcluster.Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c operatorCluster
+	t.Cleanup(func() {
+		if err := errors.Join(c.close(context.Background()), other.Close(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+	opened, err := c.open(t.Context(), options)
+	if err != nil || other.Name != "hello" || opened.Name != "hello-2" {
+		t.Fatalf("opened are %+v and %+v (%v)", other, opened, err)
+	}
+	// It ends, and the first one is free now.
+	if err := errors.Join(c.cluster.Close(t.Context()), other.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := c.open(t.Context(), options); err != nil || opened.Name != "hello-2" {
+		t.Errorf("opened again is %+v (%v)", opened, err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -43,12 +45,13 @@ const settled = "settled"
 // defaultTimeout is the default of --timeout.
 const defaultTimeout = 5 * time.Minute
 
-// add adds the flags. Flags that the operator also has are described in the same words.
+// add adds the flags. Flags that the operator also has are described in the same words. The
+// first log format is the default.
 func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	f.logFormats = logFormats
 	set := cmd.Flags()
 	set.SortFlags = false
-	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "where the cluster comes from: auto, embedded, or context")
+	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, context, or a name of kopf cluster list")
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
 	set.BoolVar(&f.ephemeral, "ephemeral", false, "start a new embedded cluster and delete its data at the end")
@@ -62,12 +65,14 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
-	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: "+anyOf(logFormats))
+	set.StringVar(&f.logFormat, "log-format", logFormats[0], "how logs look: "+anyOf(logFormats))
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 
-	completeWith(cmd, "cluster", devcluster.Auto, devcluster.Embedded, devcluster.Context)
+	registerCompletion(cmd, "cluster", completeProvidersAndClusters)
+	registerCompletion(cmd, "context", f.completeContexts)
+	registerCompletion(cmd, "namespace", f.completeNamespaces)
 	completeWith(cmd, "until", settled)
 	completeWith(cmd, "log-format", logFormats...)
 	for flag, extensions := range map[string][]string{"apply": {"yaml", "yml", "json"}, "kubeconfig": nil} {
@@ -112,12 +117,36 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 	if err := f.checkAddresses(); err != nil {
 		return err
 	}
+	if err := f.checkCluster(cmd.Context()); err != nil {
+		return err
+	}
 	if len(f.manifests) > 0 {
 		if _, err := apply.Read(f.manifests); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkCluster rejects options that no cluster fits, and names of clusters that do not exist.
+func (f *operatorFlags) checkCluster(ctx context.Context) error {
+	o := f.options(nil)
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if o.Name == "" || o.Ephemeral { // an ephemeral cluster is new
+		return nil
+	}
+	_, err := devcluster.Get(ctx, o.Name)
+	if !errors.Is(err, devcluster.ErrNotFound) {
+		return err
+	}
+	names, err := clusterNames(ctx)
+	if err != nil {
+		return err
+	}
+	known := append([]string{devcluster.Auto, devcluster.Embedded, devcluster.Context}, names...)
+	return usagef("--cluster=%s: want %s, or a name of kopf cluster list%s", o.Name, strings.Join(known[:3], ", "), didYouMean(o.Name, known))
 }
 
 // checkAddresses rejects addresses that the operator would reject, before it is built.
@@ -206,10 +235,18 @@ func (f *operatorFlags) levels() []string {
 	return args
 }
 
-// options returns the options of the cluster.
+// options returns the options of the cluster. Without a name, it is that of the project of the
+// current folder.
 func (f *operatorFlags) options(progress func(devcluster.Progress)) devcluster.Options {
-	return devcluster.Options{
+	o := devcluster.Options{
 		Provider: f.cluster, Context: f.context, Kubeconfig: f.kubeconfig,
 		Ephemeral: f.ephemeral, Yes: f.yes, Progress: progress,
 	}
+	switch f.cluster {
+	case devcluster.Auto, devcluster.Embedded, devcluster.Context, "":
+		o.Project = currentProject()
+	default:
+		o.Provider, o.Name = devcluster.Embedded, f.cluster
+	}
+	return o
 }

@@ -28,10 +28,9 @@ does while you write it, and kopf run runs it. Neither needs a cluster: without 
 starts a real control plane on this machine.
 
 ` + exitCodes,
-		Args:          cobra.NoArgs,
+		Version:       readBuildInfo().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			if cmd.Annotations == nil {
 				cmd.Annotations = make(map[string]string)
@@ -39,13 +38,22 @@ starts a real control plane on this machine.
 			cmd.Annotations[ranAnnotation] = "yes"
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version")
+	root.SetFlagErrorFunc(explainFlagError)
+	root.SetHelpCommand(newHelpCommand())
+	addCommands(root,
 		newDevCommand(),
 		newRunCommand(),
 		newBuildCommand(),
 		newClusterCommand(),
 		newVersionCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			addCommands(c)
+		}
+	}
 	return root
 }

@@ -23,8 +23,9 @@ Register(*kopf.Registry), and run it. Nothing is written to your folders.
 Name packages as for the go command: ./folder, ./folder/..., or an import path. A program
 (package main) with its own func main is built unchanged.
 
-Without --context or --kubeconfig, the operator uses a development cluster: a running one of
-kopf cluster, or else a new one, which stops with the operator.
+Without --context or --kubeconfig, the operator uses the development cluster of the project,
+which is the module of the current folder. If the cluster is not running (kopf cluster), it is
+started, with its former data, and stops with the operator.
 
 ` + exitCodes,
 		Example: `  # Run an operator in a cluster that stops with it

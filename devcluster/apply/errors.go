@@ -17,6 +17,18 @@ type SyntaxError struct {
 // Error returns "file:line: message", which editors and terminals turn into a link.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message) }
 
+// PathError reports a path that cannot be read as a manifest or as a folder of manifests.
+type PathError struct {
+	Path string
+	Err  error
+}
+
+// Error returns "read manifests: path: reason".
+func (e *PathError) Error() string { return fmt.Sprintf("read manifests: %s: %v", e.Path, e.Err) }
+
+// Unwrap returns the reason.
+func (e *PathError) Unwrap() error { return e.Err }
+
 // ObjectError reports an object that the server rejected.
 type ObjectError struct {
 	File string

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -23,7 +22,8 @@ type Manifest struct {
 }
 
 // Read parses the manifests of files and directories and returns them in the order in which
-// they are applied. The error joins a [SyntaxError] for each invalid manifest.
+// they are applied. The error is a [PathError] if a path cannot be read; otherwise it joins a
+// [SyntaxError] for each invalid manifest.
 func Read(paths []string) ([]Manifest, error) {
 	files, err := expand(paths)
 	if err != nil {
@@ -32,9 +32,9 @@ func Read(paths []string) ([]Manifest, error) {
 	var all []Manifest
 	var errs []error
 	for _, file := range files {
-		body, err := os.ReadFile(file)
+		body, err := readFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("read a manifest: %w", err)
+			return nil, err
 		}
 		manifests, err := parse(file, body)
 		all, errs = append(all, manifests...), append(errs, err)

@@ -19,6 +19,10 @@ type Command struct {
 	Dir string   // the working directory; the current one if empty
 	Env []string // in addition to the environment of this process
 
+	// Tmp is the folder for temporary files of the go command, and of the compilers and linkers
+	// that it runs. They leave some behind if they are killed. Defaults to that of the system.
+	Tmp string
+
 	// Consume is called with each line of standard error. Lines for which it returns true
 	// are left out of the returned output. May be nil.
 	Consume func(line string) bool
@@ -31,6 +35,9 @@ func (c Command) Run(ctx context.Context, args ...string) (stdout, stderr []byte
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), c.Env...)
+	if c.Tmp != "" {
+		cmd.Env = append(cmd.Env, "GOTMPDIR="+c.Tmp, "TMPDIR="+c.Tmp)
+	}
 	var out, errs bytes.Buffer
 	lines := &LineWriter{Line: func(line string) {
 		if c.Consume == nil || !c.Consume(line) {

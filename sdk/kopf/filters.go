@@ -24,16 +24,16 @@ type Annotations map[string]any
 
 // Field is a filter on a field: the field must be present, unless [Value] says otherwise. For
 // updates, it must also have changed. The field becomes part of the handler's id. The request
-// stays that of the whole object: for the old and new values of the field, see [OnField].
-func Field(path string) FilterOption {
+// stays that of the whole object, with its Old and Diff: for those of the field, see [OnField].
+func Field(path Path) FilterOption {
 	return option(func(c *config) {
-		p, err := object.ParsePath(path)
+		p, err := path.fixed()
 		c.fieldOf(path, p, err)
 	})
 }
 
 // fieldOf sets the field of a handler.
-func (c *config) fieldOf(notation string, path object.Path, err error) {
+func (c *config) fieldOf(notation Path, path object.Path, err error) {
 	switch {
 	case err != nil:
 		c.fail("%v", err)

@@ -171,6 +171,16 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 			kopf.OnCreate(r, kex, func1)
 			kopf.OnCreate(r, kex, func1)
 		},
+		"handler \"same\" is already registered at kopf/registry_test.go:": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.ID("same"), kopf.Labels{"a": "b"})
+			kopf.OnCreate(r, kex, func1, kopf.ID("same"), kopf.Labels{"a": "b"}, kopf.Param(1))
+		},
+		"with another function; give each an id of its own": func(r *kopf.Registry) {
+			for _, zone := range []string{"north", "south"} {
+				fn := func(_ context.Context, c *kopf.Change[kopf.Object]) error { c.Result = zone; return nil }
+				kopf.OnCreate(r, kex, fn, kopf.ID("create"), kopf.Labels{"zone": zone})
+			}
+		},
 		"the function takes a *kopf.Event[": func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Event[kopf.Object]) bool { return true }))
 		},
@@ -189,6 +199,27 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestRegistry_FunctionWithOtherFilters(t *testing.T) {
+	var r kopf.Registry
+	literal := func(context.Context, *kopf.Change[kopf.Object]) error { return nil }
+	isNew := func(*kopf.Request) bool { return true }
+	kopf.OnCreate(&r, kex, func1, kopf.Labels{"tier": "gold"}, kopf.Param(1))
+	kopf.OnCreate(&r, kex, func1, kopf.Labels{"tier": "silver"}, kopf.Param(2))
+	kopf.OnCreate(&r, kex, func1, kopf.Annotations{"a": kopf.Present})
+	kopf.OnCreate(&r, kex, func1, kopf.When(isNew))
+	kopf.OnCreate(&r, kex, func1, kopf.When(isNew), kopf.Labels{"tier": "gold"})
+	kopf.OnCreate(&r, kex, literal, kopf.ID("literal"), kopf.Labels{"tier": "gold"})
+	kopf.OnCreate(&r, kex, literal, kopf.ID("literal"), kopf.Labels{"tier": "silver"})
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"), kopf.To("x"))
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"), kopf.From("x"))
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"), kopf.Value(kopf.Absent))
+	kopf.OnField(&r, kex, "spec.a", onSize, kopf.Reasons(kopf.ReasonCreate))
+	kopf.OnField(&r, kex, "spec.a", onSize, kopf.Reasons(kopf.ReasonDelete))
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -87,10 +87,10 @@ type FieldChange[F any] struct {
 	Attempt
 
 	Reason   Reason
-	Field    string // path of the field
-	Old, New F      // last-handled and current value; zero if absent
-	Diff     Diff   // differences inside the field; their paths are relative to it
-	Result   any    // as in [Change]
+	Field    Path // path of the field
+	Old, New F    // last-handled and current value; zero if absent
+	Diff     Diff // differences inside the field; their paths are relative to it
+	Result   any  // as in [Change]
 
 	subs   *subHandlers
 	direct directSubHandlers // without subs

@@ -7,6 +7,27 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
+// IsEvent reports whether the reason of a cause says what has happened to the object. The
+// others, such as "noop", say what the operator made of it.
+func IsEvent(reason string) bool {
+	switch reason {
+	case "create", "update", "delete", "resume":
+		return true
+	}
+	return false
+}
+
+// ReasonWord returns the word for the reason of a cause.
+func ReasonWord(reason string) string {
+	switch reason {
+	case "noop":
+		return "no change"
+	case "free", "gone":
+		return "delete"
+	}
+	return reason
+}
+
 // because formats the reason of a cause, to follow "because": "spec.size changed 1Gi → 2Gi".
 func because(c *inspect.Cause) string {
 	if c == nil {

@@ -14,6 +14,20 @@ func IsNotCalled(h *inspect.HandlerState) bool {
 // IsBackground reports whether a handler runs independently of causes.
 func IsBackground(h *inspect.HandlerState) bool { return h.Kind == "daemon" || h.Kind == "timer" }
 
+// isRunning reports whether a call of a handler has begun and not ended. Those of timers are
+// short, and are not told apart from the time between them.
+func isRunning(h *inspect.HandlerState) bool {
+	switch h.State {
+	case inspect.PhaseRunning, inspect.PhaseAlive, inspect.PhaseStopping:
+		return true
+	}
+	return false
+}
+
+// Runs returns how often a handler was called, including the calls that have not ended: those
+// of daemons may last as long as their objects.
+func (s *State) Runs(h *inspect.Handler) int { return h.Stats.Runs + s.running[h.ID] }
+
 // CalledFirst returns the handlers of an object: those called, then the others, each in
 // the order of registration.
 func CalledFirst(o *inspect.Object) []*inspect.HandlerState {

@@ -22,7 +22,7 @@ func Note(h *inspect.HandlerState, now time.Time, held string) string {
 		return "progress on the object, but no such handler; if renamed: kopf.ID"
 	case inspect.PhaseRunning, inspect.PhaseAlive:
 		if !h.Started.IsZero() {
-			return "for " + Ago(now.Sub(h.Started))
+			return For(now.Sub(h.Started))
 		}
 	case inspect.PhaseFiltered, inspect.PhaseOtherCause:
 		return Mismatch(h.Why)

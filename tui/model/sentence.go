@@ -11,6 +11,20 @@ func sentence(message string) string {
 	return strings.TrimRight(strings.TrimSpace(message), ".")
 }
 
+// ErrorText formats the error of an attempt. Its kind is said if that is what ended the
+// attempts, or what the handler asked for.
+func ErrorText(e *inspect.HandlerError) string {
+	switch e.Kind {
+	case "retries":
+		return "gave up: " + e.Message
+	case "timeout":
+		return "out of time: " + e.Message
+	case "arbitrary", "":
+		return e.Message
+	}
+	return e.Kind + ": " + e.Message
+}
+
 // list is an enumeration: "a", "a and b", "a, b and c".
 func list(items []string) string {
 	switch n := len(items); n {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -17,19 +18,24 @@ type State struct {
 	Objects []*inspect.Object // by kind as served, by namespace, by name
 	Counts  [Urgencies]int    // of the objects
 	Kinds   int               // the number of kinds among the objects
+	Longest Longest
 
-	order     []int // indices into the snapshot's objects, reused by the following state
+	running   map[string]int // the numbers of objects that the handlers run on now, by id
+	order     []int          // indices into the snapshot's objects, reused by the following state
 	nextRetry *inspect.HandlerState
 
 	handlers   map[string]*inspect.Handler // by id
 	shortNames map[string]string           // of the handlers, by id
 }
 
+// Longest are the lengths of the longest names, which tables make room for.
+type Longest struct{ Name, Namespace, Handler int }
+
 // NewState prepares a published state. Previous is the state before it, or nil: its order
 // is reused where it still holds, and its objects are kept until a restarted operator has
 // listed them all.
 func NewState(published *runner.State, previous *State) *State {
-	s := &State{State: published, handlers: map[string]*inspect.Handler{}}
+	s := &State{State: published, handlers: map[string]*inspect.Handler{}, running: map[string]int{}}
 	if s.Snapshot == nil {
 		return s
 	}
@@ -44,12 +50,22 @@ func NewState(published *runner.State, previous *State) *State {
 }
 
 func (s *State) count() {
+	for _, name := range s.shortNames {
+		s.Longest.Handler = max(s.Longest.Handler, utf8.RuneCountInString(name))
+	}
 	last := ""
 	for _, o := range s.Objects {
+		s.Longest.Name = max(s.Longest.Name, utf8.RuneCountInString(o.Name))
+		s.Longest.Namespace = max(s.Longest.Namespace, utf8.RuneCountInString(o.Namespace))
 		s.Counts[UrgencyOf(o.State)]++
 		if o.Resource != last {
 			s.Kinds++
 			last = o.Resource
+		}
+		for i := range o.Handlers {
+			if h := &o.Handlers[i]; isRunning(h) {
+				s.running[h.ID]++
+			}
 		}
 		if o.State != inspect.StateRetrying {
 			continue

@@ -30,6 +30,14 @@ func Since(d time.Duration) string {
 	return Ago(d) + " ago"
 }
 
+// For is [Ago] for what goes on: "for 28s". It is empty in the first second.
+func For(d time.Duration) string {
+	if d < time.Second {
+		return ""
+	}
+	return "for " + Ago(d)
+}
+
 // In formats how far ahead something is: "in 12s", "now". It rounds up, so that a countdown
 // ends with "in 1s" and not with a second of "now".
 func In(d time.Duration) string {

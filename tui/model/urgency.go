@@ -37,5 +37,6 @@ func UrgencyOf(s inspect.ObjectState) Urgency {
 	return AtRest
 }
 
-// IsProblem reports whether an object failed, is stuck, or is being retried.
-func IsProblem(o *inspect.Object) bool { return UrgencyOf(o.State) <= IsRetrying }
+// IsProblem reports whether an object needs the user: it has failed or is stuck. Retries go on
+// without the user.
+func IsProblem(o *inspect.Object) bool { return UrgencyOf(o.State) == NeedsYou }

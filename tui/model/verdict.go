@@ -121,11 +121,12 @@ func running(o *inspect.Object, now time.Time) string {
 	if why := because(o.Cause); why != "" {
 		s += ", because " + why
 	}
+	s += "."
 	// Of later attempts only the end is known, and they have none yet.
-	if h.Attempt <= 1 && !h.Started.IsZero() {
-		s += ", for " + Ago(now.Sub(h.Started))
+	if since := For(now.Sub(h.Started)); h.Attempt <= 1 && !h.Started.IsZero() && since != "" {
+		s += " It has been running " + since + "."
 	}
-	return s + "."
+	return s
 }
 
 func waiting(o *inspect.Object, now time.Time) string {
@@ -151,5 +152,9 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 	if o.Cause.Done.IsZero() {
 		return "All is handled; nothing has changed since."
 	}
-	return fmt.Sprintf("All handled %s (%s); nothing has changed since.", Since(now.Sub(o.Cause.Done)), o.Cause.Reason)
+	handled := "All handled " + Since(now.Sub(o.Cause.Done))
+	if IsEvent(o.Cause.Reason) {
+		handled += " (" + o.Cause.Reason + ")"
+	}
+	return handled + "; nothing has changed since."
 }

@@ -25,6 +25,8 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		return inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Limit: 3, Error: failedWith(kind, "no size")}
 	}
 	running := inspect.HandlerState{ID: "resize", State: inspect.PhaseRunning, Attempt: 1, Limit: 5, Started: now.Add(-time.Second)}
+	began := running
+	began.Started = now
 	later := running
 	later.Attempt = 2
 	release := inspect.HandlerState{ID: "release", State: inspect.PhaseRunning}
@@ -53,9 +55,9 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"failed, out of retries": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("retries")}}, "", "create gave up after 3 attempts: no size. It runs again when the object changes."},
 		"failed, out of time":    {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("timeout")}}, "", "create ran out of time after 3 attempts: no size. It runs again when the object changes."},
 		"failed, panic":          {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("panic")}}, "", "create panicked: no size. It runs again when the object changes."},
-		"running":                {inspect.Object{State: inspect.StateRunning, Cause: grown, Handlers: handlers{running}}, "", "resize is running, attempt 1 of 5, because spec.size changed 1Gi → 3Gi, for 1s."},
+		"running":                {inspect.Object{State: inspect.StateRunning, Cause: grown, Handlers: handlers{running}}, "", "resize is running, attempt 1 of 5, because spec.size changed 1Gi → 3Gi. It has been running for 1s."},
 		"running again":          {inspect.Object{State: inspect.StateRunning, Cause: moreGrown, Handlers: handlers{later}}, "", "resize is running, attempt 2 of 5, because spec.size changed 1Gi → 3Gi and 2 more changes."},
-		"running on a new one":   {inspect.Object{State: inspect.StateRunning, Cause: &inspect.Cause{Reason: "create"}, Handlers: handlers{running}}, "", "resize is running, attempt 1 of 5, because the object is new, for 1s."},
+		"running on a new one":   {inspect.Object{State: inspect.StateRunning, Cause: &inspect.Cause{Reason: "create"}, Handlers: handlers{running}}, "", "resize is running, attempt 1 of 5, because the object is new. It has been running for 1s."},
 		"waiting": {inspect.Object{State: inspect.StateWaiting, Waiting: &inspect.Waiting{Wrote: "4719", Seen: "4711", Deadline: now.Add(4600 * time.Millisecond)}}, "",
 			"No decision yet: our own patch v4719 has not come back, the stream is at v4711. Decides at the latest in 5s."},
 		"stuck": {inspect.Object{State: inspect.StateStuck, Handlers: handlers{failed("retries"), {ID: "archive", State: inspect.PhaseUnknown}}}, "",
@@ -73,6 +75,8 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"ignored, other causes":       {inspect.Object{State: inspect.StateIgnored, Handlers: handlers{runsOn("create", "create"), runsOn("release", "delete")}}, "", "No handler matches: create runs on create and release runs on delete."},
 		"ignored, nobody cares":       {inspect.Object{State: inspect.StateIgnored}, "", "No handler matches."},
 		"settled":                     {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "create", Done: now.Add(-6 * time.Minute)}}, "", "All handled 6m ago (create); nothing has changed since."},
+		"running since just now":      {inspect.Object{State: inspect.StateRunning, Cause: &inspect.Cause{Reason: "create"}, Handlers: handlers{began}}, "", "resize is running, attempt 1 of 5, because the object is new."},
+		"settled, nothing new":        {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "noop", Done: now.Add(-28 * time.Second)}}, "", "All handled 28s ago; nothing has changed since."},
 		"settled before we came":      {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "noop"}}, "", "All is handled; nothing has changed since."},
 		"only watched":                {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "adopt", Kind: "event", State: inspect.PhaseDone}}}, "", "Only watched: adopt gets every event; nothing is stored on this object."},
 		"watched by another":          {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "adopt", Kind: "event", State: inspect.PhaseDone}, {ID: "other", Kind: "event", State: inspect.PhaseFiltered, Why: &inspect.Mismatch{Kind: "when"}}}}, "", "Only watched: adopt gets every event; nothing is stored on this object."},

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -33,6 +35,15 @@ var objectWords = map[inspect.ObjectState]Word{
 
 // ObjectWord returns the word for the state of an object.
 func ObjectWord(s inspect.ObjectState) Word { return lookup(objectWords, s) }
+
+// GoneWord returns the word for an object that the operator no longer has: it was deleted,
+// unless its resource is no longer served.
+func GoneWord(s *runner.State, ref inspect.Ref) Word {
+	if s.Snapshot != nil && slices.ContainsFunc(s.Snapshot.Served, func(r inspect.Resource) bool { return r.Key == ref.Resource }) {
+		return Word{"✓", "deleted", OK}
+	}
+	return Word{"·", "gone", Dim}
+}
 
 var handlerWords = map[inspect.HandlerPhase]Word{
 	inspect.PhaseRunning:    {"▸", "running", Busy},

@@ -33,6 +33,18 @@ func TestWord_UnknownStateIsShownByItsName(t *testing.T) {
 	}
 }
 
+func TestGoneWord_IsDeletedWhileResourceIsServed(t *testing.T) {
+	ref := inspect.Ref{Resource: "pods.v1", Name: "web-0"}
+	s := &runner.State{Snapshot: &inspect.Snapshot{Served: []inspect.Resource{{Key: "pods.v1"}}}}
+	if got := model.GoneWord(s, ref); got.String() != "✓ deleted" || got.Tone != model.OK {
+		t.Errorf("it is %q", got)
+	}
+	ref.Resource = "jobs.v1.batch"
+	if got := model.GoneWord(s, ref).String(); got != "· gone" {
+		t.Errorf("it is %q", got)
+	}
+}
+
 func TestOperatorWord_IsOfProcessUntilOperatorPublishes(t *testing.T) {
 	snapshot := func(s inspect.OperatorState) *inspect.Snapshot {
 		return &inspect.Snapshot{Operator: inspect.Operator{State: s}}

@@ -14,7 +14,7 @@ func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
 	word := model.HandlerWord(h.State)
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
-		b.Prose(word.Tone, h.Error.Kind+": "+h.Error.Message, 3)
+		b.Prose(word.Tone, model.ErrorText(h.Error), 3)
 	case model.IsNotCalled(h):
 		b.Prose(model.Text, model.Mismatch(h.Why), 3)
 	default:

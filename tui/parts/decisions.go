@@ -107,7 +107,7 @@ func (d Decisions) history(past []inspect.PastCause) {
 			what += " superseded by v" + c.SupersededAt
 		}
 		l := d.Block.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
-		l.Cell(model.Dim, model.Since(d.Screen.Since(c.At)), 9).Cell(model.Text, c.Reason, 8).Put(model.Dim, what)
+		l.Cell(model.Dim, model.Since(d.Screen.Since(c.At)), 9).Cell(model.Text, model.ReasonWord(c.Reason), 10).Put(model.Dim, what)
 		d.Block.End(l)
 	}
 }

@@ -29,7 +29,7 @@ func NextCell(s *Screen, h *inspect.HandlerState) render.Cell {
 func BecauseCell(s *Screen, h *inspect.HandlerState) render.Cell {
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
-		return render.Cell{Tone: model.HandlerWord(h.State).Tone, Text: h.Error.Kind + ": " + h.Error.Message}
+		return render.Cell{Tone: model.HandlerWord(h.State).Tone, Text: model.ErrorText(h.Error)}
 	case h.State == inspect.PhaseDone || h.State == inspect.PhaseRetrying:
 		return render.Cell{} // the other columns say it
 	}

@@ -20,7 +20,7 @@ type Screen struct {
 
 // The sizes at which the layout changes.
 const (
-	wideFrom      = 110 // list and detail side by side
+	wideFrom      = 110 // the words of the counters beside a filter
 	stripFrom     = 34  // a log strip
 	highStripFrom = 48  // a higher one
 	spaciousFrom  = 30  // blank lines between sections
@@ -37,7 +37,7 @@ func (s *Screen) Minimal() bool { return s.Width < minimalWidth || s.Height < mi
 // log strip.
 func (s *Screen) Small() bool { return s.Width < smallWidth || s.Height < smallHeight }
 
-// Wide reports whether a list and its detail fit side by side.
+// Wide reports whether the words of the counters fit beside a filter.
 func (s *Screen) Wide() bool { return s.Width >= wideFrom && !s.Small() }
 
 // Spacious reports whether there is space for blank lines between sections.

@@ -16,12 +16,17 @@ func (a Area) Contains(x, y int) bool {
 	return x >= a.X && x < a.X+a.W && y >= a.Y && y < a.Y+a.H
 }
 
-// NewSplit divides a page: side by side where it is wide enough, else with the detail
-// beneath in strip lines, else without it.
-func NewSplit(s *Screen, w, h, strip int) Split {
+// leastDetail is the width in which a detail beside a list can be read.
+const leastDetail = 38
+
+// NewSplit divides a page: side by side where the table keeps the width that it needs for all
+// of its columns, else with the detail beneath in at least strip lines, else without it.
+func NewSplit(s *Screen, w, h, strip int, t *render.Table) Split {
+	need := t.Need()
+	strip = max(strip, h/3)
 	switch {
-	case s.Wide():
-		left := w * 60 / 100
+	case need+1+leastDetail <= w && !s.Small():
+		left := max(need, min(t.Full(), w*60/100))
 		return Split{List: Area{W: left, H: h}, Detail: Area{X: left + 1, W: w - left - 1, H: h}, SideBySide: true}
 	case h >= 14 && !s.Small():
 		return Split{List: Area{W: w, H: h - strip - 1}, Detail: Area{Y: h - strip, W: w, H: strip}}

@@ -3,9 +3,14 @@ package render
 // Column is a column of a table.
 type Column struct {
 	Title string
-	Width int // at least
-	Grow  int // its share of the space that is left
+	Width int // at least; a column of none is not shown
+	Grow  int // its share of the space that the others leave
 	Max   int // of its width; 0 is no limit
+
+	// Fit is the width of the column's longest text. The column gets it before any other
+	// column gets more than its Width, and before columns with Drop are shown, but of that
+	// not more than 3/10 of the table.
+	Fit int
 
 	// Drop is the priority of dropping the column where there is not enough space: the
 	// highest first, and 0 is never.
@@ -21,10 +26,11 @@ type Column struct {
 // gap is what lies between two columns.
 const gap = 2
 
-// layOut sets the width of every column so that all fit into w cells.
+// layOut sets the width of every column so that all fit into w cells. A column that is shown
+// in some width is shown in every larger one.
 func layOut(columns []Column, w int) {
 	for i := range columns {
-		columns[i].width = columns[i].Width
+		columns[i].width = columns[i].least(w)
 	}
 	for {
 		used, last := -gap, -1
@@ -38,11 +44,53 @@ func layOut(columns []Column, w int) {
 			}
 		}
 		if used <= w || last < 0 {
-			grow(columns, w-used)
+			grow(columns, fit(columns, w-used))
 			return
 		}
 		columns[last].width = 0
 	}
+}
+
+// least returns the width of a column without which others are dropped, in w cells. It grows
+// more slowly than w does.
+func (c Column) least(w int) int { return max(c.Width, min(c.Fit, w*3/10)) }
+
+// need returns the least number of cells in which no column is dropped.
+func need(columns []Column) int {
+	for w := 0; ; w++ {
+		used := -gap
+		for _, c := range columns {
+			if n := c.least(w); n > 0 {
+				used += n + gap
+			}
+		}
+		if used <= w {
+			return w
+		}
+	}
+}
+
+// full returns the number of cells that the columns can use.
+func full(columns []Column) int {
+	used := -gap
+	for _, c := range columns {
+		if c.Width > 0 {
+			used += max(c.Width, c.Fit, c.Max) + gap
+		}
+	}
+	return used
+}
+
+// fit widens the columns to their longest texts, and returns the space that is left.
+func fit(columns []Column, space int) int {
+	for i := range columns {
+		if c := &columns[i]; c.width > 0 {
+			more := max(0, min(c.Fit-c.width, space))
+			c.width += more
+			space -= more
+		}
+	}
+	return space
 }
 
 // grow distributes the space that is left, in rounds: columns that reach their limit leave

@@ -25,12 +25,22 @@ type Table struct {
 	Head func(row int) (string, bool)
 }
 
+// margin is what a table takes beside its columns: the cursor and the scroll bar.
+const margin = 3
+
+// Need returns the least width in which no column is dropped.
+func (t *Table) Need() int { return need(t.Columns) + margin }
+
+// Full returns the width beyond which nothing more is shown, if the growth of all columns has
+// a limit.
+func (t *Table) Full() int { return full(t.Columns) + margin }
+
 // Draw adds the titles and the visible rows to a block.
 func (t *Table) Draw(b *Block, list *List) {
 	if b.Rest() == 0 {
 		return
 	}
-	layOut(t.Columns, b.W-3)
+	layOut(t.Columns, b.W-margin)
 	b.End(t.titles(b.Line()))
 	h := b.Rest()
 	if h == 0 {

@@ -70,8 +70,9 @@ func (x *objects) gone(s *runner.State, round int) []entry {
 	for ref, was := range x.seen {
 		if was.round != round {
 			delete(x.seen, ref)
+			word := model.GoneWord(s, ref)
 			entries = append(entries, entry{
-				Noun: "object", State: "gone", tone: model.Dim, What: was.short + " " + model.QualifiedName(ref),
+				Noun: "object", State: word.Text, tone: word.Tone, What: was.short + " " + model.QualifiedName(ref),
 				Namespace: ref.Namespace, Name: ref.Name,
 			})
 		}
@@ -136,5 +137,5 @@ func succeeded(o *inspect.Object) string {
 	if len(done) == 0 {
 		return ""
 	}
-	return o.Cause.Reason + ": " + strings.Join(done, ", ")
+	return model.ReasonWord(o.Cause.Reason) + ": " + strings.Join(done, ", ")
 }

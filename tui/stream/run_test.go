@@ -165,11 +165,11 @@ func TestRun_WritesEachChangeOfAnObjectWithItsVerdict(t *testing.T) {
 		"12:00:00  operator  running    2 handlers, watching kopfexamples.v1.kopf.dev",
 		"12:00:00  object    settled    2 objects at rest, nothing to do",
 		"12:00:00  object    retrying   kex default/a  create failed, attempt 1 of 3: not yet. Retrying in 12s.",
-		"12:00:00  object    gone       kex default/silent",
+		"12:00:00  object    deleted    kex default/silent",
 		"12:00:00  object    running    kex default/a  create is running, attempt 2 of 3, because the object is new.",
 		"12:00:00  object    settled    kex default/a  create: create in 24ms",
-		"12:00:00  object    gone       kex default/a",
-		"12:00:00  object    gone       kex default/quiet",
+		"12:00:00  object    deleted    kex default/a",
+		"12:00:00  object    deleted    kex default/quiet",
 	)
 }
 

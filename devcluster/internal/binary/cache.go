@@ -88,7 +88,13 @@ func (f finder) prune() error {
 	var programs []program
 	for _, e := range entries {
 		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) || !e.IsDir() || strings.HasPrefix(e.Name(), buildPrefix) {
+		if errors.Is(err, fs.ErrNotExist) || !e.IsDir() {
+			continue
+		}
+		if key, building := strings.CutPrefix(e.Name(), buildPrefix); building {
+			if err := f.removeAbandoned(key); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil {
@@ -104,6 +110,25 @@ func (f finder) prune() error {
 		if err := os.RemoveAll(p.dir); err != nil {
 			return fmt.Errorf("prune the cache: %w", err)
 		}
+	}
+	return nil
+}
+
+// removeAbandoned deletes the directory of a build whose process was killed. It holds up to
+// several hundred MB, and no other build reuses it, because its source has changed.
+func (f finder) removeAbandoned(key string) error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	unlock, err := lock(now, filepath.Join(f.cache, key+".lock"), nil)
+	if errors.Is(err, context.Canceled) {
+		return nil // a process is building
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.RemoveAll(filepath.Join(f.cache, buildPrefix+key)); err != nil {
+		return fmt.Errorf("remove an abandoned build: %w", err)
 	}
 	return nil
 }

@@ -52,6 +52,26 @@ func TestCache_RemovesFilesOfKilledBuild(t *testing.T) {
 	}
 }
 
+func TestCache_RemovesAbandonedBuildsOfOtherSources(t *testing.T) {
+	f := newFinder(t, small)
+	abandoned, running := filepath.Join(f.cache, buildPrefix+"older"), filepath.Join(f.cache, buildPrefix+"other")
+	put(t, filepath.Join(abandoned, programName), "half", 0o755)
+	put(t, filepath.Join(running, programName), "half", 0o755)
+	unlock, err := lock(t.Context(), filepath.Join(f.cache, "other.lock"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := f.find(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{abandoned: false, running: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s exists: %v", path, err)
+		}
+	}
+}
+
 // expectCleanCache checks that the cache has only lock files.
 func expectCleanCache(t *testing.T, f finder) {
 	t.Helper()

@@ -18,7 +18,7 @@ const shownLines = 20
 // are the text of the error.
 func (b builder) goCommand(ctx context.Context, dir string, consume func(line string) bool, args ...string) ([]byte, error) {
 	// The source is a separate module, outside of the user's workspace.
-	cmd := gocommand.Command{Dir: dir, Env: []string{"GOWORK=off", "GOTMPDIR=" + b.tmp}, Consume: consume}
+	cmd := gocommand.Command{Dir: dir, Env: []string{"GOWORK=off"}, Tmp: b.tmp, Consume: consume}
 	stdout, stderr, err := cmd.Run(ctx, args...)
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return stdout, outputError(string(stderr))

@@ -8,6 +8,7 @@
 //     it even after kill -9.
 //   - When the cluster is usable, the program writes a [Ready] to "cluster.json" and as a line
 //     to its standard output. If it cannot start, the line is a [Failure] instead.
+//   - With --ephemeral, it deletes its data directory when it exits.
 //   - With --guard it exits when its standard input closes.
 package instance
 
@@ -20,6 +21,15 @@ const (
 	kubeconfigFile = "kubeconfig"
 	outputFile     = "output.log"
 	logFile        = "controlplane.log"
+)
+
+// The files of a data directory that only this package knows.
+const (
+	// ephemeralFile marks the directory of an ephemeral cluster, from its creation on. The
+	// process that starts the program has locked it with flock meanwhile.
+	ephemeralFile = "ephemeral"
+	// projectFile has the folder of the project that the cluster was created for.
+	projectFile = "project"
 )
 
 // Holder is the content of the lock file: the process that holds the lock.

@@ -22,6 +22,9 @@ type Config struct {
 	Dir    string
 	// Context is the name of the context in the kubeconfig that is written.
 	Context string
+	// Project is the folder of the project that a new cluster is created for, if any. The
+	// start fails with ErrInUse if the directory is of another project.
+	Project string
 	// Detached makes the process outlive this one; otherwise it ends with it.
 	Detached  bool
 	Ephemeral bool
@@ -31,6 +34,7 @@ type Config struct {
 type Process struct {
 	Ready Ready
 
+	config Config
 	cmd    *exec.Cmd
 	guard  io.Closer
 	exited chan struct{}
@@ -41,17 +45,20 @@ type Process struct {
 // meanwhile kills the process; afterwards it has no effect. The error is of the kind ErrInUse
 // if another process uses the directory, and of the kind ErrStart otherwise.
 func Start(ctx context.Context, c Config) (*Process, error) {
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create the data directory: %w", err)
+	begun, err := c.createDir()
+	if err != nil {
+		return nil, err
 	}
+	defer begun()
 	output, err := os.OpenFile(filepath.Join(c.Dir, outputFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create the output file: %w", err)
 	}
 	defer func() { _ = output.Close() }() // the child has its own handle
 
-	p := &Process{exited: make(chan struct{})}
+	p := &Process{config: c, exited: make(chan struct{})}
 	p.cmd = exec.Command(c.Binary, c.args()...)
+	p.cmd.Env = environment(os.Environ())
 	p.cmd.Stderr = output
 	// Ctrl-C in the terminal must not reach the cluster before the operator has stopped:
 	// start it in its own process group or, if detached, in its own session.
@@ -88,7 +95,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 		}
 		return p, nil
 	case <-ctx.Done():
-		return nil, errors.Join(context.Cause(ctx), p.kill())
+		return nil, errors.Join(context.Cause(ctx), p.kill(), c.forget())
 	}
 }
 

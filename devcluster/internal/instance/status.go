@@ -23,6 +23,10 @@ type Status struct {
 	Ready *Ready
 	// Ephemeral reports whether the directory is deleted after its process has exited.
 	Ephemeral bool
+	// Starting reports whether a process is about to start the program in an ephemeral one.
+	Starting bool
+	// Project is the folder of the project that the cluster was created for, if any.
+	Project string
 }
 
 // Usable reports whether Ready is from the running process.
@@ -31,6 +35,9 @@ func (s Status) Usable() bool { return s.PID != 0 && s.Ready != nil && s.Ready.P
 // Read returns the status of a data directory. The error is [fs.ErrNotExist] if there is none.
 func Read(dir string) (Status, error) {
 	s := Status{Dir: dir}
+	if err := s.readMarks(); err != nil {
+		return s, err
+	}
 	f, err := os.Open(filepath.Join(dir, lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		// No process was started in it yet, but the directory may exist.
@@ -47,7 +54,7 @@ func Read(dir string) (Status, error) {
 	var h Holder
 	// Ignore a file that is being written: its cluster is starting.
 	if body, err := io.ReadAll(f); err == nil && json.Unmarshal(body, &h) == nil {
-		s.Ephemeral = h.Ephemeral
+		s.Ephemeral = s.Ephemeral || h.Ephemeral
 		if h.PID == s.PID {
 			s.Holder = &h
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
@@ -24,13 +23,13 @@ func (p *Process) Stop(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("stop the control plane: %w", err), p.kill())
+		return errors.Join(fmt.Errorf("stop the control plane: %w", err), p.kill(), p.config.forget())
 	}
 	select {
 	case <-p.exited:
 		return p.exitError()
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("stop the control plane: it did not exit in time and was killed: %w", context.Cause(ctx)), p.kill())
+		return errors.Join(fmt.Errorf("stop the control plane: it did not exit in time and was killed: %w", context.Cause(ctx)), p.kill(), p.config.forget())
 	}
 }
 
@@ -90,16 +89,11 @@ func Remove(dir string) error {
 	if err != nil {
 		return err
 	}
+	if s.Starting {
+		return &fault.Error{Kind: fault.ErrInUse, Message: fmt.Sprintf("cannot delete %s: it is being started", dir), Next: "try again"}
+	}
 	if s.PID != 0 {
 		return &fault.Error{Kind: fault.ErrInUse, Message: fmt.Sprintf("cannot delete %s: it is used by process %d", dir, s.PID), Next: "stop that process first"}
 	}
-	// Move it away first: a half deleted directory must not look like a cluster.
-	trash, err := os.MkdirTemp(filepath.Dir(filepath.Dir(dir)), "deleted-")
-	if err != nil {
-		return fmt.Errorf("delete %s: %w", dir, err)
-	}
-	if err := errors.Join(os.Rename(dir, filepath.Join(trash, "data")), os.RemoveAll(trash)); err != nil {
-		return fmt.Errorf("delete %s: %w", dir, err)
-	}
-	return nil
+	return discard(dir)
 }

@@ -166,3 +166,22 @@ func TestEvent_HandlingEventsPostsNone(t *testing.T) {
 		t.Errorf("got %q", events(cluster))
 	}
 }
+
+func TestEvent_HandlersOfRawEventsPostOnlyWhatTheyRecord(t *testing.T) {
+	for name, loggers := range map[string]bool{"by default": false, "with the log posted": true} {
+		t.Run(name, func(t *testing.T) {
+			cluster := newCluster(t)
+			o := cluster.Run(func(r *kopf.Registry) {
+				kopf.OnEvent(r, kexes, func(_ context.Context, e *event) error {
+					e.Logger.Warn("a line of the handler")
+					e.Recorder.Info("Seen", "It is seen.")
+					return errors.New("it is broken")
+				}, kopf.ID("watching"))
+			}, settings(func(s *kopf.Settings) { s.Posting.Loggers = loggers }))
+			cluster.Create(example("a"))
+			o.WaitLog("it is broken")
+			o.Stop() // which posts what is left
+			waitEvents(cluster, "KopfExample/a: Normal Seen It is seen.")
+		})
+	}
+}

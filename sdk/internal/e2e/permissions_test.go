@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -97,6 +99,8 @@ func TestPermissions_FewAreEnoughForNamedNamespaces(t *testing.T) {
 	x := cluster.Create(example("x"))
 	waitHandled(x)
 	c.are(t, cluster.Namespace+" x")
+	op.WaitLog("Cannot watch the namespaces (forbidden)")
+	op.WaitLog("Cannot watch CustomResourceDefinitions (forbidden)")
 	var warnings []string
 	for _, e := range op.LogEntries() {
 		if e.Level == slog.LevelWarn {
@@ -106,8 +110,6 @@ func TestPermissions_FewAreEnoughForNamedNamespaces(t *testing.T) {
 	if len(warnings) != 2 {
 		t.Errorf("warned: %s", strings.Join(warnings, "\n"))
 	}
-	op.WaitLog("Cannot watch the namespaces (forbidden)")
-	op.WaitLog("Cannot watch CustomResourceDefinitions (forbidden)")
 }
 
 func TestPermissions_LateOnesAreNoticed(t *testing.T) {
@@ -124,4 +126,26 @@ func TestPermissions_LateOnesAreNoticed(t *testing.T) {
 	grant(cluster, cluster.Namespace, true, rule(own.group, "*", "list", "watch", "patch"))
 	cluster.Create(own.of(example("x")))
 	c.wait(cluster, "created", 1)
+}
+
+func TestOperator_ReleasesObjectsOfDeletedDefinition(t *testing.T) {
+	cluster := newCluster(t)
+	own := ownResource(cluster)
+	var cleanable atomic.Bool
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnDelete(r, own.selector(), func(context.Context, *change) error {
+			if !cleanable.Load() {
+				return kopf.Temporaryf(10*time.Millisecond, "not yet")
+			}
+			return nil
+		}, kopf.ID("clean"))
+	})
+	x := cluster.Create(own.of(example("x")))
+	waitHeld(x)
+	defined := definition(cluster, own)
+	defined.Delete()
+	x.WaitFor("it is being deleted", func(o *kopf.Object) bool { return o.Get("metadata.deletionTimestamp") != nil })
+	op.Restart() // the cluster does not announce that the objects can be patched anymore
+	cleanable.Store(true)
+	defined.WaitGone()
 }

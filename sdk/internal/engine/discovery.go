@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,8 +23,11 @@ const (
 )
 
 // rescanDelays are the delays before the scans after a CRD has changed: the API server lists a new
-// resource in its discovery a moment after it begins to serve it.
-var rescanDelays = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
+// resource, or its new categories, in its discovery a moment after it begins to serve it; a busy
+// server takes seconds.
+var rescanDelays = []time.Duration{
+	0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second,
+}
 
 // discovery finds the resources and namespaces that the cluster has, while they come and go, and
 // starts and stops streams accordingly.
@@ -46,6 +50,9 @@ func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
 // run serves the resources and namespaces until the context ends.
 func (d *discovery) run(ctx context.Context) error {
 	if err := d.firstScan(ctx); err != nil {
+		return err
+	}
+	if err := d.checkHandlers(); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
@@ -147,7 +154,7 @@ func (d *discovery) warnOfFailed(failed map[string]error) {
 // adjustStreams starts the streams of resources and namespaces that have appeared, and stops those
 // of the ones that are gone. It reports whether a selector matches no resource.
 func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
-	resolution := resources.Resolve(d.deps.registry.Demands(), d.known)
+	resolution := d.resolve()
 	for _, warning := range resolution.Warnings() {
 		if !d.warned[warning] {
 			d.warned[warning] = true
@@ -163,6 +170,28 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
 	}
 	return len(resolution.Unresolved) > 0
+}
+
+// resolve selects the resources to serve. Selectors in different notations can match one resource:
+// only then it is known whether the ids of its handlers are different.
+func (d *discovery) resolve() resources.Resolution {
+	resolution := resources.Resolve(d.deps.registry.Demands(), d.known)
+	resolution.Reject(func(res *resources.Resource) string {
+		if conflicts := d.deps.registry.ForResource(res).Conflicts(); len(conflicts) > 0 {
+			return conflicts[0].String()
+		}
+		return ""
+	})
+	return resolution
+}
+
+// checkHandlers returns an error if handlers of resources that exist have the same id.
+func (d *discovery) checkHandlers() error {
+	var errs []error
+	for _, rejected := range d.resolve().Rejected {
+		errs = append(errs, fmt.Errorf("serve %s: %s", rejected.Resource.Key(), rejected.Reason))
+	}
+	return errors.Join(errs...)
 }
 
 // watchDefinitions watches the CRDs, unless the settings disable it.

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 )
@@ -59,22 +58,6 @@ type ChildrenRetry struct {
 
 // Error implements the error interface.
 func (*ChildrenRetry) Error() string { return "some sub-handlers are not done yet" }
-
-// PanicError is the error of a handler that has panicked: an arbitrary error.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-// Error implements the error interface. It does not include the stack, which is logged.
-func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
-
-// Unwrap returns the error that the handler panicked with, or nil. [Decide] ignores it, because
-// the handler did not return it on purpose; [errors.Is] and [errors.As] find it.
-func (p *PanicError) Unwrap() error {
-	err, _ := p.Value.(error)
-	return err
-}
 
 // limitError is the error of a handler that has reached one of its limits.
 type limitError struct {

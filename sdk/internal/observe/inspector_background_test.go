@@ -66,7 +66,7 @@ func TestInspectedObject_PhasesOfDaemonsAndTimers(t *testing.T) {
 		"a daemon that runs":                {decision: matches(daemon), task: &Task{}, want: inspect.PhaseAlive},
 		"one with an initial delay":         {decision: matches(daemon), task: &Task{Due: due, Waiting: true}, want: inspect.PhaseNext, next: due},
 		"one that waits for its retry":      {before: inspect.HandlerState{State: inspect.PhaseRetrying, Next: due}, decision: matches(daemon), task: &Task{Waiting: true}, want: inspect.PhaseRetrying, next: due},
-		"one that will be started":         {decision: matches(daemon), want: inspect.PhaseNext},
+		"one that will be started":          {decision: matches(daemon), want: inspect.PhaseNext},
 		"one that stops":                    {before: called, decision: handlers.Decision{Handler: daemon}, task: &Task{Stopping: true, Due: due}, want: inspect.PhaseStopping},
 		"an idle timer":                     {decision: matches(timer), task: &Task{Due: due, Waiting: true}, want: inspect.PhaseTicking, next: due},
 		"a timer between its ticks":         {before: called, decision: matches(timer), task: &Task{Due: due, Waiting: true}, want: inspect.PhaseTicking, next: due},

@@ -168,7 +168,7 @@ func (o *inspectedObject) orphansFound(e OrphansFound) {
 	}
 	o.orphans = nil
 	for _, orphan := range e.Orphans {
-		s := inspect.HandlerState{ID: orphan.Name}
+		s := inspect.HandlerState{ID: orphan.ID}
 		showRecord(&s, orphan.Record)
 		s.State = inspect.PhaseUnknown
 		o.orphans = append(o.orphans, s)

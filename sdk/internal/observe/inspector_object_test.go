@@ -177,7 +177,7 @@ func TestInspectedObject_OrphansListedUntilTheyAreGone(t *testing.T) {
 	in := newInspected()
 	subject := podSubject("a", "1")
 	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{Name: "old", Record: state.Record{Retries: 2}}}})
+	Tell(&in.sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{ID: "old", Record: state.Record{Retries: 2}}}})
 	if hs := in.only(t).Handlers; len(hs) != 1 || hs[0].ID != "old" || hs[0].State != inspect.PhaseUnknown || hs[0].Attempt != 2 {
 		t.Errorf("%+v", hs)
 	}

@@ -144,14 +144,15 @@ func (x *objectList) view(w, h int) string {
 		}
 		return b.String()
 	}
+	longest := x.screen.State.Longest
 	table := render.Table{
 		Columns: []render.Column{
 			objectStateColumn:     {Title: "STATE", Width: 13, State: true},
-			objectNamespaceColumn: {Title: "NAMESPACE", Width: 9, Drop: 2},
-			objectNameColumn:      {Title: "NAME", Width: 14, Grow: 1, Max: 44, Cut: render.CutMiddle},
+			objectNamespaceColumn: {Title: "NAMESPACE", Width: 9, Grow: 1, Max: longest.Namespace, Drop: 2},
+			objectNameColumn:      {Title: "NAME", Width: 14, Fit: longest.Name, Cut: render.CutMiddle},
 			objectTryColumn:       {Title: "TRY", Width: 4, Drop: 3, Right: true},
 			objectNextColumn:      {Title: "NEXT", Width: 7, Right: true},
-			objectBecauseColumn:   {Title: "BECAUSE", Width: 24, Grow: 2, Drop: 1},
+			objectBecauseColumn:   {Title: "BECAUSE", Width: 18, Grow: 1, Drop: 1},
 		},
 		Rows: len(x.rows),
 		Cell: func(row, column int) render.Cell { return x.cell(x.rows[row], column) },
@@ -180,7 +181,8 @@ func (x *objectList) cell(d decision, column int) render.Cell {
 func drawDecision(s *parts.Screen, b *render.Block, d decision) {
 	word := model.HandlerWord(d.state.State)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
-	l.Cell(model.Text, render.CutMiddle(render.Clean(d.object.Name), 20), 20).Skip(1)
+	name := max(20, min(s.State.Longest.Name, l.Rest()/2))
+	l.Cell(model.Text, render.CutMiddle(render.Clean(d.object.Name), name), name).Skip(1)
 	if !model.IsNotCalled(d.state) {
 		l.Cell(word.Tone, word.Text, 9)
 	}

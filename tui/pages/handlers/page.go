@@ -137,7 +137,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	for i := range s.Handlers {
 		failed += s.Handlers[i].Stats.Failed
 		retried += s.Handlers[i].Stats.Retried
-		if s.Handlers[i].Stats.Runs == 0 {
+		if p.screen.State.Runs(&s.Handlers[i]) == 0 {
 			never++
 		}
 	}
@@ -175,9 +175,10 @@ func (p *Page) View() string {
 		p.split = parts.Split{}
 		return p.viewEmpty()
 	}
-	p.split = parts.NewSplit(s, p.w, p.h, 7)
+	table := p.table()
+	p.split = parts.NewSplit(s, p.w, p.h, 7, table)
 	list := s.Block(p.split.List.W, p.split.List.H)
-	p.table().Draw(list, &p.list)
+	table.Draw(list, &p.list)
 	detail := s.Block(p.split.Detail.W, p.split.Detail.H)
 	if detail.H > 0 {
 		p.drawDetail(detail, p.current())

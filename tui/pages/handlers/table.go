@@ -23,10 +23,14 @@ const (
 )
 
 func (p *Page) table() *render.Table {
+	purpose := 0
+	for _, h := range p.rows {
+		purpose = max(purpose, render.Width(purposeOf(h)))
+	}
 	return &render.Table{
 		Columns: []render.Column{
-			handlerColumn: {Title: "HANDLER", Width: 10, Grow: 1, Max: 32},
-			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: 32, Drop: 6},
+			handlerColumn: {Title: "HANDLER", Width: 10, Fit: p.screen.State.Longest.Handler},
+			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: purpose, Drop: 6},
 			runsColumn:    {Title: "RUNS", Width: 5, Right: true},
 			okColumn:      {Title: "OK", Width: 5, Right: true, Drop: 5},
 			retryColumn:   {Title: "RETRY", Width: 5, Right: true, Drop: 2},
@@ -39,17 +43,21 @@ func (p *Page) table() *render.Table {
 			if column == handlerColumn {
 				return render.Cell{Text: p.screen.State.ShortName(p.rows[row].ID)}
 			}
+			if column == runsColumn {
+				return number(p.screen.State.Runs(p.rows[row]), model.Text)
+			}
 			return statCell(p.rows[row], column)
 		},
 	}
 }
 
+// purposeOf says what a handler is called for.
+func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(h.Kind + " " + h.Field) }
+
 func statCell(h *inspect.Handler, column int) render.Cell {
 	switch column {
 	case forColumn:
-		return render.Cell{Tone: model.Dim, Text: strings.TrimSpace(h.Kind + " " + h.Field)}
-	case runsColumn:
-		return number(h.Stats.Runs, model.Text)
+		return render.Cell{Tone: model.Dim, Text: purposeOf(h)}
 	case okColumn:
 		return number(h.Stats.Succeeded, model.Text)
 	case retryColumn:
@@ -81,7 +89,7 @@ func duration(d time.Duration) render.Cell {
 // drawDetail draws what is known about a handler.
 func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, h.ID).Put(model.Dim, "  "+strings.TrimSpace(h.Kind+" "+h.Field)))
+		b.End(b.Line().Skip(1).Put(model.Title, h.ID).Put(model.Dim, "  "+purposeOf(h)))
 		b.Blank()
 	}
 	fact := func(name, value string) {
@@ -101,7 +109,7 @@ func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 		l.Put(model.Warn, render.CutEnd(render.Clean(h.Stats.LastError), l.Rest()-9))
 		b.End(l.Right(model.Dim, model.Since(p.screen.Since(h.Stats.LastAt))))
 	}
-	if h.Stats.Runs == 0 {
+	if p.screen.State.Runs(h) == 0 {
 		b.Prose(model.Dim, "Never ran: nothing that it waits for has happened since the start. enter lists its objects, each with what kept it out.", 3)
 	}
 	p.drawPreview(b)

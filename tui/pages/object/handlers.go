@@ -44,12 +44,12 @@ func table(s *parts.Screen, handlers []*inspect.HandlerState) *render.Table {
 	return &render.Table{
 		Columns: []render.Column{
 			stateColumn:   {Title: "STATE", Width: 13, State: true},
-			handlerColumn: {Title: "HANDLER", Width: 10, Grow: 1, Max: 26},
+			handlerColumn: {Title: "HANDLER", Width: 10, Fit: s.State.Longest.Handler},
 			forColumn:     {Title: "FOR", Width: 8, Drop: 3},
 			tryColumn:     {Title: "TRY", Width: 4, Drop: 1, Right: true},
 			nextColumn:    {Title: "NEXT", Width: 7, Right: true},
 			tookColumn:    {Title: "TOOK", Width: 6, Drop: 4, Right: true},
-			becauseColumn: {Title: "BECAUSE", Width: 24, Grow: 3, Drop: 2},
+			becauseColumn: {Title: "BECAUSE", Width: 24, Grow: 1, Drop: 2},
 		},
 		Rows: len(handlers),
 		Cell: func(row, column int) render.Cell { return cell(s, handlers[row], column) },

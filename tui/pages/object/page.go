@@ -99,7 +99,8 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	word := model.ObjectWord(o.State)
 	state := word.String()
 	if p.gone {
-		word.Tone, state = model.Err, "✗ gone"
+		word = model.GoneWord(s.State.State, p.ref)
+		state = word.String()
 	}
 	tabsWidth := 1
 	for t := range parts.ObjectTabs {
@@ -140,7 +141,11 @@ func (p *Page) summarizeNext(l *render.Line) {
 func (p *Page) View() string {
 	b := p.screen.Block(p.w, p.h)
 	if p.gone {
-		b.End(b.Line().Skip(1).Put(model.Warn, "This object is gone; this is its last known state. esc goes back."))
+		sentence := "This object is gone; this is its last known state. esc goes back."
+		if model.GoneWord(p.screen.State.State, p.ref).Tone == model.OK {
+			sentence = "This object was deleted; this is its last known state. esc goes back."
+		}
+		b.End(b.Line().Skip(1).Put(model.Text, sentence))
 	}
 	switch p.tab {
 	case parts.HandlersTab:

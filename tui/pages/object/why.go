@@ -52,7 +52,7 @@ func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
 		b.End(label("cause").Put(model.Dim, "none: nothing has happened that a change handler runs on"))
 		return
 	}
-	l := label("cause").Put(model.Title, cause.Reason).Skip(2)
+	l := label("cause").Put(model.Title, model.ReasonWord(cause.Reason)).Skip(2)
 	l.Put(model.Dim, "seen "+model.Since(s.Since(cause.Seen))+" at v"+cause.Version)
 	switch {
 	case cause.First:

@@ -46,7 +46,7 @@ func (p *Page) Actions() []parts.Action {
 }
 
 func (p *Page) noProblem() string {
-	if c := p.screen.State.Counts; c[model.NeedsYou]+c[model.IsRetrying] == 0 {
+	if p.screen.State.Counts[model.NeedsYou] == 0 {
 		return "nothing needs you"
 	}
 	return ""

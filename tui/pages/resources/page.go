@@ -161,13 +161,14 @@ func (p *Page) View() string {
 	if len(s.State.Objects) == 0 {
 		return viewStart(s, p.w, p.h)
 	}
-	p.split = parts.NewSplit(s, p.w, p.h, 6)
+	table := p.table()
+	p.split = parts.NewSplit(s, p.w, p.h, 6, table)
 	list := s.Block(p.split.List.W, p.split.List.H)
 	if len(p.rows) == 0 {
 		list.Blank()
 		list.Text(model.Dim, "  nothing matches; esc shows all")
 	} else {
-		p.table(list.W).Draw(list, &p.list)
+		table.Draw(list, &p.list)
 	}
 	detail := s.Block(p.split.Detail.W, p.split.Detail.H)
 	if o := p.Selected(); o != nil && detail.H > 0 {

@@ -19,11 +19,8 @@ const (
 	ageColumn
 )
 
-func (p *Page) table(w int) *render.Table {
-	name := 17
-	if w < 60 {
-		name = 12
-	}
+func (p *Page) table() *render.Table {
+	longest := p.screen.State.Longest
 	kind := 4
 	if s := p.screen.State.Snapshot; s != nil {
 		for _, r := range s.Served {
@@ -33,15 +30,15 @@ func (p *Page) table(w int) *render.Table {
 	columns := []render.Column{
 		stateColumn:     {Title: "STATE", Width: 10, State: true},
 		kindColumn:      {Title: "KIND", Width: kind, Drop: 5},
-		namespaceColumn: {Title: "NAMESPACE", Width: 9, Drop: 3},
-		nameColumn:      {Title: "NAME", Width: name, Grow: 2, Max: 44, Cut: render.CutMiddle},
-		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: 24, Drop: 2},
+		namespaceColumn: {Title: "NAMESPACE", Width: 9, Grow: 1, Max: longest.Namespace, Drop: 3},
+		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name, Cut: render.CutMiddle},
+		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: max(8, longest.Handler), Drop: 2},
 		tryColumn:       {Title: "TRY", Width: 4, Drop: 4, Right: true},
 		nextColumn:      {Title: "NEXT", Width: 7, Drop: 1, Right: true},
 		ageColumn:       {Title: "AGE", Width: 4, Drop: 6, Right: true},
 	}
 	if p.grouped {
-		columns[kindColumn].Width, columns[kindColumn].Drop = w, 9 // the heads say it
+		columns[kindColumn].Width = 0 // the heads say it
 	}
 	return &render.Table{
 		Columns: columns,
