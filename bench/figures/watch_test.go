@@ -60,7 +60,7 @@ func TestWatch_RepeatsWhatTheServerIsNotReadyFor(t *testing.T) {
 func TestSend_GivesUpOnServerThatIsNeverReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &api{server: "http://server", http: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 429, Status: "429 Too Many Requests", Body: http.NoBody}, nil
+			return &http.Response{StatusCode: http.StatusTooManyRequests, Status: "429 Too Many Requests", Body: http.NoBody}, nil
 		})}}
 		if _, err := client.do(t.Context(), http.MethodGet, "/", "", nil); err == nil || !strings.Contains(err.Error(), "429") {
 			t.Errorf("got %v, want the server's answer", err)

@@ -101,7 +101,7 @@ func indexRequestOf[T any](cause *handlers.Cause, call *handlers.Call) (*IndexRe
 	p := &IndexRequest[T]{Request: requestOf(cause, call), Attempt: attemptOf(call)}
 	var err error
 	if p.Object, err = decodeAs[T](p.Body); err != nil {
-		return nil, Temporaryf(0, "%w", err) // the next version may decode
+		return nil, Temporaryf(-1, "%w", err) // the next version may decode
 	}
 	return p, nil
 }

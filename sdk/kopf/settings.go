@@ -88,8 +88,9 @@ type QueueingSettings struct {
 
 // ScanningSettings configure the discovery of resources.
 type ScanningSettings struct {
-	// Disabled discovers resources only once, at the start: the operator does not watch resource definitions.
-	// Namespaces are watched nevertheless. Defaults to false.
+	// Disabled discovers resources and namespaces only once, at the start: the operator watches neither
+	// resource definitions nor namespaces. Namespaces that are named, rather than matched by a pattern,
+	// are served without a look. Defaults to false.
 	Disabled bool
 }
 

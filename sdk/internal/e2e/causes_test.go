@@ -243,7 +243,7 @@ func TestSubHandler_NestedOnesHaveOwnProgress(t *testing.T) {
 				id := item.(string)
 				r.Sub(id, func(_ context.Context, r *change) error {
 					c.add(id)
-					r.Sub("x", c.fails(id+"/x", kopf.Temporaryf(0, "again")))
+					r.Sub("x", c.fails(id+"/x", kopf.Temporaryf(-1, "again")))
 					r.Sub("y", func(_ context.Context, r *change) error {
 						c.add(id + "/y")
 						r.Result = tree{"done": id}

@@ -63,7 +63,7 @@ func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
 		kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
 			defer r.enter("restarts " + d.Name)()
 			if d.Retry < 4 {
-				return kopf.Temporaryf(0, "again")
+				return kopf.Temporaryf(-1, "again")
 			}
 			return nil
 		}, kopf.ID("restarts"))

@@ -95,7 +95,7 @@ func TestEvent_LogIsPostedIfAsked(t *testing.T) {
 			c.Logger.Info("resizing", "from", 1, "to", 2)
 			c.Logger.With("disk", "d1").WithGroup("it").Warn("is slow", "by", "far")
 			if c.Retry == 0 {
-				return kopf.Temporaryf(0, "once more")
+				return kopf.Temporaryf(-1, "once more")
 			}
 			return nil
 		}, kopf.ID("create"))

@@ -148,7 +148,7 @@ func TestMetrics_Handling(t *testing.T) {
 		kopf.OnUpdate(r, kexes, func(context.Context, *change) error {
 			t.Error("it is too late for that")
 			return nil
-		}, kopf.ID("hasty"), kopf.Timeout(time.Microsecond))
+		}, kopf.ID("hasty"), kopf.Timeout(time.Millisecond))
 		kopf.OnDelete(r, kexes, func(context.Context, *change) error { return kopf.Permanentf("no") }, kopf.ID("delete"))
 		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
 			<-d.Stopping()
@@ -293,11 +293,11 @@ func TestMetrics_WatchRestarts(t *testing.T) {
 		return b.wrap(heldBack(func(line string) bool {
 			return begun.Load() && !healed.Load() && strings.Contains(line, `\"purpose\":`)
 		})(next))
-	}), settings(func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 50 * time.Millisecond }))
+	}), settings(func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 500 * time.Millisecond }))
 	x := cluster.Create(example("x"))
 	waitScraped(t, cluster, op, map[string]float64{
 		"wait false+":   1,
-		"waited false+": 0.05,
+		"waited false+": 0.001, // the timeout counts from the write, the wait begins with the event after it
 	})
 	healed.Store(true)
 	b.end("")

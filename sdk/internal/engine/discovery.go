@@ -229,12 +229,17 @@ func (d *discovery) rescanSoon() {
 	d.changed.raise()
 }
 
-// watchNamespaces watches the namespaces if there are patterns for them. The channel closes when all
-// that exist are known.
+// watchNamespaces watches the namespaces if there are patterns for them, or only lists them if the
+// settings disable that. The channel closes when all that exist are known.
 func (d *discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
 	listed := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listed) })
 	if d.namespaces.clusterWide() {
+		once()
+		return listed
+	}
+	if d.deps.settings.ScanningDisabled {
+		d.listNamespaces(ctx)
 		once()
 		return listed
 	}
@@ -251,6 +256,28 @@ func (d *discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-c
 		assumeExist()
 	}
 	return listed
+}
+
+// listNamespaces finds the namespaces that match the patterns now. Those that are named are served even
+// if they do not exist yet: for them alone, the operator needs no permission.
+func (d *discovery) listNamespaces(ctx context.Context) {
+	d.namespaces.assumeExist()
+	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == namespacesKey })
+	if i < 0 || d.namespaces.allNamed() {
+		return
+	}
+	list, err := d.deps.client.WithoutRetries().List(ctx, &d.known[i], "", kube.ListOptions{})
+	if err != nil && kube.Classify(err) != kube.Forbidden {
+		list, err = d.deps.client.List(ctx, &d.known[i], "", kube.ListOptions{})
+	}
+	if err != nil {
+		d.deps.logger.Warn("Cannot list the namespaces: serving the named ones, ignoring patterns",
+			observe.EventKey, observe.LogNamespacesForbidden, "error", err)
+		return
+	}
+	for _, namespace := range list.Items {
+		d.namespaces.handle(watch.Event{Type: watch.Listed, Object: namespace})
+	}
 }
 
 // watch watches a resource for the operator itself until the context ends. If that is forbidden, it

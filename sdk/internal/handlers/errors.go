@@ -26,7 +26,8 @@ type Temporary interface {
 // AsPermanent marks an error as permanent. Its text and its chain stay the same.
 func AsPermanent(err error) error { return &permanentError{err} }
 
-// AsTemporary marks an error as temporary. Its text and its chain stay the same.
+// AsTemporary marks an error as temporary. Its text and its chain stay the same. A zero delay is
+// not given: see [Temporary].
 func AsTemporary(err error, delay time.Duration) error { return &temporaryError{err, delay} }
 
 type permanentError struct{ error }
@@ -40,7 +41,7 @@ type temporaryError struct {
 }
 
 func (e *temporaryError) Unwrap() error                    { return e.error }
-func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, true }
+func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, e.delay != 0 }
 
 // The limits of attempts, for [errors.Is].
 var (

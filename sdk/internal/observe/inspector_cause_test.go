@@ -19,7 +19,7 @@ func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
 		handlers: []inspect.HandlerState{failed, event},
 	}
 	o.begin(CauseDetected{Subject: podSubject("a", "2"), Cause: &handlers.Cause{Reason: handlers.ReasonUpdate}, At: time.Now()})
-	if state := o.state(); state == inspect.StateFailed {
+	if state := o.state(time.Now()); state == inspect.StateFailed {
 		t.Error("it looks like a failure")
 	}
 	if h := o.handlers[0]; h.Attempt != 0 || len(h.Attempts) != 0 {
