@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-MODULES   := . sdk examples devcluster/controlplane
+MODULES   := . sdk sdk/metrics examples devcluster/controlplane
 BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0

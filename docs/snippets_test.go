@@ -39,7 +39,9 @@ var packages = map[string]string{
 	"rest":         "k8s.io/client-go/rest",
 	"sql":          "database/sql",
 	"kopf":         "github.com/kopf-dev/kopf/sdk/kopf",
-	"metrics":      "github.com/kopf-dev/kopf/sdk/kopf/metrics",
+	"metrics":      "github.com/kopf-dev/kopf/sdk/metrics",
+	"prometheus":   "github.com/prometheus/client_golang/prometheus",
+	"promauto":     "github.com/prometheus/client_golang/prometheus/promauto",
 	"kopftest":     "github.com/kopf-dev/kopf/sdk/kopftest",
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -37,7 +38,37 @@ func objects(namespace, name string) string {
 	return strings.TrimRight("/apis/kopf.dev/v1/namespaces/"+namespace+"/kopfexamples/"+name, "/")
 }
 
+// send sends a request. As long as the server answers 429, as it does while it prepares the storage of
+// a new resource, send waits as the answer says and sends the request again, within [waitLimit].
 func (a *api) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
+	for began := time.Now(); ; {
+		response, err := a.sendOnce(ctx, method, path, contentType, body)
+		if err != nil || response.StatusCode < 300 {
+			return response, err
+		}
+		text, err := io.ReadAll(response.Body)
+		refused := errors.Join(fmt.Errorf("%s %s: %s: %s", method, path, response.Status, text), err, response.Body.Close())
+		if response.StatusCode != http.StatusTooManyRequests || time.Since(began) > waitLimit {
+			return nil, refused
+		}
+		select {
+		case <-time.After(retryAfter(response)):
+		case <-ctx.Done():
+			return nil, refused
+		}
+	}
+}
+
+// retryAfter returns the delay that a response asks for. Defaults to a second.
+func retryAfter(response *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	if err != nil || seconds < 1 {
+		return time.Second
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func (a *api) sendOnce(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, a.server+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -46,15 +77,7 @@ func (a *api) send(ctx context.Context, method, path, contentType string, body [
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
-	response, err := a.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode >= 300 {
-		text, err := io.ReadAll(response.Body)
-		return nil, errors.Join(fmt.Errorf("%s %s: %s: %s", method, path, response.Status, text), err, response.Body.Close())
-	}
-	return response, nil
+	return a.http.Do(request)
 }
 
 // do sends a request and returns the body of the response.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
+	"github.com/kopf-dev/kopf/sdk/metrics"
 )
 
 // hooks is the state that the handlers share. Each operator has its own.

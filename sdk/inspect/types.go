@@ -62,7 +62,7 @@ type Resource struct {
 // Unserved is a selector without a resource that can be served.
 type Unserved struct {
 	Selector string   `json:"selector"`
-	Reason   string   `json:"reason"` // "unresolved", "ambiguous", "unwatchable", "unpatchable"
+	Reason   string   `json:"reason"` // "unresolved", "ambiguous", "unwatchable", "unpatchable", "conflicting"
 	Handlers []string `json:"handlers"`
 	Matches  []string `json:"matches,omitempty"` // keys of the resources if ambiguous
 }

@@ -71,6 +71,35 @@ func TestCall_RequestHasAllFields(t *testing.T) {
 	}
 }
 
+func TestCall_FieldFilterKeepsWholeRequest(t *testing.T) {
+	for name, register := range map[string]func(*Registry, func(context.Context, *Change[sized]) error){
+		"create": func(r *Registry, fn func(context.Context, *Change[sized]) error) {
+			OnCreate(r, Resource("kex"), fn, ID("fn"), Field("spec.size"))
+		},
+		"update": func(r *Registry, fn func(context.Context, *Change[sized]) error) {
+			OnUpdate(r, Resource("kex"), fn, ID("fn"), Field("spec.size"))
+		},
+		"delete": func(r *Registry, fn func(context.Context, *Change[sized]) error) {
+			OnDelete(r, Resource("kex"), fn, ID("fn"), Field("spec.size"))
+		},
+		"resume": func(r *Registry, fn func(context.Context, *Change[sized]) error) {
+			OnResume(r, Resource("kex"), fn, ID("fn"), Field("spec.size"))
+		},
+	} {
+		var got *Change[sized]
+		h := registered(t, func(r *Registry) {
+			register(r, func(_ context.Context, c *Change[sized]) error { got = c; return nil })
+		})
+		if _, err := h.Invoke(t.Context(), callOf(t, small, big, &bytes.Buffer{})); err != nil {
+			t.Fatal(err)
+		}
+		if h.ID != "fn/spec.size" || got.Object.Spec.Size != 30 || got.Old.Spec.Size != 3 || got.Diff.String() != "[~spec.size=3→30]" ||
+			got.Diff.Under("spec.size").String() != got.Diff.String() {
+			t.Errorf("%s: got %s, %+v", name, h.ID, got)
+		}
+	}
+}
+
 func TestCall_ObjectThatDoesNotDecodeFailsAndOldOneWarns(t *testing.T) {
 	called := 0
 	whole := registered(t, func(r *Registry) {

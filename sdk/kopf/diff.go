@@ -14,28 +14,22 @@ type Diff []DiffItem
 // [Object.Get], and must not be modified. In a [FieldChange], the path is relative to the field,
 // and is empty for the field itself.
 type DiffItem struct {
-	Path     string
+	Path     Path
 	Old, New any
 }
 
 // Keys returns the elements of the path without brackets, such as the name of a label. It
 // returns nothing for the whole object or for the field itself.
-func (i DiffItem) Keys() []string {
-	keys, err := object.ParsePath(i.Path)
-	if err != nil {
-		return []string{i.Path} // made by hand: what it says is the best there is
-	}
-	return keys
-}
+func (i DiffItem) Keys() []string { return i.Path.Keys() }
 
 // Under returns the differences at a path and below it. Their paths stay as they are.
-func (d Diff) Under(path string) Diff {
+func (d Diff) Under(path Path) Diff {
 	if path == "" {
 		return d
 	}
 	var under Diff
 	for _, item := range d {
-		rest, ok := strings.CutPrefix(item.Path, path)
+		rest, ok := strings.CutPrefix(string(item.Path), string(path))
 		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			under = append(under, item)
 		}
@@ -65,7 +59,7 @@ func diffOf(d object.Diff) Diff {
 	}
 	out := make(Diff, len(d))
 	for i, item := range d {
-		out[i] = DiffItem{Path: item.Path.String(), Old: item.Old, New: item.New}
+		out[i] = DiffItem{Path: Path(item.Path.String()), Old: item.Old, New: item.New}
 	}
 	return out
 }

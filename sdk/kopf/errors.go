@@ -28,8 +28,8 @@ func (e PermanentError) Error() string { return message(e.Err) }
 // Unwrap returns the wrapped error.
 func (e PermanentError) Unwrap() error { return e.Err }
 
-// TemporaryError is an error after which the handler is called again, with a delay of Delay, or
-// at once if that is zero. It is temporary whatever the [ErrorsMode], but subject to [Retries]
+// TemporaryError is an error after which the handler is called again, with a delay of Delay: zero
+// means the default of 60s, and a negative one means at once. It is temporary whatever the [ErrorsMode], but subject to [Retries]
 // and [Timeout]. It is found through wrapping; the outermost [PermanentError] or TemporaryError
 // in a chain decides. See [Errors].
 //
@@ -39,8 +39,8 @@ type TemporaryError struct {
 	Delay time.Duration
 }
 
-// Temporaryf returns a [TemporaryError] with the delay. It formats as [fmt.Errorf] does,
-// including %w.
+// Temporaryf returns a [TemporaryError] with the delay: zero means the default of 60s, and a
+// negative one means at once. It formats as [fmt.Errorf] does, including %w.
 func Temporaryf(delay time.Duration, format string, args ...any) error {
 	return TemporaryError{fmt.Errorf(format, args...), delay}
 }

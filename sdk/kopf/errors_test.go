@@ -27,6 +27,8 @@ func TestEngineError_KindFoundThroughWrapping(t *testing.T) {
 		"permanent without an error":                   {PermanentError{}, handlers.KindPermanent, 0},
 		"a temporary one":                              {later, handlers.KindTemporary, delay},
 		"a pointer to a temporary one":                 {&TemporaryError{io.EOF, delay}, handlers.KindTemporary, delay},
+		"a temporary one without a delay":              {TemporaryError{Err: io.EOF}, handlers.KindTemporary, time.Minute},
+		"a temporary one with a delay of zero":         {Temporaryf(0, "x"), handlers.KindTemporary, time.Minute},
 		"wrapped":                                      {fmt.Errorf("x: %w", later), handlers.KindTemporary, delay},
 		"arbitrary joined with temporary":              {errors.Join(io.EOF, later), handlers.KindTemporary, delay},
 		"temporary joined with permanent":              {errors.Join(later, never), handlers.KindTemporary, delay},
@@ -65,6 +67,13 @@ func TestEngineError_EmptyMessageBecomesType(t *testing.T) {
 	_, line = handlers.Decide(engineError(TemporaryError{}), nil, handlers.Limits{}, 0, 0, "it")
 	if want := "it failed temporarily: kopf.TemporaryError"; line.Message != want {
 		t.Errorf("%q instead of %q", line.Message, want)
+	}
+}
+
+func TestTemporaryError_NegativeDelayIsAtOnce(t *testing.T) {
+	out, _ := handlers.Decide(engineError(Temporaryf(-1, "again")), nil, handlers.Limits{}, 0, 0, "it")
+	if out.Final || out.Delay != nil {
+		t.Errorf("got %+v", out)
 	}
 }
 

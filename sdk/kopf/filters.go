@@ -1,6 +1,8 @@
 package kopf
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -24,16 +26,16 @@ type Annotations map[string]any
 
 // Field is a filter on a field: the field must be present, unless [Value] says otherwise. For
 // updates, it must also have changed. The field becomes part of the handler's id. The request
-// stays that of the whole object: for the old and new values of the field, see [OnField].
-func Field(path string) FilterOption {
+// stays that of the whole object, with its Old and Diff: for those of the field, see [OnField].
+func Field(path Path) FilterOption {
 	return option(func(c *config) {
-		p, err := object.ParsePath(path)
+		p, err := path.fixed()
 		c.fieldOf(path, p, err)
 	})
 }
 
 // fieldOf sets the field of a handler.
-func (c *config) fieldOf(notation string, path object.Path, err error) {
+func (c *config) fieldOf(notation Path, path object.Path, err error) {
 	switch {
 	case err != nil:
 		c.fail("%v", err)
@@ -49,41 +51,48 @@ func (c *config) fieldOf(notation string, path object.Path, err error) {
 // or [Present], [Absent] or [Where]. For updates, the old or the new value must match. Defaults
 // to [Present].
 func Value(want any) FilterOption {
-	return option(func(c *config) { c.Value = c.criterion("Value", want) })
+	return once("Value", func(c *config) { c.Value = c.criterion("Value", want) })
 }
 
 // From is the value that the [Field] had before the update, with the values of [Value], which
 // cannot be combined with it. Defaults to any value or none.
 func From(want any) UpdateOption {
-	return option(func(c *config) { c.Old = c.criterion("From", want) })
+	return once("From", func(c *config) { c.Old = c.criterion("From", want) })
 }
 
 // To is the value that the [Field] has after the update, with the values of [Value], which
 // cannot be combined with it. Defaults to any value or none.
 func To(want any) UpdateOption {
-	return option(func(c *config) { c.New = c.criterion("To", want) })
+	return once("To", func(c *config) { c.New = c.criterion("To", want) })
 }
 
 // Criterion is a condition on one value: [Present], [Absent] or [Where].
-type Criterion struct{ criterion handlers.Criterion }
+type Criterion struct {
+	criterion handlers.Criterion
+	notText   string // the type of the function's argument, if no string decodes into it
+}
 
 var (
 	// Present accepts any value, even an empty one.
-	Present = Criterion{handlers.Present}
+	Present = Criterion{criterion: handlers.Present}
 	// Absent accepts only the absence of a value.
-	Absent = Criterion{handlers.Absent}
+	Absent = Criterion{criterion: handlers.Absent}
 )
 
 // Where accepts the values that decode into V and for which f returns true. For an absent
 // value, f gets the zero value. It must be safe for concurrent use.
 func Where[V any](f func(V) bool) Criterion {
-	return Criterion{handlers.FuncCriterion(funcName(f), func(value any, _ bool) bool {
+	c := Criterion{criterion: handlers.FuncCriterion(funcName(f), func(value any, _ bool) bool {
 		var v V
 		if err := decodeValue(value, "", &v); err != nil {
 			return false
 		}
 		return f(v)
 	})}
+	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal([]byte(`"text"`), new(V))); mismatch {
+		c.notText = reflect.TypeFor[V]().String()
+	}
+	return c
 }
 
 func (c *config) criterion(name string, want any) *handlers.Criterion {
@@ -172,6 +181,9 @@ func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wante
 			all[name] = handlers.EqualStringCriterion(want)
 		case Criterion:
 			all[name] = want.criterion
+			if want.notText != "" {
+				c.fail("%s %q is a string, which does not decode into the %s that the function of Where takes; take a string", kind, name, want.notText)
+			}
 		default:
 			c.fail("%s %q: want a string, Present, Absent or Where(func(string) bool), got %T", kind, name, want)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // OnCreate registers a handler that is called once for each new object. See [Handlers] for all
@@ -41,11 +40,12 @@ func OnResume[T any](r *Registry, resource Selector, fn func(context.Context, *C
 
 // OnField registers a handler that is called when one field differs from its last-handled
 // value, also when the whole object is created or deleted. The [Reasons] option limits it to
-// some of these. A malformed or empty path is a mistake in the registration. See [Fields].
+// some of these. A malformed or empty path, or one that
+// leads into a list, is a mistake in the registration. See [Fields].
 //
 // [Fields]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#fields
-func OnField[F any](r *Registry, resource Selector, field string, fn func(context.Context, *FieldChange[F]) error, opts ...UpdateOption) {
-	path, err := object.ParsePath(field)
+func OnField[F any](r *Registry, resource Selector, field Path, fn func(context.Context, *FieldChange[F]) error, opts ...UpdateOption) {
+	path, err := field.fixed()
 	c := applyAll(opts, UpdateOption.update)
 	c.fieldOf(field, path, err)
 	add(r, handlers.Field, resource, fn, callField(fn, path), c)

@@ -129,10 +129,10 @@ func Strict() HierarchyOption { return func(o *hierarchyOptions) { o.options.Str
 
 // Nested labels also the nested objects at the paths, such as "spec.template", where they
 // exist. A malformed path causes a panic.
-func Nested(paths ...string) HierarchyOption {
+func Nested(paths ...Path) HierarchyOption {
 	return func(o *hierarchyOptions) {
 		for _, path := range paths {
-			p, err := object.ParsePath(path)
+			p, err := path.fixed()
 			if err == nil && len(p) == 0 {
 				err = errors.New("the path of a nested object is empty")
 			}

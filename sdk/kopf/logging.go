@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -24,10 +25,15 @@ type LogOptions struct {
 
 // NewLogHandler returns a log handler with the format of "kopf run". It is optional: operators
 // work with any [slog.Handler]. Nil options mean the defaults. It is safe for concurrent use and
-// writes one message at a time.
+// writes one message at a time. It panics if the format is unknown.
 func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
 	if opts == nil {
 		opts = &LogOptions{}
+	}
+	switch observe.LogFormat(opts.Format) {
+	case "", observe.LogFull, observe.LogPlain, observe.LogJSON:
+	default:
+		panic(fmt.Sprintf("kopf.NewLogHandler: unknown format %q; want \"full\", \"plain\" or \"json\"", opts.Format))
 	}
 	return observe.NewLogHandler(w, observe.LogOptions{
 		Level:  opts.Level,

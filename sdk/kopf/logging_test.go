@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -85,4 +86,13 @@ func TestOperator_DebugLogsRequests(t *testing.T) {
 			t.Errorf("wanted: %v, got\n%s", wanted, s.String())
 		}
 	}
+}
+
+func TestNewLogHandler_PanicsAtUnknownFormat(t *testing.T) {
+	defer func() {
+		if message := fmt.Sprint(recover()); !strings.Contains(message, `unknown format "jsn"; want "full", "plain" or "json"`) {
+			t.Errorf("got %s", message)
+		}
+	}()
+	NewLogHandler(io.Discard, &LogOptions{Format: "jsn"})
 }

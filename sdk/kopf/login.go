@@ -63,7 +63,7 @@ func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error
 
 // LoginWithKubeconfig is a login handler that returns the current context of the files in
 // $KUBECONFIG, or of ~/.kube/config, including credential plugins and OpenID Connect. If there
-// are no such files, it returns nil.
+// are no such files, it returns nil; files with nothing in them are an error.
 func LoginWithKubeconfig(context.Context, *Activity) (*ConnectionInfo, error) {
 	return readKubeconfig("", "")
 }
@@ -82,8 +82,10 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	}
 	switch {
 	case len(raw.Contexts) == 0 && len(raw.Clusters) == 0 && len(raw.AuthInfos) == 0 && named == "":
-		if path != "" {
-			return nil, fmt.Errorf("read kubeconfig: %s is empty", path)
+		for _, file := range rules.GetLoadingPrecedence() {
+			if _, err := os.Stat(file); err == nil {
+				return nil, fmt.Errorf("read kubeconfig: %s is empty; name another file in KUBECONFIG, or remove it", file)
+			}
 		}
 		return nil, nil
 	case named == "":

@@ -142,6 +142,24 @@ clusters: [{name: k, cluster: {server: "http://one"}}, {name: l, cluster: {serve
 	}
 }
 
+func TestLogin_EmptyKubeconfigIsAnError(t *testing.T) {
+	for name, text := range map[string]string{"no text": "", "nothing in it": "{apiVersion: v1, kind: Config, users: [], contexts: [], clusters: []}"} {
+		path := writeKubeconfig(t, text)
+		t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing")+string(filepath.ListSeparator)+path)
+		if info, err := LoginWithKubeconfig(t.Context(), nil); info != nil || err == nil || !strings.Contains(err.Error(), path+" is empty") {
+			t.Errorf("%s: got %v, %v; want an error that names the file", name, info, err)
+		}
+	}
+}
+
+func TestLogin_PluginWithoutVersionIsAnError(t *testing.T) {
+	plugin := map[string]any{"exec": map[string]any{"command": "true", "interactiveMode": "Never"}}
+	text := kubeconfigOf(t, map[string]any{"server": "https://localhost"}, plugin)
+	if _, err := readKubeconfig(writeKubeconfig(t, text), ""); err == nil || !strings.Contains(err.Error(), "apiVersion") {
+		t.Errorf("got %v, want an error about the apiVersion", err)
+	}
+}
+
 func TestLogin_WithoutClusterSaysWhatToDo(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing"))
 	err := (&Operator{Registry: &Registry{}}).Run(t.Context())

@@ -55,6 +55,26 @@ func MemoOf[M any](m *Memo) *M {
 	return value
 }
 
+// SetMemo stores a value as the memo's value of type M, which [MemoOf] returns from then on, such as one that
+// the program has made before it runs the operator. A nil value removes it. A nil memo stores nothing.
+//
+//	kopf.SetMemo(&operator.Memo, database)
+func SetMemo[M any](m *Memo, value *M) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if value == nil {
+		delete(m.values, reflect.TypeFor[M]())
+		return
+	}
+	if m.values == nil {
+		m.values = map[reflect.Type]any{}
+	}
+	m.values[reflect.TypeFor[M]()] = value
+}
+
 // inherited returns the value of the operator's memo; nil if it has none.
 func inherited[M any](parent *Memo) *M {
 	if parent == nil {

@@ -108,3 +108,16 @@ func TestMemo_ConcurrentUse(t *testing.T) {
 		}
 	}
 }
+
+func TestSetMemo_StoresExistingValue(t *testing.T) {
+	m, mine := &Memo{}, &pings{7}
+	SetMemo(m, mine)
+	if MemoOf[pings](m) != mine || MemoOf[pings](m.child()) != mine {
+		t.Error("the value is another one")
+	}
+	SetMemo[pings](m, nil)
+	if got := MemoOf[pings](m); got == mine || got.n != 0 {
+		t.Errorf("got %v after it was removed", got)
+	}
+	SetMemo(nil, mine) // of a request that was made by hand
+}

@@ -56,16 +56,16 @@ func ObjectOf(v any) (*Object, error) {
 
 // Get returns the value at a path: nil, bool, string, int64, float64, []any or map[string]any.
 // The value must not be modified. It is nil if it is absent, and if the path is malformed.
-func (o *Object) Get(path string) any {
+func (o *Object) Get(path Path) any {
 	v, _ := o.lookup(path)
 	return v
 }
 
-func (o *Object) lookup(path string) (any, error) {
+func (o *Object) lookup(path Path) (any, error) {
 	if o == nil {
 		return nil, nil
 	}
-	p, err := object.ParsePath(path)
+	p, err := path.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (o *Object) lookup(path string) (any, error) {
 // Decode decodes the value at a path into v, which stays as it is if the value is absent. It
 // returns a [PermanentError] with the path if the value does not fit, or if the path is
 // malformed.
-func (o *Object) Decode(path string, v any) error {
+func (o *Object) Decode(path Path, v any) error {
 	if o == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (o *Object) Decode(path string, v any) error {
 	if err != nil {
 		return PermanentError{err}
 	}
-	return decodeValue(value, path, v)
+	return decodeValue(value, string(path), v)
 }
 
 // MarshalJSON returns the JSON of the object, which must not be modified.
@@ -143,11 +143,23 @@ func (o *Object) contents() (map[string]any, error) {
 	return o.tree, o.err
 }
 
+// barrier returns the value that is no map among the parents of a field, and its path.
+func (o *Object) barrier(where object.Path) (object.Path, any, error) {
+	if o == nil {
+		return nil, nil, nil
+	}
+	if o.wire != nil {
+		return o.wire.Barrier(where)
+	}
+	at, found := object.Barrier(o.tree, where)
+	return at, found, nil
+}
+
 // GetOr returns the value at a path of an object, or def if the value is absent or does not
 // decode into V.
 //
 //	duration := kopf.GetOr(c.Object, "spec.duration", 60)
-func GetOr[V any](o *Object, path string, def V) V {
+func GetOr[V any](o *Object, path Path, def V) V {
 	value := o.Get(path)
 	if value == nil {
 		return def
@@ -156,7 +168,7 @@ func GetOr[V any](o *Object, path string, def V) V {
 		return v
 	}
 	var v V
-	if err := decodeValue(value, path, &v); err != nil {
+	if err := decodeValue(value, string(path), &v); err != nil {
 		return def
 	}
 	return v

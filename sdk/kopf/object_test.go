@@ -33,7 +33,7 @@ const manifest = `{
 
 func TestObject_GetByPath(t *testing.T) {
 	o := object(t, manifest)
-	for path, want := range map[string]any{
+	for path, want := range map[kopf.Path]any{
 		"metadata.name": "a",
 		"metadata.labels[app.kubernetes.io/name]": "x",
 		"spec.size":          int64(3),
@@ -106,9 +106,10 @@ type (
 
 func TestDecode_MismatchNamesPath(t *testing.T) {
 	for name, test := range map[string]struct {
-		text, path string
-		into       any
-		want       string
+		text string
+		path kopf.Path
+		into any
+		want string
 	}{
 		"kind of a field":            {`{"spec":{"size":"big"}}`, "", &sized{}, "spec.size is a string"},
 		"kind below a path":          {`{"spec":{"size":"big"}}`, "spec", &size{}, "spec.size is a string"},

@@ -60,7 +60,8 @@ type RetryOption interface {
 	IndexOption
 }
 
-// Option is an option of all handlers.
+// Option is an option of all handlers. Except filters that add up ([Labels], [Annotations], [When]), an option
+// that is given twice is a mistake in the registration.
 type Option interface {
 	FilterOption
 	RetryOption
@@ -79,7 +80,7 @@ type BackgroundOption interface {
 //
 // [Ids]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#ids
 func ID(id string) Option {
-	return option(func(c *config) {
+	return once("ID", func(c *config) {
 		c.id = id
 		if id == "" {
 			c.fail("the ID is empty")
@@ -89,7 +90,7 @@ func ID(id string) Option {
 
 // Param sets the Param of the handler's requests, to tell apart several registrations of one
 // function.
-func Param(value any) Option { return option(func(c *config) { c.Param = value }) }
+func Param(value any) Option { return once("Param", func(c *config) { c.Param = value }) }
 
 // ErrorsMode decides what follows an error that is neither temporary nor permanent, or a panic.
 // It is an option of its own. See [Other errors].
@@ -108,7 +109,7 @@ const (
 // across restarts. After the last call, the handler has failed permanently, with [ErrRetries].
 // Defaults to no limit. Less than 1 is a mistake in the registration.
 func Retries(n int) RetryOption {
-	return option(func(c *config) {
+	return once("Retries", func(c *config) {
 		c.Retries = &n
 		if n < 1 {
 			c.fail("Retries(%d): want at least 1", n)
@@ -118,23 +119,23 @@ func Retries(n int) RetryOption {
 
 // Backoff sets the delay before a retry whose error names none. Defaults to
 // [ExecutionSettings].DefaultBackoff, 60s. A negative duration is a mistake in the registration,
-// and so is one of a few nanoseconds, because its unit was forgotten; this applies to all
+// and so is one below a millisecond, because its unit was forgotten; this applies to all
 // options with durations.
 func Backoff(d time.Duration) RetryOption {
-	return option(func(c *config) { c.Backoff = c.duration("Backoff", d) })
+	return once("Backoff", func(c *config) { c.Backoff = c.duration("Backoff", d) })
 }
 
 // Timeout limits the time since the first attempt, including all attempts and delays. It also
 // cancels the context of a running handler. If the next attempt would start too late, the handler
 // has failed permanently, with [ErrTimeout]. Defaults to no limit.
 func Timeout(d time.Duration) RetryOption {
-	return option(func(c *config) { c.Timeout = c.duration("Timeout", d) })
+	return once("Timeout", func(c *config) { c.Timeout = c.duration("Timeout", d) })
 }
 
 // Reasons limits an [OnField] handler or a sub-handler to some reasons: Reasons(ReasonUpdate)
 // excludes objects that are new or being deleted. Defaults to all reasons.
 func Reasons(reasons ...Reason) UpdateOption {
-	return option(func(c *config) {
+	return once("Reasons", func(c *config) {
 		if len(reasons) == 0 {
 			c.fail("Reasons() names no reason; the handler would never be called")
 		}
@@ -151,18 +152,18 @@ func Reasons(reasons ...Reason) UpdateOption {
 // add its finalizer to objects. See [Handlers].
 //
 // [Handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md
-func Optional() DeleteOption { return option(func(c *config) { c.Optional = true }) }
+func Optional() DeleteOption { return once("Optional", func(c *config) { c.Optional = true }) }
 
 // Deleted resumes also objects that are being deleted; by default, they are not resumed. See
 // [Resuming].
 //
 // [Resuming]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#resuming
-func Deleted() ResumeOption { return option(func(c *config) { c.Deleted = true }) }
+func Deleted() ResumeOption { return once("Deleted", func(c *config) { c.Deleted = true }) }
 
 // Interval sets the time from the end of a successful tick to the next one. Defaults to no
 // regular ticks. Zero is a mistake in the registration.
 func Interval(d time.Duration) TimerOption {
-	return option(func(c *config) {
+	return once("Interval", func(c *config) {
 		c.Handler.Interval = c.duration("Interval", d)
 		if d == 0 {
 			c.fail("Interval(0) would tick without a pause; set a duration")
@@ -172,37 +173,37 @@ func Interval(d time.Duration) TimerOption {
 
 // Sharp measures the [Interval] from the start of a tick instead of its end. Ticks that would be
 // late are skipped.
-func Sharp() TimerOption { return option(func(c *config) { c.Handler.Sharp = true }) }
+func Sharp() TimerOption { return once("Sharp", func(c *config) { c.Handler.Sharp = true }) }
 
 // Idle makes the timer tick only when the object's essence has not changed for d; the object's
 // appearance counts as a change. Without an [Interval], the timer ticks once in each idle
 // period. Defaults to ticks at any time.
 func Idle(d time.Duration) TimerOption {
-	return option(func(c *config) { c.Handler.Idle = c.duration("Idle", d) })
+	return once("Idle", func(c *config) { c.Handler.Idle = c.duration("Idle", d) })
 }
 
 // InitialDelay delays the start of a daemon or the first tick of a timer, from the moment when
 // the object first matches, once for each object in each run of the operator. Defaults to 0.
 func InitialDelay(d time.Duration) BackgroundOption {
-	return option(func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
+	return once("InitialDelay", func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
 }
 
 // CancellationBackoff is the time from asking a daemon to finish until its context is cancelled.
 // Defaults to 0.
 func CancellationBackoff(d time.Duration) DaemonOption {
-	return option(func(c *config) { c.Handler.CancellationBackoff = c.duration("CancellationBackoff", d) })
+	return once("CancellationBackoff", func(c *config) { c.Handler.CancellationBackoff = c.duration("CancellationBackoff", d) })
 }
 
 // CancellationTimeout is the time from cancelling a daemon's context until the operator abandons
 // the daemon and releases the object. Defaults to no limit.
 func CancellationTimeout(d time.Duration) DaemonOption {
-	return option(func(c *config) { c.Handler.CancellationTimeout = c.duration("CancellationTimeout", d) })
+	return once("CancellationTimeout", func(c *config) { c.Handler.CancellationTimeout = c.duration("CancellationTimeout", d) })
 }
 
 // CancellationPolling is how often the operator checks a daemon that was asked to finish.
 // Defaults to [BackgroundSettings].CancellationPolling, 60s.
 func CancellationPolling(d time.Duration) DaemonOption {
-	return option(func(c *config) { c.Handler.CancellationPolling = c.duration("CancellationPolling", d) })
+	return once("CancellationPolling", func(c *config) { c.Handler.CancellationPolling = c.duration("CancellationPolling", d) })
 }
 
 // config is the target of options.
@@ -212,6 +213,7 @@ type config struct {
 	id    string
 	whens []when
 	errs  []string
+	given map[string]bool // names of the options that can be given once
 }
 
 func (c *config) fail(format string, args ...any) {
@@ -223,7 +225,7 @@ func (c *config) duration(name string, d time.Duration) *time.Duration {
 	switch {
 	case d < 0:
 		c.fail("%s(%s): want a duration that is not negative", name, d)
-	case 0 < d && d < time.Microsecond:
+	case 0 < d && d < time.Millisecond:
 		c.fail("%s(%d) is %s: did you mean %d*time.Second?", name, d, d, d)
 	}
 	return &d
@@ -240,6 +242,25 @@ func applyAll[O any](opts []O, apply func(O, *config)) *config {
 // option implements the interfaces of all options; the result type of a constructor narrows it.
 type option func(*config)
 
+// once returns an option that is a mistake in the registration if it is given twice: one of the two would
+// be without effect.
+func once(name string, apply func(*config)) option {
+	return func(c *config) {
+		c.giveOnce(name)
+		apply(c)
+	}
+}
+
+func (c *config) giveOnce(name string) {
+	if c.given[name] {
+		c.fail("%s is given twice; keep one", name)
+	}
+	if c.given == nil {
+		c.given = map[string]bool{}
+	}
+	c.given[name] = true
+}
+
 func (o option) create(c *config) { o(c) }
 func (o option) update(c *config) { o(c) }
 func (o option) delete(c *config) { o(c) }
@@ -252,6 +273,7 @@ func (o option) index(c *config)  { o(c) }
 func (o option) activity(c *config) { o(c) }
 
 func (m ErrorsMode) apply(c *config) {
+	c.giveOnce("ErrorsMode")
 	c.ErrorsSet = true
 	switch m {
 	case ErrorsTemporary:

@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -26,29 +27,101 @@ type Patch struct {
 func NewPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body: body} }
 
 // Set sets the value at a path to anything that encodes as JSON. It panics if the value does not
-// encode, or if the path is malformed or leads into a list. In a handler, a panic is treated as
-// an error.
-func (p *Patch) Set(path string, value any) {
+// encode, if the path is malformed, and if it leads into a list or another value that is no map: set
+// that as a whole, or use [Transform]. In a handler, a panic is treated as an error.
+func (p *Patch) Set(path Path, value any) {
 	plain, err := object.Normalize(value)
 	if err != nil {
 		panic(fmt.Sprintf("kopf.Patch.Set(%q): %v", path, err))
 	}
-	p.set(path, object.Clone(plain)) // more is set inside of it: the value stays the caller's
+	p.set("Set", path, object.Clone(plain)) // more is set inside of it: the value stays the caller's
 }
 
 // Remove removes the value at a path, if it is present. It panics as [Patch.Set] does.
-func (p *Patch) Remove(path string) { p.set(path, nil) }
+func (p *Patch) Remove(path Path) { p.set("Remove", path, nil) }
 
-func (p *Patch) set(path string, value any) {
-	where, err := object.ParsePath(path)
+// SetLabel sets a label, whose name can have dots.
+func (p *Patch) SetLabel(name, value string) { p.Set(PathOf("metadata", "labels", name), value) }
+
+// SetAnnotation sets an annotation, whose name can have dots.
+func (p *Patch) SetAnnotation(name, value string) {
+	p.Set(PathOf("metadata", "annotations", name), value)
+}
+
+func (p *Patch) set(method string, path Path, value any) {
+	where, err := path.fixed()
 	if err == nil && len(where) == 0 {
-		err = fmt.Errorf("the whole object cannot be replaced; set its fields")
+		err = errors.New("the whole object cannot be replaced; set its fields")
+	}
+	if err == nil {
+		err = p.accepts(where, value)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("kopf.Patch: path %q: %v", path, err))
+		panic(fmt.Sprintf("kopf.Patch.%s(%q): %v", method, path, err))
 	}
 	if p != nil {
 		p.patch.Set(where, value)
+	}
+}
+
+// accepts returns an error if setting a field would destroy the value around it, or if the server
+// would refuse the value of a label or an annotation, which is too late to tell the handler.
+func (p *Patch) accepts(where object.Path, value any) error {
+	if len(where) == 3 && where[0] == "metadata" && (where[1] == "labels" || where[1] == "annotations") {
+		if _, isText := value.(string); !isText && value != nil {
+			return fmt.Errorf("%s are strings; got %s", where[1], jsonType(value))
+		}
+	}
+	if p == nil || len(where) == 1 {
+		return nil
+	}
+	at, found, err := p.barrier(where)
+	if at == nil || err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is %s, which has no fields to set; set %s as a whole, or use Transform", at, jsonType(found), at)
+}
+
+// barrier returns the value that is no map among the parents of a field, after the earlier changes.
+func (p *Patch) barrier(where object.Path) (object.Path, any, error) {
+	maps := 0 // among the parents in the patch: they replace what the object has
+	for ; maps < len(where)-1; maps++ {
+		at := where[:maps+1]
+		changed, ok := p.patch.Lookup(at)
+		if !ok {
+			break
+		}
+		if changed == nil {
+			return nil, nil, nil
+		}
+		if _, isMap := changed.(map[string]any); !isMap {
+			return at, changed, nil
+		}
+	}
+	body := p.body
+	if p.live != nil {
+		body = p.live()
+	}
+	at, found, err := body.barrier(where)
+	if len(at) <= maps {
+		return nil, nil, err
+	}
+	return at, found, err
+}
+
+// jsonType returns the type of a plain JSON value, with its article.
+func jsonType(value any) string {
+	switch value.(type) {
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a map"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	default:
+		return "a number"
 	}
 }
 

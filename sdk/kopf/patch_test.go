@@ -57,7 +57,7 @@ func TestPatch_CollectsSetAndRemove(t *testing.T) {
 func TestPatch_MistakesPanic(t *testing.T) {
 	for want, f := range map[string]func(p *kopf.Patch){
 		"the whole object cannot be replaced": func(p *kopf.Patch) { p.Set("", 1) },
-		`Patch: path "spec["`:                 func(p *kopf.Patch) { p.Set("spec[", 1) },
+		`Patch.Set("spec[")`:                  func(p *kopf.Patch) { p.Set("spec[", 1) },
 		`Patch.Set("spec.a")`:                 func(p *kopf.Patch) { p.Set("spec.a", make(chan int)) },
 		"Edit of a": func(p *kopf.Patch) {
 			kopf.Edit(p, func(*struct {

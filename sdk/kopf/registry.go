@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"unsafe"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
@@ -73,9 +74,14 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	for _, mistake := range c.errs {
 		fail("%s", mistake)
 	}
-	for _, o := range r.handlers {
-		if name != "" && o.ID == h.ID && o.Kind == string(family) && o.Selector == sel {
-			fail("handler %q is already registered at %s", h.ID, o.Source)
+	for i, o := range r.handlers {
+		if name == "" || o.Kind != string(family) || o.Selector != sel || !h.Clashes(r.registry.All()[i]) {
+			continue
+		}
+		if h.Fn == r.registry.All()[i].Fn {
+			fail("handler %q is already registered at %s for the same objects; remove one, or give them different filters or ids", h.ID, o.Source)
+		} else {
+			fail("handler %q is already registered at %s with another function; give each an id of its own", h.ID, o.Source)
 		}
 	}
 	for i, o := range r.registry.All() {
@@ -121,9 +127,20 @@ func (c *config) idOf(fn any) (string, error) {
 	return "", fmt.Errorf("the handler is a function literal (%s) without a lasting name; add kopf.ID(\"...\") or use a named function", name)
 }
 
-// funcKey identifies a function, so that one function that matches twice is called once. The
-// closures of one literal have the same key; their ids tell them apart.
-func funcKey(fn any) any { return reflect.ValueOf(fn).Pointer() }
+// funcKey identifies a function, so that one function that matches twice is called once. A method
+// is the same for all values of its receiver; a literal is another in each evaluation.
+func funcKey(fn any) any {
+	v := reflect.ValueOf(fn)
+	if v.IsNil() {
+		return nil
+	}
+	if _, named := idOf(runtime.FuncForPC(v.Pointer()).Name()); named {
+		return v.Pointer()
+	}
+	variable := reflect.New(v.Type())
+	variable.Elem().Set(v)
+	return *(*unsafe.Pointer)(variable.UnsafePointer()) // the closure, which holds the captured variables
+}
 
 var literal = regexp.MustCompile(`\.(func\d+|gowrap\d+|\d+|init\.\d+|glob\.)(\.|$)|-range\d+`)
 

@@ -152,15 +152,22 @@ func lineOf(t *testing.T, mistake string) (line int) {
 func TestRegistry_MistakesAreDescribed(t *testing.T) {
 	for want, register := range map[string]func(r *kopf.Registry){
 		"Backoff(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Backoff(10)) },
+		"Timeout(999999) is 999.999µs: did you mean":        func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(999999)) },
 		"Timeout(-1s): want a duration":                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(-time.Second)) },
 		"Retries(0): want at least 1":                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Retries(0)) },
 		"ID is empty":                                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
 		`label "a": want a string, Present, Absent`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
-		`label "a" has two conditions; keep one`:            func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": "b"}, kopf.Labels{"a": "c"}) },
-		`annotation "a": want a string, Present, Absent`:    func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": nil}) },
-		"the field is empty":                                func(r *kopf.Registry) { kopf.OnField(r, kex, "", onSize) },
-		"a handler has one field":                           func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Field("spec.b")) },
-		"a value is checked without a field":                func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Value("x")) },
+		`label "a" is a string, which does not decode into the int`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where(func(int) bool { return true })})
+		},
+		`annotation "a" is a string, which does not decode into the map[string]string`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": kopf.Where(func(map[string]string) bool { return true })})
+		},
+		`label "a" has two conditions; keep one`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": "b"}, kopf.Labels{"a": "c"}) },
+		`annotation "a": want a string, Present, Absent`: func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": nil}) },
+		"the field is empty":                             func(r *kopf.Registry) { kopf.OnField(r, kex, "", onSize) },
+		"a handler has one field":                        func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Field("spec.b")) },
+		"a value is checked without a field":             func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Value("x")) },
 		"both in any state and in the old or the new one": func(r *kopf.Registry) {
 			kopf.OnField(r, kex, "spec.a", onSize, kopf.Value("x"), kopf.From("y"))
 		},
@@ -170,6 +177,16 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		"handler \"func1\" is already registered at kopf/registry_test.go:": func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1)
 			kopf.OnCreate(r, kex, func1)
+		},
+		"handler \"same\" is already registered at kopf/registry_test.go:": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.ID("same"), kopf.Labels{"a": "b"})
+			kopf.OnCreate(r, kex, func1, kopf.ID("same"), kopf.Labels{"a": "b"}, kopf.Param(1))
+		},
+		"with another function; give each an id of its own": func(r *kopf.Registry) {
+			for _, zone := range []string{"north", "south"} {
+				fn := func(_ context.Context, c *kopf.Change[kopf.Object]) error { c.Result = zone; return nil }
+				kopf.OnCreate(r, kex, fn, kopf.ID("create"), kopf.Labels{"zone": zone})
+			}
 		},
 		"the function takes a *kopf.Event[": func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Event[kopf.Object]) bool { return true }))
@@ -192,6 +209,27 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 	}
 }
 
+func TestRegistry_FunctionWithOtherFilters(t *testing.T) {
+	var r kopf.Registry
+	literal := func(context.Context, *kopf.Change[kopf.Object]) error { return nil }
+	isNew := func(*kopf.Request) bool { return true }
+	kopf.OnCreate(&r, kex, func1, kopf.Labels{"tier": "gold"}, kopf.Param(1))
+	kopf.OnCreate(&r, kex, func1, kopf.Labels{"tier": "silver"}, kopf.Param(2))
+	kopf.OnCreate(&r, kex, func1, kopf.Annotations{"a": kopf.Present})
+	kopf.OnCreate(&r, kex, func1, kopf.When(isNew))
+	kopf.OnCreate(&r, kex, func1, kopf.When(isNew), kopf.Labels{"tier": "gold"})
+	kopf.OnCreate(&r, kex, literal, kopf.ID("literal"), kopf.Labels{"tier": "gold"})
+	kopf.OnCreate(&r, kex, literal, kopf.ID("literal"), kopf.Labels{"tier": "silver"})
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"), kopf.To("x"))
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"), kopf.From("x"))
+	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"), kopf.Value(kopf.Absent))
+	kopf.OnField(&r, kex, "spec.a", onSize, kopf.Reasons(kopf.ReasonCreate))
+	kopf.OnField(&r, kex, "spec.a", onSize, kopf.Reasons(kopf.ReasonDelete))
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRegistry_FunctionForSeveralReasonsAndResources(t *testing.T) {
 	var r kopf.Registry
 	kopf.OnCreate(&r, kex, func1)
@@ -210,5 +248,65 @@ func TestRegistry_FunctionForSeveralReasonsAndResources(t *testing.T) {
 	}
 	if got, want := strings.Join(kinds, ", "), "create func1, resume func1, create func1, update func1/spec.a, update func1/spec.b, delete func1, event onEvent"; got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestRegistry_OptionGivenTwiceIsMistake(t *testing.T) {
+	fn := func(context.Context, *kopf.DaemonRun[kopf.Object]) error { return nil }
+	tick := func(context.Context, *kopf.TimerTick[kopf.Object]) error { return nil }
+	update := func(opts ...kopf.UpdateOption) func(*kopf.Registry) {
+		return func(r *kopf.Registry) { kopf.OnUpdate(r, kex, func1, opts...) }
+	}
+	field := kopf.Field("spec.a")
+	for want, register := range map[string]func(*kopf.Registry){
+		"ID":         update(kopf.ID("a"), kopf.ID("b")),
+		"Param":      update(kopf.Param(1), kopf.Param(2)),
+		"Retries":    update(kopf.Retries(1), kopf.Retries(2)),
+		"Backoff":    update(kopf.Backoff(time.Second), kopf.Backoff(time.Minute)),
+		"Timeout":    update(kopf.Timeout(time.Second), kopf.Timeout(time.Minute)),
+		"ErrorsMode": update(kopf.ErrorsIgnored, kopf.ErrorsTemporary),
+		"Value":      update(field, kopf.Value(1), kopf.Value(2)),
+		"From":       update(field, kopf.From(1), kopf.From(2)),
+		"To":         update(field, kopf.To(1), kopf.To(2)),
+		"Reasons": func(r *kopf.Registry) {
+			kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons(kopf.ReasonCreate), kopf.Reasons(kopf.ReasonUpdate))
+		},
+		"Optional": func(r *kopf.Registry) { kopf.OnDelete(r, kex, func1, kopf.Optional(), kopf.Optional()) },
+		"Deleted":  func(r *kopf.Registry) { kopf.OnResume(r, kex, func1, kopf.Deleted(), kopf.Deleted()) },
+		"Interval": func(r *kopf.Registry) {
+			kopf.Timer(r, kex, tick, kopf.ID("t"), kopf.Interval(time.Second), kopf.Interval(time.Minute))
+		},
+		"Sharp": func(r *kopf.Registry) {
+			kopf.Timer(r, kex, tick, kopf.ID("t"), kopf.Interval(time.Second), kopf.Sharp(), kopf.Sharp())
+		},
+		"Idle": func(r *kopf.Registry) {
+			kopf.Timer(r, kex, tick, kopf.ID("t"), kopf.Idle(time.Second), kopf.Idle(time.Minute))
+		},
+		"InitialDelay": func(r *kopf.Registry) {
+			kopf.Daemon(r, kex, fn, kopf.ID("d"), kopf.InitialDelay(time.Second), kopf.InitialDelay(time.Minute))
+		},
+		"CancellationTimeout": func(r *kopf.Registry) {
+			kopf.Daemon(r, kex, fn, kopf.ID("d"), kopf.CancellationTimeout(time.Second), kopf.CancellationTimeout(time.Minute))
+		},
+	} {
+		var r kopf.Registry
+		register(&r)
+		if err := r.Err(); err == nil || strings.Count(err.Error(), want+" is given twice; keep one") != 1 {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+}
+
+func TestWhere_OnLabelsTakesWhatDecodesFromText(t *testing.T) {
+	var r kopf.Registry
+	kopf.OnCreate(&r, kex, func1, kopf.Labels{
+		"a": kopf.Where(func(string) bool { return true }),
+		"b": kopf.Where(func(*string) bool { return true }),
+		"c": kopf.Where(func(any) bool { return true }),
+		"d": kopf.Where(func(time.Time) bool { return true }),
+		"e": kopf.Where(func(kopf.Reason) bool { return true }),
+	})
+	if err := r.Err(); err != nil {
+		t.Error(err)
 	}
 }

@@ -64,7 +64,7 @@ func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field obje
 		Request: requestOf(cause, call),
 		Attempt: attemptOf(call),
 		Reason:  Reason(cause.Reason),
-		Field:   field.String(),
+		Field:   Path(field.String()),
 		Diff:    diffOf(cause.Diff.Reduce(field)),
 	}
 	if call != nil {
@@ -73,10 +73,10 @@ func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field obje
 	// Both values come from the essences, because the diff compares the essences.
 	older, _ := object.Lookup(cause.Old, field)
 	newer, _ := object.Lookup(cause.New, field)
-	if err := decodeValue(newer, c.Field, &c.New); err != nil {
+	if err := decodeValue(newer, string(c.Field), &c.New); err != nil {
 		return nil, err
 	}
-	if err := decodeValue(older, c.Field, &c.Old); err != nil {
+	if err := decodeValue(older, string(c.Field), &c.Old); err != nil {
 		c.Logger.Warn("The last-handled value does not fit into the handler's type; it is zero",
 			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
@@ -101,7 +101,7 @@ func indexRequestOf[T any](cause *handlers.Cause, call *handlers.Call) (*IndexRe
 	p := &IndexRequest[T]{Request: requestOf(cause, call), Attempt: attemptOf(call)}
 	var err error
 	if p.Object, err = decodeAs[T](p.Body); err != nil {
-		return nil, Temporaryf(0, "%w", err) // the next version may decode
+		return nil, Temporaryf(-1, "%w", err) // the next version may decode
 	}
 	return p, nil
 }

@@ -87,10 +87,10 @@ type FieldChange[F any] struct {
 	Attempt
 
 	Reason   Reason
-	Field    string // path of the field
-	Old, New F      // last-handled and current value; zero if absent
-	Diff     Diff   // differences inside the field; their paths are relative to it
-	Result   any    // as in [Change]
+	Field    Path // path of the field
+	Old, New F    // last-handled and current value; zero if absent
+	Diff     Diff // differences inside the field; their paths are relative to it
+	Result   any  // as in [Change]
 
 	subs   *subHandlers
 	direct directSubHandlers // without subs
@@ -101,8 +101,12 @@ type FieldChange[F any] struct {
 type Event[T any] struct {
 	Request
 
-	Type   watch.EventType // empty for objects of the initial listing
-	Object *T              // the last known version if the object is deleted
+	// Type is empty for objects of a listing: at the start, and after an interruption of the watch.
+	Type watch.EventType
+
+	// Object is the object as the event has it. Of an object that was deleted during an interruption of
+	// the watch, only the type, name, namespace, UID and resourceVersion are known.
+	Object *T
 }
 
 // IndexRequest is the request of an indexing function: see [NewIndex]. Changes in its Patch are

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Metrics count what an operator does. They are made by package metrics.
+// Metrics count what an operator does. They are made by the module sdk/metrics.
 type Metrics = observe.Meter
 
 // Settings configure an operator. The zero value of each field means its default; a negative duration
@@ -88,8 +88,9 @@ type QueueingSettings struct {
 
 // ScanningSettings configure the discovery of resources.
 type ScanningSettings struct {
-	// Disabled discovers resources only once, at the start: the operator does not watch resource definitions.
-	// Namespaces are watched nevertheless. Defaults to false.
+	// Disabled discovers resources and namespaces only once, at the start: the operator watches neither
+	// resource definitions nor namespaces. Namespaces that are named, rather than matched by a pattern,
+	// are served without a look. Defaults to false.
 	Disabled bool
 }
 
@@ -163,7 +164,7 @@ type ProcessSettings struct {
 	// response has what the [OnProbe] handlers returned in the last 10 seconds. Defaults to none.
 	Liveness string
 
-	// Metrics count what the operator does, for Prometheus: see package metrics. Defaults to nil, which costs
+	// Metrics count what the operator does, for Prometheus: see the module sdk/metrics. Defaults to nil, which costs
 	// nothing.
 	Metrics Metrics
 }

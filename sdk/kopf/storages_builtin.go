@@ -46,11 +46,15 @@ type SmartProgress struct {
 type MultiProgress []ProgressStorage
 
 // AnnotationsDiffBase is a [DiffBaseStorage] in an annotation, the default. The zero value is usable. It is
-// safe for concurrent use.
+// safe for concurrent use. A malformed ignored field is a panic at the start of the operator.
 type AnnotationsDiffBase struct {
 	Prefix string // of the annotation's name; defaults to "kopf.zalando.org"
 	Key    string // name of the annotation; defaults to "last-handled-configuration"
 	NoV1   bool   // do not write the name that older versions of Kopf use for a long key; defaults to false
+
+	// Ignored are fields whose changes do not count, even if handlers name them. Defaults to none. Another
+	// operator of the same objects must ignore the same fields: otherwise, each takes over all objects as updated.
+	Ignored []Path
 }
 
 // StatusDiffBase is a [DiffBaseStorage] in the status. The zero value is usable. It is safe for concurrent
@@ -58,6 +62,8 @@ type AnnotationsDiffBase struct {
 type StatusDiffBase struct {
 	Name  string // replaces {name} in the field; defaults to "kopf"
 	Field string // path of the diff base; defaults to "status.{name}.last-handled-configuration"
+
+	Ignored []Path // fields whose changes do not count: see [AnnotationsDiffBase]
 }
 
 // MultiDiffBase is a [DiffBaseStorage] that writes to all its storages and reads from the first that has a
@@ -77,7 +83,7 @@ var (
 // storageField parses the path of a field in which {name} stands for the name.
 func storageField(notation, name, byDefault string) object.Path {
 	notation = strings.ReplaceAll(cmp.Or(notation, byDefault), "{name}", cmp.Or(name, defaultStorageName))
-	path, err := object.ParsePath(notation)
+	path, err := Path(notation).fixed()
 	if err == nil && len(path) == 0 {
 		err = object.ErrRoot
 	}
@@ -85,6 +91,22 @@ func storageField(notation, name, byDefault string) object.Path {
 		panic(fmt.Sprintf("kopf: storage field %q: %v", notation, err))
 	}
 	return path
+}
+
+// ignoredFields parses the paths of fields whose changes do not count.
+func ignoredFields(fields []Path) []object.Path {
+	var paths []object.Path
+	for _, field := range fields {
+		path, err := field.fixed()
+		if err == nil && len(path) == 0 {
+			err = object.ErrRoot
+		}
+		if err != nil {
+			panic(fmt.Sprintf("kopf: ignored field %q: %v", field, err))
+		}
+		paths = append(paths, path)
+	}
+	return paths
 }
 
 // engineProgress returns the engine's form of a storage: the engine's own for the built-in ones, and an
@@ -173,11 +195,16 @@ func (s AnnotationsDiffBase) engine() state.DiffBaseStorage {
 		Prefix: cmp.Or(s.Prefix, defaultStoragePrefix),
 		Key:    cmp.Or(s.Key, defaultDiffBaseKey),
 		V1:     !s.NoV1,
+
+		Ignored: ignoredFields(s.Ignored),
 	}
 }
 
 func (s StatusDiffBase) engine() state.DiffBaseStorage {
-	return &state.StatusDiffBase{Field: storageField(s.Field, s.Name, "status.{name}."+defaultDiffBaseKey)}
+	return &state.StatusDiffBase{
+		Field:   storageField(s.Field, s.Name, "status.{name}."+defaultDiffBaseKey),
+		Ignored: ignoredFields(s.Ignored),
+	}
 }
 
 func (s MultiDiffBase) engine() state.DiffBaseStorage {

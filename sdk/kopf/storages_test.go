@@ -65,7 +65,7 @@ var record = &kopf.ProgressRecord{
 func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage kopf.ProgressStorage
-		where   string
+		where   kopf.Path
 	}{
 		"annotations":             {kopf.AnnotationsProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
 		"annotations of a prefix": {kopf.AnnotationsProgress{Prefix: "my.example.com", Verbose: true, NoV1: true}, "metadata.annotations[my.example.com/create]"},
@@ -137,7 +137,7 @@ func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage kopf.DiffBaseStorage
-		where   string
+		where   kopf.Path
 	}{
 		"annotations":          {kopf.AnnotationsDiffBase{}, "metadata.annotations[kopf.zalando.org/last-handled-configuration]"},
 		"annotations of a key": {kopf.AnnotationsDiffBase{Prefix: "my.example.com", Key: "mine", NoV1: true}, "metadata.annotations[my.example.com/mine]"},
@@ -179,6 +179,28 @@ func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 				t.Errorf("the essence: got %v, want %v", got, essence)
 			}
 		})
+	}
+}
+
+func TestDiffBaseStorage_IgnoresFields(t *testing.T) {
+	ignored := []kopf.Path{"spec.replicas", "metadata.labels[example.com/seen]", "status.phase"}
+	for name, s := range map[string]kopf.DiffBaseStorage{
+		"annotations": kopf.AnnotationsDiffBase{Ignored: ignored},
+		"status":      kopf.StatusDiffBase{Ignored: ignored},
+		"several":     kopf.MultiDiffBase{kopf.StatusDiffBase{}, kopf.AnnotationsDiffBase{Ignored: ignored}},
+	} {
+		essence := tree{
+			"metadata": tree{"labels": tree{"example.com/seen": "now", "l": "v"}}, "spec": tree{"replicas": 3.0, "size": 1.0},
+			"status": tree{"phase": "Bound"},
+		}
+		want := tree{"metadata": tree{"labels": tree{"l": "v"}}, "spec": tree{"size": 1.0}}
+		if diff := cmp.Diff(want, s.Essence(view(t, essence), essence)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+	message := panics(t, func() { kopf.AnnotationsDiffBase{Ignored: []kopf.Path{"spec.items[0]"}}.Essence(nil, tree{}) })
+	if !strings.Contains(message, "index of a list item") {
+		t.Errorf("got %s", message)
 	}
 }
 

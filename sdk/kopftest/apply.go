@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +24,15 @@ const fieldManager = "kopftest"
 
 // Apply applies manifests, as "kubectl apply --server-side" does. It applies the definitions of
 // custom resources first, waits until they are served, and then applies the others in their
-// order. It returns the last object; see [Cluster.Object] for others.
+// order. It returns the last object; see [Cluster.ApplyAll] for all of them.
 func (c *Cluster) Apply(yaml string) *Object {
+	c.t.Helper()
+	return lastOf(c.ApplyAll(yaml))
+}
+
+// ApplyAll applies manifests, as [Cluster.Apply] does, and returns all objects in the order of the
+// manifests.
+func (c *Cluster) ApplyAll(yaml string) []*Object {
 	c.t.Helper()
 	manifests, err := parse("the YAML", yaml)
 	if err != nil {
@@ -35,6 +43,13 @@ func (c *Cluster) Apply(yaml string) *Object {
 
 // ApplyFile applies files, as [Cluster.Apply] does. Paths are relative to the folder of the test.
 func (c *Cluster) ApplyFile(paths ...string) *Object {
+	c.t.Helper()
+	return lastOf(c.ApplyAllFiles(paths...))
+}
+
+// ApplyAllFiles applies files, as [Cluster.ApplyFile] does, and returns all objects in the order of
+// the files and manifests.
+func (c *Cluster) ApplyAllFiles(paths ...string) []*Object {
 	c.t.Helper()
 	return c.applyFiles(paths, os.ReadFile)
 }
@@ -54,10 +69,20 @@ func (c *Cluster) ApplyFS(fsys fs.FS, patterns ...string) *Object {
 		}
 		paths = append(paths, matches...)
 	}
-	return c.applyFiles(paths, func(path string) ([]byte, error) { return fs.ReadFile(fsys, path) })
+	return lastOf(c.applyFiles(paths, func(path string) ([]byte, error) { return fs.ReadFile(fsys, path) }))
 }
 
-func (c *Cluster) applyFiles(paths []string, read func(string) ([]byte, error)) *Object {
+// lastOf returns the last object that is not a definition, or else the last one.
+func lastOf(objects []*Object) *Object {
+	for _, o := range slices.Backward(objects) {
+		if o.Kind != definitionKind {
+			return o
+		}
+	}
+	return objects[len(objects)-1]
+}
+
+func (c *Cluster) applyFiles(paths []string, read func(string) ([]byte, error)) []*Object {
 	c.t.Helper()
 	var all []manifest
 	for _, path := range paths {
@@ -74,16 +99,16 @@ func (c *Cluster) applyFiles(paths []string, read func(string) ([]byte, error)) 
 	return c.apply(all)
 }
 
-func (c *Cluster) apply(manifests []manifest) *Object {
+func (c *Cluster) apply(manifests []manifest) []*Object {
 	c.t.Helper()
 	if len(manifests) == 0 {
 		c.t.Fatalf("kopftest: there is no manifest to apply")
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	var last, lastDefinition *Object
+	objects := make([]*Object, len(manifests))
 	for _, definitions := range []bool{true, false} {
-		for _, m := range manifests {
+		for i, m := range manifests {
 			if m.isDefinition() != definitions {
 				continue
 			}
@@ -91,20 +116,13 @@ func (c *Cluster) apply(manifests []manifest) *Object {
 			if err != nil {
 				c.t.Fatalf("kopftest: %s: %s %s: %v", m.source, m.text("kind"), m.text("metadata", "name"), err)
 			}
-			if definitions {
-				lastDefinition = o
-			} else {
-				last = o
-			}
+			objects[i] = o
 		}
 		if definitions {
 			c.waitServed(ctx, manifests)
 		}
 	}
-	if last == nil {
-		return lastDefinition
-	}
-	return last
+	return objects
 }
 
 func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {

@@ -157,13 +157,16 @@ func (r *driver) Patches() []map[string]any { return r.stage.sentPatches() }
 func (r *driver) RefusePatch(err error) { r.stage.refuse(err) }
 
 // Set changes the value at a path of the object that the daemon looks at.
-func (r *driver) Set(path string, value any) {
+func (r *driver) Set(path kopf.Path, value any) {
 	r.t.Helper()
 	plain, err := object.Normalize(value)
 	if err != nil {
 		r.t.Fatalf("kopftest: %s: %v", path, err)
 	}
-	where, err := object.ParsePath(path)
+	where, err := object.ParsePath(string(path))
+	if err == nil {
+		err = where.CheckKeys()
+	}
 	if err != nil || len(where) == 0 {
 		r.t.Fatalf("kopftest: the path %q: %v", path, err)
 	}
@@ -173,7 +176,7 @@ func (r *driver) Set(path string, value any) {
 }
 
 // Remove removes the value at a path of the object that the daemon looks at.
-func (r *driver) Remove(path string) {
+func (r *driver) Remove(path kopf.Path) {
 	r.t.Helper()
 	r.Set(path, nil)
 }

@@ -84,7 +84,7 @@ func (c *Cluster) borrow(ctx context.Context, name string) error {
 
 // borrowedAlready reports whether a definition has the mark of this binary.
 func borrowedAlready(definition *kopf.Object) bool {
-	return definition.Get("metadata.annotations["+usedKey+"]") != nil
+	return definition.Get(kopf.PathOf("metadata", "annotations", usedKey)) != nil
 }
 
 // giveBack removes the marks of this binary, and the definitions that no other binary uses.

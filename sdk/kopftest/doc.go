@@ -22,6 +22,7 @@
 //   - KOPFTEST_KUBECONFIG is the kubeconfig file of a cluster to use instead;
 //     KOPFTEST_CONTEXT a context of it other than the current one.
 //   - KOPF_CONTROLPLANE is the program of the embedded control plane.
+//   - KOPFTEST_UPDATE writes golden files instead of comparing with them: see [Golden].
 //   - KOPFTEST_TIMEOUT limits each wait of a test, such as "1m". Defaults to 30s.
 //   - KOPF_SKIP_CLUSTER_TESTS skips tests that need a cluster if it is not empty.
 //

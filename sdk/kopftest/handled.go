@@ -3,9 +3,11 @@ package kopftest
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -151,6 +153,9 @@ func (op *Operator) followState(o *Object, judge func(*inspect.Object, time.Time
 		if err != nil {
 			return inspect.Object{}, fmt.Sprintf(": %v", waitError(ctx, err))
 		}
+		if why := outside(snapshot, o); why != "" {
+			return inspect.Object{}, ", but " + why
+		}
 		state := find(snapshot, o)
 		if state == nil || before(state.ResourceVersion, o.version) {
 			continue
@@ -163,6 +168,27 @@ func (op *Operator) followState(o *Object, judge func(*inspect.Object, time.Time
 		}
 	}
 	return inspect.Object{}, ", but the operator has ended"
+}
+
+// outside returns why the operator never sees the object: its namespace is not served. It returns an
+// empty text if the namespace is.
+func outside(snapshot *inspect.Snapshot, o *Object) string {
+	if snapshot == nil {
+		return ""
+	}
+	served := snapshot.Operator.Namespaces
+	if o.Namespace == "" || len(served) == 0 {
+		return ""
+	}
+	var patterns []resources.NamespacePattern
+	for _, pattern := range served {
+		patterns = append(patterns, resources.ParseNamespacePattern(pattern))
+	}
+	if resources.MatchAnyNamespace(patterns, o.Namespace) {
+		return ""
+	}
+	return fmt.Sprintf("the operator does not serve its namespace %s, only %s; leave the namespace out of the manifest, or add it to the operator's Namespaces: see Run",
+		o.Namespace, strings.Join(served, ", "))
 }
 
 // find returns what is known of an object; nil if nothing is.

@@ -27,6 +27,9 @@ func (e LogEntry) String() string {
 	return e.Level.String() + " " + entry.Text()
 }
 
+// A LogMark is a place in an operator's log: see [Operator.LogMark]. The zero value is the beginning.
+type LogMark struct{ lines int }
+
 // log keeps what an operator logs, and shows some of it as it comes.
 type log struct {
 	mu      sync.Mutex
@@ -68,11 +71,11 @@ func (l *log) add(e LogEntry) {
 	l.entries = append(l.entries, e)
 }
 
-// count returns how many lines contain a text, and a channel that closes when there are more
-// lines.
-func (l *log) count(text string) (n int, news <-chan struct{}) {
+// count returns how many lines since a mark contain a text, and a channel that closes when there
+// are more lines.
+func (l *log) count(since LogMark, text string) (n int, news <-chan struct{}) {
 	lines, news := l.all()
-	for _, line := range lines {
+	for _, line := range lines[since.lines:] {
 		if strings.Contains(line, text) {
 			n++
 		}

@@ -123,13 +123,16 @@ func (o *Object) Exists() bool {
 
 // Set changes the value at a path, such as "spec.size". A change in the status goes to
 // the subresource if there is one.
-func (o *Object) Set(path string, value any) {
+func (o *Object) Set(path kopf.Path, value any) {
 	o.cluster.t.Helper()
 	plain, err := object.Normalize(value)
 	if err != nil {
 		o.cluster.t.Fatalf("kopftest: %s: %s: %v", o, path, err)
 	}
-	where, err := object.ParsePath(path)
+	where, err := object.ParsePath(string(path))
+	if err == nil {
+		err = where.CheckKeys()
+	}
 	if err != nil || len(where) == 0 {
 		o.cluster.t.Fatalf("kopftest: %s: the path %q: %v", o, path, err)
 	}
@@ -156,7 +159,7 @@ func (o *Object) Patch(changes any) {
 }
 
 // Remove removes the value at a path.
-func (o *Object) Remove(path string) {
+func (o *Object) Remove(path kopf.Path) {
 	o.cluster.t.Helper()
 	o.Set(path, nil)
 }

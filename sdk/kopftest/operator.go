@@ -72,6 +72,28 @@ func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.
 	return op
 }
 
+// RunError runs an operator that is expected to fail at its start, and returns its error. It fails
+// the test at once if the operator becomes ready, or ends without an error.
+func (c *Cluster) RunError(register func(*kopf.Registry), configure ...func(*kopf.Operator)) error {
+	c.t.Helper()
+	op := c.Launch(register, configure...)
+	r := op.run
+	waiting, cancel := c.context()
+	defer cancel()
+	select {
+	case <-r.ended:
+		op.run = nil
+		if r.err == nil {
+			c.t.Fatal("kopftest: the operator was expected to fail at its start, but has ended without an error")
+		}
+	case <-r.ready:
+		c.t.Fatalf("kopftest: the operator was expected to fail at its start, but it is ready\n%s", op.lastLines())
+	case <-waiting.Done():
+		c.t.Fatalf("kopftest: waited until the operator fails at its start: %v\n%s", context.Cause(waiting), op.lastLines())
+	}
+	return r.err
+}
+
 // T returns the test, as [Cluster.T] does.
 func (op *Operator) T() testing.TB { return op.cluster.t }
 
@@ -298,7 +320,7 @@ func (op *Operator) LogEntries() []LogEntry {
 
 // CountLog returns how many lines of the log contain a text.
 func (op *Operator) CountLog(text string) int {
-	n, _ := op.log.count(text)
+	n, _ := op.log.count(LogMark{}, text)
 	return n
 }
 
@@ -311,10 +333,32 @@ func (op *Operator) WaitLog(text string) {
 // WaitLogs waits until at least n lines of the log contain a text.
 func (op *Operator) WaitLogs(text string, n int) {
 	op.cluster.t.Helper()
+	op.waitLogs(LogMark{}, text, n)
+}
+
+// LogMark returns the present end of the log, for [Operator.WaitLogSince].
+func (op *Operator) LogMark() LogMark {
+	lines, _ := op.log.all()
+	return LogMark{len(lines)}
+}
+
+// WaitLogSince waits until there is a line in the log after the mark that contains a text. Set the
+// mark before the change that the line is about:
+//
+//	mark := operator.LogMark()
+//	claim.Set("spec.size", "2Gi")
+//	operator.WaitLogSince(mark, "resized")
+func (op *Operator) WaitLogSince(mark LogMark, text string) {
+	op.cluster.t.Helper()
+	op.waitLogs(mark, text, 1)
+}
+
+func (op *Operator) waitLogs(since LogMark, text string, n int) {
+	op.cluster.t.Helper()
 	ctx, cancel := op.cluster.context()
 	defer cancel()
 	for {
-		found, news := op.log.count(text)
+		found, news := op.log.count(since, text)
 		if found >= n {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -37,6 +38,65 @@ func TestOperator_WaitReadyAndWaitEnd(t *testing.T) {
 		op.WaitReady()
 	})
 	wantAll(t, failure, "the operator is not running")
+}
+
+func TestRunError_ReturnsErrorOfTheStart(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	broken := errors.New("no database")
+	startup := func(err error) func(r *kopf.Registry) {
+		return func(r *kopf.Registry) {
+			kopf.OnStartup(r, func(context.Context, *kopf.Activity) error { return err }, kopf.ID("startup"), kopf.ErrorsPermanent)
+			kopf.OnEvent(r, widgets, func(context.Context, *kopf.Event[kopf.Object]) error { return nil }, kopf.ID("event"))
+		}
+	}
+	if err := cluster.RunError(startup(broken)); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of the handler", err)
+	}
+	failure := failureOf(t, func(d testing.TB) { _ = cluster.With(d).RunError(startup(nil)) })
+	wantAll(t, failure, "expected to fail at its start, but it is ready")
+}
+
+func TestWaitLogSince_IgnoresWhatWasBefore(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnEvent(r, widgets, func(_ context.Context, e *kopf.Event[kopf.Object]) error {
+			e.Logger.Info("seen", "size", e.Object.Get("spec.size"))
+			return nil
+		}, kopf.ID("event"))
+	})
+	one := cluster.Apply(widget)
+	operator.WaitLogSince(LogMark{}, "seen handler=event size=1")
+	mark := operator.LogMark()
+	one.Set("spec.size", 2)
+	operator.WaitLogSince(mark, "seen handler=event size=2")
+	if n, _ := operator.log.count(mark, "seen handler=event size=1"); n != 0 {
+		t.Errorf("%d lines of before the mark count", n)
+	}
+}
+
+func TestWaitHandled_NamespaceThatIsNotServedFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	other := cluster.CreateNamespace(cluster.Namespace + "-other")
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return nil }, kopf.ID("create"))
+	})
+	one := other.Apply(widget)
+	began := time.Now()
+	failure := failureOf(t, func(d testing.TB) {
+		op := *operator
+		op.cluster = cluster.With(d)
+		op.WaitHandled(one)
+	})
+	if took := time.Since(began); took > cluster.timeout/2 {
+		t.Errorf("took %s", took)
+	}
+	wantAll(t, failure, "the operator does not serve its namespace "+other.Namespace+", only "+cluster.Namespace)
 }
 
 func TestOperator_PauseAndInspect(t *testing.T) {

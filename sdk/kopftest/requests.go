@@ -45,9 +45,9 @@ func Update[T any](t testing.TB, older, object any) *kopf.Change[T] {
 
 // FieldChange makes a request to call a handler of a field with: the object as it was
 // last handled, nil if it never was, and as it is now.
-func FieldChange[F any](t testing.TB, field string, older, obj any) *kopf.FieldChange[F] {
+func FieldChange[F any](t testing.TB, field kopf.Path, older, obj any) *kopf.FieldChange[F] {
 	t.Helper()
-	path, err := object.ParsePath(field)
+	path, err := object.ParsePath(string(field))
 	if err != nil {
 		t.Fatalf("kopftest: %v", err)
 	}
@@ -158,7 +158,7 @@ func firstAttempt() kopf.Attempt { return kopf.Attempt{Started: time.Now()} }
 func diffOf(d object.Diff) kopf.Diff {
 	out := make(kopf.Diff, len(d))
 	for i, item := range d {
-		out[i] = kopf.DiffItem{Path: item.Path.String(), Old: item.Old, New: item.New}
+		out[i] = kopf.DiffItem{Path: kopf.Path(item.Path.String()), Old: item.Old, New: item.New}
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func decoded[T any](t testing.TB, body *kopf.Object) *T {
 	return v
 }
 
-func decodeField(t testing.TB, tree map[string]any, field string, into any) {
+func decodeField(t testing.TB, tree map[string]any, field kopf.Path, into any) {
 	t.Helper()
 	if tree == nil {
 		return

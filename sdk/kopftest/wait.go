@@ -64,7 +64,7 @@ func (o *Object) wait(what func() string, condition func(*kopf.Object) bool) *ko
 
 // WaitValue waits until the value at a path equals the wanted one as JSON, and returns the
 // object. A wanted nil means an absent value.
-func (o *Object) WaitValue(path string, want any) *kopf.Object {
+func (o *Object) WaitValue(path kopf.Path, want any) *kopf.Object {
 	o.cluster.t.Helper()
 	wanted, err := object.Normalize(want)
 	if err != nil {

@@ -112,6 +112,8 @@ func UnservedReason(reason string) string {
 		return "cannot be watched"
 	case "unpatchable":
 		return "cannot be patched"
+	case "conflicting":
+		return "has two handlers with one id"
 	}
 	return "is not served: " + reason
 }

@@ -19,6 +19,8 @@ func stuck(o *inspect.Object, now time.Time, held string) string {
 			reasons = append(reasons, h.ID+" is not a handler of this code")
 		case inspect.PhaseStopping:
 			reasons = append(reasons, h.ID+" does not stop")
+		case inspect.PhaseRunning:
+			reasons = append(reasons, h.ID+" is still running")
 		case inspect.PhaseRetrying:
 			reasons = append(reasons, attempt(h)+", "+Next(h, now, held).Clause())
 		}

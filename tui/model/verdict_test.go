@@ -62,6 +62,7 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 			"No decision yet: our own patch v4719 has not come back, the stream is at v4711. Decides at the latest in 5s."},
 		"stuck": {inspect.Object{State: inspect.StateStuck, Handlers: handlers{failed("retries"), {ID: "archive", State: inspect.PhaseUnknown}}}, "",
 			"Deletion waits for our finalizer: create gave up after 3 attempts: no size; archive is not a handler of this code."},
+		"stuck in a handler":     {inspect.Object{State: inspect.StateStuck, Handlers: handlers{running}}, "", "Deletion waits for our finalizer: resize is still running."},
 		"stuck for no reason":    {inspect.Object{State: inspect.StateStuck}, "", "Deletion waits for our finalizer, and no handler is left that would lead to its removal."},
 		"stuck, but tried again": {inspect.Object{State: inspect.StateStuck, Handlers: handlers{resize}}, "", "Deletion waits for our finalizer: resize failed, attempt 2 of 5: still attached, retrying in 12s."},
 		"deleting": {inspect.Object{State: inspect.StateDeleting, Finalizer: true, Handlers: handlers{release, {ID: "expire", State: inspect.PhaseStopping}}}, "",

@@ -2,7 +2,6 @@ package daemons
 
 import (
 	"errors"
-	"runtime/debug"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
@@ -16,7 +15,7 @@ func OnNewStack(f func() error) error {
 		err := errExited
 		defer func() {
 			if value := recover(); value != nil {
-				err = &handlers.PanicError{Value: value, Stack: debug.Stack()}
+				err = handlers.Panicked(value)
 			}
 			ended <- err
 		}()

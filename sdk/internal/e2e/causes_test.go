@@ -205,6 +205,35 @@ func TestCause_FunctionIsCalledOncePerID(t *testing.T) {
 	c.are(t, "create first", "create second", "update third")
 }
 
+func TestCause_FunctionIsCalledByFirstMatchingRegistration(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	fn := func(_ context.Context, r *change) error {
+		c.add(fmt.Sprint(r.Name, " ", r.Param))
+		return nil
+	}
+	cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, fn, kopf.ID("same"), kopf.Param("gold"), kopf.Labels{"tier": "gold"})
+		kopf.OnCreate(r, kexes, fn, kopf.ID("same"), kopf.Param("any"), kopf.Labels{"tier": kopf.Present})
+		kopf.OnUpdate(r, kexes, fn, kopf.ID("same"), kopf.Param("reached"), kopf.Field("spec.field"), kopf.To("there"))
+		kopf.OnUpdate(r, kexes, fn, kopf.ID("same"), kopf.Param("left"), kopf.Field("spec.field"), kopf.From("there"))
+	})
+	x := cluster.Create(tierOf("x", "gold"))
+	waitHandled(x)
+	waitHandled(cluster.Create(tierOf("y", "silver")))
+	x.Patch(field("there"))
+	c.wait(cluster, "x reached", 1)
+	x.Patch(field("elsewhere"))
+	c.wait(cluster, "x left", 1)
+	c.are(t, "x gold", "y any", "x reached", "x left")
+}
+
+// tierOf returns an example with the label "tier".
+func tierOf(name, tier string) tree {
+	object := example(name)
+	object["metadata"].(tree)["labels"] = tree{"tier": tier}
+	return object
+}
+
 func TestSubHandler_NestedOnesHaveOwnProgress(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -214,7 +243,7 @@ func TestSubHandler_NestedOnesHaveOwnProgress(t *testing.T) {
 				id := item.(string)
 				r.Sub(id, func(_ context.Context, r *change) error {
 					c.add(id)
-					r.Sub("x", c.fails(id+"/x", kopf.Temporaryf(0, "again")))
+					r.Sub("x", c.fails(id+"/x", kopf.Temporaryf(-1, "again")))
 					r.Sub("y", func(_ context.Context, r *change) error {
 						c.add(id + "/y")
 						r.Result = tree{"done": id}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -140,5 +142,38 @@ func TestConsistency_RecreatedObjectIsAnotherOne(t *testing.T) {
 	op.WaitLog("Patching was skipped: the object does not exist anymore.")
 	if o := waitHandled(x); o.Get("spec.field") != "second" {
 		t.Error("it is another object")
+	}
+}
+
+func TestConsistency_HandledObjectsSettleThoughTimersPatchThem(t *testing.T) {
+	const objects = 100
+	cluster, c := newCluster(t), &calls{}
+	for i := range objects {
+		cluster.Create(example(fmt.Sprint("x", i)))
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			c.add(r.Name)
+			r.Result = "created"
+			return nil
+		}, kopf.ID("created"))
+		// Its patches are versions between the creation and the operator's own patch.
+		kopf.Timer(r, kexes, func(_ context.Context, r *tick) error {
+			r.Patch.Set("status.ticks", r.Name)
+			return nil
+		}, kopf.ID("ticks"), kopf.Interval(time.Hour))
+	}, transport(delayedWatch(lag)))
+	op.WaitInspect("all objects are settled", func(s *inspect.Snapshot) bool {
+		for _, o := range s.Objects {
+			if o.State != inspect.StateSettled || o.Cause.Done.IsZero() {
+				return false
+			}
+		}
+		return s.Operator.Settled && len(s.Objects) == objects
+	})
+	for i := range objects {
+		if name := fmt.Sprint("x", i); c.count(name) != 1 {
+			t.Errorf("%s was handled %d times", name, c.count(name))
+		}
 	}
 }

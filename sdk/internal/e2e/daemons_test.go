@@ -63,7 +63,7 @@ func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
 		kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
 			defer r.enter("restarts " + d.Name)()
 			if d.Retry < 4 {
-				return kopf.Temporaryf(0, "again")
+				return kopf.Temporaryf(-1, "again")
 			}
 			return nil
 		}, kopf.ID("restarts"))
@@ -188,6 +188,7 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	x.Patch(field("changed in a pause"))
 	op.Resume()
 	phases(op, "x", inspect.StateSettled, "slow=alive", "quick=alive")
+	r.wait(cluster, "slow x", 1, 1) // the attempt is reported before the daemon counts it
 	if n := r.count(r.all, "slow x"); n != runs+1 {
 		t.Errorf("it has run %d times during the pause", n-runs-1)
 	}

@@ -95,7 +95,7 @@ func TestEvent_LogIsPostedIfAsked(t *testing.T) {
 			c.Logger.Info("resizing", "from", 1, "to", 2)
 			c.Logger.With("disk", "d1").WithGroup("it").Warn("is slow", "by", "far")
 			if c.Retry == 0 {
-				return kopf.Temporaryf(0, "once more")
+				return kopf.Temporaryf(-1, "once more")
 			}
 			return nil
 		}, kopf.ID("create"))
@@ -164,5 +164,24 @@ func TestEvent_HandlingEventsPostsNone(t *testing.T) {
 	o.Stop()
 	if got := len(events(cluster)); got != 3 {
 		t.Errorf("got %q", events(cluster))
+	}
+}
+
+func TestEvent_HandlersOfRawEventsPostOnlyWhatTheyRecord(t *testing.T) {
+	for name, loggers := range map[string]bool{"by default": false, "with the log posted": true} {
+		t.Run(name, func(t *testing.T) {
+			cluster := newCluster(t)
+			o := cluster.Run(func(r *kopf.Registry) {
+				kopf.OnEvent(r, kexes, func(_ context.Context, e *event) error {
+					e.Logger.Warn("a line of the handler")
+					e.Recorder.Info("Seen", "It is seen.")
+					return errors.New("it is broken")
+				}, kopf.ID("watching"))
+			}, settings(func(s *kopf.Settings) { s.Posting.Loggers = loggers }))
+			cluster.Create(example("a"))
+			o.WaitLog("it is broken")
+			o.Stop() // which posts what is left
+			waitEvents(cluster, "KopfExample/a: Normal Seen It is seen.")
+		})
 	}
 }

@@ -55,6 +55,27 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 	op.Stop()
 }
 
+func TestInspector_DeletionIsStuckUntilItsRetry(t *testing.T) {
+	cluster := newCluster(t)
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.OnDelete(reg, kexes, func(_ context.Context, c *change) error {
+			if c.Retry == 0 {
+				return kopf.Temporaryf(time.Hour, "still attached")
+			}
+			return nil
+		}, kopf.ID("detach"))
+	})
+	object := cluster.Create(example("x"))
+	waitHeld(object)
+	object.Delete()
+	x := phases(op, "x", inspect.StateStuck, "detach=retrying")
+	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &x.Ref}); err != nil {
+		t.Fatal(err)
+	}
+	object.WaitGone()
+	remembers(op, 0)
+}
+
 // phases waits until the handlers of an object are in the wanted phases, such as "id=done", and
 // returns the object.
 func phases(op *kopftest.Operator, name string, state inspect.ObjectState, want ...string) inspect.Object {

@@ -2,45 +2,103 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/metrics"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
+
+// meter is a meter that serves what it was told as JSON.
+type meter struct {
+	mu     sync.Mutex
+	counts map[string]float64
+	state  func() observe.MeterState
+}
+
+func (m *meter) add(n float64, key ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts[strings.TrimSuffix(fmt.Sprintln(key...), "\n")] += n
+}
+
+func (m *meter) Event(resource, kind string)   { m.add(1, "event", resource, kind) }
+func (m *meter) Cause(resource, reason string) { m.add(1, "cause", resource, reason) }
+func (m *meter) Attempt(a observe.MeteredAttempt) {
+	m.add(1, "attempt", a.Handler.ID, a.Handler.Kind, a.Outcome)
+	m.add(1, "object", a.Handler.Kind, a.Object.Name)
+	if a.Called {
+		m.add(1, "call", a.Handler.ID, a.Handler.Kind)
+	}
+}
+func (m *meter) Wait(seen bool, took time.Duration) {
+	m.add(1, "wait", seen)
+	m.add(took.Seconds(), "waited", seen)
+}
+func (m *meter) Request(verb string, code int, took time.Duration) {
+	m.add(1, "request", verb, code)
+	if took > 0 {
+		m.add(1, "timed", verb)
+	}
+}
+func (m *meter) Restart(resource, reason string) { m.add(1, "restart", resource, reason) }
+func (m *meter) Login(succeeded bool)            { m.add(1, "login", succeeded) }
+func (m *meter) Begin(handlers []observe.MeteredHandler, state func() observe.MeterState) func() {
+	for _, h := range handlers {
+		m.add(1, "handler", h.ID, h.Kind)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = state
+	return func() {}
+}
+func (m *meter) Endpoint() (string, http.Handler) { return "http://127.0.0.1:0/metrics", m }
+
+func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := maps.Clone(m.counts)
+	if m.state != nil {
+		s := m.state()
+		maps.Copy(all, map[string]float64{
+			"objects": float64(s.Objects), "retrying": float64(s.Retrying), "daemons": float64(s.Daemons), "timers": float64(s.Timers),
+			"queued": float64(s.Queued), "running": float64(s.Running), "sleeping": float64(s.Sleeping),
+			"posted": float64(s.Posted), "repeated": float64(s.Repeated), "failed": float64(s.Failed), "dropped": float64(s.Dropped),
+			"paused": 0,
+		})
+		if s.Paused {
+			all["paused"] = 1
+		}
+	}
+	_ = json.NewEncoder(w).Encode(all)
+}
 
 // measure makes an operator serve its metrics and its health at a free port.
 func measure(r *kopf.Registry) {
 	kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 		a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
-		a.Settings.Process.Metrics = metrics.At("http://127.0.0.1:0/metrics")
+		a.Settings.Process.Metrics = &meter{counts: map[string]float64{"login false": 0}}
 		return nil
 	}, kopf.ID("startup"))
 }
 
-// scraped returns all series of an operator with their values.
+// scraped returns what the meter of an operator was told.
 func scraped(t *testing.T, op *kopftest.Operator) map[string]float64 {
 	t.Helper()
 	_, text := get(t, served(t, op, "/metrics"))
 	all := map[string]float64{}
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		i := strings.LastIndexByte(line, ' ')
-		value, err := strconv.ParseFloat(strings.TrimSpace(line[i:]), 64)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		all[line[:i]] = value
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatal(err)
 	}
 	return all
 }
@@ -62,7 +120,7 @@ func waitScraped(t *testing.T, cluster *kopftest.Cluster, op *kopftest.Operator,
 	cluster.WaitUntil("all is told", func() bool { return len(missing()) == 0 })
 }
 
-const kexKey = `resource="kopfexamples.v1.kopf.dev"`
+const kexKey = "kopfexamples.v1.kopf.dev"
 
 func TestMetrics_Handling(t *testing.T) {
 	cluster := newCluster(t)
@@ -90,7 +148,7 @@ func TestMetrics_Handling(t *testing.T) {
 		kopf.OnUpdate(r, kexes, func(context.Context, *change) error {
 			t.Error("it is too late for that")
 			return nil
-		}, kopf.ID("hasty"), kopf.Timeout(time.Microsecond))
+		}, kopf.ID("hasty"), kopf.Timeout(time.Millisecond))
 		kopf.OnDelete(r, kexes, func(context.Context, *change) error { return kopf.Permanentf("no") }, kopf.ID("delete"))
 		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
 			<-d.Stopping()
@@ -100,14 +158,12 @@ func TestMetrics_Handling(t *testing.T) {
 			kopf.ID("timer"), kopf.Interval(time.Hour), kopf.Labels{"patient": kopf.Present})
 	}, transport(delayedWatch(50*time.Millisecond))) // so that versions come when there is one to wait for
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_events_total{` + kexKey + `,type="listed"}`:                                   1,
-		`kopf_causes_total{` + kexKey + `,reason="resume"}`:                                 1,
-		`kopf_handler_attempts_total{handler="resume",kind="resume",outcome="succeeded"}`:   1,
-		`kopf_handler_attempts_total{handler="startup",kind="startup",outcome="succeeded"}`: 1,
-		// Series of what has not happened yet exist, so that they have a rate when it does.
-		`kopf_handler_attempts_total{handler="delete",kind="delete",outcome="failed"}`: 0,
-		`kopf_consistency_wait_seconds_count{result="timeout"}`:                        0,
-		`kopf_logins_total{result="failed"}`:                                           0,
+		"event " + kexKey + " listed":       1,
+		"cause " + kexKey + " resume":       1,
+		"attempt resume resume succeeded":   1,
+		"attempt startup startup succeeded": 1,
+		"handler delete delete":             1,
+		"login false":                       0,
 	})
 	before.Delete()
 	before.WaitGone()
@@ -123,38 +179,38 @@ func TestMetrics_Handling(t *testing.T) {
 	cluster.Create(patient)
 	op.WaitLog("much later")
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_events_total{` + kexKey + `,type="added"}`:                                    2,
-		`kopf_events_total{` + kexKey + `,type="modified"}+`:                                4,
-		`kopf_events_total{` + kexKey + `,type="deleted"}`:                                  2,
-		`kopf_causes_total{` + kexKey + `,reason="create"}`:                                 2,
-		`kopf_causes_total{` + kexKey + `,reason="update"}`:                                 1,
-		`kopf_causes_total{` + kexKey + `,reason="delete"}`:                                 2,
-		`kopf_handler_attempts_total{handler="create",kind="create",outcome="retried"}`:     2,
-		`kopf_handler_attempts_total{handler="create",kind="sub",outcome="succeeded"}`:      4,
-		`kopf_handler_attempts_total{handler="create",kind="create",outcome="unfinished"}+`: 1,
-		`kopf_handler_attempts_total{handler="patient",kind="create",outcome="retried"}`:    1,
-		`kopf_handler_attempts_total{handler="update",kind="update",outcome="ignored"}`:     1,
-		`kopf_handler_attempts_total{handler="delete",kind="delete",outcome="failed"}`:      2,
-		`kopf_handler_attempts_total{handler="hasty",kind="update",outcome="failed"}`:       1, // without a call
-		`kopf_handler_duration_seconds_count{handler="update",kind="update"}`:               1,
-		`kopf_handler_duration_seconds_bucket{handler="update",kind="update",le="+Inf"}`:    1,
-		`kopf_handler_attempts_total{handler="timer",kind="timer",outcome="succeeded"}`:     1,
-		`kopf_objects`:                         1,
-		`kopf_retries_pending`:                 1,
-		`kopf_daemons`:                         1,
-		`kopf_timers`:                          1,
-		`kopf_paused`:                          0,
-		`kopf_queue_objects{state="sleeping"}`: 1,
-		`kopf_queue_objects{state="running"}`:  0,
-		`kopf_consistency_wait_seconds_count{result="seen"}+`:    1,
-		`kopf_api_requests_total{verb="get",code="200"}+`:        2,
-		`kopf_api_requests_total{verb="watch",code="200"}+`:      1,
-		`kopf_api_requests_total{verb="patch",code="200"}+`:      5,
-		`kopf_api_requests_total{verb="create",code="201"}+`:     1, // Kubernetes events
-		`kopf_api_request_duration_seconds_count{verb="patch"}+`: 5,
-		`kopf_posted_events_total{result="posted"}+`:             1,
+		"event " + kexKey + " added":        2,
+		"event " + kexKey + " modified+":    4,
+		"event " + kexKey + " deleted":      2,
+		"cause " + kexKey + " create":       2,
+		"cause " + kexKey + " update":       1,
+		"cause " + kexKey + " delete":       2,
+		"attempt create create retried":     2,
+		"attempt create sub succeeded":      4,
+		"attempt create create unfinished+": 1,
+		"attempt patient create retried":    1,
+		"attempt update update ignored":     1,
+		"attempt delete delete failed":      2,
+		"attempt hasty update failed":       1, // without a call
+		"call update update":                1,
+		"object timer two":                  1,
+		"attempt timer timer succeeded":     1,
+		"objects":                           1,
+		"retrying":                          1,
+		"daemons":                           1,
+		"timers":                            1,
+		"paused":                            0,
+		"sleeping":                          1,
+		"running":                           0,
+		"wait true+":                        1,
+		"request get 200+":                  2,
+		"request watch 200+":                1,
+		"request patch 200+":                5,
+		"request create 201+":               1, // Kubernetes events
+		"timed patch+":                      5,
+		"posted+":                           1,
 	})
-	if _, called := scraped(t, op)[`kopf_handler_duration_seconds_count{handler="hasty",kind="update"}`]; called {
+	if _, called := scraped(t, op)["call hasty update"]; called {
 		t.Error("a handler that was not called took its time")
 	}
 	if code, body := get(t, served(t, op, "/healthz")); code != http.StatusOK || body != `{"probe":"fine"}` {
@@ -178,14 +234,14 @@ func TestMetrics_Queue(t *testing.T) {
 	a := cluster.Create(example("a"))
 	b := cluster.Create(example("b"))
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_queue_objects{state="running"}`: 1, `kopf_queue_objects{state="queued"}`: 1, `kopf_objects`: 1,
+		"running": 1, "queued": 1, "objects": 1,
 	})
 	close(proceed)
 	waitHandled(a)
 	waitHandled(b)
 	op.Pause()
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_queue_objects{state="running"}`: 0, `kopf_queue_objects{state="queued"}`: 0, `kopf_objects`: 2, `kopf_paused`: 1,
+		"running": 0, "queued": 0, "objects": 2, "paused": 1,
 	})
 }
 
@@ -207,15 +263,15 @@ func TestMetrics_Logins(t *testing.T) {
 		kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { return nil }, kopf.ID("cleanup"))
 	}, withoutConfig)
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_logins_total{result="succeeded"}`: 1, `kopf_logins_total{result="failed"}`: 0,
+		"login true": 1, "login false": 0,
 	})
 	gate.Revoke()
 	x := cluster.Create(example("x"))
 	waitHandled(x)
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_logins_total{result="succeeded"}`:                                         2,
-		`kopf_api_requests_total{verb="patch",code="401"}`:                              1,
-		`kopf_handler_attempts_total{handler="login",kind="login",outcome="succeeded"}`: 2,
+		"login true":                    2,
+		"request patch 401":             1,
+		"attempt login login succeeded": 2,
 	})
 }
 
@@ -237,22 +293,22 @@ func TestMetrics_WatchRestarts(t *testing.T) {
 		return b.wrap(heldBack(func(line string) bool {
 			return begun.Load() && !healed.Load() && strings.Contains(line, `\"purpose\":`)
 		})(next))
-	}), settings(func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 50 * time.Millisecond }))
+	}), settings(func(s *kopf.Settings) { s.Persistence.ConsistencyTimeout = 500 * time.Millisecond }))
 	x := cluster.Create(example("x"))
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_consistency_wait_seconds_count{result="timeout"}+`: 1,
-		`kopf_consistency_wait_seconds_sum{result="timeout"}+`:   0.05,
+		"wait false+":   1,
+		"waited false+": 0.001, // the timeout counts from the write, the wait begins with the event after it
 	})
 	healed.Store(true)
 	b.end("")
-	waitScraped(t, cluster, op, map[string]float64{`kopf_watch_restarts_total{` + kexKey + `,reason="dropped"}`: 1})
+	waitScraped(t, cluster, op, map[string]float64{"restart " + kexKey + " dropped": 1})
 	cluster.WaitUntil("it watches again", func() bool { return b.watches.Load() > 1 })
 	b.end(expired)
-	waitScraped(t, cluster, op, map[string]float64{`kopf_watch_restarts_total{` + kexKey + `,reason="expired"}+`: 1})
+	waitScraped(t, cluster, op, map[string]float64{"restart " + kexKey + " expired+": 1})
 	proxy.shut()
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_watch_restarts_total{` + kexKey + `,reason="unavailable"}+`: 1,
-		`kopf_api_requests_total{verb="watch",code="error"}+`:             1,
+		"restart " + kexKey + " unavailable+": 1,
+		"request watch 0+":                    1,
 	})
 	proxy.begin()
 	waitHandled(x)
@@ -280,9 +336,9 @@ func TestMetrics_PostedEvents(t *testing.T) {
 	x := cluster.Create(example("x"))
 	waitHandled(x)
 	waitScraped(t, cluster, op, map[string]float64{
-		`kopf_posted_events_total{result="posted"}+`:   20,
-		`kopf_posted_events_total{result="repeated"}+`: 1,
-		`kopf_posted_events_total{result="failed"}`:    1,
-		`kopf_posted_events_total{result="dropped"}+`:  60,
+		"posted+":   20,
+		"repeated+": 1,
+		"failed":    1,
+		"dropped+":  60,
 	})
 }

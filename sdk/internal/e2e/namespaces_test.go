@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,42 @@ func TestNamespaces_ComeAndGo(t *testing.T) {
 	if n := c.count(excluded + " x"); n != 0 {
 		t.Error("an excluded namespace is served")
 	}
+}
+
+func TestNamespaces_OnlyLookedForOnceIfScanningIsDisabled(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	early, late, named := cluster.Namespace+"-a-early", cluster.Namespace+"-a-late", cluster.Namespace+"-named"
+	cluster.CreateNamespace(early)
+	var scans calls
+	spy := func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			if path := req.URL.Path; path == "/api/v1/namespaces" || strings.HasSuffix(path, "/customresourcedefinitions") {
+				scans.add(path + " " + req.URL.Query().Get("watch"))
+			}
+			return next.RoundTrip(req)
+		})
+	}
+	op := cluster.Run(c.namespaced, serving(cluster.Namespace+"-a-*", named), transport(spy),
+		settings(func(s *kopf.Settings) { s.Scanning.Disabled = true }))
+	cluster.CreateNamespace(late)
+	cluster.Create(in(late, example("x")))
+	cluster.CreateNamespace(named)
+	cluster.Create(in(named, example("x")))
+	cluster.Create(in(early, example("x")))
+	c.wait(cluster, early+" x", 1)
+	c.wait(cluster, named+" x", 1)
+	op.Stop()
+	if c.count(late+" x") > 0 {
+		t.Error("a namespace is served that did not exist at the start")
+	}
+	scans.are(t, "/api/v1/namespaces ")
+
+	scans = calls{}
+	op = cluster.Run(c.namespaced, serving(named), transport(spy), settings(func(s *kopf.Settings) { s.Scanning.Disabled = true }))
+	cluster.Create(in(named, example("y")))
+	c.wait(cluster, named+" y", 1)
+	op.Stop()
+	scans.are(t)
 }
 
 // endNamespace deletes an empty namespace at once. The controller that otherwise does so takes

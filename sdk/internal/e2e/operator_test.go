@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -55,7 +56,9 @@ func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 		})
 		receive(cluster, "it is ready", ready)
 	}
-	greeted := func(o *kopf.Object, who string) bool { return o.Get("status.greet-"+who) == "hello from "+who }
+	greeted := func(o *kopf.Object, who string) bool {
+		return o.Get(kopf.PathOf("status", "greet-"+who)) == "hello from "+who
+	}
 	x := cluster.Create(example("x"))
 	x.WaitFor("it is greeted by both", func(o *kopf.Object) bool { return greeted(o, "one") && greeted(o, "two") })
 	stops["one"]()
@@ -535,4 +538,40 @@ func TestOperator_SharedRegistry(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
+}
+
+// sameIDs registers two functions under one id for one resource, in different notations.
+func sameIDs(c *calls, of custom) func(*kopf.Registry) {
+	return func(r *kopf.Registry) {
+		kopf.OnCreate(r, kopf.Resource(of.group+"/v1", of.plural), func(context.Context, *change) error { c.add("one"); return nil }, kopf.ID("create"))
+		kopf.OnCreate(r, kopf.Resource(of.name()), func(context.Context, *change) error { c.add("two"); return nil }, kopf.ID("create"))
+	}
+}
+
+func TestOperator_RefusesTwoHandlersWithOneID(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := &kopf.Operator{
+		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
+	}
+	sameIDs(c, kex)(op.Registry)
+	err := op.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "serve kopfexamples.v1.kopf.dev: Handler 'create' (at e2e/operator_test.go:") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestOperator_LeavesOutLaterResourceWithTwoHandlersOfOneID(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	own := kex
+	own.group = cluster.Namespace + ".kopf.dev"
+	op := cluster.Run(sameIDs(c, own))
+	own.define(cluster)
+	x := cluster.Create(own.of(example("x")))
+	op.WaitLog("A resource will not be served: " + own.key())
+	op.WaitInspect("the resource is told as not served", func(s *inspect.Snapshot) bool {
+		return len(s.Unserved) == 1 && s.Unserved[0].Reason == "conflicting"
+	})
+	if handled(x.Get()) || len(c.all()) > 0 {
+		t.Error("it is recorded as handled")
+	}
 }

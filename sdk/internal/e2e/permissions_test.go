@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -124,4 +126,26 @@ func TestPermissions_LateOnesAreNoticed(t *testing.T) {
 	grant(cluster, cluster.Namespace, true, rule(own.group, "*", "list", "watch", "patch"))
 	cluster.Create(own.of(example("x")))
 	c.wait(cluster, "created", 1)
+}
+
+func TestOperator_ReleasesObjectsOfDeletedDefinition(t *testing.T) {
+	cluster := newCluster(t)
+	own := ownResource(cluster)
+	var cleanable atomic.Bool
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnDelete(r, own.selector(), func(context.Context, *change) error {
+			if !cleanable.Load() {
+				return kopf.Temporaryf(10*time.Millisecond, "not yet")
+			}
+			return nil
+		}, kopf.ID("clean"))
+	})
+	x := cluster.Create(own.of(example("x")))
+	waitHeld(x)
+	defined := definition(cluster, own)
+	defined.Delete()
+	x.WaitFor("it is being deleted", func(o *kopf.Object) bool { return o.Get("metadata.deletionTimestamp") != nil })
+	op.Restart() // the cluster does not announce that the objects can be patched anymore
+	cleanable.Store(true)
+	defined.WaitGone()
 }

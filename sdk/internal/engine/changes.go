@@ -21,9 +21,13 @@ func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 	if !c.changing || c.cause.Reason == handlers.ReasonDelete && c.memory.deletionHandled {
 		return true, nil
 	}
+	stale := c.isStale()
 	if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh {
 		c.changing = false
 		return false, err
+	}
+	if stale {
+		c.tellCause() // the handlers are called for this version after all
 	}
 	c.handlerDelays, err = c.handleCause(ctx)
 	return len(c.handlerDelays) == 0, err

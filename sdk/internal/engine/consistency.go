@@ -57,6 +57,13 @@ func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
 	}
 }
 
+// isStale reports whether handlers of changes must not see this version: the operator's last patch
+// is to be seen first, or the finalizer was removed by it.
+func (c *cycle) isStale() bool {
+	_, stale := c.memory.staleUntil(c.object, c.deps.now())
+	return c.event != watch.Deleted && (stale || c.finalizer == finalizerStale)
+}
+
 // Whatever the operator writes comes back to it as an event: the echo. When all is done with an
 // object, its echo is skipped without being decoded or compared with the last-handled state. For
 // that, the version that the patch made is compared with the handled one, as texts. If anybody else

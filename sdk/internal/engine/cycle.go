@@ -79,13 +79,24 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 	return nil
 }
 
-// newAttempt prepares an attempt at a handler of the object.
-func (c *cycle) newAttempt(h *handlers.Handler, cause *handlers.Cause) *attempt {
+// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
+func (c *cycle) unpostedSubject() *observe.Subject {
+	if !c.deps.settings.Posting.Loggers {
+		return c.subject
+	}
+	subject := *c.subject
+	subject.Logger = c.deps.objectLogger(c.served.resource, c.object)
+	return &subject
+}
+
+// newAttempt prepares an attempt at a handler of the object. The subject is that of the cycle, or the
+// unposted one.
+func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause *handlers.Cause) *attempt {
 	return &attempt{
-		subject: c.subject,
+		subject: subject,
 		call: &handlers.Call{
 			Cause: cause, Handler: h, Patch: c.patch, Memo: c.memory.memo,
-			Logger: c.logger.With(observe.HandlerKey, h.ID), Recorder: c.subject.Recorder,
+			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
 		},
 		backoff: c.deps.settings.DefaultBackoff, slot: &c.slot,
 	}

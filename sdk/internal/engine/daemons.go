@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +64,7 @@ var essenceSeed = maphash.MakeSeed()
 // wait for. The last-handled state does not tell: it is not recorded for daemons and timers.
 func (c *cycle) essenceChanged() bool {
 	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
-	if !slices.ContainsFunc(c.served.handlers.Handlers(handlers.Spawning), idles) {
+	if !c.served.handlers.Any(handlers.Spawning, idles) {
 		return false
 	}
 	text, err := json.Marshal(c.cause.New)

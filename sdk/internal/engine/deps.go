@@ -51,16 +51,21 @@ func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slo
 
 // recorder returns the recorder of Kubernetes events about an object; nil if none are posted.
 func (d *deps) recorder(object *object.Object) *observe.Recorder {
-	return d.recorders.For(observe.ObjectReference{
+	return d.recorders.For(reference(object))
+}
+
+// reference returns a reference to an object, which does not keep its version.
+func reference(object *object.Object) observe.ObjectReference {
+	return observe.ObjectReference{
 		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
-	})
+	}
 }
 
 // subject returns the subject of events about an object. The identity is nil if the operator does not
 // remember the object. What is logged is also posted as Kubernetes events if the settings say so.
 func (d *deps) subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
 	s := &observe.Subject{
-		Identity: identity, Resource: res, Object: object,
+		Identity: identity, Resource: res, Object: object, Reference: reference(object),
 		Logger: d.objectLogger(res, object), Recorder: d.recorder(object),
 	}
 	if d.settings.Posting.Loggers {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -49,6 +50,9 @@ func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
 // run serves the resources and namespaces until the context ends.
 func (d *discovery) run(ctx context.Context) error {
 	if err := d.firstScan(ctx); err != nil {
+		return err
+	}
+	if err := d.checkHandlers(); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
@@ -150,7 +154,7 @@ func (d *discovery) warnOfFailed(failed map[string]error) {
 // adjustStreams starts the streams of resources and namespaces that have appeared, and stops those
 // of the ones that are gone. It reports whether a selector matches no resource.
 func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
-	resolution := resources.Resolve(d.deps.registry.Demands(), d.known)
+	resolution := d.resolve()
 	for _, warning := range resolution.Warnings() {
 		if !d.warned[warning] {
 			d.warned[warning] = true
@@ -166,6 +170,28 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
 	}
 	return len(resolution.Unresolved) > 0
+}
+
+// resolve selects the resources to serve. Selectors in different notations can match one resource:
+// only then it is known whether the ids of its handlers are different.
+func (d *discovery) resolve() resources.Resolution {
+	resolution := resources.Resolve(d.deps.registry.Demands(), d.known)
+	resolution.Reject(func(res *resources.Resource) string {
+		if conflicts := d.deps.registry.ForResource(res).Conflicts(); len(conflicts) > 0 {
+			return conflicts[0].String()
+		}
+		return ""
+	})
+	return resolution
+}
+
+// checkHandlers returns an error if handlers of resources that exist have the same id.
+func (d *discovery) checkHandlers() error {
+	var errs []error
+	for _, rejected := range d.resolve().Rejected {
+		errs = append(errs, fmt.Errorf("serve %s: %s", rejected.Resource.Key(), rejected.Reason))
+	}
+	return errors.Join(errs...)
 }
 
 // watchDefinitions watches the CRDs, unless the settings disable it.
@@ -203,12 +229,17 @@ func (d *discovery) rescanSoon() {
 	d.changed.raise()
 }
 
-// watchNamespaces watches the namespaces if there are patterns for them. The channel closes when all
-// that exist are known.
+// watchNamespaces watches the namespaces if there are patterns for them, or only lists them if the
+// settings disable that. The channel closes when all that exist are known.
 func (d *discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
 	listed := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listed) })
 	if d.namespaces.clusterWide() {
+		once()
+		return listed
+	}
+	if d.deps.settings.ScanningDisabled {
+		d.listNamespaces(ctx)
 		once()
 		return listed
 	}
@@ -225,6 +256,28 @@ func (d *discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-c
 		assumeExist()
 	}
 	return listed
+}
+
+// listNamespaces finds the namespaces that match the patterns now. Those that are named are served even
+// if they do not exist yet: for them alone, the operator needs no permission.
+func (d *discovery) listNamespaces(ctx context.Context) {
+	d.namespaces.assumeExist()
+	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == namespacesKey })
+	if i < 0 || d.namespaces.allNamed() {
+		return
+	}
+	list, err := d.deps.client.WithoutRetries().List(ctx, &d.known[i], "", kube.ListOptions{})
+	if err != nil && kube.Classify(err) != kube.Forbidden {
+		list, err = d.deps.client.List(ctx, &d.known[i], "", kube.ListOptions{})
+	}
+	if err != nil {
+		d.deps.logger.Warn("Cannot list the namespaces: serving the named ones, ignoring patterns",
+			observe.EventKey, observe.LogNamespacesForbidden, "error", err)
+		return
+	}
+	for _, namespace := range list.Items {
+		d.namespaces.handle(watch.Event{Type: watch.Listed, Object: namespace})
+	}
 }
 
 // watch watches a resource for the operator itself until the context ends. If that is forbidden, it

@@ -9,11 +9,12 @@ import (
 )
 
 // callEventHandlers calls the handlers of raw events for each event in turn. What they come to is
-// logged, and not retried.
+// logged, and not retried. It is not posted, as watched objects can have very many events.
 func (c *cycle) callEventHandlers(ctx context.Context) error {
 	if !c.served.handlers.Has(handlers.Watching) {
 		return nil
 	}
+	subject := c.unpostedSubject()
 	for _, event := range c.batch.Events {
 		tree, err := event.Object.Tree()
 		if err != nil {
@@ -24,7 +25,7 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 		}
 		observe.Tell(c.deps.sink, observe.EventDispatched{Subject: c.subject, Cause: cause, Handlers: c.served.handlers})
 		for _, h := range c.served.handlers.Selected(handlers.Watching, cause) {
-			c.invoker.try(ctx, c.newAttempt(h, cause))
+			c.invoker.try(ctx, c.newAttempt(subject, h, cause))
 		}
 		if event.Object != c.object {
 			event.Object.DropTree()

@@ -178,7 +178,7 @@ func (x *indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 func (x *indexer) subject(identity *observe.Identity, obj *object.Object) *observe.Subject {
 	res := x.resource.resource
 	return &observe.Subject{
-		Identity: identity, Resource: res, Object: obj,
+		Identity: identity, Resource: res, Object: obj, Reference: reference(obj),
 		Logger: x.deps.objectLogger(res, obj), Recorder: x.deps.recorder(obj),
 	}
 }

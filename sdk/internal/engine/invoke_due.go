@@ -51,7 +51,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 		return handlers.Outcome{}, &state.UnknownHandlerError{IDs: []string{h.ID}}
 	}
 	subs := c.newSubhandlers(h)
-	a := c.newAttempt(h, c.cause)
+	a := c.newAttempt(c.subject, h, c.cause)
 	a.retries, a.started = one.Record.Retries, one.Record.Started
 	a.call.Sub, a.call.ExecuteSubs, a.then = subs.registry, subs.execute, subs.executeRemaining
 	out, counts := c.invoker.try(ctx, a)

@@ -29,6 +29,11 @@ func newNamespaces(patterns []string, changed wakeup) *namespaces {
 // clusterWide reports whether the operator serves the whole cluster.
 func (n *namespaces) clusterWide() bool { return len(n.patterns) == 0 }
 
+// allNamed reports whether all patterns are names.
+func (n *namespaces) allNamed() bool {
+	return len(resources.ExactNamespaces(n.patterns)) == len(n.patterns)
+}
+
 // handle adds a namespace that appeared, or removes one that was deleted, if it matches the patterns.
 func (n *namespaces) handle(event watch.Event) {
 	name := event.Object.Name

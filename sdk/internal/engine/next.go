@@ -121,16 +121,6 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 	return next
 }
 
-// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
-func (c *cycle) unpostedSubject() *observe.Subject {
-	if !c.deps.settings.Posting.Loggers {
-		return c.subject
-	}
-	subject := *c.subject
-	subject.Logger = c.deps.objectLogger(c.served.resource, c.object)
-	return &subject
-}
-
 func shortest(delays []time.Duration) (time.Duration, bool) {
 	if len(delays) == 0 {
 		return 0, false

@@ -26,11 +26,18 @@ func (m *memory) warnPruned(logger *slog.Logger, res *resources.Resource, p *pat
 	}
 	for _, field := range pruned {
 		if m.warnOnce("pruned " + field) {
-			logger.Warn(fmt.Sprintf("API server dropped status.%s, which the schema of %s does not declare. "+
-				"Declare it in the CRD, or add \"x-kubernetes-preserve-unknown-fields: true\" to the status there",
-				field, res.Key()), observe.EventKey, observe.LogPatchPruned)
+			logger.Warn(fmt.Sprintf("API server dropped status.%s, which the schema of %s does not declare. %s",
+				field, res.Key(), adviceAgainstPruning(res)), observe.EventKey, observe.LogPatchPruned)
 		}
 	}
+}
+
+// adviceAgainstPruning returns the next step. The schema of Kubernetes' own resources cannot be changed.
+func adviceAgainstPruning(res *resources.Resource) string {
+	if res.BuiltIn() {
+		return "Kubernetes defines this schema: set no result, and keep the value in an annotation or a resource of your own"
+	}
+	return "Declare it in the CRD, or add \"x-kubernetes-preserve-unknown-fields: true\" to the status there"
 }
 
 // statusFields returns the fields of the status that a patch sets, sorted.

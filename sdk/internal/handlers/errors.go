@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 )
@@ -27,7 +26,8 @@ type Temporary interface {
 // AsPermanent marks an error as permanent. Its text and its chain stay the same.
 func AsPermanent(err error) error { return &permanentError{err} }
 
-// AsTemporary marks an error as temporary. Its text and its chain stay the same.
+// AsTemporary marks an error as temporary. Its text and its chain stay the same. A zero delay is
+// not given: see [Temporary].
 func AsTemporary(err error, delay time.Duration) error { return &temporaryError{err, delay} }
 
 type permanentError struct{ error }
@@ -41,7 +41,7 @@ type temporaryError struct {
 }
 
 func (e *temporaryError) Unwrap() error                    { return e.error }
-func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, true }
+func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, e.delay != 0 }
 
 // The limits of attempts, for [errors.Is].
 var (
@@ -59,22 +59,6 @@ type ChildrenRetry struct {
 
 // Error implements the error interface.
 func (*ChildrenRetry) Error() string { return "some sub-handlers are not done yet" }
-
-// PanicError is the error of a handler that has panicked: an arbitrary error.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-// Error implements the error interface. It does not include the stack, which is logged.
-func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
-
-// Unwrap returns the error that the handler panicked with, or nil. [Decide] ignores it, because
-// the handler did not return it on purpose; [errors.Is] and [errors.As] find it.
-func (p *PanicError) Unwrap() error {
-	err, _ := p.Value.(error)
-	return err
-}
 
 // limitError is the error of a handler that has reached one of its limits.
 type limitError struct {

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"context"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
@@ -77,6 +79,11 @@ func (h *Handler) String() string {
 	return h.Family.title() + " " + quote + h.ID + quote
 }
 
+// ShortSource returns the folder, file and line of the registration.
+func (h *Handler) ShortSource() string {
+	return filepath.Join(filepath.Base(filepath.Dir(h.Source)), filepath.Base(h.Source))
+}
+
 // Limits returns the rules of the handler's retries, with the defaults of its family.
 func (h *Handler) Limits() Limits {
 	limits := Limits{Errors: h.Errors, Retries: h.Retries, Timeout: h.Timeout, Backoff: h.Backoff}
@@ -121,6 +128,29 @@ func (h *Handler) compile(parent *Handler) {
 // needsTree reports whether the handler's filters need the decoded object.
 func (h *Handler) needsTree() bool {
 	return len(h.Labels) > 0 || len(h.Annotations) > 0 || len(h.Field) > 0 && h.Family.Group() != Changing
+}
+
+// Clashes reports whether two registrations of one cause must not have the same id: they are of
+// different functions, or of one function for the same objects, so that one is never called.
+// Filters by function count as different.
+func (h *Handler) Clashes(other *Handler) bool {
+	if h.ID != other.ID {
+		return false
+	}
+	return h.Fn != other.Fn || h.When == nil && other.When == nil && reflect.DeepEqual(h.filters(), other.filters())
+}
+
+// filters returns what decides for which objects the handler is called, apart from its selector
+// and the filter by function.
+func (h *Handler) filters() Handler {
+	f := Handler{Field: h.Field, Value: h.Value, Old: h.Old, New: h.New, Reasons: h.Reasons, Deleted: h.Deleted}
+	if len(h.Labels) > 0 {
+		f.Labels = h.Labels
+	}
+	if len(h.Annotations) > 0 {
+		f.Annotations = h.Annotations
+	}
+	return f
 }
 
 // same reports whether two registrations have the same function and the same id.

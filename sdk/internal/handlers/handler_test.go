@@ -57,3 +57,31 @@ func TestHandler_StringNamesFamily(t *testing.T) {
 		}
 	}
 }
+
+func TestClashes_OnlyWithoutOtherFilters(t *testing.T) {
+	x := EqualStringCriterion("x")
+	isNew := func(*Cause) bool { return true }
+	first := &Handler{ID: "fn", Fn: 1}
+	for name, test := range map[string]struct {
+		other *Handler
+		want  bool
+	}{
+		"another id":         {&Handler{ID: "other", Fn: 1}, false},
+		"another function":   {&Handler{ID: "fn", Fn: 2, Labels: map[string]Criterion{"a": x}}, true},
+		"the same":           {&Handler{ID: "fn", Fn: 1}, true},
+		"no labels":          {&Handler{ID: "fn", Fn: 1, Labels: map[string]Criterion{}}, true},
+		"another parameter":  {&Handler{ID: "fn", Fn: 1, Param: 5}, true},
+		"labels":             {&Handler{ID: "fn", Fn: 1, Labels: map[string]Criterion{"a": x}}, false},
+		"annotations":        {&Handler{ID: "fn", Fn: 1, Annotations: map[string]Criterion{"a": Absent}}, false},
+		"a filter by a func": {&Handler{ID: "fn", Fn: 1, When: isNew}, false},
+		"an old value":       {&Handler{ID: "fn", Fn: 1, Old: &x}, false},
+		"reasons":            {&Handler{ID: "fn", Fn: 1, Reasons: []Reason{ReasonCreate}}, false},
+	} {
+		if got := first.Clashes(test.other); got != test.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+		if got := test.other.Clashes(first); got != test.want {
+			t.Errorf("%s, the other way round: got %v", name, got)
+		}
+	}
+}

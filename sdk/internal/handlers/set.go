@@ -42,6 +42,11 @@ func (s *Set) Has(g Group) bool { return len(s.members[g].handlers) > 0 }
 // Handlers returns the handlers of a group, each function once for each id.
 func (s *Set) Handlers(g Group) []*Handler { return s.members[g].distinct }
 
+// Any reports whether a function is true for any handler of a group.
+func (s *Set) Any(g Group, f func(*Handler) bool) bool {
+	return slices.ContainsFunc(s.members[g].handlers, f)
+}
+
 // NeedsTree reports whether filters of a group need the decoded object. If not, the handlers can
 // be selected without decoding it. Functions (Handler.When) do not count: they decode what they
 // need.

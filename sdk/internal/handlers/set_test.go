@@ -26,6 +26,22 @@ func TestSelected_FunctionOncePerID(t *testing.T) {
 	}
 }
 
+func TestSelected_FunctionByFirstMatchingRegistration(t *testing.T) {
+	gold, silver := EqualStringCriterion("gold"), EqualStringCriterion("silver")
+	set := registered(
+		&Handler{ID: "fn", Family: Create, Labels: map[string]Criterion{"tier": gold}, Param: 1},
+		&Handler{ID: "fn", Family: Create, Labels: map[string]Criterion{"tier": silver}, Param: 2},
+		&Handler{ID: "fn", Family: Create, Labels: map[string]Criterion{"tier": Present}, Param: 3},
+	)
+	for tier, want := range map[string]int{"gold": 1, "silver": 2, "none": 3} {
+		body := map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": tier}}}
+		got := set.Selected(Changing, &Cause{Resource: kex, Reason: ReasonCreate, Tree: body, New: body})
+		if len(got) != 1 || got[0].Param != want {
+			t.Errorf("%s: got %v", tier, got)
+		}
+	}
+}
+
 func TestSelected_ExcludedDaemonNeedsNoFinalizer(t *testing.T) {
 	set := registered(&Handler{ID: "d", Family: Daemon}, &Handler{ID: "t", Family: Timer, Labels: map[string]Criterion{"a": Present}})
 	c := &Cause{Resource: kex, Tree: spec(1)}

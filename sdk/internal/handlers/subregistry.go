@@ -12,7 +12,7 @@ type Subregistry struct {
 func NewSubregistry(parent *Handler) *Subregistry { return &Subregistry{parent: parent} }
 
 // duplicateError rejects a second sub-handler with the same id, since their progress records would
-// be mixed up.
+// be mixed up. One function may be added again with other filters.
 type duplicateError struct{ ID string }
 
 // Error implements the error interface.
@@ -32,7 +32,7 @@ func (r *Subregistry) Add(h *Handler) error {
 		return fmt.Errorf("add sub-handler %q: %w", h.ID, err)
 	}
 	for _, other := range r.set.all {
-		if other.ID == h.ID {
+		if other.Clashes(h) {
 			return &duplicateError{h.ID}
 		}
 	}

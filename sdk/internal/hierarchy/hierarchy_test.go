@@ -40,6 +40,13 @@ func TestAdopt_SetsOwnerNameNamespaceAndLabels(t *testing.T) {
 	}
 }
 
+func TestOwnerReference_KeepsEmptyStrings(t *testing.T) {
+	got := OwnerReference(tree{"apiVersion": "", "kind": "X", "metadata": tree{"name": "", "uid": nil}}, nil, nil)
+	if diff := cmp.Diff(tree{"apiVersion": "", "kind": "X", "name": ""}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestAdopt_ChildrenShareNothing(t *testing.T) {
 	first, second := tree{}, tree{}
 	if err := Adopt([]any{first, []any{second}}, owner(), Options{}); err != nil {

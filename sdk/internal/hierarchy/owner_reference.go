@@ -17,7 +17,7 @@ func OwnerReference(owner map[string]any, controller, blockDeletion *bool) map[s
 	for key, value := range map[string]any{
 		"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"],
 	} {
-		if s := text(value); s != nil && *s != "" {
+		if s := text(value); s != nil {
 			ref[key] = *s
 		}
 	}

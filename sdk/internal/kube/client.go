@@ -46,7 +46,8 @@ type ClientOptions struct {
 	// it. It must be safe for concurrent use. Optional.
 	Observe func(Call)
 
-	// Logger receives the server's warnings, each once, and retries. Defaults to none.
+	// Logger receives the server's warnings, each once, and the beginnings and ends of retries.
+	// Defaults to none.
 	Logger *slog.Logger
 }
 
@@ -72,6 +73,7 @@ type Client struct {
 	http     *http.Client
 	options  ClientOptions
 	warnings *warnings
+	outages  *outages
 	retrying func(Retry) // optional
 }
 
@@ -92,11 +94,11 @@ func NewClient(source Source, options ClientOptions) *Client {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Client{http: &http.Client{Transport: &reloginTransport{source: source, base: anyServer}}, options: options, warnings: new(warnings)}
+	return &Client{http: &http.Client{Transport: &reloginTransport{source: source, base: anyServer}}, options: options, warnings: new(warnings), outages: new(outages)}
 }
 
 // Telling returns a client of the same source that calls a function before each retry, in
-// the goroutine of the request.
+// the goroutine of the request, instead of logging the first one.
 func (c *Client) Telling(retrying func(Retry)) *Client {
 	out := *c
 	out.retrying = retrying

@@ -19,20 +19,26 @@ func (c *Client) retry(ctx context.Context, r Request, attempt func() error) err
 // again makes the attempts after the first one, which failed. It is separate as the loop
 // over the backoffs allocates.
 func (c *Client) again(ctx context.Context, r Request, attempt func() error, err error) error {
-	attempts := 1
+	attempts, failed, end := 1, func() {}, func(error) {}
+	defer func() { end(err) }()
 	for backoff := range c.options.Backoffs {
 		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && Status(err) != 0) {
 			return err
 		}
 		delay := c.delay(backoff, err)
 		c.options.Logger.DebugContext(ctx, "API request failed; retrying", "error", err, "delay", delay)
-		if c.retrying != nil {
+		switch {
+		case c.retrying != nil:
 			c.retrying(Retry{Attempt: attempts, Err: err, Delay: delay})
+		case attempts == 1:
+			failed, end = c.outages.begin(ctx, c.options.Logger, err, delay)
 		}
 		if !sleep(ctx, delay) {
 			return err
 		}
-		err = attempt()
+		if err = attempt(); err != nil {
+			failed()
+		}
 		attempts++
 	}
 	return err

@@ -70,14 +70,25 @@ func TestOperator_LinksOnlyListedPackagesOfClientGo(t *testing.T) {
 	}
 }
 
-func TestMetrics_LinkedOnlyWhereImported(t *testing.T) {
-	operator := golist(t, append([]string{"-deps"}, public...)...)
-	if slices.Contains(operator, module+"/kopf/metrics") {
-		t.Error("package kopf imports kopf/metrics")
+// TestSDK_DoesNotRequirePrometheus checks the modules that all operators have in their go.sum.
+func TestSDK_DoesNotRequirePrometheus(t *testing.T) {
+	t.Setenv("GOWORK", "off") // other modules of the workspace require more
+	for _, path := range golist(t, "-m", "-f", "{{.Path}}", "all") {
+		if strings.HasPrefix(path, "github.com/prometheus/") || strings.HasPrefix(path, module+"/") {
+			t.Errorf("the SDK requires %s, which only operators with metrics should", path)
+		}
 	}
-	for _, path := range golist(t, "-deps", module+"/kopf/metrics") {
-		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && path != module+"/kopf/metrics" && !slices.Contains(operator, path) {
-			t.Errorf("kopf/metrics adds %s to an operator", path)
+}
+
+func TestMetrics_LinksOnlyListedModules(t *testing.T) {
+	list := append(allowed(t, "modules.txt"), allowed(t, "metrics.txt")...)
+	modules := golist(t, "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", module+"/metrics")
+	if !slices.Contains(modules, module+"/metrics") {
+		t.Error("sdk/metrics is not a module of its own")
+	}
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(modules))) {
+		if path != module && path != module+"/metrics" && !slices.Contains(list, path) {
+			t.Errorf("%s is not in testdata/metrics.txt", path)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package object
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ func (e *pathError) Error() string {
 
 // ParsePath parses the dotted notation of a field, for example "spec.size",
 // "metadata.labels[app.kubernetes.io/name]" or "spec.items[0].name". Brackets hold a key with
-// dots, or the index of a list item. The empty text is the whole object.
+// dots, a key in quotes, or the index of a list item. The empty text is the whole object.
 func ParsePath(s string) (Path, error) {
 	if s == "" {
 		return nil, nil
@@ -32,6 +33,12 @@ func ParsePath(s string) (Path, error) {
 	rest, expectKey := s, true
 	for rest != "" {
 		switch {
+		case strings.HasPrefix(rest, "[\""):
+			key, after, ok := unquote(rest)
+			if !ok {
+				return nil, &pathError{Field: s, Problem: "a quoted key is not closed"}
+			}
+			path, rest, expectKey = append(path, key), after, false
 		case rest[0] == '[':
 			end := strings.IndexByte(rest, ']')
 			if end < 0 {
@@ -74,7 +81,9 @@ func (p Path) String() string {
 		switch {
 		case isIndex:
 			b.WriteString(segment)
-		case strings.ContainsAny(segment, ".[]") || segment == "":
+		case segment == "" || strings.Contains(segment, "]") || segment[0] == '"' && strings.ContainsAny(segment, ".["):
+			b.WriteString("[" + strconv.Quote(segment) + "]")
+		case strings.ContainsAny(segment, ".["):
 			b.WriteString("[" + segment + "]")
 		default:
 			if b.Len() > 0 {
@@ -84,6 +93,24 @@ func (p Path) String() string {
 		}
 	}
 	return b.String()
+}
+
+// CheckKeys returns an error if the path cannot be watched or set, because it names an item of a
+// list, or a field inside of a label or an annotation, whose name has dots.
+func (p Path) CheckKeys() error {
+	for i, segment := range p {
+		if _, isIndex := indexOf(segment); isIndex {
+			return &pathError{Field: p.String(), Problem: fmt.Sprintf(
+				"%s is the index of a list item, which is no lasting name; name the list %q, or the key %s as %q",
+				segment, p[:i], mapKey(segment), p[:i].Child(mapKey(segment)))}
+		}
+	}
+	if len(p) > 3 && p[0] == "metadata" && (p[1] == "labels" || p[1] == "annotations") {
+		return &pathError{Field: p.String(), Problem: fmt.Sprintf(
+			"%s have no fields inside; put a name with dots in brackets: %q", p[1],
+			Path{p[0], p[1], strings.Join(p[2:], ".")})}
+	}
+	return nil
 }
 
 // Equal reports whether both paths are equal.
@@ -103,6 +130,17 @@ func (p Path) Child(key string) Path {
 	copy(child, p)
 	child[len(p)] = key
 	return child
+}
+
+// unquote returns the key of a text such as ["a]b"], and what follows it.
+func unquote(s string) (key, rest string, ok bool) {
+	quoted, err := strconv.QuotedPrefix(s[1:])
+	if err != nil {
+		return "", "", false
+	}
+	key, err = strconv.Unquote(quoted)
+	rest, ok = strings.CutPrefix(s[1+len(quoted):], "]")
+	return key, rest, ok && err == nil
 }
 
 func isDigits(s string) bool {

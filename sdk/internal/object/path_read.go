@@ -74,6 +74,37 @@ func Resolve(v any, p Path) (any, error) {
 	return v, nil
 }
 
+// Barrier returns the outermost value that is neither a map nor null nor absent among the parents
+// of a field, and its path; nil if there is none, so that the field can be set.
+func Barrier(v any, p Path) (Path, any) {
+	for i, key := range p {
+		parent, ok := v.(map[string]any)
+		if !ok && v != nil {
+			return p[:i], v
+		}
+		v = parent[mapKey(key)]
+	}
+	return nil, nil
+}
+
+// Barrier is the function [Barrier] for the object. It reads only what is in the way of the field.
+func (o *Object) Barrier(p Path) (Path, any, error) {
+	text := o.Raw
+	for i, key := range p {
+		if i > 0 && text[0] != '{' {
+			v, err := DecodeJSON(text)
+			if err != nil || v == nil {
+				return nil, nil, err
+			}
+			return p[:i], v, nil
+		}
+		if text = memberOf(text, mapKey(key)); len(text) == 0 {
+			return nil, nil, nil
+		}
+	}
+	return nil, nil, nil
+}
+
 // Walk iterates over an object, or the objects in nested lists, and after each of them over
 // those of its nested fields that exist.
 func Walk(objs any, nested ...Path) iter.Seq[any] {

@@ -15,6 +15,10 @@ func TestPath_ParsesAndPrints(t *testing.T) {
 		"spec.items[0].name":                      {"spec", "items", "[0]", "name"},
 		"spec.matrix[1][22]":                      {"spec", "matrix", "[1]", "[22]"},
 		"[a.b].c":                                 {"a.b", "c"},
+		"data.0":                                  {"data", "0"},
+		`data["a]b"].c`:                           {"data", "a]b", "c"},
+		`data[""]`:                                {"data", ""},
+		`data["\".\""]`:                           {"data", `"."`},
 	} {
 		got, err := ParsePath(field)
 		if err != nil || !got.Equal(want) {
@@ -30,7 +34,7 @@ func TestPath_ParsesAndPrints(t *testing.T) {
 }
 
 func TestParsePath_Errors(t *testing.T) {
-	for _, field := range []string{".", "a.", ".a", "a..b", "a[", "a[0", "a[]", "a[x]b"} {
+	for _, field := range []string{".", "a.", ".a", "a..b", "a[", "a[0", "a[]", "a[x]b", `a["x]`, `a["x"`, `a["x"b]`} {
 		_, err := ParsePath(field)
 		if mistake, ok := errors.AsType[*pathError](err); !ok || mistake.Field != field || mistake.Error() == "" {
 			t.Errorf("%s: %v", field, err)
@@ -120,6 +124,33 @@ func TestWalk_CanStop(t *testing.T) {
 		}
 		if n != limit {
 			t.Errorf("%d of %d", n, limit)
+		}
+	}
+}
+
+func TestBarrier_TextAndTreeAgree(t *testing.T) {
+	const text = `{"kind":"K","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"1"},
+		"spec": {"items": [ {"a": 1} ], "size": 3, "none": null, "map": {"s": "text"}}}`
+	o, err := Parse([]byte(text), ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := o.Tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, want := range map[string]string{
+		"spec": "", "spec.items": "", "spec.items.a": "spec.items", "spec.items.a.b": "spec.items", "spec.size.a": "spec.size",
+		"spec.none.a": "", "spec.absent.a.b": "", "spec.map.s": "", "spec.map.s.a": "spec.map.s", "kind.a": "kind", "absent.a": "",
+	} {
+		path, err := ParsePath(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofTree, _ := Barrier(tree, path)
+		ofText, value, err := o.Barrier(path)
+		if ofTree.String() != want || ofText.String() != want || err != nil || (want != "") != (value != nil) {
+			t.Errorf("%s: %q of the tree, %q of the text, want %q: %v, %v", field, ofTree, ofText, want, value, err)
 		}
 	}
 }

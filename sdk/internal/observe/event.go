@@ -60,9 +60,10 @@ type Identity struct {
 // Subject is the object that an event is about, and where to tell people about it. Attempts of
 // activities have a subject with nothing but a logger.
 type Subject struct {
-	Identity *Identity // nil if the operator does not remember the object
-	Resource *resources.Resource
-	Object   *object.Object // the version that is handled; nil in attempts of daemons and timers
-	Logger   *slog.Logger   // for log lines about the object; never nil
-	Recorder *Recorder      // for Kubernetes events about the object; nil if none are posted
+	Identity  *Identity // nil if the operator does not remember the object
+	Resource  *resources.Resource
+	Object    *object.Object // the version that is handled; nil in attempts of daemons and timers
+	Reference ObjectReference
+	Logger    *slog.Logger // for log lines about the object; never nil
+	Recorder  *Recorder    // for Kubernetes events about the object; nil if none are posted
 }

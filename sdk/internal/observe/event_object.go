@@ -19,7 +19,7 @@ type EventDispatched struct {
 	Handlers *handlers.Set   // of the resource
 }
 
-// CauseDetected tells what happened to the object, before any handler of that is called.
+// CauseDetected tells what happened to the object, before any handler of changes is called.
 type CauseDetected struct {
 	Subject *Subject
 
@@ -31,6 +31,10 @@ type CauseDetected struct {
 	Finalizer  bool          // the object has the operator's finalizer
 	Background Background    // the daemons and timers of the object; nil if there are none
 	At         time.Time
+
+	// Stale means that the version is older than the operator's own patch. Handlers of changes are
+	// not called for it; the cause is told again if the patch is not seen in time.
+	Stale bool
 }
 
 // Background gives access to the daemons and timers of an object. It is safe for concurrent use.

@@ -35,6 +35,11 @@ func (o *inspectedObject) causeDetected(e CauseDetected) {
 }
 
 func (o *inspectedObject) showCause(e CauseDetected) {
+	if e.Stale {
+		// The cause may be handled already: only daemons and timers take it as it is.
+		o.showBackground(e)
+		return
+	}
 	o.object.Finalizer = e.Finalizer
 	o.object.Waiting = nil
 	switch {
@@ -42,11 +47,11 @@ func (o *inspectedObject) showCause(e CauseDetected) {
 		o.object.Cause = nil
 	case e.Cause.Reason.Handled() && !e.resumesNothing():
 		o.begin(e)
-	case o.object.Cause == nil:
-		// Nothing happened since the operator started.
-		o.object.Cause = &inspect.Cause{
+	case o.object.Cause == nil || o.object.Cause.Done.IsZero():
+		// Nothing happened since the operator started, or it was undone before it was handled.
+		o.replaceCause(&inspect.Cause{
 			Reason: string(handlers.ReasonNoop), Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
-		}
+		})
 	default:
 		// What was handled last remains to be shown.
 		o.showBackground(e)
@@ -71,13 +76,17 @@ func (o *inspectedObject) begin(e CauseDetected) {
 		o.object.Cause = &continued
 		return
 	}
-	cause := &inspect.Cause{
+	o.replaceCause(&inspect.Cause{
 		Reason: reason, Seen: e.At, Version: version, First: e.Cause.Old == nil, Diff: diffItems(e.Cause),
-	}
-	if before != nil {
+	})
+}
+
+// replaceCause makes a cause the current one, and moves the former one into the history.
+func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
+	if before := o.object.Cause; before != nil {
 		cause.LastHandled = before.Done
 		if before.Done.IsZero() {
-			o.remember(before, version)
+			o.remember(before, cause.Version)
 		} else if handlers.Reason(before.Reason).Handled() {
 			o.remember(before, "")
 		}

@@ -19,7 +19,7 @@ func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
 		handlers: []inspect.HandlerState{failed, event},
 	}
 	o.begin(CauseDetected{Subject: podSubject("a", "2"), Cause: &handlers.Cause{Reason: handlers.ReasonUpdate}, At: time.Now()})
-	if state := o.state(); state == inspect.StateFailed {
+	if state := o.state(time.Now()); state == inspect.StateFailed {
 		t.Error("it looks like a failure")
 	}
 	if h := o.handlers[0]; h.Attempt != 0 || len(h.Attempts) != 0 {
@@ -134,5 +134,54 @@ func TestInspectedObject_EventHandlersAreShownBeforeTheirCalls(t *testing.T) {
 	Tell(&in.sink, CauseDetected{Subject: subject})
 	if o := in.only(t); o.State != inspect.StateSettled || o.ResourceVersion != "1" || phasesOf(o)["e"] != inspect.PhaseDone {
 		t.Errorf("%+v", o)
+	}
+}
+
+func TestInspectedObject_StaleVersionBeginsNoCause(t *testing.T) {
+	create := &handlers.Handler{ID: "c", Family: handlers.Create}
+	in := newInspected(create)
+	subject := podSubject("a", "1")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, map[string]handlers.Outcome{"c": {Final: true}})
+	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	settled := in.only(t)
+
+	subject.Object = podObject("a", "2") // by a timer, before the operator's own patch
+	Tell(&in.sink, ProcessingStarted{subject})
+	stale := CauseDetected{
+		Subject: subject, Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, Handlers: in.handlers(),
+		Changing: true, Stale: true, At: time.Now(),
+	}
+	Tell(&in.sink, stale)
+	o := in.only(t)
+	if o.State != inspect.StateSettled || !o.Cause.Seen.Equal(settled.Cause.Seen) || phasesOf(o)["c"] != inspect.PhaseDone || len(o.History) != 0 {
+		t.Errorf("%+v", o)
+	}
+
+	stale.Stale = false // the wait for the patch is over
+	Tell(&in.sink, stale)
+	if o := in.only(t); o.State != inspect.StateRunning || o.Cause.Version != "2" || len(o.History) != 1 {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestInspectedObject_CauseEndsIfItsChangeIsUndone(t *testing.T) {
+	update := &handlers.Handler{ID: "u", Family: handlers.Update}
+	in := newInspected(update)
+	delay := time.Hour
+	subject := podSubject("a", "1")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate, Old: map[string]any{}}, map[string]handlers.Outcome{
+		"u": {Err: errors.New("not yet"), Delay: &delay},
+	})
+	if o := in.only(t); o.State != inspect.StateRetrying {
+		t.Errorf("%+v", o)
+	}
+	subject.Object = podObject("a", "2")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop, Old: map[string]any{}}, nil)
+	o := in.only(t)
+	if o.State != inspect.StateSettled || o.Cause.Reason != "noop" || o.Cause.Done.IsZero() || phasesOf(o)["u"] != inspect.PhaseOtherCause {
+		t.Errorf("%+v", o)
+	}
+	if past := o.History; len(past) != 1 || past[0].Reason != "update" || past[0].SupersededAt != "2" {
+		t.Errorf("%+v", past)
 	}
 }

@@ -1,8 +1,6 @@
 package observe
 
 import (
-	"path/filepath"
-
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -11,7 +9,7 @@ import (
 // describeHandler describes a registered handler.
 func describeHandler(h *handlers.Handler) inspect.Handler {
 	d := inspect.Handler{
-		ID: h.ID, Kind: string(h.Family), Selector: h.Selector.String(), Field: h.Field.String(), Source: shortSource(h.Source),
+		ID: h.ID, Kind: string(h.Family), Selector: h.Selector.String(), Field: h.Field.String(), Source: h.ShortSource(),
 	}
 	if h.Retries != nil {
 		d.Retries = *h.Retries
@@ -37,9 +35,4 @@ func describeHandler(h *handlers.Handler) inspect.Handler {
 		d.Filters = append(d.Filters, "when "+h.WhenName)
 	}
 	return d
-}
-
-// shortSource returns the end of a path that tells the file from others.
-func shortSource(source string) string {
-	return filepath.Join(filepath.Base(filepath.Dir(source)), filepath.Base(source))
 }

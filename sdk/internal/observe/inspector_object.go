@@ -26,8 +26,9 @@ type inspectedObject struct {
 	object   inspect.Object
 	handlers []inspect.HandlerState
 	orphans  []inspect.HandlerState // of handlers that do not exist
-	deleting bool
-	dropped  bool // the object was forgotten: nothing is published anymore
+	deleting time.Time              // when it was first seen as being deleted; zero before
+	overdue  *time.Timer            // shows that the deletion is stuck; nil if that is not to come
+	dropped  bool                   // the object was forgotten: nothing is published anymore
 }
 
 // find returns what is known of an object; nil if the operator does not remember it.
@@ -66,6 +67,7 @@ func (i *Inspector) forget(identity *Identity) {
 	i.objects.mu.Unlock()
 	o.update(func(o *inspectedObject) {
 		o.dropped = true
+		o.stopWatchingDeletion()
 		i.drop(o.object.Ref)
 	})
 }
@@ -84,7 +86,9 @@ func (o *inspectedObject) update(change func(*inspectedObject)) {
 func (o *inspectedObject) start(subject *Subject) {
 	o.update(func(o *inspectedObject) {
 		o.object.Generation = subject.Object.Generation
-		o.deleting = subject.Object.Deleting
+		if subject.Object.Deleting && o.deleting.IsZero() {
+			o.deleting = time.Now()
+		}
 	})
 }
 
@@ -95,41 +99,10 @@ func (o *inspectedObject) publish() {
 	}
 	object := o.object
 	object.Handlers = slices.Concat(o.handlers, o.orphans)
-	object.State = o.state()
+	now := time.Now()
+	object.State = o.state(now)
+	o.watchDeletion(now)
 	o.inspector.put(object)
-}
-
-// state returns the state of the object: the first that applies.
-func (o *inspectedObject) state() inspect.ObjectState {
-	has := func(phase inspect.HandlerPhase) bool {
-		return slices.ContainsFunc(o.handlers, func(h inspect.HandlerState) bool { return h.State == phase })
-	}
-	unfinished := o.object.Cause != nil && o.object.Cause.Done.IsZero()
-	switch {
-	case has(inspect.PhaseFailed):
-		return inspect.StateFailed
-	case has(inspect.PhaseRunning):
-		return inspect.StateRunning
-	case o.object.Waiting != nil:
-		return inspect.StateWaiting
-	case unfinished && has(inspect.PhaseRetrying):
-		return inspect.StateRetrying
-	case unfinished && o.deleting && o.object.Finalizer:
-		return inspect.StateDeleting
-	case unfinished:
-		return inspect.StateRunning
-	case o.deleting && o.object.Finalizer:
-		return inspect.StateDeleting
-	case o.object.Cause == nil && !slices.ContainsFunc(o.handlers, isInterested):
-		return inspect.StateIgnored
-	default:
-		return inspect.StateSettled
-	}
-}
-
-// isInterested reports whether a handler is called for the object whatever the cause.
-func isInterested(h inspect.HandlerState) bool {
-	return groupOf(h) != handlers.Changing && h.State != inspect.PhaseFiltered
 }
 
 func groupOf(h inspect.HandlerState) handlers.Group { return handlers.Family(h.Kind).Group() }
@@ -168,7 +141,7 @@ func (o *inspectedObject) orphansFound(e OrphansFound) {
 	}
 	o.orphans = nil
 	for _, orphan := range e.Orphans {
-		s := inspect.HandlerState{ID: orphan.Name}
+		s := inspect.HandlerState{ID: orphan.ID}
 		showRecord(&s, orphan.Record)
 		s.State = inspect.PhaseUnknown
 		o.orphans = append(o.orphans, s)

@@ -62,63 +62,6 @@ func podObject(name, version string) *object.Object {
 	return object.Stub("v1", "Pod", "ns", name, name+"-uid", version)
 }
 
-func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
-	phases := func(phases ...inspect.HandlerPhase) []inspect.HandlerState {
-		states := make([]inspect.HandlerState, len(phases))
-		for i, phase := range phases {
-			states[i].State = phase
-		}
-		return states
-	}
-	done := &inspect.Cause{Reason: "create", Done: time.Unix(1, 0)}
-	undone := &inspect.Cause{Reason: "create"}
-	for name, test := range map[string]struct {
-		object *inspectedObject
-		want   inspect.ObjectState
-	}{
-		"a handler runs, whatever else": {&inspectedObject{
-			object:   inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}},
-			handlers: phases(inspect.PhaseRetrying, inspect.PhaseRunning),
-		}, inspect.StateRunning},
-		"it waits for the operator's own write": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}}, handlers: phases(inspect.PhaseRetrying),
-		}, inspect.StateWaiting},
-		"a handler will be retried": {&inspectedObject{
-			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying),
-		}, inspect.StateRetrying},
-		"a handler of the deletion will be retried": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: true,
-		}, inspect.StateRetrying},
-		"the deletion continues": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseNext), deleting: true,
-		}, inspect.StateDeleting},
-		"the next handler is about to run": {&inspectedObject{
-			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseNext),
-		}, inspect.StateRunning},
-		"one failed permanently, whatever the others do": {&inspectedObject{
-			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying),
-		}, inspect.StateFailed},
-		"only a daemon runs": {&inspectedObject{
-			handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}},
-		}, inspect.StateSettled},
-		"a handler failed permanently": {&inspectedObject{
-			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone, inspect.PhaseFailed),
-		}, inspect.StateFailed},
-		"only the finalizer is left": {&inspectedObject{
-			object: inspect.Object{Cause: done, Finalizer: true}, handlers: phases(inspect.PhaseDone), deleting: true,
-		}, inspect.StateDeleting},
-		"no handler matches":           {&inspectedObject{}, inspect.StateIgnored},
-		"all handlers are done":        {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone)}, inspect.StateSettled},
-		"finalizers of others hold it": {&inspectedObject{object: inspect.Object{Cause: done}, deleting: true}, inspect.StateSettled},
-		"retries are over":             {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseRetrying)}, inspect.StateSettled},
-		"handlers are filtered out":    {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseFiltered)}, inspect.StateSettled},
-	} {
-		if got := test.object.state(); got != test.want {
-			t.Errorf("%s: %s instead of %s", name, got, test.want)
-		}
-	}
-}
-
 func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 	timer := &handlers.Handler{ID: "t", Family: handlers.Timer}
 	in := newInspected(timer)
@@ -177,7 +120,7 @@ func TestInspectedObject_OrphansListedUntilTheyAreGone(t *testing.T) {
 	in := newInspected()
 	subject := podSubject("a", "1")
 	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{Name: "old", Record: state.Record{Retries: 2}}}})
+	Tell(&in.sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{ID: "old", Record: state.Record{Retries: 2}}}})
 	if hs := in.only(t).Handlers; len(hs) != 1 || hs[0].ID != "old" || hs[0].State != inspect.PhaseUnknown || hs[0].Attempt != 2 {
 		t.Errorf("%+v", hs)
 	}

@@ -60,6 +60,9 @@ func (i *Inspector) unserved(resolution *resources.Resolution) []inspect.Unserve
 	for _, r := range resolution.NonPatchable {
 		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: "unpatchable"})
 	}
+	for _, r := range resolution.Rejected {
+		out = append(out, inspect.Unserved{Selector: r.Resource.Key(), Reason: "conflicting"})
+	}
 	return out
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"slices"
+	"strings"
 )
 
 // The widths of the columns of the full format.
@@ -43,7 +45,16 @@ func (e *LogEntry) text(opts LogOptions) []byte {
 		line = append(line, e.Object.String()...)
 		line = append(line, "] "...)
 	}
-	line = e.appendText(line)
+	shown, stack := *e, ""
+	if i := slices.IndexFunc(e.Attrs, func(a slog.Attr) bool { return a.Key == StackKey }); i >= 0 {
+		stack = strings.TrimRight(e.Attrs[i].Value.String(), "\n")
+		shown.Attrs = slices.Delete(slices.Clone(e.Attrs), i, i+1)
+	}
+	line = shown.appendText(line)
+	if stack != "" { // in several lines, as Go prints it
+		line = append(line, "\n    "...)
+		line = append(line, strings.ReplaceAll(stack, "\n", "\n    ")...)
+	}
 	if color != "" {
 		line = append(line, "\x1b[0m"...)
 	}

@@ -54,6 +54,19 @@ func TestLogHandler_FormatsAsInPython(t *testing.T) {
 	}
 }
 
+func TestLogHandler_StackHasLinesOfItsOwn(t *testing.T) {
+	write := func(l *slog.Logger) { l.Error("Oops", StackKey, "a.b()\n\t/a.go:3\n", "retry", 2) }
+	for format, want := range map[LogFormat]string{
+		LogFull:  "[2019-11-04 17:49:25,365] kopf                 [ERROR   ] Oops retry=2\n    a.b()\n    \t/a.go:3\n",
+		LogPlain: "Oops retry=2\n    a.b()\n    \t/a.go:3\n",
+		LogJSON:  `"stack":"a.b()\n\t/a.go:3\n"`,
+	} {
+		if got := logged(LogOptions{Format: format}, write); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q", format, got)
+		}
+	}
+}
+
 func TestLogHandler_JSONHasObjectUnderRefKey(t *testing.T) {
 	got := logged(LogOptions{Format: LogJSON, RefKey: "k8s-obj"}, func(l *slog.Logger) {
 		l.With(ObjectKey, example).Info("Hello", "took", time.Second)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -163,10 +164,21 @@ func outcomeName(e AttemptEnded) LogName {
 // renamed and is called again from the beginning.
 func (l *LogLines) orphansFound(e OrphansFound) {
 	for _, orphan := range e.Orphans {
-		if l.isFirst(e.Subject.Resource.Key() + " " + orphan.Name) {
-			e.Subject.Logger.Warn(fmt.Sprintf("There is progress of the handler %q on the object, and no such handler. "+
-				"If it was renamed, it goes on from there with kopf.ID(%q).", orphan.Name, orphan.Name), EventKey, LogProgressOrphaned)
+		if l.isFirst(e.Subject.Resource.Key() + " " + orphan.ID) {
+			e.Subject.Logger.Warn(fmt.Sprintf("There is progress of the handler %q on the object, and no such handler. %s",
+				orphan.ID, adviceOn(orphan)), EventKey, LogProgressOrphaned)
 		}
+	}
+}
+
+func adviceOn(orphan state.Orphan) string {
+	switch base := orphan.Base(); {
+	case orphan.Shortened:
+		return "If it was renamed, it goes on from there with its former id in kopf.ID; this is its beginning with a hash."
+	case base != orphan.ID:
+		return fmt.Sprintf("If %q was renamed, it goes on from there with kopf.ID(%q).", base, base)
+	default:
+		return fmt.Sprintf("If it was renamed, it goes on from there with kopf.ID(%q).", base)
 	}
 }
 

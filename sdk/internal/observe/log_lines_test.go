@@ -162,11 +162,22 @@ func TestLogLines_OrphansOncePerResource(t *testing.T) {
 	other := l.subject()
 	other.Resource = &resources.Resource{Version: "v1", Plural: "jobs"}
 	for _, subject := range []*Subject{l.subject(), l.subject(), other} {
-		Tell(&l.Sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{Name: "old"}}})
+		Tell(&l.Sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{ID: "old"}}})
 	}
 	const line = `warn | progress.orphaned | There is progress of the handler "old" on the object, and no such handler. ` +
 		`If it was renamed, it goes on from there with kopf.ID("old").`
 	l.expect(t, line, line)
+}
+
+func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	Tell(&l.Sink, OrphansFound{Subject: l.subject(), Orphans: []state.Orphan{{ID: "create_e/two"}, {ID: "long-aBcDeF", Shortened: true}}})
+	l.expect(t,
+		`warn | progress.orphaned | There is progress of the handler "create_e/two" on the object, and no such handler. `+
+			`If "create_e" was renamed, it goes on from there with kopf.ID("create_e").`,
+		`warn | progress.orphaned | There is progress of the handler "long-aBcDeF" on the object, and no such handler. `+
+			`If it was renamed, it goes on from there with its former id in kopf.ID; this is its beginning with a hash.`,
+	)
 }
 
 func TestLogLines_ProcessingFailures(t *testing.T) {

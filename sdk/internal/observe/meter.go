@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Meter counts what happens. Its methods are called from many goroutines and must return at once. All
-// texts are of small sets, so that they can be labels; names of objects are not among them.
+// Meter counts what happens. Its methods are called from many goroutines and must return at once. Texts
+// are of small sets, so that they can be labels, except [MeteredAttempt].Object.
 type Meter interface {
 	// Event counts a watch event. The kind is "listed", "added", "modified" or "deleted".
 	Event(resource, kind string)
@@ -50,6 +50,7 @@ type MeteredAttempt struct {
 	Outcome MeteredOutcome
 	Called  bool // false if its limits were exceeded before
 	Took    time.Duration
+	Object  ObjectReference // an example for the attempt; empty for activities; must not be a label
 }
 
 // MeteredOutcome is the outcome of an attempt.

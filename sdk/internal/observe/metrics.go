@@ -77,6 +77,7 @@ func (m *Metrics) Receive(event Event) {
 	case AttemptEnded:
 		m.meter.Attempt(MeteredAttempt{
 			Handler: m.label(e.Handler), Outcome: meteredOutcome(e), Called: !e.Exhausted, Took: e.Took,
+			Object: e.Subject.Reference,
 		})
 	case ProgressRecorded:
 		m.progressRecorded(e)

@@ -7,7 +7,8 @@ import (
 )
 
 // OutcomeEvents is a subscriber that posts Kubernetes events about failures of handlers. Successes
-// are not posted, since each would cost a request. It is not for operators that post all log lines
+// are not posted, since each would cost a request, nor is anything about handlers of raw events, which
+// can be very many. It is not for operators that post all log lines
 // about objects: these include the outcomes.
 type OutcomeEvents struct{}
 
@@ -21,7 +22,7 @@ func (OutcomeEvents) Receive(event Event) {
 		return
 	}
 	switch e.Handler.Family.Group() {
-	case handlers.Changing, handlers.Watching, handlers.Spawning:
+	case handlers.Changing, handlers.Spawning:
 		e.Subject.Recorder.Record(e.Line.Level, eventType(e.Line.Level), logReason, e.Line.Message)
 	}
 }

@@ -17,7 +17,7 @@ func TestOutcomeEvents_FailuresOfObjectHandlersOnly(t *testing.T) {
 		sink.Subscribe(OutcomeEvents{})
 		for family, level := range map[handlers.Family]slog.Level{
 			handlers.Create: slog.LevelInfo, handlers.Daemon: slog.LevelError,
-			handlers.Index: slog.LevelError, handlers.Startup: slog.LevelError,
+			handlers.Index: slog.LevelError, handlers.Event: slog.LevelError, handlers.Startup: slog.LevelError,
 		} {
 			Tell(&sink, AttemptEnded{
 				Subject: &Subject{Recorder: recorders.For(about), Logger: silent}, Handler: &handlers.Handler{ID: "h", Family: family},

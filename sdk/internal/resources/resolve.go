@@ -29,6 +29,24 @@ type Resolution struct {
 	Unresolved   []Selector // which match no resource, or only ambiguous ones
 	NonWatchable []Resource
 	NonPatchable []Resource
+	Rejected     []Rejection
+}
+
+// Rejection is a resource whose handlers cannot be called as they are.
+type Rejection struct {
+	Resource Resource
+	Reason   string
+}
+
+// Reject drops the resources that a function returns a reason against.
+func (r *Resolution) Reject(reason func(*Resource) string) {
+	r.Served = slices.DeleteFunc(r.Served, func(res Resource) bool {
+		why := reason(&res)
+		if why != "" {
+			r.Rejected = append(r.Rejected, Rejection{res, why})
+		}
+		return why != ""
+	})
 }
 
 // Resolve selects the resources to serve. A resource that an ambiguous selector matches is
@@ -113,6 +131,9 @@ func (r *Resolution) Warnings() []string {
 	}
 	if len(r.NonPatchable) > 0 {
 		lines = append(lines, "Non-patchable resources will not be served: "+join(r.NonPatchable))
+	}
+	for _, rejected := range r.Rejected {
+		lines = append(lines, "A resource will not be served: "+rejected.Resource.Key()+": "+rejected.Reason)
 	}
 	return lines
 }

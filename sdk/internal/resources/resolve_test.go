@@ -59,3 +59,14 @@ func TestResolve_UnpatchableResourceIsServedWithoutState(t *testing.T) {
 		t.Errorf("served for admission: got %q", got)
 	}
 }
+
+func TestResolve_ServesResourceWhoseDefinitionIsBeingDeleted(t *testing.T) {
+	all := []Resource{{
+		Group: "a.dev", Version: "v1", Plural: "kexes", Preferred: true,
+		Verbs: []string{"delete", "deletecollection", "get", "list", "watch"}, // as the API server announces it
+	}}
+	res := Resolve([]Demand{{Selector{Name: "kexes"}, true, true}}, all)
+	if got := keys(res.Served); !slices.Equal(got, []string{"kexes.v1.a.dev"}) || len(res.Warnings()) != 0 {
+		t.Errorf("served: got %q, warnings: %q", got, res.Warnings())
+	}
+}

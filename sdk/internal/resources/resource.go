@@ -2,6 +2,7 @@ package resources
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -50,13 +51,35 @@ func (r *Resource) APIVersion() string {
 // HasSubresource reports whether the resource has a subresource, e.g. "status".
 func (r *Resource) HasSubresource(name string) bool { return slices.Contains(r.Subresources, name) }
 
+// builtInGroups are the groups with dots that Kubernetes serves itself. Those without dots are all its own,
+// because the group of a custom resource definition must have one.
+var builtInGroups = []string{
+	"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
+	"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+	"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io",
+	"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
+}
+
+// BuiltIn reports whether Kubernetes defines the resource itself, without a custom resource definition.
+func (r *Resource) BuiltIn() bool {
+	return !strings.Contains(r.Group, ".") || slices.Contains(builtInGroups, r.Group)
+}
+
 // watchable reports whether the objects can be listed and watched.
 func (r *Resource) watchable() bool {
 	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
 }
 
 // patchable reports whether the objects can be patched.
-func (r *Resource) patchable() bool { return slices.Contains(r.Verbs, "patch") }
+func (r *Resource) patchable() bool { return slices.Contains(r.Verbs, "patch") || r.terminating() }
+
+// terminating reports whether the definition of the resource is being deleted. The API server offers
+// no verbs of writing then, but accepts patches until the last object is gone: whoever has a
+// finalizer on the objects must be able to remove it.
+func (r *Resource) terminating() bool {
+	offers := func(verb string) bool { return slices.Contains(r.Verbs, verb) }
+	return offers("delete") && offers("deletecollection") && !offers("create") && !offers("update")
+}
 
 // isEvent reports whether the objects are Kubernetes events, which two groups serve.
 func (r *Resource) isEvent() bool {

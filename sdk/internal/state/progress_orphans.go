@@ -10,8 +10,15 @@ import (
 
 // Orphan is a record of a handler that the operator does not have.
 type Orphan struct {
-	Name   string // stored name: the id, except for characters that a name cannot have
-	Record Record
+	ID        string // of the handler, as far as the stored name tells
+	Shortened bool   // the id was too long for a name: only its beginning is left, and a hash
+	Record    Record
+}
+
+// Base returns the part of the id that kopf.ID takes: without the field, and without the sub-handler.
+func (o *Orphan) Base() string {
+	base, _, _ := strings.Cut(o.ID, "/")
+	return base
 }
 
 // Orphans returns the records on an object that belong to none of the handlers, nor to sub-handlers
@@ -29,23 +36,24 @@ func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orp
 			found = append(found, Orphans(object, one, ids)...)
 		}
 	}
-	slices.SortFunc(found, func(a, b Orphan) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(found, func(a, b Orphan) bool { return a.Name == b.Name })
+	slices.SortFunc(found, func(a, b Orphan) int { return strings.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(found, func(a, b Orphan) bool { return a.ID == b.ID })
 }
 
 // recordStart is the beginning of every record as text; other texts are not parsed.
 const recordStart = `{"started"`
 
 func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan {
-	var found []Orphan
+	var found []Orphan // the ids are names at first
+	mark := markKey("", obj)
 	for key, stored := range object.Annotations(obj) {
 		name, ours := strings.CutPrefix(key, s.Prefix+"/")
 		text, _ := stored.(string)
-		if !ours || !strings.HasPrefix(text, recordStart) {
-			continue
+		if !ours || !strings.HasPrefix(text, recordStart) || !strings.HasSuffix(name, mark) {
+			continue // without the mark, it was copied from the owner
 		}
 		if r, err := decodeRecord(text); err == nil && r != nil {
-			found = append(found, Orphan{Name: name, Record: *r})
+			found = append(found, Orphan{ID: name, Record: *r})
 		}
 	}
 	if len(found) == 0 {
@@ -57,7 +65,26 @@ func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan
 			known[strings.TrimPrefix(key, s.Prefix+"/")] = true
 		}
 	}
-	return slices.DeleteFunc(found, func(o Orphan) bool { return known[o.Name] })
+	found = slices.DeleteFunc(found, func(o Orphan) bool { return known[o.ID] })
+	for i, o := range found {
+		if found[i].Shortened = s.shortened(o.ID); !found[i].Shortened {
+			// The first dot is where the field or the sub-handler begins: names of functions have none.
+			found[i].ID = strings.Replace(strings.TrimSuffix(o.ID, mark), ".", "/", 1)
+		}
+	}
+	return found
+}
+
+// shortened reports whether a name looks like that of an id that was too long.
+func (s *AnnotationsProgress) shortened(name string) bool {
+	const hash = 7 // at most, with the dash
+	hashed := len(name) - strings.LastIndexByte(name, '-')
+	for _, limit := range [...]int{maxName, maxName - len(s.Prefix) - len("/")} {
+		if hashed <= hash && len(name) <= limit && len(name) > limit-hash {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *StatusProgress) orphans(obj map[string]any, ids []string) []Orphan {
@@ -70,14 +97,14 @@ func (s *StatusProgress) orphans(obj map[string]any, ids []string) []Orphan {
 			continue
 		}
 		if r, err := parseRecord(fields); err == nil {
-			found = append(found, Orphan{Name: name, Record: *r})
+			found = append(found, Orphan{ID: name, Record: *r})
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
 	known := withSubrefs(ids, found)
-	return slices.DeleteFunc(found, func(o Orphan) bool { return slices.Contains(known, o.Name) })
+	return slices.DeleteFunc(found, func(o Orphan) bool { return slices.Contains(known, o.ID) })
 }
 
 func withSubrefs(ids []string, found []Orphan) []string {

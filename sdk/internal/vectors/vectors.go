@@ -28,6 +28,14 @@ func (d difference) Error() string { return string(d) }
 // table of docs/decisions/vectors.md too.
 func Differs(reason string) error { return difference(reason) }
 
+// skipped is what the tests of another package, or no tests, check.
+type skipped struct{}
+
+func (skipped) Error() string { return "not checked" }
+
+// Skip returns the error that marks a recording as not checked by this test.
+func Skip() error { return skipped{} }
+
 // Dir returns the folder of the recordings.
 func Dir() string {
 	if dir := os.Getenv("VECTORS"); dir != "" {
@@ -38,14 +46,15 @@ func Dir() string {
 }
 
 // Run decodes each recording of a file into a V and calls check. A nil error is an agreement,
-// [Differs] is a deliberate disagreement, and any other error fails the test. Run skips files
-// that are absent from the folder in VECTORS.
+// [Differs] is a deliberate disagreement, [Skip] leaves the recording out, and any other error fails
+// the test. Run skips files that are absent from the folder in VECTORS, or have no vectors there.
 func Run[V any](t *testing.T, file string, check func(t *testing.T, v *V) error) {
 	t.Helper()
 	path := filepath.Join(Dir(), file)
 	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) && os.Getenv("VECTORS") != "" {
-		t.Skipf("%s is not in the folder of VECTORS", file)
+	others := os.Getenv("VECTORS") != ""
+	if errors.Is(err, os.ErrNotExist) && others {
+		t.Skipf("vectors: %s skipped: it is not in the folder of VECTORS", file)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -56,10 +65,13 @@ func Run[V any](t *testing.T, file string, check func(t *testing.T, v *V) error)
 	if err := json.Unmarshal(data, &doc); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	if len(doc.Vectors) == 0 && others {
+		t.Skipf("vectors: %s skipped: it has no vectors", file)
+	}
 	if len(doc.Vectors) == 0 {
 		t.Fatalf("%s has no vectors", path)
 	}
-	agree, differ, failed := 0, 0, 0
+	agree, differ, skip, failed := 0, 0, 0, 0
 	for i, raw := range doc.Vectors {
 		var head struct {
 			ID string `json:"id"`
@@ -79,6 +91,8 @@ func Run[V any](t *testing.T, file string, check func(t *testing.T, v *V) error)
 			agree++
 		case errors.As(err, &meant):
 			differ++
+		case errors.Is(err, Skip()):
+			skip++
 		default:
 			failed++
 			if failed <= maxReported {
@@ -86,14 +100,22 @@ func Run[V any](t *testing.T, file string, check func(t *testing.T, v *V) error)
 			}
 		}
 	}
-	line := fmt.Sprintf("vectors: %s %d of %d agree", file, agree, len(doc.Vectors))
+	t.Log(summary(t.Name(), file, agree, differ, skip, failed))
+}
+
+// summary is a line of "make vectors". It names the test if the file has recordings for several.
+func summary(test, file string, agree, differ, skip, failed int) string {
+	line := fmt.Sprintf("vectors: %s %d of %d agree", file, agree, agree+differ+failed)
 	if differ > 0 {
 		line += fmt.Sprintf(", %d differ deliberately", differ)
+	}
+	if skip > 0 {
+		line += fmt.Sprintf(", %d skipped by %s", skip, test)
 	}
 	if failed > 0 {
 		line += fmt.Sprintf(", %d FAILED", failed)
 	}
-	t.Log(line)
+	return line
 }
 
 func clip(b []byte, n int) string {

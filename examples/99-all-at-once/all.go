@@ -1,0 +1,121 @@
+// Package allatonce has a handler of almost every kind, to see how they work together.
+package allatonce
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+const application = "kopf-example-10"
+
+// Register registers the handlers. kopf dev and kopf run call it.
+func Register(r *kopf.Registry) {
+	examples := kopf.Resource("kopfexamples")
+	kopf.OnStartup(r, startupSimple)
+	kopf.OnStartup(r, startupRetried)
+	kopf.OnCleanup(r, cleanup)
+	kopf.OnCreate(r, examples, create1, kopf.Backoff(2*time.Second))
+	kopf.OnCreate(r, examples, create2, kopf.Backoff(time.Second))
+	kopf.OnCreate(r, examples, createPod, kopf.Backoff(2*time.Second)) // a new cluster rejects pods for some seconds
+	kopf.OnUpdate(r, examples, update)
+	kopf.OnField(r, examples, "spec.lst", updateList)
+	kopf.OnDelete(r, examples, deleted, kopf.Optional())
+	kopf.OnEvent(r, kopf.Resource("v1", "pods"), podChange, kopf.Labels{"application": application})
+}
+
+func startupSimple(_ context.Context, a *kopf.Activity) error {
+	a.Logger.Info("starting")
+	return nil
+}
+
+// startupRetried succeeds at the fourth attempt. The operator starts only after that.
+func startupRetried(_ context.Context, a *kopf.Activity) error {
+	if a.Retry < 3 {
+		return kopf.Temporaryf(time.Second, "going to succeed in %ds", 3-a.Retry)
+	}
+	a.Logger.Info("starting after retries")
+	return nil
+}
+
+func cleanup(_ context.Context, a *kopf.Activity) error {
+	a.Logger.Info("cleaning up")
+	return nil
+}
+
+// create1 creates a child, and posts events about the object and about the child.
+func create1(ctx context.Context, c *kopf.Change[kopf.Object]) error {
+	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"step": "1"}}}
+	kopf.Adopt(job, c)
+	job, err := createChild(ctx, c.Namespace, "configmaps", job)
+	if err != nil {
+		return err
+	}
+	c.Recorder.Info("AnyReason", "the first job has begun")
+	c.Recorder.Event("Warning", "SomeReason", "Cannot do something")
+	c.Recorder.For(job).Event("Normal", "SomeReason", "Created as part of the job1step")
+	c.Result = map[string]int{"job1-status": 100}
+	return nil
+}
+
+// create2 fails at first. It is retried, even if the operator is restarted in between.
+func create2(_ context.Context, c *kopf.Change[kopf.Object]) error {
+	if c.Retry == 0 {
+		return errors.New("whoops")
+	}
+	c.Result = map[string]int{"job2-status": 100}
+	return nil
+}
+
+func createPod(ctx context.Context, c *kopf.Change[kopf.Object]) error {
+	pod := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "Pod",
+		"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "the-only-one", "image": "busybox", "command": []any{"sleep", "60"}}},
+		},
+	}}
+	kopf.Adopt(pod, c, kopf.Strict(), kopf.Forced())
+	kopf.AddLabels(pod, map[string]string{"application": application})
+	_, err := createChild(ctx, c.Namespace, "pods", pod)
+	return err
+}
+
+func createChild(ctx context.Context, namespace, plural string, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: plural}).Namespace(namespace).Create(ctx, child, metav1.CreateOptions{})
+}
+
+func update(_ context.Context, c *kopf.Change[kopf.Object]) error {
+	for _, d := range c.Diff {
+		c.Logger.Info("difference", "path", d.Path, "from", d.Old, "to", d.New)
+	}
+	return nil
+}
+
+func updateList(_ context.Context, c *kopf.FieldChange[[]string]) error {
+	c.Logger.Info("the list has changed", "from", c.Old, "to", c.New)
+	return nil
+}
+
+// deleted is optional: no finalizer keeps the object for it, so it may be too late.
+func deleted(_ context.Context, c *kopf.Change[kopf.Object]) error {
+	c.Logger.Info("deleted")
+	return nil
+}
+
+// podChange is called only for pods with the label, such as the one of createPod.
+func podChange(_ context.Context, e *kopf.Event[kopf.Object]) error {
+	e.Logger.Info("This pod is special for us.")
+	return nil
+}

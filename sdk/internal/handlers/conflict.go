@@ -1,0 +1,59 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Conflict is two handlers of one resource with the same id but different functions. They would share
+// their progress: if one is done, the other is never called.
+type Conflict struct{ First, Second *Handler }
+
+// String returns who conflicts, and what to do.
+func (c Conflict) String() string {
+	return fmt.Sprintf("%s (at %s) and another one (at %s) have the same id; give one of them another id with kopf.ID",
+		c.Second, c.First.ShortSource(), c.Second.ShortSource())
+}
+
+// Conflicts returns the conflicts of the handlers that keep their state under their id: of changes, if
+// one cause can select both, and of daemons and timers.
+func (s *Set) Conflicts() []Conflict {
+	var found []Conflict
+	for _, g := range [...]Group{Changing, Spawning} {
+		all := s.members[g].distinct
+		for i, second := range all {
+			for _, first := range all[:i] {
+				if first.ID == second.ID && first.meets(second) {
+					found = append(found, Conflict{first, second})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// meets reports whether one cause can select both handlers, whatever their filters.
+func (h *Handler) meets(other *Handler) bool {
+	return h.Family.Group() == Spawning || slices.ContainsFunc(h.reasons(), func(r Reason) bool {
+		return slices.Contains(other.reasons(), r)
+	})
+}
+
+// reasons returns the reasons for which a handler of changes can be called. Those of resuming are
+// called together with the handlers of what happened before the operator started.
+func (h *Handler) reasons() []Reason {
+	switch {
+	case len(h.Reasons) > 0:
+		return h.Reasons
+	case h.Family == Create:
+		return []Reason{ReasonCreate}
+	case h.Family == Update:
+		return []Reason{ReasonUpdate}
+	case h.Family == Delete:
+		return []Reason{ReasonDelete}
+	case h.Family == Resume && !h.Deleted:
+		return []Reason{ReasonCreate, ReasonUpdate, ReasonResume}
+	default:
+		return []Reason{ReasonCreate, ReasonUpdate, ReasonDelete, ReasonResume}
+	}
+}

@@ -1,0 +1,65 @@
+package kube
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// outages logs that requests fail and are repeated: once when that begins and once when it is over,
+// however many requests there are. It is safe for concurrent use.
+type outages struct {
+	mu      sync.Mutex
+	ongoing map[Class]*outage
+}
+
+// outage is requests that are repeated at the same time, for the same class of errors.
+type outage struct {
+	requests int // that are repeated now
+	failures int
+	began    time.Time
+}
+
+// begin notes that a request is going to be repeated. It returns what to call after each further
+// attempt, and after the last one.
+func (o *outages) begin(ctx context.Context, logger *slog.Logger, err error, delay time.Duration) (failed func(), end func(error)) {
+	class := Classify(err)
+	if class == TooManyRequests {
+		return func() {}, func(error) {} // servers do so in their everyday life
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := o.ongoing[class]
+	if out == nil {
+		out = &outage{began: time.Now()}
+		if o.ongoing == nil {
+			o.ongoing = map[Class]*outage{}
+		}
+		o.ongoing[class] = out
+		logger.WarnContext(ctx, "API requests fail; repeating them", "error", err, "status", Status(err), "again in", delay.String())
+	}
+	out.requests++
+	out.failures++
+	failed = func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		out.failures++
+	}
+	end = func(err error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if out.requests--; out.requests > 0 {
+			return
+		}
+		delete(o.ongoing, class)
+		switch took := time.Since(out.began).Round(time.Millisecond).String(); {
+		case ctx.Err() != nil: // the operator is stopping
+		case err == nil:
+			logger.InfoContext(ctx, "API requests succeed again", "after", took, "failed attempts", out.failures)
+		default:
+			logger.WarnContext(ctx, "API requests still fail; not repeating them anymore", "error", err, "after", took, "failed attempts", out.failures)
+		}
+	}
+	return failed, end
+}

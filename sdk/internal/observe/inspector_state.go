@@ -1,0 +1,84 @@
+package observe
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// A deletion is stuck if it takes longer than stuckAfter, or if its handler is retried only after more
+// than soon.
+const (
+	stuckAfter = 5 * time.Minute
+	soon       = time.Minute
+)
+
+// state returns the state of the object: the first that applies.
+func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
+	unfinished := o.object.Cause != nil && o.object.Cause.Done.IsZero()
+	switch {
+	case o.isStuck(now):
+		return inspect.StateStuck
+	case o.has(inspect.PhaseFailed):
+		return inspect.StateFailed
+	case o.has(inspect.PhaseRunning):
+		return inspect.StateRunning
+	case o.object.Waiting != nil:
+		return inspect.StateWaiting
+	case unfinished && o.has(inspect.PhaseRetrying):
+		return inspect.StateRetrying
+	case o.isHeld():
+		return inspect.StateDeleting
+	case unfinished:
+		return inspect.StateRunning
+	case o.object.Cause == nil && !slices.ContainsFunc(o.handlers, isInterested):
+		return inspect.StateIgnored
+	default:
+		return inspect.StateSettled
+	}
+}
+
+func (o *inspectedObject) has(phase inspect.HandlerPhase) bool {
+	return slices.ContainsFunc(o.handlers, func(h inspect.HandlerState) bool { return h.State == phase })
+}
+
+// isHeld reports whether the object is being deleted and waits for the operator.
+func (o *inspectedObject) isHeld() bool { return !o.deleting.IsZero() && o.object.Finalizer }
+
+// isStuck reports whether the deletion waits for the operator, and is not going to end soon: somebody
+// should have a look.
+func (o *inspectedObject) isStuck(now time.Time) bool {
+	if !o.isHeld() {
+		return false
+	}
+	// Handlers of other causes have no next attempt, and daemons that retry are asked to stop.
+	isFar := func(h inspect.HandlerState) bool {
+		return groupOf(h) == handlers.Changing && h.State == inspect.PhaseRetrying && h.Next.Sub(now) > soon
+	}
+	return now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.handlers, isFar)
+}
+
+// watchDeletion shows the deletion as stuck when it takes too long, since no event tells that.
+func (o *inspectedObject) watchDeletion(now time.Time) {
+	left := stuckAfter - now.Sub(o.deleting)
+	switch {
+	case !o.isHeld() || left <= 0:
+		o.stopWatchingDeletion()
+	case o.overdue == nil:
+		o.overdue = time.AfterFunc(left, func() { o.update((*inspectedObject).publish) })
+	}
+}
+
+func (o *inspectedObject) stopWatchingDeletion() {
+	if o.overdue != nil {
+		o.overdue.Stop()
+		o.overdue = nil
+	}
+}
+
+// isInterested reports whether a handler is called for the object whatever the cause.
+func isInterested(h inspect.HandlerState) bool {
+	return groupOf(h) != handlers.Changing && h.State != inspect.PhaseFiltered
+}

@@ -1,0 +1,110 @@
+package observe
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
+	phases := func(phases ...inspect.HandlerPhase) []inspect.HandlerState {
+		states := make([]inspect.HandlerState, len(phases))
+		for i, phase := range phases {
+			states[i].State = phase
+		}
+		return states
+	}
+	now := time.Now()
+	started := func(ago time.Duration) time.Time { return now.Add(-ago) }
+	done := &inspect.Cause{Reason: "create", Done: time.Unix(1, 0)}
+	undone := &inspect.Cause{Reason: "create"}
+	for name, test := range map[string]struct {
+		object *inspectedObject
+		want   inspect.ObjectState
+	}{
+		"a handler runs, whatever else": {&inspectedObject{
+			object:   inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}},
+			handlers: phases(inspect.PhaseRetrying, inspect.PhaseRunning),
+		}, inspect.StateRunning},
+		"it waits for the operator's own write": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}}, handlers: phases(inspect.PhaseRetrying),
+		}, inspect.StateWaiting},
+		"a handler will be retried": {&inspectedObject{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying),
+		}, inspect.StateRetrying},
+		"a handler of the deletion will be retried": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: now,
+		}, inspect.StateRetrying},
+		"the deletion continues": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseNext), deleting: now,
+		}, inspect.StateDeleting},
+		"the next handler is about to run": {&inspectedObject{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseNext),
+		}, inspect.StateRunning},
+		"one failed permanently, whatever the others do": {&inspectedObject{
+			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying),
+		}, inspect.StateFailed},
+		"only a daemon runs": {&inspectedObject{
+			handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}},
+		}, inspect.StateSettled},
+		"a handler failed permanently": {&inspectedObject{
+			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone, inspect.PhaseFailed),
+		}, inspect.StateFailed},
+		"only the finalizer is left": {&inspectedObject{
+			object: inspect.Object{Cause: done, Finalizer: true}, handlers: phases(inspect.PhaseDone), deleting: now,
+		}, inspect.StateDeleting},
+		"a deletion that is retried much later": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true}, deleting: now,
+			handlers: []inspect.HandlerState{{Kind: "delete", State: inspect.PhaseRetrying, Next: now.Add(soon + time.Second)}},
+		}, inspect.StateStuck},
+		"a deletion that is retried for long": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: started(stuckAfter),
+		}, inspect.StateStuck},
+		"a deletion handler that hangs, whatever failed": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRunning), deleting: started(stuckAfter),
+		}, inspect.StateStuck},
+		"a daemon that does not stop": {&inspectedObject{
+			object: inspect.Object{Finalizer: true}, handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseStopping}}, deleting: started(stuckAfter),
+		}, inspect.StateStuck},
+		"a long deletion that only waits for others": {&inspectedObject{
+			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone), deleting: started(time.Hour),
+		}, inspect.StateSettled},
+		"no handler matches":           {&inspectedObject{}, inspect.StateIgnored},
+		"all handlers are done":        {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone)}, inspect.StateSettled},
+		"finalizers of others hold it": {&inspectedObject{object: inspect.Object{Cause: done}, deleting: now}, inspect.StateSettled},
+		"retries are over":             {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseRetrying)}, inspect.StateSettled},
+		"handlers are filtered out":    {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseFiltered)}, inspect.StateSettled},
+	} {
+		if got := test.object.state(now); got != test.want {
+			t.Errorf("%s: %s instead of %s", name, got, test.want)
+		}
+	}
+}
+
+func TestInspectedObject_LongDeletionBecomesStuckWithoutAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInspected(&handlers.Handler{ID: "d", Family: handlers.Delete})
+		subject := podSubject("a", "1")
+		subject.Object.Deleting = true
+		cause := &handlers.Cause{Resource: &pods, Reason: handlers.ReasonDelete, Deleted: true}
+		in.handle(subject, cause, nil)
+		Tell(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
+		time.Sleep(stuckAfter - time.Second)
+		synctest.Wait()
+		if o := in.only(t); o.State != inspect.StateRunning {
+			t.Errorf("too early: %s", o.State)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if o := in.only(t); o.State != inspect.StateStuck {
+			t.Errorf("it hangs: %s", o.State)
+		}
+		Tell(&in.sink, ObjectForgotten{subject.Identity})
+		if in.only(t) != nil {
+			t.Error("it is gone")
+		}
+	})
+}
