@@ -88,7 +88,7 @@ func (a *app) do(msg tea.Msg) tea.Cmd {
 }
 
 func (a *app) apply() tea.Msg {
-	return parts.Request{What: "apply " + parts.ManifestNames(a.screen.State), Intent: runner.Intent{Kind: runner.IntentApply}}
+	return parts.Request{What: "applied " + parts.ManifestNames(a.screen.State), Intent: runner.Intent{Kind: runner.IntentApply}}
 }
 
 func (a *app) noManifests() string {

@@ -230,7 +230,7 @@ func (a *app) title() string {
 func (a *app) send(what string, intent runner.Intent) tea.Cmd {
 	return func() tea.Msg {
 		err := a.source.Do(a.ctx, intent)
-		if result := a.source.State().Application; intent.Kind == runner.IntentApply && !result.At.IsZero() && len(result.Refused) == 0 && err == nil {
+		if result := a.source.State().Application; intent.Kind == runner.IntentApply && !result.At.IsZero() {
 			what = result.String()
 		}
 		return resultMsg{what, err}

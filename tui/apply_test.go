@@ -28,7 +28,7 @@ func TestApply_RefusalIsAlarmWithFullText(t *testing.T) {
 		t.Errorf("the refusal is not shown in full:\n%s", strings.Join(u.lines(), "\n"))
 	}
 	u.source.err = errors.New(refusal)
-	u.press("a").sees("✗ apply crd.yaml, obj.yaml: ")
+	u.press("a").sees("✗ applied 1 object: 1 created; 1 refused: ")
 	u.publish(func(s *runner.State) { s.Application.Refused = nil }).seesNot("refused, 9")
 }
 
