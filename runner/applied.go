@@ -2,6 +2,8 @@ package runner
 
 import (
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -13,6 +15,64 @@ type Applied struct {
 	// Version is the resourceVersion after it was applied. The object counts as handled
 	// only at this or a later version.
 	Version string
+
+	// Change is what the application did to the object: "created", "configured" or
+	// "unchanged".
+	Change string
+}
+
+// String says what was done to the object: "pods default/web created".
+func (a Applied) String() string {
+	resource, _, _ := strings.Cut(a.Resource, ".")
+	name := a.Name
+	if a.Namespace != "" {
+		name = a.Namespace + "/" + name
+	}
+	return strings.TrimSpace(resource + " " + name + " " + a.Change)
+}
+
+// Application is the result of the last application of manifests. The zero value is none.
+type Application struct {
+	At      time.Time
+	Objects []Applied
+	Refused []string // why objects or manifests were refused, each in full
+}
+
+// newApplication returns the result of an application that ended now.
+func newApplication(objects []Applied, err error) Application {
+	a := Application{At: time.Now(), Objects: objects}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			a.Refused = append(a.Refused, e.Error())
+		}
+	} else if err != nil {
+		a.Refused = []string{err.Error()}
+	}
+	return a
+}
+
+// String sums up the result: "applied 3 objects: 1 created, 2 unchanged; 1 refused".
+func (a Application) String() string {
+	s := "applied " + countObjects(len(a.Objects))
+	var parts []string
+	for _, change := range []string{"created", "configured", "unchanged"} {
+		n := 0
+		for _, o := range a.Objects {
+			if o.Change == change {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, strconv.Itoa(n)+" "+change)
+		}
+	}
+	if len(parts) > 0 {
+		s += ": " + strings.Join(parts, ", ")
+	}
+	if n := len(a.Refused); n > 0 {
+		s += "; " + strconv.Itoa(n) + " refused"
+	}
+	return s
 }
 
 // countObjects formats a number of objects: "1 object", "3 objects".

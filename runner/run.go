@@ -139,10 +139,14 @@ func (r *headless) open(ctx context.Context) error {
 	if len(r.Manifests) == 0 {
 		return nil
 	}
-	if r.applied, err = r.Apply(ctx, r.Manifests); err != nil {
+	r.applied, err = r.Apply(ctx, r.Manifests)
+	for _, o := range r.applied {
+		r.Progress(true, o.String())
+	}
+	if err != nil {
 		return err
 	}
-	r.Progress(false, "applied "+countObjects(len(r.applied)))
+	r.Progress(false, newApplication(r.applied, nil).String())
 	return nil
 }
 

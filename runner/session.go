@@ -27,9 +27,9 @@ type Options struct {
 	Apply func(ctx context.Context, paths []string) ([]Applied, error)
 
 	// Manifests are applied at the start, and by [IntentApply] without a path.
-	// FoundManifests are what [IntentApply] applies if Manifests is empty.
-	Manifests      []string
-	FoundManifests []string
+	// ManifestFolders are where [IntentApply] finds manifests if Manifests is empty.
+	Manifests       []string
+	ManifestFolders []string
 
 	// LogLevel is the lowest level of the operator's log lines that are published.
 	// Defaults to "info". [IntentLogLevel] changes it.
@@ -82,10 +82,7 @@ func NewSession(opts Options) *Session {
 	}
 	s.store.update(func(state *State) {
 		state.Packages = opts.Patterns
-		state.Manifests = opts.Manifests
-		if len(opts.Manifests) == 0 {
-			state.Manifests = opts.FoundManifests
-		}
+		state.Manifests = opts.findManifests()
 	})
 	return s
 }

@@ -71,6 +71,7 @@ func (l *loop) handleClusterEnd(cluster *Cluster) {
 }
 
 func (l *loop) apply(paths []string, reply chan error) {
+	l.store.update(func(s *State) { s.SavedManifests = nil }) // those saved from now on are new again
 	l.tasks.Go(func() {
 		applied, err := l.opts.Apply(l.ctx, paths)
 		post(l.ctx, l.appliedAt, applyResult{applied, err, reply})
@@ -78,19 +79,24 @@ func (l *loop) apply(paths []string, reply chan error) {
 }
 
 func (l *loop) handleApplied(r applyResult) {
+	result := newApplication(r.applied, r.err)
+	l.store.update(func(s *State) { s.Application = result })
 	if r.reply != nil {
 		r.reply <- r.err
 	}
 	l.prepared = true
-	if r.err != nil {
-		l.store.say("error", "cannot apply the manifests: "+r.err.Error())
-		if l.opts.Unattended && r.reply == nil {
-			l.fatal = r.err
-		}
+	for _, o := range result.Objects {
+		l.store.say("info", o.String())
+	}
+	for _, refused := range result.Refused {
+		l.store.say("error", "cannot apply the manifests: "+refused)
+	}
+	l.want(r.applied)
+	if r.err != nil && l.opts.Unattended && r.reply == nil {
+		l.fatal = r.err
 		return
 	}
-	l.store.say("info", "applied "+countObjects(len(r.applied)))
-	l.want(r.applied)
+	l.store.say("info", result.String())
 }
 
 // want adds to the objects that [Session.Settled] waits for.

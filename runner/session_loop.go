@@ -18,6 +18,8 @@ type loop struct {
 	sockets *socketDir
 	tasks   sync.WaitGroup
 
+	manifests *manifestWatcher
+
 	// The build.
 	program *Program
 	builder *Builder
@@ -69,6 +71,9 @@ func (s *Session) Run(ctx context.Context) (err error) {
 	if l.watcher, err = newWatcher(); err != nil {
 		return err
 	}
+	if l.manifests, err = newManifestWatcher(s.opts); err != nil {
+		return err
+	}
 	if l.builder, err = NewBuilder(); err != nil {
 		return err
 	}
@@ -78,6 +83,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.sockets.remove()) }()
 	l.tasks.Go(func() { l.watcher.run(ctx) })
+	l.tasks.Go(func() { l.manifests.run(ctx) })
 	defer l.end(cancel)
 
 	l.openCluster()
@@ -100,6 +106,8 @@ func (l *loop) step() bool {
 		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
 	case err := <-l.watcher.failed:
 		l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
+	case files := <-l.manifests.saved:
+		l.handleSavedManifests(files)
 	case result := <-l.built:
 		l.handleBuildResult(result)
 	case result := <-l.opened:

@@ -20,8 +20,14 @@ type State struct {
 	Cluster Cluster
 
 	// Manifests are the files and folders that [IntentApply] applies: those of the command
-	// line, or else those found in the folders of the packages.
+	// line, or else the folders of the packages that contain manifests.
 	Manifests []string
+
+	// SavedManifests are the files among them that were saved since they were applied last.
+	SavedManifests []string
+
+	// Application is the result of the last application of manifests.
+	Application Application
 
 	// Snapshot is the last one that an operator has published, possibly one that is not
 	// running any longer; see Live. It is nil before the first one.

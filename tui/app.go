@@ -229,7 +229,11 @@ func (a *app) title() string {
 // send sends an intent to the session in the background.
 func (a *app) send(what string, intent runner.Intent) tea.Cmd {
 	return func() tea.Msg {
-		return resultMsg{what: what, err: a.source.Do(a.ctx, intent)}
+		err := a.source.Do(a.ctx, intent)
+		if result := a.source.State().Application; intent.Kind == runner.IntentApply && !result.At.IsZero() {
+			what = result.String()
+		}
+		return resultMsg{what, err}
 	}
 }
 

@@ -110,10 +110,10 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
 		},
-		Apply:          cluster.apply,
-		Manifests:      f.manifests,
-		FoundManifests: findManifests(dir, patterns),
-		LogLevel:       level,
+		Apply:           cluster.apply,
+		Manifests:       f.manifests,
+		ManifestFolders: packageFolders(dir, patterns),
+		LogLevel:        level,
 
 		Unattended: !screen,
 		Once:       !screen && f.until == settled,
@@ -225,8 +225,8 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// findManifests returns the folders of the packages that contain manifests.
-func findManifests(dir string, patterns []string) []string {
+// packageFolders returns the folders of the packages that exist.
+func packageFolders(dir string, patterns []string) []string {
 	var folders []string
 	for _, pattern := range patterns {
 		folder, _, _ := strings.Cut(pattern, "...")
@@ -234,12 +234,8 @@ func findManifests(dir string, patterns []string) []string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		for _, glob := range []string{"*.yaml", "*.yml"} {
-			// The pattern is valid. Ignore folders that cannot be read.
-			found, _ := filepath.Glob(filepath.Join(path, glob))
-			if len(found) > 0 && !slices.Contains(folders, path) {
-				folders = append(folders, path)
-			}
+		if info, err := os.Stat(path); err == nil && info.IsDir() && !slices.Contains(folders, path) {
+			folders = append(folders, path)
 		}
 	}
 	return folders

@@ -52,7 +52,7 @@ func TestDev_PlainAndJSONLines(t *testing.T) {
 	}
 }
 
-func TestFindManifests_InPackageFolders(t *testing.T) {
+func TestPackageFolders_ExistAndAreNamedOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/crd.yaml", "b/b.go", "c/x.yml"} {
 		path := filepath.Join(dir, name)
@@ -63,8 +63,8 @@ func TestFindManifests_InPackageFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := findManifests(dir, []string{"./a", "./b", "./c/...", filepath.Join(dir, "a"), "example.com/op"})
-	if diff := cmp.Diff([]string{filepath.Join(dir, "a"), filepath.Join(dir, "c")}, got); diff != "" {
+	got := packageFolders(dir, []string{"./a", "./b", "./c/...", filepath.Join(dir, "a"), "example.com/op"})
+	if diff := cmp.Diff([]string{filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")}, got); diff != "" {
 		t.Error(diff)
 	}
 }

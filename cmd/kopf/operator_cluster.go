@@ -62,7 +62,8 @@ func sameCluster(opts devcluster.Options, former *devcluster.Cluster) devcluster
 	return opts
 }
 
-// apply applies manifests to the open cluster.
+// apply applies manifests to the open cluster. It returns what was applied even with an error,
+// which may be about other objects.
 func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.Applied, error) {
 	c.mu.Lock()
 	cluster := c.cluster
@@ -72,17 +73,15 @@ func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.A
 		return nil, err
 	}
 	objects, err := apply.Files(ctx, config, paths, apply.Options{Namespace: cluster.Namespace})
-	if err != nil {
-		return nil, err
-	}
 	applied := make([]runner.Applied, len(objects))
 	for i, o := range objects {
 		applied[i] = runner.Applied{
 			Ref:     inspect.Ref{Resource: resourceKey(o), Namespace: o.Namespace, Name: o.Name, UID: string(o.UID)},
 			Version: o.ResourceVersion,
+			Change:  string(o.Change),
 		}
 	}
-	return applied, nil
+	return applied, err // the objects are applied, even if others were rejected
 }
 
 // resourceKey returns the key of the object's resource in the inspector's format.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,12 +40,24 @@ type Object struct {
 	UID       types.UID
 	// ResourceVersion is the version of the object after it was applied.
 	ResourceVersion string
+	// Change is what the application did to the object.
+	Change Change
 }
+
+// Change is what an application did to an object.
+type Change string
+
+// The changes.
+const (
+	Created    Change = "created"
+	Configured Change = "configured"
+	Unchanged  Change = "unchanged"
+)
 
 // Files reads manifests and applies them: first the CustomResourceDefinitions, then, when
 // their resources are served, the others. It returns the applied objects in this order. It
-// stops at the first object that the server rejects, with an [ObjectError]. If a manifest is
-// invalid, it applies nothing; see [Read].
+// goes on after an object that the server rejects; the error joins an [ObjectError] for each.
+// If a manifest is invalid, it applies nothing; see [Read].
 func Files(ctx context.Context, cfg *rest.Config, paths []string, o Options) ([]Object, error) {
 	manifests, err := Read(paths)
 	if err != nil {
@@ -58,26 +72,31 @@ func applyAll(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Opt
 		return nil, err
 	}
 	var done []Object
-	each := func(wanted func(Manifest) bool) error {
+	var rejected []error
+	var definitions []Manifest // that the server has accepted
+	each := func(isCRD bool) {
 		for _, m := range manifests {
-			if !wanted(m) {
+			if m.isCRD() != isCRD || ctx.Err() != nil {
 				continue
 			}
 			applied, err := a.apply(ctx, m)
 			if err != nil {
-				return m.error(err)
+				rejected = append(rejected, m.error(err))
+				continue
 			}
 			done = append(done, applied)
+			if isCRD {
+				definitions = append(definitions, m)
+			}
 		}
-		return nil
 	}
-	if err := each(Manifest.isCRD); err != nil {
-		return done, err
+	each(true)
+	rejected = append(rejected, a.wait(ctx, definitions)...)
+	each(false)
+	if ctx.Err() != nil && len(rejected) == 0 {
+		return done, context.Cause(ctx)
 	}
-	if err := a.wait(ctx, manifests); err != nil {
-		return done, err
-	}
-	return done, each(func(m Manifest) bool { return !m.isCRD() })
+	return done, errors.Join(rejected...)
 }
 
 // applier applies objects to one cluster.
@@ -127,30 +146,53 @@ func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
 		}
 	}
 	o.SetNamespace(namespace)
-	got, err := a.client.Resource(res.gvr).Namespace(namespace).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	objects := a.client.Resource(res.gvr).Namespace(namespace)
+	former, err := objects.Get(ctx, o.GetName(), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return Object{}, fmt.Errorf("read: %w", err)
+	}
+	if err != nil {
+		former = nil
+	}
+	got, err := objects.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil {
 		return Object{}, fmt.Errorf("apply: %w", err)
 	}
 	return Object{
-		Resource: res.gvr, Namespace: got.GetNamespace(), Name: got.GetName(),
+		Change: changeOf(former, got), Resource: res.gvr, Namespace: got.GetNamespace(), Name: got.GetName(),
 		UID: got.GetUID(), ResourceVersion: got.GetResourceVersion(),
 	}, nil
 }
 
-// wait waits until the resources of all CRDs among the manifests are served, even if no other
-// manifest uses them: callers may use them at once.
-func (a *applier) wait(ctx context.Context, manifests []Manifest) error {
-	for _, m := range manifests {
-		if !m.isCRD() {
-			continue
-		}
+// changeOf compares an object with what it was before, or nil. The bookkeeping of the server
+// does not count: it may differ after an application that changed nothing.
+func changeOf(former, now *unstructured.Unstructured) Change {
+	if former == nil {
+		return Created
+	}
+	before, after := former.DeepCopy(), now.DeepCopy()
+	for _, o := range []*unstructured.Unstructured{before, after} {
+		o.SetManagedFields(nil)
+		o.SetResourceVersion("")
+	}
+	if equality.Semantic.DeepEqual(before.Object, after.Object) {
+		return Unchanged
+	}
+	return Configured
+}
+
+// wait waits until the resources of the applied CRDs are served, even if no other manifest
+// uses them: callers may use them at once. It returns an error for each that is not.
+func (a *applier) wait(ctx context.Context, definitions []Manifest) []error {
+	var errs []error
+	for _, m := range definitions {
 		for _, gvk := range served(m.Object) {
 			if err := a.waitFor(ctx, gvk); err != nil {
-				return m.error(err)
+				errs = append(errs, m.error(err))
 			}
 		}
 	}
-	return nil
+	return errs
 }
 
 func (a *applier) waitFor(ctx context.Context, gvk schema.GroupVersionKind) error {

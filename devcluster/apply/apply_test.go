@@ -115,6 +115,11 @@ metadata: {name: widgets}
 	}
 
 	again, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
+	for i := range applied {
+		if applied[i].Change != apply.Created || again[i].Change != apply.Unchanged {
+			t.Errorf("%s %s was %s, then %s", applied[i].Resource.Resource, applied[i].Name, applied[i].Change, again[i].Change)
+		}
+	}
 	if err != nil || again[2].UID != w.UID || again[2].ResourceVersion != w.ResourceVersion {
 		t.Errorf("after applying again, the objects are %+v (%v)", again, err)
 	}
@@ -141,8 +146,9 @@ func TestFiles_OverwritesFieldsOfOtherManagers(t *testing.T) {
 	if _, err := maps.Patch(t.Context(), "shared", "application/merge-patch+json", []byte(`{"data": {"a": "other", "b": "other"}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Files(t.Context(), config, []string{path}, apply.Options{}); err != nil {
-		t.Fatal(err)
+	applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
+	if err != nil || applied[0].Change != apply.Configured {
+		t.Fatalf("applied is %+v (%v)", applied, err)
 	}
 	o, err := maps.Get(t.Context(), "shared", metav1.GetOptions{})
 	if err != nil || fmt.Sprint(o.Object["data"]) != "map[a:file b:other]" {
@@ -172,6 +178,31 @@ func TestFiles_RejectionNamesObjectAndLine(t *testing.T) {
 				t.Errorf("the reason is lost: %v", err)
 			}
 		})
+	}
+}
+
+func TestFiles_GoesOnAfterRejectedObjects(t *testing.T) {
+	path := manifest(t, `
+{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: BAD}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: good}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: lost, namespace: nowhere}}
+`)
+	applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
+	if len(applied) != 1 || applied[0].Name != "good" {
+		t.Errorf("applied is %+v", applied)
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 3 {
+		t.Fatalf("the error is %v", err)
+	}
+	for i, want := range []string{"CustomResourceDefinition x: ", "ConfigMap BAD: ", "ConfigMap lost in nowhere: "} {
+		if got := joined.Unwrap()[i].Error(); !strings.Contains(got, want) {
+			t.Errorf("error %d is %s", i, got)
+		}
 	}
 }
 

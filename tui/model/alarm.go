@@ -34,7 +34,22 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" && s.Cluster.Phase == runner.ClusterReady {
 		return Alarm{Warn, "! operator ended", s.Process.Exit + " · R starts it again"}
 	}
+	if refused := s.Application.Refused; len(refused) > 0 {
+		return s.refused(refused)
+	}
+	if saved := s.relative(s.SavedManifests); len(saved) > 0 && s.Cluster.Phase == runner.ClusterReady {
+		return Alarm{Warn, "! saved, not applied: " + strings.Join(saved, ", "), "a applies"}
+	}
 	return s.unserved()
+}
+
+// refused shows the first refusal; the page of the cluster has all, in full.
+func (s *State) refused(refusals []string) Alarm {
+	return Alarm{
+		Tone: Err,
+		Fact: "✗ " + Count(len(refusals), "manifest") + " refused, 9 says why",
+		Rest: strings.TrimPrefix(FirstLine(refusals[0]), s.Dir+"/"),
+	}
 }
 
 func crashed(s *State, now time.Time) Alarm {

@@ -28,9 +28,11 @@ func (s *State) ClusterWord() Word {
 
 // ManifestNames returns the paths of the manifests, relative to the session's directory
 // where they are in it.
-func (s *State) ManifestNames() []string {
+func (s *State) ManifestNames() []string { return s.relative(s.Manifests) }
+
+func (s *State) relative(paths []string) []string {
 	var names []string
-	for _, m := range s.Manifests {
+	for _, m := range paths {
 		if rel, err := filepath.Rel(s.Dir, m); err == nil && filepath.IsLocal(rel) {
 			m = rel
 		}

@@ -84,6 +84,7 @@ func (p *Page) View() string {
 	drawFact(b, model.Text, "kubeconfig", c.Kubeconfig)
 	drawFact(b, model.Text, "context", c.Context)
 	drawFact(b, model.Text, "manifests", strings.Join(s.Manifests, ", "))
+	drawApplication(b, s)
 	if s.Snapshot != nil {
 		drawServed(b, s.Snapshot)
 	}
@@ -98,6 +99,24 @@ func drawFact(b *render.Block, tone model.Tone, name, value string) {
 	for _, line := range render.Wrap(value, max(8, b.W-15), 6) {
 		b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(tone, line))
 		name = ""
+	}
+}
+
+// drawApplication draws the result of the last application of manifests, with what was
+// refused in full.
+func drawApplication(b *render.Block, s *model.State) {
+	if s.Application.At.IsZero() {
+		return
+	}
+	drawFact(b, model.Text, "result", s.Application.String())
+	for _, refused := range s.Application.Refused {
+		name := "refused"
+		for line := range strings.Lines(refused) {
+			for _, part := range render.Wrap(strings.TrimSpace(line), max(8, b.W-15), maxLines) {
+				b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Err, part))
+				name = ""
+			}
+		}
 	}
 }
 

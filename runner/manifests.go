@@ -1,0 +1,115 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// findManifests returns what [IntentApply] applies: the manifests of the options, or else the
+// folders of the packages that contain manifests.
+func (o *Options) findManifests() []string {
+	if len(o.Manifests) > 0 {
+		return o.Manifests
+	}
+	var found []string
+	for _, folder := range o.ManifestFolders {
+		entries, err := os.ReadDir(folder)
+		if err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isManifest(e.Name()) }) {
+			found = append(found, folder)
+		}
+	}
+	return found
+}
+
+// isManifest reports whether a file of this name is a manifest. JSON files that
+// no one has named are not: other tools use them, too.
+func isManifest(path string) bool {
+	ext := filepath.Ext(path)
+	return !isHidden(path) && (ext == ".yaml" || ext == ".yml")
+}
+
+// manifestWatcher reports which manifests are saved.
+type manifestWatcher struct {
+	notify  *fsnotify.Watcher
+	files   map[string]bool // that are named
+	folders map[string]bool // whose manifests are applied
+	saved   chan []string   // absolute paths
+}
+
+// newManifestWatcher returns a watcher of the manifests of a session. Paths that cannot be
+// watched are left out: applying them says why.
+func newManifestWatcher(o Options) (*manifestWatcher, error) {
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch the manifests: %w", err)
+	}
+	w := &manifestWatcher{notify: notify, files: map[string]bool{}, folders: map[string]bool{}, saved: make(chan []string)}
+	paths := o.Manifests
+	if len(paths) == 0 {
+		paths = o.ManifestFolders
+	}
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(o.Dir, path)
+		}
+		path = filepath.Clean(path)
+		if isDir(path) {
+			w.folders[path] = true
+		} else {
+			w.files[path] = true
+			path = filepath.Dir(path) // editors replace files
+		}
+		_ = notify.Add(path)
+	}
+	return w, nil
+}
+
+// run watches until the context is cancelled.
+func (w *manifestWatcher) run(ctx context.Context) {
+	defer func() { _ = w.notify.Close() }() // nothing is written through it
+	burst := newBurst()
+	defer burst.stop()
+	for {
+		var out chan []string
+		var files []string
+		if burst.ended {
+			out, files = w.saved, burst.files()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case event := <-w.notify.Events:
+			if event.Op != fsnotify.Chmod && w.watches(event.Name) {
+				burst.add(event.Name)
+			}
+		case <-w.notify.Errors:
+			// At worst, a saved manifest is not offered.
+		case <-burst.timer.C:
+			burst.ended = true
+		case out <- files:
+			burst.reset()
+		}
+	}
+}
+
+func (w *manifestWatcher) watches(path string) bool {
+	return w.files[path] || w.folders[filepath.Dir(path)] && isManifest(path)
+}
+
+// handleSavedManifests offers to apply files that were saved, as long as they exist.
+func (l *loop) handleSavedManifests(files []string) {
+	l.store.update(func(s *State) {
+		saved := slices.Concat(s.SavedManifests, files)
+		slices.Sort(saved)
+		s.SavedManifests = slices.DeleteFunc(slices.Compact(saved), func(path string) bool {
+			_, err := os.Stat(path)
+			return err != nil
+		})
+		s.Manifests = l.opts.findManifests()
+	})
+}
