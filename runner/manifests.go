@@ -39,6 +39,7 @@ type manifestWatcher struct {
 	files   map[string]bool // that are named
 	folders map[string]bool // whose manifests are applied
 	saved   chan []string   // absolute paths
+	failed  chan error      // saved manifests may have been missed; at most one is pending
 }
 
 // newManifestWatcher returns a watcher of the manifests of a session. Paths that cannot be
@@ -48,7 +49,7 @@ func newManifestWatcher(o Options) (*manifestWatcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the manifests: %w", err)
 	}
-	w := &manifestWatcher{notify: notify, files: map[string]bool{}, folders: map[string]bool{}, saved: make(chan []string)}
+	w := &manifestWatcher{notify: notify, files: map[string]bool{}, folders: map[string]bool{}, saved: make(chan []string), failed: make(chan error, 1)}
 	paths := o.Manifests
 	if len(paths) == 0 {
 		paths = o.ManifestFolders
@@ -87,8 +88,11 @@ func (w *manifestWatcher) run(ctx context.Context) {
 			if event.Op != fsnotify.Chmod && w.watches(event.Name) {
 				burst.add(event.Name)
 			}
-		case <-w.notify.Errors:
-			// At worst, a saved manifest is not offered.
+		case err := <-w.notify.Errors:
+			select {
+			case w.failed <- err:
+			default: // the one before has not been read yet
+			}
 		case <-burst.timer.C:
 			burst.ended = true
 		case out <- files:

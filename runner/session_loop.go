@@ -106,6 +106,8 @@ func (l *loop) step() bool {
 		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
 	case err := <-l.watcher.failed:
 		l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
+	case err := <-l.manifests.failed:
+		l.store.say("warn", fmt.Sprintf("cannot watch some manifests: %v; apply them by hand after changing them", err))
 	case files := <-l.manifests.saved:
 		l.handleSavedManifests(files)
 	case result := <-l.built:
