@@ -16,7 +16,7 @@ func caught(f func()) (err *PanicError) {
 
 func explode() {
 	var counts map[string]int
-	counts["a"]++
+	counts["a"]++ //nolint:staticcheck // it panics on purpose
 }
 
 func TestPanicError_NamesLineOfUsersCode(t *testing.T) {
