@@ -13,7 +13,7 @@ import (
 )
 
 // followed is what the commands of the page run with. The page cannot clone an unreleased
-// checkout, so git takes the copy that the test has made. kopf dev runs until somebody quits:
+// checkout, so git takes the copy that the test has made. kopf dev runs until it is told to quit:
 // here, until the object is handled. The steps in the workbench are keys and are not followed.
 const followed = `set -euo pipefail
 git() {
@@ -44,7 +44,7 @@ cd "$EMPTY"
 // order of the page, in an empty folder.
 func TestGettingStarted_WorksWordByWord(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds kopf and starts a control plane")
+		t.Skip("the test builds kopf and starts a control plane; run it without -short")
 	}
 	// The path of a control plane's folder must be short.
 	dir, err := os.MkdirTemp("", "kopf-docs-")

@@ -18,7 +18,7 @@ keeps its data. Its program is built on first use, which needs Go and takes some
 A cluster started with these commands runs until it is stopped. kopf dev and kopf run start
 the cluster themselves, and stop it, if it is not running.
 
-Each project has a cluster of its own, which is what all commands mean without a name. The
+Each project has a cluster of its own: without a name, all commands act on that one. The
 project is the module of the current folder (or the folder itself), and names the cluster.
 --cluster=NAME makes kopf dev and kopf run use any other one.
 

@@ -19,11 +19,7 @@ func newClusterKubeconfigCommand() *cobra.Command {
   kopf cluster kubeconfig experiments > experiments.yaml`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := clusterName(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
+		RunE: forCluster(func(cmd *cobra.Command, name string) error {
 			i, err := devcluster.Get(cmd.Context(), name)
 			if err != nil {
 				return err
@@ -41,7 +37,7 @@ func newClusterKubeconfigCommand() *cobra.Command {
 			}
 			_, err = cmd.OutOrStdout().Write(body)
 			return err
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&path, "path", false, "print the path of the file instead of its content")
 	return cmd

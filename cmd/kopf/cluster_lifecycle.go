@@ -53,11 +53,7 @@ func newClusterStartCommand() *cobra.Command {
 		Example:           "  kopf cluster start\n  kopf cluster start experiments",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := clusterName(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
+		RunE: forCluster(func(cmd *cobra.Command, name string) error {
 			line := newProgressLine(cmd.ErrOrStderr())
 			i, err := devcluster.Start(cmd.Context(), name, devcluster.Options{Progress: line.report})
 			line.end()
@@ -65,7 +61,7 @@ func newClusterStartCommand() *cobra.Command {
 				return err
 			}
 			return printStarted(cmd, "started", i)
-		},
+		}),
 	}
 }
 
@@ -77,17 +73,13 @@ func newClusterStopCommand() *cobra.Command {
 		Example:           "  kopf cluster stop\n  kopf cluster stop experiments",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := clusterName(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
+		RunE: forCluster(func(cmd *cobra.Command, name string) error {
 			if err := devcluster.Stop(cmd.Context(), name); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s stopped\n", name)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s stopped\n", name)
 			return err
-		},
+		}),
 	}
 }
 
@@ -98,17 +90,24 @@ func newClusterDeleteCommand() *cobra.Command {
 		Example:           "  kopf cluster delete\n  kopf cluster delete experiments",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeClusters,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := clusterName(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
+		RunE: forCluster(func(cmd *cobra.Command, name string) error {
 			if err := devcluster.Delete(cmd.Context(), name); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s deleted\n", name)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s deleted\n", name)
 			return err
-		},
+		}),
+	}
+}
+
+// forCluster returns the function of a command that acts on the named cluster, or on that of the project.
+func forCluster(act func(cmd *cobra.Command, name string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		name, err := clusterName(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		return act(cmd, name)
 	}
 }
 

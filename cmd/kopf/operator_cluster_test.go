@@ -32,7 +32,7 @@ func TestOperatorCluster_ReopensSameContext(t *testing.T) {
 	if opened, err := c.open(t.Context(), options); err != nil || opened.Context != "here" {
 		t.Fatalf("opened is %+v (%v)", opened, err)
 	}
-	// Somebody changes the current context meanwhile.
+	// Another program changes the current context meanwhile.
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
