@@ -71,7 +71,7 @@ func (r *redefinition) start(categories ...string) {
 func (r *redefinition) becomes(categories ...string) bool {
 	res := pods
 	res.Categories = categories
-	if !r.streams.mustReindex(r.scope, &res) {
+	if !r.streams.mustRelist(r.scope, &res) {
 		return false
 	}
 	r.end()
@@ -185,10 +185,14 @@ func TestIndexGate_HandlersThatStartToMatchAreCalled(t *testing.T) {
 				}
 				step(pod(watch.Listed, "a", "1"), "a")
 				// What was handled is remembered, and so it is more than only indexed.
-				if r.becomes() {
+				if !r.becomes() {
+					t.Error("the objects are not listed again for the handlers that do not match any more")
+				}
+				step(pod(watch.Listed, "a", "1"), "a", "a")
+				if r.becomes("other") {
 					t.Error("they are listed again for nothing")
 				}
-				step(pod(watch.Modified, "a", "2"), "a", "a")
+				step(pod(watch.Modified, "a", "2"), "a", "a", "a")
 				r.oneMemo()
 				if n := r.streams.memories.onlyIndexed(); n != 0 {
 					t.Errorf("%d objects are only indexed", n)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -71,7 +70,7 @@ func (s *streams) keepsEvents(key string) bool {
 // namespace is the whole cluster.
 func (s *streams) adjust(ctx context.Context, rs []resources.Resource, namespaces []string) {
 	wanted := scopesOf(rs, namespaces)
-	s.stop(func(scope resources.Scope) bool { return wanted[scope] == nil || s.mustReindex(scope, wanted[scope]) })
+	s.stop(func(scope resources.Scope) bool { return wanted[scope] == nil || s.mustRelist(scope, wanted[scope]) })
 	for scope := range s.remembered() {
 		if wanted[scope] == nil {
 			s.stopServing(scope)
@@ -295,17 +294,12 @@ func (s *streams) prepareIndexing(ctx context.Context, scope resources.Scope, st
 	st.indexer = x
 }
 
-// mustReindex reports whether the objects of a scope must be listed again because the definition of
-// the resource has changed: other indexing functions match it now, or other handlers match what was only
-// indexed.
-func (s *streams) mustReindex(scope resources.Scope, res *resources.Resource) bool {
+// mustRelist reports whether the objects of a scope must be listed again because the definition of
+// the resource has changed and other handlers match it now: daemons start and indices fill without a
+// change of the objects.
+func (s *streams) mustRelist(scope resources.Scope, res *resources.Resource) bool {
 	before := s.resources[scope.Resource]
-	if before == nil || reflect.DeepEqual(before.resource, res) {
-		return false
-	}
-	now := s.newResource(res).replacing(before)
-	if now.onlyIndexed == before.onlyIndexed &&
-		slices.Equal(now.handlers.Handlers(handlers.Indexing), before.handlers.Handlers(handlers.Indexing)) {
+	if before == nil || reflect.DeepEqual(before.resource, res) || s.newResource(res).handlers.Same(before.handlers) {
 		return false
 	}
 	s.relisting = true

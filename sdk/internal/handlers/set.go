@@ -36,6 +36,9 @@ func (s *Set) add(h *Handler) {
 	}
 }
 
+// Same reports whether two sets have the same handlers.
+func (s *Set) Same(other *Set) bool { return slices.Equal(s.all, other.all) }
+
 // Has reports whether a group has handlers.
 func (s *Set) Has(g Group) bool { return len(s.members[g].handlers) > 0 }
 
