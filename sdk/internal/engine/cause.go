@@ -23,12 +23,12 @@ func (c *cycle) detectCause() error {
 	changes := object.ComputeDiff(treeOrNil(old), essence)
 	c.hasFinalizer = state.HasFinalizer(c.tree, c.deps.settings.Finalizer)
 	evidence := handlers.Evidence{
-		EventType: c.event,
-		Deleting:  state.Deleting(c.tree),
-		Blocked:   c.hasFinalizer,
-		Handled:   old != nil,
-		Changed:   len(changes) > 0,
-		Initial:   c.memory.listed && !c.memory.resumed,
+		EventType:      c.event,
+		Deleting:       state.Deleting(c.tree),
+		Blocked:        c.hasFinalizer,
+		Handled:        old != nil,
+		EssenceChanged: len(changes) > 0,
+		Initial:        c.memory.listed && !c.memory.resumed,
 	}
 	reason, initial := handlers.DetectReason(evidence)
 	c.cause = &handlers.Cause{

@@ -92,7 +92,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 			return nil, err
 		}
 		c.addFinalizer()
-		p.daemons.adjust(c)
+		p.daemons.startAndStopMatching(c)
 		c.removeUnneededFinalizer()
 		c.tellCause()
 		done, err := c.callChangeHandlers(ctx)

@@ -74,7 +74,7 @@ func TestVectors_CauseDetection(t *testing.T) {
 		c.Diff = object.ComputeDiff(old, v.New)
 		c.Reason, c.Initial = DetectReason(Evidence{
 			EventType: c.EventType, Deleting: c.Deleted, Blocked: slices.Contains(finalizers, any(finalizer)),
-			Handled: v.Old != nil, Changed: len(c.Diff) > 0, Initial: v.Initial,
+			Handled: v.Old != nil, EssenceChanged: len(c.Diff) > 0, Initial: v.Initial,
 		})
 		if c.Reason != v.Reason || c.Initial != v.CauseInitial {
 			return fmt.Errorf("got %s, initial=%v", c.Reason, c.Initial)
