@@ -152,12 +152,12 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 	if o.Cause.Done.IsZero() {
 		return "All is handled; nothing has changed since."
 	}
-	if o.Cause.Reason == "delete" {
-		return "All handled " + Since(now.Sub(o.Cause.Done)) + " (delete); the deletion waits for finalizers of others."
-	}
 	handled := "All handled " + Since(now.Sub(o.Cause.Done))
 	if IsEvent(o.Cause.Reason) {
 		handled += " (" + o.Cause.Reason + ")"
+	}
+	if o.Cause.Reason == "delete" || o.Cause.Reason == "free" {
+		return handled + "; the deletion waits for finalizers of others."
 	}
 	return handled + "; nothing has changed since."
 }
