@@ -145,12 +145,12 @@ type ObjectState string
 
 // The states of an object.
 const (
+	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion for long
 	StateFailed   ObjectState = "failed"   // a handler has failed permanently
-	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion
-	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateRunning  ObjectState = "running"  // a handler is running
-	StateRetrying ObjectState = "retrying" // a handler waits for a retry
 	StateWaiting  ObjectState = "waiting"  // the operator waits to see its own patch
+	StateRetrying ObjectState = "retrying" // a handler waits for a retry
+	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StatePaused   ObjectState = "paused"   // the operator is paused
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
 	StateSettled  ObjectState = "settled"  // all handlers are done

@@ -156,5 +156,8 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 	if IsEvent(o.Cause.Reason) {
 		handled += " (" + string(o.Cause.Reason) + ")"
 	}
+	if o.Cause.Reason == "delete" || o.Cause.Reason == "free" {
+		return handled + "; the deletion waits for finalizers of others."
+	}
 	return handled + "; nothing has changed since."
 }

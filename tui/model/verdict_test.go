@@ -77,6 +77,8 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"ignored, nobody cares":       {inspect.Object{State: inspect.StateIgnored}, "", "No handler matches."},
 		"settled":                     {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "create", Done: now.Add(-6 * time.Minute)}}, "", "All handled 6m ago (create); nothing has changed since."},
 		"running since just now":      {inspect.Object{State: inspect.StateRunning, Cause: &inspect.Cause{Reason: "create"}, Handlers: handlers{began}}, "", "resize is running, attempt 1 of 5, because the object is new."},
+		"settled, but held by others": {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "delete", Done: now.Add(-6 * time.Minute)}}, "", "All handled 6m ago (delete); the deletion waits for finalizers of others."},
+		"settled, held, restarted":    {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "free", Done: now.Add(-6 * time.Minute)}}, "", "All handled 6m ago; the deletion waits for finalizers of others."},
 		"settled, nothing new":        {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "noop", Done: now.Add(-28 * time.Second)}}, "", "All handled 28s ago; nothing has changed since."},
 		"settled before we came":      {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "noop"}}, "", "All is handled; nothing has changed since."},
 		"only watched":                {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "adopt", Kind: "event", State: inspect.PhaseDone}}}, "", "Only watched: adopt gets every event; nothing is stored on this object."},

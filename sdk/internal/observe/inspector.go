@@ -116,6 +116,7 @@ func (i *Inspector) Receive(event Event) {
 		i.streamChanged(e)
 	case EventReceived:
 		i.eventReceived(e)
+		i.deletionReceived(e)
 	case IndexChanged:
 		i.indices.publishSizes(i.hub, e.IDs)
 	default:
