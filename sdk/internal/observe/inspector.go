@@ -177,6 +177,8 @@ func (i *Inspector) count(e AttemptEnded) {
 		if e.Outcome.Final {
 			run.Outcome = inspect.RunFailed
 		}
+	} else if ignored := failure(e.Err); ignored != nil {
+		run.Error = ignored.Error()
 	}
 	i.hub.HandlerRan(place, run)
 }
