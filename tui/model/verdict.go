@@ -34,14 +34,17 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 	return "The operator calls this " + string(o.State) + "."
 }
 
-// failed says what failed. Only a change of the object makes the handler run again.
+// failed says what failed, and what makes the handler run again.
 func failed(o *inspect.Object) string {
 	h := Active(o)
 	if h == nil {
 		return "A handler has failed permanently. It runs again when the object changes."
 	}
-	if h.Kind == inspect.KindIndex {
+	switch h.Kind {
+	case inspect.KindIndex:
 		return failure(h) + ". The object is no longer in that index, even if it changes."
+	case inspect.KindDaemon, inspect.KindTimer:
+		return failure(h) + ". It starts again for this object only when the operator restarts."
 	}
 	return failure(h) + ". It runs again when the object changes."
 }

@@ -52,6 +52,7 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"a child is its parent":  {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize, sub}}, "", "resize failed, attempt 2 of 5: still attached. Retrying in 12s."},
 		"retrying, one is lost":  {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{failed("permanent"), resize}}, "", "resize failed, attempt 2 of 5: still attached. create has failed permanently. Retrying in 12s."},
 		"failed":                 {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("permanent")}}, "", "create failed permanently: no size. It runs again when the object changes."},
+		"failed, timer":          {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "ping", Kind: "timer", State: inspect.PhaseFailed}}}, "", "ping failed permanently. It starts again for this object only when the operator restarts."},
 		"failed, out of retries": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("retries")}}, "", "create gave up after 3 attempts: no size. It runs again when the object changes."},
 		"failed, out of time":    {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("timeout")}}, "", "create ran out of time after 3 attempts: no size. It runs again when the object changes."},
 		"failed, panic":          {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("panic")}}, "", "create panicked: no size. It runs again when the object changes."},

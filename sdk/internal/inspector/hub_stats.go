@@ -45,13 +45,14 @@ func (t *tally) count(run Run) {
 	switch run.Outcome {
 	case RunSucceeded:
 		t.counts.Succeeded++
-		return
 	case RunRetried:
 		t.counts.Retried++
 	case RunFailed:
 		t.counts.Failed++
 	}
-	t.counts.LastError, t.counts.LastAt = run.Error, run.At
+	if run.Error != "" || run.Outcome != RunSucceeded { // an ignored error counts as success
+		t.counts.LastError, t.counts.LastAt = run.Error, run.At
+	}
 }
 
 // stats returns the counts with the quantiles, by the nearest-rank method.

@@ -178,6 +178,8 @@ func (i *Inspector) count(e AttemptEnded) {
 		if e.Outcome.Final {
 			run.Outcome = inspector.RunFailed
 		}
+	} else if ignored := failure(e.Err); ignored != nil {
+		run.Error = ignored.Error()
 	}
 	i.hub.HandlerRan(place, run)
 }

@@ -78,13 +78,20 @@ func (o *inspectedObject) attemptEnded(e AttemptEnded) {
 
 // showAttempt adds an attempt to the state of its handler.
 func showAttempt(s *inspect.HandlerState, e AttemptEnded) {
-	var failed *inspect.HandlerError
-	if err := failure(e.Outcome.Err); err != nil {
-		failed = &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.ErrorKindOf(err)), Message: err.Error()}
+	s.Took, s.Error = inspect.Duration(e.Took), shownError(e.Outcome.Err)
+	attempt := inspect.Attempt{At: e.Began, Took: inspect.Duration(e.Took), Error: s.Error}
+	if attempt.Error == nil {
+		attempt.Error = shownError(e.Err) // that the outcome ignores
 	}
-	attempts := append(slices.Clone(s.Attempts), inspect.Attempt{At: e.Began, Took: inspect.Duration(e.Took), Error: failed})
+	attempts := append(slices.Clone(s.Attempts), attempt)
 	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
-	s.Took, s.Error = inspect.Duration(e.Took), failed
+}
+
+func shownError(err error) *inspect.HandlerError {
+	if err = failure(err); err == nil {
+		return nil
+	}
+	return &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.ErrorKindOf(err)), Message: err.Error()}
 }
 
 // failure returns the error of an attempt; nil if sub-handlers are merely not done yet.

@@ -35,7 +35,10 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 		case inspect.PhaseRetrying, inspect.PhaseDone, inspect.PhaseFailed:
 			return // it waits for its retry, or its last patch is being sent
 		}
-		s.State, s.Next = runningPhase(d.Handler), task.Due
+		if s.State != runningPhase(d.Handler) || task.Waiting {
+			s.Next = task.Due // else it takes a step: what is known of the next call stays
+		}
+		s.State = runningPhase(d.Handler)
 		if task.Waiting && !called && d.Handler.Family == handlers.Daemon {
 			s.State = inspect.PhaseNext
 		}

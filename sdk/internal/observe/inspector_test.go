@@ -46,6 +46,21 @@ func TestInspector_ClusterLostUntilItAnswers(t *testing.T) {
 	}
 }
 
+func TestInspector_ShowsIgnoredErrors(t *testing.T) {
+	h := &handlers.Handler{ID: "c", Family: handlers.Create}
+	in := newInspected(h)
+	subject := podSubject("a", "1")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, nil)
+	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: h, Outcome: handlers.Outcome{Final: true}, Err: handlers.ErrTimeout})
+	shown := in.only(t).Handlers[0]
+	if shown.State != inspect.PhaseDone || shown.Error != nil || len(shown.Attempts) != 1 || shown.Attempts[0].Error == nil {
+		t.Errorf("the handler is done, and its attempt has the error: %+v", shown)
+	}
+	if stats := in.hub.Snapshot().Handlers[0].Stats; stats.Succeeded != 1 || stats.LastError != handlers.ErrTimeout.Error() {
+		t.Errorf("%+v", stats)
+	}
+}
+
 func TestInspector_CountsAttemptsOfRegisteredHandlers(t *testing.T) {
 	startup := &handlers.Handler{ID: "s", Family: handlers.Startup}
 	in := newInspected(startup)
