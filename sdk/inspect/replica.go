@@ -3,7 +3,7 @@ package inspect
 import "slices"
 
 // replicaLogLines is the number of log lines that a [Replica] keeps.
-const replicaLogLines = 2 * defaultLogLines
+const replicaLogLines = 2000
 
 // Replica is the state of an operator, rebuilt from the messages of its stream. The zero value is
 // empty. It is for one goroutine; its snapshots can be shared.

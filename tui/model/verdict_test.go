@@ -11,7 +11,7 @@ import (
 
 var now = time.Date(2026, time.November, 21, 14, 2, 23, 0, time.UTC)
 
-func failedWith(kind, message string) *inspect.HandlerError {
+func failedWith(kind inspect.ErrorKind, message string) *inspect.HandlerError {
 	return &inspect.HandlerError{Kind: kind, Message: message}
 }
 
@@ -21,7 +21,7 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 	endless.Limit = 0
 	relabel := inspect.HandlerState{ID: "relabel", State: inspect.PhaseRetrying, Attempt: 1, Next: now.Add(time.Minute)}
 	sub := inspect.HandlerState{ID: "resize/pvc", Parent: "resize", State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: resize.Next, Error: resize.Error}
-	failed := func(kind string) inspect.HandlerState {
+	failed := func(kind inspect.ErrorKind) inspect.HandlerState {
 		return inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Limit: 3, Error: failedWith(kind, "no size")}
 	}
 	running := inspect.HandlerState{ID: "resize", State: inspect.PhaseRunning, Attempt: 1, Limit: 5, Started: now.Add(-time.Second)}

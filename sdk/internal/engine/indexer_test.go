@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -194,7 +195,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 			}
 			return byVersion(ctx, call)
 		}})
-		hub := inspect.NewHub(inspect.HubOptions{})
+		hub := inspector.NewHub(inspector.HubOptions{})
 		d := x.deps
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{Hub: hub, Registry: d.registry, Indices: d.indices, Started: d.now()}))
 		observe.Tell(d.sink, observe.ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{pods}}})

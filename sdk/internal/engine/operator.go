@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -87,7 +88,7 @@ func Run(ctx context.Context, config Config) error {
 	}()
 	if hub != nil {
 		wg.Go(func() {
-			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
+			if err := inspector.Serve(serving, config.Inspector, hub); err != nil {
 				o.deps.logger.Error("Cannot serve the inspector; choose another address",
 					observe.EventKey, observe.LogEndpointFailed, "address", config.Inspector, "error", err)
 			}
@@ -124,11 +125,11 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 
 // startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns
 // the hub of the inspector, or nil if there is no inspector.
-func (o *operator) startReporting(ctx context.Context) *inspect.Hub {
+func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	d := o.deps
-	var hub *inspect.Hub
+	var hub *inspector.Hub
 	if o.config.Inspector != "" {
-		hub = inspect.NewHub(inspect.HubOptions{
+		hub = inspector.NewHub(inspector.HubOptions{
 			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
 			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
 				return observe.IndexPage(d.indices, id, offset, limit)

@@ -3,7 +3,6 @@ package observe
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -50,7 +49,7 @@ func (o *inspectedObject) showCause(e CauseDetected) {
 	case o.object.Cause == nil || o.object.Cause.Done.IsZero():
 		// Nothing happened since the operator started, or it was undone before it was handled.
 		o.replaceCause(&inspect.Cause{
-			Reason: string(handlers.ReasonNoop), Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
+			Reason: inspect.ReasonNoop, Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
 		})
 	default:
 		// What was handled last remains to be shown.
@@ -68,7 +67,7 @@ func (e *CauseDetected) resumesNothing() bool {
 
 // begin makes the cause the current one, unless it continues the current one.
 func (o *inspectedObject) begin(e CauseDetected) {
-	reason, version := string(e.Cause.Reason), e.Subject.Object.ResourceVersion
+	reason, version := inspect.Reason(e.Cause.Reason), e.Subject.Object.ResourceVersion
 	before := o.object.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		continued := *before
@@ -92,7 +91,7 @@ func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
 		}
 	}
 	o.object.Cause = cause
-	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == string(handlers.Sub) })
+	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindSub })
 	for i, h := range o.handlers {
 		if groupOf(h) == handlers.Changing {
 			// Its former outcome is in the history and must not look like a present failure.
@@ -114,7 +113,7 @@ func (o *inspectedObject) remember(cause *inspect.Cause, supersededAt string) {
 		}
 	}
 	if !cause.Done.IsZero() {
-		past.Took = cause.Done.Sub(cause.Seen).Round(time.Millisecond).String()
+		past.Took = inspect.Duration(cause.Done.Sub(cause.Seen))
 	}
 	history := append([]inspect.PastCause{past}, o.object.History...)
 	o.object.History = history[:min(len(history), maxHistory)]
@@ -145,7 +144,7 @@ func (o *inspectedObject) decide(e CauseDetected) {
 func (o *inspectedObject) subHandlersOf(id string) []inspect.HandlerState {
 	var subs []inspect.HandlerState
 	for _, h := range o.handlers {
-		if h.Kind == string(handlers.Sub) && strings.HasPrefix(h.ID, id+"/") {
+		if h.Kind == inspect.KindSub && strings.HasPrefix(h.ID, id+"/") {
 			subs = append(subs, h)
 		}
 	}
@@ -174,7 +173,7 @@ func showDecision(s *inspect.HandlerState, d handlers.Decision) {
 }
 
 func showMismatch(why handlers.Mismatch) *inspect.Mismatch {
-	return &inspect.Mismatch{Kind: string(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
+	return &inspect.Mismatch{Kind: inspect.MismatchKind(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
 }
 
 // diffItems returns the differences as the inspector shows them. A new object has none: all of it
@@ -185,7 +184,7 @@ func diffItems(cause *handlers.Cause) []inspect.DiffItem {
 	}
 	items := make([]inspect.DiffItem, len(cause.Diff))
 	for i, item := range cause.Diff {
-		items[i] = inspect.DiffItem{Op: string(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
+		items[i] = inspect.DiffItem{Op: inspect.DiffOp(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
 	}
 	return items
 }

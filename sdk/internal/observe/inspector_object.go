@@ -163,7 +163,7 @@ func showRecord(s *inspect.HandlerState, record state.Record) {
 		s.State, s.Next = inspect.PhaseNext, record.Delayed
 	}
 	if s.Error == nil && record.Message != "" && !record.Success {
-		s.Error = &inspect.HandlerError{Kind: string(handlers.KindArbitrary), Message: record.Message}
+		s.Error = &inspect.HandlerError{Kind: inspect.ErrorArbitrary, Message: record.Message}
 	}
 }
 

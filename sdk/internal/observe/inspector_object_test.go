@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -32,7 +33,7 @@ func newInspected(hs ...*handlers.Handler) *inspected {
 		}
 	}
 	in.Inspector = NewInspector(InspectorOptions{
-		Hub: inspect.NewHub(inspect.HubOptions{}), Registry: &in.registry, Indices: &in.indices, Started: time.Now(),
+		Hub: inspector.NewHub(inspector.HubOptions{}), Registry: &in.registry, Indices: &in.indices, Started: time.Now(),
 	})
 	in.sink.Subscribe(in.Inspector)
 	return in

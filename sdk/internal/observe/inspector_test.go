@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
@@ -54,14 +55,14 @@ func TestInspector_CountsAttemptsOfRegisteredHandlers(t *testing.T) {
 	}
 	Tell(&in.sink, AttemptEnded{Subject: activity, Handler: &handlers.Handler{ID: "s/sub", Family: handlers.Sub}})
 	stats := in.hub.Snapshot().Handlers[0].Stats
-	if stats.Runs != 3 || stats.Succeeded != 1 || stats.Retried != 1 || stats.Failed != 1 || stats.P50 != time.Second || stats.LastError == "" {
+	if stats.Runs != 3 || stats.Succeeded != 1 || stats.Retried != 1 || stats.Failed != 1 || stats.P50 != inspect.Duration(time.Second) || stats.LastError == "" {
 		t.Errorf("%+v", stats)
 	}
 }
 
 func TestInspectorLogHandler_PassesLinesOnWithoutAttributesOfTheirOwn(t *testing.T) {
 	var out bytes.Buffer
-	hub := inspect.NewHub(inspect.HubOptions{})
+	hub := inspector.NewHub(inspector.HubOptions{})
 	logger := slog.New(InspectorLogHandler(NewLogHandler(&out, LogOptions{Format: LogPlain}), hub))
 	logger = ObjectLogger(logger, &pods, podObject("a", "1"))
 	logger.With(HandlerKey, "h").WithGroup("g").With("n", 1).Info("text")
