@@ -75,6 +75,15 @@ func (r *Replica) reset(s *Snapshot) {
 	for i := range s.Objects {
 		r.index[s.Objects[i].Ref] = i
 	}
+	if len(r.index) < len(s.Objects) { // the last one of repeated objects counts
+		r.state.Objects, r.shared = nil, false
+		for i := range s.Objects {
+			if ref := s.Objects[i].Ref; r.index[ref] == i {
+				r.index[ref] = len(r.state.Objects)
+				r.state.Objects = append(r.state.Objects, s.Objects[i])
+			}
+		}
+	}
 }
 
 // own makes sure that the objects can be changed.
