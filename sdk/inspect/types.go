@@ -121,11 +121,23 @@ type Object struct {
 	// Waiting is set until the operator sees the version that its own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
+	// Unreadable is what the operator could not read of its own state on the object, in the order in
+	// which it was found. The object is handled as one without it.
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+
 	// Finalizer means that the object has the operator's finalizer.
 	Finalizer bool `json:"finalizer,omitempty"`
 
 	// History are earlier causes, newest first. Old ones are dropped.
 	History []PastCause `json:"history,omitempty"`
+}
+
+// Unreadable is something that is stored on an object and could not be decoded.
+type Unreadable struct {
+	What  string `json:"what"`  // "the progress of handler \"create\""
+	Where string `json:"where"` // the annotation, or the path of the field
+	Error string `json:"error"`
+	Aside string `json:"aside"` // name of the annotation to which it is moved
 }
 
 // ObjectState is the state of an object. If several apply, the first one in the order of declaration
