@@ -121,6 +121,10 @@ type Object struct {
 	// Waiting is set until the operator sees the version that its own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
+	// Unreadable is what the operator could not read of its own state on the object, in the order in
+	// which it was found. The object is handled as one without it.
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+
 	// Finalizer means that the object has the operator's finalizer.
 	Finalizer bool `json:"finalizer,omitempty"`
 
@@ -137,6 +141,14 @@ func (o *Object) Handler(id string) *HandlerState {
 		}
 	}
 	return nil
+}
+
+// Unreadable is something that is stored on an object and could not be decoded.
+type Unreadable struct {
+	What  string `json:"what"`  // "the progress of handler \"create\""
+	Where string `json:"where"` // the annotation, or the path of the field
+	Error string `json:"error"`
+	Aside string `json:"aside"` // name of the annotation to which it is moved
 }
 
 // ObjectState is the state of an object. If several apply, the first one in the order of declaration

@@ -28,10 +28,12 @@ type cycle struct {
 	object *object.Object // the newest version
 	event  string         // type of its event
 	tree   map[string]any // of the object
-	stored map[string]any // the tree with the operator's annotations that did not fit on the object
+	stored map[string]any // the tree with the operator's annotations that did not fit on the object, and without broken ones
 
 	progress state.ProgressStorage // bound to this cycle
 	diffbase state.DiffBaseStorage // bound to this cycle
+	bind     func(*object.Object)  // binds them to another view of the object
+	broken   []*state.BrokenMark   // what cannot be read on the object; stored is without it
 
 	cause        *handlers.Cause // nil before it is detected
 	changing     bool            // handlers of changes are interested in the object
@@ -67,12 +69,15 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 		return fmt.Errorf("decode the object: %w", err)
 	}
 	c.stored = c.memory.annotations.overlay(c.tree)
-	object := c.object
+	bound := c.object
 	if len(c.memory.annotations.unwritten) > 0 {
-		object = nil // only the tree has the unwritten annotations
+		bound = nil // only the tree has the unwritten annotations
 	}
-	c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
-	c.diffbase = bindDiffBase(ctx, c.deps.settings.DiffBase, object)
+	c.bind = func(object *object.Object) {
+		c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
+		c.diffbase = bindDiffBase(ctx, c.deps.settings.DiffBase, object)
+	}
+	c.bind(bound)
 	for _, transform := range c.memory.transforms {
 		c.patch.AddFn(transform)
 	}

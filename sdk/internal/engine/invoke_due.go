@@ -101,7 +101,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	c, set := s.cycle, s.registry.Set()
 	ids := idsOf(set.Handlers(handlers.Changing))
 	selected := set.Selected(handlers.Changing, c.cause)
-	progress, err := state.ReadProgress(c.stored, c.progress, ids, c.deps.now())
+	progress, err := c.progressOf(ids)
 	if err != nil {
 		return fmt.Errorf("read the progress of sub-handlers: %w", err)
 	}

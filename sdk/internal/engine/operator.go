@@ -278,7 +278,7 @@ func (o *operator) connect(ctx context.Context) error {
 	observe.Tell(d.sink, observe.ClusterConnected{Server: server})
 	options := kube.ClientOptions{
 		RequestTimeout:    d.settings.RequestTimeout,
-		StreamTimeout:     d.settings.StreamTimeout,
+		AnswerTimeout:     d.settings.AnswerTimeout,
 		Backoffs:          d.settings.ErrorBackoffs,
 		EnforceRetryAfter: d.settings.EnforceRetryAfter,
 		Logger:            d.logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),

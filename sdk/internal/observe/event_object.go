@@ -61,6 +61,13 @@ type OrphansFound struct {
 	Orphans []state.Orphan
 }
 
+// MarkBroken tells that something that is stored on the object cannot be read, once for each that is
+// found. The object is handled as one without it, and the operator's next patch sets it aside.
+type MarkBroken struct {
+	Subject *Subject
+	Mark    *state.BrokenMark
+}
+
 // ConsistencyChanged tells about the wait for the operator's own write to come back as an event.
 type ConsistencyChanged struct {
 	Subject *Subject
@@ -206,6 +213,9 @@ func (CauseDetected) Kind() Kind { return KindCauseDetected }
 
 // Kind implements [Event].
 func (OrphansFound) Kind() Kind { return KindOrphansFound }
+
+// Kind implements [Event].
+func (MarkBroken) Kind() Kind { return KindMarkBroken }
 
 // Kind implements [Event].
 func (ConsistencyChanged) Kind() Kind { return KindConsistencyChanged }

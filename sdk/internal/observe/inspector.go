@@ -86,7 +86,7 @@ func operatorIdentity() string {
 // Kinds implements [Subscriber].
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
-		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindOrphansFound, KindConsistencyChanged,
+		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed,
@@ -133,6 +133,8 @@ func (i *Inspector) receiveOfObject(event Event) {
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.eventDispatched(e) })
 	case CauseDetected:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.causeDetected(e) })
+	case MarkBroken:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markBroken(e) })
 	case OrphansFound:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.orphansFound(e) })
 	case ConsistencyChanged:

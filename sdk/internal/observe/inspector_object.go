@@ -139,6 +139,18 @@ func (o *inspectedObject) finish(now time.Time) {
 	o.publish()
 }
 
+// maxUnreadable limits how many unreadable marks of an object are kept, the newest ones.
+const maxUnreadable = 20
+
+// markBroken lists what could not be read on the object.
+func (o *inspectedObject) markBroken(e MarkBroken) {
+	before := o.object.Unreadable[max(0, len(o.object.Unreadable)+1-maxUnreadable):]
+	o.object.Unreadable = append(slices.Clone(before), inspect.Unreadable{
+		What: e.Mark.What, Where: e.Mark.Where(), Error: e.Mark.Err.Error(), Aside: e.Mark.Aside(),
+	})
+	o.publish()
+}
+
 // orphansFound lists the handlers that do not exist. They do not count for the state of the object,
 // which does not wait for them.
 func (o *inspectedObject) orphansFound(e OrphansFound) {

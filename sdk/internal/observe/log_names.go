@@ -28,6 +28,7 @@ const (
 	LogCauseFree        LogName = "cause.free"
 	LogCauseGone        LogName = "cause.gone"
 	LogProgressOrphaned LogName = "progress.orphaned"
+	LogMarkBroken       LogName = "mark.broken"
 
 	LogProcessingFinished    LogName = "processing.finished"
 	LogProcessingDelayed     LogName = "processing.delayed"
