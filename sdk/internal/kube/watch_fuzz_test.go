@@ -15,7 +15,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED"` + "\n" + frame("b")))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		read := func(r io.Reader) (frames []string, end string) {
-			s := &Stream{body: io.NopCloser(r), ctx: context.Background(), reader: bufio.NewReaderSize(r, 16)}
+			s := &Stream{body: &meteredBody{ReadCloser: io.NopCloser(r)}, ctx: context.Background(), reader: bufio.NewReaderSize(r, 16)}
 			for range len(body) + 1 {
 				next, err := s.Next()
 				if err != nil {
