@@ -35,6 +35,11 @@
 // And it needs no logs: the operator's log is shown with a test that fails. When a wait times
 // out, the failure shows the state of each handler, the object, and the end of the log.
 //
+// # When things break
+//
+// [Cluster.FaultProxy] starts a server between the operator and the API server that drops, delays,
+// refuses and damages requests, answers and events, by rules: see [Faults].
+//
 // # Handlers alone
 //
 // [Change], [Update], [FieldChange], [Event], [Timer], [IndexRequest] and [Activity] make
