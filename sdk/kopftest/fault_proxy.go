@@ -48,6 +48,8 @@ type FaultProxy struct {
 	server *http.Server // nil while it is down
 	calm   chan struct{}
 	active sync.WaitGroup
+	lives  map[string]*life
+	life   *life // the latest; nil before the first
 }
 
 // FaultProxy starts a proxy of the cluster. It stops at the end of the test.
@@ -80,14 +82,24 @@ func (c *Cluster) FaultProxy(faults Faults) *FaultProxy {
 	return p
 }
 
-// Connect makes an operator use the proxy: it is for [Cluster.Run]. Killing the operator still works.
+// Connect makes an operator use the proxy: it is for [Cluster.Run]. [Operator.Kill] works as before.
 func (p *FaultProxy) Connect(o *kopf.Operator) {
 	if o.Config == nil {
-		o.Config = p.Config()
-		return
+		o.Config = &rest.Config{}
 	}
 	// In place: the requests of an operator with another configuration could not be stopped.
 	p.redirect(o.Config)
+	o.Config.Wrap(p.newLife().wrap)
+}
+
+// Killed returns a channel that closes when a [FaultKill] kills the operator that was connected last.
+func (p *FaultProxy) Killed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.life == nil {
+		return nil
+	}
+	return p.life.gate.ctx.Done()
 }
 
 // Config returns the connection to the proxy, for other clients.
@@ -157,7 +169,9 @@ func (p *FaultProxy) Up() {
 	if err != nil {
 		p.c.t.Fatalf("kopftest: start the proxy: %v", err)
 	}
-	p.address = listener.Addr().String()
+	if strings.HasSuffix(p.address, ":0") {
+		p.address = listener.Addr().String() // it is read without the lock from now on
+	}
 	server := &http.Server{
 		Handler:   http.HandlerFunc(p.serve),
 		TLSConfig: &tls.Config{GetCertificate: p.certificate, NextProtos: []string{"http/1.1"}}, //nolint:gosec // the newest version is the default
@@ -282,12 +296,17 @@ func (p *FaultProxy) fail(w http.ResponseWriter, r *http.Request, body []byte, f
 			err = errors.Join(err, resp.Body.Close())
 		}
 		if err != nil {
-			abort()
+			if fault.Kind != FaultKill {
+				fault.Kind = FaultDrop // there is no answer to fault
+			}
 		}
 		p.history.note(content)
 	}
 	p.decisions.note(fault, r, targetOf(r).name)
 	switch fault.Kind {
+	case FaultKill:
+		p.kill(r)
+		abort()
 	case FaultStatus:
 		writeStatus(w, fault)
 	case FaultGarbage, FaultGlue:
@@ -330,7 +349,7 @@ func (p *FaultProxy) forward(ctx context.Context, r *http.Request, body []byte) 
 	out := r.Clone(ctx)
 	out.RequestURI, out.Host, out.Close = "", "", false
 	out.URL.Scheme, out.URL.Host = p.target.Scheme, p.target.Host
-	for _, hop := range []string{"Connection", "Keep-Alive", "Te", "Upgrade", "Accept-Encoding"} {
+	for _, hop := range []string{"Connection", "Keep-Alive", "Te", "Upgrade", "Accept-Encoding", lifeHeader} {
 		out.Header.Del(hop)
 	}
 	out.Body, out.ContentLength = http.NoBody, int64(len(body))

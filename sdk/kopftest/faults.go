@@ -25,7 +25,7 @@ type Faults struct {
 
 // A FaultRule says which requests fail, how, and how often.
 type FaultRule struct {
-	// Match selects requests: [Writes], [Watches], [Lists] or a function of the test's own, which
+	// Match selects requests: [Writes], [Reads], [Watches], [Lists], [Requests] or a function of the test's own, which
 	// must not change the request. Nil matches all.
 	Match func(*http.Request) bool
 
@@ -119,6 +119,12 @@ const (
 	// FaultReorder sends an event after the next one, or after 100ms.
 	FaultReorder FaultKind = "reorder"
 
+	// FaultKill ends the operator that sends the request, as a SIGKILL would: neither this nor any later
+	// request of it arrives, and its streams end. With AfterEffect, this one does arrive. It is for
+	// operators that were connected by [FaultProxy.Connect]; [FaultProxy.Killed] reports it, and
+	// [Operator.Kill] ends what is left of the operator.
+	FaultKill FaultKind = "kill"
+
 	// FaultNone changes nothing, and calls Do.
 	FaultNone FaultKind = "none"
 )
@@ -169,6 +175,9 @@ func (f Fault) code() int {
 // Writes matches the requests that change something.
 func Writes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
+// Reads matches all others: lists, watches, single objects, and the discovery of resources.
+func Reads(r *http.Request) bool { return !Writes(r) }
+
 // Watches matches the requests of streams.
 func Watches(r *http.Request) bool {
 	watch := r.URL.Query().Get("watch")
@@ -177,13 +186,15 @@ func Watches(r *http.Request) bool {
 
 // Lists matches the requests of lists, and of streams that begin with one.
 func Lists(r *http.Request) bool {
-	if r.Method != http.MethodGet {
+	t := targetOf(r)
+	switch {
+	case r.Method != http.MethodGet, t.plural == "", t.name != "":
 		return false
-	}
-	if Watches(r) {
+	case Watches(r):
 		return r.URL.Query().Get("sendInitialEvents") == "true"
+	default:
+		return true
 	}
-	return targetOf(r).name == ""
 }
 
 // Requests returns a match for a method and a plural name of a resource, such as "PATCH" and
