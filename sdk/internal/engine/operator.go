@@ -38,6 +38,8 @@ type Config struct {
 	NewMemo    func() any    // makes what the handlers of an object share
 	Extra      any           // for the operator's own handlers
 	Exit       func()        // ends the process if it does not end on its own; optional
+
+	Now func() time.Time // the clock of records and delays; time.Now if nil
 }
 
 // operator is a running operator.
@@ -108,16 +110,20 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o := &operator{config: config, changed: newWakeup(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
 	settings := config.Settings()
 	o.settings.Store(&settings)
+	now := config.Now
+	if now == nil {
+		now = time.Now
+	}
 	o.deps = &deps{
-		registry: config.Registry, settings: &settings, logger: config.Logger, now: time.Now, indices: indices,
+		registry: config.Registry, settings: &settings, logger: config.Logger, now: now, indices: indices,
 		newMemo: config.NewMemo, state: &runState{}, stopping: ctx.Done(),
-		sink: &observe.Sink{}, recorders: observe.NewRecorders(time.Now),
+		sink: &observe.Sink{}, recorders: observe.NewRecorders(now),
 	}
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
 	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
 	o.activities = &activities{
-		logger: config.Logger, now: time.Now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
+		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
 		sink: o.deps.sink, recorders: o.deps.recorders,
 	}
 	return o
