@@ -20,6 +20,7 @@ type Patch struct {
 	mu    sync.Mutex
 	merge map[string]any
 	fns   []Fn
+	lost  *lostAnswer
 }
 
 // NewPatch returns an empty patch.
@@ -109,16 +110,19 @@ func (p *Patch) Take() *Patch {
 	taken := NewPatch()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	taken.merge, taken.fns = p.merge, p.fns
-	p.merge, p.fns = nil, nil
+	taken.merge, taken.fns, taken.lost = p.merge, p.fns, p.lost
+	p.merge, p.fns, p.lost = nil, nil, nil
 	return taken
 }
 
 // Append adds the content of another patch.
 func (p *Patch) Append(other *Patch) {
-	merge, fns := other.Tree(), other.Fns()
+	merge, fns, lost := other.Tree(), other.Fns(), other.lostAnswer()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.fns) == 0 {
+		p.lost = lost
+	}
 	if p.merge == nil {
 		p.merge = merge
 	} else {
@@ -129,11 +133,32 @@ func (p *Patch) Append(other *Patch) {
 
 // Restore puts back what was taken and could not be sent. Later changes take precedence.
 func (p *Patch) Restore(taken *Patch) {
-	merge, fns := taken.Tree(), taken.Fns()
+	merge, fns, lost := taken.Tree(), taken.Fns(), taken.lostAnswer()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	unite(merge, p.merge)
-	p.merge, p.fns = merge, append(fns, p.fns...)
+	p.merge, p.fns, p.lost = merge, append(fns, p.fns...), lost
+}
+
+// Unsent returns what remains of the patch if only a part of the result of its sending remains: the
+// fields that were not accepted, and the transformations, of which the result has more if other
+// patches were appended.
+func (p *Patch) Unsent(remaining *Patch) *Patch {
+	out := NewPatch()
+	if remaining == nil {
+		return out
+	}
+	fields, fns, lost := remaining.Tree(), remaining.Fns(), remaining.lostAnswer()
+	for field, value := range p.Tree() {
+		if _, remains := fields[field]; remains {
+			out.Set(object.Path{field}, value)
+		}
+	}
+	out.fns = fns[:min(len(fns), len(p.Fns()))]
+	if lost != nil && len(out.fns) > 0 {
+		out.lost = &lostAnswer{call: lost.call, fns: min(lost.fns, len(out.fns)), status: lost.status}
+	}
+	return out
 }
 
 func place(merge map[string]any, path object.Path, value any) {
