@@ -31,6 +31,8 @@ const (
 	KindAttemptEnded
 	KindProgressRecorded
 	KindCauseProcessed
+	KindOutcomesHeld
+	KindOutcomesWritten
 	KindProcessingEnded
 	KindBackgroundStopped
 	KindObjectIndexed

@@ -140,26 +140,48 @@ func (p *Patch) Restore(taken *Patch) {
 	p.merge, p.fns, p.lost = merge, append(fns, p.fns...), lost
 }
 
-// Unsent returns what remains of the patch if only a part of the result of its sending remains: the
-// fields that were not accepted, and the transformations, of which the result has more if other
-// patches were appended.
+// Unsent returns what remains of the patch if something of a larger one remains, which began with it:
+// the fields that were not accepted, and the transformations. Nothing remains if that is nil.
 func (p *Patch) Unsent(remaining *Patch) *Patch {
-	out := NewPatch()
+	out := p.UnsentFields(remaining)
 	if remaining == nil {
 		return out
 	}
-	fields, fns, lost := remaining.Tree(), remaining.Fns(), remaining.lostAnswer()
-	for field, value := range p.Tree() {
-		if _, remains := fields[field]; remains {
-			out.Set(object.Path{field}, value)
-		}
-	}
+	fns, lost := remaining.Fns(), remaining.lostAnswer()
 	out.fns = fns[:min(len(fns), len(p.Fns()))]
 	if lost != nil && len(out.fns) > 0 {
 		out.lost = &lostAnswer{call: lost.call, fns: min(lost.fns, len(out.fns)), status: lost.status}
 	}
 	return out
 }
+
+// UnsentFields is [Patch.Unsent] without the transformations.
+func (p *Patch) UnsentFields(remaining *Patch) *Patch {
+	out := NewPatch()
+	if remaining == nil {
+		return out
+	}
+	unsent := remaining.Tree()
+	for field, value := range p.Tree() {
+		if _, remains := unsent[field]; remains {
+			out.Set(object.Path{field}, value)
+		}
+	}
+	return out
+}
+
+// TakeFns moves the transformations into a new patch.
+func (p *Patch) TakeFns() *Patch {
+	taken := NewPatch()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken.fns, taken.lost = p.fns, p.lost
+	p.fns, p.lost = nil, nil
+	return taken
+}
+
+// DropFns drops the transformations.
+func (p *Patch) DropFns() { p.TakeFns() }
 
 func place(merge map[string]any, path object.Path, value any) {
 	if len(path) == 0 {
