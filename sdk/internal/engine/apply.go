@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -63,10 +65,22 @@ func (c *cycle) transmit(ctx context.Context, u unrecorded) (changed bool, left 
 	if isHopeless(err) {
 		left.handlers.DropFns()
 	}
-	if isRejected(err) && !left.handlers.Empty() {
+	if isRejected(err) && c.rejectsHandlers(left) {
 		return c.transmitOwn(ctx, left, own.Fns(), err)
 	}
 	return changed, left, err
+}
+
+// rejectsHandlers reports whether a rejected request had changes by handlers. If the status is a
+// subresource, they may be in a request that was to follow.
+func (c *cycle) rejectsHandlers(left unrecorded) bool {
+	_, ownStatus := left.own.Lookup(object.Path{"status"})
+	body := left.own.Fields() > 1 || left.own.Fields() == 1 && !ownStatus
+	if !c.served.resource.HasSubresource("status") || !body {
+		return left.handlers.Fields() > 0
+	}
+	_, status := left.handlers.Lookup(object.Path{"status"})
+	return left.handlers.Fields() > 1 || left.handlers.Fields() == 1 && !status
 }
 
 // merged returns the changes by handlers together with the operator's own, as far as they fit.
@@ -116,10 +130,19 @@ func (c *cycle) transmitOwn(ctx context.Context, left unrecorded, ownFns []patch
 }
 
 // isFinal reports whether the API server is going to reject the changes by handlers again. Conflicts are
-// expected to end, unless the handlers want to change one version only.
+// expected to end, unless the handlers want to change one version only. A bad request may be the fault of
+// something in between, the first time.
 func isFinal(rejection error, left unrecorded) bool {
-	return classifyAnswer(rejection, patch.MergeType) != patchConflict || left.conflicts >= maxConflicts ||
-		pinsVersion(patch.Call{Payload: left.handlers.Tree()})
+	switch {
+	case pinsVersion(patch.Call{Payload: left.handlers.Tree()}):
+		return true
+	case classifyAnswer(rejection, patch.MergeType) == patchConflict:
+		return left.rejections >= maxConflicts
+	case kube.Status(rejection) == http.StatusBadRequest:
+		return left.rejections > 0
+	default:
+		return true
+	}
 }
 
 // send sends a patch, and remembers the version that it makes, so that no handler is selected by an

@@ -120,15 +120,27 @@ func (r *requester) guard(call patch.Call) ([]byte, error) {
 // accept checks the answer to a request that was accepted.
 func (r *requester) accept(patched *object.Object) (patch.Object, error) {
 	switch {
-	case r.object.UID != "" && patched.UID != r.object.UID:
-		r.logger.Error(fmt.Sprintf("The object was deleted and made again while it was handled; the patch has reached the new one, with uid %s. "+
-			"If its handlers are not called, remove the operator's annotations from it", patched.UID), observe.EventKey, observe.LogPatchMisplaced)
-		return nil, patch.ErrGone
+	case patched.UID != r.object.UID:
+		return nil, r.misplaced(patched)
 	case object.Precedes(patched.ResourceVersion, r.newest.ResourceVersion):
 		return nil, fmt.Errorf("the answer has version %s, which is older than %s", patched.ResourceVersion, r.newest.ResourceVersion)
 	}
 	r.newest = patched
 	return patched, nil
+}
+
+// misplaced returns the error of a request whose answer is another object.
+func (r *requester) misplaced(patched *object.Object) error {
+	newest, err := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+	switch {
+	case err != nil:
+		return err
+	case newest != nil || patched.UID == "":
+		return fmt.Errorf("the answer has the uid %q, while the object has %q", patched.UID, r.object.UID)
+	}
+	r.logger.Error(fmt.Sprintf("The object was deleted and made again while it was handled; the patch has reached the new one, with uid %s. "+
+		"If its handlers are not called, remove the operator's annotations from it", patched.UID), observe.EventKey, observe.LogPatchMisplaced)
+	return patch.ErrGone
 }
 
 // landedTimeout limits how long to wait for the first version after that of a request.

@@ -16,11 +16,11 @@ type unrecorded struct {
 	handlers *patch.Patch // the changes and the results of handlers
 	own      *patch.Patch // the operator's own changes, without the finalizer, which is decided on again
 
-	outcomes  []string // ids of the handlers
-	finished  bool     // nothing was left to do for the cause
-	failed    bool     // not only postponed because the object has changed meanwhile
-	since     time.Time
-	conflicts int // attempts at which the changes of handlers were in conflict
+	outcomes   []string // ids of the handlers
+	finished   bool     // nothing was left to do for the cause
+	failed     bool     // not only postponed because the object has changed meanwhile
+	since      time.Time
+	rejections int // of the changes of handlers
 }
 
 func (u *unrecorded) empty() bool {
@@ -43,7 +43,7 @@ func (c *cycle) hold(left unrecorded, err error) {
 	again := left.failed
 	left.failed = left.failed || err != nil
 	if isRejected(err) && left.own.Empty() {
-		left.conflicts++
+		left.rejections++
 	}
 	if left.finished {
 		c.memory.resumed = true

@@ -95,6 +95,13 @@ func (p *Patch) Empty() bool {
 	return len(p.merge) == 0 && len(p.fns) == 0
 }
 
+// Fields returns the number of top-level fields in the merge patch.
+func (p *Patch) Fields() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.merge)
+}
+
 // Tree returns a copy of the merge patch.
 func (p *Patch) Tree() map[string]any {
 	p.mu.Lock()
