@@ -211,6 +211,10 @@ type HandlerState struct {
 	// Why is the condition that excludes a handler whose State is [PhaseFiltered] or [PhaseOtherCause].
 	Why *Mismatch `json:"why,omitempty"`
 
+	// Unrecorded is since when the outcome of the last attempt is kept in the memory of the operator,
+	// because the API server has not accepted the record of it yet; zero if it is recorded.
+	Unrecorded time.Time `json:"unrecorded,omitzero"`
+
 	// Attempts are those of this process. Old ones are dropped.
 	Attempts []Attempt `json:"attempts,omitempty"`
 }

@@ -13,6 +13,9 @@ func Note(h *inspect.HandlerState, now time.Time, held string) string {
 	case inspect.PhaseRetrying, inspect.PhaseTicking:
 		return Next(h, now, held).Note()
 	case inspect.PhaseDone:
+		if !h.Unrecorded.IsZero() {
+			return "done, not recorded yet (" + For(now.Sub(h.Unrecorded)) + ")"
+		}
 		if n := len(h.Attempts); n > 0 && h.Attempts[n-1].Error != nil {
 			return "error ignored: " + h.Attempts[n-1].Error.Message
 		}

@@ -26,11 +26,27 @@ func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 		c.changing = false
 		return false, err
 	}
-	if stale {
+	if c.adoptOwnWrite() {
+		if err := c.startOver(ctx); err != nil || !c.changing {
+			return false, err
+		}
+	} else if stale {
 		c.tellCause() // the handlers are called for this version after all
 	}
 	c.handlerDelays, err = c.handleCause(ctx)
 	return len(c.handlerDelays) == 0, err
+}
+
+// startOver detects the cause of another version of the object.
+func (c *cycle) startOver(ctx context.Context) error {
+	if err := c.decode(ctx); err != nil {
+		return err
+	}
+	if err := c.detectCause(); err != nil {
+		return err
+	}
+	c.tellCause()
+	return nil
 }
 
 // handleCause calls the handlers that are due, records what came of them, and returns the delays of
@@ -63,6 +79,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 		return nil, fmt.Errorf("record the progress: %w", err)
 	}
 	c.deliverResults(outcomes)
+	c.noteOutcomes(outcomes)
 	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
 	if !progress.Done() {
 		return progress.Delays(c.deps.now()), nil

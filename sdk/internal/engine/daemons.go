@@ -171,7 +171,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		switch {
 		case err == nil:
 			return
-		case isHopeless(err):
+		case isHopeless(err), isRefused(err):
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
@@ -199,10 +199,12 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 		}
 		remaining, err := d.sendOnce(ctx, task, version, unsent)
 		switch {
-		case isHopeless(err): // only the transformations were not sent
+		case isHopeless(err), isRefused(err):
 			return err
 		case err != nil:
-			task.Patch.Restore(unsent)
+			if remaining != nil {
+				task.Patch.Restore(remaining)
+			}
 			return err
 		case remaining == nil:
 			return nil
@@ -222,11 +224,11 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 	return errContended
 }
 
-// sendOnce sends a patch of a version of the object. It returns the transformations that remain
-// because there is a newer version.
+// sendOnce sends a patch of a version of the object. It returns what remains: the transformations if
+// there is a newer version, and all that was not accepted if there is an error.
 func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *object.Object, p *patch.Patch) (remaining *patch.Patch, err error) {
 	res, logger := d.served().resource, d.Logger()
-	result, err := d.deps.sendPatch(ctx, res, version, p, logger)
+	result, err := d.deps.sendPatch(ctx, res, version, p, false, logger)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		task.Wrote(patched)

@@ -32,6 +32,8 @@ const (
 	KindAttemptEnded
 	KindProgressRecorded
 	KindCauseProcessed
+	KindOutcomesHeld
+	KindOutcomesWritten
 	KindProcessingEnded
 	KindBackgroundStopped
 	KindObjectIndexed

@@ -87,7 +87,7 @@ func operatorIdentity() string {
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
 		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
-		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindProcessingEnded,
+		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded,
@@ -152,6 +152,10 @@ func (i *Inspector) receiveOfObject(event Event) {
 		}
 	case ProgressRecorded:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.progressRecorded(e) })
+	case OutcomesHeld:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markUnrecorded(e.Handlers, e.Since) })
+	case OutcomesWritten:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markUnrecorded(e.Handlers, time.Time{}) })
 	case ProcessingEnded:
 		if e.Finished {
 			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.finish(e.At) })

@@ -49,7 +49,7 @@ func (o *inspectedObject) attemptStarted(e AttemptStarted) {
 	}
 	s.State = runningPhase(e.Handler)
 	s.Attempt, s.Started, s.Next = e.Retries+1, e.Started, time.Time{}
-	s.Error, s.Took = nil, 0
+	s.Error, s.Took, s.Unrecorded = nil, 0, time.Time{}
 	o.publish()
 }
 
@@ -133,6 +133,17 @@ func (o *inspectedObject) subProgressRecorded(e ProgressRecorded) {
 		}
 		showRecord(&o.handlers[i], h.Record)
 		at = i
+	}
+	o.publish()
+}
+
+// markUnrecorded notes since when the outcomes of handlers are not recorded on the object; zero if they
+// are.
+func (o *inspectedObject) markUnrecorded(ids []string, since time.Time) {
+	for _, id := range ids {
+		if i := o.index(id); i >= 0 {
+			o.handlers[i].Unrecorded = since
+		}
 	}
 	o.publish()
 }

@@ -50,7 +50,7 @@ func TestBrokenMark_SetAside(t *testing.T) {
 			inCustom,
 			func(obj map[string]any) error { _, err := custom.Fetch(obj); return err },
 			map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-				keys[1]: nil, keyV2("my.example.com", "unreadable."+strings.TrimPrefix(keys[1], "my.example.com/")): strings.Repeat("é", 2048),
+				keys[1]: nil, shortenV2("my.example.com", "unreadable."+strings.TrimPrefix(keys[1], "my.example.com/")): strings.Repeat("é", 2048),
 				"my.example.com/kopf-managed": "yes",
 			}}},
 		},

@@ -27,7 +27,7 @@ func FuzzLastHandled(f *testing.F) {
 			t.Fatalf("%q was read, but is not stored: %v", text, err)
 		}
 		stored, _ := p.Lookup(annotation("kopf.zalando.org/last-handled-configuration"))
-		again, err := decodeEssence("the patch", stored)
+		again, err := decodeEssence(stored)
 		if err != nil {
 			t.Fatalf("%q became %q: %v", text, stored, err)
 		}
