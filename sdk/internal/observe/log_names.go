@@ -28,6 +28,8 @@ const (
 	LogCauseFree        LogName = "cause.free"
 	LogCauseGone        LogName = "cause.gone"
 	LogProgressOrphaned LogName = "progress.orphaned"
+	LogFailureForgotten LogName = "failure.forgotten"
+	LogFailureRetried   LogName = "failure.retried"
 
 	LogProcessingFinished    LogName = "processing.finished"
 	LogProcessingDelayed     LogName = "processing.delayed"
