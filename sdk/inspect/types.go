@@ -316,21 +316,27 @@ type Served struct {
 
 // Intent is a request to the operator to do something.
 type Intent struct {
-	Kind   IntentKind `json:"kind"`
-	Object *Ref       `json:"object,omitempty"` // set for intents about one object
-	Value  string     `json:"value,omitempty"`  // level of [IntentLogLevel]
+	Kind    IntentKind `json:"kind"`
+	Object  *Ref       `json:"object,omitempty"`  // set for intents about one object
+	Handler string     `json:"handler,omitempty"` // id of the only handler to retry; all if empty
+	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]
 }
+
+// RetryFormer is the value of an [IntentRetryFailed] that also retries the objects which the operator
+// finds later, if they had failed before it started.
+const RetryFormer = "former"
 
 // IntentKind is the kind of an intent.
 type IntentKind string
 
 // The intents.
 const (
-	IntentRetry    IntentKind = "retry"    // retry the object's handlers at once
-	IntentPause    IntentKind = "pause"    // stop handling objects
-	IntentResume   IntentKind = "resume"   // end IntentPause
-	IntentLogLevel IntentKind = "loglevel" // set the lowest level of log lines in the stream
-	IntentStop     IntentKind = "stop"     // stop the operator gracefully
+	IntentRetry       IntentKind = "retry"       // call the object's delayed and failed handlers at once
+	IntentRetryFailed IntentKind = "retryfailed" // call the failed handlers of all objects again
+	IntentPause       IntentKind = "pause"       // stop handling objects
+	IntentResume      IntentKind = "resume"      // end IntentPause
+	IntentLogLevel    IntentKind = "loglevel"    // set the lowest level of log lines in the stream
+	IntentStop        IntentKind = "stop"        // stop the operator gracefully
 )
 
 // Reply is the response to an intent.

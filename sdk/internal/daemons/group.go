@@ -54,6 +54,7 @@ type Group struct {
 	mu         sync.Mutex
 	tasks      []*Task              // that have not ended, in the order of their start
 	retired    map[string]struct{}  // handlers that ended on their own: they do not start again
+	failed     map[string]struct{}  // those of them that failed permanently
 	initialDue map[string]time.Time // when the initial delay of a handler is over
 	live       *object.Object
 	wrote      string        // resourceVersion of a patch by a task, until it is seen; else empty
@@ -134,6 +135,12 @@ func (g *Group) forget(t *Task) {
 			g.retired = make(map[string]struct{}, 1)
 		}
 		g.retired[t.Handler.ID] = struct{}{}
+		if t.failed {
+			if g.failed == nil {
+				g.failed = make(map[string]struct{}, 1)
+			}
+			g.failed[t.Handler.ID] = struct{}{}
+		}
 	}
 	g.tasks = slices.DeleteFunc(g.tasks, func(other *Task) bool { return other == t })
 }

@@ -19,7 +19,8 @@ func (c *cycle) detectCause() error {
 	if err != nil {
 		return err
 	}
-	essence := c.progress.Clear(c.diffbase.Essence(c.stored, c.served.extraFields))
+	c.readFailures()
+	essence := c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(c.stored, c.served.extraFields)))
 	changes := object.ComputeDiff(treeOrNil(old), essence)
 	c.hasFinalizer = state.HasFinalizer(c.tree, c.deps.settings.Finalizer)
 	evidence := handlers.Evidence{
@@ -36,15 +37,11 @@ func (c *cycle) detectCause() error {
 		Reason: reason, Initial: initial, Deleted: evidence.Deleting,
 		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Views: &handlers.Views{Memo: c.memory.memo},
 	}
+	c.planAgain()
 	// An object that no handler is for is left alone: nothing is stored or logged.
 	c.changing = c.served.handlers.Has(handlers.Changing) && c.served.handlers.Prematch(c.cause)
-	return nil
-}
-
-// treeOrNil returns an untyped nil for an absent tree.
-func treeOrNil(tree map[string]any) any {
-	if tree == nil {
-		return nil
+	if !c.changing {
+		c.memory.takeRetry(c.memory.retry.Load()) // there is nothing to retry
 	}
-	return tree
+	return nil
 }

@@ -40,8 +40,12 @@ type cycle struct {
 	changing     bool            // handlers of changes are interested in the object
 	hasFinalizer bool            // the object has the operator's finalizer
 	finalizer    finalizerChange
-	retryNow     bool // delayed handlers are due, on request
-	slot         slot // of the handlers that run
+	failures     []state.Failure // permanent ones that are recorded on the object
+	again        *again          // failed handlers that are called again; nil if none are
+	retry        *retryRequest   // delayed and failed handlers are due, on request; else nil
+	slot         slot            // of the handlers that run
+
+	subRecords map[string]state.Record // of the sub-handlers whose parents were called
 
 	patch     *patch.Patch   // what handlers change; in the end with the operator's own changes
 	ownPatch  *patch.Patch   // what the operator records: progress, last-handled state, finalizer
@@ -110,3 +114,11 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 
 // key identifies the object.
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.resource.Key(), c.object) }
+
+// treeOrNil returns an untyped nil for an absent tree.
+func treeOrNil(tree map[string]any) any {
+	if tree == nil {
+		return nil
+	}
+	return tree
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // Config configures an operator.
@@ -122,6 +123,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
 	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
+	o.deps.retries = newRetries(ctx, func() *slog.Logger { return o.deps.logger }, o.intents.retryFailed)
 	o.activities = &activities{
 		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
 		sink: o.deps.sink, recorders: o.deps.recorders,
@@ -297,6 +299,7 @@ func (o *operator) connect(ctx context.Context) error {
 	invoker := newInvoker(d.now, d.sink, d.settings.MaxWorkers)
 	o.streams = newStreams(d, &o.memories, o.detached, invoker)
 	processor := newProcessor(d, &o.memories, o.detached, invoker, o.streams)
+	d.failures = state.FailuresBeside(d.settings.Progress)
 	d.queue = queue.New(ctx, queue.Options{
 		Process:     processor.process,
 		KeepEvents:  o.streams.keepsEvents,
@@ -377,6 +380,7 @@ func (o *operator) serve(ctx context.Context) error {
 	d := o.deps
 	observe.Tell(d.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
 	d.state.exiting.Store(true)
+	d.retries.stop()
 	o.streams.stopAll()
 	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
 		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)

@@ -59,6 +59,7 @@ func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Bat
 // forget drops the memory of a deleted object.
 func (p *processor) forget(key queue.Key, m *memory) {
 	p.memories.forget(key)
+	m.takeRetry(m.retry.Load())
 	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
@@ -120,8 +121,14 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, err
 	}
 	next = c.next(changed)
+	if c.retry != nil && !c.defersRetry() {
+		c.memory.takeRetry(c.retry)
+	}
 	if c.finished {
 		c.memory.resumed = true
+		if next == nil && c.awaitsRetry() {
+			next = &queue.Next{}
+		}
 		c.expectEcho(next)
 	}
 	return next, nil

@@ -32,6 +32,11 @@ type CauseDetected struct {
 	Background Background    // the daemons and timers of the object; nil if there are none
 	At         time.Time
 
+	// Failures are the permanent failures that are recorded on the object. Again are the ids of the
+	// handlers that are called again after such failures, others are not; nil if it is an ordinary cause.
+	Failures []state.Failure
+	Again    []string
+
 	// Stale means that the version is older than the operator's own patch. Handlers of changes are
 	// not called for it; the cause is told again if the patch is not seen in time.
 	Stale bool

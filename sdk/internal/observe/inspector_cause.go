@@ -3,6 +3,7 @@ package observe
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -48,16 +49,63 @@ func (o *inspectedObject) showCause(e CauseDetected) {
 		o.begin(e)
 	case o.object.Cause == nil || o.object.Cause.Done.IsZero():
 		// Nothing happened since the operator started, or it was undone before it was handled.
-		o.replaceCause(&inspect.Cause{
-			Reason: inspect.ReasonNoop, Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
-		})
+		o.replaceCause(idleCause(e))
 	default:
 		// What was handled last remains to be shown.
 		o.showBackground(e)
 		return
 	}
 	o.decide(e)
+	o.showFailures(e)
 	o.showBackground(e)
+}
+
+// idleCause returns the cause of an object that has nothing to be handled: what its handlers failed
+// for, if they did.
+func idleCause(e CauseDetected) *inspect.Cause {
+	cause := &inspect.Cause{
+		Reason: inspect.ReasonNoop, Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
+	}
+	for i := range e.Failures {
+		if f := &e.Failures[i]; i == 0 || f.Stopped.After(cause.Done) {
+			cause.Reason, cause.Seen, cause.Done = inspect.Reason(f.Purpose), f.Started, f.Stopped
+		}
+	}
+	return cause
+}
+
+// showFailures shows the failures that are recorded on the object, unless a change is handled that
+// makes them obsolete.
+func (o *inspectedObject) showFailures(e CauseDetected) {
+	called := e.Again
+	if called == nil {
+		for _, h := range e.Handlers.Selected(handlers.Changing, e.Cause) {
+			called = append(called, h.ID)
+		}
+		if e.Cause.Reason != handlers.ReasonResume && len(called) > 0 {
+			return
+		}
+	}
+	for i := range e.Failures {
+		f := &e.Failures[i]
+		if slices.Contains(called, f.Top()) {
+			continue
+		}
+		at := o.index(f.Handler)
+		if parent := o.index(f.Parent); at < 0 && f.Parent != "" && parent >= 0 {
+			at = parent + 1
+			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: f.Handler, Kind: inspect.HandlerKind(handlers.Sub), Parent: f.Parent})
+		}
+		if at < 0 {
+			continue
+		}
+		s := &o.handlers[at]
+		s.State, s.Why, s.Next = inspect.PhaseFailed, nil, time.Time{}
+		s.Started, s.Attempt = f.Started, f.Retries
+		if s.Error == nil {
+			s.Error = &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.KindPermanent), Message: f.Message}
+		}
+	}
 }
 
 // resumesNothing reports whether the object is as it was left, and no handler is for resuming it.
@@ -128,6 +176,9 @@ func (o *inspectedObject) decide(e CauseDetected) {
 	for _, d := range decisions {
 		s := o.handler(d.Handler)
 		showDecision(&s, d)
+		if e.Again != nil && s.State == inspect.PhaseNext && d.Handler.Family.Group() == handlers.Changing && !slices.Contains(e.Again, s.ID) {
+			s.State = inspect.PhaseDone // before the others failed
+		}
 		if !d.Selected || d.Handler.Family.Group() == handlers.Watching {
 			others = append(others, s)
 			continue

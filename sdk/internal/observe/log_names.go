@@ -29,6 +29,8 @@ const (
 	LogCauseGone        LogName = "cause.gone"
 	LogProgressOrphaned LogName = "progress.orphaned"
 	LogMarkBroken       LogName = "mark.broken"
+	LogFailureForgotten LogName = "failure.forgotten"
+	LogFailureRetried   LogName = "failure.retried"
 
 	LogProcessingFinished    LogName = "processing.finished"
 	LogProcessingDelayed     LogName = "processing.delayed"
