@@ -134,7 +134,7 @@ func TestIndexer_ResultAfterEndOfStreamIsDiscarded(t *testing.T) {
 func TestIndexer_PanickingFilterKeepsPreviousEntries(t *testing.T) {
 	log := &bytes.Buffer{}
 	fails := false
-	x, index := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(c *handlers.Cause) bool {
+	x, index := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(_ context.Context, c *handlers.Cause) bool {
 		if fails && c.Object.Name == "a" {
 			panic("filtered badly")
 		}
@@ -156,7 +156,7 @@ func TestIndexer_PanickingFilterKeepsPreviousEntries(t *testing.T) {
 
 func TestIndexer_IndicesOfOneResourceAreIndependent(t *testing.T) {
 	fails := &handlers.Handler{ID: "x", Invoke: func(context.Context, *handlers.Call) (any, error) { return nil, later{time.Hour} }}
-	never := &handlers.Handler{ID: "z", Invoke: byVersion, When: func(*handlers.Cause) bool { return false }}
+	never := &handlers.Handler{ID: "z", Invoke: byVersion, When: func(context.Context, *handlers.Cause) bool { return false }}
 	x, index := indexerOf(t, &bytes.Buffer{}, fails, &handlers.Handler{ID: "y", Invoke: byVersion}, never)
 	x.handle(pod(watch.Listed, "a", "1"))
 	x.handle(pod(watch.Modified, "a", "2"))
@@ -239,7 +239,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 
 func TestIndexer_NoExtraWorkWithoutInspector(t *testing.T) {
 	looks := 0
-	x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(*handlers.Cause) bool {
+	x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(context.Context, *handlers.Cause) bool {
 		looks++
 		return true
 	}})

@@ -96,7 +96,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, err
 	}
 	if c.hasCause() {
-		if err := c.detectCause(); err != nil {
+		if err := c.detectCause(ctx); err != nil {
 			return nil, err
 		}
 		c.addFinalizer()
