@@ -42,7 +42,7 @@ func (c *cycle) startOver(ctx context.Context) error {
 	if err := c.decode(ctx); err != nil {
 		return err
 	}
-	if err := c.detectCause(); err != nil {
+	if err := c.detectCause(ctx); err != nil {
 		return err
 	}
 	c.tellCause()

@@ -70,7 +70,7 @@ func (p *processor) forget(key queue.Key, m *memory) {
 //   - awaitOwnWrite returns false if a newer version is on its way, which the next cycle handles.
 //   - addFinalizer sets c.finalizer. Change handlers wait for the version that has the finalizer, and
 //     daemons do not start before it.
-//   - adjust sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
+//   - startAndStopMatching sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
 //   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
 //   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
@@ -141,7 +141,7 @@ func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 		return nil, err
 	}
 	if c.hasCause() {
-		if err := c.detectCause(); err != nil {
+		if err := c.detectCause(ctx); err != nil {
 			return nil, err
 		}
 		c.changing = false
