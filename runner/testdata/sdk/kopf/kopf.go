@@ -65,9 +65,6 @@ func Main(register func(*Registry)) {
 		os.Exit(1)
 	}
 	fmt.Println("arguments: " + strings.Join(os.Args[1:], " "))
-	for _, line := range r.prints {
-		fmt.Println(line)
-	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	if r.ignoreSignals {
@@ -76,6 +73,9 @@ func Main(register func(*Registry)) {
 		ctx, stop = context.WithCancel(context.Background())
 	}
 	defer stop()
+	for _, line := range r.prints { // tests send signals when they see them
+		fmt.Println(line)
+	}
 	if os.Getenv("KOPF_STDIN_GUARD") == "1" {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
