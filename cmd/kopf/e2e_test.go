@@ -64,13 +64,18 @@ func TestE2E_RunUntilSettled(t *testing.T) {
 }
 
 func TestE2E_PermanentFailureListsHandlers(t *testing.T) {
-	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "--apply", "failing/object.yaml", "--until=settled", "-q")
+	report := filepath.Join(t.TempDir(), "report.xml")
+	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "--apply", "failing/object.yaml", "--until=settled", "-q", "--report="+report)
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
 	}
 	want := "kopf: a handler has failed permanently\ncm/default/refused: refuse: failed permanently (attempt 1): no such thing today\nnot settled: 1 object, 1 failed; 0 handlers succeeded, 1 failed\n"
 	if !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("the output is %s", stderr)
+	}
+	text, err := os.ReadFile(report)
+	if failure := `<failure message="failed permanently (attempt 1): no such thing today">`; err != nil || !strings.Contains(string(text), failure) {
+		t.Errorf("the report is %s, %v", text, err)
 	}
 }
 

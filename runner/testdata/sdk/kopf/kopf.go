@@ -24,6 +24,7 @@ type Registry struct {
 	fail          string
 	ignoreSignals bool
 	noInspector   bool
+	settleOn      inspect.IntentKind
 }
 
 // Publish makes the operator publish an object in the state.
@@ -50,6 +51,9 @@ func (r *Registry) IgnoreSignals() { r.ignoreSignals = true }
 // WithoutInspector makes the operator run without an inspector, as it does if it cannot
 // listen at the address.
 func (r *Registry) WithoutInspector() { r.noInspector = true }
+
+// SettleOn makes the operator settle all objects when it gets the intent.
+func (r *Registry) SettleOn(intent string) { r.settleOn = inspect.IntentKind(intent) }
 
 // Main runs the operator.
 func Main(register func(*Registry)) {
@@ -83,8 +87,16 @@ func Main(register func(*Registry)) {
 		}()
 	}
 
-	hub := inspect.NewHub(inspect.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
-		if in.Kind == inspect.IntentPause {
+	var hub *inspect.Hub
+	hub = inspect.NewHub(inspect.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
+		switch in.Kind {
+		case inspect.IntentPause:
+			return inspect.Reply{OK: true}
+		case r.settleOn:
+			for _, o := range r.objects {
+				o.State = inspect.StateSettled
+				hub.PutObject(o)
+			}
 			return inspect.Reply{OK: true}
 		}
 		return inspect.Reply{Error: "nothing to " + string(in.Kind)}
