@@ -1,10 +1,14 @@
 package main
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,29 +36,38 @@ func (o *inspected) got() []inspect.Intent {
 func serveInspector(t *testing.T, socket string, objects ...inspect.Object) *inspected {
 	t.Helper()
 	o := &inspected{address: "unix:" + socket}
-	hub := inspect.NewHub(inspect.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.intents = append(o.intents, in)
-		return inspect.Reply{OK: true}
-	}})
-	for _, object := range objects {
-		hub.PutObject(object)
+	snapshot := inspect.Snapshot{
+		Version: inspect.Version, Operator: inspect.Operator{PID: 4711, State: inspect.OperatorRunning}, Objects: objects,
 	}
-	hub.UpdateOperator(func(op *inspect.Operator) { op.PID, op.State = 4711, inspect.OperatorRunning })
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- inspect.Serve(ctx, o.address, hub) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
+	respond := func(w http.ResponseWriter, answer any) {
+		w.Header().Set("Kopf-Inspector", strconv.Itoa(inspect.Version))
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
 		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/snapshot", func(w http.ResponseWriter, _ *http.Request) { respond(w, snapshot) })
+	mux.HandleFunc("POST /v1/intents", func(w http.ResponseWriter, r *http.Request) {
+		var in inspect.Intent
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		o.mu.Lock()
+		o.intents = append(o.intents, in)
+		o.mu.Unlock()
+		respond(w, inspect.Reply{OK: true})
 	})
-	eventually(t, "served", func() bool {
-		_, err := os.Stat(socket)
-		return err == nil
-	})
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(mux)
+	if err := server.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
 	return o
 }
 
