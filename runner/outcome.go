@@ -42,7 +42,7 @@ func outcomeOf(o *inspect.Object, name string) objectOutcome {
 		h := &o.Handlers[i]
 		one := handlerOutcome{id: h.ID}
 		for _, attempt := range h.Attempts {
-			one.took += attempt.Took
+			one.took += time.Duration(attempt.Took)
 		}
 		switch h.State {
 		case inspect.PhaseFailed:

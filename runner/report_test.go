@@ -37,7 +37,7 @@ const wantReport = `<?xml version="1.0" encoding="UTF-8"?>
 `
 
 func TestReport_OneCaseForEachHandlerOfEachObject(t *testing.T) {
-	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempts: []inspect.Attempt{{Took: time.Second}, {Took: 250 * time.Millisecond}}}
+	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempts: []inspect.Attempt{{Took: inspect.Duration(time.Second)}, {Took: inspect.Duration(250 * time.Millisecond)}}}
 	failed := inspect.HandlerState{ID: "notify", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Message: "no <size>\nat all"}}
 	retrying := inspect.HandlerState{ID: "resize", State: inspect.PhaseRetrying, Attempt: 1}
 	result := newSettling([]Applied{applied("gone", ""), applied("c", ""), applied("b", ""), applied("a", "")}).check(running(

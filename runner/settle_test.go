@@ -177,7 +177,7 @@ func TestSettling_FormerFailuresArePendingWhenRetried(t *testing.T) {
 }
 
 func TestSummary_CountsObjectsAndHandlers(t *testing.T) {
-	attempt := []inspect.Attempt{{Took: time.Second}}
+	attempt := make([]inspect.Attempt, 1)
 	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempts: attempt}
 	failed := inspect.HandlerState{ID: "notify", State: inspect.PhaseFailed, Attempts: attempt}
 	other := inspect.HandlerState{ID: "update", State: inspect.PhaseOtherCause}

@@ -69,7 +69,7 @@ func TestE2E_PermanentFailureListsHandlers(t *testing.T) {
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
 	}
-	want := "kopf: a handler has failed permanently\ncm/default/refused: refuse: failed permanently (attempt 1): no such thing today\nnot settled: 1 object, 1 failed; 0 handlers succeeded, 1 failed\n"
+	want := "kopf: a handler has failed permanently\ncm/default/refused: refuse: failed permanently (attempt 1): no such thing today\nnot settled: 3 objects, 1 failed, 2 without handlers; 0 handlers succeeded, 1 failed\n"
 	if !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("the output is %s", stderr)
 	}

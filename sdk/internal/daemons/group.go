@@ -44,7 +44,7 @@ type Settings struct {
 }
 
 // Group runs the tasks of one object. It is safe for concurrent use, except that [Group.Start],
-// [Group.StopExcept] and [Group.Stop] must be called by one goroutine at a time.
+// [Group.StopMismatched] and [Group.Stop] must be called by one goroutine at a time.
 type Group struct {
 	host     Host
 	settings Settings
@@ -87,22 +87,6 @@ func (g *Group) Start(hs []*handlers.Handler) {
 	for _, h := range hs {
 		g.start(h)
 	}
-}
-
-// StopExcept stops the tasks of all handlers but these, for a reason. It returns the delays after
-// which to check the tasks that are stopping. A task of these handlers that was asked to stop before
-// and is still stopping must be started again when it has ended.
-func (g *Group) StopExcept(hs []*handlers.Handler, reason Reason) []time.Duration {
-	var others, ending []*Task
-	for _, t := range g.Tasks() {
-		switch {
-		case !slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == t.Handler.ID }):
-			others = append(others, t)
-		case t.stopper.why() != 0:
-			ending = append(ending, t)
-		}
-	}
-	return append(g.stop(others, reason), g.escalate(ending)...)
 }
 
 // start starts the task of a handler, unless it is running or ended on its own.

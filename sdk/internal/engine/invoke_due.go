@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -74,6 +75,11 @@ func (c *cycle) deliverResults(outcomes map[string]handlers.Outcome) {
 	}
 }
 
+// noteOutcomes notes which handlers the patches of the cycle are about.
+func (c *cycle) noteOutcomes(outcomes map[string]handlers.Outcome) {
+	c.outcomes = append(c.outcomes, object.SortedKeys(outcomes)...)
+}
+
 // subhandlers are the sub-handlers of one call of a handler.
 type subhandlers struct {
 	cycle    *cycle
@@ -102,7 +108,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	ids := idsOf(set.Handlers(handlers.Changing))
 	selected := slices.Clone(set.Selected(handlers.Changing, c.cause))
 	selected = slices.DeleteFunc(selected, func(h *handlers.Handler) bool { return c.again.done(h.ID) })
-	progress, err := state.ReadProgress(c.stored, c.progress, ids, c.deps.now())
+	progress, err := c.progressOf(ids)
 	if err != nil {
 		return fmt.Errorf("read the progress of sub-handlers: %w", err)
 	}
@@ -119,6 +125,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	}
 	c.keepSubRecords(progress)
 	c.deliverResults(outcomes)
+	c.noteOutcomes(outcomes)
 	s.refs = append(s.refs, ids...)
 	for _, out := range outcomes {
 		s.refs = append(s.refs, out.Subrefs...)

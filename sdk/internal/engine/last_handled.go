@@ -3,8 +3,11 @@ package engine
 import "fmt"
 
 // readLastHandled returns the essence of the object when it was last handled; nil if it never was.
-func (c *cycle) readLastHandled() (map[string]any, error) {
-	old, err := c.diffbase.Fetch(c.stored)
+func (c *cycle) readLastHandled() (old map[string]any, err error) {
+	err = c.readMarks(func() error {
+		old, err = c.diffbase.Fetch(c.stored)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the last-handled state: %w", err)
 	}

@@ -64,11 +64,11 @@ func (o *inspectedObject) showCause(e CauseDetected) {
 // for, if they did.
 func idleCause(e CauseDetected) *inspect.Cause {
 	cause := &inspect.Cause{
-		Reason: string(handlers.ReasonNoop), Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
+		Reason: inspect.ReasonNoop, Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
 	}
 	for i := range e.Failures {
 		if f := &e.Failures[i]; i == 0 || f.Stopped.After(cause.Done) {
-			cause.Reason, cause.Seen, cause.Done = f.Purpose, f.Started, f.Stopped
+			cause.Reason, cause.Seen, cause.Done = inspect.Reason(f.Purpose), f.Started, f.Stopped
 		}
 	}
 	return cause
@@ -94,7 +94,7 @@ func (o *inspectedObject) showFailures(e CauseDetected) {
 		at := o.index(f.Handler)
 		if parent := o.index(f.Parent); at < 0 && f.Parent != "" && parent >= 0 {
 			at = parent + 1
-			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: f.Handler, Kind: string(handlers.Sub), Parent: f.Parent})
+			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: f.Handler, Kind: inspect.HandlerKind(handlers.Sub), Parent: f.Parent})
 		}
 		if at < 0 {
 			continue
@@ -103,7 +103,7 @@ func (o *inspectedObject) showFailures(e CauseDetected) {
 		s.State, s.Why, s.Next = inspect.PhaseFailed, nil, time.Time{}
 		s.Started, s.Attempt = f.Started, f.Retries
 		if s.Error == nil {
-			s.Error = &inspect.HandlerError{Kind: string(handlers.KindPermanent), Message: f.Message}
+			s.Error = &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.KindPermanent), Message: f.Message}
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (e *CauseDetected) resumesNothing() bool {
 
 // begin makes the cause the current one, unless it continues the current one.
 func (o *inspectedObject) begin(e CauseDetected) {
-	reason, version := string(e.Cause.Reason), e.Subject.Object.ResourceVersion
+	reason, version := inspect.Reason(e.Cause.Reason), e.Subject.Object.ResourceVersion
 	before := o.object.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		continued := *before
@@ -139,7 +139,7 @@ func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
 		}
 	}
 	o.object.Cause = cause
-	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == string(handlers.Sub) })
+	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindSub })
 	for i, h := range o.handlers {
 		if groupOf(h) == handlers.Changing {
 			// Its former outcome is in the history and must not look like a present failure.
@@ -161,7 +161,7 @@ func (o *inspectedObject) remember(cause *inspect.Cause, supersededAt string) {
 		}
 	}
 	if !cause.Done.IsZero() {
-		past.Took = cause.Done.Sub(cause.Seen).Round(time.Millisecond).String()
+		past.Took = inspect.Duration(cause.Done.Sub(cause.Seen))
 	}
 	history := append([]inspect.PastCause{past}, o.object.History...)
 	o.object.History = history[:min(len(history), maxHistory)]
@@ -195,7 +195,7 @@ func (o *inspectedObject) decide(e CauseDetected) {
 func (o *inspectedObject) subHandlersOf(id string) []inspect.HandlerState {
 	var subs []inspect.HandlerState
 	for _, h := range o.handlers {
-		if h.Kind == string(handlers.Sub) && strings.HasPrefix(h.ID, id+"/") {
+		if h.Kind == inspect.KindSub && strings.HasPrefix(h.ID, id+"/") {
 			subs = append(subs, h)
 		}
 	}
@@ -224,7 +224,7 @@ func showDecision(s *inspect.HandlerState, d handlers.Decision) {
 }
 
 func showMismatch(why handlers.Mismatch) *inspect.Mismatch {
-	return &inspect.Mismatch{Kind: string(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
+	return &inspect.Mismatch{Kind: inspect.MismatchKind(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
 }
 
 // diffItems returns the differences as the inspector shows them. A new object has none: all of it
@@ -235,7 +235,7 @@ func diffItems(cause *handlers.Cause) []inspect.DiffItem {
 	}
 	items := make([]inspect.DiffItem, len(cause.Diff))
 	for i, item := range cause.Diff {
-		items[i] = inspect.DiffItem{Op: string(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
+		items[i] = inspect.DiffItem{Op: inspect.DiffOp(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
 	}
 	return items
 }

@@ -28,6 +28,7 @@ const (
 	LogCauseFree        LogName = "cause.free"
 	LogCauseGone        LogName = "cause.gone"
 	LogProgressOrphaned LogName = "progress.orphaned"
+	LogMarkBroken       LogName = "mark.broken"
 	LogFailureForgotten LogName = "failure.forgotten"
 	LogFailureRetried   LogName = "failure.retried"
 
@@ -49,6 +50,9 @@ const (
 	LogPatchRepeated       LogName = "patch.repeated"
 	LogPatchRejected       LogName = "patch.rejected"
 	LogPatchFailed         LogName = "patch.failed"
+	LogPatchMisplaced      LogName = "patch.misplaced"
+	LogPatchHeld           LogName = "patch.held"
+	LogPatchWritten        LogName = "patch.written"
 	LogPatchPruned         LogName = "patch.pruned"
 	LogResultRejected      LogName = "result.rejected"
 	LogAnnotationsFull     LogName = "annotations.full"
