@@ -61,7 +61,6 @@ const (
 	LogIndexComplete  LogName = "index.complete"
 	LogIndexFailed    LogName = "index.failed"
 	LogIndexSlow      LogName = "index.slow"
-	LogIndexPatched   LogName = "index.patched"
 	LogIndexAbandoned LogName = "index.abandoned"
 
 	LogStreamStarted     LogName = "stream.started"
