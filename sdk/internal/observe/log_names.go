@@ -80,6 +80,7 @@ const (
 	LogDiscoveryRetrying     LogName = "discovery.retrying"
 	LogDiscoveryFailed       LogName = "discovery.failed"
 	LogDiscoveryForbidden    LogName = "discovery.forbidden"
+	LogHandlerForeign        LogName = "handler.foreign"
 	LogResourcesUnserved     LogName = "resources.unserved"
 	LogNamespacesForbidden   LogName = "namespaces.forbidden"
 	LogNamespacesUnspecified LogName = "namespaces.unspecified"
