@@ -41,7 +41,7 @@ kind: KopfExample
 metadata: {name: x, namespace: here, uid: "1-2-3"}
 spec: {}
 `)
-	pod, err := kopf.ObjectOf(podFor(c))
+	pod, err := kopf.ObjectOf(podFor(c.Object))
 	if err != nil {
 		t.Fatal(err)
 	}

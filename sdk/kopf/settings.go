@@ -4,12 +4,7 @@ import (
 	"iter"
 	"log/slog"
 	"time"
-
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
-
-// Metrics count what an operator does. They are made by the module sdk/metrics.
-type Metrics = observe.Meter
 
 // Settings configure an operator. The zero value of each field means its default; a negative duration
 // means none. Sequences of delays are [slices.Values] of a list, or endless ones. Settings must not be
