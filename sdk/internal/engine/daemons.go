@@ -171,7 +171,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		switch {
 		case err == nil:
 			return
-		case isHopeless(err):
+		case isHopeless(err), isRejected(err):
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
