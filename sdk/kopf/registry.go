@@ -112,13 +112,15 @@ var registrars = map[handlers.Family]string{
 	handlers.Login:   "OnLogin",
 }
 
+var errNilHandler = errors.New("the handler is nil")
+
 // idOf returns the id that was given, or the name of the function.
 func (c *config) idOf(fn any) (string, error) {
+	if reflect.ValueOf(fn).IsNil() {
+		return "", errNilHandler
+	}
 	if c.id != "" {
 		return c.id, nil
-	}
-	if reflect.ValueOf(fn).IsNil() {
-		return "", errors.New("the handler is nil")
 	}
 	name := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()).Name()
 	if id, ok := idOf(name); ok {

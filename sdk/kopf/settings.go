@@ -133,7 +133,8 @@ type NetworkingSettings struct {
 
 // PersistenceSettings configure what the operator stores on the objects.
 type PersistenceSettings struct {
-	// Finalizer is the name of the finalizer. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
+	// Finalizer is the name of the finalizer. The operator does not start with a name that the API server would
+	// reject. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
 	Finalizer string
 
 	// ProgressStorage stores the progress of the handlers. Defaults to [SmartProgress].
