@@ -30,10 +30,8 @@ func Register(r *kopf.Registry) {
 
 // create creates the pod. The list of children in Result is stored at status.create.
 func create(ctx context.Context, c *kopf.Change[Example]) error {
-	pod := podFor(c.Object)
-	// Put it into the owner's namespace, with the owner's labels, and delete it with the owner. Kubernetes generates
-	// its name from the owner's.
-	if err := kopf.Adopt(pod, c); err != nil {
+	pod, err := podFor(c)
+	if err != nil {
 		return err
 	}
 	pods, err := podsIn(ctx, c.Namespace)
@@ -49,17 +47,17 @@ func create(ctx context.Context, c *kopf.Change[Example]) error {
 	return nil
 }
 
-// podFor returns the pod for an example.
-func podFor(example *Example) *unstructured.Unstructured {
-	field := example.Spec.Field
+// podFor returns the pod to create. Kubernetes generates its name from the owner's.
+func podFor(c *kopf.Change[Example]) (*unstructured.Unstructured, error) {
+	field := c.Object.Spec.Field
 	if field == "" {
 		field = "default-value"
 	}
-	duration := example.Spec.Duration
+	duration := c.Object.Spec.Duration
 	if duration == "" {
 		duration = "0"
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
+	pod := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
 		"kind":       "Pod",
 		"spec": map[string]any{
@@ -72,6 +70,11 @@ func podFor(example *Example) *unstructured.Unstructured {
 			}},
 		},
 	}}
+	// Put it into the owner's namespace, with the owner's labels, and delete it with the owner.
+	if err := kopf.Adopt(pod, c); err != nil {
+		return nil, err
+	}
+	return pod, nil
 }
 
 // podsIn returns a client for the pods of a namespace, with the operator's credentials.
