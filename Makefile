@@ -39,6 +39,10 @@ test: controlplane ## Run all tests, with the race detector, against the real co
 vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs others
 	@hack/vectors
 
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (default: 30s); FUZZ="object FuzzStream" selects some
+	@hack/fuzz $(FUZZ)
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, formatting
 	@for m in $(MODULES); do \

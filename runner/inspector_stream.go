@@ -85,7 +85,7 @@ func (l *loop) setLogLevel(ctx context.Context, client *inspect.Client) {
 		return
 	}
 	if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentLogLevel, Value: level}); err != nil {
-		l.store.say("warn", fmt.Sprintf("cannot set the operator's log level to %s: %v", level, err))
+		l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot set the operator's log level to %s: %v", level, err))
 	}
 }
 

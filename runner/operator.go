@@ -119,7 +119,7 @@ func (l *loop) handleOperatorExit(event operatorExit) {
 	l.child, l.client = nil, nil
 	l.mu.Unlock()
 	if _, ok := errors.AsType[*inspect.VersionError](event.streamErr); ok {
-		l.store.say("error", event.streamErr.Error())
+		l.store.say(inspect.LevelError, event.streamErr.Error())
 	}
 	exit := op.child.cmd.ProcessState.String()
 	if op.stopping {

@@ -2,9 +2,13 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -169,32 +173,19 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 // serveAs publishes a settled state in the name of a process.
 func serveAs(t *testing.T, pid int) (address string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "kopf-") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = "unix:" + filepath.Join(dir, "s")
-	hub := inspect.NewHub(inspect.HubOptions{})
-	hub.UpdateOperator(func(o *inspect.Operator) { o.PID, o.State, o.Settled = pid, inspect.OperatorRunning, true })
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- inspect.Serve(ctx, address, hub) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-served, os.RemoveAll(dir)); err != nil {
+	state := inspect.Snapshot{Version: inspect.Version, Operator: inspect.Operator{PID: pid, State: inspect.OperatorRunning, Settled: true}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(inspect.VersionHeader, strconv.Itoa(inspect.Version))
+		if err := json.NewEncoder(w).Encode(inspect.Message{Revision: 1, Snapshot: &state}); err != nil {
 			t.Error(err)
 		}
-	})
-	client, err := inspect.Dial(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	connected := errors.New("connected")
-	err = follow(t.Context(), client, func(inspect.Message) error { return connected }, func(error) {})
-	if !errors.Is(err, connected) {
-		t.Fatal(err)
-	}
-	return address
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	return "tcp:" + server.Listener.Addr().String()
 }
 
 func TestRun_StateOfAnotherOperatorIsAnError(t *testing.T) {

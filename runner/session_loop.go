@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // loop makes all decisions of a session in one goroutine. Slow work runs in tasks, which
@@ -105,9 +107,9 @@ func (l *loop) step() bool {
 	case c := <-l.watcher.changed:
 		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
 	case err := <-l.watcher.failed:
-		l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
+		l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
 	case err := <-l.manifests.failed:
-		l.store.say("warn", fmt.Sprintf("cannot watch some manifests: %v; apply them by hand after changing them", err))
+		l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot watch some manifests: %v; apply them by hand after changing them", err))
 	case files := <-l.manifests.saved:
 		l.handleSavedManifests(files)
 	case result := <-l.built:

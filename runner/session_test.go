@@ -88,7 +88,7 @@ func TestSession_SaveRestartsOperatorUnlessBuildFails(t *testing.T) {
 	}
 	var printed []string
 	for _, line := range first.Log {
-		printed = append(printed, line.Level+" "+line.Message)
+		printed = append(printed, string(line.Level)+" "+line.Message)
 	}
 	log := strings.Join(printed, "\n")
 	for _, want := range []string{"print hello", "info started", "--kubeconfig=/k --context=c --log-format=none --inspect=unix:", "--namespace=ns"} {

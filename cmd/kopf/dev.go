@@ -127,6 +127,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		ended <- err
 	}()
 	if screen {
+		libraries.hidden.Store(true)
 		err = tui.Run(ctx, session, tui.Options{
 			Title:        strings.Join(patterns, " "),
 			ClusterStays: f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != "",

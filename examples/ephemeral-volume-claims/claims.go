@@ -118,7 +118,9 @@ func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error 
 }
 
 // isUpdate filters out new objects: their volume claims are created with the labels.
-func isUpdate(c *kopf.FieldChange[map[string]string]) bool { return c.Reason == kopf.ReasonUpdate }
+func isUpdate(_ context.Context, c *kopf.FieldChange[map[string]string]) bool {
+	return c.Reason == kopf.ReasonUpdate
+}
 
 // patchVolume patches the volume claim of an object.
 func patchVolume(ctx context.Context, r *kopf.Request, patch map[string]any) error {

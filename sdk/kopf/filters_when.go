@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -12,7 +13,7 @@ import (
 type when struct {
 	name  string
 	arg   reflect.Type
-	build func(requestMaker) func(*handlers.Cause) bool
+	build func(requestMaker) func(context.Context, *handlers.Cause) bool
 }
 
 // requestMaker makes the request of a family for filters, without what is unknown before a
@@ -78,18 +79,18 @@ func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error)
 }
 
 // when joins the functions of a handler into one for the engine, and their names.
-func (c *config) when(request requestMaker) (func(*handlers.Cause) bool, string) {
+func (c *config) when(request requestMaker) (func(context.Context, *handlers.Cause) bool, string) {
 	if len(c.whens) == 0 {
 		return nil, ""
 	}
-	tests := make([]func(*handlers.Cause) bool, len(c.whens))
+	tests := make([]func(context.Context, *handlers.Cause) bool, len(c.whens))
 	names := make([]string, len(c.whens))
 	for i, w := range c.whens {
 		tests[i], names[i] = w.build(request), w.name
 	}
-	return func(cause *handlers.Cause) bool {
+	return func(ctx context.Context, cause *handlers.Cause) bool {
 		for _, test := range tests {
-			if !test(cause) {
+			if !test(ctx, cause) {
 				return false
 			}
 		}

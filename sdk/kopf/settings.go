@@ -61,8 +61,9 @@ type WatchingSettings struct {
 	// ClientTimeout is how long the operator keeps a stream open before it opens a new one. Defaults to forever.
 	ClientTimeout time.Duration
 
-	// ConnectTimeout limits the time until a stream is open. Defaults to [NetworkingSettings].ConnectTimeout, or
-	// else RequestTimeout.
+	// ConnectTimeout limits the time until the API server begins to answer a watch or a list. When lists take
+	// longer, the time is doubled with each attempt, up to [NetworkingSettings].RequestTimeout. Defaults to
+	// [NetworkingSettings].ConnectTimeout.
 	ConnectTimeout time.Duration
 
 	// ReconnectBackoff is the pause between two streams. Defaults to 100ms.
@@ -130,7 +131,8 @@ type NetworkingSettings struct {
 	ErrorBackoffs iter.Seq[time.Duration]
 
 	// EnforceRetryAfter waits exactly as long as the server's Retry-After header says, even if that is shorter
-	// than the backoff. Defaults to false: the longer of the two.
+	// than the backoff. Defaults to false: the longer of the two. In either case, a header that asks for more
+	// than a minute counts as a minute.
 	EnforceRetryAfter bool
 }
 

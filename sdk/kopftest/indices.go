@@ -46,7 +46,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 		}
 		made := wireOf(t, tree)
 		memo, logger := new(kopf.Memo), loggerOf(t)
-		cause := &handlers.Cause{Resource: &res, Object: made, Tree: tree, Views: &handlers.Views{Memo: memo}}
+		cause := &handlers.Cause{Resource: &res, Object: made, Tree: tree, Context: ctx, Views: &handlers.Views{Memo: memo}}
 		for _, h := range set.Selected(handlers.Indexing, cause) {
 			logger := logger.With("index", h.ID, "object", made.Name)
 			values, err := h.Invoke(ctx, &handlers.Call{Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo, Logger: logger})

@@ -188,7 +188,7 @@ func TestMetrics_LabelValuesDocumented(t *testing.T) {
 		words["kopf_handler_attempts_total"] = append(words["kopf_handler_attempts_total"], string(outcome))
 	}
 	for _, reason := range []watch.Reason{
-		watch.Closed, watch.Dropped, watch.Silent, watch.ClientTimeout, watch.Expired, watch.Throttled,
+		watch.Closed, watch.Dropped, watch.Damaged, watch.Silent, watch.ClientTimeout, watch.Expired, watch.Throttled,
 		watch.Unauthorized, watch.Forbidden, watch.NotFound, watch.Unavailable, watch.Rejected,
 	} {
 		words["kopf_watch_restarts_total"] = append(words["kopf_watch_restarts_total"], string(reason))

@@ -50,7 +50,7 @@ func (b *annotationBudget) fit(logger *slog.Logger, obj map[string]any, p, ownPa
 	for _, key := range fitting {
 		delete(b.unwritten, key)
 	}
-	b.writeUnwritten(logger, obj, p)
+	b.writeUnwritten(logger, obj, p, ownPatch)
 }
 
 // keepBack takes the operator's annotations out of the patch until it fits, biggest first, and
@@ -119,8 +119,9 @@ func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
 	}
 }
 
-// writeUnwritten adds the unwritten annotations to the patch if all of them fit.
-func (b *annotationBudget) writeUnwritten(logger *slog.Logger, obj map[string]any, p *patch.Patch) {
+// writeUnwritten adds the unwritten annotations to the patch if all of them fit. They are also a part
+// of the operator's own patch, which is kept until it is written.
+func (b *annotationBudget) writeUnwritten(logger *slog.Logger, obj map[string]any, p, ownPatch *patch.Patch) {
 	if len(b.unwritten) == 0 {
 		return
 	}
@@ -133,6 +134,7 @@ func (b *annotationBudget) writeUnwritten(logger *slog.Logger, obj map[string]an
 	}
 	for key, text := range b.unwritten {
 		p.Set(object.Path{"metadata", "annotations", key}, text)
+		ownPatch.Set(object.Path{"metadata", "annotations", key}, text)
 	}
 	b.unwritten = nil
 	logger.Info("Annotations fit on the object again; writing those kept in memory", observe.EventKey, observe.LogAnnotationsRestored)

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -14,6 +16,10 @@ import (
 // patchTimeout limits the last patches of an operator that is stopping, after its time to exit is
 // over. The queue waits slightly longer, so that they end before the operator does.
 const patchTimeout = queue.AbandonAfter - 100*time.Millisecond
+
+// guardAfter is how long a cycle may take until its patch names the uid of the object: meanwhile, another
+// object may have got the same name.
+const guardAfter = time.Second
 
 // apply sends what the cycle has collected: the changes by handlers and the operator's own. It
 // reports whether that changed the object, so that a new event arrives.
@@ -25,92 +31,151 @@ func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 		c.gone = true
 		return false, nil
 	}
+	c.setBrokenAside()
 	if !c.patch.Empty() || !c.ownPatch.Empty() {
 		if err := c.progress.Touch(c.stored, "", c.ownPatch); err != nil {
 			return false, err
 		}
 	}
+	c.guarded = c.deps.now().Sub(c.began) > guardAfter
 	return c.sendCollected(ctx)
 }
 
-// sendCollected sends the changes by handlers together with the operator's own. If the API server
-// rejects the former, the operator's own changes are sent alone, so that no outcome is lost.
+// sendCollected sends the changes by handlers together with the operator's own. What the API server does
+// not accept is held for the next cycles.
 func (c *cycle) sendCollected(ctx context.Context) (changed bool, err error) {
-	requested, transforms := !c.patch.Empty(), c.patch.Fns() // by handlers
-	if c.mergePatches(); c.patch.Empty() {
-		return false, nil
-	}
-	changed, err = c.send(ctx, c.patch)
-	if requested && isRejected(err) {
-		changed, err = c.sendOwnPatch(ctx, transforms, err)
-	}
-	switch {
-	case err != nil && !isHopeless(err): // the next cycle tries the same transformations
-	case c.postponed && err == nil:
-		// Only those of handlers, which are not called again for them. The finalizer is decided on
-		// again.
-		c.memory.transforms = transforms
-	default:
-		c.memory.transforms = nil
-	}
+	changed, left, err := c.transmit(ctx, unrecorded{
+		handlers: c.patch.Take(), // abandoned handlers may still change the old one
+		own:      c.ownPatch, outcomes: c.outcomes, finished: c.finished, since: c.deps.now(),
+	})
+	c.hold(left, err)
 	return changed, err
 }
 
-// mergePatches adds the operator's own changes to those of handlers, as far as they fit.
-func (c *cycle) mergePatches() {
-	if c.patch.Empty() {
-		c.patch = c.ownPatch
-	} else {
-		c.patch = c.patch.Take() // abandoned handlers may still change the old one
-		c.patch.Append(c.ownPatch)
+// transmit sends the changes by handlers together with the operator's own, and returns what is left of
+// both. If the API server rejects the former, the operator's own changes are sent alone, so that no
+// outcome is lost.
+func (c *cycle) transmit(ctx context.Context, u unrecorded) (changed bool, left unrecorded, err error) {
+	left = u
+	handlers, own := u.handlers, u.own
+	if c.patch = c.merged(handlers, own); c.patch.Empty() {
+		return false, unrecorded{}, nil
 	}
-	c.memory.annotations.fit(c.logger, c.tree, c.patch, c.ownPatch)
+	changed, remaining, err := c.send(ctx, c.patch)
+	left.handlers, left.own = handlers.Unsent(remaining), own.UnsentFields(remaining)
+	if isHopeless(err) {
+		left.handlers.DropFns()
+	}
+	if isRejected(err) && c.rejectsHandlers(left) {
+		return c.transmitOwn(ctx, left, own.Fns(), err)
+	}
+	return changed, left, err
 }
 
-// sendOwnPatch sends what remains of a patch that the API server rejected: the operator's own changes
-// and the transformations, which are requests of their own. Without them, the handlers would be
-// called again and again with the same result.
-func (c *cycle) sendOwnPatch(ctx context.Context, transforms []patch.Fn, rejection error) (changed bool, err error) {
+// rejectsHandlers reports whether a rejected request had changes by handlers. If the status is a
+// subresource, they may be in a request that was to follow.
+func (c *cycle) rejectsHandlers(left unrecorded) bool {
+	_, ownStatus := left.own.Lookup(object.Path{"status"})
+	body := left.own.Fields() > 1 || left.own.Fields() == 1 && !ownStatus
+	if !c.served.resource.HasSubresource("status") || !body {
+		return left.handlers.Fields() > 0
+	}
+	_, status := left.handlers.Lookup(object.Path{"status"})
+	return left.handlers.Fields() > 1 || left.handlers.Fields() == 1 && !status
+}
+
+// merged returns the changes by handlers together with the operator's own, as far as they fit.
+func (c *cycle) merged(handlers, own *patch.Patch) *patch.Patch {
+	if handlers.Empty() {
+		c.memory.annotations.fit(c.logger, c.tree, own, own)
+		return own
+	}
+	whole := patch.NewPatch()
+	whole.Append(handlers)
+	whole.Append(own)
+	c.memory.annotations.fit(c.logger, c.tree, whole, own)
+	return whole
+}
+
+// transmitOwn sends what remains of a patch that the API server rejected: the operator's own changes
+// and the transformations, which are requests of their own. If these are accepted, it is the handlers'
+// changes that are rejected. They are discarded, or the handlers would be called again and again with
+// the same result.
+func (c *cycle) transmitOwn(ctx context.Context, left unrecorded, ownFns []patch.Fn, rejection error) (changed bool, _ unrecorded, err error) {
+	own, fns := patch.NewPatch(), left.handlers.TakeFns()
+	own.Append(fns)
+	own.Append(left.own)
+	for _, fn := range ownFns {
+		own.AddFn(fn)
+	}
+	c.memory.annotations.fit(c.logger, c.tree, own, left.own)
+	if c.patch = own; !own.Empty() {
+		var remaining *patch.Patch
+		changed, remaining, err = c.send(ctx, own)
+		left.own = left.own.UnsentFields(remaining)
+		if fns = fns.Unsent(remaining); isHopeless(err) {
+			fns.DropFns()
+		}
+	}
+	if !left.own.Empty() {
+		left.handlers.Restore(fns)
+		return changed, left, err // the server rejects the operator's own changes too
+	}
+	if !isFinal(rejection, left) {
+		left.handlers.Restore(fns)
+		return changed, left, rejection
+	}
 	c.logger.With(observe.ErrorAttrs(rejection)...).Error("API server rejected the handlers' patch; discarding it", observe.EventKey, observe.LogPatchRejected)
-	for _, transform := range transforms {
-		c.ownPatch.AddFn(transform)
+	left.handlers = fns
+	return changed, left, err
+}
+
+// isFinal reports whether the API server is going to reject the changes by handlers again. Conflicts are
+// expected to end, unless the handlers want to change one version only. A bad request may be the fault of
+// something in between, the first time.
+func isFinal(rejection error, left unrecorded) bool {
+	switch {
+	case pinsVersion(patch.Call{Payload: left.handlers.Tree()}):
+		return true
+	case classifyAnswer(rejection, patch.MergeType) == patchConflict:
+		return left.rejections >= maxConflicts
+	case kube.Status(rejection) == http.StatusBadRequest:
+		return left.rejections > 0
+	default:
+		return true
 	}
-	c.memory.annotations.fit(c.logger, c.tree, c.ownPatch, c.ownPatch)
-	if c.patch = c.ownPatch; c.patch.Empty() {
-		return false, nil
-	}
-	return c.send(ctx, c.patch)
 }
 
 // send sends a patch, and remembers the version that it makes, so that no handler is selected by an
-// older one. It reports whether there will be an event of the patch.
-func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, err error) {
+// older one. It reports whether there will be an event of the patch, and returns what of the patch
+// remains.
+func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, c.logger)
+	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, c.guarded, c.logger)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Even after an error: the earlier requests of the patch succeeded.
-		c.memory.ownVersion, c.memory.ownDeadline = patched.ResourceVersion, c.deps.now().Add(c.deps.settings.ConsistencyTimeout)
+		c.memory.wrote(patched, c.deps.now().Add(c.deps.settings.ConsistencyTimeout))
 	}
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("patch %s: %w", c.object, err)
+		return false, result.Remaining, fmt.Errorf("patch %s: %w", c.object, err)
 	case result.Gone:
 		c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
-		return true, nil
+		return true, nil, nil
 	case result.Remaining != nil:
 		c.logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 		changed, c.postponed = true, true
 	case c.finalizer == finalizerRemoved && patched != nil && patched.Deleting:
 		// The object is gone, unless others hold it: there may be no event of this version.
-		c.memory.released, c.memory.ownVersion = true, ""
-		return true, nil
+		c.memory.released, c.memory.ownVersion, c.memory.ownWrite = true, "", nil
+		return true, nil, nil
 	}
 	if patched == nil {
-		return changed, nil
+		return changed, result.Remaining, nil
 	}
 	c.memory.warnPruned(c.logger, c.served.resource, p, patched)
 	c.patched = patched
-	return changed || patched.ResourceVersion != c.object.ResourceVersion, nil
+	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
 }

@@ -26,30 +26,53 @@ func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 		c.changing = false
 		return false, err
 	}
-	if stale {
+	if c.adoptOwnWrite() {
+		if err := c.startOver(ctx); err != nil || !c.changing {
+			return false, err
+		}
+	} else if stale {
 		c.tellCause() // the handlers are called for this version after all
 	}
 	c.handlerDelays, err = c.handleCause(ctx)
 	return len(c.handlerDelays) == 0, err
 }
 
+// startOver detects the cause of another version of the object.
+func (c *cycle) startOver(ctx context.Context) error {
+	if err := c.decode(ctx); err != nil {
+		return err
+	}
+	if err := c.detectCause(ctx); err != nil {
+		return err
+	}
+	c.tellCause()
+	return nil
+}
+
 // handleCause calls the handlers that are due, records what came of them, and returns the delays of
 // the others. There are none when all handlers are done.
 func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
-	c.retryNow = c.memory.retryNow.Swap(false)
+	c.retry = c.memory.retry.Load()
 	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
 		observe.Tell(c.deps.sink, started)
 		return nil, nil
 	}
-	started.Selected = c.served.handlers.Selected(handlers.Changing, c.cause)
+	started.Selected = c.selectHandlers()
 	progress, err := c.readProgress(started.Selected)
 	if err != nil {
 		return nil, err
 	}
 	observe.Tell(c.deps.sink, started)
-	if len(started.Selected) == 0 {
+	switch {
+	case len(started.Selected) > 0:
+	case c.again != nil:
+		return nil, c.finishAgain()
+	default:
 		return nil, c.storeLastHandled()
+	}
+	if c.retry != nil && !c.defersRetry() {
+		progress = progress.Restarted(c.retry.handler, c.deps.now())
 	}
 
 	outcomes, err := c.invokeDue(ctx, started.Selected, progress)
@@ -63,9 +86,13 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 		return nil, fmt.Errorf("record the progress: %w", err)
 	}
 	c.deliverResults(outcomes)
+	c.noteOutcomes(outcomes)
 	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
 	if !progress.Done() {
-		return progress.Delays(c.deps.now()), nil
+		return progress.Delays(c.deps.now()), c.markAgain()
+	}
+	if err := c.recordFailures(progress); err != nil {
+		return nil, err
 	}
 	observe.Tell(c.deps.sink, observe.CauseProcessed{Subject: c.subject, Cause: c.cause, Counts: progress.Counts()})
 	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
@@ -74,10 +101,19 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	return nil, c.storeLastHandled()
 }
 
+// progressOf returns the progress of some handlers.
+func (c *cycle) progressOf(ids []string) (progress state.Progress, err error) {
+	err = c.readMarks(func() error {
+		progress, err = state.ReadProgress(c.stored, c.progress, ids, c.deps.now())
+		return err
+	})
+	return progress, err
+}
+
 // readProgress returns the progress of the cause so far. The progress of an earlier cause that was
 // not completed is purged.
 func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, error) {
-	progress, err := state.ReadProgress(c.stored, c.progress, c.served.changing, c.deps.now())
+	progress, err := c.progressOf(c.served.changing)
 	if err != nil {
 		return progress, fmt.Errorf("read the progress: %w", err)
 	}

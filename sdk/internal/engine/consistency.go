@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -29,6 +30,7 @@ func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
 		observe.Tell(c.deps.sink, observe.ConsistencyChanged{
 			Subject: c.subject, Phase: phase, Wrote: c.memory.ownVersion, Limit: c.deps.settings.ConsistencyTimeout,
 			Deadline: deadline, Left: deadline.Sub(now), Waited: now.Sub(began), Prolonged: prolonged,
+			Adopted: phase == observe.WaitExpired && c.ownWriteIsNewer(),
 		})
 	}
 	tell(observe.WaitStarted, false)
@@ -57,6 +59,27 @@ func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
 	}
 }
 
+// ownWriteIsNewer reports whether the version that the operator's last patch made is newer than the one
+// that was seen.
+func (c *cycle) ownWriteIsNewer() bool {
+	own := c.memory.ownWrite
+	return own != nil && c.event != watch.Deleted && object.Precedes(c.object.ResourceVersion, own.ResourceVersion)
+}
+
+// adoptOwnWrite goes on with the version that the operator's last patch made if the stream did not bring
+// it in time: versions only go forward. It reports whether it did.
+func (c *cycle) adoptOwnWrite() bool {
+	if !c.ownWriteIsNewer() {
+		return false
+	}
+	c.object.DropTree()
+	c.object = c.memory.ownWrite
+	subject := *c.subject
+	subject.Object = c.object
+	c.subject = &subject
+	return true
+}
+
 // isStale reports whether handlers of changes must not see this version: the operator's last patch
 // is to be seen first, or the finalizer was removed by it.
 func (c *cycle) isStale() bool {
@@ -76,7 +99,7 @@ func (c *cycle) expectEcho(next *queue.Next) {
 	case set.Has(handlers.Watching), set.Has(handlers.Spawning), bindsDiffBase(c.deps.settings.DiffBase):
 		return // they need each version; a user's storage may look at all of it
 	case c.patched == nil, next != nil, c.event == watch.Deleted, c.object.Deleting,
-		len(c.memory.transforms) > 0, len(c.memory.annotations.unwritten) > 0,
+		c.memory.unrecorded != nil, len(c.memory.annotations.unwritten) > 0,
 		len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
 		return
 	}
@@ -97,7 +120,10 @@ func (c *cycle) isEcho() bool {
 	if expected == "" || expected != c.object.ResourceVersion || len(c.batch.Events) == 0 || c.event != watch.Modified {
 		return false
 	}
-	c.memory.retryNow.Store(false) // no handler waits for a retry
+	if c.memory.failed.Load() != nil && c.memory.retry.Load() != nil {
+		return false
+	}
+	c.memory.takeRetry(c.memory.retry.Load()) // no handler waits for a retry
 	observe.Tell(c.deps.sink, observe.ConsistencyChanged{Subject: c.subject, Phase: observe.OwnWriteReturned, Wrote: expected})
 	return true
 }

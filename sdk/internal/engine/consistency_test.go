@@ -75,7 +75,7 @@ func TestEcho_OtherEventsAreNoEchoes(t *testing.T) {
 }
 
 func TestEcho_NotExpectedWhereTheEventMatters(t *testing.T) {
-	always := func(*handlers.Cause) bool { return true }
+	always := func(context.Context, *handlers.Cause) bool { return true }
 	one := handlers.EqualStringCriterion("1")
 	for name, c := range map[string]*cycle{
 		"a filter by a function":    written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, When: always}),
@@ -85,7 +85,7 @@ func TestEcho_NotExpectedWhereTheEventMatters(t *testing.T) {
 		"a change by a handler":     with(written(t), func(c *cycle) { c.ownPatch = patch.NewPatch() }),
 		"nothing written":           with(written(t), func(c *cycle) { c.patched = nil }),
 		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.annotations.keep("a", "b") }),
-		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.transforms = make([]patch.Fn, 1) }),
+		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.unrecorded = new(unrecorded) }),
 		"watch-event handlers":      written(t, &handlers.Handler{ID: "x", Family: handlers.Event}),
 		"a storage of the user's":   with(written(t), func(c *cycle) { c.deps.settings.DiffBase = boundStorage{} }),
 		"a deleted object":          with(written(t), func(c *cycle) { c.event = watch.Deleted }),

@@ -28,23 +28,33 @@ type cycle struct {
 	object *object.Object // the newest version
 	event  string         // type of its event
 	tree   map[string]any // of the object
-	stored map[string]any // the tree with the operator's annotations that did not fit on the object
+	stored map[string]any // the tree with what the operator has not been able to write yet, and without broken annotations
+	began  time.Time      // of the cycle
 
 	progress state.ProgressStorage // bound to this cycle
 	diffbase state.DiffBaseStorage // bound to this cycle
+	bind     func(*object.Object)  // binds them to another view of the object
+	broken   []*state.BrokenMark   // what cannot be read on the object; stored is without it
 
 	cause        *handlers.Cause // nil before it is detected
 	changing     bool            // handlers of changes are interested in the object
 	hasFinalizer bool            // the object has the operator's finalizer
 	finalizer    finalizerChange
-	retryNow     bool // delayed handlers are due, on request
-	slot         slot // of the handlers that run
+	failures     []state.Failure // permanent ones that are recorded on the object
+	again        *again          // failed handlers that are called again; nil if none are
+	retry        *retryRequest   // delayed and failed handlers are due, on request; else nil
+	slot         slot            // of the handlers that run
+
+	subRecords map[string]state.Record // of the sub-handlers whose parents were called
 
 	patch     *patch.Patch   // what handlers change; in the end with the operator's own changes
 	ownPatch  *patch.Patch   // what the operator records: progress, last-handled state, finalizer
+	outcomes  []string       // ids of the handlers whose outcomes the patches have
 	patched   *object.Object // the version that the patch made; nil if it made none
 	postponed bool           // the transformations must be applied to a newer version
+	guarded   bool           // the patch must name the object's uid from the first attempt on
 	finished  bool           // nothing is left to do for the cause
+	recorded  bool           // nothing was left to do for an earlier cause, which is recorded by now
 	gone      bool           // the object was deleted meanwhile
 
 	handlerDelays []time.Duration // until delayed handlers are due
@@ -66,16 +76,16 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 	if c.tree, err = c.object.Tree(); err != nil {
 		return fmt.Errorf("decode the object: %w", err)
 	}
-	c.stored = c.memory.annotations.overlay(c.tree)
-	object := c.object
-	if len(c.memory.annotations.unwritten) > 0 {
-		object = nil // only the tree has the unwritten annotations
+	c.stored = c.memory.unrecorded.overlay(c.memory.annotations.overlay(c.tree))
+	bound := c.object
+	if len(c.memory.annotations.unwritten) > 0 || c.memory.unrecorded != nil {
+		bound = nil // only the tree has the unwritten annotations
 	}
-	c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
-	c.diffbase = bindDiffBase(ctx, c.deps.settings.DiffBase, object)
-	for _, transform := range c.memory.transforms {
-		c.patch.AddFn(transform)
+	c.bind = func(object *object.Object) {
+		c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
+		c.diffbase = bindDiffBase(ctx, c.deps.settings.DiffBase, object)
 	}
+	c.bind(bound)
 	return nil
 }
 
@@ -104,3 +114,11 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 
 // key identifies the object.
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.resource.Key(), c.object) }
+
+// treeOrNil returns an untyped nil for an absent tree.
+func treeOrNil(tree map[string]any) any {
+	if tree == nil {
+		return nil
+	}
+	return tree
+}

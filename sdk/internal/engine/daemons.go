@@ -29,9 +29,9 @@ type daemonRunner struct {
 	resources servedResources
 }
 
-// adjust starts the daemons and timers whose filters match the object, and stops the others. It
+// startAndStopMatching starts the daemons and timers whose filters match the object, and stops the others. It
 // notes when to check those that take their time to stop.
-func (r *daemonRunner) adjust(c *cycle) {
+func (r *daemonRunner) startAndStopMatching(c *cycle) {
 	group := c.memory.group.Load()
 	switch {
 	case group == nil && !c.served.handlers.Has(handlers.Spawning):
@@ -48,21 +48,21 @@ func (r *daemonRunner) adjust(c *cycle) {
 		group = daemons.NewGroup(r.deps.background, r.newHost(c.served, c.memory), r.deps.settings.Background, c.object)
 		c.memory.group.Store(group)
 	}
-	group.Update(c.object, c.essenceChanged())
+	group.Update(c.object, c.changedSinceLastCycle())
 	if c.object.Deleting {
 		c.daemonDelays = group.Stop(daemons.ResourceDeleted)
 	} else {
 		matching := c.served.handlers.Selected(handlers.Spawning, c.cause)
 		group.Start(matching)
-		c.daemonDelays = group.StopExcept(matching, daemons.FiltersMismatch)
+		c.daemonDelays = group.StopMismatched(matching)
 	}
 }
 
 var essenceSeed = maphash.MakeSeed()
 
-// essenceChanged reports whether the essence is another than in the cycle before, which idle timers
+// changedSinceLastCycle reports whether the essence is another than in the cycle before, which idle timers
 // wait for. The last-handled state does not tell: it is not recorded for daemons and timers.
-func (c *cycle) essenceChanged() bool {
+func (c *cycle) changedSinceLastCycle() bool {
 	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
 	if !c.served.handlers.Any(handlers.Spawning, idles) {
 		return false
@@ -171,7 +171,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		switch {
 		case err == nil:
 			return
-		case isHopeless(err):
+		case isHopeless(err), isRefused(err):
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
@@ -199,10 +199,12 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 		}
 		remaining, err := d.sendOnce(ctx, task, version, unsent)
 		switch {
-		case isHopeless(err): // only the transformations were not sent
+		case isHopeless(err), isRefused(err):
 			return err
 		case err != nil:
-			task.Patch.Restore(unsent)
+			if remaining != nil {
+				task.Patch.Restore(remaining)
+			}
 			return err
 		case remaining == nil:
 			return nil
@@ -222,11 +224,11 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 	return errContended
 }
 
-// sendOnce sends a patch of a version of the object. It returns the transformations that remain
-// because there is a newer version.
+// sendOnce sends a patch of a version of the object. It returns what remains: the transformations if
+// there is a newer version, and all that was not accepted if there is an error.
 func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *object.Object, p *patch.Patch) (remaining *patch.Patch, err error) {
 	res, logger := d.served().resource, d.Logger()
-	result, err := d.deps.sendPatch(ctx, res, version, p, logger)
+	result, err := d.deps.sendPatch(ctx, res, version, p, false, logger)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		task.Wrote(patched)

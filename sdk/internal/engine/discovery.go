@@ -247,7 +247,7 @@ func (d *discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-c
 		d.namespaces.assumeExist()
 		once()
 	}
-	watched := d.watch(ctx, wg, namespacesKey, watch.Options{Handle: d.namespaces.handle, Listed: func(int) { once() }}, func() {
+	watched := d.watch(ctx, wg, namespacesKey, watch.Options{Handle: d.namespaces.appearedOrDeleted, Listed: func(int) { once() }}, func() {
 		d.deps.logger.Warn("Cannot watch the namespaces (forbidden): serving the named ones, ignoring patterns",
 			observe.EventKey, observe.LogNamespacesForbidden)
 		assumeExist()
@@ -276,7 +276,7 @@ func (d *discovery) listNamespaces(ctx context.Context) {
 		return
 	}
 	for _, namespace := range list.Items {
-		d.namespaces.handle(watch.Event{Type: watch.Listed, Object: namespace})
+		d.namespaces.appearedOrDeleted(watch.Event{Type: watch.Listed, Object: namespace})
 	}
 }
 

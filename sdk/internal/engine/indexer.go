@@ -138,7 +138,7 @@ func (x *indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	defer object.DropTree() // it may stay in the queue for long
 	memo, identity := x.recall(id, event)
 	res := x.resource.resource
-	cause := &handlers.Cause{Resource: res, Object: object, EventType: event.Type, Views: &handlers.Views{Memo: memo}}
+	cause := &handlers.Cause{Resource: res, Object: object, EventType: event.Type, Context: x.ctx, Views: &handlers.Views{Memo: memo}}
 	selected, decisions, err := x.match(cause)
 	if err != nil {
 		x.deps.objectLogger(res, object).With(observe.ErrorAttrs(err)...).Error(

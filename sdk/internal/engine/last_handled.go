@@ -3,8 +3,11 @@ package engine
 import "fmt"
 
 // readLastHandled returns the essence of the object when it was last handled; nil if it never was.
-func (c *cycle) readLastHandled() (map[string]any, error) {
-	old, err := c.diffbase.Fetch(c.stored)
+func (c *cycle) readLastHandled() (old map[string]any, err error) {
+	err = c.readMarks(func() error {
+		old, err = c.diffbase.Fetch(c.stored)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the last-handled state: %w", err)
 	}
@@ -16,6 +19,10 @@ func (c *cycle) readLastHandled() (map[string]any, error) {
 
 // storeLastHandled records the present essence as the last-handled state.
 func (c *cycle) storeLastHandled() error {
+	if c.again != nil {
+		c.finished = true // it was stored when the handlers failed
+		return nil
+	}
 	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
 		if err := c.diffbase.Store(c.stored, c.object.Raw, c.cause.New, c.served.extraFields, c.ownPatch); err != nil {
 			return fmt.Errorf("record the last-handled state: %w", err)

@@ -8,7 +8,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
@@ -20,25 +19,26 @@ type memory struct {
 	memo      any               // what the object's handlers share
 
 	listed          bool // the object existed before the operator: its handlers of resuming are called
+	seen            bool // its failures were read
 	resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 	released        bool // the finalizer was removed from the deleted object: versions with it are stale
 
-	// transforms are transformations by handlers that the API server did not accept, as the object
-	// had changed meanwhile. The next cycle applies them to the newer version.
-	transforms  []patch.Fn
+	unrecorded  *unrecorded // what the API server has not accepted yet; nil if there is nothing
 	annotations annotationBudget
 	throttle    queue.Throttler
 	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for it
 	essenceHash uint64    // of the essence that idle timers saw last
 
-	ownVersion  string    // resourceVersion of the operator's last patch until it is seen; else empty
-	ownDeadline time.Time // until when to wait for it
-	echoVersion string    // resourceVersion of the last patch if nothing is left to do for it; else empty
+	ownVersion  string         // resourceVersion of the operator's last patch until it is seen; else empty
+	ownDeadline time.Time      // until when to wait for it
+	ownWrite    *object.Object // that version; nil when it, or a later one, is seen
+	echoVersion string         // resourceVersion of the last patch if nothing is left to do for it; else empty
 
 	// The rest may be used by any goroutine.
 
-	retryNow     atomic.Bool                   // call delayed handlers now, on request
+	retry        atomic.Pointer[retryRequest]  // call delayed and failed handlers now; nil if nobody asked for it
+	failed       atomic.Pointer[failedRef]     // the object has permanent failures; else nil
 	group        atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
 	hasFinalizer atomic.Bool                   // the object cannot vanish while its daemons and timers run
 	forgotten    atomic.Bool                   // the object is not handled anymore
@@ -50,6 +50,9 @@ type memory struct {
 // staleUntil reports whether an object is older than the operator's last patch, and until when to
 // wait for the newer version.
 func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Time, stale bool) {
+	if m.ownWrite != nil && !object.Older(obj.ResourceVersion, m.ownWrite.ResourceVersion) {
+		m.ownWrite = nil
+	}
 	if m.ownVersion == "" {
 		return time.Time{}, false
 	}
@@ -58,6 +61,12 @@ func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Ti
 		return time.Time{}, false
 	}
 	return m.ownDeadline, true
+}
+
+// wrote remembers the version that the operator's patch made.
+func (m *memory) wrote(patched *object.Object, deadline time.Time) {
+	m.ownVersion, m.ownDeadline, m.ownWrite = patched.ResourceVersion, deadline, patched
+	patched.DropTree()
 }
 
 // warnOnce reports whether a warning is the first of its kind for the object.
@@ -80,4 +89,29 @@ func (m *memory) retired() map[string]struct{} {
 		return group.Retired()
 	}
 	return nil
+}
+
+// takeRetry ends a request that was carried out.
+func (m *memory) takeRetry(r *retryRequest) {
+	if r != nil {
+		m.retry.CompareAndSwap(r, nil)
+		r.end()
+	}
+}
+
+// retryNow requests that handlers be called; the object must be queued again. It replaces an earlier
+// request that is not carried out yet.
+func (m *memory) retryNow(r *retryRequest) {
+	if before := m.retry.Swap(r); before != nil {
+		before.end()
+	}
+	if group := m.group.Load(); group != nil {
+		group.RetryNow(r.means)
+	}
+}
+
+// daemonFailed reports whether daemons or timers of the object have failed permanently.
+func (m *memory) daemonFailed() bool {
+	group := m.group.Load()
+	return group != nil && group.HasFailed()
 }

@@ -97,7 +97,8 @@ func (c *cycle) touch(ctx context.Context) (err error) {
 		c.deps.queue.Again(c.served.resource.Key(), watch.Event{Type: c.event, Object: c.object})
 		return nil
 	}
-	_, err = c.send(ctx, touch)
+	c.guarded = false // a touch does no harm to another object of the same name
+	_, _, err = c.send(ctx, touch)
 	return err
 }
 
@@ -109,7 +110,7 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 	deleted := c.event == watch.Deleted
 	ended := observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
 	if err == nil {
-		ended.Finished, ended.Recovered = c.finished && !deleted, c.memory.throttle.Succeeded()
+		ended.Finished, ended.Recovered = (c.finished || c.recorded) && !deleted, c.memory.throttle.Succeeded()
 	} else {
 		ended.RetryIn = c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays)
 		next = &queue.Next{After: ended.RetryIn}

@@ -16,9 +16,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // Config configures an operator.
@@ -89,7 +91,7 @@ func Run(ctx context.Context, config Config) error {
 	}()
 	if hub != nil {
 		wg.Go(func() {
-			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
+			if err := inspector.Serve(serving, config.Inspector, hub); err != nil {
 				o.deps.logger.Error("Cannot serve the inspector; choose another address",
 					observe.EventKey, observe.LogEndpointFailed, "address", config.Inspector, "error", err)
 			}
@@ -121,6 +123,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
 	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
+	o.deps.retries = newRetries(ctx, func() *slog.Logger { return o.deps.logger }, o.intents.retryFailed)
 	o.activities = &activities{
 		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
 		sink: o.deps.sink, recorders: o.deps.recorders,
@@ -130,11 +133,11 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 
 // startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns
 // the hub of the inspector, or nil if there is no inspector.
-func (o *operator) startReporting(ctx context.Context) *inspect.Hub {
+func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	d := o.deps
-	var hub *inspect.Hub
+	var hub *inspector.Hub
 	if o.config.Inspector != "" {
-		hub = inspect.NewHub(inspect.HubOptions{
+		hub = inspector.NewHub(inspector.HubOptions{
 			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
 			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
 				return observe.IndexPage(d.indices, id, offset, limit)
@@ -283,7 +286,7 @@ func (o *operator) connect(ctx context.Context) error {
 	observe.Tell(d.sink, observe.ClusterConnected{Server: server})
 	options := kube.ClientOptions{
 		RequestTimeout:    d.settings.RequestTimeout,
-		StreamTimeout:     d.settings.StreamTimeout,
+		AnswerTimeout:     d.settings.AnswerTimeout,
 		Backoffs:          d.settings.ErrorBackoffs,
 		EnforceRetryAfter: d.settings.EnforceRetryAfter,
 		Logger:            d.logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
@@ -296,6 +299,7 @@ func (o *operator) connect(ctx context.Context) error {
 	invoker := newInvoker(d.now, d.sink, d.settings.MaxWorkers)
 	o.streams = newStreams(d, &o.memories, o.detached, invoker)
 	processor := newProcessor(d, &o.memories, o.detached, invoker, o.streams)
+	d.failures = state.FailuresBeside(d.settings.Progress)
 	d.queue = queue.New(ctx, queue.Options{
 		Process:     processor.process,
 		KeepEvents:  o.streams.keepsEvents,
@@ -376,6 +380,7 @@ func (o *operator) serve(ctx context.Context) error {
 	d := o.deps
 	observe.Tell(d.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
 	d.state.exiting.Store(true)
+	d.retries.stop()
 	o.streams.stopAll()
 	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
 		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)

@@ -1,17 +1,12 @@
 package engine
 
 import (
-	"context"
 	"errors"
-	"log/slog"
-	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
-	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // maxConflicts is how many attempts are made at a change that conflicts with changes by others.
@@ -22,7 +17,7 @@ type patchAnswer int
 
 const (
 	patchAccepted patchAnswer = iota
-	patchGone                 // the object does not exist
+	patchGone                 // the object does not exist, if that proves to be true
 	patchConflict             // another change came first; the same request can succeed
 	patchOutdated             // a JSON patch is for another version of the object than the newest
 	patchRejected             // the same request never succeeds, whatever the object becomes
@@ -51,61 +46,14 @@ func classifyAnswer(err error, contentType string) patchAnswer {
 	}
 }
 
-// sendRequest sends a PATCH request. After a conflict it makes sure that the object still exists, and
-// repeats the request.
-func (d *deps) sendRequest(ctx context.Context, res *resources.Resource, obj *object.Object, call patch.Call, body []byte, logger *slog.Logger) (patch.Object, error) {
-	for attempt := 1; ; attempt++ {
-		patched, err := d.client.Patch(ctx, res, obj.Namespace, obj.Name, call.Subresource, call.ContentType, body)
-		switch classifyAnswer(err, call.ContentType) {
-		case patchAccepted:
-			return patched, nil
-		case patchGone:
-			return nil, patch.ErrGone
-		case patchOutdated:
-			return nil, patch.ErrOutdated
-		case patchRejected:
-			if call.ContentType == patch.JSONType && kube.IsInvalidObject(err) {
-				err = &transformError{err}
-			}
-			return nil, err
-		case patchConflict:
-			if attempt == maxConflicts || pinsVersion(call) {
-				return nil, err
-			}
-		case patchFailed:
-			return nil, err
-		}
-		logger.Debug("Patch conflicts with another change; repeating it", observe.EventKey, observe.LogPatchRepeated, "error", err)
-		newest, err := newestVersion(ctx, d.client, res, obj.Namespace, obj.Name, obj.UID)
-		if err != nil {
-			return nil, err
-		}
-		if newest == nil {
-			return nil, patch.ErrGone
-		}
-	}
-}
-
 // pinsVersion reports whether a handler wants a merge patch to apply to one version of the object
 // only.
-func pinsVersion(call patch.Call) bool {
-	merge, _ := call.Payload.(map[string]any)
-	_, pinned := object.Metadata(merge)["resourceVersion"]
-	return pinned
-}
+func pinsVersion(call patch.Call) bool { return setsMetadata(call, "resourceVersion") }
 
-// newestVersion lists the newest version of an object; nil if it does not exist anymore. Operators
-// need no permission to get single objects.
-func newestVersion(ctx context.Context, client *kube.Client, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
-	list, err := client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(list.Items, func(o *object.Object) bool { return o.UID == uid })
-	if i < 0 {
-		return nil, nil
-	}
-	return list.Items[i], nil
+func setsMetadata(call patch.Call, field string) bool {
+	merge, _ := call.Payload.(map[string]any)
+	_, sets := object.Metadata(merge)[field]
+	return sets
 }
 
 // isRejected reports whether a patch failed because of its merge patches: the API server rejects
@@ -117,6 +65,11 @@ func isRejected(err error) bool {
 	}
 	answer := classifyAnswer(err, patch.MergeType)
 	return answer == patchRejected || answer == patchConflict
+}
+
+// isRefused reports whether the API server refuses a patch whatever the object becomes.
+func isRefused(err error) bool {
+	return err != nil && classifyAnswer(err, patch.MergeType) == patchRejected
 }
 
 // isHopeless reports whether the same transformations would fail again, and prevent everything else,

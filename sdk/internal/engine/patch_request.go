@@ -13,17 +13,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// sendPatch sends a patch of an object in as few requests as possible.
-func (d *deps) sendPatch(ctx context.Context, res *resources.Resource, obj *object.Object, p *patch.Patch, logger *slog.Logger) (result patch.Result, err error) {
+// sendPatch sends a patch of an object in as few requests as possible. A guarded one names the uid from
+// the first attempt on, so that another object of the same name does not get it.
+func (d *deps) sendPatch(ctx context.Context, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger) (result patch.Result, err error) {
 	defer recoverPanic(&err)
-	result, err = p.Send(obj, res.HasSubresource("status"), func(call patch.Call) (patch.Object, error) {
-		logPatch(logger, call)
-		body, err := json.Marshal(call.Payload)
-		if err != nil {
-			return nil, err
-		}
-		return d.sendRequest(ctx, res, obj, call, body, logger)
-	})
+	r := &requester{deps: d, ctx: ctx, resource: res, object: obj, newest: obj, guarded: guarded, logger: logger}
+	result, err = p.Send(obj, res.HasSubresource("status"), patch.Requests{Send: r.send, Landed: r.landed})
 	if errors.Is(err, patch.ErrTransform) {
 		err = &transformError{err}
 	}

@@ -48,6 +48,7 @@ func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Bat
 	c := &cycle{
 		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch,
 		object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch(), ownPatch: patch.NewPatch(),
+		began: p.deps.now(),
 	}
 	c.subject = p.deps.subject(m.identity, served.resource, c.object)
 	c.logger = c.subject.Logger
@@ -58,15 +59,18 @@ func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Bat
 // forget drops the memory of a deleted object.
 func (p *processor) forget(key queue.Key, m *memory) {
 	p.memories.forget(key)
+	m.takeRetry(m.retry.Load())
 	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
 // run takes the steps of a cycle. They communicate through the cycle:
 //
+//   - writeUnrecorded writes what earlier cycles could not. It returns false if no handlers of changes
+//     may be called before that is written, and seen; holdChanges takes the other steps.
 //   - awaitOwnWrite returns false if a newer version is on its way, which the next cycle handles.
 //   - addFinalizer sets c.finalizer. Change handlers wait for the version that has the finalizer, and
 //     daemons do not start before it.
-//   - adjust sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
+//   - startAndStopMatching sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
 //   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
 //   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
@@ -77,22 +81,26 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh || c.isEcho() {
 			return nil, err
 		}
+		c.adoptOwnWrite()
 	}
 	if err := c.decode(ctx); err != nil {
 		return nil, err
 	}
-	defer c.object.DropTree()
+	defer func() { c.object.DropTree() }()
 	c.endSleep()
+	if ready, err := c.writeUnrecorded(ctx); !ready {
+		return p.holdChanges(ctx, c, err)
+	}
 
 	if err := c.callEventHandlers(ctx); err != nil {
 		return nil, err
 	}
 	if c.hasCause() {
-		if err := c.detectCause(); err != nil {
+		if err := c.detectCause(ctx); err != nil {
 			return nil, err
 		}
 		c.addFinalizer()
-		p.daemons.adjust(c)
+		p.daemons.startAndStopMatching(c)
 		c.removeUnneededFinalizer()
 		c.tellCause()
 		done, err := c.callChangeHandlers(ctx)
@@ -113,9 +121,39 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, err
 	}
 	next = c.next(changed)
+	if c.retry != nil && !c.defersRetry() {
+		c.memory.takeRetry(c.retry)
+	}
 	if c.finished {
 		c.memory.resumed = true
+		if next == nil && c.awaitsRetry() {
+			next = &queue.Next{}
+		}
 		c.expectEcho(next)
 	}
 	return next, nil
+}
+
+// holdChanges takes the steps of a cycle but for the handlers of changes and the finalizer. The error
+// is that of what could not be written.
+func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
+	if err := c.callEventHandlers(ctx); err != nil {
+		return nil, err
+	}
+	if c.hasCause() {
+		if err := c.detectCause(ctx); err != nil {
+			return nil, err
+		}
+		c.changing = false
+		c.memory.hasFinalizer.Store(c.hasFinalizer)
+		p.daemons.startAndStopMatching(c)
+	}
+	if held := c.memory.unrecorded; held != nil {
+		held.handlers.Append(c.patch) // of the handlers of raw events
+		return nil, unwritten
+	}
+	if _, err := c.apply(ctx); err != nil {
+		return nil, err
+	}
+	return c.next(true), nil
 }

@@ -36,7 +36,7 @@ type Settings struct {
 
 	// Of requests to the cluster: see [kube.ClientOptions].
 	RequestTimeout    time.Duration
-	StreamTimeout     time.Duration
+	AnswerTimeout     time.Duration
 	ConnectTimeout    time.Duration
 	ErrorBackoffs     iter.Seq[time.Duration]
 	EnforceRetryAfter bool

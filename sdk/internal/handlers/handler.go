@@ -34,7 +34,7 @@ type Handler struct {
 	Old, New            *Criterion // conditions on the field in updates
 
 	// When is the filter by function, which is checked last; WhenName is its name for the inspector.
-	When     func(*Cause) bool
+	When     func(context.Context, *Cause) bool
 	WhenName string
 
 	// Reasons limits a handler of several reasons, such as one of a field. Empty means all.

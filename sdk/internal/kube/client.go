@@ -20,15 +20,18 @@ var DefaultBackoffs = slices.Values([]time.Duration{
 	5 * time.Second, 8 * time.Second, 13 * time.Second, 21 * time.Second,
 })
 
+// maxRedirects is how many redirects of a request are followed.
+const maxRedirects = 10
+
 // ClientOptions configure a client. The zero value of each means its default.
 type ClientOptions struct {
-	// RequestTimeout limits one attempt at a request other than a stream. Defaults to 5m; there
+	// RequestTimeout limits one attempt at a request other than a watch. Defaults to 5m; there
 	// is no limit if it is negative.
 	RequestTimeout time.Duration
 
-	// StreamTimeout limits the time until a stream begins. Defaults to RequestTimeout; there is
-	// no limit if it is negative.
-	StreamTimeout time.Duration
+	// AnswerTimeout limits the time until the response to a watch or a list begins. Defaults to
+	// RequestTimeout; there is no limit if it is negative.
+	AnswerTimeout time.Duration
 
 	// Backoffs are the delays between attempts; there is one more attempt than delays.
 	// Defaults to [DefaultBackoffs].
@@ -82,8 +85,8 @@ func NewClient(source Source, options ClientOptions) *Client {
 	if options.RequestTimeout == 0 {
 		options.RequestTimeout = DefaultRequestTimeout
 	}
-	if options.StreamTimeout == 0 {
-		options.StreamTimeout = options.RequestTimeout
+	if options.AnswerTimeout == 0 {
+		options.AnswerTimeout = options.RequestTimeout
 	}
 	if options.Backoffs == nil {
 		options.Backoffs = DefaultBackoffs
@@ -94,7 +97,17 @@ func NewClient(source Source, options ClientOptions) *Client {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Client{http: &http.Client{Transport: &reloginTransport{source: source, base: anyServer}}, options: options, warnings: new(warnings), outages: new(outages)}
+	sender := &http.Client{Transport: &reloginTransport{source: source, base: anyServer}, CheckRedirect: sameMethod}
+	return &Client{http: sender, options: options, warnings: new(warnings), outages: new(outages)}
+}
+
+// sameMethod follows redirects that keep the method. Others would turn a PATCH into a GET, whose answer
+// looks as if the patch was applied.
+func sameMethod(req *http.Request, via []*http.Request) error {
+	if req.Method != via[0].Method || len(via) >= maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // Telling returns a client of the same source that calls a function before each retry, in

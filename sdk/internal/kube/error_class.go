@@ -111,3 +111,11 @@ func IsPermanent(err error) bool {
 	}
 	return IsInvalidObject(err)
 }
+
+// RefusesUID reports whether the server refused a request because the object is not the one with the
+// uid that the request names, but another one of the same name.
+func RefusesUID(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && Classify(err) == Invalid && status.ErrStatus.Details != nil &&
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}

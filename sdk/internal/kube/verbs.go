@@ -66,37 +66,87 @@ func (c *Client) Post(ctx context.Context, res *resources.Resource, namespace st
 // Patch applies a patch to an object, or to a subresource of it such as "status". The content
 // type is [patch.MergeType] or [patch.JSONType]. It returns the patched object.
 func (c *Client) Patch(ctx context.Context, res *resources.Resource, namespace, name, subresource, contentType string, body []byte) (*object.Object, error) {
-	r, err := about(http.MethodPatch, res, namespace, name, subresource, nil)
+	patched, _, err := c.SendPatch(ctx, res, PatchRequest{
+		Namespace: namespace, Name: name, Subresource: subresource, ContentType: contentType, Body: body,
+	})
+	return patched, err
+}
+
+// PatchRequest is a PATCH request of an object.
+type PatchRequest struct {
+	Namespace, Name string
+	Subresource     string // such as "status"; empty for the object itself
+	ContentType     string // [patch.MergeType] or [patch.JSONType]
+	Body            []byte
+
+	// Repeat is the body of the attempts after the first one. Defaults to Body.
+	Repeat []byte
+}
+
+// SendPatch is [Client.Patch] that also reports whether the request was repeated: the server may have
+// applied an earlier attempt whose answer was lost.
+func (c *Client) SendPatch(ctx context.Context, res *resources.Resource, p PatchRequest) (patched *object.Object, repeated bool, err error) {
+	r, err := about(http.MethodPatch, res, p.Namespace, p.Name, p.Subresource, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	r.ContentType, r.Body = contentType, body
-	return c.object(ctx, r)
+	r.ContentType, r.Body = p.ContentType, p.Body
+	attempts := 0
+	patched, err = c.objectOf(ctx, func() Request {
+		if attempts++; attempts > 1 && p.Repeat != nil {
+			r.Body = p.Repeat
+		}
+		return r
+	})
+	return patched, attempts > 1, err
 }
 
 // bodies are buffers for responses, whose content is copied when it is parsed.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func (c *Client) object(ctx context.Context, r Request) (*object.Object, error) {
+	return c.objectOf(ctx, func() Request { return r })
+}
+
+// objectOf sends a request for an object, which may differ between attempts by its body.
+func (c *Client) objectOf(ctx context.Context, next func() Request) (found *object.Object, err error) {
 	body := bodies.Get().(*bytes.Buffer)
 	defer func() {
 		if body.Cap() <= keptBuffer {
 			bodies.Put(body)
 		}
 	}()
-	err := c.retry(ctx, r, func() error {
+	r := next()
+	first := true
+	err = c.retry(ctx, r, func() error {
+		if !first {
+			r = next()
+		}
+		first = false
 		return c.receive(ctx, r, func(resp *http.Response) error {
 			body.Reset()
-			_, err := body.ReadFrom(resp.Body)
+			if _, err := body.ReadFrom(resp.Body); err != nil {
+				return err
+			}
+			found, err = parseAnswer(r, body.Bytes())
 			return err
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	object, err := object.Parse(body.Bytes(), object.ParseOptions{APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind})
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: response: %w", r.Method, r.Path, err)
+	return found, nil
+}
+
+// parseAnswer parses the object in a response. Anything else is an error like a broken connection:
+// some proxies answer 200 with a page of their own.
+func parseAnswer(r Request, body []byte) (*object.Object, error) {
+	o, err := object.Parse(body, object.ParseOptions{APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("response: %w", err)
+	case o.Name == "" || r.Method == http.MethodPatch && o.Name != r.name:
+		return nil, fmt.Errorf("response: want %s %s, got an object named %q", r.Resource.Kind, r.name, o.Name)
 	}
-	return object, nil
+	return o, nil
 }

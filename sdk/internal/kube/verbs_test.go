@@ -3,8 +3,11 @@ package kube
 import (
 	"bytes"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,7 +71,44 @@ func TestClient_InvalidPathsAreNotRequested(t *testing.T) {
 
 func TestGet_FailsIfTheResponseIsNotAnObject(t *testing.T) {
 	client, _ := clientFor(t, ClientOptions{}, respond(200, `[]`))
-	if _, err := client.Get(t.Context(), examples, "ns", "n"); err == nil || !strings.Contains(err.Error(), "response") {
+	if _, err := client.WithoutRetries().Get(t.Context(), examples, "ns", "n"); err == nil || !strings.Contains(err.Error(), "response") {
 		t.Error(err)
+	}
+}
+
+func TestPatch_RepeatedAfterUnreadableAnswerWithOtherBody(t *testing.T) {
+	for name, garbage := range map[string]answer{
+		"no JSON": respond(200, `<html>`), "another object": respond(200, strings.Replace(example, `"n"`, `"other"`, 1)),
+		"no object": respond(200, `{}`), "half an object": respond(200, example[:40]),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, s := clientFor(t, ClientOptions{}, garbage, respond(200, example))
+			o, repeated, err := client.SendPatch(t.Context(), examples, PatchRequest{
+				Namespace: "ns", Name: "n", ContentType: MergePatch, Body: []byte(`{"first":1}`), Repeat: []byte(`{"again":1}`),
+			})
+			if err != nil || !repeated || o.ResourceVersion != "5" {
+				t.Error(name, o, repeated, err)
+			}
+			var bodies []string
+			for _, r := range s.requests {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				bodies = append(bodies, string(body))
+			}
+			if diff := cmp.Diff([]string{`{"first":1}`, `{"again":1}`}, bodies); diff != "" {
+				t.Error(name, diff)
+			}
+		})
+	}
+}
+
+func TestPatch_NoRedirectMakesItAGet(t *testing.T) {
+	moved := respond(http.StatusMovedPermanently, "", "Location", "http://cluster.test/prefix/apis/kopf.dev/v1/namespaces/ns/kopfexamples/n")
+	client, s := clientFor(t, ClientOptions{}, moved, respond(200, example))
+	_, err := client.Patch(t.Context(), examples, "ns", "n", "", MergePatch, []byte(`{}`))
+	if Status(err) != http.StatusMovedPermanently || len(s.requests) != 1 {
+		t.Errorf("%d requests, %v", len(s.requests), err)
 	}
 }

@@ -15,3 +15,11 @@ func Older(a, b string) bool {
 	}
 	return x < y
 }
+
+// Precedes reports whether resourceVersion a is certainly older than b, of the same object. It is false
+// if they are not numbers.
+func Precedes(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX == nil && errY == nil && x < y
+}

@@ -23,6 +23,7 @@ const (
 	KindProcessingStarted Kind = iota
 	KindEventDispatched
 	KindCauseDetected
+	KindMarkBroken
 	KindOrphansFound
 	KindConsistencyChanged
 	KindCauseSuperseded
@@ -31,6 +32,8 @@ const (
 	KindAttemptEnded
 	KindProgressRecorded
 	KindCauseProcessed
+	KindOutcomesHeld
+	KindOutcomesWritten
 	KindProcessingEnded
 	KindBackgroundStopped
 	KindObjectIndexed

@@ -32,6 +32,11 @@ type CauseDetected struct {
 	Background Background    // the daemons and timers of the object; nil if there are none
 	At         time.Time
 
+	// Failures are the permanent failures that are recorded on the object. Again are the ids of the
+	// handlers that are called again after such failures, others are not; nil if it is an ordinary cause.
+	Failures []state.Failure
+	Again    []string
+
 	// Stale means that the version is older than the operator's own patch. Handlers of changes are
 	// not called for it; the cause is told again if the patch is not seen in time.
 	Stale bool
@@ -61,6 +66,13 @@ type OrphansFound struct {
 	Orphans []state.Orphan
 }
 
+// MarkBroken tells that something that is stored on the object cannot be read, once for each that is
+// found. The object is handled as one without it, and the operator's next patch sets it aside.
+type MarkBroken struct {
+	Subject *Subject
+	Mark    *state.BrokenMark
+}
+
 // ConsistencyChanged tells about the wait for the operator's own write to come back as an event.
 type ConsistencyChanged struct {
 	Subject *Subject
@@ -72,6 +84,7 @@ type ConsistencyChanged struct {
 	Left      time.Duration // until the deadline, with WaitProlonged
 	Waited    time.Duration // since WaitStarted, with WaitOvertaken and WaitExpired
 	Prolonged bool          // WaitProlonged was told before
+	Adopted   bool          // with WaitExpired: the handling goes on with the version that was written
 }
 
 // ConsistencyPhase is where the wait for the operator's own write stands.
@@ -151,6 +164,23 @@ type ProgressRecorded struct {
 	Progress state.Progress
 }
 
+// OutcomesHeld tells that what a cycle has done could not be written to the object, and is kept in
+// memory until it can be. It is told again for each further attempt that fails.
+type OutcomesHeld struct {
+	Subject  *Subject
+	Handlers []string // ids of the handlers that are done, or were attempted; may be empty
+	Since    time.Time
+	Again    bool // it was told before
+	Err      error
+}
+
+// OutcomesWritten tells that what was kept in memory is written to the object.
+type OutcomesWritten struct {
+	Subject  *Subject
+	Handlers []string
+	Held     time.Duration // since it was held first
+}
+
 // ProcessingEnded tells that the worker is done with a version of the object, or failed. The logger of
 // its subject must not post Kubernetes events.
 type ProcessingEnded struct {
@@ -208,6 +238,9 @@ func (CauseDetected) Kind() Kind { return KindCauseDetected }
 func (OrphansFound) Kind() Kind { return KindOrphansFound }
 
 // Kind implements [Event].
+func (MarkBroken) Kind() Kind { return KindMarkBroken }
+
+// Kind implements [Event].
 func (ConsistencyChanged) Kind() Kind { return KindConsistencyChanged }
 
 // Kind implements [Event].
@@ -227,6 +260,12 @@ func (AttemptEnded) Kind() Kind { return KindAttemptEnded }
 
 // Kind implements [Event].
 func (ProgressRecorded) Kind() Kind { return KindProgressRecorded }
+
+// Kind implements [Event].
+func (OutcomesHeld) Kind() Kind { return KindOutcomesHeld }
+
+// Kind implements [Event].
+func (OutcomesWritten) Kind() Kind { return KindOutcomesWritten }
 
 // Kind implements [Event].
 func (ProcessingEnded) Kind() Kind { return KindProcessingEnded }

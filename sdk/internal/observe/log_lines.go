@@ -42,8 +42,8 @@ func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLi
 // Kinds implements [Subscriber].
 func (l *LogLines) Kinds() []Kind {
 	kinds := []Kind{
-		KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
-		KindAttemptEnded, KindCauseProcessed, KindProcessingEnded, KindStreamChanged,
+		KindMarkBroken, KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
+		KindAttemptEnded, KindCauseProcessed, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded, KindStreamChanged,
 	}
 	if l.clients != nil {
 		kinds = append(kinds, KindRequestEnded)
@@ -54,6 +54,9 @@ func (l *LogLines) Kinds() []Kind {
 // Receive implements [Subscriber].
 func (l *LogLines) Receive(event Event) {
 	switch e := event.(type) {
+	case MarkBroken:
+		e.Subject.Logger.Warn(fmt.Sprintf("Cannot read %s in %s; going on without it. What is there moves to the annotation %s",
+			e.Mark.What, e.Mark.Where(), e.Mark.Aside()), EventKey, LogMarkBroken, "error", e.Mark.Err)
 	case OrphansFound:
 		l.orphansFound(e)
 	case ConsistencyChanged:
@@ -73,6 +76,13 @@ func (l *LogLines) Receive(event Event) {
 	case CauseProcessed:
 		e.Subject.Logger.Info(fmt.Sprintf("%s is processed: %d succeeded; %d failed.",
 			capitalized(e.Cause.Reason.Title()), e.Counts.Success, e.Counts.Failure), EventKey, LogCauseProcessed)
+	case OutcomesHeld:
+		if !e.Again {
+			e.Subject.Logger.Warn("API server has not accepted what was done"+byHandlers(e.Handlers)+
+				"; keeping it in memory until it does. Handlers may be called again after a restart", EventKey, LogPatchHeld, "error", e.Err)
+		}
+	case OutcomesWritten:
+		e.Subject.Logger.Info("API server has accepted what was kept in memory"+byHandlers(e.Handlers), EventKey, LogPatchWritten, "after", e.Held.String())
 	case ProcessingEnded:
 		l.processingEnded(e)
 	case StreamChanged:
@@ -80,6 +90,13 @@ func (l *LogLines) Receive(event Event) {
 	case RequestEnded:
 		l.requestEnded(e)
 	}
+}
+
+func byHandlers(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return " by " + strings.Join(ids, ", ")
 }
 
 func (l *LogLines) debugging(logger *slog.Logger) bool { return logger.Enabled(l.ctx, slog.LevelDebug) }
@@ -119,6 +136,11 @@ func (l *LogLines) consistencyChanged(e ConsistencyChanged) {
 			logger.Debug(fmt.Sprintf("A newer version than %s has come after %s.", seen, e.Waited), EventKey, LogConsistencyOvertaken)
 		}
 	case WaitExpired:
+		if e.Adopted {
+			logger.Warn(fmt.Sprintf("Handling goes on with version %s, which the operator has written: it was not seen within %s.", e.Wrote, e.Limit),
+				EventKey, LogConsistencyTimeout)
+			return
+		}
 		logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
 			seen, e.Wrote, e.Limit), EventKey, LogConsistencyTimeout)
 	case OwnWriteReturned:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +48,11 @@ func (c *cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(c.codes) > 0 {
 		code, c.codes = c.codes[0], c.codes[1:]
 	}
-	reply := fmt.Sprintf(`{"metadata":{"name":"event-%d"}}`, len(c.requests))
+	name := fmt.Sprintf("event-%d", len(c.requests))
+	if r.Method == http.MethodPatch {
+		name = path.Base(r.URL.Path)
+	}
+	reply := fmt.Sprintf(`{"metadata":{"name":%q}}`, name)
 	return &http.Response{StatusCode: code, Header: c.header, Body: io.NopCloser(strings.NewReader(reply))}, nil
 }
 

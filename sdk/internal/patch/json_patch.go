@@ -49,32 +49,35 @@ func (o Op) MarshalJSON() ([]byte, error) {
 func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return transform(object, p.merge, p.fns)
+	_, ops, err := transform(object, p.merge, p.fns)
+	return ops, err
 }
 
 // ErrTransform is wrapped by the error of a patch with a transformation that failed.
 var ErrTransform = errors.New("a transformation of the patch failed")
 
-func transform(obj, merge map[string]any, fns []Fn) ([]Op, error) {
-	wanted := object.CloneMap(obj)
+// transform returns what the changes make of an object, and the operations for it.
+func transform(obj, merge map[string]any, fns []Fn) (wanted map[string]any, ops []Op, err error) {
+	wanted = object.CloneMap(obj)
 	if wanted == nil {
 		wanted = map[string]any{}
 	}
 	if err := apply(wanted, nil, merge); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, fn := range fns {
 		if err := fn(wanted); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrTransform, err)
+			return nil, nil, fmt.Errorf("%w: %w", ErrTransform, err)
 		}
 	}
 	normal, err := object.Normalize(wanted)
 	if err != nil {
-		return nil, fmt.Errorf("encode the patched object: %w", err)
+		return nil, nil, fmt.Errorf("encode the patched object: %w", err)
 	}
-	var ops opList
-	ops.compare("", asMap(obj), normal)
-	return ops, nil
+	var list opList
+	list.compare("", asMap(obj), normal)
+	wanted, _ = normal.(map[string]any)
+	return wanted, list, nil
 }
 
 func apply(obj map[string]any, path object.Path, merge map[string]any) error {

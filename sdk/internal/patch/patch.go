@@ -20,6 +20,7 @@ type Patch struct {
 	mu    sync.Mutex
 	merge map[string]any
 	fns   []Fn
+	lost  *lostAnswer
 }
 
 // NewPatch returns an empty patch.
@@ -94,6 +95,13 @@ func (p *Patch) Empty() bool {
 	return len(p.merge) == 0 && len(p.fns) == 0
 }
 
+// Fields returns the number of top-level fields in the merge patch.
+func (p *Patch) Fields() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.merge)
+}
+
 // Tree returns a copy of the merge patch.
 func (p *Patch) Tree() map[string]any {
 	p.mu.Lock()
@@ -109,16 +117,19 @@ func (p *Patch) Take() *Patch {
 	taken := NewPatch()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	taken.merge, taken.fns = p.merge, p.fns
-	p.merge, p.fns = nil, nil
+	taken.merge, taken.fns, taken.lost = p.merge, p.fns, p.lost
+	p.merge, p.fns, p.lost = nil, nil, nil
 	return taken
 }
 
 // Append adds the content of another patch.
 func (p *Patch) Append(other *Patch) {
-	merge, fns := other.Tree(), other.Fns()
+	merge, fns, lost := other.Tree(), other.Fns(), other.lostAnswer()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.fns) == 0 {
+		p.lost = lost
+	}
 	if p.merge == nil {
 		p.merge = merge
 	} else {
@@ -129,12 +140,55 @@ func (p *Patch) Append(other *Patch) {
 
 // Restore puts back what was taken and could not be sent. Later changes take precedence.
 func (p *Patch) Restore(taken *Patch) {
-	merge, fns := taken.Tree(), taken.Fns()
+	merge, fns, lost := taken.Tree(), taken.Fns(), taken.lostAnswer()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	unite(merge, p.merge)
-	p.merge, p.fns = merge, append(fns, p.fns...)
+	p.merge, p.fns, p.lost = merge, append(fns, p.fns...), lost
 }
+
+// Unsent returns what remains of the patch if something of a larger one remains, which began with it:
+// the fields that were not accepted, and the transformations. Nothing remains if that is nil.
+func (p *Patch) Unsent(remaining *Patch) *Patch {
+	out := p.UnsentFields(remaining)
+	if remaining == nil {
+		return out
+	}
+	fns, lost := remaining.Fns(), remaining.lostAnswer()
+	out.fns = fns[:min(len(fns), len(p.Fns()))]
+	if lost != nil && len(out.fns) > 0 {
+		out.lost = &lostAnswer{call: lost.call, fns: min(lost.fns, len(out.fns)), status: lost.status}
+	}
+	return out
+}
+
+// UnsentFields is [Patch.Unsent] without the transformations.
+func (p *Patch) UnsentFields(remaining *Patch) *Patch {
+	out := NewPatch()
+	if remaining == nil {
+		return out
+	}
+	unsent := remaining.Tree()
+	for field, value := range p.Tree() {
+		if _, remains := unsent[field]; remains {
+			out.Set(object.Path{field}, value)
+		}
+	}
+	return out
+}
+
+// TakeFns moves the transformations into a new patch.
+func (p *Patch) TakeFns() *Patch {
+	taken := NewPatch()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken.fns, taken.lost = p.fns, p.lost
+	p.fns, p.lost = nil, nil
+	return taken
+}
+
+// DropFns drops the transformations.
+func (p *Patch) DropFns() { p.TakeFns() }
 
 func place(merge map[string]any, path object.Path, value any) {
 	if len(path) == 0 {

@@ -23,11 +23,24 @@ var (
 	ErrOutdated = errors.New("the object has changed")
 )
 
+// ErrRepeated is ErrOutdated of a request that was sent more than once: an earlier attempt, whose
+// answer was lost, may have been applied.
+var ErrRepeated = fmt.Errorf("%w, perhaps by the same request", ErrOutdated)
+
 // Call is a PATCH request.
 type Call struct {
 	Subresource string // "status", or empty for the object itself
 	ContentType string // [MergeType] or [JSONType]
 	Payload     any    // map[string]any of a merge patch, or []Op of a JSON patch
+
+	// Base is the version that a JSON patch is for, and Wanted is what it makes of it.
+	Base, Wanted map[string]any
+}
+
+// Version returns the resourceVersion that a JSON patch is for.
+func (c Call) Version() string {
+	version, _ := object.Metadata(c.Base)["resourceVersion"].(string)
+	return version
 }
 
 // Object is a version of an object, as it was watched or as the server returned it. Only
@@ -36,9 +49,16 @@ type Object interface {
 	Tree() (map[string]any, error)
 }
 
-// sendFunc sends a PATCH request. It returns the patched object. [ErrGone] and [ErrOutdated] are
-// results; any other error is a failure.
-type sendFunc func(call Call) (Object, error)
+// Requests are what a patch is sent by.
+type Requests struct {
+	// Send sends a PATCH request. It returns the patched object. [ErrGone], [ErrOutdated] and
+	// [ErrRepeated] are results; any other error is a failure.
+	Send func(call Call) (Object, error)
+
+	// Landed returns the newest version of the object, and whether a JSON patch whose answer was lost
+	// has been applied. Optional.
+	Landed func(call Call) (newest Object, landed bool, err error)
+}
 
 // Result is the result of sending a patch.
 type Result struct {
@@ -49,8 +69,9 @@ type Result struct {
 	// Gone is whether the object no longer exists. Nothing remains to be sent then.
 	Gone bool
 
-	// Remaining holds the transformations that did not apply, as the object had changed.
-	// They run again in the next cycle, for the newer version. It is nil if there are none.
+	// Remaining is what was not applied. Without an error, it holds the transformations that did not
+	// apply, as the object had changed: they run again for the newer version. With an error, it holds
+	// all that the server did not accept. It is nil if there is nothing.
 	Remaining *Patch
 
 	// Calls is the number of sent requests.
@@ -66,42 +87,25 @@ type Result struct {
 //
 // The transformations run once, on the result of the merge patches or, if there were none, on
 // the original. Each JSON patch tests first that the resourceVersion is unchanged. If it is
-// not, nothing of the request is applied and all transformations remain for the next cycle, as
-// it is unknown which of them change the status.
+// not, nothing of the request is applied and the transformations remain for the next cycle; only
+// their changes of the status remain if the others were applied.
+//
+// If the answer to a JSON patch is lost, the transformations remain together with the request. The
+// next Send asks whether it was applied before it runs them again.
 //
 // Send returns after [ErrGone] from any request.
 //
 // The patch must not change meanwhile; use [Patch.Take] first if others can access it.
-func (p *Patch) Send(original Object, statusIsSubresource bool, do sendFunc) (Result, error) {
-	s := sender{do: do, latest: original}
-	for _, call := range mergeCalls(p.merge, statusIsSubresource) {
-		ok, err := s.send(call)
-		if err != nil || !ok {
-			return s.result, err
+func (p *Patch) Send(original Object, statusIsSubresource bool, requests Requests) (Result, error) {
+	s := sender{requests: requests, latest: original, statusIsSubresource: statusIsSubresource, fns: p.fns, lost: p.lost}
+	calls := mergeCalls(p.merge, statusIsSubresource)
+	for i, call := range calls {
+		if ok, err := s.send(call); err != nil || !ok {
+			return s.failed(calls[i:], err)
 		}
 	}
-	if len(p.fns) == 0 {
-		return s.result, nil
-	}
-	ops, err := s.transform(p.fns)
-	if err != nil {
-		return s.result, err
-	}
-	body, status := ops, []Op(nil)
-	if statusIsSubresource {
-		body, status = splitStatus(ops)
-	}
-	for _, part := range []struct {
-		subresource string
-		ops         []Op
-	}{{"", body}, {"status", status}} {
-		if len(part.ops) == 0 {
-			continue
-		}
-		ok, err := s.sendOps(part.subresource, part.ops, p.fns)
-		if err != nil || !ok {
-			return s.result, err
-		}
+	if err := s.sendTransformations(); err != nil {
+		return s.failed(nil, err)
 	}
 	return s.result, nil
 }
@@ -139,20 +143,22 @@ func splitStatus(ops []Op) (body, status []Op) {
 }
 
 type sender struct {
-	do     sendFunc
+	requests            Requests
+	statusIsSubresource bool
+
 	latest Object // the newest known version
+	fns    []Fn   // that are not applied yet
+	lost   *lostAnswer
 	result Result
 }
 
 // send returns false if no more requests should follow.
 func (s *sender) send(call Call) (bool, error) {
-	object, err := s.do(call)
+	object, err := s.requests.Send(call)
 	s.result.Calls++
 	switch {
 	case errors.Is(err, ErrGone):
-		s.result = Result{Gone: true, Calls: s.result.Calls}
-		return false, nil
-	case errors.Is(err, ErrOutdated):
+		s.gone()
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("patch: %w", err)
@@ -161,31 +167,114 @@ func (s *sender) send(call Call) (bool, error) {
 	return true, nil
 }
 
-func (s *sender) sendOps(subresource string, ops []Op, fns []Fn) (bool, error) {
-	version, err := s.version()
+func (s *sender) gone() { s.result = Result{Gone: true, Calls: s.result.Calls} }
+
+// failed returns the result together with what is not sent because of an error.
+func (s *sender) failed(calls []Call, err error) (Result, error) {
+	if err == nil {
+		return s.result, nil
+	}
+	s.result.Remaining = &Patch{fns: s.fns, lost: s.lost}
+	for _, call := range calls {
+		if fields, ok := call.Payload.(map[string]any); ok {
+			s.result.Remaining.Merge(fields)
+		}
+	}
+	return s.result, err
+}
+
+// sendTransformations sends the changes by the transformations.
+func (s *sender) sendTransformations() error {
+	if len(s.fns) == 0 {
+		return nil
+	}
+	if s.lost != nil && s.lost.fns < len(s.fns) {
+		return s.sendLostFirst()
+	}
+	base, err := s.tree()
 	if err != nil {
+		return err
+	}
+	if s.lost != nil && s.lost.call.Version() != (Call{Base: base}).Version() {
+		if ok, err := s.settleLost(); err != nil || !ok {
+			return err
+		}
+		if base, err = s.tree(); err != nil || len(s.fns) == 0 {
+			return err
+		}
+	}
+	wanted, ops, err := transform(base, nil, s.fns)
+	if err != nil {
+		return err
+	}
+	body, status, wantedBody := ops, []Op(nil), wanted
+	if s.statusIsSubresource {
+		body, status = splitStatus(ops)
+		wantedBody = withStatusOf(wanted, base)
+	}
+	if ok, err := s.sendOps(Call{Base: base, Wanted: wantedBody}, body, len(status) > 0); err != nil || !ok {
+		return err
+	}
+	if len(status) > 0 {
+		if len(body) > 0 {
+			s.fns = statusOnly(s.fns)
+		}
+		if base, err = s.tree(); err != nil {
+			return err
+		}
+		call := Call{Subresource: "status", Base: base, Wanted: withStatusOf(base, wanted)}
+		if ok, err := s.sendOps(call, status, false); err != nil || !ok {
+			return err
+		}
+	}
+	s.fns = nil
+	return nil
+}
+
+// sendLostFirst sends the transformations of the request whose answer was lost. The others remain, so
+// that one request is never mistaken for another.
+func (s *sender) sendLostFirst() error {
+	others := s.fns[s.lost.fns:]
+	s.fns = s.fns[:s.lost.fns:s.lost.fns]
+	err := s.sendTransformations()
+	s.fns = append(s.fns, others...)
+	if err == nil && !s.result.Gone {
+		s.result.Remaining = &Patch{fns: s.fns}
+	}
+	return err
+}
+
+// sendOps sends a JSON patch, which changes of the status may follow. It returns false if nothing can
+// follow it for this version.
+func (s *sender) sendOps(call Call, ops []Op, statusFollows bool) (bool, error) {
+	if len(ops) == 0 {
+		return true, nil
+	}
+	test := Op{Op: opTest, Path: "/metadata/resourceVersion", Value: object.Metadata(call.Base)["resourceVersion"]}
+	call.ContentType, call.Payload = JSONType, append([]Op{test}, ops...)
+	ok, err := s.send(call)
+	switch {
+	case err == nil:
+		if ok {
+			s.lost = nil
+		}
+		return ok, nil
+	case !errors.Is(err, ErrOutdated):
+		s.lost = &lostAnswer{call: call, fns: len(s.fns), status: statusFollows}
 		return false, err
 	}
-	test := Op{Op: opTest, Path: "/metadata/resourceVersion", Value: version}
-	payload := append([]Op{test}, ops...)
-	ok, err := s.send(Call{Subresource: subresource, ContentType: JSONType, Payload: payload})
-	if err == nil && !ok && !s.result.Gone {
-		s.result.Remaining = &Patch{fns: fns}
+	if s.lost == nil && errors.Is(err, ErrRepeated) {
+		s.lost = &lostAnswer{call: call, fns: len(s.fns), status: statusFollows}
 	}
-	return ok, err
-}
-
-func (s *sender) transform(fns []Fn) ([]Op, error) {
-	object, err := s.tree()
-	if err != nil {
-		return nil, err
+	if s.lost != nil {
+		if ok, err := s.settleLost(); err != nil || !ok {
+			return false, err
+		}
 	}
-	return transform(object, nil, fns)
-}
-
-func (s *sender) version() (any, error) {
-	obj, err := s.tree()
-	return object.Metadata(obj)["resourceVersion"], err
+	if len(s.fns) > 0 {
+		s.result.Remaining = &Patch{fns: s.fns}
+	}
+	return false, nil
 }
 
 func (s *sender) tree() (map[string]any, error) {

@@ -22,7 +22,7 @@ func TestSend_TransformationsSeeTheMergedObject(t *testing.T) {
 	p := NewPatch()
 	p.Set(object.Path{"spec", "list"}, []any{"first"})
 	p.AddFn(addToList)
-	result, err := p.Send(state(newObject()), false, server.do)
+	result, err := p.Send(state(newObject()), false, Requests{Send: server.do})
 	if err != nil || result.Remaining != nil {
 		t.Fatal(result, err)
 	}
@@ -47,11 +47,11 @@ func TestSend_TransformationsRemainIfTheObjectChanged(t *testing.T) {
 	}
 	p := NewPatch()
 	p.AddFn(addToList)
-	result, err := p.Send(state(newObject()), false, server.do)
+	result, err := p.Send(state(newObject()), false, Requests{Send: server.do})
 	if err != nil || result.Remaining == nil || result.Object != nil || result.Gone {
 		t.Fatal(result, err)
 	}
-	second, err := result.Remaining.Send(state(server.object), false, server.do)
+	second, err := result.Remaining.Send(state(server.object), false, Requests{Send: server.do})
 	if err != nil || second.Remaining != nil {
 		t.Fatal(second, err)
 	}
@@ -65,7 +65,7 @@ func TestSend_StatusIsPatchedForTheVersionOfTheBodyPatch(t *testing.T) {
 	p := NewPatch()
 	p.AddFn(addToList)
 	p.AddFn(vectorFns["set_status"])
-	result, err := p.Send(state(newObject()), true, server.do)
+	result, err := p.Send(state(newObject()), true, Requests{Send: server.do})
 	if err != nil || result.Calls != 2 || result.Remaining != nil {
 		t.Fatal(result, err)
 	}
@@ -86,7 +86,7 @@ func TestSend_ChangeBeforeTheStatusPatchKeepsAllTransformations(t *testing.T) {
 	p := NewPatch()
 	p.AddFn(addToList)
 	p.AddFn(vectorFns["set_status"])
-	result, err := p.Send(state(newObject()), true, server.do)
+	result, err := p.Send(state(newObject()), true, Requests{Send: server.do})
 	if err != nil || result.Remaining == nil || len(result.Remaining.Fns()) != 2 || result.Object == nil {
 		t.Error(result, err)
 	}
@@ -102,7 +102,7 @@ func TestSend_StopsIfTheObjectIsGone(t *testing.T) {
 	p := NewPatch()
 	p.Merge(map[string]any{"spec": map[string]any{"a": 1}, "status": map[string]any{"b": 2}})
 	p.AddFn(addToList)
-	result, err := p.Send(state(newObject()), true, server.do)
+	result, err := p.Send(state(newObject()), true, Requests{Send: server.do})
 	if err != nil || !result.Gone || result.Object != nil || result.Remaining != nil || result.Calls != 2 {
 		t.Error(result, err)
 	}
@@ -112,7 +112,7 @@ func TestSend_RejectedMergePatchIsAnError(t *testing.T) {
 	refused := errors.New("invalid")
 	p := NewPatch()
 	p.Set(object.Path{"spec", "a"}, 1)
-	_, err := p.Send(state(newObject()), false, func(Call) (Object, error) { return nil, refused })
+	_, err := p.Send(state(newObject()), false, Requests{Send: func(Call) (Object, error) { return nil, refused }})
 	if !errors.Is(err, refused) {
 		t.Error(err)
 	}
@@ -124,12 +124,12 @@ func TestSend_FailureKeepsTheResultOfPreviousRequests(t *testing.T) {
 	p := NewPatch()
 	p.Set(object.Path{"spec", "a"}, 1)
 	p.AddFn(addToList)
-	result, err := p.Send(state(newObject()), false, func(call Call) (Object, error) {
+	result, err := p.Send(state(newObject()), false, Requests{Send: func(call Call) (Object, error) {
 		if call.ContentType == JSONType {
 			return nil, down
 		}
 		return server.do(call)
-	})
+	}})
 	if !errors.Is(err, down) || result.Object == nil || result.Calls != 2 {
 		t.Error(result, err)
 	}
@@ -141,10 +141,10 @@ func TestSend_NothingWithoutChanges(t *testing.T) {
 	p := NewPatch()
 	p.Merge(map[string]any{"status": map[string]any{}})
 	p.AddFn(func(map[string]any) error { return nil })
-	result, err := p.Send(state(object), true, func(Call) (Object, error) {
+	result, err := p.Send(state(object), true, Requests{Send: func(Call) (Object, error) {
 		t.Error("something was sent")
 		return nil, nil
-	})
+	}})
 	if err != nil || result.Calls != 0 || result.Object != nil {
 		t.Error(result, err)
 	}
@@ -156,7 +156,7 @@ func TestSend_RemovesTheStatusByItsSubresource(t *testing.T) {
 	server := &fakeServer{object: obj}
 	p := NewPatch()
 	p.Remove(object.Path{"status"})
-	if _, err := p.Send(state(obj), true, server.do); err != nil {
+	if _, err := p.Send(state(obj), true, Requests{Send: server.do}); err != nil {
 		t.Fatal(err)
 	}
 	want := []Call{{Subresource: "status", ContentType: MergeType, Payload: map[string]any{"status": nil}}}
@@ -173,12 +173,12 @@ func TestSend_DecodesTheObjectForTransformationsOnly(t *testing.T) {
 	broken := unreadable{errors.New("broken")}
 	p := NewPatch()
 	p.Set(object.Path{"spec", "a"}, 1)
-	if _, err := p.Send(broken, false, (&fakeServer{object: newObject()}).do); err != nil {
+	if _, err := p.Send(broken, false, Requests{Send: (&fakeServer{object: newObject()}).do}); err != nil {
 		t.Error("it was read for nothing:", err)
 	}
 	p = NewPatch()
 	p.AddFn(addToList)
-	if _, err := p.Send(broken, false, (&fakeServer{object: newObject()}).do); !errors.Is(err, broken.error) {
+	if _, err := p.Send(broken, false, Requests{Send: (&fakeServer{object: newObject()}).do}); !errors.Is(err, broken.error) {
 		t.Error(err)
 	}
 }
@@ -191,7 +191,7 @@ func BenchmarkSendingAMergePatch(b *testing.B) {
 	do := func(Call) (Object, error) { return object, nil }
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Send(object, true, do); err != nil {
+		if _, err := p.Send(object, true, Requests{Send: do}); err != nil {
 			b.Fatal(err)
 		}
 	}

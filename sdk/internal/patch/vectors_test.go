@@ -160,7 +160,7 @@ func TestVectorsOfPatchCalls(t *testing.T) {
 			return fmt.Errorf("unknown behaviour %q", v.Behaviour)
 		}
 		server := &fakeServer{object: object.CloneMap(v.Body), fail: fail}
-		result, err := p.Send(state(v.Body), v.Subresource, server.do)
+		result, err := p.Send(state(v.Body), v.Subresource, Requests{Send: server.do})
 		if err != nil {
 			return err
 		}

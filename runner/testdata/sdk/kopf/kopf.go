@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 )
 
 // Registry configures what the fake operator does.
@@ -83,7 +84,7 @@ func Main(register func(*Registry)) {
 		}()
 	}
 
-	hub := inspect.NewHub(inspect.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
+	hub := inspector.NewHub(inspector.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
 		if in.Kind == inspect.IntentPause {
 			return inspect.Reply{OK: true}
 		}
@@ -93,7 +94,7 @@ func Main(register func(*Registry)) {
 	for _, o := range r.objects {
 		hub.PutObject(o)
 	}
-	hub.Log(inspect.LogLine{At: time.Now(), Level: "info", Message: "started"})
+	hub.Log(inspect.LogLine{At: time.Now(), Level: inspect.LevelInfo, Message: "started"})
 	hub.UpdateOperator(func(o *inspect.Operator) {
 		o.PID, o.State, o.Settled = os.Getpid(), inspect.OperatorRunning, true
 	})
@@ -103,9 +104,9 @@ func Main(register func(*Registry)) {
 	if *address != "" && !r.noInspector {
 		serving, end := context.WithCancel(context.Background())
 		served := make(chan error, 1)
-		go func() { served <- inspect.Serve(serving, *address, hub) }()
+		go func() { served <- inspector.Serve(serving, *address, hub) }()
 		<-ctx.Done()
-		hub.Log(inspect.LogLine{At: time.Now(), Level: "info", Message: "stopped"})
+		hub.Log(inspect.LogLine{At: time.Now(), Level: inspect.LevelInfo, Message: "stopped"})
 		hub.Bye("signal")
 		end()
 		if err := <-served; err != nil {

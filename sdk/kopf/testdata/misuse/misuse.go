@@ -41,4 +41,4 @@ func Register(r *kopf.Registry) {
 	kopf.Adopt(&kopf.Change[kopf.Object]{}, map[string]any{}) // want: missing method owner
 }
 
-func isBig(kopf.Object) bool { return true }
+func isBig(context.Context, kopf.Object) bool { return true }

@@ -1,11 +1,13 @@
-package inspect
+package inspector
 
 import (
 	"slices"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Run is one attempt of a handler, to be counted in its [Stats].
+// Run is one attempt of a handler, to be counted in its [inspect.Stats].
 type Run struct {
 	At      time.Time // time of its end
 	Took    time.Duration
@@ -29,7 +31,7 @@ const tallyWindow = 128
 
 // tally counts the attempts of one handler.
 type tally struct {
-	counts Stats
+	counts inspect.Stats
 	took   []time.Duration // ring of the newest durations
 }
 
@@ -43,17 +45,18 @@ func (t *tally) count(run Run) {
 	switch run.Outcome {
 	case RunSucceeded:
 		t.counts.Succeeded++
-		return
 	case RunRetried:
 		t.counts.Retried++
 	case RunFailed:
 		t.counts.Failed++
 	}
-	t.counts.LastError, t.counts.LastAt = run.Error, run.At
+	if run.Error != "" || run.Outcome != RunSucceeded { // an ignored error counts as success
+		t.counts.LastError, t.counts.LastAt = run.Error, run.At
+	}
 }
 
 // stats returns the counts with the quantiles, by the nearest-rank method.
-func (t *tally) stats() Stats {
+func (t *tally) stats() inspect.Stats {
 	s := t.counts
 	if len(t.took) == 0 {
 		return s
@@ -63,6 +66,6 @@ func (t *tally) stats() Stats {
 	rank := func(percent int) time.Duration {
 		return sorted[(percent*len(sorted)+99)/100-1]
 	}
-	s.P50, s.P99 = rank(50), rank(99)
+	s.P50, s.P99 = inspect.Duration(rank(50)), inspect.Duration(rank(99))
 	return s
 }

@@ -1,34 +1,37 @@
-package inspect
+package inspector
 
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 func TestHub_SendsChangedIndices(t *testing.T) {
 	h := NewHub(HubOptions{})
-	b := Index{ID: "b", Key: "string", Value: "int", Resources: []string{"pods.v1"}, Keys: 1, Values: 2, Objects: 2}
+	b := inspect.Index{ID: "b", Key: "string", Value: "int", Resources: []string{"pods.v1"}, Keys: 1, Values: 2, Objects: 2}
 	h.PutIndex(b)
-	h.PutIndex(Index{ID: "a"})
+	h.PutIndex(inspect.Index{ID: "a"})
 	s := subscribe(t, h)
-	want := []Index{{ID: "a"}, b}
+	want := []inspect.Index{{ID: "a"}, b}
 	if diff := cmp.Diff(want, next(t, s)[0].Snapshot.Indices); diff != "" {
 		t.Errorf("the snapshot: %s", diff)
 	}
 
 	h.PutIndex(b)
-	h.PutIndex(Index{ID: "a"})
+	h.PutIndex(inspect.Index{ID: "a"})
 	if messages := s.pending(); messages != nil {
 		t.Errorf("an unchanged index is sent: %+v", messages)
 	}
 
-	for i, change := range []func(*Index){
-		func(x *Index) { x.Keys++ }, func(x *Index) { x.Values++ }, func(x *Index) { x.Objects++ },
-		func(x *Index) { x.Resources = []string{"pods.v1", "nodes.v1"} },
+	for i, change := range []func(*inspect.Index){
+		func(x *inspect.Index) { x.Keys++ }, func(x *inspect.Index) { x.Values++ }, func(x *inspect.Index) { x.Objects++ },
+		func(x *inspect.Index) { x.Resources = []string{"pods.v1", "nodes.v1"} },
 	} {
 		change(&b)
 		h.PutIndex(b)
@@ -44,13 +47,13 @@ func TestHub_SendsChangedIndices(t *testing.T) {
 }
 
 // numbers is an index of 2,500 entries.
-func numbers(id string, offset, limit int) (IndexPage, bool) {
+func numbers(id string, offset, limit int) (inspect.IndexPage, bool) {
 	if id != "by/number & name" {
-		return IndexPage{}, false
+		return inspect.IndexPage{}, false
 	}
-	page := IndexPage{ID: id, Offset: offset, Total: 2500, Entries: []IndexEntry{}}
+	page := inspect.IndexPage{ID: id, Offset: offset, Total: 2500, Entries: []inspect.IndexEntry{}}
 	for n := offset; n < min(offset+limit, page.Total); n++ {
-		page.Entries = append(page.Entries, IndexEntry{Key: fmt.Sprint(n), Value: "x"})
+		page.Entries = append(page.Entries, inspect.IndexEntry{Key: fmt.Sprint(n), Value: "x"})
 	}
 	return page, true
 }
@@ -59,7 +62,7 @@ func TestClient_ReadsIndexInPages(t *testing.T) {
 	address, _ := serve(t, NewHub(HubOptions{Index: numbers}))
 	client := dial(t, address)
 	for _, tt := range []struct{ offset, limit, want int }{
-		{0, 10, 10}, {2495, 10, 5}, {2500, 10, 0}, {9999, 10, 0}, {0, 0, 0}, {0, 1 << 30, MaxIndexPage}, {2000, 1 << 30, 500},
+		{0, 10, 10}, {2495, 10, 5}, {2500, 10, 0}, {9999, 10, 0}, {0, 0, 0}, {0, 1 << 30, inspect.MaxIndexPage}, {2000, 1 << 30, 500},
 	} {
 		page, err := client.Index(t.Context(), "by/number & name", tt.offset, tt.limit)
 		if err != nil {
@@ -88,15 +91,10 @@ func TestClient_InvalidIndexPageIsError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for query, want := range map[string]int{"": http.StatusNotFound, "?id=by%2Fnumber+%26+name": http.StatusOK, "?id=x&limit=all": http.StatusBadRequest} {
-		response, err := client.http.Get(client.base + indexPath + query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if response.StatusCode != want {
-			t.Errorf("%q: %s", query, response.Status)
-		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
+		w := httptest.NewRecorder()
+		protocol(NewHub(HubOptions{Index: numbers})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+inspect.IndexPath+query, nil))
+		if w.Code != want {
+			t.Errorf("%q: %d", query, w.Code)
 		}
 	}
 }

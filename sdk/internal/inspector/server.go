@@ -1,4 +1,4 @@
-package inspect
+package inspector
 
 import (
 	"context"
@@ -10,18 +10,11 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 const (
-	// versionHeader is in every response, so that a reader of another version gets a
-	// [VersionError] rather than "not found".
-	versionHeader = "Kopf-Inspector"
-
-	snapshotPath = "/v1/snapshot"
-	streamPath   = "/v1/stream"
-	indexPath    = "/v1/index"
-	intentsPath  = "/v1/intents"
-
 	maxIntent = 64 << 10 // bytes
 
 	// flushTimeout limits the time in which readers receive the last batch.
@@ -30,7 +23,7 @@ const (
 
 // Serve serves the hub at an address, "unix:PATH" or "tcp:127.0.0.1:PORT", until the context ends.
 // Then it sends the readers what they have not seen yet, and returns nil. It returns an
-// [*AddressError] for an invalid address.
+// [*inspect.AddressError] for an invalid address.
 func Serve(ctx context.Context, address string, hub *Hub) error {
 	listener, err := listen(ctx, address)
 	if err != nil {
@@ -75,25 +68,25 @@ func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 // protocol returns the handler of the protocol's requests.
 func protocol(hub *Hub) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+snapshotPath, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+inspect.SnapshotPath, func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, hub.Snapshot())
 	})
-	mux.HandleFunc("GET "+streamPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+inspect.StreamPath, func(w http.ResponseWriter, r *http.Request) {
 		stream(w, r, hub)
 	})
-	mux.HandleFunc("GET "+indexPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+inspect.IndexPath, func(w http.ResponseWriter, r *http.Request) {
 		index(w, r, hub)
 	})
-	mux.HandleFunc("POST "+intentsPath, func(w http.ResponseWriter, r *http.Request) {
-		var in Intent
+	mux.HandleFunc("POST "+inspect.IntentsPath, func(w http.ResponseWriter, r *http.Request) {
+		var in inspect.Intent
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIntent)).Decode(&in); err != nil {
-			respond(w, http.StatusBadRequest, Reply{Error: "decode the intent: " + err.Error()})
+			respond(w, http.StatusBadRequest, inspect.Reply{Error: "decode the intent: " + err.Error()})
 			return
 		}
 		respond(w, http.StatusOK, hub.Do(in))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(versionHeader, strconv.Itoa(Version))
+		w.Header().Set(inspect.VersionHeader, strconv.Itoa(inspect.Version))
 		if reason := refused(r); reason != "" {
 			http.Error(w, reason, http.StatusForbidden)
 			return
@@ -112,7 +105,7 @@ func refused(r *http.Request) string {
 	if err != nil {
 		host = r.Host
 	}
-	if !isLoopback(host) {
+	if _, _, err := inspect.ParseAddress("tcp:" + net.JoinHostPort(host, "0")); err != nil {
 		return "the inspector serves only this machine"
 	}
 	return ""
@@ -128,7 +121,7 @@ func respond(w http.ResponseWriter, status int, answer any) {
 // index responds with a page of an index.
 func index(w http.ResponseWriter, r *http.Request, hub *Hub) {
 	query := r.URL.Query()
-	offset, limit := 0, MaxIndexPage
+	offset, limit := 0, inspect.MaxIndexPage
 	for name, number := range map[string]*int{"offset": &offset, "limit": &limit} {
 		text := query.Get(name)
 		if text == "" {
@@ -154,7 +147,7 @@ func stream(w http.ResponseWriter, r *http.Request, hub *Hub) {
 	w.Header().Set("Content-Type", "application/jsonl")
 	control := http.NewResponseController(w)
 	encoder := json.NewEncoder(w)
-	send := func(messages []Message) error {
+	send := func(messages []inspect.Message) error {
 		for i := range messages {
 			if err := encoder.Encode(&messages[i]); err != nil {
 				return err

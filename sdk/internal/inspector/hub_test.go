@@ -1,4 +1,4 @@
-package inspect
+package inspector
 
 import (
 	"context"
@@ -14,19 +14,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-func object(n int, version string) Object {
-	return Object{
-		Ref:             Ref{Resource: "things.v1.kopf.dev", Namespace: "default", Name: fmt.Sprintf("thing-%d", n), UID: fmt.Sprintf("uid-%d", n)},
+func object(n int, version string) inspect.Object {
+	return inspect.Object{
+		Ref:             inspect.Ref{Resource: "things.v1.kopf.dev", Namespace: "default", Name: fmt.Sprintf("thing-%d", n), UID: fmt.Sprintf("uid-%d", n)},
 		Kind:            "Thing",
 		ResourceVersion: version,
-		State:           StateSettled,
+		State:           inspect.StateSettled,
 	}
 }
 
 // next returns the reader's next batch.
-func next(t *testing.T, s *subscription) []Message {
+func next(t *testing.T, s *subscription) []inspect.Message {
 	t.Helper()
 	messages, err := s.next(t.Context())
 	if err != nil {
@@ -44,9 +46,9 @@ func subscribe(t *testing.T, h *Hub) *subscription {
 
 func TestHub_SnapshotThenChanges(t *testing.T) {
 	h := NewHub(HubOptions{})
-	h.UpdateOperator(func(o *Operator) { o.Identity = "me" })
+	h.UpdateOperator(func(o *inspect.Operator) { o.Identity = "me" })
 	h.PutObject(object(1, "1"))
-	h.Log(LogLine{Level: "info", Message: "hello"})
+	h.Log(inspect.LogLine{Level: "info", Message: "hello"})
 	s := subscribe(t, h)
 
 	first := next(t, s)
@@ -54,7 +56,7 @@ func TestHub_SnapshotThenChanges(t *testing.T) {
 		t.Fatalf("the first batch is %+v", first)
 	}
 	snapshot := first[0].Snapshot
-	if snapshot.Version != Version || snapshot.Operator.Identity != "me" || len(snapshot.Objects) != 1 || len(snapshot.Log) != 1 {
+	if snapshot.Version != inspect.Version || snapshot.Operator.Identity != "me" || len(snapshot.Objects) != 1 || len(snapshot.Log) != 1 {
 		t.Errorf("the snapshot is %+v", snapshot)
 	}
 
@@ -92,7 +94,7 @@ func TestHub_SendsReferenceOfDeletedObject(t *testing.T) {
 	h.DropObject(object(1, "").Ref)
 	h.DropObject(object(7, "").Ref) // never seen
 	messages := next(t, s)
-	if want := []Message{{Revision: messages[0].Revision, Gone: []Ref{object(1, "").Ref}}}; !cmp.Equal(want, messages) {
+	if want := []inspect.Message{{Revision: messages[0].Revision, Gone: []inspect.Ref{object(1, "").Ref}}}; !cmp.Equal(want, messages) {
 		t.Error(cmp.Diff(want, messages))
 	}
 }
@@ -120,7 +122,7 @@ func TestHub_CountsLostLogLines(t *testing.T) {
 	s := subscribe(t, h)
 	next(t, s)
 	for n := range 25 {
-		h.Log(LogLine{Level: "info", Message: fmt.Sprint(n)})
+		h.Log(inspect.LogLine{Level: "info", Message: fmt.Sprint(n)})
 	}
 	m := next(t, s)[0]
 	if m.Dropped != 15 || len(m.Log) != 10 || m.Log[0].Message != "15" || m.Log[9].Message != "24" {
@@ -150,7 +152,7 @@ func TestHub_SendsOperatorAfterObjects(t *testing.T) {
 	h := NewHub(HubOptions{})
 	s := subscribe(t, h)
 	next(t, s)
-	h.UpdateOperator(func(o *Operator) { o.Settled = true })
+	h.UpdateOperator(func(o *inspect.Operator) { o.Settled = true })
 	h.PutObject(object(1, "1"))
 	messages := next(t, s)
 	if len(messages) != 2 || messages[1].Operator == nil {
@@ -224,28 +226,28 @@ func TestHub_LogLevelIntent(t *testing.T) {
 	if h.LogEnabled("debug") || !h.LogEnabled("info") {
 		t.Error("at first, the level is not info")
 	}
-	if reply := h.Do(Intent{Kind: IntentLogLevel, Value: "debug"}); !reply.OK {
+	if reply := h.Do(inspect.Intent{Kind: inspect.IntentLogLevel, Value: "debug"}); !reply.OK {
 		t.Error(reply.Error)
 	}
-	h.Log(LogLine{Level: "debug", Message: "detail"})
+	h.Log(inspect.LogLine{Level: "debug", Message: "detail"})
 	if lines := h.Snapshot().Log; len(lines) != 1 {
 		t.Errorf("the log has %v", lines)
 	}
-	if reply := h.Do(Intent{Kind: IntentLogLevel, Value: "loud"}); reply.OK || !strings.Contains(reply.Error, "loud") {
+	if reply := h.Do(inspect.Intent{Kind: inspect.IntentLogLevel, Value: "loud"}); reply.OK || !strings.Contains(reply.Error, "loud") {
 		t.Errorf("the answer is %+v", reply)
 	}
 }
 
 func TestHub_NilDoesNothing(t *testing.T) {
 	var h *Hub
-	h.UpdateOperator(func(*Operator) { t.Error("it asks for the operator") })
-	h.SetHandlers([]Handler{{}})
+	h.UpdateOperator(func(*inspect.Operator) { t.Error("it asks for the operator") })
+	h.SetHandlers([]inspect.Handler{{}})
 	h.HandlerRan(0, Run{})
-	h.SetServed(Served{})
-	h.PutIndex(Index{})
+	h.SetServed(inspect.Served{})
+	h.PutIndex(inspect.Index{})
 	h.PutObject(object(1, "1"))
-	h.DropObject(Ref{})
-	h.Log(LogLine{})
+	h.DropObject(inspect.Ref{})
+	h.Log(inspect.LogLine{})
 	h.Bye("")
 	if h.LogEnabled("error") {
 		t.Error("it wants log lines")
@@ -254,7 +256,7 @@ func TestHub_NilDoesNothing(t *testing.T) {
 
 func TestHub_StatsWithQuantiles(t *testing.T) {
 	h := NewHub(HubOptions{})
-	h.SetHandlers([]Handler{{ID: "a"}, {ID: "b"}})
+	h.SetHandlers([]inspect.Handler{{ID: "a"}, {ID: "b"}})
 	for n := range 200 {
 		h.HandlerRan(1, Run{Took: time.Duration(n+1) * time.Millisecond})
 	}
@@ -263,20 +265,20 @@ func TestHub_StatsWithQuantiles(t *testing.T) {
 	h.HandlerRan(0, Run{Took: time.Minute, Outcome: RunFailed, Error: "permanently", At: at})
 	h.HandlerRan(2, Run{}) // no such handler: a stale run after the handlers were replaced
 	handlers := h.Snapshot().Handlers
-	if want := (Stats{Runs: 2, Retried: 1, Failed: 1, P50: time.Second, P99: time.Minute, LastError: "permanently", LastAt: at}); handlers[0].Stats != want {
+	if want := (inspect.Stats{Runs: 2, Retried: 1, Failed: 1, P50: inspect.Duration(time.Second), P99: inspect.Duration(time.Minute), LastError: "permanently", LastAt: at}); handlers[0].Stats != want {
 		t.Error(cmp.Diff(want, handlers[0].Stats))
 	}
 	// The newest 128 are 73…200 ms; the 64th and the 127th of them are taken.
-	if want := (Stats{Runs: 200, Succeeded: 200, P50: 136 * time.Millisecond, P99: 199 * time.Millisecond}); handlers[1].Stats != want {
+	if want := (inspect.Stats{Runs: 200, Succeeded: 200, P50: inspect.Duration(136 * time.Millisecond), P99: inspect.Duration(199 * time.Millisecond)}); handlers[1].Stats != want {
 		t.Error(cmp.Diff(want, handlers[1].Stats))
 	}
 }
 
 // sorted returns a snapshot with sorted objects, for comparisons.
-func sorted(s *Snapshot) *Snapshot {
+func sorted(s *inspect.Snapshot) *inspect.Snapshot {
 	c := *s
 	c.Objects = slices.Clone(s.Objects)
-	slices.SortFunc(c.Objects, func(a, b Object) int { return strings.Compare(a.UID, b.UID) })
+	slices.SortFunc(c.Objects, func(a, b inspect.Object) int { return strings.Compare(a.UID, b.UID) })
 	return &c
 }
 
@@ -284,9 +286,9 @@ func TestReplica_EqualsHub(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	h := NewHub(HubOptions{LogLines: 50, Interval: time.Nanosecond})
 	s := subscribe(t, h)
-	var replica Replica
-	var given []*Snapshot // with deep copies, to see that they stay what they were
-	var copies []*Snapshot
+	var replica inspect.Replica
+	var given []*inspect.Snapshot // with deep copies, to see that they stay what they were
+	var copies []*inspect.Snapshot
 	for n := range 5000 {
 		switch id := random.IntN(60); random.IntN(7) {
 		case 0, 1:
@@ -294,14 +296,14 @@ func TestReplica_EqualsHub(t *testing.T) {
 		case 2:
 			h.DropObject(object(id, "").Ref)
 		case 3:
-			h.Log(LogLine{Level: "info", Message: fmt.Sprint(n)})
+			h.Log(inspect.LogLine{Level: "info", Message: fmt.Sprint(n)})
 		case 4:
-			h.UpdateOperator(func(o *Operator) { o.PID = n })
+			h.UpdateOperator(func(o *inspect.Operator) { o.PID = n })
 		case 5:
-			h.SetHandlers([]Handler{{ID: fmt.Sprint(n)}})
-			h.SetServed(Served{Resources: []Resource{{Key: fmt.Sprint(n)}}})
+			h.SetHandlers([]inspect.Handler{{ID: fmt.Sprint(n)}})
+			h.SetServed(inspect.Served{Resources: []inspect.Resource{{Key: fmt.Sprint(n)}}})
 		case 6:
-			h.PutIndex(Index{ID: fmt.Sprint(id % 5), Keys: n})
+			h.PutIndex(inspect.Index{ID: fmt.Sprint(id % 5), Keys: n})
 		}
 		if random.IntN(20) != 0 {
 			continue

@@ -1,9 +1,11 @@
-package inspect
+package inspector
 
 import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // subscription is a reader's position in the changes of a [Hub]. It is used by one goroutine at a
@@ -39,7 +41,7 @@ func (s *subscription) close() {
 // next waits for changes and returns all of them as one consistent batch. The first batch begins with
 // the snapshot. It keeps the hub's interval between batches. After the operator's Bye, it returns
 // [io.EOF].
-func (s *subscription) next(ctx context.Context) ([]Message, error) {
+func (s *subscription) next(ctx context.Context) ([]inspect.Message, error) {
 	if s.ended {
 		return nil, io.EOF
 	}
@@ -65,7 +67,7 @@ func (s *subscription) next(ctx context.Context) ([]Message, error) {
 }
 
 // pending returns the changes without waiting, or nil if there are none.
-func (s *subscription) pending() []Message {
+func (s *subscription) pending() []inspect.Message {
 	s.hub.mu.Lock()
 	b := s.take()
 	s.hub.mu.Unlock()

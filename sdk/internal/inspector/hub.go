@@ -1,4 +1,4 @@
-package inspect
+package inspector
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // HubOptions configure a [Hub]. The zero value of each field means its default.
@@ -17,13 +19,13 @@ type HubOptions struct {
 	// is sent at once. Defaults to 50ms.
 	Interval time.Duration
 
-	// Intents is called for the intents of readers, except [IntentLogLevel], which the Hub handles itself.
+	// Intents is called for the intents of readers, except [inspect.IntentLogLevel], which the Hub handles itself.
 	// If it is nil, the others are refused.
-	Intents func(Intent) Reply
+	Intents func(inspect.Intent) inspect.Reply
 
 	// Index returns a page of an index: at most limit entries after offset, or false if there is no such
 	// index. If it is nil, there are no indices.
-	Index func(id string, offset, limit int) (IndexPage, bool)
+	Index func(id string, offset, limit int) (inspect.IndexPage, bool)
 }
 
 const (
@@ -45,27 +47,27 @@ const (
 // changed afterwards.
 type Hub struct {
 	interval time.Duration
-	intents  func(Intent) Reply
-	index    func(id string, offset, limit int) (IndexPage, bool)
+	intents  func(inspect.Intent) inspect.Reply
+	index    func(id string, offset, limit int) (inspect.IndexPage, bool)
 
 	mu       sync.Mutex
 	revision uint64
 
-	operator    Operator
+	operator    inspect.Operator
 	operatorRev uint64
 
-	handlers    []Handler
+	handlers    []inspect.Handler
 	tallies     []tally
 	handlersRev uint64
 
-	served    Served
+	served    inspect.Served
 	servedRev uint64
 
-	indices    []Index
+	indices    []inspect.Index
 	indicesRev uint64
 
-	objects    map[Ref]*entry // includes the tombstones
-	changes    entry          // ring of all entries, by revision
+	objects    map[inspect.Ref]*entry // includes the tombstones
+	changes    entry                  // ring of all entries, by revision
 	tombstones int
 
 	// forgotten is the newest revision of a deleted object whose tombstone was removed. Readers before it
@@ -73,7 +75,7 @@ type Hub struct {
 	forgotten uint64
 
 	log      logRing
-	logLevel string
+	logLevel inspect.LogLevel
 
 	bye           *string
 	subscriptions map[*subscription]struct{}
@@ -81,8 +83,8 @@ type Hub struct {
 
 // entry is an object, or the tombstone of a deleted one, in the ring of changes.
 type entry struct {
-	ref        Ref
-	object     *Object // nil in a tombstone
+	ref        inspect.Ref
+	object     *inspect.Object // nil in a tombstone
 	revision   uint64
 	prev, next *entry
 }
@@ -93,8 +95,8 @@ func NewHub(opts HubOptions) *Hub {
 		interval:      opts.Interval,
 		intents:       opts.Intents,
 		index:         opts.Index,
-		objects:       make(map[Ref]*entry),
-		logLevel:      "info",
+		objects:       make(map[inspect.Ref]*entry),
+		logLevel:      inspect.LevelInfo,
 		subscriptions: make(map[*subscription]struct{}),
 	}
 	if h.interval <= 0 {
@@ -109,7 +111,7 @@ func NewHub(opts HubOptions) *Hub {
 }
 
 // UpdateOperator changes the state of the operator itself.
-func (h *Hub) UpdateOperator(update func(*Operator)) {
+func (h *Hub) UpdateOperator(update func(*inspect.Operator)) {
 	if h == nil {
 		return
 	}
@@ -121,7 +123,7 @@ func (h *Hub) UpdateOperator(update func(*Operator)) {
 
 // SetHandlers publishes the registered handlers, in the order of registration. Their Stats need not
 // be set: [Hub.HandlerRan] counts them.
-func (h *Hub) SetHandlers(handlers []Handler) {
+func (h *Hub) SetHandlers(handlers []inspect.Handler) {
 	if h == nil {
 		return
 	}
@@ -147,7 +149,7 @@ func (h *Hub) HandlerRan(index int, run Run) {
 }
 
 // SetServed publishes the watched resources, and the selectors without one.
-func (h *Hub) SetServed(served Served) {
+func (h *Hub) SetServed(served inspect.Served) {
 	if h == nil {
 		return
 	}
@@ -158,17 +160,17 @@ func (h *Hub) SetServed(served Served) {
 }
 
 // PutIndex publishes the size of an index. An unchanged one is not sent.
-func (h *Hub) PutIndex(index Index) {
+func (h *Hub) PutIndex(index inspect.Index) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i, found := slices.BinarySearchFunc(h.indices, index.ID, func(x Index, id string) int { return strings.Compare(x.ID, id) })
+	i, found := slices.BinarySearchFunc(h.indices, index.ID, func(x inspect.Index, id string) int { return strings.Compare(x.ID, id) })
 	switch {
 	case !found:
 		h.indices = slices.Insert(h.indices, i, index)
-	case h.indices[i].equal(&index):
+	case sameIndex(&h.indices[i], &index):
 		return
 	default:
 		h.indices[i] = index
@@ -177,7 +179,7 @@ func (h *Hub) PutIndex(index Index) {
 }
 
 // PutObject publishes the state of an object, and replaces its former state.
-func (h *Hub) PutObject(o Object) {
+func (h *Hub) PutObject(o inspect.Object) {
 	if h == nil {
 		return
 	}
@@ -200,7 +202,7 @@ func (h *Hub) PutObject(o Object) {
 }
 
 // DropObject publishes that an object no longer exists.
-func (h *Hub) DropObject(ref Ref) {
+func (h *Hub) DropObject(ref inspect.Ref) {
 	if h == nil {
 		return
 	}
@@ -238,7 +240,7 @@ func (h *Hub) sweep() {
 }
 
 // Log publishes a line of the operator's log if [Hub.LogEnabled] for its level.
-func (h *Hub) Log(line LogLine) {
+func (h *Hub) Log(line inspect.LogLine) {
 	if h == nil {
 		return
 	}
@@ -253,7 +255,7 @@ func (h *Hub) Log(line LogLine) {
 
 // LogEnabled reports whether lines of the level are published, so that others need not be formatted.
 // It returns false for a nil Hub.
-func (h *Hub) LogEnabled(level string) bool {
+func (h *Hub) LogEnabled(level inspect.LogLevel) bool {
 	if h == nil {
 		return false
 	}
@@ -276,32 +278,33 @@ func (h *Hub) Bye(reason string) {
 }
 
 // Do passes an intent to the operator, and returns its reply.
-func (h *Hub) Do(in Intent) Reply {
-	if in.Kind == IntentLogLevel {
-		if levelRank(in.Value) < 0 {
-			return Reply{Error: fmt.Sprintf("unknown log level %q; want debug, info, warn or error", in.Value)}
+func (h *Hub) Do(in inspect.Intent) inspect.Reply {
+	if in.Kind == inspect.IntentLogLevel {
+		level := inspect.LogLevel(in.Value)
+		if levelRank(level) < 0 {
+			return inspect.Reply{Error: fmt.Sprintf("unknown log level %q; want debug, info, warn or error", in.Value)}
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.logLevel = in.Value
-		return Reply{OK: true}
+		h.logLevel = level
+		return inspect.Reply{OK: true}
 	}
 	if h.intents == nil {
-		return Reply{Error: "the operator accepts no intents"}
+		return inspect.Reply{Error: "the operator accepts no intents"}
 	}
 	return h.intents(in)
 }
 
 // Index returns a page of an index, and false if there is no such index.
-func (h *Hub) Index(id string, offset, limit int) (IndexPage, bool) {
+func (h *Hub) Index(id string, offset, limit int) (inspect.IndexPage, bool) {
 	if h.index == nil {
-		return IndexPage{}, false
+		return inspect.IndexPage{}, false
 	}
-	return h.index(id, max(0, offset), min(max(0, limit), MaxIndexPage))
+	return h.index(id, max(0, offset), min(max(0, limit), inspect.MaxIndexPage))
 }
 
 // Snapshot returns the current state.
-func (h *Hub) Snapshot() *Snapshot {
+func (h *Hub) Snapshot() *inspect.Snapshot {
 	h.mu.Lock()
 	b := h.batchOfAll()
 	h.mu.Unlock()
@@ -318,7 +321,7 @@ func (h *Hub) changed() uint64 {
 }
 
 // handlersNow returns the handlers with their current counts. The caller holds the mutex.
-func (h *Hub) handlersNow() []Handler {
+func (h *Hub) handlersNow() []inspect.Handler {
 	handlers := slices.Clone(h.handlers)
 	for i := range handlers {
 		handlers[i].Stats = h.tallies[i].stats()
@@ -336,6 +339,13 @@ func (e *entry) append(ring *entry) {
 }
 
 // levelRank returns the rank of a log level; negative for unknown levels.
-func levelRank(level string) int {
-	return slices.Index([]string{"debug", "info", "warn", "error"}, level)
+func levelRank(level inspect.LogLevel) int {
+	return slices.Index([]inspect.LogLevel{inspect.LevelDebug, inspect.LevelInfo, inspect.LevelWarn, inspect.LevelError}, level)
+}
+
+// sameIndex reports whether two states of an index are the same.
+func sameIndex(a, b *inspect.Index) bool {
+	return a.ID == b.ID && a.Key == b.Key && a.Value == b.Value &&
+		a.Keys == b.Keys && a.Values == b.Values && a.Objects == b.Objects &&
+		slices.Equal(a.Resources, b.Resources)
 }

@@ -1,9 +1,11 @@
-package inspect
+package inspector
 
 import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 const benchObjects = 10_000
@@ -40,7 +42,7 @@ func BenchmarkHub_Batch(b *testing.B) {
 	h := fullHub()
 	s := h.subscribe()
 	defer s.close()
-	var replica Replica
+	var replica inspect.Replica
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {

@@ -26,7 +26,7 @@ func TestPanicError_NamesLineOfUsersCode(t *testing.T) {
 		"less":    func() { slices.SortFunc([]int{2, 1}, less) },
 	} {
 		err := caught(f)
-		place := "handlers/panic_test.go:"
+		place := "handlers/panic_error_test.go:"
 		if text := err.Error(); !strings.Contains(text, " at "+place) || !strings.Contains(text, " in handlers.") || !strings.Contains(text, name) {
 			t.Errorf("%s: got %s", name, text)
 		}
@@ -46,7 +46,7 @@ func TestUserFrames_EndWhereTheFrameworkCalls(t *testing.T) {
 runtime/debug.Stack()
 	/usr/local/go/src/runtime/debug/stack.go:26 +0x5e
 github.com/kopf-dev/kopf/sdk/internal/engine.recoverPanic(0xc0)
-	/src/sdk/internal/engine/panic.go:9 +0x3c
+	/src/sdk/internal/engine/recover_panic.go:9 +0x3c
 panic({0x1?, 0x2?})
 	/usr/local/go/src/runtime/panic.go:859 +0x132
 github.com/kopf-dev/kopf/sdk/kopf.(*Patch).set(0xc0, {0x1, 0x2})

@@ -1,4 +1,4 @@
-package inspect
+package inspector
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // serve serves the hub on a socket, and returns its address and a function that stops it.
@@ -43,9 +45,9 @@ func serve(t *testing.T, hub *Hub) (address string, stop func() error) {
 	return address, stop
 }
 
-func dial(t *testing.T, address string) *Client {
+func dial(t *testing.T, address string) *inspect.Client {
 	t.Helper()
-	client, err := Dial(address)
+	client, err := inspect.Dial(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +106,10 @@ func TestServe_RejectsOtherAddresses(t *testing.T) {
 		"", "unix:", "tcp:", "tcp:8080", "tcp::8080", "tcp:0.0.0.0:8080", "tcp:[::]:8080", "tcp:example.com:80",
 		"http://127.0.0.1:80", "unix:" + strings.Repeat("x", 200),
 	} {
-		_, err := Dial(address)
+		_, err := inspect.Dial(address)
 		served := Serve(t.Context(), address, NewHub(HubOptions{}))
 		for _, err := range []error{err, served} {
-			if _, ok := errors.AsType[*AddressError](err); !ok {
+			if _, ok := errors.AsType[*inspect.AddressError](err); !ok {
 				t.Errorf("%q: %v", address, err)
 			}
 		}
@@ -137,21 +139,21 @@ func TestServe_ReplacesOnlyStaleSocket(t *testing.T) {
 }
 
 func TestClient_IntentsAreAnswered(t *testing.T) {
-	var got Intent
-	hub := NewHub(HubOptions{Intents: func(in Intent) Reply {
+	var got inspect.Intent
+	hub := NewHub(HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
 		got = in
-		if in.Kind == IntentRetry {
-			return Reply{Error: "nothing to retry"}
+		if in.Kind == inspect.IntentRetry {
+			return inspect.Reply{Error: "nothing to retry"}
 		}
-		return Reply{OK: true}
+		return inspect.Reply{OK: true}
 	}})
 	address, _ := serve(t, hub)
 	client := dial(t, address)
-	if err := client.Do(t.Context(), Intent{Kind: IntentPause}); err != nil {
+	if err := client.Do(t.Context(), inspect.Intent{Kind: inspect.IntentPause}); err != nil {
 		t.Error(err)
 	}
-	err := client.Do(t.Context(), Intent{Kind: IntentRetry, Object: &Ref{Name: "x"}})
-	refused, ok := errors.AsType[*RefusedError](err)
+	err := client.Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &inspect.Ref{Name: "x"}})
+	refused, ok := errors.AsType[*inspect.RefusedError](err)
 	if !ok || refused.Reason != "nothing to retry" || got.Object.Name != "x" {
 		t.Errorf("%v, of %+v", err, got)
 	}
@@ -159,7 +161,7 @@ func TestClient_IntentsAreAnswered(t *testing.T) {
 
 func TestServe_MalformedIntentIsBadRequest(t *testing.T) {
 	w := httptest.NewRecorder()
-	protocol(NewHub(HubOptions{})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+intentsPath, strings.NewReader("{")))
+	protocol(NewHub(HubOptions{})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+inspect.IntentsPath, strings.NewReader("{")))
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "decode the intent") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -170,7 +172,7 @@ func TestServe_RefusesWebPages(t *testing.T) {
 		"an origin":      func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
 		"a foreign host": func(r *http.Request) { r.Host = "evil.example:80" },
 	} {
-		r := httptest.NewRequest(http.MethodGet, "http://localhost"+snapshotPath, nil)
+		r := httptest.NewRequest(http.MethodGet, "http://localhost"+inspect.SnapshotPath, nil)
 		change(r)
 		w := httptest.NewRecorder()
 		protocol(NewHub(HubOptions{})).ServeHTTP(w, r)
@@ -180,42 +182,10 @@ func TestServe_RefusesWebPages(t *testing.T) {
 	}
 }
 
-func TestClient_OtherVersionIsVersionError(t *testing.T) {
-	for theirs, want := range map[string]string{
-		"7": "speaks version 7 of the protocol, this program version 1",
-		"":  "not an operator's inspector",
-	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(versionHeader, theirs)
-			w.WriteHeader(http.StatusNotFound)
-		}))
-		_, err := dial(t, "tcp:"+server.Listener.Addr().String()).Snapshot(t.Context())
-		if mismatch, ok := errors.AsType[*VersionError](err); !ok || mismatch.Theirs != theirs || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", theirs, err)
-		}
-		server.Close()
-	}
-}
-
-func TestClient_KilledOperatorBreaksStream(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set(versionHeader, "1")
-		_, _ = io.WriteString(w, `{"revision":1,"snapshot":{"version":1}}`+"\n")
-	}))
-	defer server.Close()
-	var last error
-	for _, err := range dial(t, "tcp:"+server.Listener.Addr().String()).Stream(t.Context()) {
-		last = err
-	}
-	if !errors.Is(last, io.ErrUnexpectedEOF) {
-		t.Errorf("it ended with %v", last)
-	}
-}
-
 func TestServe_SendsLastChangesAtTheEnd(t *testing.T) {
 	hub := NewHub(HubOptions{Interval: time.Hour}) // so that only the end sends them
 	address, stop := serve(t, hub)
-	var last Message
+	var last inspect.Message
 	for m, err := range dial(t, address).Messages(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +211,7 @@ func TestServe_BlockedReaderDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET "+inspect.StreamPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	// It reads the first line, so that it is known to be subscribed, and then no more.
@@ -254,7 +224,7 @@ func TestServe_BlockedReaderDelaysNoOther(t *testing.T) {
 		o := object(n%1000, fmt.Sprint(n))
 		o.Kind = big
 		hub.PutObject(o)
-		hub.Log(LogLine{Level: "info", Message: big})
+		hub.Log(inspect.LogLine{Level: "info", Message: big})
 	}
 	// Meanwhile another reader is served, and is up to date.
 	snapshot, err := dial(t, address).Snapshot(t.Context())

@@ -1,6 +1,10 @@
-package inspect
+package inspector
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
 
 // maxObjectsPerMessage limits the objects in one message, so that neither side holds the text of ten
 // thousand objects at once.
@@ -12,13 +16,13 @@ type batch struct {
 	all      bool // a complete snapshot
 	revision uint64
 
-	operator *Operator
-	handlers []Handler
-	served   *Served
-	indices  []Index
-	objects  []*Object
-	gone     []Ref
-	log      []LogLine
+	operator *inspect.Operator
+	handlers []inspect.Handler
+	served   *inspect.Served
+	indices  []inspect.Index
+	objects  []*inspect.Object
+	gone     []inspect.Ref
+	log      []inspect.LogLine
 	dropped  int
 	bye      *string
 }
@@ -61,16 +65,16 @@ func (h *Hub) batchAfter(revision uint64) batch {
 	return b
 }
 
-func (b *batch) snapshot() *Snapshot {
-	s := &Snapshot{
-		Version:  Version,
+func (b *batch) snapshot() *inspect.Snapshot {
+	s := &inspect.Snapshot{
+		Version:  inspect.Version,
 		Revision: b.revision,
 		Operator: *b.operator,
 		Handlers: b.handlers,
 		Served:   b.served.Resources,
 		Unserved: b.served.Unserved,
 		Indices:  b.indices,
-		Objects:  make([]Object, len(b.objects)),
+		Objects:  make([]inspect.Object, len(b.objects)),
 		Log:      b.log,
 	}
 	for i, o := range b.objects {
@@ -81,15 +85,15 @@ func (b *batch) snapshot() *Snapshot {
 
 // messages returns the messages of the batch. The operator comes after the objects, so that its
 // statements about all objects are never ahead of them.
-func (b *batch) messages() []Message {
-	var list []Message
+func (b *batch) messages() []inspect.Message {
+	var list []inspect.Message
 	if b.all {
-		list = append(list, Message{Snapshot: b.snapshot()})
+		list = append(list, inspect.Message{Snapshot: b.snapshot()})
 	} else {
 		list = b.changes()
 	}
 	if b.bye != nil {
-		list = append(list, Message{Bye: b.bye})
+		list = append(list, inspect.Message{Bye: b.bye})
 	}
 	for i := range list {
 		list[i].Revision = b.revision
@@ -98,34 +102,34 @@ func (b *batch) messages() []Message {
 	return list
 }
 
-func (b *batch) changes() []Message {
-	var list []Message
+func (b *batch) changes() []inspect.Message {
+	var list []inspect.Message
 	if b.served != nil {
-		list = append(list, Message{Served: b.served})
+		list = append(list, inspect.Message{Served: b.served})
 	}
 	if b.handlers != nil {
-		list = append(list, Message{Handlers: b.handlers})
+		list = append(list, inspect.Message{Handlers: b.handlers})
 	}
 	if b.indices != nil {
-		list = append(list, Message{Indices: b.indices})
+		list = append(list, inspect.Message{Indices: b.indices})
 	}
 	if len(b.gone) > 0 {
-		list = append(list, Message{Gone: b.gone})
+		list = append(list, inspect.Message{Gone: b.gone})
 	}
 	for rest := b.objects; len(rest) > 0; {
 		n := min(maxObjectsPerMessage, len(rest))
-		objects := make([]Object, n)
+		objects := make([]inspect.Object, n)
 		for i, o := range rest[:n] {
 			objects[i] = *o
 		}
-		list = append(list, Message{Objects: objects})
+		list = append(list, inspect.Message{Objects: objects})
 		rest = rest[n:]
 	}
 	if len(b.log) > 0 || b.dropped > 0 {
-		list = append(list, Message{Log: b.log, Dropped: b.dropped})
+		list = append(list, inspect.Message{Log: b.log, Dropped: b.dropped})
 	}
 	if b.operator != nil {
-		list = append(list, Message{Operator: b.operator})
+		list = append(list, inspect.Message{Operator: b.operator})
 	}
 	return list
 }

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// requester sends the PATCH requests of one patch of one object, in turn.
+type requester struct {
+	deps     *deps
+	ctx      context.Context //nolint:containedctx // it lives as long as the call that has the context
+	resource *resources.Resource
+	object   *object.Object // that the patch is for
+	newest   *object.Object // the newest version that is known of it
+	guarded  bool           // see [requester.guard]
+	logger   *slog.Logger
+}
+
+// send sends a PATCH request. After a conflict, and if the object seems to be gone, it makes sure that
+// the object still exists, and repeats the request.
+func (r *requester) send(call patch.Call) (patch.Object, error) {
+	logPatch(r.logger, call)
+	plain, err := json.Marshal(call.Payload)
+	if err != nil {
+		return nil, err
+	}
+	missing := false
+	for attempt := 1; ; attempt++ {
+		patched, repeated, err := r.request(call, plain)
+		answer := classifyAnswer(err, call.ContentType)
+		if answer == patchRejected && kube.RefusesUID(err) && !setsMetadata(call, "uid") {
+			answer = patchGone // by the guard
+		}
+		switch answer {
+		case patchAccepted:
+			return r.accept(patched)
+		case patchOutdated:
+			if repeated {
+				return nil, patch.ErrRepeated
+			}
+			return nil, patch.ErrOutdated
+		case patchRejected:
+			if call.ContentType == patch.JSONType && kube.IsInvalidObject(err) {
+				err = &transformError{err}
+			}
+			return nil, err
+		case patchConflict:
+			if attempt == maxConflicts || pinsVersion(call) {
+				return nil, err
+			}
+		case patchFailed:
+			return nil, err
+		case patchGone:
+		}
+		newest, listErr := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+		switch {
+		case listErr != nil:
+			return nil, listErr
+		case newest == nil:
+			return nil, patch.ErrGone
+		case answer == patchGone && missing:
+			return nil, fmt.Errorf("the object exists, but the API server does not find it: %w", err)
+		}
+		r.newest, r.guarded, missing = newest, true, answer == patchGone
+		r.logger.Debug("Patch conflicts with another change; repeating it", observe.EventKey, observe.LogPatchRepeated, "error", err)
+	}
+}
+
+func (r *requester) request(call patch.Call, plain []byte) (patched *object.Object, repeated bool, err error) {
+	guard, err := r.guard(call)
+	if err != nil {
+		return nil, false, err
+	}
+	request := kube.PatchRequest{
+		Namespace: r.object.Namespace, Name: r.object.Name, Subresource: call.Subresource, ContentType: call.ContentType,
+		Body: plain, Repeat: guard,
+	}
+	if r.guarded && guard != nil {
+		request.Body = guard
+	}
+	return r.deps.client.SendPatch(r.ctx, r.resource, request)
+}
+
+// guard returns the body of a merge patch that applies to this object only, and not to another one that
+// was made under its name; nil if the request needs none, as JSON patches test the version. The uid of
+// custom resources is not checked in requests for the status, so these name the newest version.
+func (r *requester) guard(call patch.Call) ([]byte, error) {
+	merge, ok := call.Payload.(map[string]any)
+	if !ok || r.object.UID == "" {
+		return nil, nil
+	}
+	metadata := maps.Clone(object.Metadata(merge))
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	if !setsMetadata(call, "uid") {
+		metadata["uid"] = r.object.UID
+	}
+	if call.Subresource != "" && !pinsVersion(call) {
+		metadata["resourceVersion"] = r.newest.ResourceVersion
+	}
+	guarded := maps.Clone(merge)
+	guarded["metadata"] = metadata
+	return json.Marshal(guarded)
+}
+
+// accept checks the answer to a request that was accepted.
+func (r *requester) accept(patched *object.Object) (patch.Object, error) {
+	switch {
+	case patched.UID != r.object.UID:
+		return nil, r.misplaced(patched)
+	case object.Precedes(patched.ResourceVersion, r.newest.ResourceVersion):
+		return nil, fmt.Errorf("the answer has version %s, which is older than %s", patched.ResourceVersion, r.newest.ResourceVersion)
+	}
+	r.newest = patched
+	return patched, nil
+}
+
+// misplaced returns the error of a request whose answer is another object.
+func (r *requester) misplaced(patched *object.Object) error {
+	newest, err := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+	switch {
+	case err != nil:
+		return err
+	case newest != nil || patched.UID == "":
+		return fmt.Errorf("the answer has the uid %q, while the object has %q", patched.UID, r.object.UID)
+	}
+	r.logger.Error(fmt.Sprintf("The object was deleted and made again while it was handled; the patch has reached the new one, with uid %s. "+
+		"If its handlers are not called, remove the operator's annotations from it", patched.UID), observe.EventKey, observe.LogPatchMisplaced)
+	return patch.ErrGone
+}
+
+// landedTimeout limits how long to wait for the first version after that of a request.
+const landedTimeout = 10 * time.Second
+
+// landed finds out whether a JSON patch was applied whose answer was lost. It applied to one version
+// only, so it is the first change after that version, or it was not applied.
+func (r *requester) landed(call patch.Call) (newest patch.Object, landed bool, err error) {
+	current, err := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case current == nil:
+		return nil, false, patch.ErrGone
+	case current.ResourceVersion == call.Version():
+		return current, false, nil
+	}
+	next, err := r.versionAfter(call.Version())
+	if err != nil {
+		r.logger.Debug("Cannot look at the version after a patch whose answer was lost; looking at the newest one",
+			observe.EventKey, observe.LogPatchRepeated, "error", err)
+		next = current
+	}
+	tree, err := next.Tree()
+	if err != nil {
+		return nil, false, err
+	}
+	r.newest = current
+	return current, call.Applied(tree), nil
+}
+
+// versionAfter returns the version of the object that follows another one.
+func (r *requester) versionAfter(version string) (*object.Object, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, landedTimeout)
+	defer cancel()
+	stream, err := r.deps.client.Watch(ctx, r.resource, r.object.Namespace, kube.ListOptions{
+		FieldSelector: "metadata.name=" + r.object.Name, ResourceVersion: version, Timeout: landedTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	for {
+		frame, err := stream.Next()
+		switch {
+		case err != nil:
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		case frame.Type == object.EventError:
+			return nil, fmt.Errorf("watch from version %s: %s", version, frame.Status)
+		case frame.Type != object.EventBookmark && frame.Object.UID == r.object.UID:
+			return frame.Object, nil
+		}
+	}
+}
+
+// newestVersion lists the newest version of an object; nil if it does not exist anymore. Operators
+// need no permission to get single objects.
+func newestVersion(ctx context.Context, client *kube.Client, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
+	list, err := client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list.Items, func(o *object.Object) bool { return o.UID == uid })
+	if i < 0 {
+		return nil, nil
+	}
+	return list.Items[i], nil
+}
