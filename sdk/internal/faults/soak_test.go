@@ -23,7 +23,9 @@ const (
 	defaultSoak = 90 * time.Second
 
 	soakNames = 60
-	soakPace  = 120 * time.Millisecond
+	// soakKillWithin lets a life last for some seconds: what happens within one has no explanation.
+	soakKillWithin = 300
+	soakPace       = 120 * time.Millisecond
 )
 
 // report is what a soak has come to.
@@ -110,7 +112,9 @@ func TestSoak_LosesAndRepeatsNothing(t *testing.T) {
 		}
 	}
 	seed := kopftest.Seed(t)
-	x := newTrial(t, kopftest.Chaos(seed), soakNames)
+	plan := kopftest.Chaos(seed)
+	plan.KillWithin = soakKillWithin
+	x := newTrial(t, plan, soakNames)
 	began := time.Now()
 	for time.Since(began) < duration {
 		x.operate()
