@@ -19,6 +19,8 @@ type findings struct {
 	Stuck      []string       `json:"stuck"`
 	Doubled    []string       `json:"doubled"` // effects and daemons
 	Explained  map[string]int `json:"explained"`
+
+	recorded []time.Duration // how long it took, of all calls
 }
 
 func (f *findings) none() bool {
@@ -51,6 +53,7 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 		i := &inspection{findings: f, object: o, calls: calls[o.uid], life: life, starts: starts, refused: refused[o.name]}
 		i.duplicates()
 		i.doubledEffects()
+		i.times()
 		if o.newest().gone {
 			i.lostDeletions()
 			if l.running(o.uid) > 0 {
@@ -151,6 +154,15 @@ func (i *inspection) stored(c call) (number uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// times collects how long it took to record the calls that are recorded.
+func (i *inspection) times() {
+	for _, c := range i.calls {
+		if stored, ok := i.stored(c); ok {
+			i.recorded = append(i.recorded, max(0, i.object.at(stored).came.Sub(c.at)))
+		}
+	}
 }
 
 // setBack reports whether the last-handled state was set back to that of a call, after a version.

@@ -27,6 +27,7 @@ const (
 // version is an object as the API server has stored it once.
 type version struct {
 	number   uint64
+	came     time.Time // to the trial's own watch
 	gone     bool
 	deleting bool
 	held     bool              // has the finalizer
@@ -194,7 +195,7 @@ func versionOf(o stored) (version, error) {
 		return version{}, err
 	}
 	v := version{
-		number: number, value: o.Spec.Value, status: o.Status, records: map[string]record{},
+		number: number, came: time.Now(), value: o.Spec.Value, status: o.Status, records: map[string]record{},
 		deleting: o.Metadata.DeletionTimestamp != "", held: len(o.Metadata.Finalizers) > 0,
 	}
 	for name, text := range o.Metadata.Annotations {

@@ -48,6 +48,10 @@ type report struct {
 	Goroutines map[string]int    `json:"goroutinesBetweenLives"`
 	Heap       map[string]uint64 `json:"heapBytesBetweenLives"`
 	*findings
+
+	// From the return of a handler until the API server has stored its success, perhaps after a kill.
+	RecordedMedian string `json:"recordedMedian"`
+	RecordedMost   string `json:"recordedMost"`
 }
 
 func (x *trial) report(seed uint64, took time.Duration, found *findings) *report {
@@ -65,6 +69,8 @@ func (x *trial) report(seed uint64, took time.Duration, found *findings) *report
 	for _, n := range stats.Faults {
 		r.Faults += n
 	}
+	r.RecordedMedian = median(found.recorded).Round(time.Millisecond).String()
+	r.RecordedMost = slices.Max(append(found.recorded, 0)).Round(time.Millisecond).String()
 	for _, o := range x.history.all() {
 		r.Objects++
 		r.Versions += len(o.versions)
@@ -88,6 +94,7 @@ func (r *report) String() string {
 	fmt.Fprintf(&b, "%6d faults; %d lives of the operator: %d killed, %d stopped, %d failed\n", r.Faults, r.Lives, r.Kills, r.Stops, r.Failed)
 	fmt.Fprintf(&b, "%6d runs of handlers, of which %d succeeded\n", r.Runs, r.Succeeded)
 	fmt.Fprintf(&b, "%6d unexplained duplicates, %d losses, %d stuck, %d effects or daemons doubled\n", len(r.Duplicates), len(r.Losses), len(r.Stuck), len(r.Doubled))
+	fmt.Fprintf(&b, "successes were stored after %s at the median, and %s at most\n", r.RecordedMedian, r.RecordedMost)
 	counts := func(what string, all map[string]int) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			fmt.Fprintf(&b, "%6d × %s: %s\n", all[name], what, name)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluste
 const logVar = "KOPF_FAULTS_LOG"
 
 // settleTimeout is how long objects may take to be handled once nothing goes wrong anymore.
-const settleTimeout = time.Minute
+const settleTimeout = 2 * time.Minute
 
 // trial is an operator under chaos whose objects are created, changed and deleted.
 type trial struct {
