@@ -31,7 +31,8 @@ type ChaosPlan struct {
 	KillWithin int
 
 	// Weather is the mean time between two events that concern everything: the server restarts, closes
-	// all connections or replaces its certificate, or the operator's clock jumps. Chaos sets it to 2s.
+	// all connections, replaces its certificate or refuses all writes for up to 4 seconds, or the
+	// operator's clock jumps. Chaos sets it to 2s.
 	Weather time.Duration
 
 	// Jump is how far the clock jumps at most, forward or back. Chaos sets it to 30s.
@@ -73,7 +74,8 @@ type ChaosRun struct {
 	death death
 	stats ChaosStats
 
-	life atomic.Int64
+	life    atomic.Int64
+	refusal atomic.Int64 // the status of all writes; 0 if they pass
 }
 
 // ChaosStats count what has happened to an operator so far.
@@ -82,7 +84,7 @@ type ChaosStats struct {
 	Kills   int            // lives that were killed
 	Stops   int            // lives that were stopped
 	Failed  int            // lives that ended by themselves with an error, as for missing credentials
-	Weather map[string]int // by kind: "server restarted", "connections closed", "certificate replaced", "clock jumped"
+	Weather map[string]int // by kind: "server restarted", "connections closed", "certificate replaced", "writes refused", "clock jumped"
 	Faults  map[string]int // by the text of the fault
 }
 
@@ -106,7 +108,7 @@ func (p ChaosPlan) Run(c *Cluster, register func(*kopf.Registry), configure ...f
 	run.calm = sync.OnceFunc(func() { close(run.calming) })
 	run.stats.Weather = map[string]int{}
 	run.death.writes = -1
-	run.Proxy = c.FaultProxy(Faults{Seed: p.Seed, Rules: append(run.deaths(), p.Rules...)})
+	run.Proxy = c.FaultProxy(Faults{Seed: p.Seed, Rules: slices.Concat(run.deaths(), run.refusals(), p.Rules)})
 	run.op = &Operator{cluster: c, register: register, log: newLog(c.t.Output())}
 	run.op.configure = append([]func(*kopf.Operator){run.Proxy.Connect, run.Clock.Use, hurry}, configure...)
 	c.t.Cleanup(func() {
@@ -312,8 +314,30 @@ func (r *ChaosRun) deaths() []FaultRule {
 	}
 }
 
-// downtime is how long a server that restarts is away at most.
-const downtime = 500 * time.Millisecond
+const (
+	// downtime is how long a server that restarts is away at most.
+	downtime = 500 * time.Millisecond
+	// refusalTime is how long all writes are refused at most: longer than they are repeated.
+	refusalTime = 4 * time.Second
+)
+
+// refusalCodes are the answers to writes of a server in trouble.
+var refusalCodes = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity,
+	http.StatusTooManyRequests, http.StatusServiceUnavailable,
+}
+
+// refusals are the rules that refuse all writes.
+func (r *ChaosRun) refusals() []FaultRule {
+	var rules []FaultRule
+	for _, code := range refusalCodes {
+		rules = append(rules, FaultRule{
+			Match: func(req *http.Request) bool { return int(r.refusal.Load()) == code && Writes(req) },
+			Fault: Fault{Kind: FaultStatus, Code: code},
+		})
+	}
+	return rules
+}
 
 // weather disturbs the whole connection from time to time.
 func (r *ChaosRun) weather() {
@@ -329,6 +353,11 @@ func (r *ChaosRun) weather() {
 		}},
 		{"connections closed", r.Proxy.Disconnect},
 		{"certificate replaced", r.Proxy.RotateCertificate},
+		{"writes refused", func() {
+			r.refusal.Store(int64(refusalCodes[random.IntN(len(refusalCodes))]))
+			r.rest(time.Duration(random.Int64N(int64(refusalTime))))
+			r.refusal.Store(0)
+		}},
 		{"clock jumped", func() {
 			r.Clock.Correct()
 			if r.plan.Jump > 0 {

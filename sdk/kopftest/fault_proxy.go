@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -42,6 +43,8 @@ type FaultProxy struct {
 
 	decisions decisions
 	history   history
+
+	connections atomic.Int64
 
 	mu     sync.Mutex
 	cert   *tls.Certificate
@@ -134,6 +137,9 @@ func (p *FaultProxy) Injected() []InjectedFault {
 	return slices.Clone(p.decisions.injected)
 }
 
+// Connections returns how many connections were accepted so far.
+func (p *FaultProxy) Connections() int { return int(p.connections.Load()) }
+
 // Down closes all connections and accepts no others, as when the API server stops. It does nothing
 // if the proxy is down.
 func (p *FaultProxy) Down() {
@@ -175,7 +181,12 @@ func (p *FaultProxy) Up() {
 	server := &http.Server{
 		Handler:   http.HandlerFunc(p.serve),
 		TLSConfig: &tls.Config{GetCertificate: p.certificate, NextProtos: []string{"http/1.1"}}, //nolint:gosec // the newest version is the default
-		ErrorLog:  golog.New(io.Discard, "", 0),                                                 // faults are no errors
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				p.connections.Add(1)
+			}
+		},
+		ErrorLog: golog.New(io.Discard, "", 0), // faults are no errors
 	}
 	p.server = server
 	p.active.Go(func() { _ = server.ServeTLS(listener, "", "") }) // it always ends with an error: the server is closed

@@ -367,6 +367,9 @@ func TestFaultProxy_RestartAndRotation(t *testing.T) {
 	if rotated := serial(); rotated == first {
 		t.Error("the certificate is the same")
 	}
+	if n := proxy.Connections(); n < 3 {
+		t.Errorf("%d connections are counted", n)
+	}
 	strangers := proxy.Config()
 	strangers.CAData = nil
 	_, _, _, err := newClient(t, cluster, strangers).do(http.MethodGet, "/version", "")

@@ -286,7 +286,7 @@ func TestMetrics_Logins(t *testing.T) {
 
 func TestMetrics_WatchRestarts(t *testing.T) {
 	cluster, b := newCluster(t), &breaker{}
-	proxy, config := newOutage(t, testcluster.Config(t))
+	proxy := cluster.FaultProxy(kopftest.Faults{})
 	var begun, healed atomic.Bool
 	op := cluster.Run(func(r *kopf.Registry) {
 		measure(r)
@@ -297,7 +297,7 @@ func TestMetrics_WatchRestarts(t *testing.T) {
 			return nil
 		}, kopf.ID("create_1"))
 		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create_2"))
-	}, connect(config), transport(func(next http.RoundTripper) http.RoundTripper {
+	}, proxy.Connect, transport(func(next http.RoundTripper) http.RoundTripper {
 		// The watch loses what the operator has written.
 		return b.wrap(heldBack(func(line string) bool {
 			return begun.Load() && !healed.Load() && strings.Contains(line, `\"purpose\":`)
@@ -314,12 +314,12 @@ func TestMetrics_WatchRestarts(t *testing.T) {
 	cluster.WaitUntil("it watches again", func() bool { return b.watches.Load() > 1 })
 	b.end(expired)
 	waitScraped(t, cluster, op, map[string]float64{"restart " + kexKey + " expired+": 1})
-	proxy.shut()
+	proxy.Down()
 	waitScraped(t, cluster, op, map[string]float64{
 		"restart " + kexKey + " unavailable+": 1,
 		"request watch 0+":                    1,
 	})
-	proxy.begin()
+	proxy.Up()
 	waitHandled(x)
 }
 
