@@ -48,7 +48,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(address)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
-		network, where, err := parseAddress(address)
+		network, where, err := ParseAddress(address)
 		if err == nil && (where == "" || network != "unix" && network != "tcp") {
 			t.Errorf("%q is %q at %q", address, network, where)
 		}

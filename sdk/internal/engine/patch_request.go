@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -17,12 +18,14 @@ import (
 func (d *deps) sendPatch(ctx context.Context, res *resources.Resource, obj *object.Object, p *patch.Patch, logger *slog.Logger) (result patch.Result, err error) {
 	defer recoverPanic(&err)
 	result, err = p.Send(obj, res.HasSubresource("status"), func(call patch.Call) (patch.Object, error) {
-		logPatch(logger, call)
+		secrets := d.settings.Redaction.Of(res, obj)
+		logPatch(logger, call, secrets)
 		body, err := json.Marshal(call.Payload)
 		if err != nil {
 			return nil, err
 		}
-		return d.sendRequest(ctx, res, obj, call, body, logger)
+		patched, err := d.sendRequest(ctx, res, obj, call, body, logger)
+		return patched, secrets.Error(err, call.Payload)
 	})
 	if errors.Is(err, patch.ErrTransform) {
 		err = &transformError{err}
@@ -44,7 +47,7 @@ func withGrace(ctx context.Context, grace time.Duration) (context.Context, conte
 	}
 }
 
-func logPatch(logger *slog.Logger, call patch.Call) {
+func logPatch(logger *slog.Logger, call patch.Call, secrets *redact.Secrets) {
 	if !logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
@@ -56,7 +59,7 @@ func logPatch(logger *slog.Logger, call patch.Call) {
 	if call.ContentType == patch.JSONType {
 		kind = "JSON-patching"
 	}
-	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{call.Payload})
+	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{secrets.Payload(call.Payload)})
 }
 
 // loggedPayload formats the body of a request for log lines when it is printed.
