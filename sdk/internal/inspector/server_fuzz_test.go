@@ -31,7 +31,7 @@ func FuzzRequests(f *testing.F) {
 		} {
 			r.Host = "localhost"
 			w := httptest.NewRecorder()
-			protocol(hub).ServeHTTP(w, r)
+			protocol(hub, token{}).ServeHTTP(w, r)
 			isJSON := w.Header().Get("Content-Type") == "application/json"
 			if w.Code >= http.StatusInternalServerError || isJSON && !json.Valid(w.Body.Bytes()) || !isJSON && w.Code == http.StatusOK {
 				t.Errorf("%s %q: %d %s", r.URL, body, w.Code, w.Body)
