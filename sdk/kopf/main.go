@@ -43,7 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 		fmt.Fprint(stdout, flags.usage)
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %s\nSee: %s --help\n", flags.name, printable.Paragraph(err.Error()), flags.name)
+		fmt.Fprintf(stderr, "%s: %s\nSee: %s --help\n", flags.name, printable.Paragraph(printable.WithoutPasswords(err.Error())), flags.name)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -59,7 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 		}()
 	}
 	if err := flags.operate(ctx, stderr, register); err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", flags.name, printable.Paragraph(err.Error()))
+		fmt.Fprintf(stderr, "%s: %s\n", flags.name, printable.Paragraph(printable.WithoutPasswords(err.Error())))
 		return 1
 	}
 	return 0

@@ -119,6 +119,9 @@ func (o *Operator) check() error {
 	case len(o.Namespaces) > 0 && o.AllNamespaces:
 		return errors.New("run operator: AllNamespaces excludes Namespaces; set one or the other")
 	}
+	if err := o.Settings.Redaction.check(); err != nil {
+		return err
+	}
 	return checkNamespaces(o.Namespaces)
 }
 

@@ -18,6 +18,7 @@ type Settings struct {
 	Background  BackgroundSettings
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
+	Redaction   RedactionSettings
 	Process     ProcessSettings
 }
 
@@ -146,6 +147,20 @@ type PersistenceSettings struct {
 	// ConsistencyTimeout is how long the operator waits to see its own patch in the watch stream before it handles
 	// the object again. Defaults to 5s.
 	ConsistencyTimeout time.Duration
+}
+
+// RedactionSettings configure which values are hidden in logs, Kubernetes events, errors and the inspector,
+// besides the data of Secrets. See [Security].
+//
+// [Security]: https://github.com/kopf-dev/kopf/blob/main/docs/security.md#secrets
+type RedactionSettings struct {
+	// Fields are the paths of fields with secrets, such as "spec.password", in objects of all resources. A path
+	// goes on in each item of a list: "spec.users.password". Defaults to none.
+	Fields []Path
+
+	// Indices are the ids of indices whose values the inspector does not show, besides those of Secrets. Defaults
+	// to none.
+	Indices []string
 }
 
 // ProcessSettings configure the process of the operator.

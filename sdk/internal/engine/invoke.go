@@ -57,6 +57,7 @@ func (i *invoker) try(ctx context.Context, a *attempt) (handlers.Outcome, bool) 
 	var result any
 	if err == nil {
 		result, err = i.call(ctx, a, limits)
+		err = a.subject.Secrets.Error(err)
 	}
 	if aborted(ctx, h, err) {
 		return handlers.Outcome{}, false

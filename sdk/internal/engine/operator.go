@@ -144,7 +144,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 		hub = inspector.NewHub(inspector.HubOptions{
 			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
 			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
-				return observe.IndexPage(d.indices, id, offset, limit)
+				return observe.IndexPage(d.indices, id, offset, limit, d.hidesIndex(id))
 			},
 		})
 		d.logger = slog.New(observe.InspectorLogHandler(d.logger.Handler(), hub))
@@ -155,6 +155,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	if hub != nil {
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
+			Redaction: d.settings.Redaction,
 		}))
 	}
 	return hub
