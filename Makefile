@@ -13,6 +13,9 @@ EXAMPLE   := examples/ephemeral-volume-claims
 # Use the same flags everywhere: others would recompile everything, including Kubernetes.
 TESTFLAGS ?= -race
 
+# How long "make faults" breaks things.
+SOAK ?= 10m
+
 .PHONY: help
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +42,10 @@ test: controlplane ## Run all tests, with the race detector, against the real co
 vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs others
 	@hack/vectors
 
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (default: 30s); FUZZ="object FuzzStream" selects some
+	@hack/fuzz $(FUZZ)
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, formatting
 	@for m in $(MODULES); do \
@@ -58,6 +65,12 @@ golden: ## Rewrite the golden files of the workbench; review the diff before you
 .PHONY: bench
 bench: controlplane ## Measure the figures of bench/README.md
 	bench/run
+
+.PHONY: faults
+faults: controlplane ## Break everything for 10 minutes, and report what it does to operators; SOAK=1m for less
+	@mkdir -p bench/results
+	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/soak.json \
+		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run 'Pattern|Soak' ./internal/faults
 
 .PHONY: tidy
 tidy: ## Tidy the go.mod files

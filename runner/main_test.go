@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// fakeSDK is the folder of a module with the SDK's path: the real package inspect and the
-// fake package kopf of testdata. It depends on the standard library only, so that operators
+// fakeSDK is the folder of a module with the SDK's path: the real packages of the inspector
+// and the fake package kopf of testdata. It depends on the standard library only, so that operators
 // are built quickly and without network access.
 var fakeSDK string
 
@@ -47,11 +47,21 @@ func copyFakeSDK(dir string) error {
 	if err := os.CopyFS(dir, os.DirFS("testdata/sdk")); err != nil {
 		return err
 	}
-	files, err := filepath.Glob("../sdk/inspect/*.go")
+	for _, pkg := range []string{"inspect", "internal/inspector"} {
+		if err := copyPackage(filepath.Join("../sdk", pkg), filepath.Join(dir, pkg)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyPackage copies the files of a package, without its tests.
+func copyPackage(from, to string) error {
+	files, err := filepath.Glob(filepath.Join(from, "*.go"))
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(filepath.Join(dir, "inspect"), 0o700); err != nil {
+	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
 	for _, file := range files {
@@ -62,7 +72,7 @@ func copyFakeSDK(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, "inspect", filepath.Base(file)), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), text, 0o600); err != nil {
 			return err
 		}
 	}

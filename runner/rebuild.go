@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // maxHistory is the number of reloads in [Build.History].
@@ -116,7 +118,7 @@ func (l *loop) watchProgramSources(ctx context.Context, p *Program, since time.T
 	set, err := p.sourceSet(ctx, since)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
+			l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
 		}
 		return
 	}

@@ -2,9 +2,13 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,9 +144,9 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 		want string
 	}{
 		"well":         {`r.Publish("one", "settled")`, 0, "<nil>"},
-		"with failure": {`r.Publish("one", "failed")`, 1, "a handler has failed permanently\nthings/default/one: failed"},
+		"with failure": {`r.Publish("one", "failed")`, 1, "not everything is handled\nthings/default/one: failed\nnot settled: 1 object, 1 failed; 0 handlers succeeded"},
 		"with a crash": {`r.Crash(func() { panic("boom") })`, 2, "<nil>"},
-		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 1s\nthings/default/one: running"},
+		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 1s\nthings/default/one: running\nnot settled: 1 object, 1 not settled; 0 handlers succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts, printed := headlessOptions(t, test.body)
@@ -150,6 +154,7 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			if name == "too late" {
 				opts.Timeout = time.Second
 			}
+			opts.Report = filepath.Join(t.TempDir(), "report.xml")
 			opts.Manifests = []string{"x.yaml"}
 			opts.Apply = func(context.Context, []string) ([]Applied, error) {
 				return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
@@ -162,6 +167,10 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			if code != test.code || got != test.want {
 				t.Errorf("%d, %s\n%s", code, got, printed())
 			}
+			_, err = os.Stat(opts.Report)
+			if wanted := name != "with a crash"; wanted != (err == nil) {
+				t.Errorf("the report: %v", err)
+			}
 		})
 	}
 }
@@ -169,32 +178,19 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 // serveAs publishes a settled state in the name of a process.
 func serveAs(t *testing.T, pid int) (address string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "kopf-") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = "unix:" + filepath.Join(dir, "s")
-	hub := inspect.NewHub(inspect.HubOptions{})
-	hub.UpdateOperator(func(o *inspect.Operator) { o.PID, o.State, o.Settled = pid, inspect.OperatorRunning, true })
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- inspect.Serve(ctx, address, hub) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-served, os.RemoveAll(dir)); err != nil {
+	state := inspect.Snapshot{Version: inspect.Version, Operator: inspect.Operator{PID: pid, State: inspect.OperatorRunning, Settled: true}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(inspect.VersionHeader, strconv.Itoa(inspect.Version))
+		if err := json.NewEncoder(w).Encode(inspect.Message{Revision: 1, Snapshot: &state}); err != nil {
 			t.Error(err)
 		}
-	})
-	client, err := inspect.Dial(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	connected := errors.New("connected")
-	err = follow(t.Context(), client, func(inspect.Message) error { return connected }, func(error) {})
-	if !errors.Is(err, connected) {
-		t.Fatal(err)
-	}
-	return address
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	return "tcp:" + server.Listener.Addr().String()
 }
 
 func TestRun_StateOfAnotherOperatorIsAnError(t *testing.T) {

@@ -2,6 +2,8 @@ package runner
 
 import (
 	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 type clusterResult struct {
@@ -86,17 +88,17 @@ func (l *loop) handleApplied(r applyResult) {
 	}
 	l.prepared = true
 	for _, o := range result.Objects {
-		l.store.say("info", o.String())
+		l.store.say(inspect.LevelInfo, o.String())
 	}
 	for _, refused := range result.Refused {
-		l.store.say("error", "cannot apply the manifests: "+refused)
+		l.store.say(inspect.LevelError, "cannot apply the manifests: "+refused)
 	}
 	l.want(r.applied)
 	if r.err != nil && l.opts.Unattended && r.reply == nil {
 		l.fatal = r.err
 		return
 	}
-	l.store.say("info", result.String())
+	l.store.say(inspect.LevelInfo, result.String())
 }
 
 // want adds to the objects that [Session.Settled] waits for.
@@ -107,5 +109,5 @@ func (s *Session) want(applied []Applied) {
 		s.applied = slices.DeleteFunc(s.applied, func(old Applied) bool { return old.Ref == a.Ref })
 		s.applied = append(s.applied, a)
 	}
-	s.settling = newSettling(slices.Clone(s.applied))
+	s.settling = s.newSettling(slices.Clone(s.applied))
 }

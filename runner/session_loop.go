@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // loop makes all decisions of a session in one goroutine. Slow work runs in tasks, which
@@ -27,6 +29,7 @@ type loop struct {
 	build   *buildTask // in progress; nil if none
 	binary  string     // the newest one
 	digest  string     // of the binary
+	ran     string     // digest of the binary that was started last
 	reload  time.Time  // the At of the reload that the next operator belongs to
 
 	// The cluster.
@@ -38,14 +41,13 @@ type loop struct {
 	prepared  bool // the initial manifests are applied
 
 	// The operator.
-	wanted       int // incremented to replace the running process
-	operator     *operator
-	begun        bool // an operator was started before
-	events       chan operatorExit
-	crashes      int
-	notBefore    time.Time    // of the next start after a crash
-	restart      *time.Timer  // fires at notBefore
-	pastFailures pastFailures // of the goroutine that follows the inspector
+	wanted    int // incremented to replace the running process
+	operator  *operator
+	begun     bool // an operator was started before
+	events    chan operatorExit
+	crashes   int
+	notBefore time.Time   // of the next start after a crash
+	restart   *time.Timer // fires at notBefore
 
 	fatal error
 }
@@ -105,9 +107,9 @@ func (l *loop) step() bool {
 	case c := <-l.watcher.changed:
 		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
 	case err := <-l.watcher.failed:
-		l.store.say("warn", fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
+		l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
 	case err := <-l.manifests.failed:
-		l.store.say("warn", fmt.Sprintf("cannot watch some manifests: %v; apply them by hand after changing them", err))
+		l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot watch some manifests: %v; apply them by hand after changing them", err))
 	case files := <-l.manifests.saved:
 		l.handleSavedManifests(files)
 	case result := <-l.built:

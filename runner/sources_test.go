@@ -39,8 +39,11 @@ func TestSourceSet_HasOwnAndReplacedModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := watchSet{
-		folders: []string{dir, dir + "/a", dir + "/internal", dir + "/internal/b", sdk, sdk + "/inspect", sdk + "/kopf"},
-		extra:   []string{dir + "/a/page.html"},
+		folders: []string{
+			dir, dir + "/a", dir + "/internal", dir + "/internal/b",
+			sdk, sdk + "/inspect", sdk + "/internal", sdk + "/internal/inspector", sdk + "/kopf",
+		},
+		extra: []string{dir + "/a/page.html"},
 	}
 	if diff := cmp.Diff(want, set, cmp.AllowUnexported(watchSet{})); diff != "" {
 		t.Error(diff)

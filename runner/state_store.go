@@ -83,6 +83,6 @@ func (s *store) log(dropped int, lines ...inspect.LogLine) {
 }
 
 // say logs a line of the session itself.
-func (s *store) say(level, message string) {
+func (s *store) say(level inspect.LogLevel, message string) {
 	s.log(0, inspect.LogLine{At: time.Now(), Level: level, Message: message})
 }

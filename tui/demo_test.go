@@ -8,6 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
+const ms = inspect.Duration(time.Millisecond)
+
 // noon is the time of the demo.
 var noon = time.Date(2026, time.November, 21, 14, 2, 23, 0, time.UTC)
 
@@ -56,7 +58,6 @@ func demo(now time.Time) *runner.State {
 }
 
 func demoHandlers(now time.Time) []inspect.Handler {
-	ms := time.Millisecond
 	gold := []string{"label tier is gold"}
 	return []inspect.Handler{
 		{ID: "create", Kind: "create", Selector: evcKey, Source: "claims.go:31", Filters: gold, Retries: 3,
@@ -84,7 +85,7 @@ var (
 	noChange = &inspect.Mismatch{Kind: "field", Path: "spec.size", Wants: "changed"}
 )
 
-func out(id, kind string, why *inspect.Mismatch) inspect.HandlerState {
+func out(id string, kind inspect.HandlerKind, why *inspect.Mismatch) inspect.HandlerState {
 	phase := inspect.PhaseFiltered
 	if why.Kind == "reason" {
 		phase = inspect.PhaseOtherCause
@@ -119,16 +120,16 @@ func demoObjects(now time.Time) []inspect.Object {
 	created := func(d time.Duration) func(*inspect.Object) {
 		return because(inspect.Cause{Reason: "create", Seen: ago(d), Version: "4707", Done: ago(d - time.Second), First: true})
 	}
-	done := inspect.HandlerState{ID: "create", Kind: "create", State: inspect.PhaseDone, Attempt: 1, Limit: 3, Took: 24 * time.Millisecond,
-		Attempts: []inspect.Attempt{{At: ago(6 * time.Minute), Took: 24 * time.Millisecond}}}
+	done := inspect.HandlerState{ID: "create", Kind: "create", State: inspect.PhaseDone, Attempt: 1, Limit: 3, Took: 24 * ms,
+		Attempts: []inspect.Attempt{{At: ago(6 * time.Minute), Took: 24 * ms}}}
 	alive := inspect.HandlerState{ID: "expire", Kind: "daemon", State: inspect.PhaseAlive, Started: ago(12 * time.Minute)}
 	attached := &inspect.HandlerError{Kind: "temporary", Message: "PVC web-cache-pvc is still attached to pod web-0"}
 	objects := []inspect.Object{
 		claim(now, "default", "batch-scratch", 4*time.Minute, inspect.StateFailed, finalized,
 			because(inspect.Cause{Reason: "create", Seen: ago(4 * time.Minute), Version: "4698", First: true}),
-			with(inspect.HandlerState{ID: "create", Kind: "create", State: inspect.PhaseFailed, Started: ago(4 * time.Minute), Attempt: 1, Limit: 3, Took: 2 * time.Millisecond,
+			with(inspect.HandlerState{ID: "create", Kind: "create", State: inspect.PhaseFailed, Started: ago(4 * time.Minute), Attempt: 1, Limit: 3, Took: 2 * ms,
 				Error:    &inspect.HandlerError{Kind: "permanent", Message: "spec.size must be set"},
-				Attempts: []inspect.Attempt{{At: ago(4 * time.Minute), Took: 2 * time.Millisecond, Error: &inspect.HandlerError{Kind: "permanent", Message: "spec.size must be set"}}}},
+				Attempts: []inspect.Attempt{{At: ago(4 * time.Minute), Took: 2 * ms, Error: &inspect.HandlerError{Kind: "permanent", Message: "spec.size must be set"}}}},
 				out("resize", "field", noChange), out("relabel", "update", onlyOn("update")), out("release", "delete", onlyOn("delete")))),
 		claim(now, "default", "media", 51*time.Minute, inspect.StateWaiting, finalized,
 			because(inspect.Cause{Reason: "update", Seen: now, Version: "4719", LastHandled: ago(25 * time.Minute), Diff: []inspect.DiffItem{{Op: "change", Path: "spec.ttl", Old: int64(60), New: int64(90)}}}),
@@ -139,7 +140,7 @@ func demoObjects(now time.Time) []inspect.Object {
 		claim(now, "default", "ml-train", 3*time.Hour, inspect.StateSettled, finalized, created(6*time.Minute), with(done, alive, out("resize", "field", noChange))),
 		claim(now, "default", "old-logs", 26*time.Hour, inspect.StateStuck, finalized,
 			because(inspect.Cause{Reason: "delete", Seen: ago(9 * time.Minute), Version: "4590", LastHandled: ago(13 * time.Hour)}),
-			with(inspect.HandlerState{ID: "release", Kind: "delete", State: inspect.PhaseFailed, Attempt: 5, Limit: 5, Took: 140 * time.Millisecond,
+			with(inspect.HandlerState{ID: "release", Kind: "delete", State: inspect.PhaseFailed, Attempt: 5, Limit: 5, Took: 140 * ms,
 				Error: &inspect.HandlerError{Kind: "retries", Message: "volume is still attached to node dev-1"}},
 				inspect.HandlerState{ID: "archive", Kind: "", State: inspect.PhaseUnknown})),
 		claim(now, "default", "scratch-2", 40*time.Second, inspect.StateDeleting, finalized,
@@ -149,15 +150,15 @@ func demoObjects(now time.Time) []inspect.Object {
 		claim(now, "default", "web-cache", 12*time.Minute, inspect.StateRetrying, finalized,
 			because(inspect.Cause{Reason: "update", Seen: ago(41 * time.Second), Version: "4711", LastHandled: ago(12 * time.Minute), Diff: []inspect.DiffItem{
 				{Op: "change", Path: "spec.size", Old: "1Gi", New: "2Gi"}, {Op: "add", Path: "metadata.labels.team", New: "storage"}}}),
-			with(inspect.HandlerState{ID: "resize", Kind: "field", State: inspect.PhaseRetrying, Started: ago(18 * time.Second), Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second), Took: 31 * time.Millisecond, Error: attached,
-				Attempts: []inspect.Attempt{{At: ago(18 * time.Second), Took: 29 * time.Millisecond, Error: attached}, {At: ago(3 * time.Second), Took: 31 * time.Millisecond, Error: attached}}},
+			with(inspect.HandlerState{ID: "resize", Kind: "field", State: inspect.PhaseRetrying, Started: ago(18 * time.Second), Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second), Took: 31 * ms, Error: attached,
+				Attempts: []inspect.Attempt{{At: ago(18 * time.Second), Took: 29 * ms, Error: attached}, {At: ago(3 * time.Second), Took: 31 * ms, Error: attached}}},
 				inspect.HandlerState{ID: "resize/pvc", Kind: "sub", Parent: "resize", State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second), Error: attached},
-				inspect.HandlerState{ID: "resize/notify", Kind: "sub", Parent: "resize", State: inspect.PhaseDone, Attempt: 1, Limit: 5, Took: 4 * time.Millisecond},
+				inspect.HandlerState{ID: "resize/notify", Kind: "sub", Parent: "resize", State: inspect.PhaseDone, Attempt: 1, Limit: 5, Took: 4 * ms},
 				out("create", "create", onlyOn("create")), out("relabel", "update", noMirror), out("release", "delete", onlyOn("delete")), out("shrink", "field", noShrink), alive),
 			func(o *inspect.Object) {
 				o.History = []inspect.PastCause{
 					{Reason: "update", At: ago(70 * time.Second), SupersededAt: "4711", Handlers: []string{"resize"}},
-					{Reason: "create", At: ago(12 * time.Minute), Handlers: []string{"create"}, Took: "24ms"}}
+					{Reason: "create", At: ago(12 * time.Minute), Handlers: []string{"create"}, Took: 24 * ms}}
 			}),
 		claim(now, "default", "web-data", 12*time.Minute, inspect.StateSettled, finalized, created(12*time.Minute), with(done, alive)),
 		claim(now, "staging", "reports", 6*time.Second, inspect.StateRunning, finalized,
@@ -168,7 +169,7 @@ func demoObjects(now time.Time) []inspect.Object {
 			with(out("create", "create", bronze), out("resize", "field", bronze), out("relabel", "update", onlyOn("update")))),
 	}
 	for i, age := range []time.Duration{11 * time.Minute, 51 * time.Minute} {
-		o := claim(now, "default", fmt.Sprintf("web-%d", i), age, inspect.StateSettled, with(inspect.HandlerState{ID: "adopt", Kind: "event", State: inspect.PhaseDone, Took: time.Millisecond}))
+		o := claim(now, "default", fmt.Sprintf("web-%d", i), age, inspect.StateSettled, with(inspect.HandlerState{ID: "adopt", Kind: "event", State: inspect.PhaseDone, Took: ms}))
 		o.Resource, o.Kind, o.Short = podKey, "Pod", "po"
 		objects = append(objects, o)
 	}
@@ -180,7 +181,7 @@ func demoObjects(now time.Time) []inspect.Object {
 }
 
 func demoLog(now time.Time) []inspect.LogLine {
-	at := func(d time.Duration, level, name, handler, message string) inspect.LogLine {
+	at := func(d time.Duration, level inspect.LogLevel, name, handler, message string) inspect.LogLine {
 		l := inspect.LogLine{At: now.Add(-d), Level: level, Handler: handler, Message: message}
 		if name != "" {
 			l.Object = &inspect.Ref{Resource: evcKey, Namespace: "default", Name: name, UID: "uid-of-" + name}

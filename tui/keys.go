@@ -35,7 +35,12 @@ func (a *app) key(msg tea.KeyPressMsg) tea.Cmd {
 		a.page().Move(rows)
 		return nil
 	}
-	return a.perform(parts.Find(a.actions(), name))
+	action := parts.Find(a.actions(), name)
+	if action == nil {
+		a.toast.Refusal(a.screen.Now, "no action on "+name+"; ? shows all keys")
+		return nil
+	}
+	return a.perform(action)
 }
 
 // typing reports whether keys go to a filter.

@@ -16,6 +16,14 @@ func TestObject_WhyNamesTheFilterThatKeptHandlersOut(t *testing.T) {
 		press("esc").seesNot("/tmp-build")
 }
 
+func TestObject_WhySaysWhatADeletionIsStuckAt(t *testing.T) {
+	start(t, "normal", 80, 24).
+		press("s", "g", "n").cursorOn("old-logs"). // the urgent ones come first
+		press("w").sees("default/old-logs  ! stuck").
+		sees("Deletion waits for our finalizer: release gave up after 5 attempts").
+		sees("archive is not a handler of this code")
+}
+
 func TestObject_GoneOneIsShownAsLastSeen(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j", "w")
 	u.publish(func(s *runner.State) { s.Snapshot.Objects = s.Snapshot.Objects[:1] }).

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Source is what the workbench shows and acts upon: a [runner.Session].
@@ -83,7 +84,7 @@ func Run(ctx context.Context, source Source, opts Options) error {
 		return fmt.Errorf("run in the terminal: %w", err)
 	}
 	for _, line := range a.farewell() {
-		if _, err := fmt.Fprintln(opts.Output, line); err != nil {
+		if _, err := fmt.Fprintln(opts.Output, printable.Line(line)); err != nil {
 			return fmt.Errorf("write to the terminal: %w", err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 func newClusterCreateCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func newClusterStopCommand() *cobra.Command {
 			if err := devcluster.Stop(cmd.Context(), name); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s stopped\n", name)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s stopped\n", printable.Line(name))
 			return err
 		}),
 	}
@@ -94,7 +95,7 @@ func newClusterDeleteCommand() *cobra.Command {
 			if err := devcluster.Delete(cmd.Context(), name); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s deleted\n", name)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s deleted\n", printable.Line(name))
 			return err
 		}),
 	}
@@ -131,10 +132,11 @@ func currentProject() string {
 
 // printStarted prints what happened to standard output, and how to use it to standard error.
 func printStarted(cmd *cobra.Command, verb string, i devcluster.Info) error {
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s %s: Kubernetes %s at %s\n", i.Name, verb, i.Version, i.Server); err != nil {
+	started := fmt.Sprintf("cluster %s %s: Kubernetes %s at %s", i.Name, verb, i.Version, i.Server)
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), printable.Line(started)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "Use it with: export KUBECONFIG=%s\nIts node is simulated: pods become Running without any container.\n", i.Kubeconfig)
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "Use it with: export KUBECONFIG=%s\nIts node is simulated: pods become Running without any container.\n", printable.Line(i.Kubeconfig))
 	return err
 }
 
@@ -148,9 +150,9 @@ func completeClusters(cmd *cobra.Command, args []string, _ string) ([]string, co
 	}
 	var names []string
 	for _, i := range infos {
-		names = append(names, i.Name+"\t"+strings.TrimSuffix(string(i.State)+", "+i.Project, ", "))
+		names = append(names, i.Name+"\t"+printable.Line(strings.TrimSuffix(string(i.State)+", "+i.Project, ", ")))
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return completions(names)
 }
 
 // clusterNames returns the names of all clusters.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 func newClusterListCommand() *cobra.Command {
@@ -52,9 +54,12 @@ func printClustersJSON(w io.Writer, infos []devcluster.Info) error {
 	if infos == nil {
 		infos = []devcluster.Info{} // encode an empty list, not null
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(infos)
+	text, err := json.MarshalIndent(infos, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(printable.JSON(text), '\n'))
+	return err
 }
 
 func printClustersTable(w io.Writer, infos []devcluster.Info, now time.Time) error {
@@ -70,7 +75,11 @@ func printClustersTable(w io.Writer, infos []devcluster.Info, now time.Time) err
 		if i.Started != nil {
 			age = duration.HumanDuration(now.Sub(*i.Started))
 		}
-		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Name, i.Provider, i.State, orNone(i.Version), orNone(i.Server), owner, age, orNone(i.Project)); err != nil {
+		row := []string{i.Name, i.Provider, string(i.State), i.Version, i.Server, owner, age, i.Project}
+		for n, cell := range row {
+			row[n] = orNone(strings.ReplaceAll(printable.Line(cell), "\t", " "))
+		}
+		if _, err := fmt.Fprintln(t, strings.Join(row, "\t")); err != nil {
 			return err
 		}
 	}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // completionTimeout bounds a request to the cluster while a shell waits for a completion.
@@ -20,13 +22,19 @@ func completeProvidersAndClusters(cmd *cobra.Command, _ []string, text string) (
 	}, names...), directive
 }
 
+// completions returns what a shell may show. Names that it cannot show as they are, are left out.
+func completions(names []string) ([]string, cobra.ShellCompDirective) {
+	shown := slices.DeleteFunc(names, func(name string) bool { return printable.Line(name) != name })
+	return shown, cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeContexts completes --context from the kubeconfig of the command line.
 func (f *operatorFlags) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names, err := devcluster.Contexts(f.kubeconfig)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return completions(names)
 }
 
 // completeNamespaces completes --namespace from the cluster of the command line, if it runs.
@@ -37,5 +45,5 @@ func (f *operatorFlags) completeNamespaces(cmd *cobra.Command, _ []string, _ str
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return completions(names)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // The exit codes of kopf. Others are those of operators, which are passed on, and those of
@@ -54,17 +55,17 @@ func report(ctx context.Context, cmd *cobra.Command, err error, stderr io.Writer
 		interrupted, ok = errors.AsType[*runner.InterruptError](context.Cause(ctx))
 	}
 	if ok {
-		fmt.Fprintf(stderr, "kopf: %v\n", interrupted)
+		fmt.Fprintf(stderr, "kopf: %s\n", printable.Paragraph(interrupted.Error()))
 		return interrupted.ExitCode()
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code
 	}
 	if failure, ok := errors.AsType[*runner.BuildFailure](err); ok {
-		fmt.Fprintln(stderr, failure) // the compiler's list only
+		fmt.Fprintln(stderr, printable.Lines(failure.Error())) // the compiler's list only
 		return exitFailure
 	}
-	fmt.Fprintf(stderr, "kopf: %v\n", err)
+	fmt.Fprintf(stderr, "kopf: %s\n", printable.Paragraph(err.Error()))
 	if !isUsage(err) && hasRun(cmd) {
 		return exitFailure
 	}

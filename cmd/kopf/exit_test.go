@@ -3,13 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
 )
 
@@ -88,5 +94,76 @@ func TestReport_SignalIsReportedAsInterruption(t *testing.T) {
 	err := fmt.Errorf("asking the server: %w", context.Canceled)
 	if got := report(ctx, newRootCommand(), err, &errs); got != 143 || errs.String() != "kopf: terminated\n" {
 		t.Errorf("%d, %s", got, &errs)
+	}
+}
+
+// hostile has what must not reach a terminal: colors, the clipboard, a title, a forged line, 8-bit
+// controls, a change of direction, NUL, and bytes that are no text.
+const hostile = "x\x1b[31m\x1b]52;c;cm0=\x07\x1b]0;title\x1b\\\r\nkopf: forged\u009b2J\u202egnp\u2066\u2028\x00\x7f\x08\x9b31m\xff"
+
+// wantPrintable fails the test if a text has characters that are not visible, or a forged line.
+func wantPrintable(t *testing.T, what, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) || strings.Contains(text, "\nkopf: forged") || !strings.Contains(text, "forged") {
+		t.Errorf("%s: %q", what, text)
+	}
+	for _, r := range text {
+		if r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' {
+			t.Errorf("%s: %U in %q", what, r, text)
+		}
+	}
+}
+
+func TestOutput_TextOfOthersIsPrintable(t *testing.T) {
+	build := &runner.BuildFailure{Errors: []runner.BuildError{{Message: strings.ReplaceAll(hostile, "\n", "")}}}
+	for _, err := range []error{errors.New(hostile), usagef("%s", hostile), build, errors.Join(errors.New("one"), errors.New(hostile))} {
+		var out bytes.Buffer
+		report(t.Context(), newRootCommand(), err, &out)
+		wantPrintable(t, fmt.Sprintf("%T", err), out.String())
+	}
+	for _, format := range []string{"full", "json"} {
+		cmd := newRootCommand()
+		var out bytes.Buffer
+		cmd.SetErr(&out)
+		printer := &progressPrinter{cmd: cmd, flags: &operatorFlags{logFormat: format}, line: newProgressLine(&out)}
+		printer.progress(devcluster.Progress{Phase: devcluster.PhaseCompile, Message: hostile, Done: 1, Total: 2})
+		printer.say(false, hostile)
+		wantPrintable(t, format, out.String())
+	}
+	info := devcluster.Info{Name: hostile, Provider: hostile, State: devcluster.State(hostile), Project: hostile + "\t", Server: hostile, Version: hostile, Kubeconfig: hostile}
+	for what, show := range map[string]func(io.Writer) error{
+		"table": func(w io.Writer) error { return printClustersTable(w, []devcluster.Info{info}, time.Now()) },
+		"json":  func(w io.Writer) error { return printClustersJSON(w, []devcluster.Info{info}) },
+		"started": func(w io.Writer) error {
+			cmd := newRootCommand()
+			cmd.SetOut(w)
+			cmd.SetErr(w)
+			return printStarted(cmd, "started", info)
+		},
+	} {
+		var out bytes.Buffer
+		if err := show(&out); err != nil {
+			t.Error(err)
+		}
+		wantPrintable(t, what, out.String())
+		if lines := strings.Count(out.String(), "\n"); what == "table" && lines != 2 {
+			t.Errorf("the table has %d lines: %q", lines, out.String())
+		}
+	}
+	var out bytes.Buffer
+	logs := &libraryLogs{w: &out, warned: make(map[string]bool)}
+	logs.HandleWarningHeader(299, "", hostile)
+	logs.HandleWarningHeader(299, "", hostile)
+	wantPrintable(t, "a warning", out.String())
+	if lines := strings.Count(out.String(), "\n"); lines != 1 {
+		t.Errorf("the warning has %d lines: %q", lines, out.String())
+	}
+	out.Reset()
+	if _, err := logs.Write([]byte(hostile)); err != nil {
+		t.Error(err)
+	}
+	wantPrintable(t, "klog", out.String())
+	if names, _ := completions([]string{"good", hostile}); len(names) != 1 {
+		t.Errorf("the shell is offered %q", names)
 	}
 }

@@ -21,6 +21,7 @@ func main() {
 		<-signals
 		os.Exit(interrupted.ExitCode()) // child processes stop with their parent
 	}()
+	libraries.redirect(os.Stderr)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // progressLine prints the progress of opening a cluster: in a terminal one line that is
@@ -59,12 +60,13 @@ func (l *progressLine) isNew(p devcluster.Progress) bool {
 func (l *progressLine) print(s string) { _, _ = io.WriteString(l.w, s) }
 
 func progressText(p devcluster.Progress) string {
+	message := printable.Line(p.Message)
 	switch {
 	case p.Total > 0:
-		return fmt.Sprintf("%s (%d of %d)", p.Message, p.Done, p.Total)
+		return fmt.Sprintf("%s (%d of %d)", message, p.Done, p.Total)
 	case p.Done > 0:
-		return fmt.Sprintf("%s (%d)", p.Message, p.Done)
+		return fmt.Sprintf("%s (%d)", message, p.Done)
 	default:
-		return p.Message
+		return message
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // progressPrinter prints what kopf itself does to standard error, next to the operator's log.
@@ -54,7 +55,7 @@ func (t *progressPrinter) say(verbose bool, text string) {
 	defer t.mu.Unlock()
 	if !t.inJSON() {
 		t.line.end()
-		text = "kopf: " + text
+		text = "kopf: " + printable.Paragraph(text)
 	}
 	t.write(text)
 }
@@ -73,7 +74,7 @@ func (t *progressPrinter) write(text string) {
 		if err != nil {
 			panic(err) // strings encode
 		}
-		text = string(line)
+		text = string(printable.JSON(line))
 	}
 	fmt.Fprintln(t.cmd.ErrOrStderr(), text)
 }

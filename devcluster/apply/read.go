@@ -148,6 +148,8 @@ func (d document) locate(err error) (line int, message string) {
 		if parserError.MatchString(message) {
 			line++
 		}
+		// The library takes more than \n for the end of a line, and counts the end of the file.
+		line = min(line, d.skip+bytes.Count(bytes.TrimRight(d.body, "\n"), []byte("\n"))+1)
 	}
 	for _, noise := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n"} {
 		message = strings.ReplaceAll(message, noise, "")

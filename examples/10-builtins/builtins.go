@@ -31,7 +31,9 @@ func register(r *kopf.Registry, d *podDeleter) {
 }
 
 // isUserPod filters out the pods of Kubernetes itself.
-func isUserPod(r *kopf.Request) bool { return !strings.HasPrefix(r.Namespace, "kube-") }
+func isUserPod(_ context.Context, r *kopf.Request) bool {
+	return !strings.HasPrefix(r.Namespace, "kube-")
+}
 
 // podDeleter has a timer for each pod.
 type podDeleter struct {

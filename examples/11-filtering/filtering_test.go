@@ -16,13 +16,15 @@ func TestFilters_OnlyMatchingHandlersAreCalled(t *testing.T) {
 	operator := cluster.Run(Register)
 	example := cluster.ApplyFile("obj.yaml")
 
-	why := map[string]string{"labels_mismatching": "label", "filter_failing": "when", "value_mismatching": "value"}
+	why := map[string]inspect.MismatchKind{
+		"labels_mismatching": inspect.MismatchLabel, "filter_failing": inspect.MismatchWhen, "value_mismatching": inspect.MismatchValue,
+	}
 	for _, h := range operator.WaitHandled(example).Handlers {
 		id, _, _ := strings.Cut(h.ID, "/")
 		switch kind, kept := why[id]; {
 		case kept && (h.Why == nil || h.Why.Kind != kind):
 			t.Errorf("%s is not filtered out by its %s: %+v", h.ID, kind, h)
-		case !kept && h.Kind == "create" && h.State != inspect.PhaseDone:
+		case !kept && h.Kind == inspect.KindCreate && h.State != inspect.PhaseDone:
 			t.Errorf("%s was not called: %+v", h.ID, h)
 		}
 	}

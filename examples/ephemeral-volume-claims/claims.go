@@ -53,7 +53,9 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 		},
 	}}
 	// Give it the owner's namespace, name and labels, and delete it with the owner.
-	kopf.Adopt(claim, c, kopf.Strict())
+	if err := kopf.Adopt(claim, c, kopf.Strict()); err != nil {
+		return err
+	}
 
 	volumes, err := volumeClaims(ctx, c.Namespace)
 	if err != nil {
@@ -118,7 +120,9 @@ func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error 
 }
 
 // isUpdate filters out new objects: their volume claims are created with the labels.
-func isUpdate(c *kopf.FieldChange[map[string]string]) bool { return c.Reason == kopf.ReasonUpdate }
+func isUpdate(_ context.Context, c *kopf.FieldChange[map[string]string]) bool {
+	return c.Reason == kopf.ReasonUpdate
+}
 
 // patchVolume patches the volume claim of an object.
 func patchVolume(ctx context.Context, r *kopf.Request, patch map[string]any) error {

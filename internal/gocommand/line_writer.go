@@ -1,6 +1,6 @@
 package gocommand
 
-import "bufio"
+import "bytes"
 
 // maxLine is the length in bytes at which a line is split.
 const maxLine = 64 << 10
@@ -14,23 +14,17 @@ type LineWriter struct {
 func (w *LineWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
-		advance, token, err := bufio.ScanLines(p, false)
-		if err != nil {
-			return 0, err
-		}
-		if advance == 0 { // no end of line
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
 			w.partial = append(w.partial, p...)
 			if len(w.partial) >= maxLine {
 				w.Flush()
 			}
 			break
 		}
-		if len(w.partial) > 0 {
-			token = append(w.partial, token...)
-		}
-		w.Line(string(token))
-		w.partial = w.partial[:0]
-		p = p[advance:]
+		w.partial = append(w.partial, p[:end]...)
+		w.end()
+		p = p[end+1:]
 	}
 	return n, nil
 }
@@ -38,7 +32,11 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 // Flush passes on an incomplete last line.
 func (w *LineWriter) Flush() {
 	if len(w.partial) > 0 {
-		w.Line(string(w.partial))
-		w.partial = w.partial[:0]
+		w.end()
 	}
+}
+
+func (w *LineWriter) end() {
+	w.Line(string(bytes.TrimSuffix(w.partial, []byte("\r"))))
+	w.partial = w.partial[:0]
 }

@@ -48,7 +48,7 @@ type Client struct {
 // Dial returns a client for the operator at an address, "unix:PATH" or "tcp:127.0.0.1:PORT". It does
 // not connect. It returns an [*AddressError] for an invalid address.
 func Dial(address string) (*Client, error) {
-	network, where, err := parseAddress(address)
+	network, where, err := ParseAddress(address)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func Dial(address string) (*Client, error) {
 
 // Snapshot returns the current state of the operator.
 func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
-	body, err := c.request(ctx, http.MethodGet, snapshotPath, nil)
+	body, err := c.request(ctx, http.MethodGet, SnapshotPath, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 // It returns an error for an id that [Snapshot].Indices does not have.
 func (c *Client) Index(ctx context.Context, id string, offset, limit int) (*IndexPage, error) {
 	query := url.Values{"id": {id}, "offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
-	body, err := c.request(ctx, http.MethodGet, indexPath+"?"+query.Encode(), nil)
+	body, err := c.request(ctx, http.MethodGet, IndexPath+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (c *Client) Do(ctx context.Context, in Intent) error {
 	if err != nil {
 		return fmt.Errorf("inspector: encode the intent: %w", err)
 	}
-	body, err := c.request(ctx, http.MethodPost, intentsPath, bytes.NewReader(text))
+	body, err := c.request(ctx, http.MethodPost, IntentsPath, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *Client) Do(ctx context.Context, in Intent) error {
 // Messages yields the messages of the stream. It ends after the operator's Bye, or with an error.
 func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		body, err := c.request(ctx, http.MethodGet, streamPath, nil)
+		body, err := c.request(ctx, http.MethodGet, StreamPath, nil)
 		if err != nil {
 			yield(Message{}, err)
 			return
@@ -176,7 +176,7 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
-	if theirs := response.Header.Get(versionHeader); theirs != strconv.Itoa(Version) {
+	if theirs := response.Header.Get(VersionHeader); theirs != strconv.Itoa(Version) {
 		return nil, errors.Join(&VersionError{Theirs: theirs}, response.Body.Close())
 	}
 	if response.StatusCode != http.StatusOK {

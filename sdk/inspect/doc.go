@@ -1,4 +1,4 @@
-// Package inspect is the inspector protocol, by which an operator publishes its state.
+// Package inspect is the inspector protocol, by which an operator publishes its state, and its [Client].
 //
 // An operator that publishes its state serves HTTP on a Unix socket or on a loopback
 // port. There are four requests, all with JSON bodies:
@@ -8,13 +8,27 @@
 //	GET  /v1/index     one [IndexPage]: of the index ?id=, from ?offset=, ?limit= entries
 //	POST /v1/intents   one [Intent], which asks the operator to do something; the response is a [Reply]
 //
-// Reasons are data rather than prose: readers make sentences of them. A slow reader does not
-// slow down the operator: it misses intermediate states of an object, but never the last
-// one, and gets the number of log lines that it missed.
+// Each response has the [VersionHeader]. Times are in RFC 3339; durations are seconds as numbers, such as
+// 0.024 (see [Duration]).
 //
-// The [Hub] is the operator's side, [Client] the reader's.
+// Reasons are data rather than prose: readers make sentences of them. Newer operators may send kinds,
+// reasons and states that this package has no constants for. A slow reader does not slow down the
+// operator: it misses intermediate states of an object, but never the last one, and gets the number of
+// log lines that it missed.
 package inspect
 
 // Version is the version of the protocol. It changes when a reader of the former
 // version would misunderstand the messages; new fields do not change it.
 const Version = 1
+
+// VersionHeader is the header of every response that has the [Version] of the operator, so that a reader of
+// another version gets a [VersionError] rather than "not found".
+const VersionHeader = "Kopf-Inspector"
+
+// The paths of the requests.
+const (
+	SnapshotPath = "/v1/snapshot"
+	StreamPath   = "/v1/stream"
+	IndexPath    = "/v1/index"
+	IntentsPath  = "/v1/intents"
+)

@@ -3,7 +3,7 @@ package inspect
 import "slices"
 
 // replicaLogLines is the number of log lines that a [Replica] keeps.
-const replicaLogLines = 2 * defaultLogLines
+const replicaLogLines = 2000
 
 // Replica is the state of an operator, rebuilt from the messages of its stream. The zero value is
 // empty. It is for one goroutine; its snapshots can be shared.
@@ -74,6 +74,15 @@ func (r *Replica) reset(s *Snapshot) {
 	r.index = make(map[Ref]int, len(s.Objects))
 	for i := range s.Objects {
 		r.index[s.Objects[i].Ref] = i
+	}
+	if len(r.index) < len(s.Objects) { // the last one of repeated objects counts
+		r.state.Objects, r.shared = nil, false
+		for i := range s.Objects {
+			if ref := s.Objects[i].Ref; r.index[ref] == i {
+				r.index[ref] = len(r.state.Objects)
+				r.state.Objects = append(r.state.Objects, s.Objects[i])
+			}
+		}
 	}
 }
 

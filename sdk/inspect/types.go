@@ -61,34 +61,34 @@ type Resource struct {
 
 // Unserved is a selector without a resource that can be served.
 type Unserved struct {
-	Selector string   `json:"selector"`
-	Reason   string   `json:"reason"` // "unresolved", "ambiguous", "unwatchable", "unpatchable", "conflicting"
-	Handlers []string `json:"handlers"`
-	Matches  []string `json:"matches,omitempty"` // keys of the resources if ambiguous
+	Selector string         `json:"selector"`
+	Reason   UnservedReason `json:"reason"`
+	Handlers []string       `json:"handlers"`
+	Matches  []string       `json:"matches,omitempty"` // keys of the resources if ambiguous
 }
 
 // Handler is a registered handler.
 type Handler struct {
-	ID       string   `json:"id"`
-	Kind     string   `json:"kind"` // "create", "field", "event", …
-	Selector string   `json:"selector"`
-	Field    string   `json:"field,omitempty"`
-	Source   string   `json:"source"` // file:line of the registration
-	Filters  []string `json:"filters,omitempty"`
-	Retries  int      `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
-	Stats    Stats    `json:"stats"`
+	ID       string      `json:"id"`
+	Kind     HandlerKind `json:"kind"`
+	Selector string      `json:"selector"`
+	Field    string      `json:"field,omitempty"`
+	Source   string      `json:"source"` // file:line of the registration
+	Filters  []string    `json:"filters,omitempty"`
+	Retries  int         `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
+	Stats    Stats       `json:"stats"`
 }
 
 // Stats are a handler's counts since the operator started.
 type Stats struct {
-	Runs      int           `json:"runs"`
-	Succeeded int           `json:"succeeded"`
-	Retried   int           `json:"retried"`
-	Failed    int           `json:"failed"` // failed permanently
-	P50       time.Duration `json:"p50"`    // median duration of an attempt
-	P99       time.Duration `json:"p99"`    // 99th percentile
-	LastError string        `json:"lastError,omitempty"`
-	LastAt    time.Time     `json:"lastAt,omitzero"` // time of the last error
+	Runs      int       `json:"runs"`
+	Succeeded int       `json:"succeeded"`
+	Retried   int       `json:"retried"`
+	Failed    int       `json:"failed"` // failed permanently
+	P50       Duration  `json:"p50"`    // median duration of an attempt
+	P99       Duration  `json:"p99"`    // 99th percentile
+	LastError string    `json:"lastError,omitempty"`
+	LastAt    time.Time `json:"lastAt,omitzero"` // time of the last error
 }
 
 // Ref identifies an object.
@@ -121,11 +121,34 @@ type Object struct {
 	// Waiting is set until the operator sees the version that its own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
+	// Unreadable is what the operator could not read of its own state on the object, in the order in
+	// which it was found. The object is handled as one without it.
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+
 	// Finalizer means that the object has the operator's finalizer.
 	Finalizer bool `json:"finalizer,omitempty"`
 
 	// History are earlier causes, newest first. Old ones are dropped.
 	History []PastCause `json:"history,omitempty"`
+}
+
+// Handler returns the object's handler with an id, or nil. If several handlers have the id, it returns the one
+// that is called for the current cause, if any is.
+func (o *Object) Handler(id string) *HandlerState {
+	for i := range o.Handlers {
+		if o.Handlers[i].ID == id {
+			return &o.Handlers[i]
+		}
+	}
+	return nil
+}
+
+// Unreadable is something that is stored on an object and could not be decoded.
+type Unreadable struct {
+	What  string `json:"what"`  // "the progress of handler \"create\""
+	Where string `json:"where"` // the annotation, or the path of the field
+	Error string `json:"error"`
+	Aside string `json:"aside"` // name of the annotation to which it is moved
 }
 
 // ObjectState is the state of an object. If several apply, the first one in the order of declaration
@@ -134,12 +157,12 @@ type ObjectState string
 
 // The states of an object.
 const (
+	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion for long
 	StateFailed   ObjectState = "failed"   // a handler has failed permanently
-	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion
-	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateRunning  ObjectState = "running"  // a handler is running
-	StateRetrying ObjectState = "retrying" // a handler waits for a retry
 	StateWaiting  ObjectState = "waiting"  // the operator waits to see its own patch
+	StateRetrying ObjectState = "retrying" // a handler waits for a retry
+	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StatePaused   ObjectState = "paused"   // the operator is paused
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
 	StateSettled  ObjectState = "settled"  // all handlers are done
@@ -147,7 +170,7 @@ const (
 
 // Cause is what has happened to an object.
 type Cause struct {
-	Reason  string    `json:"reason"` // "create", "update", "delete", "resume", "noop", "free"
+	Reason  Reason    `json:"reason"`
 	Seen    time.Time `json:"seen"`
 	Version string    `json:"version"` // resourceVersion at which it was seen
 
@@ -164,7 +187,7 @@ type Cause struct {
 
 // DiffItem is one difference to the last-handled state.
 type DiffItem struct {
-	Op   string `json:"op"` // "add", "change", "remove"
+	Op   DiffOp `json:"op"`
 	Path string `json:"path"`
 	Old  any    `json:"old,omitempty"`
 	New  any    `json:"new,omitempty"`
@@ -173,7 +196,7 @@ type DiffItem struct {
 // HandlerState is the state of one handler for one object.
 type HandlerState struct {
 	ID      string       `json:"id"`
-	Kind    string       `json:"kind"` // as in [Handler]; "sub" for a sub-handler
+	Kind    HandlerKind  `json:"kind"` // empty in [PhaseUnknown]
 	Parent  string       `json:"parent,omitempty"`
 	State   HandlerPhase `json:"state"`
 	Started time.Time    `json:"started,omitzero"` // time of the first attempt
@@ -181,8 +204,8 @@ type HandlerState struct {
 	Attempt int `json:"attempt,omitempty"` // number of attempts begun so far
 	Limit   int `json:"limit,omitempty"`   // maximum number of attempts; 0 means no limit
 
-	Next  time.Time     `json:"next,omitzero"` // time of the next attempt
-	Took  time.Duration `json:"took,omitempty"`
+	Next  time.Time     `json:"next,omitzero"`   // time of the next attempt
+	Took  Duration      `json:"took,omitempty"`  // of the last attempt
 	Error *HandlerError `json:"error,omitempty"` // error of the last attempt
 
 	// Why is the condition that excludes a handler whose State is [PhaseFiltered] or [PhaseOtherCause].
@@ -217,23 +240,23 @@ const (
 
 // HandlerError is the error of an attempt.
 type HandlerError struct {
-	Kind    string `json:"kind"` // "temporary", "permanent", "arbitrary", "timeout", "retries", "panic"
-	Message string `json:"message"`
+	Kind    ErrorKind `json:"kind"`
+	Message string    `json:"message"`
 }
 
 // Attempt is one call of a handler.
 type Attempt struct {
 	At    time.Time     `json:"at"`
-	Took  time.Duration `json:"took"`
+	Took  Duration      `json:"took"`
 	Error *HandlerError `json:"error,omitempty"`
 }
 
 // Mismatch is the first condition of a handler that an object does not meet.
 type Mismatch struct {
-	Kind  string `json:"kind"`            // "reason", "deleted", "label", "annotation", "field", "value", "old", "new", "when"
-	Path  string `json:"path,omitempty"`  // path of the label, annotation or field; name of a "when" function
-	Is    string `json:"is,omitempty"`    // actual value; empty if Absent
-	Wants string `json:"wants,omitempty"` // required value, "present", "absent", "changed", or the reason
+	Kind  MismatchKind `json:"kind"`
+	Path  string       `json:"path,omitempty"`  // path of the label, annotation or field; name of a "when" function
+	Is    string       `json:"is,omitempty"`    // actual value; empty if Absent
+	Wants string       `json:"wants,omitempty"` // required value, "present", "absent", "changed", or the reason
 
 	// Absent means that there is no value at the path.
 	Absent bool `json:"absent,omitempty"`
@@ -248,18 +271,18 @@ type Waiting struct {
 
 // PastCause is a cause that is done or superseded.
 type PastCause struct {
-	Reason       string    `json:"reason"`
+	Reason       Reason    `json:"reason"`
 	At           time.Time `json:"at"`
 	SupersededAt string    `json:"supersededAt,omitempty"` // resourceVersion that superseded it
 	Handlers     []string  `json:"handlers,omitempty"`     // handlers that were called
 	Failed       []string  `json:"failed,omitempty"`       // those of them that failed
-	Took         string    `json:"took,omitempty"`
+	Took         Duration  `json:"took,omitempty"`         // from when it was seen until all handlers were done
 }
 
 // LogLine is one line of the operator's log.
 type LogLine struct {
 	At      time.Time `json:"at"`
-	Level   string    `json:"level"` // "debug", "info", "warn", "error"
+	Level   LogLevel  `json:"level"`
 	Object  *Ref      `json:"object,omitempty"`
 	Handler string    `json:"handler,omitempty"`
 	Message string    `json:"message"` // includes the attributes
@@ -293,21 +316,27 @@ type Served struct {
 
 // Intent is a request to the operator to do something.
 type Intent struct {
-	Kind   IntentKind `json:"kind"`
-	Object *Ref       `json:"object,omitempty"` // set for intents about one object
-	Value  string     `json:"value,omitempty"`  // level of [IntentLogLevel]
+	Kind    IntentKind `json:"kind"`
+	Object  *Ref       `json:"object,omitempty"`  // set for intents about one object
+	Handler string     `json:"handler,omitempty"` // id of the only handler to retry; all if empty
+	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]
 }
+
+// RetryFormer is the value of an [IntentRetryFailed] that also retries the objects which the operator
+// finds later, if they had failed before it started.
+const RetryFormer = "former"
 
 // IntentKind is the kind of an intent.
 type IntentKind string
 
 // The intents.
 const (
-	IntentRetry    IntentKind = "retry"    // retry the object's handlers at once
-	IntentPause    IntentKind = "pause"    // stop handling objects
-	IntentResume   IntentKind = "resume"   // end IntentPause
-	IntentLogLevel IntentKind = "loglevel" // set the lowest level of log lines in the stream
-	IntentStop     IntentKind = "stop"     // stop the operator gracefully
+	IntentRetry       IntentKind = "retry"       // call the object's delayed and failed handlers at once
+	IntentRetryFailed IntentKind = "retryfailed" // call the failed handlers of all objects again
+	IntentPause       IntentKind = "pause"       // stop handling objects
+	IntentResume      IntentKind = "resume"      // end IntentPause
+	IntentLogLevel    IntentKind = "loglevel"    // set the lowest level of log lines in the stream
+	IntentStop        IntentKind = "stop"        // stop the operator gracefully
 )
 
 // Reply is the response to an intent.

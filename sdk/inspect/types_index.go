@@ -1,7 +1,5 @@
 package inspect
 
-import "slices"
-
 // Index describes an index of the operator. It is complete when all of its resources are
 // [Resource].Listed.
 type Index struct {
@@ -12,13 +10,6 @@ type Index struct {
 	Keys      int      `json:"keys"`
 	Values    int      `json:"values"`  // at least one for each key
 	Objects   int      `json:"objects"` // number of objects with values
-}
-
-// equal reports whether two states of an index are the same.
-func (x *Index) equal(other *Index) bool {
-	return x.ID == other.ID && x.Key == other.Key && x.Value == other.Value &&
-		x.Keys == other.Keys && x.Values == other.Values && x.Objects == other.Objects &&
-		slices.Equal(x.Resources, other.Resources)
 }
 
 // IndexPage is a part of the contents of an index at about one moment. Entries are sorted by the full

@@ -11,7 +11,7 @@ func TestDaemon_FiltersSelectDaemonsAndTimers(t *testing.T) {
 	kex := Resource("kopf.dev/v1", "kopfexamples")
 	run := func(context.Context, *DaemonRun[sized]) error { return nil }
 	tick := func(context.Context, *TimerTick[sized]) error { return nil }
-	ofTick := func(c *TimerTick[sized]) bool { return c.Object.Spec.Size > 10 && c.Retry == 0 }
+	ofTick := func(_ context.Context, c *TimerTick[sized]) bool { return c.Object.Spec.Size > 10 && c.Retry == 0 }
 	for name, test := range map[string]struct {
 		option FilterOption
 		want   bool

@@ -77,8 +77,8 @@ func Example_filter() {
 	var r kopf.Registry
 	kopf.OnCreate(&r, claims, provision,
 		kopf.Labels{"tier": "gold", "paused": kopf.Absent},
-		kopf.Annotations{"team": kopf.Where(func(team string) bool { return team != "" })},
-		kopf.When(func(c *Claim) bool { return c.Spec.Size != "" }),
+		kopf.Annotations{"team": kopf.Where(func(_ context.Context, team string) bool { return team != "" })},
+		kopf.When(func(_ context.Context, c *Claim) bool { return c.Spec.Size != "" }),
 	)
 	kopf.OnUpdate(&r, claims, provision, kopf.Field("spec.size"), kopf.From("1Gi"), kopf.To(kopf.Present))
 
@@ -146,7 +146,7 @@ func ExampleDaemon() {
 	}
 	var r kopf.Registry
 	kopf.Daemon(&r, claims, watchDisk, kopf.ID("watch-disk"),
-		kopf.When(func(c *Claim) bool { return c.Spec.Size != "" }))
+		kopf.When(func(_ context.Context, c *Claim) bool { return c.Spec.Size != "" }))
 
 	// In a test, kopftest drives the daemon from one sleep to the next.
 	run := kopftest.Daemon[Claim](t, "{metadata: {name: data}, spec: {size: 1Gi}}")

@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 )
 
 // Labels is a filter on labels. A value is a string, [Present], [Absent], or [Where] with a
-// func(string) bool; anything else is a mistake in the registration. All labels must match.
+// func(context.Context, string) bool; anything else is a mistake in the registration. All labels must match.
 // Several Labels options add up; two conditions on the same label are a mistake. See [Filters].
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
@@ -70,6 +71,7 @@ func To(want any) UpdateOption {
 type Criterion struct {
 	criterion handlers.Criterion
 	notText   string // the type of the function's argument, if no string decodes into it
+	missing   bool   // the function is nil
 }
 
 var (
@@ -80,15 +82,16 @@ var (
 )
 
 // Where accepts the values that decode into V and for which f returns true. For an absent
-// value, f gets the zero value. It must be safe for concurrent use.
-func Where[V any](f func(V) bool) Criterion {
-	c := Criterion{criterion: handlers.FuncCriterion(funcName(f), func(value any, _ bool) bool {
+// value, f gets the zero value. Its context is that of [When]. It must be safe for concurrent use.
+func Where[V any](f func(context.Context, V) bool) Criterion {
+	c := Criterion{criterion: handlers.FuncCriterion(funcName(f), func(ctx context.Context, value any, _ bool) bool {
 		var v V
 		if err := decodeValue(value, "", &v); err != nil {
 			return false
 		}
-		return f(v)
+		return f(ctx, v)
 	})}
+	c.missing = f == nil
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal([]byte(`"text"`), new(V))); mismatch {
 		c.notText = reflect.TypeFor[V]().String()
 	}
@@ -97,6 +100,9 @@ func Where[V any](f func(V) bool) Criterion {
 
 func (c *config) criterion(name string, want any) *handlers.Criterion {
 	if criterion, ok := want.(Criterion); ok {
+		if criterion.missing {
+			c.fail("%s: the function of Where is nil", name)
+		}
 		return &criterion.criterion
 	}
 	criterion, err := handlers.EqualCriterion(want)
@@ -111,38 +117,59 @@ func (c *config) criterion(name string, want any) *handlers.Criterion {
 // handler's own request, such as Change[Claim]. Daemons have no request before they start: use
 // [Request] instead of [DaemonRun].
 //
-//	kopf.When(func(c *Claim) bool { return c.Spec.Size != "" })
-//	kopf.When(func(r *kopf.Request) bool { return r.Namespace != "default" })
+//	kopf.When(func(_ context.Context, c *Claim) bool { return c.Spec.Size != "" })
+//	kopf.When(func(ctx context.Context, r *kopf.Request) bool { return used.Get(ctx, r.Name) != nil })
+//
+// The context belongs to the operator, so that the function can read an [Index]. A change of an index
+// does not call the function again: the next version of the object, or a retry, does.
 //
 // The function must not modify its argument, must be safe for concurrent use, and should have
 // no side effects: it is called more often than the handler. An object that does not decode
 // into A does not match. The request has what is known before a handler is chosen: its Patch
 // and Recorder are nil, its Logger discards everything, and its Attempt is zero.
-func When[A any](f func(*A) bool) FilterOption {
+func When[A any](f func(context.Context, *A) bool) FilterOption {
 	return option(func(c *config) {
+		if f == nil {
+			c.fail("the function of When is nil")
+			return
+		}
 		c.whens = append(c.whens, when{
 			name: funcName(f),
 			arg:  reflect.TypeFor[A](),
-			build: func(request requestMaker) func(*handlers.Cause) bool {
+			build: func(request requestMaker) func(context.Context, *handlers.Cause) bool {
 				view := viewOf[A](request)
-				return func(cause *handlers.Cause) bool {
+				return func(ctx context.Context, cause *handlers.Cause) bool {
 					a, err := view(cause)
-					return err == nil && f(a)
+					return err == nil && f(ctx, a)
 				}
 			},
 		})
 	})
 }
 
-// Not returns a function that is true where f is false, for [When] and [Where].
-func Not[A any](f func(A) bool) func(A) bool { return func(a A) bool { return !f(a) } }
+// Not returns a function that is true where f is false, for [When] and [Where]. As in [All], [Any] and
+// [None], a nil function panics at once.
+func Not[A any](f func(context.Context, A) bool) func(context.Context, A) bool {
+	mustHave("Not", f)
+	return func(ctx context.Context, a A) bool { return !f(ctx, a) }
+}
+
+// mustHave panics if one of the functions is nil, where the mistake is, and not where it is called.
+func mustHave[A any](name string, fs ...func(context.Context, A) bool) {
+	for _, f := range fs {
+		if f == nil {
+			panic("kopf." + name + ": a function is nil")
+		}
+	}
+}
 
 // All returns a function that is true where all of fs are, for [When] and [Where]. With no
 // functions, it is always true. It does not call the functions after the first false one.
-func All[A any](fs ...func(A) bool) func(A) bool {
-	return func(a A) bool {
+func All[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
+	mustHave("All", fs...)
+	return func(ctx context.Context, a A) bool {
 		for _, f := range fs {
-			if !f(a) {
+			if !f(ctx, a) {
 				return false
 			}
 		}
@@ -152,10 +179,11 @@ func All[A any](fs ...func(A) bool) func(A) bool {
 
 // Any returns a function that is true where at least one of fs is, for [When] and [Where]. It
 // does not call the functions after the first true one.
-func Any[A any](fs ...func(A) bool) func(A) bool {
-	return func(a A) bool {
+func Any[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
+	mustHave("Any", fs...)
+	return func(ctx context.Context, a A) bool {
 		for _, f := range fs {
-			if f(a) {
+			if f(ctx, a) {
 				return true
 			}
 		}
@@ -164,7 +192,9 @@ func Any[A any](fs ...func(A) bool) func(A) bool {
 }
 
 // None returns a function that is true where none of fs is, for [When] and [Where].
-func None[A any](fs ...func(A) bool) func(A) bool { return Not(Any(fs...)) }
+func None[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
+	return Not(Any(fs...))
+}
 
 // meta adds to the criteria of labels or annotations.
 func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wanted map[string]any) map[string]handlers.Criterion {
@@ -181,11 +211,14 @@ func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wante
 			all[name] = handlers.EqualStringCriterion(want)
 		case Criterion:
 			all[name] = want.criterion
+			if want.missing {
+				c.fail("%s %q: the function of Where is nil", kind, name)
+			}
 			if want.notText != "" {
 				c.fail("%s %q is a string, which does not decode into the %s that the function of Where takes; take a string", kind, name, want.notText)
 			}
 		default:
-			c.fail("%s %q: want a string, Present, Absent or Where(func(string) bool), got %T", kind, name, want)
+			c.fail("%s %q: want a string, Present, Absent or Where(func(context.Context, string) bool), got %T", kind, name, want)
 		}
 	}
 	return all

@@ -55,13 +55,13 @@ type sized struct {
 
 func handle(context.Context, *Change[sized]) error        { return nil }
 func handleSize(context.Context, *FieldChange[int]) error { return nil }
-func isBig(s *sized) bool                                 { return s.Spec.Size > 10 }
-func isUpdate(c *Change[sized]) bool                      { return c.Reason == ReasonUpdate }
-func grows(c *FieldChange[int]) bool                      { return c.New > c.Old }
-func inNS1(r *Request) bool                               { return r.Namespace == "ns1" && r.Name == "a" }
-func hasTier(o *Object) bool                              { return GetOr(o, "metadata.labels.tier", "") != "" }
-func isGold(tier string) bool                             { return tier == "gold" }
-func positive(n int) bool                                 { return n > 0 }
+func isBig(_ context.Context, s *sized) bool              { return s.Spec.Size > 10 }
+func isUpdate(_ context.Context, c *Change[sized]) bool   { return c.Reason == ReasonUpdate }
+func grows(_ context.Context, c *FieldChange[int]) bool   { return c.New > c.Old }
+func inNS1(_ context.Context, r *Request) bool            { return r.Namespace == "ns1" && r.Name == "a" }
+func hasTier(_ context.Context, o *Object) bool           { return GetOr(o, "metadata.labels.tier", "") != "" }
+func isGold(_ context.Context, tier string) bool          { return tier == "gold" }
+func positive(_ context.Context, n int) bool              { return n > 0 }
 
 func TestFilters_SelectHandlers(t *testing.T) {
 	kex := Resource("kopf.dev/v1", "kopfexamples")
@@ -128,7 +128,7 @@ func TestFilters_SelectHandlers(t *testing.T) {
 
 func TestWhen_FiltersOfOneTypeDecodeOnce(t *testing.T) {
 	var seen []*sized
-	look := func(s *sized) bool { seen = append(seen, s); return true }
+	look := func(_ context.Context, s *sized) bool { seen = append(seen, s); return true }
 	var r Registry
 	OnUpdate(&r, Resource("kopfexamples"), handle, When(look))
 	OnUpdate(&r, Resource("kopfexamples"), handle, When(look), ID("other"))
@@ -143,8 +143,38 @@ func TestWhen_FiltersOfOneTypeDecodeOnce(t *testing.T) {
 
 func TestWhen_NamedAfterFunction(t *testing.T) {
 	var r Registry
-	OnUpdate(&r, Resource("kopfexamples"), handle, When(isBig), When(func(*sized) bool { return true }))
+	OnUpdate(&r, Resource("kopfexamples"), handle, When(isBig), When(func(context.Context, *sized) bool { return true }))
 	if got := r.registry.All()[0].WhenName; !strings.HasPrefix(got, "isBig and kopf/filters_test.go:") {
 		t.Errorf("got %q", got)
+	}
+}
+
+type contextKey struct{}
+
+func TestFilters_GetTheContextOfTheCause(t *testing.T) {
+	knows := func(ctx context.Context) bool { return ctx.Value(contextKey{}) == "known" }
+	when := func(ctx context.Context, _ *sized) bool { return knows(ctx) }
+	where := func(ctx context.Context, _ any) bool { return knows(ctx) }
+	for name, opts := range map[string][]UpdateOption{
+		"When":       {When(when)},
+		"Not":        {When(Not(Not(when)))},
+		"All":        {When(All(when, when))},
+		"Any":        {When(Any(when))},
+		"None":       {When(Not(None(when)))},
+		"label":      {Labels{"tier": Where(func(ctx context.Context, _ string) bool { return knows(ctx) })}},
+		"annotation": {Annotations{"none": Where(func(ctx context.Context, _ string) bool { return knows(ctx) })}},
+		"value":      {Field("spec.size"), Value(Where(where))},
+		"old, new":   {Field("spec.size"), From(Where(where)), To(Where(where))},
+	} {
+		var r Registry
+		OnUpdate(&r, Resource("kopf.dev/v1", "kopfexamples"), handle, opts...)
+		if err := r.Err(); err != nil {
+			t.Fatal(err)
+		}
+		cause := causeOf(t, small, big)
+		cause.Context = context.WithValue(t.Context(), contextKey{}, "known")
+		if n := len(r.registry.ForResource(examples).Selected(handlers.Changing, cause)); n != 1 {
+			t.Errorf("%s: the function does not get the context", name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -12,7 +13,7 @@ import (
 type when struct {
 	name  string
 	arg   reflect.Type
-	build func(requestMaker) func(*handlers.Cause) bool
+	build func(requestMaker) func(context.Context, *handlers.Cause) bool
 }
 
 // requestMaker makes the request of a family for filters, without what is unknown before a
@@ -48,9 +49,10 @@ func viewOf[A any](request requestMaker) func(*handlers.Cause) (*A, error) {
 // anyRequest is implemented by all requests.
 type anyRequest interface{ isRequest() }
 
-func (*Request) isRequest()      {}
-func (*DaemonRun[T]) isRequest() {}
-func (*Activity) isRequest()     {}
+func (*Request) isRequest()         {}
+func (*DaemonRun[T]) isRequest()    {}
+func (*IndexRequest[T]) isRequest() {}
+func (*Activity) isRequest()        {}
 
 // check rejects a filter on the request of another family.
 func (w when) check(request requestMaker) error {
@@ -78,18 +80,18 @@ func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error)
 }
 
 // when joins the functions of a handler into one for the engine, and their names.
-func (c *config) when(request requestMaker) (func(*handlers.Cause) bool, string) {
+func (c *config) when(request requestMaker) (func(context.Context, *handlers.Cause) bool, string) {
 	if len(c.whens) == 0 {
 		return nil, ""
 	}
-	tests := make([]func(*handlers.Cause) bool, len(c.whens))
+	tests := make([]func(context.Context, *handlers.Cause) bool, len(c.whens))
 	names := make([]string, len(c.whens))
 	for i, w := range c.whens {
 		tests[i], names[i] = w.build(request), w.name
 	}
-	return func(cause *handlers.Cause) bool {
+	return func(ctx context.Context, cause *handlers.Cause) bool {
 		for _, test := range tests {
-			if !test(cause) {
+			if !test(ctx, cause) {
 				return false
 			}
 		}

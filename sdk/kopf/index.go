@@ -12,12 +12,12 @@ import (
 
 // Index is a handle of an index in memory: for each key, the values of all objects that have
 // it, kept up to date. The methods find the index in the operator that their context belongs to,
-// so that one handle works in several operators. They accept the contexts of handlers and
-// activities and contexts derived from those, and panic with any other context. They are safe
+// so that one handle works in several operators. They accept the contexts of handlers,
+// activities and filters, and contexts derived from those, and panic with any other context. They are safe
 // for concurrent use.
 //
 // All indices are complete before the first handler of an object is called. In activities and
-// indexing functions, they may be incomplete. See [Indices].
+// indexing functions, and in the filters of the latter, they may be incomplete. See [Indices].
 //
 // [Indices]: https://github.com/kopf-dev/kopf/blob/main/docs/indices.md
 type Index[K comparable, V any] struct{ id string }

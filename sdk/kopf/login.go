@@ -62,8 +62,9 @@ func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error
 }
 
 // LoginWithKubeconfig is a login handler that returns the current context of the files in
-// $KUBECONFIG, or of ~/.kube/config, including credential plugins and OpenID Connect. If there
-// are no such files, it returns nil; files with nothing in them are an error.
+// $KUBECONFIG, or of ~/.kube/config, including credential plugins and OpenID Connect. Of the files
+// in $KUBECONFIG, those that do not exist are left out. If there are no such files, it returns nil;
+// files with nothing in them are an error.
 func LoginWithKubeconfig(context.Context, *Activity) (*ConnectionInfo, error) {
 	return readKubeconfig("", "")
 }
@@ -140,8 +141,15 @@ func loginResult(fn func(context.Context, *Activity) (*ConnectionInfo, error)) f
 	}
 }
 
-// errNoCluster is the error of an operator without any source of credentials.
-var errNoCluster = errors.New("found neither a service account of a pod nor a kubeconfig; set KUBECONFIG, or use --kubeconfig")
+// noCluster returns the error of an operator without any source of credentials.
+func noCluster() error {
+	absent := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	if absent == "" {
+		return errors.New("found neither a service account of a pod nor a kubeconfig; set KUBECONFIG, or use --kubeconfig")
+	}
+	return fmt.Errorf("found no service account of a pod, and KUBECONFIG names only files that do not exist: %s; "+
+		"correct KUBECONFIG, or use --kubeconfig", absent)
+}
 
 // logins returns the login handlers: those of the registry, unless the command line names a
 // cluster, or the default one if there are none.
@@ -179,7 +187,7 @@ func defaultLogin(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 		info, err = LoginWithKubeconfig(ctx, a)
 	}
 	if info == nil && err == nil {
-		err = PermanentError{errNoCluster}
+		err = PermanentError{noCluster()}
 	}
 	return info, err
 }

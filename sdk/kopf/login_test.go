@@ -161,10 +161,23 @@ func TestLogin_PluginWithoutVersionIsAnError(t *testing.T) {
 }
 
 func TestLogin_WithoutClusterSaysWhatToDo(t *testing.T) {
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing"))
-	err := (&Operator{Registry: &Registry{}, AllNamespaces: true}).Run(t.Context())
-	if !errors.Is(err, ErrLogin) || !strings.Contains(err.Error(), "set KUBECONFIG") {
-		t.Error(err)
+	absent := filepath.Join(t.TempDir(), "nothing")
+	t.Setenv("HOME", t.TempDir())
+	for kubeconfig, says := range map[string]string{"": "set KUBECONFIG", absent: "only files that do not exist: " + absent + "; correct KUBECONFIG"} {
+		t.Setenv("KUBECONFIG", kubeconfig)
+		err := (&Operator{Registry: &Registry{}, AllNamespaces: true}).Run(t.Context())
+		if !errors.Is(err, ErrLogin) || !strings.Contains(err.Error(), says) {
+			t.Errorf("KUBECONFIG=%s: got %v, want %q in it", kubeconfig, err, says)
+		}
+	}
+}
+
+func TestLogin_LeavesOutAbsentFiles(t *testing.T) {
+	path := writeKubeconfig(t, "{current-context: c, contexts: [{name: c, context: {cluster: k}}], clusters: [{name: k, cluster: {server: \"http://one\"}}]}")
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nothing")+string(filepath.ListSeparator)+path)
+	info, err := LoginWithKubeconfig(t.Context(), nil)
+	if err != nil || info == nil || info.Config.Host != "http://one" {
+		t.Errorf("got %+v, %v; want the server of the file that exists", info, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once.
@@ -42,7 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 		fmt.Fprint(stdout, flags.usage)
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\nSee: %s --help\n", flags.name, err, flags.name)
+		fmt.Fprintf(stderr, "%s: %s\nSee: %s --help\n", flags.name, printable.Paragraph(err.Error()), flags.name)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -58,7 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 		}()
 	}
 	if err := flags.operate(ctx, stderr, register); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", flags.name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", flags.name, printable.Paragraph(err.Error()))
 		return 1
 	}
 	return 0

@@ -260,12 +260,16 @@ func TestMain_MistakesOnStandardError(t *testing.T) {
 			"operator", []string{"--kubeconfig=/no/where", "-q", "-A"}, 1,
 			"operator: cannot log in to the cluster: the login handler \"login_with_kubeconfig\" has failed: read kubeconfig: stat /no/where: no such file or directory\n",
 		},
+		"control characters": {
+			"operator", []string{"--kubeconfig=/no/\x1b[2J\u202e\noperator: ready", "-q", "-A"}, 1,
+			"operator: cannot log in to the cluster: the login handler \"login_with_kubeconfig\" has failed: read kubeconfig: stat /no/\\x1b[2J\\u202e\n  operator: ready: no such file or directory\n",
+		},
 		"registrations": {
 			"mistaken", nil, 1,
 			"operator: mistakes in the registration of handlers:\n" +
-				"kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME) without a lasting name; add kopf.ID(\"...\") or use a named function\n" +
-				"kopf/main_test.go:N: OnCleanup: the handler is nil\n" +
-				"kopf/main_test.go:N: OnCleanup: Retries(-1): want at least 1\n",
+				"  kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME) without a lasting name; add kopf.ID(\"...\") or use a named function\n" +
+				"  kopf/main_test.go:N: OnCleanup: the handler is nil\n" +
+				"  kopf/main_test.go:N: OnCleanup: Retries(-1): want at least 1\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

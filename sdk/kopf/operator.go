@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -48,9 +49,10 @@ type Operator struct {
 	OnReady func()
 
 	running             atomic.Bool
-	traffic             bool   // log each request to the API server
-	exit                func() // ends a process that does not end in time; nil in programs without [Main]
-	kubeconfig, context string // replace the login handlers
+	traffic             bool             // log each request to the API server
+	exit                func()           // ends a process that does not end in time; nil in programs without [Main]
+	kubeconfig, context string           // replace the login handlers
+	now                 func() time.Time // replaces the clock, for package kopftest
 }
 
 // Run runs the operator until the context is cancelled or an error makes it impossible to
@@ -89,6 +91,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		NewMemo:    func() any { return o.Memo.child() },
 		Extra:      &settings,
 		Exit:       o.exit,
+		Now:        o.now,
 	}
 	if o.Config != nil {
 		return engine.Run(kube.WithConfig(ctx, o.Config), config)

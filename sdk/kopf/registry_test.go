@@ -27,6 +27,8 @@ func (app) byValue(context.Context, *change) error                { return nil }
 func (*generic[T]) handle(context.Context, *kopf.Change[T]) error { return nil }
 func instance[T any](context.Context, *kopf.Change[T]) error      { return nil }
 func func1(context.Context, *change) error                        { return nil }
+func größe(context.Context, *change) error                        { return nil }
+func _private(context.Context, *change) error                     { return nil }
 func onSize(context.Context, *kopf.FieldChange[string]) error     { return nil }
 func onEvent(context.Context, *kopf.Event[kopf.Object]) error     { return nil }
 func closure(f func()) func(context.Context, *change) error {
@@ -97,16 +99,16 @@ func TestRegistry_RejectsFilterOfOtherFamily(t *testing.T) {
 	daemon := func(context.Context, *kopf.DaemonRun[app]) error { return nil }
 	for want, register := range map[string]func(r *kopf.Registry){
 		"takes a *kopf.Event[": func(r *kopf.Registry) {
-			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Event[kopf.Object]) bool { return true }))
+			kopf.OnCreate(r, kex, func1, kopf.When(func(context.Context, *kopf.Event[kopf.Object]) bool { return true }))
 		},
 		"takes a *kopf.DaemonRun[": func(r *kopf.Registry) {
-			kopf.Daemon(r, kex, daemon, kopf.ID("d"), kopf.When(func(*kopf.DaemonRun[app]) bool { return true }))
+			kopf.Daemon(r, kex, daemon, kopf.ID("d"), kopf.When(func(context.Context, *kopf.DaemonRun[app]) bool { return true }))
 		},
 		"takes a *kopf.Activity": func(r *kopf.Registry) {
-			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Activity) bool { return true }))
+			kopf.OnCreate(r, kex, func1, kopf.When(func(context.Context, *kopf.Activity) bool { return true }))
 		},
 		"": func(r *kopf.Registry) {
-			kopf.Daemon(r, kex, daemon, kopf.ID("d"), kopf.When(func(*kopf.Request) bool { return true }), kopf.When(func(*app) bool { return true }))
+			kopf.Daemon(r, kex, daemon, kopf.ID("d"), kopf.When(func(context.Context, *kopf.Request) bool { return true }), kopf.When(func(context.Context, *app) bool { return true }))
 		},
 	} {
 		var r kopf.Registry
@@ -158,10 +160,10 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		"ID is empty":                                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
 		`label "a": want a string, Present, Absent`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
 		`label "a" is a string, which does not decode into the int`: func(r *kopf.Registry) {
-			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where(func(int) bool { return true })})
+			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where(func(context.Context, int) bool { return true })})
 		},
 		`annotation "a" is a string, which does not decode into the map[string]string`: func(r *kopf.Registry) {
-			kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": kopf.Where(func(map[string]string) bool { return true })})
+			kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": kopf.Where(func(context.Context, map[string]string) bool { return true })})
 		},
 		`label "a" has two conditions; keep one`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": "b"}, kopf.Labels{"a": "c"}) },
 		`annotation "a": want a string, Present, Absent`: func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": nil}) },
@@ -171,7 +173,29 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		"both in any state and in the old or the new one": func(r *kopf.Registry) {
 			kopf.OnField(r, kex, "spec.a", onSize, kopf.Value("x"), kopf.From("y"))
 		},
-		"the handler is nil":  func(r *kopf.Registry) { kopf.OnCreate[kopf.Object](r, kex, nil) },
+		"the handler is nil":            func(r *kopf.Registry) { kopf.OnCreate[kopf.Object](r, kex, nil) },
+		"OnDelete: the handler is nil":  func(r *kopf.Registry) { kopf.OnDelete[kopf.Object](r, kex, nil, kopf.ID("x")) },
+		"Daemon: the handler is nil":    func(r *kopf.Registry) { kopf.Daemon[kopf.Object](r, kex, nil, kopf.ID("x")) },
+		"OnStartup: the handler is nil": func(r *kopf.Registry) { kopf.OnStartup(r, nil, kopf.ID("x")) },
+		"NewIndex: the handler is nil": func(r *kopf.Registry) {
+			kopf.NewIndex[kopf.Object, string, int](r, kex, nil, kopf.ID("x"))
+		},
+		"the function of When is nil": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.When[kopf.Object](nil)) },
+		`Value: the function of Where is nil`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Field("spec.x"), kopf.Value(kopf.Where[string](nil)))
+		},
+		`label "a": the function of Where is nil`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where[string](nil)})
+		},
+		`the id "größe" has the character 'ö', which annotation names cannot have; use letters and digits of ASCII`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, größe)
+		},
+		`the id "_private" begins with '_'`:        func(r *kopf.Registry) { kopf.OnCreate(r, kex, _private) },
+		`the id "two words" has the character ' '`: func(r *kopf.Registry) { kopf.OnEvent(r, kex, onEvent, kopf.ID("two words")) },
+		`the id "touch-dummy" is the name of an`:   func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("touch-dummy")) },
+		`the id "onSize/data.my key" has the character ' '`: func(r *kopf.Registry) {
+			kopf.OnField(r, kex, "data[my key]", onSize)
+		},
 		"want a name such as": func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Resource(), func1) },
 		"the selector":        func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Selector{}, func1) },
 		"handler \"func1\" is already registered at kopf/registry_test.go:": func(r *kopf.Registry) {
@@ -189,7 +213,7 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 			}
 		},
 		"the function takes a *kopf.Event[": func(r *kopf.Registry) {
-			kopf.OnCreate(r, kex, func1, kopf.When(func(*kopf.Event[kopf.Object]) bool { return true }))
+			kopf.OnCreate(r, kex, func1, kopf.When(func(context.Context, *kopf.Event[kopf.Object]) bool { return true }))
 		},
 		"ErrorsMode(7) is not one of": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ErrorsMode(7)) },
 		"Reasons() names no reason":   func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons()) },
@@ -212,7 +236,7 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 func TestRegistry_FunctionWithOtherFilters(t *testing.T) {
 	var r kopf.Registry
 	literal := func(context.Context, *kopf.Change[kopf.Object]) error { return nil }
-	isNew := func(*kopf.Request) bool { return true }
+	isNew := func(context.Context, *kopf.Request) bool { return true }
 	kopf.OnCreate(&r, kex, func1, kopf.Labels{"tier": "gold"}, kopf.Param(1))
 	kopf.OnCreate(&r, kex, func1, kopf.Labels{"tier": "silver"}, kopf.Param(2))
 	kopf.OnCreate(&r, kex, func1, kopf.Annotations{"a": kopf.Present})
@@ -300,11 +324,11 @@ func TestRegistry_OptionGivenTwiceIsMistake(t *testing.T) {
 func TestWhere_OnLabelsTakesWhatDecodesFromText(t *testing.T) {
 	var r kopf.Registry
 	kopf.OnCreate(&r, kex, func1, kopf.Labels{
-		"a": kopf.Where(func(string) bool { return true }),
-		"b": kopf.Where(func(*string) bool { return true }),
-		"c": kopf.Where(func(any) bool { return true }),
-		"d": kopf.Where(func(time.Time) bool { return true }),
-		"e": kopf.Where(func(kopf.Reason) bool { return true }),
+		"a": kopf.Where(func(context.Context, string) bool { return true }),
+		"b": kopf.Where(func(context.Context, *string) bool { return true }),
+		"c": kopf.Where(func(context.Context, any) bool { return true }),
+		"d": kopf.Where(func(context.Context, time.Time) bool { return true }),
+		"e": kopf.Where(func(context.Context, kopf.Reason) bool { return true }),
 	})
 	if err := r.Err(); err != nil {
 		t.Error(err)

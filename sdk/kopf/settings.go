@@ -4,12 +4,7 @@ import (
 	"iter"
 	"log/slog"
 	"time"
-
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
-
-// Metrics count what an operator does. They are made by the module sdk/metrics.
-type Metrics = observe.Meter
 
 // Settings configure an operator. The zero value of each field means its default; a negative duration
 // means none. Sequences of delays are [slices.Values] of a list, or endless ones. Settings must not be
@@ -61,8 +56,9 @@ type WatchingSettings struct {
 	// ClientTimeout is how long the operator keeps a stream open before it opens a new one. Defaults to forever.
 	ClientTimeout time.Duration
 
-	// ConnectTimeout limits the time until a stream is open. Defaults to [NetworkingSettings].ConnectTimeout, or
-	// else RequestTimeout.
+	// ConnectTimeout limits the time until the API server begins to answer a watch or a list. When lists take
+	// longer, the time is doubled with each attempt, up to [NetworkingSettings].RequestTimeout. Defaults to
+	// [NetworkingSettings].ConnectTimeout.
 	ConnectTimeout time.Duration
 
 	// ReconnectBackoff is the pause between two streams. Defaults to 100ms.
@@ -130,13 +126,15 @@ type NetworkingSettings struct {
 	ErrorBackoffs iter.Seq[time.Duration]
 
 	// EnforceRetryAfter waits exactly as long as the server's Retry-After header says, even if that is shorter
-	// than the backoff. Defaults to false: the longer of the two.
+	// than the backoff. Defaults to false: the longer of the two. In either case, a header that asks for more
+	// than a minute counts as a minute.
 	EnforceRetryAfter bool
 }
 
 // PersistenceSettings configure what the operator stores on the objects.
 type PersistenceSettings struct {
-	// Finalizer is the name of the finalizer. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
+	// Finalizer is the name of the finalizer. The operator does not start with a name that the API server would
+	// reject. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
 	Finalizer string
 
 	// ProgressStorage stores the progress of the handlers. Defaults to [SmartProgress].

@@ -28,6 +28,8 @@ func (s Settings) withDefaults() Settings {
 	s.Background.CancellationPolling = cmp.Or(s.Background.CancellationPolling, time.Minute)
 	s.Background.InstantExitTimeout = cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond)
 	s.Networking.RequestTimeout = cmp.Or(s.Networking.RequestTimeout, kube.DefaultRequestTimeout)
+	s.Networking.ConnectTimeout = cmp.Or(s.Networking.ConnectTimeout, kube.DefaultConnectTimeout)
+	s.Watching.ConnectTimeout = cmp.Or(s.Watching.ConnectTimeout, s.Networking.ConnectTimeout)
 	if s.Networking.ErrorBackoffs == nil {
 		s.Networking.ErrorBackoffs = kube.DefaultBackoffs
 	}
@@ -66,7 +68,7 @@ func (s Settings) engine() engine.Settings {
 		},
 
 		RequestTimeout:    s.Networking.RequestTimeout,
-		StreamTimeout:     cmp.Or(s.Watching.ConnectTimeout, s.Networking.ConnectTimeout, s.Networking.RequestTimeout),
+		AnswerTimeout:     s.Watching.ConnectTimeout,
 		ConnectTimeout:    s.Networking.ConnectTimeout,
 		ErrorBackoffs:     s.Networking.ErrorBackoffs,
 		EnforceRetryAfter: s.Networking.EnforceRetryAfter,
@@ -80,7 +82,7 @@ func (s Settings) engine() engine.Settings {
 		},
 
 		Liveness: s.Process.Liveness,
-		Meter:    s.Process.Metrics,
+		Meter:    meterOf(s.Process.Metrics),
 
 		Finalizer:          s.Persistence.Finalizer,
 		ConsistencyTimeout: max(0, s.Persistence.ConsistencyTimeout),

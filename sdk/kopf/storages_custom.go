@@ -19,8 +19,13 @@ type cycleBinding struct {
 func unbound() cycleBinding { return cycleBinding{ctx: context.Background()} }
 
 // boundTo detaches the context from the stop of the operator, so that finished work is recorded.
+// Without an object, the trees of the calls are the object.
 func boundTo(ctx context.Context, object *object.Object) cycleBinding {
-	return cycleBinding{ctx: context.WithoutCancel(ctx), body: objectOfWire(object)}
+	b := cycleBinding{ctx: context.WithoutCancel(ctx)}
+	if object != nil {
+		b.body = objectOfWire(object)
+	}
+	return b
 }
 
 func (b cycleBinding) bodyOf(tree map[string]any) *Object {

@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"context"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -34,5 +35,6 @@ func init() {
 		}
 		return nil
 	}
+	testhooks.SetClock = func(o any, now func() time.Time) { o.(*Operator).now = now }
 	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 }

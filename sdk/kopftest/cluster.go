@@ -42,7 +42,7 @@ type Cluster struct {
 	// Config is the connection to the cluster, for clients of the test's own. It must not be changed.
 	Config *rest.Config
 
-	t       testing.TB
+	t       printed
 	timeout time.Duration
 	*estate
 }
@@ -62,7 +62,7 @@ type estate struct {
 // New creates a namespace for the test in the cluster that the package's documentation describes.
 func New(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: t, timeout: timeout(t), estate: &estate{}}
+	c := &Cluster{Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: printed{t}, timeout: timeout(t), estate: &estate{}}
 	c.Config, c.lasting = config(t)
 	session, err := kube.NewSession(c.Config, 0)
 	if err != nil {
@@ -92,13 +92,13 @@ func (c *Cluster) CreateNamespace(name string) *Cluster {
 
 // T returns the test. Functions of a test's own that fail it by means of the cluster begin with
 // cluster.T().Helper(), so that the failure is told for the line that calls them.
-func (c *Cluster) T() testing.TB { return c.t }
+func (c *Cluster) T() testing.TB { return c.t.TB }
 
 // With returns the same cluster and namespace for a subtest: errors fail the subtest. Its
 // operators are stopped at the end of the subtest; objects are deleted at the end of the test.
 func (c *Cluster) With(t testing.TB) *Cluster {
 	sub := *c
-	sub.t = t
+	sub.t = printed{t}
 	return &sub
 }
 

@@ -15,7 +15,7 @@ import (
 
 // driver is a [DaemonRun] of whatever type.
 type driver struct {
-	t     testing.TB
+	t     printed
 	stage *stage
 	call  *call // of the daemon, the last one; nil before the first
 }
@@ -33,7 +33,7 @@ type call struct {
 
 func newDriver(t testing.TB, object map[string]any) driver {
 	t.Helper()
-	return driver{t: t, stage: newStage(wireOf(t, object), !inBubble(t))}
+	return driver{t: printed{t}, stage: newStage(wireOf(t, object), !inBubble(t))}
 }
 
 func (r *driver) start(ctx context.Context, daemon func(context.Context) error) {

@@ -23,6 +23,7 @@
 //     KOPFTEST_CONTEXT a context of it other than the current one.
 //   - KOPF_CONTROLPLANE is the program of the embedded control plane.
 //   - KOPFTEST_UPDATE writes golden files instead of comparing with them: see [Golden].
+//   - KOPFTEST_SEED replays a test that uses [Seed].
 //   - KOPFTEST_TIMEOUT limits each wait of a test, such as "1m". Defaults to 30s.
 //   - KOPF_SKIP_CLUSTER_TESTS skips tests that need a cluster if it is not empty.
 //
@@ -34,6 +35,13 @@
 // with or without finalizers; definitions of custom resources stay for other tests, see [Main].
 // And it needs no logs: the operator's log is shown with a test that fails. When a wait times
 // out, the failure shows the state of each handler, the object, and the end of the log.
+//
+// # When things break
+//
+// [Cluster.FaultProxy] starts a server between the operator and the API server that drops, delays,
+// refuses and damages requests, answers and events, by rules: see [Faults]. [Chaos] runs an operator
+// under all of this, with restarts of the server, jumps of the [Clock] and kills at any write; it
+// depends only on a [Seed].
 //
 // # Handlers alone
 //

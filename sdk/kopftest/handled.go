@@ -108,7 +108,7 @@ func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 		}
 		why := fmt.Sprintf("%s has failed, and is tried again later than the test waits (in %s): %s",
 			h.ID, roughly(time.Until(h.Next)), h.Error.Message)
-		if h.Error.Kind == "arbitrary" || h.Error.Kind == "panic" {
+		if h.Error.Kind == inspect.ErrorArbitrary || h.Error.Kind == inspect.ErrorPanic {
 			why += "\nafter errors that name no delay, the delay is Settings.Execution.DefaultBackoff: see Run"
 		}
 		return hopeless, why
@@ -117,7 +117,9 @@ func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 }
 
 // accompanies reports whether a handler is a daemon or a timer, which have no end to wait for.
-func accompanies(h inspect.HandlerState) bool { return h.Kind == "daemon" || h.Kind == "timer" }
+func accompanies(h inspect.HandlerState) bool {
+	return h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer
+}
 
 // verdict is what a state of an object means for what is awaited.
 type verdict int

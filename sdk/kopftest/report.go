@@ -166,15 +166,15 @@ func (op *Operator) handlers(state *inspect.Object) string {
 // failure is an error with its kind in words, unless it tells by itself.
 func failure(err *inspect.HandlerError) string {
 	switch err.Kind {
-	case "temporary", "permanent", "arbitrary":
-		return err.Kind + " error: " + err.Message
+	case inspect.ErrorTemporary, inspect.ErrorPermanent, inspect.ErrorArbitrary:
+		return string(err.Kind) + " error: " + err.Message
 	default:
 		return err.Message
 	}
 }
 
 func mismatch(w *inspect.Mismatch) string {
-	what, is := strings.TrimSpace(w.Kind+" "+w.Path), w.Is
+	what, is := strings.TrimSpace(string(w.Kind)+" "+w.Path), w.Is
 	if w.Absent {
 		is = "absent"
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // Alarm is what the user must know on every page: a fact, and what follows from it. The
@@ -39,6 +40,9 @@ func (s *State) Alarm(now time.Time) Alarm {
 	}
 	if saved := s.relative(s.SavedManifests); len(saved) > 0 && s.Cluster.Phase == runner.ClusterReady {
 		return Alarm{Warn, "! saved, not applied: " + strings.Join(saved, ", "), "a applies"}
+	}
+	if n := s.Former; n > 0 && s.NotOperating() == "" {
+		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "F runs the failed handlers again"}
 	}
 	return s.unserved()
 }
@@ -102,20 +106,20 @@ func (s *State) unserved() Alarm {
 }
 
 // UnservedReason returns why a selector is not served, to follow its name.
-func UnservedReason(reason string) string {
+func UnservedReason(reason inspect.UnservedReason) string {
 	switch reason {
-	case "unresolved":
+	case inspect.UnservedUnresolved:
 		return "is not in the cluster"
-	case "ambiguous":
+	case inspect.UnservedAmbiguous:
 		return "is the name of several resources"
-	case "unwatchable":
+	case inspect.UnservedUnwatchable:
 		return "cannot be watched"
-	case "unpatchable":
+	case inspect.UnservedUnpatchable:
 		return "cannot be patched"
-	case "conflicting":
+	case inspect.UnservedConflicting:
 		return "has two handlers with one id"
 	}
-	return "is not served: " + reason
+	return "is not served: " + string(reason)
 }
 
 // FirstLine returns the first line of a text.

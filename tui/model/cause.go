@@ -8,24 +8,24 @@ import (
 )
 
 // IsEvent reports whether the reason of a cause says what has happened to the object. The
-// others, such as "noop", say what the operator made of it.
-func IsEvent(reason string) bool {
+// others, such as [inspect.ReasonNoop], say what the operator made of it.
+func IsEvent(reason inspect.Reason) bool {
 	switch reason {
-	case "create", "update", "delete", "resume":
+	case inspect.ReasonCreate, inspect.ReasonUpdate, inspect.ReasonDelete, inspect.ReasonResume:
 		return true
 	}
 	return false
 }
 
 // ReasonWord returns the word for the reason of a cause.
-func ReasonWord(reason string) string {
+func ReasonWord(reason inspect.Reason) string {
 	switch reason {
-	case "noop":
+	case inspect.ReasonNoop:
 		return "no change"
-	case "free", "gone":
-		return "delete"
+	case inspect.ReasonFree:
+		return string(inspect.ReasonDelete)
 	}
-	return reason
+	return string(reason)
 }
 
 // because formats the reason of a cause, to follow "because": "spec.size changed 1Gi → 2Gi".
@@ -34,11 +34,11 @@ func because(c *inspect.Cause) string {
 		return ""
 	}
 	switch c.Reason {
-	case "create":
+	case inspect.ReasonCreate:
 		return "the object is new"
-	case "delete":
+	case inspect.ReasonDelete:
 		return "the object is being deleted"
-	case "resume":
+	case inspect.ReasonResume:
 		return "the operator has started"
 	}
 	if len(c.Diff) == 0 {
@@ -58,9 +58,9 @@ func change(d inspect.DiffItem) string {
 		path = "the object"
 	}
 	switch d.Op {
-	case "add":
+	case inspect.DiffAdd:
 		return path + " was added"
-	case "remove":
+	case inspect.DiffRemove:
 		return path + " was removed"
 	}
 	return path + " changed " + Value(d.Old) + " → " + Value(d.New)

@@ -12,7 +12,9 @@ func IsNotCalled(h *inspect.HandlerState) bool {
 }
 
 // IsBackground reports whether a handler runs independently of causes.
-func IsBackground(h *inspect.HandlerState) bool { return h.Kind == "daemon" || h.Kind == "timer" }
+func IsBackground(h *inspect.HandlerState) bool {
+	return h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer
+}
 
 // isRunning reports whether a call of a handler has begun and not ended. Those of timers are
 // short, and are not told apart from the time between them.

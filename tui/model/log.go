@@ -7,11 +7,11 @@ import (
 )
 
 // LogLevels are the levels of the log, the least first.
-var LogLevels = []string{"debug", "info", "warn", "error"}
+var LogLevels = []inspect.LogLevel{inspect.LevelDebug, inspect.LevelInfo, inspect.LevelWarn, inspect.LevelError}
 
 // LevelRank returns the position of a level in [LogLevels]. Output that the program printed
 // without a level ranks highest.
-func LevelRank(level string) int {
+func LevelRank(level inspect.LogLevel) int {
 	if i := slices.Index(LogLevels, level); i >= 0 {
 		return i
 	}

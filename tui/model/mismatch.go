@@ -12,9 +12,9 @@ func Mismatch(m *inspect.Mismatch) string {
 		return ""
 	}
 	switch m.Kind {
-	case "reason":
+	case inspect.MismatchReason:
 		return "runs on " + m.Wants
-	case "when":
+	case inspect.MismatchWhen:
 		if m.Path == "" {
 			return "When said no"
 		}
@@ -29,14 +29,14 @@ func Mismatch(m *inspect.Mismatch) string {
 // subject names what the mismatch is about.
 func subject(m *inspect.Mismatch) string {
 	switch m.Kind {
-	case "value":
+	case inspect.MismatchValue:
 		return m.Path
-	case "old":
+	case inspect.MismatchOld:
 		return "old " + m.Path
-	case "new":
+	case inspect.MismatchNew:
 		return "new " + m.Path
 	}
-	return strings.TrimSpace(m.Kind + " " + m.Path)
+	return strings.TrimSpace(string(m.Kind) + " " + m.Path)
 }
 
 func fact(m *inspect.Mismatch) string {
@@ -75,7 +75,7 @@ func ignored(o *inspect.Object) string {
 		if h.Why == nil {
 			continue
 		}
-		if h.Why.Kind == "reason" {
+		if h.Why.Kind == inspect.MismatchReason {
 			others++
 			continue
 		}
@@ -113,7 +113,7 @@ func ignored(o *inspect.Object) string {
 // mismatchOf formats a mismatch that several handlers have in common.
 func mismatchOf(m *inspect.Mismatch, handlers []string) string {
 	switch {
-	case m.Kind == "when":
+	case m.Kind == inspect.MismatchWhen:
 		return Mismatch(m) + " for " + list(handlers)
 	case m.Wants == "changed":
 		return subject(m) + " did not change, and " + list(handlers) + pick(len(handlers), " waits", " wait") + " for that"
@@ -129,7 +129,7 @@ func mismatchOf(m *inspect.Mismatch, handlers []string) string {
 func reasons(o *inspect.Object) string {
 	var all []string
 	for i := range o.Handlers {
-		if h := &o.Handlers[i]; h.Why != nil && h.Why.Kind == "reason" {
+		if h := &o.Handlers[i]; h.Why != nil && h.Why.Kind == inspect.MismatchReason {
 			all = append(all, h.ID+" "+Mismatch(h.Why))
 		}
 	}

@@ -40,7 +40,7 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 		return NextStep{}
 	case held != "":
 		return NextStep{Kind: NextHeld, Held: held}
-	case retrying && h.Kind == "index" && !h.Next.After(now):
+	case retrying && h.Kind == inspect.KindIndex && !h.Next.After(now):
 		return NextStep{Kind: NextChange}
 	case retrying:
 		return NextStep{Kind: NextRetry, In: h.Next.Sub(now)}

@@ -7,7 +7,7 @@ import (
 )
 
 // Note says in a few words the most important fact about a handler on an object: what comes
-// next, how long it took, why it failed, or what kept it out. Held is [State.Held].
+// next, how long it took, why it failed, which error is ignored, or what kept it out. Held is [State.Held].
 func Note(h *inspect.HandlerState, now time.Time, held string) string {
 	switch h.State {
 	case inspect.PhaseRetrying, inspect.PhaseTicking:
@@ -15,6 +15,9 @@ func Note(h *inspect.HandlerState, now time.Time, held string) string {
 	case inspect.PhaseDone:
 		if !h.Unrecorded.IsZero() {
 			return "done, not recorded yet (" + For(now.Sub(h.Unrecorded)) + ")"
+		}
+		if n := len(h.Attempts); n > 0 && h.Attempts[n-1].Error != nil {
+			return "error ignored: " + h.Attempts[n-1].Error.Message
 		}
 		return Took(h.Took)
 	case inspect.PhaseFailed:

@@ -15,14 +15,14 @@ func sentence(message string) string {
 // attempts, or what the handler asked for.
 func ErrorText(e *inspect.HandlerError) string {
 	switch e.Kind {
-	case "retries":
+	case inspect.ErrorRetries:
 		return "gave up: " + e.Message
-	case "timeout":
+	case inspect.ErrorTimeout:
 		return "out of time: " + e.Message
-	case "arbitrary", "":
+	case inspect.ErrorArbitrary, "":
 		return e.Message
 	}
-	return e.Kind + ": " + e.Message
+	return string(e.Kind) + ": " + e.Message
 }
 
 // list is an enumeration: "a", "a and b", "a, b and c".

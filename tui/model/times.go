@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // Ago formats how long ago something was, in at most four cells: "now", "41s", "12m", "26h",
@@ -48,7 +50,8 @@ func In(d time.Duration) string {
 }
 
 // Took formats how long something lasted, with two or three digits: "24ms", "1.3s", "2m05s".
-func Took(d time.Duration) string {
+func Took[D time.Duration | inspect.Duration](length D) string {
+	d := time.Duration(length)
 	switch {
 	case d <= 0:
 		return ""

@@ -34,27 +34,30 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 	return "The operator calls this " + string(o.State) + "."
 }
 
-// failed says what failed. Only a change of the object makes the handler run again.
+// failed says what failed, and what makes the handler run again.
 func failed(o *inspect.Object) string {
 	h := Active(o)
 	if h == nil {
-		return "A handler has failed permanently. It runs again when the object changes."
+		return "A handler has failed permanently. It runs again when the object changes, or is retried."
 	}
-	if h.Kind == "index" {
+	switch h.Kind {
+	case inspect.KindIndex:
 		return failure(h) + ". The object is no longer in that index, even if it changes."
+	case inspect.KindDaemon, inspect.KindTimer:
+		return failure(h) + ". It starts again for this object only when it is retried, or the operator restarts."
 	}
-	return failure(h) + ". It runs again when the object changes."
+	return failure(h) + ". It runs again when the object changes, or is retried."
 }
 
 // indexed says what indices do with an object that has no other handlers. It is empty if
 // the object is in none.
 func indexed(o *inspect.Object, now time.Time, held string) string {
 	for i := range o.Handlers {
-		if h := &o.Handlers[i]; h.Kind == "index" && h.State == inspect.PhaseRetrying {
+		if h := &o.Handlers[i]; h.Kind == inspect.KindIndex && h.State == inspect.PhaseRetrying {
 			return "Not in an index: " + h.ID + " failed; " + Next(h, now, held).Clause() + "."
 		}
 	}
-	names := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "index" && h.State == inspect.PhaseDone })
+	names := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == inspect.KindIndex && h.State == inspect.PhaseDone })
 	if len(names) == 0 {
 		return ""
 	}
@@ -68,11 +71,11 @@ func failure(h *inspect.HandlerState) string {
 	}
 	message := sentence(h.Error.Message)
 	switch h.Error.Kind {
-	case "retries":
+	case inspect.ErrorRetries:
 		return fmt.Sprintf("%s gave up after %s: %s", h.ID, Count(max(1, h.Attempt), "attempt"), message)
-	case "timeout":
+	case inspect.ErrorTimeout:
 		return fmt.Sprintf("%s ran out of time after %s: %s", h.ID, Count(max(1, h.Attempt), "attempt"), message)
-	case "panic":
+	case inspect.ErrorPanic:
 		return fmt.Sprintf("%s panicked: %s", h.ID, message)
 	}
 	return fmt.Sprintf("%s failed permanently: %s", h.ID, message)
@@ -140,7 +143,7 @@ func waiting(o *inspect.Object, now time.Time) string {
 
 func settled(o *inspect.Object, now time.Time, held string) string {
 	if o.Cause == nil {
-		watchers := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == "event" && h.Why == nil })
+		watchers := ids(o, func(h *inspect.HandlerState) bool { return h.Kind == inspect.KindEvent && h.Why == nil })
 		if len(watchers) > 0 {
 			return "Only watched: " + list(watchers) + pick(len(watchers), " gets", " get") + " every event; nothing is stored on this object."
 		}
@@ -154,7 +157,10 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 	}
 	handled := "All handled " + Since(now.Sub(o.Cause.Done))
 	if IsEvent(o.Cause.Reason) {
-		handled += " (" + o.Cause.Reason + ")"
+		handled += " (" + string(o.Cause.Reason) + ")"
+	}
+	if o.Cause.Reason == "delete" || o.Cause.Reason == "free" {
+		return handled + "; the deletion waits for finalizers of others."
 	}
 	return handled + "; nothing has changed since."
 }

@@ -11,7 +11,7 @@ import (
 
 var now = time.Date(2026, time.November, 21, 14, 2, 23, 0, time.UTC)
 
-func failedWith(kind, message string) *inspect.HandlerError {
+func failedWith(kind inspect.ErrorKind, message string) *inspect.HandlerError {
 	return &inspect.HandlerError{Kind: kind, Message: message}
 }
 
@@ -21,7 +21,7 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 	endless.Limit = 0
 	relabel := inspect.HandlerState{ID: "relabel", State: inspect.PhaseRetrying, Attempt: 1, Next: now.Add(time.Minute)}
 	sub := inspect.HandlerState{ID: "resize/pvc", Parent: "resize", State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: resize.Next, Error: resize.Error}
-	failed := func(kind string) inspect.HandlerState {
+	failed := func(kind inspect.ErrorKind) inspect.HandlerState {
 		return inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 3, Limit: 3, Error: failedWith(kind, "no size")}
 	}
 	running := inspect.HandlerState{ID: "resize", State: inspect.PhaseRunning, Attempt: 1, Limit: 5, Started: now.Add(-time.Second)}
@@ -51,10 +51,11 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"several are retrying":   {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{relabel, resize}}, "", "resize failed, attempt 2 of 5: still attached. relabel is being retried, too. Retrying in 12s."},
 		"a child is its parent":  {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize, sub}}, "", "resize failed, attempt 2 of 5: still attached. Retrying in 12s."},
 		"retrying, one is lost":  {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{failed("permanent"), resize}}, "", "resize failed, attempt 2 of 5: still attached. create has failed permanently. Retrying in 12s."},
-		"failed":                 {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("permanent")}}, "", "create failed permanently: no size. It runs again when the object changes."},
-		"failed, out of retries": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("retries")}}, "", "create gave up after 3 attempts: no size. It runs again when the object changes."},
-		"failed, out of time":    {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("timeout")}}, "", "create ran out of time after 3 attempts: no size. It runs again when the object changes."},
-		"failed, panic":          {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("panic")}}, "", "create panicked: no size. It runs again when the object changes."},
+		"failed":                 {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("permanent")}}, "", "create failed permanently: no size. It runs again when the object changes, or is retried."},
+		"failed, timer":          {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "ping", Kind: "timer", State: inspect.PhaseFailed}}}, "", "ping failed permanently. It starts again for this object only when it is retried, or the operator restarts."},
+		"failed, out of retries": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("retries")}}, "", "create gave up after 3 attempts: no size. It runs again when the object changes, or is retried."},
+		"failed, out of time":    {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("timeout")}}, "", "create ran out of time after 3 attempts: no size. It runs again when the object changes, or is retried."},
+		"failed, panic":          {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("panic")}}, "", "create panicked: no size. It runs again when the object changes, or is retried."},
 		"running":                {inspect.Object{State: inspect.StateRunning, Cause: grown, Handlers: handlers{running}}, "", "resize is running, attempt 1 of 5, because spec.size changed 1Gi → 3Gi. It has been running for 1s."},
 		"running again":          {inspect.Object{State: inspect.StateRunning, Cause: moreGrown, Handlers: handlers{later}}, "", "resize is running, attempt 2 of 5, because spec.size changed 1Gi → 3Gi and 2 more changes."},
 		"running on a new one":   {inspect.Object{State: inspect.StateRunning, Cause: &inspect.Cause{Reason: "create"}, Handlers: handlers{running}}, "", "resize is running, attempt 1 of 5, because the object is new. It has been running for 1s."},
@@ -77,6 +78,8 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"ignored, nobody cares":       {inspect.Object{State: inspect.StateIgnored}, "", "No handler matches."},
 		"settled":                     {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "create", Done: now.Add(-6 * time.Minute)}}, "", "All handled 6m ago (create); nothing has changed since."},
 		"running since just now":      {inspect.Object{State: inspect.StateRunning, Cause: &inspect.Cause{Reason: "create"}, Handlers: handlers{began}}, "", "resize is running, attempt 1 of 5, because the object is new."},
+		"settled, but held by others": {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "delete", Done: now.Add(-6 * time.Minute)}}, "", "All handled 6m ago (delete); the deletion waits for finalizers of others."},
+		"settled, held, restarted":    {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "free", Done: now.Add(-6 * time.Minute)}}, "", "All handled 6m ago; the deletion waits for finalizers of others."},
 		"settled, nothing new":        {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "noop", Done: now.Add(-28 * time.Second)}}, "", "All handled 28s ago; nothing has changed since."},
 		"settled before we came":      {inspect.Object{State: inspect.StateSettled, Cause: &inspect.Cause{Reason: "noop"}}, "", "All is handled; nothing has changed since."},
 		"only watched":                {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "adopt", Kind: "event", State: inspect.PhaseDone}}}, "", "Only watched: adopt gets every event; nothing is stored on this object."},

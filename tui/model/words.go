@@ -112,10 +112,10 @@ func OperatorWord(s *runner.State) Word {
 	return Word{"▸", "running", OK}
 }
 
-var levelTones = map[string]Tone{"debug": Dim, "warn": Warn, "error": Err}
+var levelTones = map[inspect.LogLevel]Tone{inspect.LevelDebug: Dim, inspect.LevelWarn: Warn, inspect.LevelError: Err}
 
 // LevelTone returns the tone of a log level.
-func LevelTone(level string) Tone { return levelTones[level] }
+func LevelTone(level inspect.LogLevel) Tone { return levelTones[level] }
 
 // lookup returns the word for a state. A newer operator may publish states that this
 // program does not know: their own names are shown.

@@ -49,7 +49,7 @@ func putAttempt(s *Screen, l *render.Line, n int, a inspect.Attempt) {
 	word := model.HandlerWord(inspect.PhaseDone)
 	if a.Error != nil {
 		word = model.HandlerWord(inspect.PhaseRetrying)
-		if a.Error.Kind == "permanent" || a.Error.Kind == "retries" || a.Error.Kind == "timeout" {
+		if a.Error.Kind == inspect.ErrorPermanent || a.Error.Kind == inspect.ErrorRetries || a.Error.Kind == inspect.ErrorTimeout {
 			word = model.HandlerWord(inspect.PhaseFailed)
 		}
 	}

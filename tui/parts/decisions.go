@@ -2,6 +2,7 @@ package parts
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/model"
@@ -94,9 +95,7 @@ func (d Decisions) history(past []inspect.PastCause) {
 		what := ""
 		if len(c.Handlers) > 0 {
 			what = d.Screen.State.ShortNames(c.Handlers)
-			if c.Took != "" {
-				what += " " + c.Took
-			}
+			what = strings.TrimSpace(what + " " + model.Took(c.Took))
 		}
 		switch {
 		case len(c.Failed) > 0:

@@ -26,9 +26,9 @@ func PutDifference(l *render.Line, d inspect.DiffItem) *render.Line {
 		path = "(all)"
 	}
 	switch d.Op {
-	case "add":
+	case inspect.DiffAdd:
 		return l.Put(model.Added, "+ ").Put(model.Text, path+"  ").Put(model.Added, model.Value(d.New))
-	case "remove":
+	case inspect.DiffRemove:
 		return l.Put(model.Removed, "- ").Put(model.Text, path+"  ").Put(model.Removed, model.Value(d.Old))
 	}
 	return l.Put(model.Warn, "~ ").Put(model.Text, path+"  ").Put(model.Removed, model.Value(d.Old)).

@@ -19,7 +19,7 @@ func putLogLine(l *render.Line, line *inspect.LogLine, ofObject bool) *render.Li
 // that are about no object are left out.
 func putLogHead(l *render.Line, line *inspect.LogLine, ofObject bool) int {
 	l.Skip(1).Put(model.Dim, line.At.Local().Format("15:04:05")).Skip(2)
-	l.Cell(model.LevelTone(line.Level), line.Level, 5).Skip(2)
+	l.Cell(model.LevelTone(line.Level), string(line.Level), 5).Skip(2)
 	name, handler := 0, 10
 	switch space := l.Rest(); {
 	case ofObject && space > 40:

@@ -31,7 +31,7 @@ type LogPane struct {
 
 // NewLogPane returns a pane on the log, or on the log of an object if it is not nil.
 func NewLogPane(s *Screen, object *inspect.Ref) *LogPane {
-	p := &LogPane{Filter: NewFilter(), screen: s, object: object, level: model.LevelRank("info")}
+	p := &LogPane{Filter: NewFilter(), screen: s, object: object, level: model.LevelRank(inspect.LevelInfo)}
 	p.Refresh()
 	return p
 }
@@ -79,7 +79,7 @@ func (p *LogPane) shows(l *inspect.LogLine, words []string) bool {
 	if l.Object != nil {
 		object = model.QualifiedName(*l.Object)
 	}
-	return Matches(words, strings.ToLower(l.Message), object, l.Handler, l.Level)
+	return Matches(words, strings.ToLower(l.Message), object, l.Handler, string(l.Level))
 }
 
 func (p *LogPane) countNewer() int {

@@ -17,7 +17,7 @@ func LogStrip(s *Screen, w, h int, object *inspect.Ref) []string {
 	all := s.State.Log
 	for i := len(all) - 1; i >= 0 && len(lines) < b.Rest(); i-- {
 		l := &all[i]
-		if model.LevelRank(l.Level) < model.LevelRank("info") || object != nil && !model.IsAbout(l, *object) {
+		if model.LevelRank(l.Level) < model.LevelRank(inspect.LevelInfo) || object != nil && !model.IsAbout(l, *object) {
 			continue
 		}
 		lines = append(lines, l)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/kopf-dev/kopf/sdk/printable"
 	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -50,7 +51,7 @@ type writer interface {
 
 func newWriter(w io.Writer, opts Options) writer {
 	if opts.Format == JSON {
-		return jsonWriter{json.NewEncoder(w)}
+		return jsonWriter{w}
 	}
 	t := render.PlainTheme()
 	if opts.Colour {
@@ -60,11 +61,15 @@ func newWriter(w io.Writer, opts Options) writer {
 	return plainWriter{w, t}
 }
 
-type jsonWriter struct{ to *json.Encoder }
+type jsonWriter struct{ to io.Writer }
 
 func (w jsonWriter) write(e entry) error {
 	e.Time = e.Time.UTC()
-	if err := w.to.Encode(e); err != nil {
+	line, err := json.Marshal(e)
+	if err == nil {
+		_, err = w.to.Write(append(printable.JSON(line), '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("write the stream: %w", err)
 	}
 	return nil

@@ -34,7 +34,7 @@ func (x *log) entries(s *runner.State, opts Options) []entry {
 	}
 	for i := range lines[from:] {
 		l := &lines[from+i]
-		if l.Level == "debug" && !opts.Verbose {
+		if l.Level == inspect.LevelDebug && !opts.Verbose {
 			continue
 		}
 		entries = append(entries, logEntry(l))
@@ -47,7 +47,7 @@ func equal(a, b *inspect.LogLine) bool {
 }
 
 func logEntry(l *inspect.LogLine) entry {
-	e := entry{Time: l.At, Noun: "log", State: l.Level, Handler: l.Handler, tone: model.LevelTone(l.Level), urgent: l.Level == "warn" || l.Level == "error"}
+	e := entry{Time: l.At, Noun: "log", State: string(l.Level), Handler: l.Handler, tone: model.LevelTone(l.Level), urgent: l.Level == inspect.LevelWarn || l.Level == inspect.LevelError}
 	message, stack := model.CutStack(l.Message)
 	e.Stack = stack
 	var what []string

@@ -150,7 +150,7 @@ func TestRun_WritesEachChangeOfAnObjectWithItsVerdict(t *testing.T) {
 	retrying := object("a", inspect.StateRetrying, inspect.HandlerState{ID: "create", State: inspect.PhaseRetrying, Attempt: 1, Limit: 3, Next: noon.Add(12 * time.Second), Error: &inspect.HandlerError{Message: "not yet"}})
 	running := object("a", inspect.StateRunning, inspect.HandlerState{ID: "create", State: inspect.PhaseRunning, Attempt: 2, Limit: 3})
 	running.Cause = &inspect.Cause{Reason: "create"}
-	settled := object("a", inspect.StateSettled, inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Took: 24 * time.Millisecond})
+	settled := object("a", inspect.StateSettled, inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Took: inspect.Duration(24 * time.Millisecond)})
 	settled.Cause = &inspect.Cause{Reason: "create", Done: noon}
 	got := output(t, stream.Options{}, func(s *source) {
 		s.change(runs(object("quiet", inspect.StateSettled), object("silent", inspect.StateSettled)))
@@ -203,7 +203,7 @@ func TestRun_WritesUnservedSelectorOnce(t *testing.T) {
 }
 
 func TestRun_WritesLogLinesOnceAndInOrder(t *testing.T) {
-	line := func(n int, level, message string) inspect.LogLine {
+	line := func(n int, level inspect.LogLevel, message string) inspect.LogLine {
 		return inspect.LogLine{At: noon.Add(time.Duration(n) * time.Second), Level: level, Message: message, Handler: "create", Object: &inspect.Ref{Namespace: "default", Name: "a"}}
 	}
 	story := func(s *source) {
@@ -245,7 +245,7 @@ func TestRun_JSONHasTheSameFields(t *testing.T) {
 	}
 	delete(entry, "time")
 	want := map[string]any{
-		"noun": "object", "state": "failed", "what": "kex default/a  create failed permanently: no size. It runs again when the object changes.",
+		"noun": "object", "state": "failed", "what": "kex default/a  create failed permanently: no size. It runs again when the object changes, or is retried.",
 		"kind": "KopfExample", "namespace": "default", "name": "a", "handler": "create", "attempt": 3.0, "error": "no size",
 	}
 	if diff := cmp.Diff(want, entry); diff != "" {

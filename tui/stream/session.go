@@ -145,7 +145,7 @@ func (p *printer) unservedEntries(s *runner.State) []entry {
 	var entries []entry
 	now := map[string]bool{}
 	for _, u := range s.Snapshot.Unserved {
-		key := u.Selector + " " + u.Reason
+		key := u.Selector + " " + string(u.Reason)
 		now[key] = true
 		if p.unserved[key] {
 			continue
@@ -157,7 +157,7 @@ func (p *printer) unservedEntries(s *runner.State) []entry {
 		if len(u.Matches) > 0 {
 			what += "; it could be " + strings.Join(u.Matches, ", ")
 		}
-		entries = append(entries, entry{Noun: "resource", State: u.Reason, tone: model.Warn, urgent: true, What: what})
+		entries = append(entries, entry{Noun: "resource", State: string(u.Reason), tone: model.Warn, urgent: true, What: what})
 	}
 	p.unserved = now
 	return entries

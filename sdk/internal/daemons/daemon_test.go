@@ -245,7 +245,7 @@ func TestRetryNow_EndsOnlyDelaysOfErrors(t *testing.T) {
 		g := group(t, s, daemon("a"), timer("t", interval(1000)), daemon("later", initially(1000)))
 		for range 2 {
 			time.Sleep(5 * time.Second)
-			g.RetryNow()
+			g.RetryNow(nil)
 		}
 		time.Sleep(5 * time.Second)
 		slices.Sort(s.events) // events of the same time have no order
@@ -257,7 +257,7 @@ func TestRetryNow_EndsOnlyDelaysOfErrors(t *testing.T) {
 		s := &slowDelivery{fakeHost: newFakeHost(failing(errOops)), takes: 3 * time.Second}
 		g := group(t, s, daemon("a"))
 		time.Sleep(time.Second)
-		g.RetryNow()
+		g.RetryNow(nil)
 		time.Sleep(time.Minute)
 		s.expect(t, "0s a retry=0", "3s a retry=1")
 		end(t, g)
@@ -270,7 +270,7 @@ func TestRetryNow_EndsOnlyDelaysOfErrors(t *testing.T) {
 		})
 		g := group(t, s, daemon("a"))
 		time.Sleep(time.Second)
-		g.RetryNow()
+		g.RetryNow(nil)
 		time.Sleep(5 * time.Second)
 		s.expect(t, "0s a retry=0")
 		end(t, g)

@@ -248,5 +248,5 @@ func (p *slowDelivery) Deliver(context.Context, *Task, handlers.Outcome) { time.
 // adjust does what the operator does for each version of an object: the handlers match it.
 func adjust(g *Group, hs []*handlers.Handler) []time.Duration {
 	g.Start(hs)
-	return g.StopExcept(hs, FiltersMismatch)
+	return g.StopMismatched(hs)
 }

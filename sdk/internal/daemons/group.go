@@ -44,7 +44,7 @@ type Settings struct {
 }
 
 // Group runs the tasks of one object. It is safe for concurrent use, except that [Group.Start],
-// [Group.StopExcept] and [Group.Stop] must be called by one goroutine at a time.
+// [Group.StopMismatched] and [Group.Stop] must be called by one goroutine at a time.
 type Group struct {
 	host     Host
 	settings Settings
@@ -54,6 +54,7 @@ type Group struct {
 	mu         sync.Mutex
 	tasks      []*Task              // that have not ended, in the order of their start
 	retired    map[string]struct{}  // handlers that ended on their own: they do not start again
+	failed     map[string]struct{}  // those of them that failed permanently
 	initialDue map[string]time.Time // when the initial delay of a handler is over
 	live       *object.Object
 	wrote      string        // resourceVersion of a patch by a task, until it is seen; else empty
@@ -86,22 +87,6 @@ func (g *Group) Start(hs []*handlers.Handler) {
 	for _, h := range hs {
 		g.start(h)
 	}
-}
-
-// StopExcept stops the tasks of all handlers but these, for a reason. It returns the delays after
-// which to check the tasks that are stopping. A task of these handlers that was asked to stop before
-// and is still stopping must be started again when it has ended.
-func (g *Group) StopExcept(hs []*handlers.Handler, reason Reason) []time.Duration {
-	var others, ending []*Task
-	for _, t := range g.Tasks() {
-		switch {
-		case !slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == t.Handler.ID }):
-			others = append(others, t)
-		case t.stopper.why() != 0:
-			ending = append(ending, t)
-		}
-	}
-	return append(g.stop(others, reason), g.escalate(ending)...)
 }
 
 // start starts the task of a handler, unless it is running or ended on its own.
@@ -150,6 +135,12 @@ func (g *Group) forget(t *Task) {
 			g.retired = make(map[string]struct{}, 1)
 		}
 		g.retired[t.Handler.ID] = struct{}{}
+		if t.failed {
+			if g.failed == nil {
+				g.failed = make(map[string]struct{}, 1)
+			}
+			g.failed[t.Handler.ID] = struct{}{}
+		}
 	}
 	g.tasks = slices.DeleteFunc(g.tasks, func(other *Task) bool { return other == t })
 }

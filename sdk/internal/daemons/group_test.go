@@ -51,7 +51,7 @@ func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 					adjust(g, all[:r.IntN(len(all)+1)])
 				}
 			})
-			anyhow(2, func(*rand.Rand) { g.RetryNow() })
+			anyhow(2, func(*rand.Rand) { g.RetryNow(nil) })
 			anyhow(3, func(r *rand.Rand) { g.Update(version(r.IntN(1000)), r.IntN(2) == 0) })
 			anyhow(4, func(r *rand.Rand) { g.Stop(Reason(1 << r.IntN(4))) })
 			wg.Wait()

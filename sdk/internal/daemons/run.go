@@ -52,6 +52,7 @@ func (t *Task) step() (next wait, goesOn bool) {
 	case !out.Final:
 		return wait{delay: *out.Delay, wakeOn: wakeOnRetryNow}, true
 	case t.Handler.Family != handlers.Timer || out.Err != nil:
+		t.failed = out.Err != nil
 		return wait{}, false
 	}
 	t.progress.retries = 0 // each tick has its own attempts

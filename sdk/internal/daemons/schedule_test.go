@@ -251,7 +251,7 @@ func TestTimer_TicksNeverOverlap(t *testing.T) {
 		for n := range 20 {
 			adjust(g, []*handlers.Handler{h})
 			g.Update(version(n+2), true)
-			g.RetryNow()
+			g.RetryNow(nil)
 			time.Sleep(time.Second / 2)
 		}
 		s.expect(t, "0s t retry=0", "4s t retry=0", "8s t retry=0")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -12,6 +13,22 @@ import (
 // none if all have ended or were abandoned. An abandoned task does not start again before it has
 // ended: there is never more than one task of a handler.
 func (g *Group) Stop(reason Reason) []time.Duration { return g.stop(g.Tasks(), reason) }
+
+// StopMismatched stops the tasks of all handlers but these, which match the object. It returns the
+// delays after which to check the tasks that are stopping. A task of these handlers that was asked to
+// stop before and is still stopping must be started again when it has ended.
+func (g *Group) StopMismatched(matching []*handlers.Handler) []time.Duration {
+	var others, ending []*Task
+	for _, t := range g.Tasks() {
+		switch {
+		case !slices.ContainsFunc(matching, func(h *handlers.Handler) bool { return h.ID == t.Handler.ID }):
+			others = append(others, t)
+		case t.stopper.why() != 0:
+			ending = append(ending, t)
+		}
+	}
+	return append(g.stop(others, FiltersMismatch), g.escalate(ending)...)
+}
 
 // Wait stops all tasks and blocks until they have ended or were abandoned. Tasks without a limit are
 // waited for until the context ends.
@@ -85,10 +102,7 @@ func (g *Group) escalateOne(t *Task) (time.Duration, bool) {
 		}
 		return p.backoff - age, true
 	case p.limited && age >= p.backoff+p.timeout:
-		t.cancelOnce()
-		if t.stopper.reach(abandoned) {
-			g.host.Logger().Warn(t.String()+" did not exit in time. Leaving it orphaned.", observe.EventKey, observe.LogDaemonAbandoned)
-		}
+		g.abandon(t)
 		return 0, false
 	case p.limited:
 		g.forceExit(t)
@@ -107,6 +121,14 @@ func (g *Group) forceExit(t *Task) {
 	if t.cancelOnce() {
 		g.host.Logger().Debug(t.String()+" is signalled to exit by force.", observe.EventKey, observe.LogDaemonSignalled)
 		g.instantExit([]*Task{t})
+	}
+}
+
+// abandon cancels the context of a task and leaves it running. Nothing waits for it any more.
+func (g *Group) abandon(t *Task) {
+	t.cancelOnce()
+	if t.stopper.reach(abandoned) {
+		g.host.Logger().Warn(t.String()+" did not exit in time. Leaving it orphaned.", observe.EventKey, observe.LogDaemonAbandoned)
 	}
 }
 

@@ -21,6 +21,7 @@ type Task struct {
 	done    chan struct{} // closed when the task has ended
 
 	progress progress // used by the present step only
+	failed   bool     // permanently; set by the last step
 
 	mu             sync.Mutex
 	cancel         context.CancelCauseFunc // cancels the present attempt; nil if there is none

@@ -70,9 +70,28 @@ func (g *Group) idleSince() time.Time {
 	return g.lastChange
 }
 
-// RetryNow retries failed tasks at once.
-func (g *Group) RetryNow() {
+// RetryNow retries tasks at once whose handlers failed, and lets those start again that failed
+// permanently: the caller must call [Group.Start] soon. Means selects the handlers by their ids; nil means
+// all.
+func (g *Group) RetryNow(means func(id string) bool) {
 	for _, t := range g.Tasks() {
-		t.retryNow()
+		if means == nil || means(t.Handler.ID) {
+			t.retryNow()
+		}
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id := range g.failed {
+		if means == nil || means(id) {
+			delete(g.failed, id)
+			delete(g.retired, id)
+		}
+	}
+}
+
+// HasFailed reports whether handlers have failed permanently.
+func (g *Group) HasFailed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.failed) > 0
 }

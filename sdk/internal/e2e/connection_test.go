@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -27,17 +26,17 @@ func waitLost(op *kopftest.Operator, reason string) inspect.Operator {
 
 func TestConnection_ReportsOutageAtStart(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	proxy, config := newOutage(t, testcluster.Config(t))
-	proxy.shut()
+	proxy := cluster.FaultProxy(kopftest.Faults{})
+	proxy.Down()
 	cluster.Create(example("x"))
 	op := cluster.Launch(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
-	}, connect(config))
+	}, proxy.Connect)
 	if seen := waitLost(op, "connection refused"); seen.State != inspect.OperatorStarting {
 		t.Errorf("%+v", seen)
 	}
 	op.WaitLog("Cannot discover the resources of the cluster; retrying")
-	proxy.begin()
+	proxy.Up()
 	c.wait(cluster, "created", 1)
 	waitLost(op, "")
 	if n := op.CountLog("Cannot discover the resources"); n > 6 {
@@ -47,13 +46,13 @@ func TestConnection_ReportsOutageAtStart(t *testing.T) {
 
 func TestConnection_StopsInOrderDuringOutage(t *testing.T) {
 	cluster := newCluster(t)
-	proxy, config := newOutage(t, testcluster.Config(t))
-	proxy.shut()
+	proxy := cluster.FaultProxy(kopftest.Faults{})
+	proxy.Down()
 	var cleaned atomic.Bool
 	op := cluster.Launch(func(r *kopf.Registry) {
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
 		kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { cleaned.Store(true); return nil }, kopf.ID("cleanup"))
-	}, connect(config))
+	}, proxy.Connect)
 	op.WaitLogs("Cannot discover the resources of the cluster; retrying", 2)
 	op.Stop()
 	if !cleaned.Load() {
@@ -63,14 +62,14 @@ func TestConnection_StopsInOrderDuringOutage(t *testing.T) {
 
 func TestConnection_ReportsLossAndReturn(t *testing.T) {
 	cluster := newCluster(t)
-	proxy, config := newOutage(t, testcluster.Config(t))
+	proxy := cluster.FaultProxy(kopftest.Faults{})
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("event"))
-	}, connect(config))
+	}, proxy.Connect)
 	waitLost(op, "")
-	proxy.shut()
+	proxy.Down()
 	waitLost(op, "connection refused")
-	proxy.begin()
+	proxy.Up()
 	waitLost(op, "") // though nothing has happened to any object
 }
 
@@ -119,7 +118,7 @@ func TestWatch_BrokenOnesLoseNothing(t *testing.T) {
 
 func TestConnection_RestartedServerLosesNothing(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	proxy, config := newOutage(t, testcluster.Config(t))
+	proxy := cluster.FaultProxy(kopftest.Faults{})
 	var requests atomic.Int32
 	inHandler, proceed := make(chan struct{}), make(chan struct{})
 	op := cluster.Run(func(r *kopf.Registry) {
@@ -135,7 +134,7 @@ func TestConnection_RestartedServerLosesNothing(t *testing.T) {
 			c.add("deleted " + r.Name)
 			return nil
 		}, kopf.ID("deleted"))
-	}, connect(config), transport(func(next http.RoundTripper) http.RoundTripper {
+	}, proxy.Connect, transport(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			requests.Add(1)
 			return next.RoundTrip(req)
@@ -145,7 +144,7 @@ func TestConnection_RestartedServerLosesNothing(t *testing.T) {
 	waitHandled(old)
 	interrupted := cluster.Create(example("interrupted"))
 	<-inHandler
-	proxy.shut()
+	proxy.Down()
 	before := requests.Load()
 	close(proceed)
 	during := cluster.Create(example("during"))
@@ -153,12 +152,12 @@ func TestConnection_RestartedServerLosesNothing(t *testing.T) {
 	op.WaitLog("is interrupted")
 	cluster.WaitUntil("the operator has tried to come back", func() bool { return requests.Load() >= before+8 })
 	began := time.Now()
-	proxy.begin()
+	proxy.Up()
 	waitHandled(interrupted)
 	waitHandled(during)
 	old.WaitGone()
 	t.Logf("back to normal after %s, with %d requests in vain", time.Since(began).Round(time.Millisecond), requests.Load()-before)
-	if n := proxy.accepted.Load(); n > 50 {
+	if n := proxy.Connections(); n > 50 {
 		t.Errorf("%d connections", n)
 	}
 	for _, call := range []string{"created before", "created interrupted", "created during", "deleted before"} {

@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -16,62 +14,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// errKilled is the error of all requests of a killed operator.
-var errKilled = errors.New("killed")
-
-// killer ends an operator at one of its writes, as SIGKILL would: none of its later requests
-// arrives.
-type killer struct {
-	at    int  // which write, from 1; none if 0
-	after bool // the server gets the write, but the operator does not hear of it
-
-	mu     sync.Mutex
-	asked  int // writes so far
-	killed chan struct{}
-}
-
-func newKiller(at int, after bool) *killer {
-	return &killer{at: at, after: after, killed: make(chan struct{})}
-}
-
-func (k *killer) isDead() bool {
-	select {
-	case <-k.killed:
-		return true
-	default:
-		return false
+// killAt returns faults that kill an operator at one of its writes, counted from 1, before or after
+// the API server gets it. If it is 0, the writes are only counted as faults.
+func killAt(write int, after bool) kopftest.Faults {
+	rule := kopftest.FaultRule{Match: kopftest.Writes, Fault: kopftest.Fault{Kind: kopftest.FaultNone}}
+	if write > 0 {
+		rule.Fault = kopftest.Fault{Kind: kopftest.FaultKill, AfterEffect: after}
+		rule.Skip, rule.Times = write-1, 1
 	}
-}
-
-// spare lets the operator live, unless it is dead already.
-func (k *killer) spare() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.at = 0
-}
-
-func (k *killer) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		switch {
-		case k.isDead():
-			return nil, errKilled
-		case !isWrite(req):
-			return next.RoundTrip(req)
-		}
-		k.asked++
-		if k.asked == k.at && !k.after {
-			close(k.killed)
-			return nil, errKilled
-		}
-		resp, err := next.RoundTrip(req)
-		if k.asked == k.at && err == nil {
-			close(k.killed)
-			return nil, errors.Join(errKilled, resp.Body.Close())
-		}
-		return resp, err
-	})
+	return kopftest.Faults{Rules: []kopftest.FaultRule{rule}}
 }
 
 // crashing is the life of one object under an operator with two handlers for each cause.
@@ -108,15 +59,16 @@ func (c *crashing) does(id string, result any) func(context.Context, *change) er
 
 // live creates, changes and deletes the object, and starts a new operator when one was killed.
 // It returns the states of the object in between.
-func (c *crashing) live(k *killer) []string {
+func (c *crashing) live(proxy *kopftest.FaultProxy) []string {
 	cluster := c.cluster
 	ended := make(chan struct{})
 	var replaced sync.WaitGroup
-	op := cluster.Run(c.register, transport(k.wrap), settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
+	op := cluster.Run(c.register, proxy.Connect, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
+	killed := proxy.Killed()
 	replaced.Go(func() {
 		select {
 		case <-ended:
-		case <-k.killed:
+		case <-killed:
 			op.Stop()
 			cluster.Launch(c.register, withoutInspector)
 		}
@@ -143,20 +95,22 @@ func essential(o *kopf.Object) string {
 
 func TestCrash_KilledAtAnyWriteIsContinued(t *testing.T) {
 	undisturbed := &crashing{cluster: newCluster(t), name: "undisturbed"}
-	quiet := newKiller(0, false)
+	quiet := undisturbed.cluster.FaultProxy(killAt(0, false))
 	states := undisturbed.live(quiet)
+	writes := len(quiet.Injected())
 	undisturbed.calls.are(t, "create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2")
-	for n := 1; n <= quiet.asked; n++ {
+	for n := 1; n <= writes; n++ {
 		for _, when := range []string{"before", "after"} {
-			t.Run(fmt.Sprintf("%s write %d of %d", when, n, quiet.asked), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s write %d of %d", when, n, writes), func(t *testing.T) {
 				c := &crashing{cluster: newCluster(t), name: fmt.Sprintf("killed-%s-%d", when, n)}
-				k := newKiller(n, when == "after")
-				if got := c.live(k); !slices.Equal(got, states) {
+				after := when == "after"
+				proxy := c.cluster.FaultProxy(killAt(n, after))
+				if got := c.live(proxy); !slices.Equal(got, states) {
 					t.Errorf("states:\n%s\nundisturbed:\n%s", strings.Join(got, "\n"), strings.Join(states, "\n"))
 				}
-				receive(c.cluster, "the operator is killed", k.killed) // the object may be gone before the answer that says so is there
+				receive(c.cluster, "the operator is killed", proxy.Killed()) // the object may be gone before the answer that says so is there
 				c.repeats.are(t)
-				c.check(t, n, k.after, quiet.asked)
+				c.check(t, n, after, writes)
 			})
 		}
 	}
@@ -199,10 +153,10 @@ func TestCrash_ResultIsLostBeforeItsPatch(t *testing.T) {
 			return nil
 		}, kopf.ID("created"))
 	}
-	k := newKiller(2, false)
-	op := cluster.Run(register, transport(k.wrap), withoutInspector)
+	proxy := cluster.FaultProxy(killAt(2, false))
+	op := cluster.Run(register, proxy.Connect, withoutInspector)
 	x := cluster.Create(example("x"))
-	<-k.killed
+	<-proxy.Killed()
 	op.Stop()
 	again := cluster.Run(register, withoutInspector)
 	waitHandled(x)

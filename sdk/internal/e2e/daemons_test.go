@@ -21,7 +21,7 @@ func TestDaemon_FilterIsEvaluatedOnEachChange(t *testing.T) {
 	var seen atomic.Value // the newest version that the filter was asked about
 	refused := make(chan string, 1)
 	cluster.Run(func(reg *kopf.Registry) {
-		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.When(func(q *kopf.Request) bool {
+		kopf.Daemon(reg, kexes, r.daemon("d", 0), kopf.ID("d"), kopf.When(func(_ context.Context, q *kopf.Request) bool {
 			if !on.Load() {
 				select {
 				case refused <- fmt.Sprintf("%v, with %d running", q.Body.Get("spec.field"), r.count(r.now, "d x")):

@@ -100,7 +100,7 @@ func TestError_PanicInFilterThrottlesOneObject(t *testing.T) {
 		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
 			c.add(r.Name)
 			return nil
-		}, kopf.ID("created"), kopf.When(func(r *kopf.Request) bool {
+		}, kopf.ID("created"), kopf.When(func(_ context.Context, r *kopf.Request) bool {
 			if r.Name == "bad" && !healed.Load() {
 				panic("filtered badly")
 			}

@@ -94,7 +94,9 @@ func (x *examples) filtering(r *kopf.Registry) {
 	on := func(id, words string, opts ...kopf.CreateOption) {
 		kopf.OnCreate(r, kexes, x.noted(id, says(words)), append(opts, kopf.ID(id))...)
 	}
-	is := func(value string) kopf.Criterion { return kopf.Where(func(v string) bool { return v == value }) }
+	is := func(value string) kopf.Criterion {
+		return kopf.Where(func(_ context.Context, v string) bool { return v == value })
+	}
 	on("create_with_labels_matching", "Label is matching.", kopf.Labels{"somelabel": "somevalue"})
 	on("create_with_labels_present", "Label is present.", kopf.Labels{"somelabel": kopf.Present})
 	on("create_with_labels_absent", "Label is absent.", kopf.Labels{"nonexistent": kopf.Absent})
@@ -104,8 +106,8 @@ func (x *examples) filtering(r *kopf.Registry) {
 	on("create_with_annotations_present", "Annotation is present.", kopf.Annotations{"someannotation": kopf.Present})
 	on("create_with_annotations_absent", "Annotation is absent.", kopf.Annotations{"nonexistent": kopf.Absent})
 	on("create_with_annotations_callback_not_matching", "", kopf.Annotations{"someannotation": is("othervalue")})
-	on("create_with_filter_satisfied", "Filter satisfied.", kopf.When(func(*kopf.Object) bool { return true }))
-	on("create_with_filter_not_satisfied", "", kopf.When(func(*kopf.Object) bool { return false }))
+	on("create_with_filter_satisfied", "Filter satisfied.", kopf.When(func(context.Context, *kopf.Object) bool { return true }))
+	on("create_with_filter_not_satisfied", "", kopf.When(func(context.Context, *kopf.Object) bool { return false }))
 	on("create_with_field_value_satisfied", "Field value is satisfied.", kopf.Field("spec.field"), kopf.Value("value"))
 	on("create_with_field_value_not_satisfied", "", kopf.Field("spec.field"), kopf.Value("other"))
 	on("create_with_field_presence_satisfied", "Field presence is satisfied.", kopf.Field("spec.field"), kopf.Value(kopf.Present))
@@ -113,5 +115,5 @@ func (x *examples) filtering(r *kopf.Registry) {
 	kopf.OnUpdate(r, kexes, x.noted("update_with_field_change_satisfied", succeed), kopf.ID("update_with_field_change_satisfied"),
 		kopf.Field("spec.field"), kopf.From("value"), kopf.To("changed"))
 	kopf.OnDelete(r, kexes, x.noted("daemon_with_field", succeed), kopf.ID("daemon_with_field"),
-		kopf.When(func(o *kopf.Object) bool { return o.Get("spec.field") == "value" }))
+		kopf.When(func(_ context.Context, o *kopf.Object) bool { return o.Get("spec.field") == "value" }))
 }

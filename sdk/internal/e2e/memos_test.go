@@ -36,7 +36,7 @@ func TestMemo_SharedByHandlersOfObject(t *testing.T) {
 		kopf.OnCreate(reg, kexes, func(_ context.Context, c *change) error {
 			kopf.MemoOf[tally](c.Memo).add("create " + string(c.UID))
 			return nil
-		}, kopf.ID("create"), kopf.When(func(r *kopf.Request) bool {
+		}, kopf.ID("create"), kopf.When(func(_ context.Context, r *kopf.Request) bool {
 			kopf.MemoOf[tally](r.Memo).add("filter " + string(r.UID))
 			return true
 		}))

@@ -175,13 +175,27 @@ func lines(log []kopftest.LogEntry) []string {
 			if err := json.Unmarshal([]byte(attr(e, "body")), &payload); err != nil {
 				return []string{err.Error()}
 			}
-			out = append(out, request(attr(e, "kind"), attr(e, "target"), payload))
+			out = append(out, request(attr(e, "kind"), attr(e, "target"), withoutFailures(payload)))
 		case e.Object == "", strings.Contains(e.Message, "-patching the "): // the request itself is here
 		default:
 			out = append(out, normalized(e.Level.String(), e.Message))
 		}
 	}
 	return out
+}
+
+// withoutFailures drops the annotations that tell of permanent failures, which Kopf for Python does not
+// have, from a patch that has others too.
+func withoutFailures(payload any) any {
+	body, _ := payload.(tree)
+	metadata, _ := body["metadata"].(tree)
+	annotations, _ := metadata["annotations"].(tree)
+	for name := range annotations {
+		if len(annotations) > 1 && strings.HasPrefix(name, failedHandler) {
+			delete(annotations, name)
+		}
+	}
+	return payload
 }
 
 var (

@@ -5,16 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // heldBack drops some of the events of watches.
@@ -285,90 +280,3 @@ func (c closing) Close() error {
 }
 
 const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}}` + "\n"
-
-// outage is a proxy to the control plane that can be shut.
-type outage struct {
-	t      *testing.T
-	target string
-	addr   string
-
-	mu       sync.Mutex
-	listener net.Listener
-	open     map[net.Conn]bool
-	accepted atomic.Int32
-	relays   sync.WaitGroup
-}
-
-func newOutage(t *testing.T, config *rest.Config) (*outage, *rest.Config) {
-	t.Helper()
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &outage{t: t, target: server.Host, addr: "127.0.0.1:0", open: map[net.Conn]bool{}}
-	o.begin()
-	t.Cleanup(func() {
-		o.shut()
-		o.relays.Wait()
-	})
-	config = rest.CopyConfig(config)
-	config.Host = "https://" + o.addr
-	config.TLSClientConfig.ServerName = server.Hostname()
-	return o, config
-}
-
-func (o *outage) begin() {
-	o.t.Helper()
-	listener, err := net.Listen("tcp", o.addr)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.listener, o.addr = listener, listener.Addr().String()
-	o.relays.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			o.accepted.Add(1)
-			o.relays.Go(func() { o.relay(conn) })
-		}
-	})
-}
-
-func (o *outage) relay(conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // nothing is lost
-	server, err := net.Dial("tcp", o.target)
-	if err != nil {
-		return
-	}
-	defer server.Close() //nolint:errcheck // nothing is lost
-	o.mu.Lock()
-	o.open[conn] = true
-	o.mu.Unlock()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_, _ = io.Copy(server, conn) // ends with either connection
-		_ = server.Close()
-	})
-	wg.Go(func() {
-		_, _ = io.Copy(conn, server)
-		_ = conn.Close()
-	})
-	wg.Wait()
-	o.mu.Lock()
-	delete(o.open, conn)
-	o.mu.Unlock()
-}
-
-// shut breaks all connections and refuses new ones.
-func (o *outage) shut() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_ = o.listener.Close() // may be closed already
-	for conn := range o.open {
-		_ = conn.Close()
-	}
-}

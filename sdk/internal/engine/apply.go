@@ -31,6 +31,7 @@ func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 		c.gone = true
 		return false, nil
 	}
+	c.setBrokenAside()
 	if !c.patch.Empty() || !c.ownPatch.Empty() {
 		if err := c.progress.Touch(c.stored, "", c.ownPatch); err != nil {
 			return false, err

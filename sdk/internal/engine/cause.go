@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -14,37 +16,34 @@ func (c *cycle) hasCause() bool {
 }
 
 // detectCause finds out what happened to the object since it was last handled.
-func (c *cycle) detectCause() error {
+func (c *cycle) detectCause(ctx context.Context) error {
 	old, err := c.readLastHandled()
 	if err != nil {
 		return err
 	}
-	essence := c.progress.Clear(c.diffbase.Essence(c.stored, c.served.extraFields))
+	c.readFailures()
+	essence := c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(c.stored, c.served.extraFields)))
 	changes := object.ComputeDiff(treeOrNil(old), essence)
 	c.hasFinalizer = state.HasFinalizer(c.tree, c.deps.settings.Finalizer)
 	evidence := handlers.Evidence{
-		EventType: c.event,
-		Deleting:  state.Deleting(c.tree),
-		Blocked:   c.hasFinalizer,
-		Handled:   old != nil,
-		Changed:   len(changes) > 0,
-		Initial:   c.memory.listed && !c.memory.resumed,
+		EventType:      c.event,
+		Deleting:       state.Deleting(c.tree),
+		Blocked:        c.hasFinalizer,
+		Handled:        old != nil,
+		EssenceChanged: len(changes) > 0,
+		Initial:        c.memory.listed && !c.memory.resumed,
 	}
 	reason, initial := handlers.DetectReason(evidence)
 	c.cause = &handlers.Cause{
 		Resource: c.served.resource, Object: c.object, EventType: c.event, Tree: c.tree,
 		Reason: reason, Initial: initial, Deleted: evidence.Deleting,
-		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Views: &handlers.Views{Memo: c.memory.memo},
+		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Context: ctx, Views: &handlers.Views{Memo: c.memory.memo},
 	}
+	c.planAgain()
 	// An object that no handler is for is left alone: nothing is stored or logged.
 	c.changing = c.served.handlers.Has(handlers.Changing) && c.served.handlers.Prematch(c.cause)
-	return nil
-}
-
-// treeOrNil returns an untyped nil for an absent tree.
-func treeOrNil(tree map[string]any) any {
-	if tree == nil {
-		return nil
+	if !c.changing {
+		c.memory.takeRetry(c.memory.retry.Load()) // there is nothing to retry
 	}
-	return tree
+	return nil
 }

@@ -42,7 +42,7 @@ func (c *cycle) startOver(ctx context.Context) error {
 	if err := c.decode(ctx); err != nil {
 		return err
 	}
-	if err := c.detectCause(); err != nil {
+	if err := c.detectCause(ctx); err != nil {
 		return err
 	}
 	c.tellCause()
@@ -52,20 +52,27 @@ func (c *cycle) startOver(ctx context.Context) error {
 // handleCause calls the handlers that are due, records what came of them, and returns the delays of
 // the others. There are none when all handlers are done.
 func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
-	c.retryNow = c.memory.retryNow.Swap(false)
+	c.retry = c.memory.retry.Load()
 	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
 		observe.Tell(c.deps.sink, started)
 		return nil, nil
 	}
-	started.Selected = c.served.handlers.Selected(handlers.Changing, c.cause)
+	started.Selected = c.selectHandlers()
 	progress, err := c.readProgress(started.Selected)
 	if err != nil {
 		return nil, err
 	}
 	observe.Tell(c.deps.sink, started)
-	if len(started.Selected) == 0 {
+	switch {
+	case len(started.Selected) > 0:
+	case c.again != nil:
+		return nil, c.finishAgain()
+	default:
 		return nil, c.storeLastHandled()
+	}
+	if c.retry != nil && !c.defersRetry() {
+		progress = progress.Restarted(c.retry.handler, c.deps.now())
 	}
 
 	outcomes, err := c.invokeDue(ctx, started.Selected, progress)
@@ -83,7 +90,10 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	c.rememberHandled(progress.Done())
 	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
 	if !progress.Done() {
-		return progress.Delays(c.deps.now()), nil
+		return progress.Delays(c.deps.now()), c.markAgain()
+	}
+	if err := c.recordFailures(progress); err != nil {
+		return nil, err
 	}
 	observe.Tell(c.deps.sink, observe.CauseProcessed{Subject: c.subject, Cause: c.cause, Counts: progress.Counts()})
 	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
@@ -95,7 +105,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 // readProgress returns the progress of the cause so far. The progress of an earlier cause that was
 // not completed is purged.
 func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, error) {
-	progress, err := state.ReadProgress(c.stored, c.progress, c.served.changing, c.deps.now())
+	progress, err := c.progressOf(c.served.changing)
 	if err != nil {
 		return progress, fmt.Errorf("read the progress: %w", err)
 	}

@@ -120,7 +120,10 @@ func (c *cycle) isEcho() bool {
 	if expected == "" || expected != c.object.ResourceVersion || len(c.batch.Events) == 0 || c.event != watch.Modified {
 		return false
 	}
-	c.memory.retryNow.Store(false) // no handler waits for a retry
+	if c.memory.failed.Load() != nil && c.memory.retry.Load() != nil {
+		return false
+	}
+	c.memory.takeRetry(c.memory.retry.Load()) // no handler waits for a retry
 	observe.Tell(c.deps.sink, observe.ConsistencyChanged{Subject: c.subject, Phase: observe.OwnWriteReturned, Wrote: expected})
 	return true
 }

@@ -75,7 +75,7 @@ func TestEcho_OtherEventsAreNoEchoes(t *testing.T) {
 }
 
 func TestEcho_NotExpectedWhereTheEventMatters(t *testing.T) {
-	always := func(*handlers.Cause) bool { return true }
+	always := func(context.Context, *handlers.Cause) bool { return true }
 	one := handlers.EqualStringCriterion("1")
 	for name, c := range map[string]*cycle{
 		"a filter by a function":    written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, When: always}),

@@ -28,18 +28,24 @@ type cycle struct {
 	object *object.Object // the newest version
 	event  string         // type of its event
 	tree   map[string]any // of the object
-	stored map[string]any // the tree with what the operator has not been able to write yet
+	stored map[string]any // the tree with what the operator has not been able to write yet, and without broken annotations
 	began  time.Time      // of the cycle
 
 	progress state.ProgressStorage // bound to this cycle
 	diffbase state.DiffBaseStorage // bound to this cycle
+	bind     func(*object.Object)  // binds them to another view of the object
+	broken   []*state.BrokenMark   // what cannot be read on the object; stored is without it
 
 	cause        *handlers.Cause // nil before it is detected
 	changing     bool            // handlers of changes are interested in the object
 	hasFinalizer bool            // the object has the operator's finalizer
 	finalizer    finalizerChange
-	retryNow     bool // delayed handlers are due, on request
-	slot         slot // of the handlers that run
+	failures     []state.Failure // permanent ones that are recorded on the object
+	again        *again          // failed handlers that are called again; nil if none are
+	retry        *retryRequest   // delayed and failed handlers are due, on request; else nil
+	slot         slot            // of the handlers that run
+
+	subRecords map[string]state.Record // of the sub-handlers whose parents were called
 
 	patch     *patch.Patch   // what handlers change; in the end with the operator's own changes
 	ownPatch  *patch.Patch   // what the operator records: progress, last-handled state, finalizer
@@ -73,12 +79,15 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 		return fmt.Errorf("decode the object: %w", err)
 	}
 	c.stored = c.memory.unrecorded.overlay(c.memory.annotations.overlay(c.tree))
-	object := c.object
+	bound := c.object
 	if len(c.memory.annotations.unwritten) > 0 || c.memory.unrecorded != nil {
-		object = nil // only the tree has the unwritten annotations
+		bound = nil // only the tree has the unwritten annotations
 	}
-	c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
-	c.diffbase = bindDiffBase(ctx, c.deps.settings.DiffBase, object)
+	c.bind = func(object *object.Object) {
+		c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
+		c.diffbase = bindDiffBase(ctx, c.deps.settings.DiffBase, object)
+	}
+	c.bind(bound)
 	return nil
 }
 
@@ -107,3 +116,11 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 
 // key identifies the object.
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.resource.Key(), c.object) }
+
+// treeOrNil returns an untyped nil for an absent tree.
+func treeOrNil(tree map[string]any) any {
+	if tree == nil {
+		return nil
+	}
+	return tree
+}

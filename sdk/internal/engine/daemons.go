@@ -27,9 +27,9 @@ type daemonRunner struct {
 	resources servedResources
 }
 
-// adjust starts the daemons and timers whose filters match the object, and stops the others. It
+// startAndStopMatching starts the daemons and timers whose filters match the object, and stops the others. It
 // notes when to check those that take their time to stop.
-func (r *daemonRunner) adjust(c *cycle) {
+func (r *daemonRunner) startAndStopMatching(c *cycle) {
 	group := c.memory.group.Load()
 	switch {
 	case group == nil && !c.served.handlers.Has(handlers.Spawning):
@@ -46,19 +46,19 @@ func (r *daemonRunner) adjust(c *cycle) {
 		group = daemons.NewGroup(r.deps.background, r.newHost(c.served, c.memory), r.deps.settings.Background, c.object)
 		c.memory.group.Store(group)
 	}
-	group.Update(c.object, c.essenceChanged())
+	group.Update(c.object, c.changedSinceLastCycle())
 	if c.object.Deleting {
 		c.daemonDelays = group.Stop(daemons.ResourceDeleted)
 	} else {
 		matching := c.served.handlers.Selected(handlers.Spawning, c.cause)
 		group.Start(matching)
-		c.daemonDelays = group.StopExcept(matching, daemons.FiltersMismatch)
+		c.daemonDelays = group.StopMismatched(matching)
 	}
 }
 
-// essenceChanged reports whether the essence is another than in the cycle before, which idle timers
+// changedSinceLastCycle reports whether the essence is another than in the cycle before, which idle timers
 // wait for. The last-handled state does not tell: it is not recorded for daemons and timers.
-func (c *cycle) essenceChanged() bool {
+func (c *cycle) changedSinceLastCycle() bool {
 	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
 	if !c.served.handlers.Any(handlers.Spawning, idles) {
 		return false

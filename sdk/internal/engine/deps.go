@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // deps are the dependencies that the parts of the engine share. The operator fills them in before
@@ -25,6 +26,8 @@ type deps struct {
 	now      func() time.Time
 	queue    *queue.Queue
 	indices  *index.Indices
+	failures state.Failures // where permanent failures are recorded on objects
+	retries  *retries
 	newMemo  func() any // makes the memo of an object; nil if objects have none
 	state    *runState
 
@@ -42,6 +45,9 @@ type runState struct {
 	paused    atomic.Bool // no object is handled
 	wasPaused atomic.Bool // paused since the streams were adjusted last, however shortly
 	exiting   atomic.Bool // no daemon or timer may start
+
+	// retryFormer makes objects that failed before the operator started be retried when it finds them.
+	retryFormer atomic.Bool
 }
 
 // objectLogger returns the logger of an object, whose lines are not posted as Kubernetes events.

@@ -21,7 +21,8 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 			return fmt.Errorf("decode the object: %w", err)
 		}
 		cause := &handlers.Cause{
-			Resource: c.served.resource, Object: event.Object, EventType: event.Type, Tree: tree, Views: &handlers.Views{Memo: c.memory.memo},
+			Resource: c.served.resource, Object: event.Object, EventType: event.Type, Tree: tree,
+			Context: ctx, Views: &handlers.Views{Memo: c.memory.memo},
 		}
 		observe.Tell(c.deps.sink, observe.EventDispatched{Subject: c.subject, Cause: cause, Handlers: c.served.handlers})
 		for _, h := range c.served.handlers.Selected(handlers.Watching, cause) {

@@ -175,7 +175,7 @@ func TestIndexRetry_NoneForObjectThatStoppedMatching(t *testing.T) {
 		matches, looks := true, 0
 		x, index := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{
 			ID: "x",
-			When: func(*handlers.Cause) bool {
+			When: func(context.Context, *handlers.Cause) bool {
 				looks++
 				return matches || looks > 100 // or it would loop forever
 			},
@@ -206,7 +206,7 @@ func TestIndexRetry_DelayAppliesAfterMatchingAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		matches, began, calls := true, time.Now(), []string(nil)
 		x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{
-			ID: "x", When: func(*handlers.Cause) bool { return matches },
+			ID: "x", When: func(context.Context, *handlers.Cause) bool { return matches },
 			Invoke: func(_ context.Context, call *handlers.Call) (any, error) {
 				calls = append(calls, fmt.Sprintf("%s #%d", time.Since(began), call.Retry))
 				if call.Retry == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -133,7 +134,7 @@ func TestIndexer_ResultAfterEndOfStreamIsDiscarded(t *testing.T) {
 func TestIndexer_PanickingFilterKeepsPreviousEntries(t *testing.T) {
 	log := &bytes.Buffer{}
 	fails := false
-	x, index := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(c *handlers.Cause) bool {
+	x, index := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(_ context.Context, c *handlers.Cause) bool {
 		if fails && c.Object.Name == "a" {
 			panic("filtered badly")
 		}
@@ -155,7 +156,7 @@ func TestIndexer_PanickingFilterKeepsPreviousEntries(t *testing.T) {
 
 func TestIndexer_IndicesOfOneResourceAreIndependent(t *testing.T) {
 	fails := &handlers.Handler{ID: "x", Invoke: func(context.Context, *handlers.Call) (any, error) { return nil, later{time.Hour} }}
-	never := &handlers.Handler{ID: "z", Invoke: byVersion, When: func(*handlers.Cause) bool { return false }}
+	never := &handlers.Handler{ID: "z", Invoke: byVersion, When: func(context.Context, *handlers.Cause) bool { return false }}
 	x, index := indexerOf(t, &bytes.Buffer{}, fails, &handlers.Handler{ID: "y", Invoke: byVersion}, never)
 	x.handle(pod(watch.Listed, "a", "1"))
 	x.handle(pod(watch.Modified, "a", "2"))
@@ -194,7 +195,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 			}
 			return byVersion(ctx, call)
 		}})
-		hub := inspect.NewHub(inspect.HubOptions{})
+		hub := inspector.NewHub(inspector.HubOptions{})
 		d := x.deps
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{Hub: hub, Registry: d.registry, Indices: d.indices, Started: d.now()}))
 		observe.Tell(d.sink, observe.ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{pods}}})
@@ -238,7 +239,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 
 func TestIndexer_NoExtraWorkWithoutInspector(t *testing.T) {
 	looks := 0
-	x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(*handlers.Cause) bool {
+	x, _ := indexerOf(t, &bytes.Buffer{}, &handlers.Handler{ID: "x", Invoke: byVersion, When: func(context.Context, *handlers.Cause) bool {
 		looks++
 		return true
 	}})

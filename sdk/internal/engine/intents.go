@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -34,7 +38,11 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 		if in.Object == nil {
 			return reject("retry: which object?")
 		}
-		if reason := i.retryNow(ctx, *in.Object); reason != "" {
+		if reason := i.retryNow(ctx, *in.Object, in.Handler); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentRetryFailed:
+		if reason := i.retryAll(in); reason != "" {
 			return reject(reason)
 		}
 	default:
@@ -63,8 +71,9 @@ func (i *intents) setPaused(paused bool) {
 	i.changed.raise()
 }
 
-// retryNow retries the delayed handlers of an object at once. If it cannot, it returns the reason.
-func (i *intents) retryNow(ctx context.Context, ref inspect.Ref) (reason string) {
+// retryNow calls the delayed and the failed handlers of an object at once, or only one of them. If it
+// cannot, it returns the reason.
+func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string) (reason string) {
 	streams := i.streams.Load()
 	if streams == nil {
 		return "the operator is still starting"
@@ -74,6 +83,9 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref) (reason string)
 	if res == nil || memory == nil {
 		return ref.Name + " is unknown to the operator"
 	}
+	if handler != "" && !hasHandler(res, handler) {
+		return fmt.Sprintf("there is no handler %q for %s", handler, ref.Name)
+	}
 	object, err := newestVersion(ctx, i.deps.client, res.resource, ref.Namespace, ref.Name, ref.UID)
 	switch {
 	case err != nil:
@@ -81,10 +93,67 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref) (reason string)
 	case object == nil:
 		return ref.Name + " was deleted"
 	}
-	memory.retryNow.Store(true)
-	if group := memory.group.Load(); group != nil {
-		group.RetryNow()
-	}
+	memory.retryNow(newRetryRequest(handler))
 	i.deps.queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: object})
 	return ""
+}
+
+// hasHandler reports whether a handler, or the handler of a sub-handler, is for the resource.
+func hasHandler(res *servedResource, id string) bool {
+	is := func(h *handlers.Handler) bool { return h.ID == id || strings.HasPrefix(id, h.ID+"/") }
+	return res.handlers.Any(handlers.Changing, is) || res.handlers.Any(handlers.Spawning, is)
+}
+
+// retryAll calls the failed handlers of all objects again, or only one of them. If it cannot, it returns
+// the reason.
+func (i *intents) retryAll(in inspect.Intent) (reason string) {
+	switch in.Value {
+	case "":
+	case inspect.RetryFormer:
+		i.deps.state.retryFormer.Store(true) // first: objects that are found from now on are added there
+	default:
+		return "this operator does not know how to retry " + in.Value
+	}
+	for key, memory := range i.memories.all() {
+		if memory.failed.Load() != nil || memory.daemonFailed() {
+			i.deps.retries.add(retryJob{key: key, handler: in.Handler})
+		}
+	}
+	return ""
+}
+
+// retryPatience is how long retries wait for the handlers of one object before they begin with another.
+const retryPatience = time.Minute
+
+// retryFailed calls the failed handlers of an object again, and waits until they were called. It does
+// nothing if there are none by now.
+func (i *intents) retryFailed(ctx context.Context, job retryJob) error {
+	streams, memory := i.streams.Load(), i.memories.find(job.key)
+	if streams == nil || memory == nil {
+		return nil
+	}
+	res, failed := streams.served(job.key.Resource), memory.failed.Load()
+	if res == nil || failed == nil && !memory.daemonFailed() {
+		return nil
+	}
+	request := newRetryRequest(job.handler)
+	if failed == nil {
+		memory.retryNow(request)
+		i.deps.queue.Again(job.key.Resource, watch.Event{Type: watch.Modified, Object: memory.group.Load().Live()})
+		return nil
+	}
+	object, err := newestVersion(ctx, i.deps.client, res.resource, failed.namespace, failed.name, job.key.Object)
+	if err != nil || object == nil {
+		return err
+	}
+	memory.retryNow(request)
+	i.deps.queue.Again(job.key.Resource, watch.Event{Type: watch.Modified, Object: object})
+	patience := time.NewTimer(retryPatience)
+	defer patience.Stop()
+	select {
+	case <-request.taken:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 	due := make([]handlers.Due, 0, len(hs))
 	for _, h := range hs {
 		one, ok := progress.Handler(h.ID)
-		if ok && (one.Awakened(c.deps.now()) || c.retryNow && !one.Finished()) {
+		if ok && (one.Awakened(c.deps.now()) || c.retry.means(h.ID) && !one.Finished()) {
 			due = append(due, handlers.Due{ID: h.ID, Retries: one.Record.Retries})
 		}
 	}
@@ -111,8 +111,9 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	s.executed = true
 	c, set := s.cycle, s.registry.Set()
 	ids := idsOf(set.Handlers(handlers.Changing))
-	selected := set.Selected(handlers.Changing, c.cause)
-	progress, err := state.ReadProgress(c.stored, c.progress, ids, c.deps.now())
+	selected := slices.Clone(set.Selected(handlers.Changing, c.cause))
+	selected = slices.DeleteFunc(selected, func(h *handlers.Handler) bool { return c.again.done(h.ID) })
+	progress, err := c.progressOf(ids)
 	if err != nil {
 		return fmt.Errorf("read the progress of sub-handlers: %w", err)
 	}
@@ -127,6 +128,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	if err := progress.Store(c.stored, c.progress, c.ownPatch); err != nil {
 		return fmt.Errorf("record the progress of sub-handlers: %w", err)
 	}
+	c.keepSubRecords(progress)
 	c.deliverResults(outcomes)
 	c.noteOutcomes(outcomes)
 	s.refs = append(s.refs, ids...)
@@ -145,4 +147,14 @@ func (s *subhandlers) execute(ctx context.Context) error {
 		retry.Delay = &delay
 	}
 	return retry
+}
+
+// keepSubRecords keeps the records of sub-handlers until it is known which handlers have failed.
+func (c *cycle) keepSubRecords(progress state.Progress) {
+	for _, h := range progress.Handlers() {
+		if c.subRecords == nil {
+			c.subRecords = make(map[string]state.Record)
+		}
+		c.subRecords[h.ID] = h.Record
+	}
 }

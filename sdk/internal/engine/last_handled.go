@@ -3,8 +3,11 @@ package engine
 import "fmt"
 
 // readLastHandled returns the essence of the object when it was last handled; nil if it never was.
-func (c *cycle) readLastHandled() (map[string]any, error) {
-	old, err := c.diffbase.Fetch(c.stored)
+func (c *cycle) readLastHandled() (old map[string]any, err error) {
+	err = c.readMarks(func() error {
+		old, err = c.diffbase.Fetch(c.stored)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the last-handled state: %w", err)
 	}
@@ -16,6 +19,10 @@ func (c *cycle) readLastHandled() (map[string]any, error) {
 
 // storeLastHandled records the essence that the handlers have seen as the last-handled state.
 func (c *cycle) storeLastHandled() error {
+	if c.again != nil {
+		c.finished, c.memory.handled = true, nil // it was stored when the handlers failed
+		return nil
+	}
 	raw, essence, err := c.lastHandledState()
 	if err != nil {
 		return err

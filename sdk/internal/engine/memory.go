@@ -19,6 +19,7 @@ type memory struct {
 	memo      any               // what the object's handlers share
 
 	listed          bool // the object existed before the operator: its handlers of resuming are called
+	seen            bool // its failures were read
 	resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 	released        bool // the finalizer was removed from the deleted object: versions with it are stale
@@ -37,7 +38,8 @@ type memory struct {
 
 	// The rest may be used by any goroutine.
 
-	retryNow     atomic.Bool                   // call delayed handlers now, on request
+	retry        atomic.Pointer[retryRequest]  // call delayed and failed handlers now; nil if nobody asked for it
+	failed       atomic.Pointer[failedRef]     // the object has permanent failures; else nil
 	group        atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
 	hasFinalizer atomic.Bool                   // the object cannot vanish while its daemons and timers run
 	forgotten    atomic.Bool                   // the object is not handled anymore
@@ -88,4 +90,29 @@ func (m *memory) retired() map[string]struct{} {
 		return group.Retired()
 	}
 	return nil
+}
+
+// takeRetry ends a request that was carried out.
+func (m *memory) takeRetry(r *retryRequest) {
+	if r != nil {
+		m.retry.CompareAndSwap(r, nil)
+		r.end()
+	}
+}
+
+// retryNow requests that handlers be called; the object must be queued again. It replaces an earlier
+// request that is not carried out yet.
+func (m *memory) retryNow(r *retryRequest) {
+	if before := m.retry.Swap(r); before != nil {
+		before.end()
+	}
+	if group := m.group.Load(); group != nil {
+		group.RetryNow(r.means)
+	}
+}
+
+// daemonFailed reports whether daemons or timers of the object have failed permanently.
+func (m *memory) daemonFailed() bool {
+	group := m.group.Load()
+	return group != nil && group.HasFailed()
 }

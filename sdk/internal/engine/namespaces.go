@@ -34,8 +34,8 @@ func (n *namespaces) allNamed() bool {
 	return len(resources.ExactNamespaces(n.patterns)) == len(n.patterns)
 }
 
-// handle adds a namespace that appeared, or removes one that was deleted, if it matches the patterns.
-func (n *namespaces) handle(event watch.Event) {
+// appearedOrDeleted adds a namespace that appeared, or removes one that was deleted, if it matches the patterns.
+func (n *namespaces) appearedOrDeleted(event watch.Event) {
 	name := event.Object.Name
 	if !resources.MatchAnyNamespace(n.patterns, name) {
 		return

@@ -27,7 +27,7 @@ func TestNamespaces_MatchingOnesAreServedWhileTheyExist(t *testing.T) {
 		{namespaceEvent(watch.Deleted, "team-a"), []string{"single"}, true},
 		{namespaceEvent(watch.Deleted, "other"), []string{"single"}, false},
 	} {
-		n.handle(step.event)
+		n.appearedOrDeleted(step.event)
 		if got := n.names(); !slices.Equal(got, step.want) {
 			t.Errorf("after %s of %s: %q, want %q", step.event.Type, step.event.Object.Name, got, step.want)
 		}

@@ -16,9 +16,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // Config configures an operator.
@@ -37,6 +39,8 @@ type Config struct {
 	NewMemo    func() any    // makes what the handlers of an object share
 	Extra      any           // for the operator's own handlers
 	Exit       func()        // ends the process if it does not end on its own; optional
+
+	Now func() time.Time // the clock of records and delays; time.Now if nil
 }
 
 // operator is a running operator.
@@ -67,6 +71,10 @@ func Run(ctx context.Context, config Config) error {
 	if ctx.Err() != nil {
 		return nil // nothing has started, and nothing must be cleaned up
 	}
+	settings := config.Settings()
+	if err := settings.check(config.Registry); err != nil {
+		return err
+	}
 	indices := newIndices(config.Registry)
 	ctx = index.With(ctx, indices) // for all handlers
 	ctx, stop := context.WithCancelCause(ctx)
@@ -87,7 +95,7 @@ func Run(ctx context.Context, config Config) error {
 	}()
 	if hub != nil {
 		wg.Go(func() {
-			if err := inspect.Serve(serving, config.Inspector, hub); err != nil {
+			if err := inspector.Serve(serving, config.Inspector, hub); err != nil {
 				o.deps.logger.Error("Cannot serve the inspector; choose another address",
 					observe.EventKey, observe.LogEndpointFailed, "address", config.Inspector, "error", err)
 			}
@@ -107,16 +115,21 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o := &operator{config: config, changed: newWakeup(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
 	settings := config.Settings()
 	o.settings.Store(&settings)
+	now := config.Now
+	if now == nil {
+		now = time.Now
+	}
 	o.deps = &deps{
-		registry: config.Registry, settings: &settings, logger: config.Logger, now: time.Now, indices: indices,
+		registry: config.Registry, settings: &settings, logger: config.Logger, now: now, indices: indices,
 		newMemo: config.NewMemo, state: &runState{}, stopping: ctx.Done(),
-		sink: &observe.Sink{}, recorders: observe.NewRecorders(time.Now),
+		sink: &observe.Sink{}, recorders: observe.NewRecorders(now),
 	}
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
 	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
+	o.deps.retries = newRetries(ctx, func() *slog.Logger { return o.deps.logger }, o.intents.retryFailed)
 	o.activities = &activities{
-		logger: config.Logger, now: time.Now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
+		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
 		sink: o.deps.sink, recorders: o.deps.recorders,
 	}
 	return o
@@ -124,11 +137,11 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 
 // startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns
 // the hub of the inspector, or nil if there is no inspector.
-func (o *operator) startReporting(ctx context.Context) *inspect.Hub {
+func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	d := o.deps
-	var hub *inspect.Hub
+	var hub *inspector.Hub
 	if o.config.Inspector != "" {
-		hub = inspect.NewHub(inspect.HubOptions{
+		hub = inspector.NewHub(inspector.HubOptions{
 			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
 			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
 				return observe.IndexPage(d.indices, id, offset, limit)
@@ -174,6 +187,9 @@ func (o *operator) startup(ctx context.Context) error {
 		return fmt.Errorf("the operator does not start: %w", err)
 	}
 	settings := o.config.Settings()
+	if err := settings.check(o.config.Registry); err != nil {
+		return fmt.Errorf("the operator does not start: after the startup handlers: %w", err)
+	}
 	o.deps.settings = &settings
 	o.settings.Store(&settings)
 	o.startMetrics()
@@ -277,7 +293,7 @@ func (o *operator) connect(ctx context.Context) error {
 	observe.Tell(d.sink, observe.ClusterConnected{Server: server})
 	options := kube.ClientOptions{
 		RequestTimeout:    d.settings.RequestTimeout,
-		StreamTimeout:     d.settings.StreamTimeout,
+		AnswerTimeout:     d.settings.AnswerTimeout,
 		Backoffs:          d.settings.ErrorBackoffs,
 		EnforceRetryAfter: d.settings.EnforceRetryAfter,
 		Logger:            d.logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
@@ -290,6 +306,7 @@ func (o *operator) connect(ctx context.Context) error {
 	invoker := newInvoker(d.now, d.sink, d.settings.MaxWorkers)
 	o.streams = newStreams(d, &o.memories, o.detached, invoker)
 	processor := newProcessor(d, &o.memories, o.detached, invoker, o.streams)
+	d.failures = state.FailuresBeside(d.settings.Progress)
 	d.queue = queue.New(ctx, queue.Options{
 		Process:     processor.process,
 		KeepEvents:  o.streams.keepsEvents,
@@ -370,6 +387,7 @@ func (o *operator) serve(ctx context.Context) error {
 	d := o.deps
 	observe.Tell(d.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
 	d.state.exiting.Store(true)
+	d.retries.stop()
 	o.streams.stopAll()
 	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
 		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)

@@ -59,6 +59,7 @@ func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Bat
 // forget drops the memory of a deleted object.
 func (p *processor) forget(key queue.Key, m *memory) {
 	p.memories.forget(key)
+	m.takeRetry(m.retry.Load())
 	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
@@ -69,7 +70,7 @@ func (p *processor) forget(key queue.Key, m *memory) {
 //   - awaitOwnWrite returns false if a newer version is on its way, which the next cycle handles.
 //   - addFinalizer sets c.finalizer. Change handlers wait for the version that has the finalizer, and
 //     daemons do not start before it.
-//   - adjust sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
+//   - startAndStopMatching sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
 //   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
 //   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
@@ -95,11 +96,11 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, err
 	}
 	if c.hasCause() {
-		if err := c.detectCause(); err != nil {
+		if err := c.detectCause(ctx); err != nil {
 			return nil, err
 		}
 		c.addFinalizer()
-		p.daemons.adjust(c)
+		p.daemons.startAndStopMatching(c)
 		c.removeUnneededFinalizer()
 		c.tellCause()
 		done, err := c.callChangeHandlers(ctx)
@@ -117,11 +118,20 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	changed, err := c.apply(ctx)
 	if err != nil {
+		if c.retry != nil && c.memory.unrecorded != nil && !c.defersRetry() {
+			c.memory.takeRetry(c.retry) // the handlers were called
+		}
 		return nil, err
 	}
 	next = c.next(changed)
+	if c.retry != nil && !c.defersRetry() {
+		c.memory.takeRetry(c.retry)
+	}
 	if c.finished {
 		c.memory.resumed = true
+		if next == nil && c.awaitsRetry() {
+			next = &queue.Next{}
+		}
 		c.expectEcho(next)
 	}
 	return next, nil
@@ -134,12 +144,12 @@ func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 		return nil, err
 	}
 	if c.hasCause() {
-		if err := c.detectCause(); err != nil {
+		if err := c.detectCause(ctx); err != nil {
 			return nil, err
 		}
 		c.changing = false
 		c.memory.hasFinalizer.Store(c.hasFinalizer)
-		p.daemons.adjust(c)
+		p.daemons.startAndStopMatching(c)
 	}
 	if held := c.memory.unrecorded; held != nil {
 		held.handlers.Append(c.patch) // of the handlers of raw events

@@ -71,11 +71,7 @@ func (s *streams) keepsEvents(key string) bool {
 func (s *streams) adjust(ctx context.Context, rs []resources.Resource, namespaces []string) {
 	wanted := scopesOf(rs, namespaces)
 	s.stop(func(scope resources.Scope) bool { return wanted[scope] == nil || s.mustRelist(scope, wanted[scope]) })
-	for scope := range s.remembered() {
-		if wanted[scope] == nil {
-			s.stopServing(scope)
-		}
-	}
+	s.stopServingUnwanted(wanted)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.updateResources(wanted)
@@ -194,6 +190,16 @@ func (s *streams) waitFor(scope resources.Scope, st *stream) {
 		s.mu.Unlock()
 		s.deps.logger.Warn("An indexing function ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
 			observe.EventKey, observe.LogIndexAbandoned)
+	}
+}
+
+// stopServingUnwanted stops serving the scopes that are not wanted any more: their CRD or their
+// namespace was deleted.
+func (s *streams) stopServingUnwanted(wanted map[resources.Scope]*resources.Resource) {
+	for scope := range s.remembered() {
+		if wanted[scope] == nil {
+			s.stopServing(scope)
+		}
 	}
 }
 

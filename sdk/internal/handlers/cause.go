@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"context"
+
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -27,6 +29,18 @@ type Cause struct {
 	// Excluded are the ids of daemons and timers that must not be started again.
 	Excluded map[string]struct{}
 
+	// Context is what the functions of filters are called with, and belongs to the operator, so
+	// that they find its indices. It is here because the sink's subscribers call filters too. Defaults to the
+	// background context.
+	Context context.Context
+
 	// Views are the typed views of the object, for filters and handlers. Optional.
 	Views *Views
+}
+
+func (c *Cause) context() context.Context {
+	if c.Context == nil {
+		return context.Background()
+	}
+	return c.Context
 }

@@ -44,12 +44,12 @@ func (r Reason) Title() string {
 
 // Evidence is the facts from which [DetectReason] concludes the reason.
 type Evidence struct {
-	EventType string // type of the watch event; empty for the initial listing
-	Deleting  bool   // the object is marked for deletion
-	Blocked   bool   // the object has the operator's finalizer
-	Handled   bool   // the object has a last-handled state
-	Changed   bool   // the current state differs from the last-handled one
-	Initial   bool   // not handled since the operator started
+	EventType      string // type of the watch event; empty for the initial listing
+	Deleting       bool   // the object is marked for deletion
+	Blocked        bool   // the object has the operator's finalizer
+	Handled        bool   // the object has a last-handled state
+	EssenceChanged bool   // the current state differs from the last-handled one
+	Initial        bool   // not handled since the operator started
 }
 
 // DetectReason returns what has happened to an object, and whether handlers of resuming are called too.
@@ -64,7 +64,7 @@ func DetectReason(e Evidence) (reason Reason, initial bool) {
 		return ReasonDelete, e.Initial
 	case !e.Handled:
 		return ReasonCreate, false
-	case e.Changed:
+	case e.EssenceChanged:
 		return ReasonUpdate, e.Initial
 	case e.Initial:
 		return ReasonResume, e.Initial

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,7 +50,7 @@ func TestExplain_FirstMismatch(t *testing.T) {
 			Mismatch{Kind: MismatchOld, Path: "spec.f", Is: "x", Wants: "y"}},
 		"new": {update, &Handler{Family: Update, Field: f, New: &x},
 			Mismatch{Kind: MismatchNew, Path: "spec.f", Is: "y", Wants: "x"}},
-		"function": {update, &Handler{Family: Update, When: func(*Cause) bool { return false }, WhenName: "isGold"},
+		"function": {update, &Handler{Family: Update, When: func(context.Context, *Cause) bool { return false }, WhenName: "isGold"},
 			Mismatch{Kind: MismatchWhen, Path: "isGold", Is: "false", Wants: "true"}},
 		"unchanged, but the handler is of creations too": {same, &Handler{Family: Sub, Field: f}, Mismatch{}},
 	}

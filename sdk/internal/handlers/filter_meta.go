@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
@@ -37,11 +38,11 @@ func newMeta(kind MismatchKind, criteria map[string]Criterion) metaFilter {
 }
 
 // match checks all conditions. If why is not nil, it receives the first one that fails.
-func (m *metaFilter) match(values map[string]any, why *Mismatch) bool {
+func (m *metaFilter) match(ctx context.Context, values map[string]any, why *Mismatch) bool {
 	for i := range m.criteria {
 		c := &m.criteria[i]
 		value, found := values[c.name]
-		if c.criterion.accepts(value, found) {
+		if c.criterion.accepts(ctx, value, found) {
 			continue
 		}
 		if why != nil {

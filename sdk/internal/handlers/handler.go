@@ -22,6 +22,9 @@ type Handler struct {
 	Source   string             // file:line of the registration
 	Param    any
 
+	// ObjectKind is the kind that the handler's Go type is made for; empty if it can be any.
+	ObjectKind string
+
 	// Fn identifies the user's function. It must be comparable: a function that is registered twice
 	// under one id is called once.
 	Fn any
@@ -34,7 +37,7 @@ type Handler struct {
 	Old, New            *Criterion // conditions on the field in updates
 
 	// When is the filter by function, which is checked last; WhenName is its name for the inspector.
-	When     func(*Cause) bool
+	When     func(context.Context, *Cause) bool
 	WhenName string
 
 	// Reasons limits a handler of several reasons, such as one of a field. Empty means all.

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func TestHandler_StringNamesFamily(t *testing.T) {
 
 func TestClashes_OnlyWithoutOtherFilters(t *testing.T) {
 	x := EqualStringCriterion("x")
-	isNew := func(*Cause) bool { return true }
+	isNew := func(context.Context, *Cause) bool { return true }
 	first := &Handler{ID: "fn", Fn: 1}
 	for name, test := range map[string]struct {
 		other *Handler

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func TestVectors_CauseDetection(t *testing.T) {
 		c.Diff = object.ComputeDiff(old, v.New)
 		c.Reason, c.Initial = DetectReason(Evidence{
 			EventType: c.EventType, Deleting: c.Deleted, Blocked: slices.Contains(finalizers, any(finalizer)),
-			Handled: v.Old != nil, Changed: len(c.Diff) > 0, Initial: v.Initial,
+			Handled: v.Old != nil, EssenceChanged: len(c.Diff) > 0, Initial: v.Initial,
 		})
 		if c.Reason != v.Reason || c.Initial != v.CauseInitial {
 			return fmt.Errorf("got %s, initial=%v", c.Reason, c.Initial)
@@ -140,11 +141,11 @@ func criterion(v any, ofField bool) (Criterion, error) {
 	case "ABSENT<nil>":
 		return Absent, nil
 	case "<nil>is_x":
-		return FuncCriterion("is_x", func(v any, _ bool) bool { return v == "x" }), nil
+		return FuncCriterion("is_x", func(_ context.Context, v any, _ bool) bool { return v == "x" }), nil
 	case "<nil>is_none":
-		return FuncCriterion("is_none", func(v any, found bool) bool { return v == nil && (found || !ofField) }), nil
+		return FuncCriterion("is_none", func(_ context.Context, v any, found bool) bool { return v == nil && (found || !ofField) }), nil
 	case "<nil>truthy":
-		return FuncCriterion("truthy", func(v any, found bool) bool { return !found && ofField || truthy(v) }), nil
+		return FuncCriterion("truthy", func(_ context.Context, v any, found bool) bool { return !found && ofField || truthy(v) }), nil
 	}
 	return EqualCriterion(v)
 }

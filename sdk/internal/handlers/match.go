@@ -60,16 +60,16 @@ func joinReasons(reasons []Reason) string {
 
 // matchesObject checks the filters, with or without those on how the object has changed.
 func (h *Handler) matchesObject(c *Cause, changes bool, why *Mismatch) bool {
-	if len(h.Labels) > 0 && !h.compiled.labels.match(metadata(c.Tree, "labels"), why) {
+	if len(h.Labels) > 0 && !h.compiled.labels.match(c.context(), metadata(c.Tree, "labels"), why) {
 		return false
 	}
-	if len(h.Annotations) > 0 && !h.compiled.annotations.match(metadata(c.Tree, "annotations"), why) {
+	if len(h.Annotations) > 0 && !h.compiled.annotations.match(c.context(), metadata(c.Tree, "annotations"), why) {
 		return false
 	}
 	if len(h.Field) > 0 && !h.matchesField(c, changes, why) {
 		return false
 	}
-	if h.When != nil && !h.When(c) {
+	if h.When != nil && !h.When(c.context(), c) {
 		if why != nil {
 			*why = Mismatch{Kind: MismatchWhen, Path: h.WhenName, Is: "false", Wants: "true"}
 		}
@@ -80,11 +80,11 @@ func (h *Handler) matchesObject(c *Cause, changes bool, why *Mismatch) bool {
 
 func (h *Handler) matchesField(c *Cause, changes bool, why *Mismatch) bool {
 	if h.Family.Group() != Changing {
-		return h.compiled.field.matchOne(lookup(c.Tree, h.Field), why)
+		return h.compiled.field.matchOne(c.context(), lookup(c.Tree, h.Field), why)
 	}
 	before, now := lookup(c.Old, h.Field), lookup(c.New, h.Field)
-	return h.compiled.field.matchEither(before, now, why) &&
-		(!changes || h.compiled.field.matchChange(before, now, why))
+	return h.compiled.field.matchEither(c.context(), before, now, why) &&
+		(!changes || h.compiled.field.matchChange(c.context(), before, now, why))
 }
 
 func lookup(obj map[string]any, path object.Path) fieldValue {
@@ -95,4 +95,18 @@ func lookup(obj map[string]any, path object.Path) fieldValue {
 func metadata(obj map[string]any, key string) map[string]any {
 	values, _ := object.Metadata(obj)[key].(map[string]any)
 	return values
+}
+
+// callsFunctions reports whether filters of the handler are functions, which can depend on anything.
+func (h *Handler) callsFunctions() bool {
+	isFunc := func(c *Criterion) bool { return c != nil && c.check == checkFunc }
+	if h.When != nil || isFunc(h.Value) || isFunc(h.Old) || isFunc(h.New) {
+		return true
+	}
+	for _, c := range h.Labels {
+		if isFunc(&c) {
+			return true
+		}
+	}
+	return false
 }

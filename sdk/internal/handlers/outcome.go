@@ -84,16 +84,16 @@ func Decide(err error, result any, limits Limits, retries int, runtime time.Dura
 	case *limitError:
 		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, text(err)}
 	case Temporary:
-		return decideTemporary(e, err, limits, retries, runtime, subject)
+		return retryTemporary(e, err, limits, retries, runtime, subject)
 	case Permanent:
 		return Outcome{Final: true, Err: err},
 			LogLine{slog.LevelError, subject + " failed permanently: " + text(err)}
 	default:
-		return decideArbitrary(err, limits, retries, runtime, subject)
+		return retryArbitrary(err, limits, retries, runtime, subject)
 	}
 }
 
-func decideTemporary(e Temporary, err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
+func retryTemporary(e Temporary, err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
 	delay, given := e.KopfDelay()
 	if !given {
 		delay = DefaultBackoff
@@ -113,7 +113,7 @@ func decideTemporary(e Temporary, err error, limits Limits, retries int, runtime
 	return out, LogLine{slog.LevelError, subject + " failed temporarily: " + text(err)}
 }
 
-func decideArbitrary(err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
+func retryArbitrary(err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
 	failed := subject + " failed with an exception and will "
 	switch limits.Errors {
 	case ErrorsIgnored:

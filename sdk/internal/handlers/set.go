@@ -27,7 +27,7 @@ func (s *Set) add(h *Handler) {
 	m.handlers = append(m.handlers, h)
 	m.distinct = appendDistinct(m.distinct, h)
 	m.needsTree = m.needsTree || h.needsTree()
-	m.needsWhole = m.needsWhole || h.When != nil || len(h.Annotations) > 0
+	m.needsWhole = m.needsWhole || h.callsFunctions() || len(h.Annotations) > 0
 	switch h.Family.Group() {
 	case Changing, Watching, Spawning:
 		if len(h.Field) > 0 && !slices.ContainsFunc(s.extra, h.Field.Equal) {

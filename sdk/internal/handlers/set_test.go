@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestRequiresFinalizer_MandatoryMatchingDeletionsOnly(t *testing.T) {
 }
 
 func TestPrematch_FalseIfNoHandlerCanMatch(t *testing.T) {
-	set := registered(&Handler{ID: "a", Family: Update, When: func(c *Cause) bool { return c.Views != nil }})
+	set := registered(&Handler{ID: "a", Family: Update, When: func(_ context.Context, c *Cause) bool { return c.Views != nil }})
 	c := updated(spec(1), spec(1))
 	if set.Prematch(c) {
 		t.Error("got interest in spite of the filter")
@@ -98,7 +99,7 @@ func TestNeedsTree_OnlyForFiltersOnTheObject(t *testing.T) {
 		want    bool
 	}{
 		"no filters":      {&Handler{Family: Event}, false},
-		"a function":      {&Handler{Family: Event, When: func(*Cause) bool { return true }}, false},
+		"a function":      {&Handler{Family: Event, When: func(context.Context, *Cause) bool { return true }}, false},
 		"labels":          {&Handler{Family: Event, Labels: present}, true},
 		"annotations":     {&Handler{Family: Create, Annotations: present}, true},
 		"field of all":    {&Handler{Family: Event, Field: object.Path{"spec"}}, true},
@@ -118,5 +119,28 @@ func TestExtraFields_EachFieldOnce(t *testing.T) {
 	)
 	if diff := cmp.Diff([]object.Path{f, g}, set.ExtraFields()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestSet_FiltersByFunctionDependOnMoreThanTheEssence(t *testing.T) {
+	isGold := FuncCriterion("isGold", func(context.Context, any, bool) bool { return true })
+	for name, tt := range map[string]struct {
+		handler *Handler
+		want    bool
+	}{
+		"none":        {&Handler{}, true},
+		"label":       {&Handler{Labels: map[string]Criterion{"tier": EqualStringCriterion("gold")}}, true},
+		"annotation":  {&Handler{Annotations: map[string]Criterion{"a": Present}}, false},
+		"When":        {&Handler{When: func(context.Context, *Cause) bool { return true }}, false},
+		"of a label":  {&Handler{Labels: map[string]Criterion{"tier": isGold}}, false},
+		"of a value":  {&Handler{Value: &isGold}, false},
+		"of From, To": {&Handler{Old: &isGold}, false},
+	} {
+		var s Set
+		tt.handler.Family = Update
+		s.add(tt.handler)
+		if got := s.NeedsEssence(Changing); got != tt.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }

@@ -25,13 +25,13 @@ const maxRedirects = 10
 
 // ClientOptions configure a client. The zero value of each means its default.
 type ClientOptions struct {
-	// RequestTimeout limits one attempt at a request other than a stream. Defaults to 5m; there
+	// RequestTimeout limits one attempt at a request other than a watch. Defaults to 5m; there
 	// is no limit if it is negative.
 	RequestTimeout time.Duration
 
-	// StreamTimeout limits the time until a stream begins. Defaults to RequestTimeout; there is
-	// no limit if it is negative.
-	StreamTimeout time.Duration
+	// AnswerTimeout limits the time until the response to a watch or a list begins. Defaults to
+	// RequestTimeout; there is no limit if it is negative.
+	AnswerTimeout time.Duration
 
 	// Backoffs are the delays between attempts; there is one more attempt than delays.
 	// Defaults to [DefaultBackoffs].
@@ -85,8 +85,8 @@ func NewClient(source Source, options ClientOptions) *Client {
 	if options.RequestTimeout == 0 {
 		options.RequestTimeout = DefaultRequestTimeout
 	}
-	if options.StreamTimeout == 0 {
-		options.StreamTimeout = options.RequestTimeout
+	if options.AnswerTimeout == 0 {
+		options.AnswerTimeout = options.RequestTimeout
 	}
 	if options.Backoffs == nil {
 		options.Backoffs = DefaultBackoffs

@@ -82,53 +82,59 @@ func (s *scan) fail(what string, err error) {
 	s.failed[what] = err
 }
 
-// document fetches a document.
-func (s *scan) document(ctx context.Context, path string, into any) error {
-	body, _, err := s.fetch(ctx, path, "")
-	if err != nil {
-		return err
-	}
-	return decode(path, body, into)
+// document fetches a document, which must have a member.
+func (s *scan) document(ctx context.Context, path, member string, into any) error {
+	return s.fetch(ctx, path, "", func(body []byte, _ http.Header) error { return decode(body, member, into) })
 }
 
-// root fetches a root document: the aggregated one, or else that of the names.
-func (s *scan) root(ctx context.Context, path string, names any) (all *aggregated, err error) {
-	body, header, err := s.fetch(ctx, path, acceptAggregated)
+// root fetches a root document: the aggregated one, or else that of the names, which must have a
+// member.
+func (s *scan) root(ctx context.Context, path, member string, names any) (all *aggregated, err error) {
+	err = s.fetch(ctx, path, acceptAggregated, func(body []byte, header http.Header) error {
+		all = nil
+		if !strings.Contains(header.Get("Content-Type"), aggregatedKind) {
+			return decode(body, member, names)
+		}
+		all = new(aggregated)
+		return decode(body, "items", all)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(header.Get("Content-Type"), aggregatedKind) {
-		all = new(aggregated)
-		return all, decode(path, body, all)
-	}
-	return nil, decode(path, body, names)
+	return all, nil
 }
 
-func (s *scan) fetch(ctx context.Context, path, accept string) (body []byte, header http.Header, err error) {
+func (s *scan) fetch(ctx context.Context, path, accept string, read func(body []byte, header http.Header) error) error {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return s.client.do(ctx, Request{
+	return s.client.fetch(ctx, Request{
 		Method: http.MethodGet, Path: path, Accept: accept,
 		// If the server of one group is down, the other groups must not wait for it.
 		anyAnswer: strings.Count(path, "/") > 1,
-	})
+	}, read)
 }
 
-func decode(path string, body []byte, into any) error {
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("GET %s: response: %w", path, err)
+// decode decodes a document, which must have a member. Taken for a document that lists nothing,
+// anything else would mean that all resources were gone.
+func decode(body []byte, member string, into any) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return err
 	}
-	return nil
+	if _, ok := members[member]; !ok {
+		return fmt.Errorf("the document has no %s", member)
+	}
+	return json.Unmarshal(body, into)
 }
 
 // everyGroup adds all groups but the core group.
 func (s *scan) everyGroup(ctx context.Context) error {
 	var names groupList
-	all, err := s.root(ctx, "/apis", &names)
+	all, err := s.root(ctx, "/apis", "groups", &names)
 	if err != nil {
 		return err
 	}
@@ -147,7 +153,7 @@ func (s *scan) everyGroup(ctx context.Context) error {
 // core adds the core group.
 func (s *scan) core(ctx context.Context) error {
 	var names struct{ Versions []string }
-	all, err := s.root(ctx, "/api", &names)
+	all, err := s.root(ctx, "/api", "versions", &names)
 	if err != nil {
 		return err
 	}
@@ -166,11 +172,11 @@ func (s *scan) core(ctx context.Context) error {
 // oneGroup adds a group by its own documents, which are small.
 func (s *scan) oneGroup(ctx context.Context, name string) error {
 	var group groupVersions
-	err := s.document(ctx, "/apis/"+name, &group)
+	err := s.document(ctx, "/apis/"+name, "versions", &group)
 	switch {
 	case Classify(err) == NotFound:
 		return nil
-	case err != nil && Status(err) == 0:
+	case err != nil && !isAnswer(err):
 		return err // the cluster is unreachable
 	case err != nil:
 		s.fail(name, err)
@@ -197,7 +203,7 @@ func (s *scan) version(ctx context.Context, group, version string, preferred boo
 		path = "/api/" + version
 	}
 	var list resourceList
-	if err := s.document(ctx, path, &list); err != nil {
+	if err := s.document(ctx, path, "resources", &list); err != nil {
 		return err
 	}
 	s.add(list.resources(group, version, preferred)...)

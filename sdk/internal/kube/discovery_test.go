@@ -1,9 +1,13 @@
 package kube
 
 import (
+	"errors"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -140,9 +144,60 @@ func TestDiscover_FailsWithoutACluster(t *testing.T) {
 	if _, err := client.WithoutRetries().Discover(t.Context()); Status(err) != 500 {
 		t.Error(err)
 	}
-	client, _ = clientFor(t, ClientOptions{}, respond(200, "nonsense"))
-	if _, err := client.Discover(t.Context()); err == nil {
-		t.Error("nonsense was understood")
+}
+
+func TestDiscover_GarbageIsRetriedLikeAnUnavailableServer(t *testing.T) {
+	for _, garbage := range []string{"", "nonsense", "<html>502</html>", "null", "{}", `[]`, `{"kind":"Status"}`, podsAggregated[:100]} {
+		for _, contentType := range []string{"text/html", "application/json", aggregatedType} {
+			synctest.Test(t, func(t *testing.T) {
+				answers := classic()
+				client, _ := clientFor(t, ClientOptions{}, documents(answers))
+				var told sync.Map
+				client = client.Telling(func(r Retry) {
+					var failed *Error
+					if errors.As(r.Err, &failed) {
+						told.Store(failed.Path, true)
+					}
+				})
+				for _, path := range []string{"/api", "/apis"} {
+					first, then := respond(200, garbage, "Content-Type", contentType), answers[path]
+					var requests atomic.Int32
+					answers[path] = func(r *http.Request) (*http.Response, error) {
+						if requests.Add(1) <= 3 {
+							return first(r)
+						}
+						return then(r)
+					}
+				}
+				d, err := client.Discover(t.Context())
+				check(t, d, err, append([]resources.Resource{pods}, things...)...)
+				_, core := told.Load("/api")
+				if _, groups := told.Load("/apis"); len(d.Failed) != 0 || !core || !groups {
+					t.Errorf("%s %q: %v, %v, %v", contentType, garbage, d.Failed, core, groups)
+				}
+			})
+		}
+	}
+	client, _ := clientFor(t, ClientOptions{}, respond(200, "nonsense"))
+	if _, err := client.WithoutRetries().Discover(t.Context()); Classify(err) != Transient {
+		t.Error(err)
+	}
+}
+
+func TestDiscover_GarbageOfAGroupDoesNotBlockOthers(t *testing.T) {
+	answers := classic()
+	answers["/apis/x.dev/v1beta1"] = respond(200, "nonsense")
+	client, _ := clientFor(t, ClientOptions{}, documents(answers))
+	d, err := client.Discover(t.Context())
+	check(t, d, err, pods, things[0])
+	if !errors.Is(d.Failed["x.dev/v1beta1"], errGarbled) || len(d.Failed) != 1 {
+		t.Error(d.Failed)
+	}
+	answers["/apis/x.dev"] = respond(200, "{}")
+	d, err = client.Discover(t.Context(), "", "x.dev")
+	check(t, d, err, pods)
+	if !errors.Is(d.Failed["x.dev"], errGarbled) {
+		t.Error(d.Failed)
 	}
 }
 

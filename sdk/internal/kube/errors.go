@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -42,13 +43,18 @@ func Status(err error) int {
 	return 0
 }
 
-// RetryAfter returns the delay that the server asked for, by its header or in its status.
+// MaxRetryAfter limits the delay that a server can ask for. A proxy that asks for more, such as an
+// hour of maintenance, would keep the operator away for longer than the trouble lasts.
+const MaxRetryAfter = time.Minute
+
+// RetryAfter returns the delay that the server asked for, by its header or in its status, but at most
+// [MaxRetryAfter].
 func RetryAfter(err error) (time.Duration, bool) {
 	if e, ok := errors.AsType[*Error](err); ok && e.retryAfter != nil {
 		return *e.retryAfter, true
 	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		return time.Duration(seconds) * time.Second, true
+		return min(max(0, time.Duration(seconds)*time.Second), MaxRetryAfter), true
 	}
 	return 0, false
 }
@@ -80,6 +86,9 @@ func statusError(r Request, resp *http.Response, body []byte) *Error {
 	return e
 }
 
+// IsTimeout reports whether a request got no complete response in time.
+func IsTimeout(err error) bool { return errors.Is(err, errTimeout) }
+
 // networkError returns the error of a request without a complete response.
 func networkError(r Request, err error) *Error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
@@ -91,21 +100,22 @@ func networkError(r Request, err error) *Error {
 	return &Error{Method: r.Method, Path: r.Path, Err: err}
 }
 
-// retryAfter parses the header, which holds seconds or a date.
+// retryAfter parses the header, which holds seconds or a date. It returns at most [MaxRetryAfter].
 func retryAfter(header http.Header, now time.Time) *time.Duration {
 	text := header.Get("Retry-After")
 	if text == "" {
 		return nil
 	}
 	var delay time.Duration
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-		delay = time.Duration(seconds * float64(time.Second))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(seconds) {
+		// Bounded first, because the conversion overflows.
+		delay = time.Duration(max(0, min(seconds, MaxRetryAfter.Seconds())) * float64(time.Second))
 	} else if date, err := http.ParseTime(text); err == nil {
 		delay = date.Sub(now)
 	} else {
 		return nil
 	}
-	delay = max(0, delay)
+	delay = min(max(0, delay), MaxRetryAfter)
 	return &delay
 }
 

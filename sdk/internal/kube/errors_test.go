@@ -31,16 +31,25 @@ func TestRetryAfter_SecondsOrDate(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"2": 2 * time.Second, "0.5": time.Second / 2, "-1": 0,
 		"Mon, 06 May 2024 07:08:19 GMT": 10 * time.Second, "Mon, 06 May 2024 07:00:00 GMT": 0,
+		"3600": MaxRetryAfter, "1e300": MaxRetryAfter, "Inf": MaxRetryAfter, "-1e300": 0, "Mon, 06 May 2999 07:00:00 GMT": MaxRetryAfter,
 	} {
 		got := retryAfter(http.Header{"Retry-After": {text}}, now)
 		if got == nil || *got != want {
 			t.Error(text, got)
 		}
 	}
-	for _, text := range []string{"", "soon"} {
+	for _, text := range []string{"", "soon", "NaN"} {
 		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != nil {
 			t.Error(text, *got)
 		}
+	}
+}
+
+func TestRetryAfter_InTheStatusIsCappedToo(t *testing.T) {
+	client, _ := clientFor(t, ClientOptions{}, respond(429, `{"kind":"Status","status":"Failure","code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":2147483647}}`))
+	_, err := client.WithoutRetries().Get(t.Context(), examples, "ns", "n")
+	if delay, ok := RetryAfter(err); !ok || delay != MaxRetryAfter {
+		t.Error(delay, err)
 	}
 }
 

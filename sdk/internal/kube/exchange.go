@@ -89,6 +89,19 @@ func (e *exchange) begin() {
 	}
 }
 
+// limitTo replaces the limit of an attempt, which counts from its beginning.
+func (e *exchange) limitTo(limit time.Duration) {
+	if limit == e.limit {
+		return
+	}
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	if e.limit = limit; limit > 0 {
+		e.timer = time.AfterFunc(limit-time.Since(e.begun), func() { e.cancel(context.DeadlineExceeded) })
+	}
+}
+
 // end ends an attempt.
 func (e *exchange) end(status int, err error) {
 	if e.timer != nil {

@@ -24,6 +24,10 @@ type ListOptions struct {
 	SendInitialEvents    bool          // streams only: begin with the existing objects
 	Timeout              time.Duration // streams only, on the server's side; 0 is the server's default
 	KeepManagedFields    bool
+
+	// Patience is how many times the time until the response to a list begins is doubled, up to the
+	// request timeout.
+	Patience int
 }
 
 // FromMeta converts the options of client-go's reflector.
@@ -71,12 +75,19 @@ func (o ListOptions) wire(res *resources.Resource) object.ParseOptions {
 	return object.ParseOptions{KeepManagedFields: o.KeepManagedFields, APIVersion: res.APIVersion(), Kind: res.Kind}
 }
 
+// maxPatience keeps the time from overflowing.
+const maxPatience = 10
+
 // List fetches the objects of a namespace, or of the cluster if the namespace is empty. It
 // reads the response object by object, never holding all of it in memory.
 func (c *Client) List(ctx context.Context, res *resources.Resource, namespace string, options ListOptions) (*object.List, error) {
 	r, err := about(http.MethodGet, res, namespace, "", "", options.query(false))
 	if err != nil {
 		return nil, err
+	}
+	r.answerTimeout = c.options.AnswerTimeout
+	for range min(options.Patience, maxPatience) {
+		r.answerTimeout *= 2
 	}
 	var list *object.List
 	err = c.retry(ctx, r, func() error {

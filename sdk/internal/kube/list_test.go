@@ -2,8 +2,12 @@ package kube
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestList_AddsKindAndVersionToItems(t *testing.T) {
@@ -34,6 +38,62 @@ func TestList_TruncatedResponseIsRetried(t *testing.T) {
 		client, _ = clientFor(t, ClientOptions{}, respond(200, `{"items":{}}`))
 		if _, err := client.WithoutRetries().List(t.Context(), examples, "", ListOptions{}); err == nil {
 			t.Error("items are an object")
+		}
+	})
+}
+
+func TestList_WithoutItemsIsNoEmptyList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, s := clientFor(t, ClientOptions{}, respond(200, `{}`), respond(200, `<html>`), respond(200, ""), respond(200, `{"kind":"Status"}`), respond(200, `{"items":[]}`))
+		if _, err := client.List(t.Context(), examples, "", ListOptions{}); err != nil || len(s.requests) != 5 {
+			t.Error(err, len(s.requests))
+		}
+	})
+}
+
+func TestList_GivenUpWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		client, s := clientFor(t, ClientOptions{RequestTimeout: 5 * time.Minute, AnswerTimeout: 30 * time.Second}, silent)
+		client = client.WithoutRetries()
+		for patience, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
+			begin := time.Now()
+			if _, err := client.List(t.Context(), examples, "", ListOptions{Patience: patience}); !IsTimeout(err) || time.Since(begin) != want {
+				t.Error(patience, err, time.Since(begin))
+			}
+		}
+		begin := time.Now()
+		if _, err := client.Get(t.Context(), examples, "ns", "n"); !IsTimeout(err) || time.Since(begin) != 5*time.Minute {
+			t.Error(err, time.Since(begin))
+		}
+		// Once the response has begun, the time to answer does not count anymore.
+		s.answers = []answer{func(r *http.Request) (*http.Response, error) {
+			resp, err := respond(200, "")(r)
+			text := strings.NewReader(`{"items":[]}`)
+			resp.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
+				time.Sleep(20 * time.Second)
+				return text.Read(p[:1])
+			}))
+			return resp, err
+		}}
+		begin = time.Now()
+		if _, err := client.List(t.Context(), examples, "", ListOptions{}); err != nil || time.Since(begin) < 3*time.Minute {
+			t.Error(err, time.Since(begin))
+		}
+		s.answers = []answer{func(r *http.Request) (*http.Response, error) {
+			resp, err := respond(200, "")(r)
+			resp.Body = io.NopCloser(readerFunc(func([]byte) (int, error) {
+				<-r.Context().Done()
+				return 0, r.Context().Err()
+			}))
+			return resp, err
+		}}
+		begin = time.Now()
+		if _, err := client.List(t.Context(), examples, "", ListOptions{}); !IsTimeout(err) || time.Since(begin) != 5*time.Minute {
+			t.Error(err, time.Since(begin))
 		}
 	})
 }

@@ -101,7 +101,7 @@ func TestRelogin_EveryAttemptIsObservedAndLimitedOnItsOwn(t *testing.T) {
 			return []Credential{{Session: rejected, Priority: 1}, {Session: accepted}}, nil
 		})
 		var calls []Call
-		client := NewClient(vault, ClientOptions{RequestTimeout: time.Second, StreamTimeout: time.Second, Observe: func(c Call) { calls = append(calls, c) }})
+		client := NewClient(vault, ClientOptions{RequestTimeout: time.Second, AnswerTimeout: time.Second, Observe: func(c Call) { calls = append(calls, c) }})
 		if _, err := client.Get(t.Context(), examples, "ns", "n"); err != nil {
 			t.Fatal(err)
 		}

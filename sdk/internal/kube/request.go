@@ -2,8 +2,11 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -20,37 +23,63 @@ type Request struct {
 
 	name, subresource string
 	stream            bool
-	anyAnswer         bool // whether to retry only if the server does not answer
+	answerTimeout     time.Duration // until the response begins; none if not positive
+	anyAnswer         bool          // whether to retry only if the server does not answer
 }
 
 // Do sends a request with the retries of the client's options, and returns the body of
 // the response.
 func (c *Client) Do(ctx context.Context, r Request) ([]byte, error) {
-	body, _, err := c.do(ctx, r)
-	return body, err
+	var received []byte
+	err := c.fetch(ctx, r, func(body []byte, _ http.Header) error {
+		received = body
+		return nil
+	})
+	return received, err
 }
 
-func (c *Client) do(ctx context.Context, r Request) (body []byte, header http.Header, err error) {
-	err = c.retry(ctx, r, func() error {
+// errGarbled is wrapped by the error of a successful response that is not what was asked for, as
+// proxies send it while a server starts. The request is repeated as after a 503.
+var errGarbled = errors.New("response is not what was asked for")
+
+// fetch sends a request with the retries of the client's options, and reads the response with a
+// function. An error of that is retried too.
+func (c *Client) fetch(ctx context.Context, r Request, read func(body []byte, header http.Header) error) error {
+	return c.retry(ctx, r, func() error {
 		return c.receive(ctx, r, func(resp *http.Response) error {
-			header = resp.Header
-			body, err = io.ReadAll(resp.Body)
-			return err
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				return err
+			}
+			if err := read(body, resp.Header); err != nil {
+				return fmt.Errorf("%w: %w", errGarbled, err)
+			}
+			return nil
 		})
 	})
-	return body, header, err
+}
+
+// shorter returns the shorter of two limits, of which one that is not positive is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // receive sends a request once for each session, and reads the response with a function.
-// The request timeout limits each attempt, the reading included.
+// The request timeout limits each attempt, the reading included; the time until the response
+// begins may have a limit of its own.
 func (c *Client) receive(ctx context.Context, r Request, read func(*http.Response) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	e := &exchange{client: c, request: r, limit: c.options.RequestTimeout, cancel: cancel}
+	whole := c.options.RequestTimeout
+	e := &exchange{client: c, request: r, limit: shorter(r.answerTimeout, whole), cancel: cancel}
 	resp, err := e.send(ctx)
 	if err != nil {
 		return err
 	}
+	e.limitTo(whole)
 	defer func() { _ = resp.Body.Close() }() // everything of interest has been read
 	if err = read(resp); err != nil {
 		err = networkError(r, causeOf(ctx, err))

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -22,7 +23,7 @@ func (c *Client) again(ctx context.Context, r Request, attempt func() error, err
 	attempts, failed, end := 1, func() {}, func(error) {}
 	defer func() { end(err) }()
 	for backoff := range c.options.Backoffs {
-		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && Status(err) != 0) {
+		if err == nil || ctx.Err() != nil || !Retriable(err) || (r.anyAnswer && isAnswer(err)) {
 			return err
 		}
 		delay := c.delay(backoff, err)
@@ -43,6 +44,9 @@ func (c *Client) again(ctx context.Context, r Request, attempt func() error, err
 	}
 	return err
 }
+
+// isAnswer reports whether the error is in the server's response.
+func isAnswer(err error) bool { return Status(err) != 0 || errors.Is(err, errGarbled) }
 
 func (c *Client) delay(backoff time.Duration, err error) time.Duration {
 	asked, ok := RetryAfter(err)

@@ -19,8 +19,8 @@ type Session struct {
 	connections *connections
 }
 
-// defaultConnectTimeout limits a TCP handshake by default.
-const defaultConnectTimeout = 30 * time.Second
+// DefaultConnectTimeout limits a TCP handshake by default.
+const DefaultConnectTimeout = 30 * time.Second
 
 // NewSession returns a session that connects with the first request. The connectTimeout
 // limits a TCP handshake; it defaults to 30s, and there is none if it is negative.
@@ -47,7 +47,7 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 
 func dialer(connectTimeout time.Duration) *net.Dialer {
 	// The zero value of a dialer's timeout is none.
-	return &net.Dialer{Timeout: max(0, cmp.Or(connectTimeout, defaultConnectTimeout)), KeepAlive: 30 * time.Second}
+	return &net.Dialer{Timeout: max(0, cmp.Or(connectTimeout, DefaultConnectTimeout)), KeepAlive: 30 * time.Second}
 }
 
 // Server returns the address of the cluster.

@@ -21,7 +21,7 @@ const keptBuffer = 1 << 20
 
 // Stream is an open watch. Only its Close methods may be called concurrently.
 type Stream struct {
-	body    io.ReadCloser
+	body    *meteredBody
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 	reader  *bufio.Reader
@@ -29,8 +29,29 @@ type Stream struct {
 	options object.ParseOptions
 }
 
-// ErrClosed is the error of [Stream.Next] after [Stream.Close].
-var ErrClosed = errors.New("the stream is closed")
+// meteredBody is a response's body that reports when it receives something.
+type meteredBody struct {
+	io.ReadCloser
+	received func() // nil if nobody asks
+}
+
+// Read implements [io.Reader].
+func (b *meteredBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 && b.received != nil {
+		b.received()
+	}
+	return n, err
+}
+
+var (
+	// ErrClosed is the error of [Stream.Next] after [Stream.Close].
+	ErrClosed = errors.New("the stream is closed")
+
+	// ErrDamaged is wrapped by the error of [Stream.Next] if a line is no frame. The event in it is
+	// lost, and others may be too.
+	ErrDamaged = errors.New("the stream is damaged")
+)
 
 // Watch opens a stream of the changes in a namespace, or in the cluster if the namespace is
 // empty. The stream ends with the context. Watch does not retry: its caller must reopen ended
@@ -42,53 +63,87 @@ func (c *Client) Watch(ctx context.Context, res *resources.Resource, namespace s
 	}
 	r.stream = true
 	ctx, cancel := context.WithCancelCause(ctx)
-	e := &exchange{client: c, request: r, limit: c.options.StreamTimeout, cancel: cancel}
+	e := &exchange{client: c, request: r, limit: c.options.AnswerTimeout, cancel: cancel}
 	resp, err := e.send(ctx)
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
 	e.end(resp.StatusCode, nil)
-	return &Stream{
-		body: resp.Body, cancel: cancel, ctx: ctx,
-		reader:  bufio.NewReaderSize(resp.Body, streamBuffer),
-		options: options.wire(res),
-	}, nil
+	return newStream(ctx, cancel, resp.Body, options.wire(res)), nil
 }
 
-// Next waits for the next frame. Its error is [io.EOF] if the server ended the stream
-// regularly.
+func newStream(ctx context.Context, cancel context.CancelCauseFunc, from io.ReadCloser, options object.ParseOptions) *Stream {
+	body := &meteredBody{ReadCloser: from}
+	return &Stream{body: body, cancel: cancel, ctx: ctx, reader: bufio.NewReaderSize(body, streamBuffer), options: options}
+}
+
+// OnReceived sets a function that [Stream.Next] calls whenever bytes arrive, be they a whole frame
+// or not.
+func (s *Stream) OnReceived(received func()) { s.body.received = received }
+
+// Next waits for the next frame, which is a line. Servers that indent JSON use several lines; the
+// first one is a mere bracket then. The error is [io.EOF] if the server ended the stream regularly,
+// and [ErrDamaged] if a line is no frame.
 func (s *Stream) Next() (object.Frame, error) {
-	whole := s.long[:0]
+	if cap(s.long) > keptBuffer {
+		s.long = nil
+	}
+	s.long = s.long[:0]
+	line, err := s.readLine()
+	if err == nil && string(bytes.TrimSpace(line)) == "{" {
+		line, err = s.readIndented(line)
+	}
+	if err != nil {
+		return object.Frame{}, err
+	}
+	frame, err := object.ParseFrame(line, s.options)
+	if err != nil {
+		return object.Frame{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return frame, nil
+}
+
+// readLine returns the next line, which is valid until the next call. A line that does not fit into
+// the read buffer is added to s.long.
+func (s *Stream) readLine() ([]byte, error) {
+	start := len(s.long)
 	for {
 		line, err := s.reader.ReadSlice('\n')
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return object.Frame{}, s.ended(err, len(whole)+len(bytes.TrimSpace(line)) > 0)
+		switch {
+		case err == nil && len(s.long) == start:
+			return line, nil
+		case err == nil:
+			s.long = append(s.long, line...)
+			return s.long[start:], nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			s.long = append(s.long, line...)
+		default:
+			return nil, s.ended(err, len(s.long)+len(bytes.TrimSpace(line)) > 0)
 		}
-		if err != nil || len(whole) > 0 {
-			whole = append(whole, line...)
-			s.long = whole
-			if err != nil {
-				continue
-			}
-			line = whole
+	}
+}
+
+// readIndented returns all lines of an indented frame, whose first line is given. The inner lines are
+// indented, which tells them from the beginning of another frame.
+func (s *Stream) readIndented(first []byte) ([]byte, error) {
+	s.long = append(s.long[:0], first...)
+	for {
+		before := len(s.long)
+		line, err := s.readLine()
+		if err != nil {
+			return nil, err
 		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
+		if len(s.long) == before {
+			s.long = append(s.long, line...)
 		}
-		frame, err := object.ParseFrame(line, s.options)
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			// Servers that indent JSON use several lines for a frame.
-			if len(whole) == 0 {
-				whole = append(whole, line...)
-				s.long = whole
-			}
-			continue
+		switch line[0] {
+		case '}':
+			return s.long, nil
+		case ' ', '\t':
+		default:
+			return nil, fmt.Errorf("%w: a frame begins before the end of another", ErrDamaged)
 		}
-		if cap(s.long) > keptBuffer {
-			s.long = nil
-		}
-		return frame, err
 	}
 }
 

@@ -1,11 +1,14 @@
 package kube
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -16,11 +19,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 func frame(name string) string {
 	return `{"type":"ADDED","object":{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"` + name + `"}}}` + "\n"
+}
+
+// indented returns a frame as servers write it that indent their JSON.
+func indented(t *testing.T, name string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Indent(&out, []byte(frame(name)), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 func open(t *testing.T, body io.Reader) *Stream {
@@ -52,16 +66,15 @@ func names(t *testing.T, s *Stream) (all []string, err error) {
 func TestStream_ReadsFramesInAnyChunks(t *testing.T) {
 	long := strings.Repeat("x", 3*streamBuffer)
 	huge := strings.Repeat("y", 2*keptBuffer)
-	pretty := strings.ReplaceAll(frame("pretty"), ",", ",\n\t")
-	text := frame("a") + "\n" + frame(long) + frame("b") + pretty + frame(huge) + frame("c")
+	text := frame("a") + frame(long) + frame("b") + indented(t, "pretty") + frame(huge) + indented(t, long) + frame("c")
 	for _, body := range []io.Reader{strings.NewReader(text), iotest.HalfReader(strings.NewReader(text)), iotest.DataErrReader(strings.NewReader(text))} {
 		s := open(t, body)
 		got, err := names(t, s)
-		want := []string{"a", long, "b", "pretty", huge, "c"}
+		want := []string{"a", long, "b", "pretty", huge, long, "c"}
 		if !errors.Is(err, io.EOF) || strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("%d frames, %v", len(got), err)
 		}
-		if cap(s.long) > keptBuffer {
+		if _, _ = s.Next(); cap(s.long) > keptBuffer {
 			t.Error("a huge buffer is kept")
 		}
 	}
@@ -75,6 +88,38 @@ func TestStream_TruncatedFrameIsAnError(t *testing.T) {
 	broken := errors.New("reset by peer")
 	if _, err := names(t, open(t, iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+func TestStream_DamagedLineIsAnError(t *testing.T) {
+	recorded, err := os.ReadFile("../../testdata/traces/01-minimal.watch.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(text string) ([]string, error) {
+		return names(t, newStream(t.Context(), nil, io.NopCloser(strings.NewReader(text)), object.ParseOptions{}))
+	}
+	all := strings.SplitAfter(strings.TrimSpace(string(recorded)), "\n")
+	for _, damaged := range []string{all[1], indented(t, "pretty")} {
+		for at := range len(damaged) - 1 {
+			for name, text := range map[string]string{
+				"the rest of a line":                damaged[:at] + "\n" + all[2] + all[3],
+				"the rest of a line with its break": damaged[:at] + all[2] + all[3],
+				"everything to the end":             damaged[:at],
+				"a line within another":             damaged[:at] + all[2] + damaged[at:] + all[3],
+			} {
+				if at == 0 && name != "the rest of a line" {
+					continue // a whole line is missing or added: nothing is damaged
+				}
+				want := ErrDamaged
+				if name == "everything to the end" {
+					want = io.ErrUnexpectedEOF
+				}
+				if frames, err := read(all[0] + text); len(frames) != 1 || !errors.Is(err, want) {
+					t.Errorf("cut at %d: %s is lost: %d frames, %v", at, name, len(frames), err)
+				}
+			}
+		}
 	}
 }
 
@@ -133,6 +178,15 @@ func TestWatch_TimesOutUntilTheStreamBegins(t *testing.T) {
 	})
 }
 
+func TestStream_ReportsAllBytes(t *testing.T) {
+	s := open(t, iotest.OneByteReader(strings.NewReader(frame("a"))))
+	received := 0
+	s.OnReceived(func() { received++ })
+	if got, err := names(t, s); len(got) != 1 || !errors.Is(err, io.EOF) || received != len(frame("a")) {
+		t.Error(got, err, received)
+	}
+}
+
 func TestStream_OutlivesTheRequestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
@@ -166,7 +220,7 @@ func TestWatch_CancellationStopsTheOpening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := NewClient(source, ClientOptions{RequestTimeout: -1, StreamTimeout: time.Millisecond})
+	client := NewClient(source, ClientOptions{RequestTimeout: -1, AnswerTimeout: time.Millisecond})
 	pods := &resources.Resource{Version: "v1", Plural: "pods", Namespaced: true}
 	if _, err := client.Watch(t.Context(), pods, "", ListOptions{}); !errors.Is(err, errTimeout) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)

@@ -158,7 +158,14 @@ func (s *scanner) nested() []byte {
 		case '"':
 			s.pos = i
 			s.quoted()
-			i = s.pos - 1
+			// What follows tells whether two damaged texts were joined within a string: all quotes after it
+			// open what should be closed.
+			switch i = s.pos - 1; s.peek() {
+			case ',', ':', '}', ']', 0:
+			default:
+				s.fail("a comma or a closing bracket is missing")
+				return nil
+			}
 		case '{', '[':
 			depth++
 		case '}', ']':

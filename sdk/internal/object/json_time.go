@@ -25,13 +25,17 @@ func FormatTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000+00:00")
 }
 
-// ParseTime parses a time in ISO 8601. The time zone defaults to UTC.
+// ParseTime parses a time in ISO 8601. The time zone defaults to UTC. As in Python, only the years
+// 1 to 9999 in UTC are times, which are those that [FormatTime] can write.
 func ParseTime(s string) (time.Time, error) {
 	var first error
 	for _, layout := range timeLayouts {
 		t, err := time.Parse(layout, s)
+		if t = t.UTC(); err == nil && (t.Year() < 1 || t.Year() > 9999) {
+			return time.Time{}, fmt.Errorf("invalid time: %s is not within the years 1 to 9999", s)
+		}
 		if err == nil {
-			return t.UTC(), nil
+			return t, nil
 		}
 		if first == nil {
 			first = err

@@ -25,7 +25,9 @@ func TestParseTime_AllNotations(t *testing.T) {
 			t.Errorf("%s: %v, %v", s, got, err)
 		}
 	}
-	if _, err := ParseTime("yesterday"); err == nil {
-		t.Error("yesterday is no time")
+	for _, s := range []string{"yesterday", "0000-06-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"} {
+		if got, err := ParseTime(s); err == nil {
+			t.Errorf("%s is %v", s, got)
+		}
 	}
 }

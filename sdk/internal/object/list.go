@@ -26,9 +26,10 @@ func (l *List) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// ReadList reads a list object by object, never holding all of its text in memory.
+// ReadList reads a list object by object, never holding all of its text in memory. A text without
+// items is an error: taken for an empty list, it would mean that all objects were deleted.
 func ReadList(r io.Reader, opts ParseOptions) (*List, error) {
-	list := new(List)
+	list, listed := new(List), false
 	dec := json.NewDecoder(r)
 	err := readMembers(dec, func(key string) error {
 		switch key {
@@ -39,11 +40,15 @@ func ReadList(r io.Reader, opts ParseOptions) (*List, error) {
 		case "metadata":
 			return dec.Decode(&list.ListMeta)
 		case "items":
+			listed = true
 			return readItems(dec, list, opts)
 		}
 		var ignored json.RawMessage
 		return dec.Decode(&ignored)
 	})
+	if err == nil && !listed {
+		err = fmt.Errorf("%w: no items", errSyntax)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read list: %w", err)
 	}

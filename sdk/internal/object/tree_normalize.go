@@ -3,22 +3,29 @@ package object
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
 // Normalize converts a value of any Go type into a tree by its JSON. It returns a value that
-// is a tree as it is, without a copy.
-func Normalize(v any) (any, error) {
-	if isTree(v) {
+// is a tree as it is, without a copy. It returns an error for what JSON cannot express: see
+// [CheckTree].
+func Normalize(v any) (any, error) { return normalize(v, 0) }
+
+func normalize(v any, depth int) (any, error) {
+	switch plain, err := isTree(v, depth); {
+	case err != nil:
+		return nil, err
+	case plain:
 		return v, nil
 	}
 	switch v := v.(type) {
 	case int:
 		return int64(v), nil
 	case map[string]any:
-		return normalizeMap(v)
+		return normalizeMap(v, depth)
 	case []any:
-		return normalizeList(v)
+		return normalizeList(v, depth)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -33,52 +40,65 @@ func Normalize(v any) (any, error) {
 	return plainNumbers(out), nil
 }
 
-// isTree reports whether a value consists of a tree's types only.
-func isTree(v any) bool {
+// isTree reports whether a value consists of a tree's types only. The error is that of [CheckTree].
+func isTree(v any, depth int) (bool, error) {
+	if depth > maxDepth {
+		return false, errTooDeep
+	}
 	switch v := v.(type) {
-	case nil, bool, string, int64, float64, json.Number:
-		return true
+	case nil, bool, string, int64:
+		return true, nil
+	case float64, json.Number:
+		return true, checkTree(v, depth)
 	case map[string]any:
 		for _, item := range v {
-			if !isTree(item) {
-				return false
+			if plain, err := isTree(item, depth+1); !plain || err != nil {
+				return false, err
 			}
 		}
-		return true
+		return true, nil
 	case []any:
 		for _, item := range v {
-			if !isTree(item) {
-				return false
+			if plain, err := isTree(item, depth+1); !plain || err != nil {
+				return false, err
 			}
 		}
-		return true
+		return true, nil
 	default:
-		return false
+		return false, nil
 	}
 }
 
-func normalizeMap(m map[string]any) (any, error) {
+func normalizeMap(m map[string]any, depth int) (any, error) {
 	out := make(map[string]any, len(m))
 	for k, item := range m {
-		item, err := Normalize(item)
+		item, err := normalize(item, depth+1)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", k, err)
+			return nil, within(k, err)
 		}
 		out[k] = item
 	}
 	return out, nil
 }
 
-func normalizeList(list []any) (any, error) {
+func normalizeList(list []any, depth int) (any, error) {
 	out := make([]any, len(list))
 	for i, item := range list {
-		item, err := Normalize(item)
+		item, err := normalize(item, depth+1)
 		if err != nil {
-			return nil, fmt.Errorf("[%d]: %w", i, err)
+			return nil, within(fmt.Sprintf("[%d]", i), err)
 		}
 		out[i] = item
 	}
 	return out, nil
+}
+
+// within adds where an error was found. The place of one that is too deep would be too long.
+func within(where string, err error) error {
+	if errors.Is(err, errTooDeep) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", where, err)
 }
 
 // plainNumbers converts the [json.Number] values of a decoded tree in place, except for

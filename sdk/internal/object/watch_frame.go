@@ -49,6 +49,9 @@ func ParseFrame(data []byte, opts ParseOptions) (Frame, error) {
 			s.value()
 		}
 	}
+	if s.peek() != 0 {
+		s.fail("more than one value")
+	}
 	err := s.err()
 	switch {
 	case err != nil:

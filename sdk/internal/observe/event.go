@@ -23,6 +23,7 @@ const (
 	KindProcessingStarted Kind = iota
 	KindEventDispatched
 	KindCauseDetected
+	KindMarkBroken
 	KindOrphansFound
 	KindConsistencyChanged
 	KindCauseSuperseded

@@ -32,6 +32,11 @@ type CauseDetected struct {
 	Background Background    // the daemons and timers of the object; nil if there are none
 	At         time.Time
 
+	// Failures are the permanent failures that are recorded on the object. Again are the ids of the
+	// handlers that are called again after such failures, others are not; nil if it is an ordinary cause.
+	Failures []state.Failure
+	Again    []string
+
 	// Stale means that the version is older than the operator's own patch. Handlers of changes are
 	// not called for it; the cause is told again if the patch is not seen in time.
 	Stale bool
@@ -59,6 +64,13 @@ type Task struct {
 type OrphansFound struct {
 	Subject *Subject
 	Orphans []state.Orphan
+}
+
+// MarkBroken tells that something that is stored on the object cannot be read, once for each that is
+// found. The object is handled as one without it, and the operator's next patch sets it aside.
+type MarkBroken struct {
+	Subject *Subject
+	Mark    *state.BrokenMark
 }
 
 // ConsistencyChanged tells about the wait for the operator's own write to come back as an event.
@@ -224,6 +236,9 @@ func (CauseDetected) Kind() Kind { return KindCauseDetected }
 
 // Kind implements [Event].
 func (OrphansFound) Kind() Kind { return KindOrphansFound }
+
+// Kind implements [Event].
+func (MarkBroken) Kind() Kind { return KindMarkBroken }
 
 // Kind implements [Event].
 func (ConsistencyChanged) Kind() Kind { return KindConsistencyChanged }

@@ -12,13 +12,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Inspector is a subscriber that publishes the state of the operator in an [inspect.Hub].
+// Inspector is a subscriber that publishes the state of the operator in an [inspector.Hub].
 type Inspector struct {
-	hub      *inspect.Hub
+	hub      *inspector.Hub
 	registry *handlers.Registry
 	places   map[*handlers.Handler]int // in the hub's list
 	indices  inspectedIndices
@@ -37,7 +38,7 @@ type Inspector struct {
 // InspectorOptions describe an operator. All fields are required, except that no Namespaces mean
 // the whole cluster.
 type InspectorOptions struct {
-	Hub        *inspect.Hub
+	Hub        *inspector.Hub
 	Registry   *handlers.Registry
 	Indices    *index.Indices
 	Namespaces []string // patterns
@@ -85,7 +86,7 @@ func operatorIdentity() string {
 // Kinds implements [Subscriber].
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
-		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindOrphansFound, KindConsistencyChanged,
+		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed,
@@ -115,6 +116,7 @@ func (i *Inspector) Receive(event Event) {
 		i.streamChanged(e)
 	case EventReceived:
 		i.eventReceived(e)
+		i.deletionReceived(e)
 	case IndexChanged:
 		i.indices.publishSizes(i.hub, e.IDs)
 	default:
@@ -131,6 +133,8 @@ func (i *Inspector) receiveOfObject(event Event) {
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.eventDispatched(e) })
 	case CauseDetected:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.causeDetected(e) })
+	case MarkBroken:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markBroken(e) })
 	case OrphansFound:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.orphansFound(e) })
 	case ConsistencyChanged:
@@ -174,12 +178,14 @@ func (i *Inspector) count(e AttemptEnded) {
 	if !known {
 		return
 	}
-	run := inspect.Run{At: e.Began.Add(e.Took), Took: e.Took}
+	run := inspector.Run{At: e.Began.Add(e.Took), Took: e.Took}
 	if err := failure(e.Outcome.Err); err != nil {
-		run.Error, run.Outcome = err.Error(), inspect.RunRetried
+		run.Error, run.Outcome = err.Error(), inspector.RunRetried
 		if e.Outcome.Final {
-			run.Outcome = inspect.RunFailed
+			run.Outcome = inspector.RunFailed
 		}
+	} else if ignored := failure(e.Err); ignored != nil {
+		run.Error = ignored.Error()
 	}
 	i.hub.HandlerRan(place, run)
 }

@@ -17,7 +17,7 @@ func (o *inspectedObject) handler(h *handlers.Handler) inspect.HandlerState {
 	if i := o.index(h.ID); i >= 0 {
 		return o.handlers[i]
 	}
-	return inspect.HandlerState{ID: h.ID, Kind: string(h.Family)}
+	return inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)}
 }
 
 // index returns the place of a handler in the list; -1 if it is not there. Indexing handlers are
@@ -33,7 +33,7 @@ func (o *inspectedObject) index(id string) int {
 func (o *inspectedObject) called(h *handlers.Handler) *inspect.HandlerState {
 	i := o.index(h.ID)
 	if i < 0 && h.Family.Group() == handlers.Spawning {
-		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: string(h.Family)})
+		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
 		i = len(o.handlers) - 1
 	}
 	if i < 0 {
@@ -78,13 +78,20 @@ func (o *inspectedObject) attemptEnded(e AttemptEnded) {
 
 // showAttempt adds an attempt to the state of its handler.
 func showAttempt(s *inspect.HandlerState, e AttemptEnded) {
-	var failed *inspect.HandlerError
-	if err := failure(e.Outcome.Err); err != nil {
-		failed = &inspect.HandlerError{Kind: string(handlers.ErrorKindOf(err)), Message: err.Error()}
+	s.Took, s.Error = inspect.Duration(e.Took), shownError(e.Outcome.Err)
+	attempt := inspect.Attempt{At: e.Began, Took: inspect.Duration(e.Took), Error: s.Error}
+	if attempt.Error == nil {
+		attempt.Error = shownError(e.Err) // that the outcome ignores
 	}
-	attempts := append(slices.Clone(s.Attempts), inspect.Attempt{At: e.Began, Took: e.Took, Error: failed})
+	attempts := append(slices.Clone(s.Attempts), attempt)
 	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
-	s.Took, s.Error = e.Took, failed
+}
+
+func shownError(err error) *inspect.HandlerError {
+	if err = failure(err); err == nil {
+		return nil
+	}
+	return &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.ErrorKindOf(err)), Message: err.Error()}
 }
 
 // failure returns the error of an attempt; nil if sub-handlers are merely not done yet.
@@ -121,7 +128,7 @@ func (o *inspectedObject) subProgressRecorded(e ProgressRecorded) {
 		i := o.index(h.ID)
 		if i < 0 {
 			at++
-			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: h.ID, Kind: string(handlers.Sub), Parent: e.Parent})
+			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: h.ID, Kind: inspect.KindSub, Parent: e.Parent})
 			i = at
 		}
 		showRecord(&o.handlers[i], h.Record)

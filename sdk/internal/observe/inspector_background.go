@@ -35,7 +35,10 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 		case inspect.PhaseRetrying, inspect.PhaseDone, inspect.PhaseFailed:
 			return // it waits for its retry, or its last patch is being sent
 		}
-		s.State, s.Next = runningPhase(d.Handler), task.Due
+		if s.State != runningPhase(d.Handler) || task.Waiting {
+			s.Next = task.Due // else it takes a step: what is known of the next call stays
+		}
+		s.State = runningPhase(d.Handler)
 		if task.Waiting && !called && d.Handler.Family == handlers.Daemon {
 			s.State = inspect.PhaseNext
 		}
@@ -52,7 +55,7 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 	case retired, deleting && called:
 		s.State = inspect.PhaseDone
 	case deleting:
-		s.Why = &inspect.Mismatch{Kind: string(handlers.MismatchDeleted), Path: "metadata.deletionTimestamp", Is: "present", Wants: "absent"}
+		s.Why = &inspect.Mismatch{Kind: inspect.MismatchDeleted, Path: "metadata.deletionTimestamp", Is: "present", Wants: "absent"}
 		s.State = inspect.PhaseFiltered
 	default:
 		s.State = inspect.PhaseNext

@@ -70,6 +70,7 @@ func TestInspectedObject_PhasesOfDaemonsAndTimers(t *testing.T) {
 		"one that stops":                    {before: called, decision: handlers.Decision{Handler: daemon}, task: &Task{Stopping: true, Due: due}, want: inspect.PhaseStopping},
 		"an idle timer":                     {decision: matches(timer), task: &Task{Due: due, Waiting: true}, want: inspect.PhaseTicking, next: due},
 		"a timer between its ticks":         {before: called, decision: matches(timer), task: &Task{Due: due, Waiting: true}, want: inspect.PhaseTicking, next: due},
+		"one whose last patch is sent":      {before: inspect.HandlerState{Attempt: 1, State: inspect.PhaseTicking, Next: due}, decision: matches(timer), task: &Task{}, want: inspect.PhaseTicking, next: due},
 		"one that does not match":           {before: called, decision: handlers.Decision{Handler: timer}, want: inspect.PhaseFiltered},
 		"one that ended on its own":         {before: called, decision: matches(timer), retired: true, want: inspect.PhaseDone},
 		"one that failed":                   {before: broken, decision: matches(timer), retired: true, want: inspect.PhaseFailed},

@@ -49,16 +49,63 @@ func (o *inspectedObject) showCause(e CauseDetected) {
 		o.begin(e)
 	case o.object.Cause == nil || o.object.Cause.Done.IsZero():
 		// Nothing happened since the operator started, or it was undone before it was handled.
-		o.replaceCause(&inspect.Cause{
-			Reason: string(handlers.ReasonNoop), Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
-		})
+		o.replaceCause(idleCause(e))
 	default:
 		// What was handled last remains to be shown.
 		o.showBackground(e)
 		return
 	}
 	o.decide(e)
+	o.showFailures(e)
 	o.showBackground(e)
+}
+
+// idleCause returns the cause of an object that has nothing to be handled: what its handlers failed
+// for, if they did.
+func idleCause(e CauseDetected) *inspect.Cause {
+	cause := &inspect.Cause{
+		Reason: inspect.ReasonNoop, Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
+	}
+	for i := range e.Failures {
+		if f := &e.Failures[i]; i == 0 || f.Stopped.After(cause.Done) {
+			cause.Reason, cause.Seen, cause.Done = inspect.Reason(f.Purpose), f.Started, f.Stopped
+		}
+	}
+	return cause
+}
+
+// showFailures shows the failures that are recorded on the object, unless a change is handled that
+// makes them obsolete.
+func (o *inspectedObject) showFailures(e CauseDetected) {
+	called := e.Again
+	if called == nil {
+		for _, h := range e.Handlers.Selected(handlers.Changing, e.Cause) {
+			called = append(called, h.ID)
+		}
+		if e.Cause.Reason != handlers.ReasonResume && len(called) > 0 {
+			return
+		}
+	}
+	for i := range e.Failures {
+		f := &e.Failures[i]
+		if slices.Contains(called, f.Top()) {
+			continue
+		}
+		at := o.index(f.Handler)
+		if parent := o.index(f.Parent); at < 0 && f.Parent != "" && parent >= 0 {
+			at = parent + 1
+			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: f.Handler, Kind: inspect.HandlerKind(handlers.Sub), Parent: f.Parent})
+		}
+		if at < 0 {
+			continue
+		}
+		s := &o.handlers[at]
+		s.State, s.Why, s.Next = inspect.PhaseFailed, nil, time.Time{}
+		s.Started, s.Attempt = f.Started, f.Retries
+		if s.Error == nil {
+			s.Error = &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.KindPermanent), Message: f.Message}
+		}
+	}
 }
 
 // resumesNothing reports whether the object is as it was left, and no handler is for resuming it.
@@ -68,7 +115,7 @@ func (e *CauseDetected) resumesNothing() bool {
 
 // begin makes the cause the current one, unless it continues the current one.
 func (o *inspectedObject) begin(e CauseDetected) {
-	reason, version := string(e.Cause.Reason), e.Subject.Object.ResourceVersion
+	reason, version := inspect.Reason(e.Cause.Reason), e.Subject.Object.ResourceVersion
 	before := o.object.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		continued := *before
@@ -92,7 +139,7 @@ func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
 		}
 	}
 	o.object.Cause = cause
-	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == string(handlers.Sub) })
+	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindSub })
 	for i, h := range o.handlers {
 		if groupOf(h) == handlers.Changing {
 			// Its former outcome is in the history and must not look like a present failure.
@@ -114,7 +161,7 @@ func (o *inspectedObject) remember(cause *inspect.Cause, supersededAt string) {
 		}
 	}
 	if !cause.Done.IsZero() {
-		past.Took = cause.Done.Sub(cause.Seen).Round(time.Millisecond).String()
+		past.Took = inspect.Duration(cause.Done.Sub(cause.Seen))
 	}
 	history := append([]inspect.PastCause{past}, o.object.History...)
 	o.object.History = history[:min(len(history), maxHistory)]
@@ -129,6 +176,9 @@ func (o *inspectedObject) decide(e CauseDetected) {
 	for _, d := range decisions {
 		s := o.handler(d.Handler)
 		showDecision(&s, d)
+		if e.Again != nil && s.State == inspect.PhaseNext && d.Handler.Family.Group() == handlers.Changing && !slices.Contains(e.Again, s.ID) {
+			s.State = inspect.PhaseDone // before the others failed
+		}
 		if !d.Selected || d.Handler.Family.Group() == handlers.Watching {
 			others = append(others, s)
 			continue
@@ -145,7 +195,7 @@ func (o *inspectedObject) decide(e CauseDetected) {
 func (o *inspectedObject) subHandlersOf(id string) []inspect.HandlerState {
 	var subs []inspect.HandlerState
 	for _, h := range o.handlers {
-		if h.Kind == string(handlers.Sub) && strings.HasPrefix(h.ID, id+"/") {
+		if h.Kind == inspect.KindSub && strings.HasPrefix(h.ID, id+"/") {
 			subs = append(subs, h)
 		}
 	}
@@ -174,7 +224,7 @@ func showDecision(s *inspect.HandlerState, d handlers.Decision) {
 }
 
 func showMismatch(why handlers.Mismatch) *inspect.Mismatch {
-	return &inspect.Mismatch{Kind: string(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
+	return &inspect.Mismatch{Kind: inspect.MismatchKind(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
 }
 
 // diffItems returns the differences as the inspector shows them. A new object has none: all of it
@@ -185,7 +235,7 @@ func diffItems(cause *handlers.Cause) []inspect.DiffItem {
 	}
 	items := make([]inspect.DiffItem, len(cause.Diff))
 	for i, item := range cause.Diff {
-		items[i] = inspect.DiffItem{Op: string(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
+		items[i] = inspect.DiffItem{Op: inspect.DiffOp(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
 	}
 	return items
 }

@@ -9,7 +9,7 @@ import (
 // describeHandler describes a registered handler.
 func describeHandler(h *handlers.Handler) inspect.Handler {
 	d := inspect.Handler{
-		ID: h.ID, Kind: string(h.Family), Selector: h.Selector.String(), Field: h.Field.String(), Source: h.ShortSource(),
+		ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Field: h.Field.String(), Source: h.ShortSource(),
 	}
 	if h.Retries != nil {
 		d.Retries = *h.Retries

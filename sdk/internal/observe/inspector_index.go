@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -36,7 +37,7 @@ func (x *inspectedIndices) init(registry *handlers.Registry, indices *index.Indi
 }
 
 // publishResources publishes from which resources the indices are filled.
-func (x *inspectedIndices) publishResources(hub *inspect.Hub, served []resources.Resource) {
+func (x *inspectedIndices) publishResources(hub *inspector.Hub, served []resources.Resource) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, id := range object.SortedKeys(x.known) {
@@ -55,7 +56,7 @@ func (x *inspectedIndices) publishResources(hub *inspect.Hub, served []resources
 }
 
 // publishSizes publishes how much there is in some indices.
-func (x *inspectedIndices) publishSizes(hub *inspect.Hub, ids []string) {
+func (x *inspectedIndices) publishSizes(hub *inspector.Hub, ids []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, id := range ids {
@@ -107,7 +108,7 @@ func (o *inspectedObject) indexing(h *handlers.Handler) *inspect.HandlerState {
 	})
 	if i < 0 {
 		i = len(o.handlers)
-		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: string(h.Family)})
+		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
 	}
 	return &o.handlers[i]
 }

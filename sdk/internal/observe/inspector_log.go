@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 )
 
 // InspectorLogHandler returns a handler that passes records on to a hub too. It returns the given
 // handler if there is no hub.
-func InspectorLogHandler(next slog.Handler, hub *inspect.Hub) slog.Handler {
+func InspectorLogHandler(next slog.Handler, hub *inspector.Hub) slog.Handler {
 	if hub == nil {
 		return next
 	}
@@ -19,19 +20,19 @@ func InspectorLogHandler(next slog.Handler, hub *inspect.Hub) slog.Handler {
 
 type inspectorLog struct {
 	next  slog.Handler
-	hub   *inspect.Hub
+	hub   *inspector.Hub
 	attrs []slog.Attr
 	group string
 }
 
 // Enabled implements [slog.Handler].
 func (l *inspectorLog) Enabled(ctx context.Context, level slog.Level) bool {
-	return l.next.Enabled(ctx, level) || l.hub.LogEnabled(Severity(level))
+	return l.next.Enabled(ctx, level) || l.hub.LogEnabled(inspect.LogLevel(Severity(level)))
 }
 
 // Handle implements [slog.Handler].
 func (l *inspectorLog) Handle(ctx context.Context, record slog.Record) error {
-	if level := Severity(record.Level); l.hub.LogEnabled(level) {
+	if level := inspect.LogLevel(Severity(record.Level)); l.hub.LogEnabled(level) {
 		l.publish(level, record)
 	}
 	if !l.next.Enabled(ctx, record.Level) {
@@ -40,7 +41,7 @@ func (l *inspectorLog) Handle(ctx context.Context, record slog.Record) error {
 	return l.next.Handle(ctx, record)
 }
 
-func (l *inspectorLog) publish(level string, record slog.Record) {
+func (l *inspectorLog) publish(level inspect.LogLevel, record slog.Record) {
 	entry := LogEntryOf(record, l.attrs)
 	line := inspect.LogLine{At: record.Time, Level: level}
 	attrs := entry.Attrs[:0]

@@ -13,14 +13,16 @@ import (
 
 // inspectedObjects are the objects that the operator remembers.
 type inspectedObjects struct {
-	mu sync.Mutex
-	m  map[*Identity]*inspectedObject
+	mu    sync.Mutex
+	m     map[*Identity]*inspectedObject
+	byKey map[objectKey]*inspectedObject
 }
 
 // inspectedObject is what the inspector shows of one object. Its worker, its daemons and its watch-stream
 // tell of it. All methods do nothing on nil.
 type inspectedObject struct {
 	inspector *Inspector
+	key       objectKey
 
 	mu       sync.Mutex
 	object   inspect.Object
@@ -52,9 +54,10 @@ func (i *Inspector) recall(subject *Subject) *inspectedObject {
 		Kind: res.Kind, Short: shortName(res), Created: object.Created,
 	}}
 	if i.objects.m == nil {
-		i.objects.m = map[*Identity]*inspectedObject{}
+		i.objects.m, i.objects.byKey = map[*Identity]*inspectedObject{}, map[objectKey]*inspectedObject{}
 	}
-	i.objects.m[subject.Identity] = o
+	o.key = keyOf(res.Key(), object)
+	i.objects.m[subject.Identity], i.objects.byKey[o.key] = o, o
 	return o
 }
 
@@ -64,6 +67,9 @@ func (i *Inspector) forget(identity *Identity) {
 	identity.forgotten.Store(true)
 	o := i.objects.m[identity]
 	delete(i.objects.m, identity)
+	if o != nil && i.objects.byKey[o.key] == o {
+		delete(i.objects.byKey, o.key)
+	}
 	i.objects.mu.Unlock()
 	o.update(func(o *inspectedObject) {
 		o.dropped = true
@@ -86,8 +92,8 @@ func (o *inspectedObject) update(change func(*inspectedObject)) {
 func (o *inspectedObject) start(subject *Subject) {
 	o.update(func(o *inspectedObject) {
 		o.object.Generation = subject.Object.Generation
-		if subject.Object.Deleting && o.deleting.IsZero() {
-			o.deleting = time.Now()
+		if subject.Object.Deleting {
+			o.noteDeletion()
 		}
 	})
 }
@@ -133,6 +139,18 @@ func (o *inspectedObject) finish(now time.Time) {
 	o.publish()
 }
 
+// maxUnreadable limits how many unreadable marks of an object are kept, the newest ones.
+const maxUnreadable = 20
+
+// markBroken lists what could not be read on the object.
+func (o *inspectedObject) markBroken(e MarkBroken) {
+	before := o.object.Unreadable[max(0, len(o.object.Unreadable)+1-maxUnreadable):]
+	o.object.Unreadable = append(slices.Clone(before), inspect.Unreadable{
+		What: e.Mark.What, Where: e.Mark.Where(), Error: e.Mark.Err.Error(), Aside: e.Mark.Aside(),
+	})
+	o.publish()
+}
+
 // orphansFound lists the handlers that do not exist. They do not count for the state of the object,
 // which does not wait for them.
 func (o *inspectedObject) orphansFound(e OrphansFound) {
@@ -163,7 +181,7 @@ func showRecord(s *inspect.HandlerState, record state.Record) {
 		s.State, s.Next = inspect.PhaseNext, record.Delayed
 	}
 	if s.Error == nil && record.Message != "" && !record.Success {
-		s.Error = &inspect.HandlerError{Kind: string(handlers.KindArbitrary), Message: record.Message}
+		s.Error = &inspect.HandlerError{Kind: inspect.ErrorArbitrary, Message: record.Message}
 	}
 }
 

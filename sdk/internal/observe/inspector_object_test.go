@@ -1,12 +1,14 @@
 package observe
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -32,7 +34,7 @@ func newInspected(hs ...*handlers.Handler) *inspected {
 		}
 	}
 	in.Inspector = NewInspector(InspectorOptions{
-		Hub: inspect.NewHub(inspect.HubOptions{}), Registry: &in.registry, Indices: &in.indices, Started: time.Now(),
+		Hub: inspector.NewHub(inspector.HubOptions{}), Registry: &in.registry, Indices: &in.indices, Started: time.Now(),
 	})
 	in.sink.Subscribe(in.Inspector)
 	return in
@@ -113,6 +115,25 @@ func TestInspectedObject_WaitsForOwnWrite(t *testing.T) {
 	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: OwnWriteReturned})
 	if o := in.only(t); o.ResourceVersion != "2" {
 		t.Errorf("%+v", o)
+	}
+}
+
+func TestInspectedObject_UnreadableMarksAreListed(t *testing.T) {
+	in := newInspected()
+	subject := podSubject("a", "1")
+	Tell(&in.sink, ProcessingStarted{subject})
+	for range maxUnreadable + 5 {
+		_, err := state.NewSmartProgress().Fetch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/fn": "{"}}}, "fn")
+		mark, _ := errors.AsType[*state.BrokenMark](err)
+		Tell(&in.sink, MarkBroken{Subject: subject, Mark: mark})
+	}
+	want := inspect.Unreadable{
+		What: `the progress of handler "fn"`, Where: "the annotation kopf.zalando.org/fn",
+		Error: "invalid JSON at byte 1: a key is missing", Aside: "kopf.zalando.org/unreadable.fn",
+	}
+	got := in.only(t).Unreadable
+	if len(got) != maxUnreadable || got[0] != want {
+		t.Errorf("got %+v", got)
 	}
 }
 

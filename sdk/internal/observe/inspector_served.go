@@ -46,22 +46,22 @@ func (i *Inspector) unserved(resolution *resources.Resolution) []inspect.Unserve
 	for _, a := range resolution.Ambiguous {
 		ambiguous[a.Selector] = true
 		out = append(out, inspect.Unserved{
-			Selector: a.Selector.String(), Reason: "ambiguous", Handlers: i.handlersOf(a.Selector), Matches: keysOf(a.Resources),
+			Selector: a.Selector.String(), Reason: inspect.UnservedAmbiguous, Handlers: i.handlersOf(a.Selector), Matches: keysOf(a.Resources),
 		})
 	}
 	for _, s := range resolution.Unresolved {
 		if !ambiguous[s] {
-			out = append(out, inspect.Unserved{Selector: s.String(), Reason: "unresolved", Handlers: i.handlersOf(s)})
+			out = append(out, inspect.Unserved{Selector: s.String(), Reason: inspect.UnservedUnresolved, Handlers: i.handlersOf(s)})
 		}
 	}
 	for _, r := range resolution.NonWatchable {
-		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: "unwatchable"})
+		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: inspect.UnservedUnwatchable})
 	}
 	for _, r := range resolution.NonPatchable {
-		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: "unpatchable"})
+		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: inspect.UnservedUnpatchable})
 	}
 	for _, r := range resolution.Rejected {
-		out = append(out, inspect.Unserved{Selector: r.Resource.Key(), Reason: "conflicting"})
+		out = append(out, inspect.Unserved{Selector: r.Resource.Key(), Reason: inspect.UnservedConflicting})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // A deletion is stuck if it takes longer than stuckAfter, or if its handler is retried only after more
@@ -15,7 +16,8 @@ const (
 	soon       = time.Minute
 )
 
-// state returns the state of the object: the first that applies.
+// state returns the state of the object: the first that applies. The states are declared in the same
+// order, which is public.
 func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 	unfinished := o.object.Cause != nil && o.object.Cause.Done.IsZero()
 	switch {
@@ -58,6 +60,31 @@ func (o *inspectedObject) isStuck(now time.Time) bool {
 		return groupOf(h) == handlers.Changing && h.State == inspect.PhaseRetrying && h.Next.Sub(now) > soon
 	}
 	return now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.handlers, isFar)
+}
+
+// deletionReceived notes that an object is being deleted as soon as its stream brings that: its worker
+// may be busy with a handler of another cause for long, for which the deletion waits.
+func (i *Inspector) deletionReceived(e EventReceived) {
+	if e.Event.Type == watch.Deleted || !e.Event.Object.Deleting {
+		return
+	}
+	i.objects.mu.Lock()
+	o := i.objects.byKey[keyOf(e.Stream.Resource, e.Event.Object)]
+	i.objects.mu.Unlock()
+	o.update(func(o *inspectedObject) {
+		if o.noteDeletion() {
+			o.publish()
+		}
+	})
+}
+
+// noteDeletion notes when the object was first seen as being deleted. It reports whether that is news.
+func (o *inspectedObject) noteDeletion() bool {
+	if !o.deleting.IsZero() {
+		return false
+	}
+	o.deleting = time.Now()
+	return true
 }
 
 // watchDeletion shows the deletion as stuck when it takes too long, since no event tells that.

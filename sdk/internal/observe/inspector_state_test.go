@@ -7,6 +7,8 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
@@ -103,6 +105,31 @@ func TestInspectedObject_LongDeletionBecomesStuckWithoutAnEvent(t *testing.T) {
 			t.Errorf("it hangs: %s", o.State)
 		}
 		Tell(&in.sink, ObjectForgotten{subject.Identity})
+		if in.only(t) != nil {
+			t.Error("it is gone")
+		}
+	})
+}
+
+func TestInspectedObject_DeletionBehindAnotherHandlerBecomesStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInspected(&handlers.Handler{ID: "u", Family: handlers.Update})
+		subject := podSubject("a", "1")
+		in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate}, nil)
+		in.only(t)
+		Tell(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
+		deleted := podObject("a", "2")
+		deleted.Deleting = true
+		for range 2 {
+			Tell(&in.sink, EventReceived{resources.Scope{Resource: pods.Key()}, watch.Event{Type: watch.Modified, Object: deleted}})
+			time.Sleep(stuckAfter - time.Second)
+		}
+		synctest.Wait()
+		if o := in.only(t); o.State != inspect.StateStuck {
+			t.Errorf("its worker has not seen the deletion: %s", o.State)
+		}
+		Tell(&in.sink, ObjectForgotten{subject.Identity})
+		Tell(&in.sink, EventReceived{resources.Scope{Resource: pods.Key()}, watch.Event{Type: watch.Modified, Object: deleted}})
 		if in.only(t) != nil {
 			t.Error("it is gone")
 		}

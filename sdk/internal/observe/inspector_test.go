@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
@@ -45,6 +46,21 @@ func TestInspector_ClusterLostUntilItAnswers(t *testing.T) {
 	}
 }
 
+func TestInspector_ShowsIgnoredErrors(t *testing.T) {
+	h := &handlers.Handler{ID: "c", Family: handlers.Create}
+	in := newInspected(h)
+	subject := podSubject("a", "1")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, nil)
+	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: h, Outcome: handlers.Outcome{Final: true}, Err: handlers.ErrTimeout})
+	shown := in.only(t).Handlers[0]
+	if shown.State != inspect.PhaseDone || shown.Error != nil || len(shown.Attempts) != 1 || shown.Attempts[0].Error == nil {
+		t.Errorf("the handler is done, and its attempt has the error: %+v", shown)
+	}
+	if stats := in.hub.Snapshot().Handlers[0].Stats; stats.Succeeded != 1 || stats.LastError != handlers.ErrTimeout.Error() {
+		t.Errorf("%+v", stats)
+	}
+}
+
 func TestInspector_CountsAttemptsOfRegisteredHandlers(t *testing.T) {
 	startup := &handlers.Handler{ID: "s", Family: handlers.Startup}
 	in := newInspected(startup)
@@ -54,14 +70,14 @@ func TestInspector_CountsAttemptsOfRegisteredHandlers(t *testing.T) {
 	}
 	Tell(&in.sink, AttemptEnded{Subject: activity, Handler: &handlers.Handler{ID: "s/sub", Family: handlers.Sub}})
 	stats := in.hub.Snapshot().Handlers[0].Stats
-	if stats.Runs != 3 || stats.Succeeded != 1 || stats.Retried != 1 || stats.Failed != 1 || stats.P50 != time.Second || stats.LastError == "" {
+	if stats.Runs != 3 || stats.Succeeded != 1 || stats.Retried != 1 || stats.Failed != 1 || stats.P50 != inspect.Duration(time.Second) || stats.LastError == "" {
 		t.Errorf("%+v", stats)
 	}
 }
 
 func TestInspectorLogHandler_PassesLinesOnWithoutAttributesOfTheirOwn(t *testing.T) {
 	var out bytes.Buffer
-	hub := inspect.NewHub(inspect.HubOptions{})
+	hub := inspector.NewHub(inspector.HubOptions{})
 	logger := slog.New(InspectorLogHandler(NewLogHandler(&out, LogOptions{Format: LogPlain}), hub))
 	logger = ObjectLogger(logger, &pods, podObject("a", "1"))
 	logger.With(HandlerKey, "h").WithGroup("g").With("n", 1).Info("text")

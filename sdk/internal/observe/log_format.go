@@ -1,11 +1,12 @@
 package observe
 
 import (
-	"bytes"
 	"encoding/json"
 	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // The widths of the columns of the full format.
@@ -35,14 +36,14 @@ func (e *LogEntry) text(opts LogOptions) []byte {
 		line = append(line, '[')
 		line = e.Time.AppendFormat(line, "2006-01-02 15:04:05,000")
 		line = append(line, "] "...)
-		line = appendColumn(line, name, nameWidth)
+		line = appendColumn(line, printable.Line(name), nameWidth)
 		line = append(line, " ["...)
 		line = appendColumn(line, levelName(e.Level), levelWidth)
 		line = append(line, "] "...)
 	}
 	if e.Object != nil && opts.Prefix {
 		line = append(line, '[')
-		line = append(line, e.Object.String()...)
+		line = append(line, printable.Line(e.Object.String())...)
 		line = append(line, "] "...)
 	}
 	shown, stack := *e, ""
@@ -50,15 +51,18 @@ func (e *LogEntry) text(opts LogOptions) []byte {
 		stack = strings.TrimRight(e.Attrs[i].Value.String(), "\n")
 		shown.Attrs = slices.Delete(slices.Clone(e.Attrs), i, i+1)
 	}
-	line = shown.appendText(line)
+	shown.Message = strings.TrimRight(shown.Message, "\r\n")
+	line = append(line, printable.Line(shown.Text())...)
 	if stack != "" { // in several lines, as Go prints it
-		line = append(line, "\n    "...)
-		line = append(line, strings.ReplaceAll(stack, "\n", "\n    ")...)
+		for call := range strings.SplitSeq(stack, "\n") {
+			line = append(line, "\n    "...)
+			line = append(line, printable.Line(call)...)
+		}
 	}
 	if color != "" {
 		line = append(line, "\x1b[0m"...)
 	}
-	return append(bytes.TrimRight(line, "\n"), '\n')
+	return append(line, '\n')
 }
 
 // appendColumn appends a text cut or filled up to a width, in characters.
@@ -129,7 +133,7 @@ func (e *LogEntry) json(opts LogOptions) ([]byte, error) {
 		fields[opts.RefKey] = e.Object
 	}
 	line, err := json.Marshal(fields)
-	return append(line, '\n'), err
+	return append(printable.JSON(line), '\n'), err
 }
 
 // plain returns a value that can be encoded as JSON. Errors become their messages.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 var example = ObjectRef{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "x", UID: "u", Namespace: "default"}
@@ -95,5 +97,40 @@ func TestLogHandler_OmitsLinesBelowLevel(t *testing.T) {
 	got := logged(LogOptions{Format: LogPlain, Level: slog.LevelWarn}, func(l *slog.Logger) { l.Info("no"); l.Warn("yes") })
 	if strings.Contains(got, "no") || !strings.Contains(got, "yes") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// hostile has what must not reach a terminal: colors, the clipboard, a title, a forged line, 8-bit
+// controls, a change of direction, NUL, and bytes that are no text.
+const hostile = "x\x1b[31m\x1b]52;c;cm0=\x07\x1b]0;title\x1b\\\r\n[2019-11-04 17:49:25,365] kopf [INFO] forged\u009b2J\u202egnp\u2066\u2028\x00\x7f\x08\x9b31m\xff"
+
+type hostileValue struct{}
+
+func (hostileValue) String() string { return hostile }
+
+func TestLogHandler_TextOfOthersIsPrintable(t *testing.T) {
+	ref := ObjectRef{APIVersion: hostile, Kind: hostile, Name: hostile, UID: hostile, Namespace: hostile}
+	for _, format := range []LogFormat{LogFull, LogPlain, LogJSON} {
+		for _, prefix := range []bool{true, false} {
+			got := logged(LogOptions{Format: format, Prefix: prefix}, func(l *slog.Logger) {
+				l.With(ObjectKey, ref, NameKey, hostile, hostile, hostile).WithGroup(hostile).Error(hostile+"\n\n",
+					"error", errors.New(hostile), "any", []string{hostile}, "value", hostileValue{}, hostile, 1, EventKey, LogName(hostile))
+			})
+			line := strings.TrimSuffix(got, "\n")
+			if !utf8.ValidString(line) || strings.Contains(line, "\n") {
+				t.Errorf("%s: %q", format, got)
+			}
+			for _, r := range line {
+				if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' {
+					t.Errorf("%s: %U in %q", format, r, line)
+				}
+			}
+			if !strings.Contains(line, "forged") {
+				t.Errorf("%s: the text was lost: %q", format, line)
+			}
+		}
+		if got := logged(LogOptions{Format: format}, func(l *slog.Logger) { l.Error("x", StackKey, "a\nb\x1b[2J\rc") }); strings.ContainsAny(got, "\x1b\r") {
+			t.Errorf("%s: the stack is %q", format, got)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLi
 // Kinds implements [Subscriber].
 func (l *LogLines) Kinds() []Kind {
 	kinds := []Kind{
-		KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
+		KindMarkBroken, KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
 		KindAttemptEnded, KindCauseProcessed, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded, KindStreamChanged,
 	}
 	if l.clients != nil {
@@ -54,6 +54,9 @@ func (l *LogLines) Kinds() []Kind {
 // Receive implements [Subscriber].
 func (l *LogLines) Receive(event Event) {
 	switch e := event.(type) {
+	case MarkBroken:
+		e.Subject.Logger.Warn(fmt.Sprintf("Cannot read %s in %s; going on without it. What is there moves to the annotation %s",
+			e.Mark.What, e.Mark.Where(), e.Mark.Aside()), EventKey, LogMarkBroken, "error", e.Mark.Err)
 	case OrphansFound:
 		l.orphansFound(e)
 	case ConsistencyChanged:

@@ -36,9 +36,9 @@ func checkPrefix(prefix string) error {
 // v1 also the V1 name if it differs. The object may be nil.
 func annotationKeys(prefix string, v1 bool, key string, object map[string]any) []string {
 	key = markKey(key, object)
-	full := keyV2(prefix, key)
+	full := shortenV2(prefix, key)
 	if v1 && tooLongFor(full, maxName) { // else they are the same
-		if old := keyV1(prefix, key); old != full {
+		if old := shortenV1(prefix, key); old != full {
 			return []string{full, old}
 		}
 	}
@@ -60,30 +60,30 @@ func markKey(key string, obj map[string]any) string {
 	return key
 }
 
-// keyV2 returns the name in which only the part after the prefix is limited.
-func keyV2(prefix, key string) string {
+// shortenV2 returns the name in which only the part after the prefix is limited.
+func shortenV2(prefix, key string) string {
 	name := safe(key)
 	if tooLongFor(key, maxName) {
-		suffix := keySuffix(key)
+		suffix := hashSuffix(key)
 		name = firstRunes(name, maxName-len(suffix)) + suffix
 	}
 	return prefix + "/" + name
 }
 
-// keyV1 returns the name in which the prefix counts towards the limit too. For a long prefix, little
+// shortenV1 returns the name in which the prefix counts towards the limit too. For a long prefix, little
 // more than the hash remains.
-func keyV1(prefix, key string) string {
+func shortenV1(prefix, key string) string {
 	name := safe(key)
 	room := maxName - utf8.RuneCountInString(prefix) - len("/")
 	if tooLongFor(name, room) {
-		suffix := keySuffix(name)
+		suffix := hashSuffix(name)
 		name = firstRunes(name, room-len(suffix)) + suffix
 	}
 	return prefix + "/" + name
 }
 
-// keySuffix returns the hash of a key, which is appended to the part that remains of it.
-func keySuffix(key string) string {
+// hashSuffix returns the hash of a key, which is appended to the part that remains of it.
+func hashSuffix(key string) string {
 	hash, err := blake2b.New(hashSize, nil)
 	if err != nil {
 		panic("blake2b refuses its size: " + err.Error()) // the size is a constant

@@ -14,17 +14,17 @@ import (
 
 func TestKeyV2_CountsCharactersNotBytes(t *testing.T) {
 	key := strings.Repeat("é", maxName)
-	if got := keyV2("kopf.zalando.org", key); got != "kopf.zalando.org/"+key {
+	if got := shortenV2("kopf.zalando.org", key); got != "kopf.zalando.org/"+key {
 		t.Error(got)
 	}
-	if got := keyV2("kopf.zalando.org", key+"é"); len([]rune(got)) != len("kopf.zalando.org/")+maxName {
+	if got := shortenV2("kopf.zalando.org", key+"é"); len([]rune(got)) != len("kopf.zalando.org/")+maxName {
 		t.Error(got)
 	}
 }
 
 func TestKeyV1_LongPrefixStillGivesName(t *testing.T) {
 	prefix := strings.Repeat("p", 200)
-	if got := keyV1(prefix, "short"); !strings.HasPrefix(got, prefix+"/-") {
+	if got := shortenV1(prefix, "short"); !strings.HasPrefix(got, prefix+"/-") {
 		t.Error(got)
 	}
 }

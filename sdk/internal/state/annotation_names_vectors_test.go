@@ -25,7 +25,7 @@ func TestVectors_AnnotationKeys(t *testing.T) {
 	vectors.Run(t, "annotation_keys.json", func(_ *testing.T, v *vector) error {
 		switch v.Kind {
 		case "suffix":
-			if got := keySuffix(v.Key); got != v.Suffix {
+			if got := hashSuffix(v.Key); got != v.Suffix {
 				return fmt.Errorf("suffix %q", got)
 			}
 			return nil
@@ -38,11 +38,11 @@ func TestVectors_AnnotationKeys(t *testing.T) {
 		if got := annotationKeys(v.Prefix, v.V1, v.Key, v.Body); !slices.Equal(got, v.Keys) {
 			return fmt.Errorf("keys %q", got)
 		}
-		if v.V2Key != nil && keyV2(v.Prefix, v.Key) != *v.V2Key {
-			return fmt.Errorf("V2 key %q", keyV2(v.Prefix, v.Key))
+		if v.V2Key != nil && shortenV2(v.Prefix, v.Key) != *v.V2Key {
+			return fmt.Errorf("V2 key %q", shortenV2(v.Prefix, v.Key))
 		}
-		if v.V1Key != nil && keyV1(v.Prefix, v.Key) != *v.V1Key {
-			return fmt.Errorf("V1 key %q", keyV1(v.Prefix, v.Key))
+		if v.V1Key != nil && shortenV1(v.Prefix, v.Key) != *v.V1Key {
+			return fmt.Errorf("V1 key %q", shortenV1(v.Prefix, v.Key))
 		}
 		return nil
 	})

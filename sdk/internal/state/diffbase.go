@@ -23,36 +23,29 @@ type DiffBaseStorage interface {
 	Store(object map[string]any, raw []byte, essence map[string]any, extra []object.Path, p *patch.Patch) error
 }
 
-// brokenDiffBaseError is the error of a stored essence that cannot be decoded.
-type brokenDiffBaseError struct {
-	Where string // annotation or field
-	Err   error  // error of the decoding
-}
-
-// Error implements the error interface.
-func (e *brokenDiffBaseError) Error() string {
-	return fmt.Sprintf("read the last-handled configuration in %s: %v; fix or remove it", e.Where, e.Err)
-}
-
-// Unwrap returns the error of the decoding.
-func (e *brokenDiffBaseError) Unwrap() error { return e.Err }
+// lastHandled names the diff base in errors.
+const lastHandled = "the last-handled configuration"
 
 // decodeEssence decodes a stored essence. The text "null" means none.
-func decodeEssence(where string, stored any) (map[string]any, error) {
+func decodeEssence(stored any) (map[string]any, error) {
 	text, ok := stored.(string)
 	if !ok {
-		return nil, &brokenDiffBaseError{Where: where, Err: fmt.Errorf("want text, got %T", stored)}
+		return nil, fmt.Errorf("want text, got %T", stored)
 	}
 	v, err := object.DecodeJSON([]byte(text))
 	if err != nil {
-		return nil, &brokenDiffBaseError{Where: where, Err: err}
+		return nil, err
 	}
 	if v == nil {
 		return nil, nil
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, &brokenDiffBaseError{Where: where, Err: fmt.Errorf("want a map, got %T", v)}
+		return nil, fmt.Errorf("want a map, got %T", v)
+	}
+	// Python writes NaN, but no object has it: handlers could not decode their old state.
+	if err := object.CheckTree(m); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

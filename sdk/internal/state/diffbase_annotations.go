@@ -34,9 +34,12 @@ func (s *AnnotationsDiffBase) Fetch(obj map[string]any) (map[string]any, error) 
 		if !ok || stored == nil {
 			continue
 		}
-		last, err := decodeEssence("the annotation "+key, stored)
-		if last != nil || err != nil {
-			return last, err
+		last, err := decodeEssence(stored)
+		if err != nil {
+			return nil, brokenAnnotation(lastHandled, s.Prefix, key, err)
+		}
+		if last != nil {
+			return last, nil
 		}
 	}
 	return nil, nil

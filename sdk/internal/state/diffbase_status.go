@@ -24,7 +24,11 @@ func (s *StatusDiffBase) Fetch(obj map[string]any) (map[string]any, error) {
 	if !ok || stored == nil {
 		return nil, nil
 	}
-	return decodeEssence(s.Field.String(), stored)
+	last, err := decodeEssence(stored)
+	if err != nil {
+		return nil, brokenField(lastHandled, s.Field, err)
+	}
+	return last, nil
 }
 
 // Store implements [DiffBaseStorage].

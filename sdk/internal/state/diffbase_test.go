@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,12 +16,14 @@ func TestDiffBase_BrokenEssenceIsError(t *testing.T) {
 	status := func(v any) map[string]any {
 		return map[string]any{"status": map[string]any{"kopf": map[string]any{"last-handled-configuration": v}}}
 	}
-	for _, text := range []any{`{`, `[]`, `"x"`, int64(1)} {
+	for _, text := range []any{
+		`{`, `[]`, `"x"`, int64(1), ``, `{"a":NaN}`, `{"a":[1e999]}`, strings.Repeat(`{"a":`, 20_000) + `1` + strings.Repeat(`}`, 20_000),
+	} {
 		_, err := NewAnnotationsDiffBase().Fetch(annotated("last-handled-configuration", text))
 		_, errStatus := MultiDiffBase{newStatusDiffBase()}.Fetch(status(text))
 		for _, err := range []error{err, errStatus} {
-			broken, ok := errors.AsType[*brokenDiffBaseError](err)
-			if !ok || broken.Where == "" || broken.Unwrap() == nil || err.Error() == "" {
+			broken, ok := errors.AsType[*BrokenMark](err)
+			if !ok || broken.Where() == "" || broken.Unwrap() == nil || err.Error() == "" {
 				t.Errorf("%v: %v", text, err)
 			}
 		}

@@ -34,7 +34,7 @@ func (s *AnnotationsProgress) Fetch(obj map[string]any, id string) (*Record, err
 		}
 		r, err := decodeRecord(stored)
 		if err != nil {
-			return nil, &brokenProgressError{ID: id, Where: "the annotation " + key, Err: err}
+			return nil, brokenAnnotation(progressOf(id), s.Prefix, key, err)
 		}
 		if r != nil {
 			return r, nil

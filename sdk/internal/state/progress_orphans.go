@@ -49,7 +49,7 @@ func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan
 	for key, stored := range object.Annotations(obj) {
 		name, ours := strings.CutPrefix(key, s.Prefix+"/")
 		text, _ := stored.(string)
-		if !ours || !strings.HasPrefix(text, recordStart) || !strings.HasSuffix(name, mark) {
+		if !ours || strings.HasPrefix(name, asideName) || !strings.HasPrefix(text, recordStart) || !strings.HasSuffix(name, mark) {
 			continue // without the mark, it was copied from the owner
 		}
 		if r, err := decodeRecord(text); err == nil && r != nil {

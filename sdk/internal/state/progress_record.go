@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -22,20 +23,8 @@ type Record struct {
 	Subrefs []string  // ids of sub-handlers of all levels
 }
 
-// brokenProgressError is the error of a stored record that cannot be decoded.
-type brokenProgressError struct {
-	ID    string // id of the handler
-	Where string // annotation or field
-	Err   error  // error of the decoding
-}
-
-// Error implements the error interface.
-func (e *brokenProgressError) Error() string {
-	return fmt.Sprintf("read the progress of handler %q in %s: %v; fix or remove it", e.ID, e.Where, e.Err)
-}
-
-// Unwrap returns the error of the decoding.
-func (e *brokenProgressError) Unwrap() error { return e.Err }
+// progressOf names the progress of a handler in errors.
+func progressOf(id string) string { return fmt.Sprintf("the progress of handler %q", id) }
 
 // Equal reports whether both records are the same.
 func (r Record) Equal(other Record) bool {
@@ -154,6 +143,9 @@ func parseRecord(m map[string]any) (*Record, error) {
 	return r, nil
 }
 
+// maxTime is longer than any time is written.
+const maxTime = 64
+
 // parser reads fields and keeps the first error.
 type parser struct {
 	fields map[string]any
@@ -169,6 +161,10 @@ func (p *parser) refuse(name string, value any) {
 func (p *parser) time(name string) time.Time {
 	s := p.text(name)
 	if s == "" {
+		return time.Time{}
+	}
+	if len(s) > maxTime {
+		p.refuseValue(name, fmt.Sprintf("a text of %d bytes", len(s))) // not repeated in an error
 		return time.Time{}
 	}
 	t, err := object.ParseTime(s)
@@ -189,17 +185,30 @@ func (p *parser) text(name string) string {
 	return ""
 }
 
+// number returns a count of calls, which other programs may have written as a float.
 func (p *parser) number(name string) int {
 	switch v := p.fields[name].(type) {
 	case nil:
 	case int64:
-		return int(v)
+		if v >= 0 && v <= math.MaxInt32 {
+			return int(v)
+		}
+		p.refuseValue(name, v)
 	case float64:
-		return int(v)
+		if v >= 0 && v <= math.MaxInt32 && v == math.Trunc(v) {
+			return int(v)
+		}
+		p.refuseValue(name, v)
 	default:
 		p.refuse(name, v)
 	}
 	return 0
+}
+
+func (p *parser) refuseValue(name string, value any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s is %v", name, value)
+	}
 }
 
 func (p *parser) flag(name string) bool {

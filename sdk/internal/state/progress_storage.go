@@ -60,7 +60,7 @@ func (s *StatusProgress) Fetch(obj map[string]any, id string) (*Record, error) {
 	}
 	r, err := parseRecord(fields)
 	if err != nil {
-		return nil, &brokenProgressError{ID: id, Where: s.Field.String(), Err: err}
+		return nil, brokenField(progressOf(id), s.Field.Child(id), err)
 	}
 	return r, nil
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,10 +30,12 @@ func TestProgressStorage_ReadsRecordsOfAllVersions(t *testing.T) {
 func TestProgressStorage_BrokenRecordIsError(t *testing.T) {
 	for _, text := range []any{
 		`{`, `[]`, `"text"`, int64(1), `{"started":"yesterday"}`, `{"started":1}`, `{"retries":"2"}`, `{"success":"yes"}`, `{"subrefs":"a"}`, `{"subrefs":[1]}`, `{"message":[]}`,
+		`{"retries":-1}`, `{"retries":1e99}`, `{"retries":1.5}`, `{"retries":NaN}`, `{"retries":12345678901234567890}`, `{"retries":9999999999}`,
+		strings.Repeat(`[`, 100_000), strings.Repeat(`{"a":`, 50_000), strings.Repeat(`x`, 250_000), "\x00", ``,
 	} {
 		_, err := ReadProgress(annotated("fn", text), NewSmartProgress(), []string{"fn"}, now)
-		broken, ok := errors.AsType[*brokenProgressError](err)
-		if !ok || broken.ID != "fn" || broken.Unwrap() == nil || err.Error() == "" {
+		broken, ok := errors.AsType[*BrokenMark](err)
+		if !ok || !strings.Contains(broken.What, `"fn"`) || broken.Where() != "the annotation kopf.zalando.org/fn" || broken.Unwrap() == nil || err.Error() == "" {
 			t.Errorf("%v: %v", text, err)
 		}
 	}

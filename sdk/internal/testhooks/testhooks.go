@@ -31,6 +31,9 @@ var (
 	// PosterOf returns the poster of a *kopf.Recorder; nil for a nil one.
 	PosterOf func(recorder any) Poster
 
+	// SetClock replaces the clock of a *kopf.Operator that does not run.
+	SetClock func(operator any, now func() time.Time)
+
 	// HandlersOf returns the handlers of a *kopf.Registry.
 	HandlersOf func(registry any) *handlers.Registry
 )

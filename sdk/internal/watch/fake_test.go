@@ -109,6 +109,9 @@ func status(code int, reason string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"as the test says","reason":%q,"code":%d}`, reason, code)
 }
 
+// answerTimeout is how long the requests of the tests wait for the beginning of their responses.
+const answerTimeout = 30 * time.Second
+
 // watched is a running stream with its recorded events and restarts.
 type watched struct {
 	*api
@@ -134,7 +137,7 @@ func follow(t *testing.T, options Options, test func(w *watched)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		options.Client, options.Resource = kube.NewClient(source, kube.ClientOptions{}), examples
+		options.Client, options.Resource = kube.NewClient(source, kube.ClientOptions{AnswerTimeout: answerTimeout}), examples
 		options.Handle = w.handle
 		options.Listed = func(n int) { w.mu.Lock(); defer w.mu.Unlock(); w.lists = append(w.lists, n) }
 		options.Restarted = func(r Restart) { w.mu.Lock(); defer w.mu.Unlock(); w.restarts = append(w.restarts, r) }

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	errSilent        = errors.New("no frame was received within the inactivity timeout")
+	errSilent        = errors.New("nothing was received within the inactivity timeout")
 	errClientTimeout = errors.New("the stream reached the client-side timeout")
 )
 
@@ -21,7 +21,7 @@ func endReason(err error) Reason {
 		return Silent
 	case errors.Is(err, errClientTimeout):
 		return ClientTimeout
-	case kube.Status(err) != 0:
+	case kube.Status(err) != 0, errors.Is(err, kube.ErrDamaged):
 		return failReason(err)
 	}
 	return Dropped
@@ -29,6 +29,9 @@ func endReason(err error) Reason {
 
 // failReason returns the reason of a request that failed.
 func failReason(err error) Reason {
+	if errors.Is(err, kube.ErrDamaged) {
+		return Damaged
+	}
 	switch kube.Classify(err) {
 	case kube.Expired:
 		return Expired

@@ -2,7 +2,9 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // streamedListTries is how many times a streamed list may fail on the server's side before
@@ -93,11 +96,17 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 			return nil, err
 		}
 		list, err := l.options.Client.List(ctx, l.options.Resource, l.options.Namespace, options)
+		if err == nil && slices.ContainsFunc(list.Items, isNameless) {
+			err = fmt.Errorf("list %s: %w: an object has no name", l.options.Resource.Key(), kube.ErrDamaged)
+		}
 		if err == nil {
 			return list, nil
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if kube.IsTimeout(err) {
+			options.Patience++ // the server may need longer for a list than for other responses
 		}
 		l.failed(err)
 		if isPermanent(err) {
@@ -105,6 +114,10 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 		}
 	}
 }
+
+// isNameless reports whether an object has no name, so that nothing can be done about it. No API
+// server has such objects.
+func isNameless(o *object.Object) bool { return o.Name == "" }
 
 // watch opens a stream. It retries by itself after transient failures, so that the reflector
 // continues from the last resourceVersion instead of relisting.

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"syscall"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
 func TestRun_ListsThenStreams(t *testing.T) {
@@ -315,13 +318,93 @@ func TestRun_ListIsRetriedAfterServerErrors(t *testing.T) {
 	})
 }
 
-func TestRun_InvalidFrameDropsTheStream(t *testing.T) {
+func TestRun_InvalidStatusDropsTheStream(t *testing.T) {
+	follow(t, Options{}, func(w *watched) {
+		w.start().send("ERROR", `"?"`)
+		w.interrupted(Dropped)
+	})
+}
+
+func TestRun_DamagedStreamLeadsToARelist(t *testing.T) {
+	for name, text := range map[string]string{
+		"no object":      `{"type":"MODIFIED","object":17}`,
+		"half a line":    `{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"11"},"spec":{"field":`,
+		"an empty line":  ``,
+		"no type":        `{"object":` + rawObject("a", "11") + `}`,
+		"unknown type":   `{"type":"MODIFIE","object":` + rawObject("a", "11") + `}`,
+		"no identity":    `{"type":"MODIFIED","object":{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"resourceVersion":"11"}}}`,
+		"two in a line":  `{"type":"ADDED","object":` + rawObject("b", "11") + `}{"type":"ADDED","object":` + rawObject("c", "12") + `}`,
+		"not even JSON":  `<html>502 Bad Gateway</html>`,
+		"empty metadata": `{"type":"DELETED","object":{}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			follow(t, Options{}, func(w *watched) {
+				c := w.start()
+				go fmt.Fprintf(c.w, "%s\n"+`{"type":"ADDED","object":%s}`+"\n", text, rawObject("d", "13"))
+				if r := w.interrupted(Damaged); !errors.Is(r.Err, kube.ErrDamaged) {
+					t.Error(r.Err)
+				}
+				w.expect()
+				e := w.next()
+				if !e.streamedList() {
+					t.Fatal(e.URL)
+				}
+				e.stream(t).listed("20", rawObject("b", "11"), rawObject("d", "13"))
+				w.expect("DELETED a@20", " b@11", " d@13")
+				w.undisturbed()
+			})
+		})
+	}
+}
+
+func TestRun_ListWithNamelessObjectIsRepeated(t *testing.T) {
+	follow(t, Options{}, func(w *watched) {
+		w.next().respond(400, "")
+		w.next().respond(200, `{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{}}]}`)
+		w.interrupted(Damaged)
+		w.expect()
+		w.next().respond(400, "")
+		w.next().respond(200, `{"metadata":{"resourceVersion":"10"},"items":[`+rawObject("a", "5")+`]}`)
+		w.next().stream(t)
+		w.expect(" a@5")
+	})
+}
+
+func TestRun_TricklingStreamIsNotSilent(t *testing.T) {
 	follow(t, Options{}, func(w *watched) {
 		c := w.start()
-		c.send("MODIFIED", "17")
-		w.interrupted(Dropped)
-		w.next().stream(t).send("ERROR", `"?"`)
-		w.interrupted(Dropped)
+		for _, b := range []byte(`{"type":"MODIFIED","object":` + rawObject("a", "11") + "}\n") {
+			time.Sleep(time.Minute)
+			if _, err := c.w.Write([]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.expect("MODIFIED a@11")
+		w.undisturbed()
+		if _, err := c.w.Write([]byte(`{"type":`)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(70 * time.Second)
+		w.interrupted(Silent)
+		if e := w.next(); e.version() != "11" || e.streamedList() {
+			t.Error(e.URL)
+		}
+	})
+}
+
+func TestRun_RequestsWithoutAnAnswerAreGivenUp(t *testing.T) {
+	follow(t, Options{}, func(w *watched) {
+		w.next() // the streamed list
+		time.Sleep(answerTimeout)
+		w.interrupted(Unavailable)
+		w.next().respond(400, "")
+		for _, patience := range []time.Duration{answerTimeout, 2 * answerTimeout, 4 * answerTimeout} {
+			w.next() // a list, which can take the server long
+			time.Sleep(patience - time.Second)
+			w.undisturbed()
+			time.Sleep(time.Second)
+			w.interrupted(Unavailable)
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 type stream struct {
 	source     *kube.Stream
 	backoff    *backoff
-	inactivity time.Duration // the longest time without a frame; no limit if not positive
+	inactivity time.Duration // the longest time without a byte; no limit if not positive
 	results    chan watch.Event
 	stop       chan struct{}
 	once       sync.Once
@@ -59,6 +60,7 @@ func (s *stream) run() {
 	if s.inactivity > 0 {
 		inactive = time.AfterFunc(s.inactivity, func() { s.source.CloseWith(errSilent) })
 		defer inactive.Stop()
+		s.source.OnReceived(func() { inactive.Reset(s.inactivity) })
 	}
 	received := false
 	for {
@@ -74,9 +76,14 @@ func (s *stream) run() {
 			s.failed(frame)
 			return
 		}
+		event, err := toEvent(frame)
+		if err != nil {
+			s.damaged(err)
+			return
+		}
 		received = true
 		s.backoff.reset()
-		if !s.send(toEvent(frame)) {
+		if !s.send(event) {
 			return
 		}
 		if inactive != nil {
@@ -90,6 +97,8 @@ func (s *stream) ended(err error, received bool) {
 		return // it was stopped
 	}
 	switch reason := endReason(err); {
+	case reason == Damaged:
+		s.damaged(err)
 	case reason == Closed:
 		s.backoff.ended(reason, nil)
 	case received || reason == ClientTimeout || reason == Silent:
@@ -114,6 +123,13 @@ func (s *stream) failed(frame object.Frame) {
 	s.send(watch.Event{Type: watch.Error, Object: status})
 }
 
+// damaged ends a stream of which an event was lost. An error in place of the event makes the
+// reflector list the objects again.
+func (s *stream) damaged(err error) {
+	s.backoff.failed(Damaged, err)
+	s.send(watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}})
+}
+
 func (s *stream) send(event watch.Event) bool {
 	select {
 	case s.results <- event:
@@ -123,13 +139,21 @@ func (s *stream) send(event watch.Event) bool {
 	}
 }
 
-func toEvent(frame object.Frame) watch.Event {
-	if frame.Type != object.EventBookmark {
-		return watch.Event{Type: watch.EventType(frame.Type), Object: frame.Object}
+// toEvent converts a frame. It returns an error for one that no API server sends.
+func toEvent(frame object.Frame) (watch.Event, error) {
+	switch frame.Type {
+	case object.EventAdded, object.EventModified, object.EventDeleted:
+		if isNameless(frame.Object) {
+			return watch.Event{}, fmt.Errorf("%w: an event of type %s has an object without a name", kube.ErrDamaged, frame.Type)
+		}
+		return watch.Event{Type: watch.EventType(frame.Type), Object: frame.Object}, nil
+	case object.EventBookmark:
+	default:
+		return watch.Event{}, fmt.Errorf("%w: an event is of the unknown type %q", kube.ErrDamaged, frame.Type)
 	}
 	bookmark := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: frame.Object.ResourceVersion}}
 	if frame.EndsInitialEvents() {
 		bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	return watch.Event{Type: watch.Bookmark, Object: bookmark}
+	return watch.Event{Type: watch.Bookmark, Object: bookmark}, nil
 }

@@ -57,8 +57,8 @@ type Options struct {
 	// positive.
 	ClientTimeout time.Duration
 
-	// InactivityTimeout is how long a stream may receive nothing, not even the bookmark that
-	// the server sends about every minute. Defaults to 70s; there is no limit if it is negative.
+	// InactivityTimeout is how long a stream may receive nothing: not a byte, such as of the bookmark
+	// that the server sends about every minute. Defaults to 70s; there is no limit if it is negative.
 	InactivityTimeout time.Duration
 
 	// ReconnectBackoff is the minimum delay between attempts. It doubles with every failure in
@@ -78,6 +78,7 @@ type Reason string
 const (
 	Closed        Reason = "closed"         // the server ended the stream regularly
 	Dropped       Reason = "dropped"        // the connection broke
+	Damaged       Reason = "damaged"        // what was received is no event; a relist follows
 	Silent        Reason = "silent"         // nothing was received within the inactivity timeout
 	ClientTimeout Reason = "client-timeout" // the stream reached its client-side timeout
 	Expired       Reason = "expired"        // 410: the resourceVersion is too old; a relist follows

@@ -55,7 +55,7 @@ func (p *Page) Refresh() {
 	if s := p.screen.State.Snapshot; s != nil {
 		for i := range s.Handlers {
 			h := &s.Handlers[i]
-			if parts.Matches(words, strings.ToLower(h.ID), h.Kind, strings.ToLower(h.Selector), h.Field) {
+			if parts.Matches(words, strings.ToLower(h.ID), string(h.Kind), strings.ToLower(h.Selector), h.Field) {
 				p.rows = append(p.rows, h)
 			}
 		}

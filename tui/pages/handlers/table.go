@@ -3,7 +3,6 @@ package handlers
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/model"
@@ -52,7 +51,7 @@ func (p *Page) table() *render.Table {
 }
 
 // purposeOf says what a handler is called for.
-func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(h.Kind + " " + h.Field) }
+func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(string(h.Kind) + " " + h.Field) }
 
 func statCell(h *inspect.Handler, column int) render.Cell {
 	switch column {
@@ -79,7 +78,7 @@ func number(n int, tone model.Tone) render.Cell {
 	return render.Cell{Tone: tone, Text: model.Thousands(n)}
 }
 
-func duration(d time.Duration) render.Cell {
+func duration(d inspect.Duration) render.Cell {
 	if d <= 0 {
 		return none
 	}

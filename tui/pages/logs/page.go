@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
@@ -44,7 +45,7 @@ func (p *Page) Click(int, int) (again bool) { return false }
 // Summary draws the level, and whether the page follows the log.
 func (p *Page) Summary(l *render.Line, short bool) {
 	level := p.log.Level()
-	l.Put(model.Text, model.LogLevels[level])
+	l.Put(model.Text, string(model.LogLevels[level]))
 	if level+1 < len(model.LogLevels) {
 		l.Put(model.Text, " and above")
 	}
@@ -114,14 +115,14 @@ func (p *Page) changeLevel() tea.Msg {
 		return nil
 	}
 	return parts.Request{
-		What:   "log from " + model.LogLevels[level],
-		Intent: runner.Intent{Kind: runner.IntentLogLevel, Value: sentLevel(level)},
+		What:   "log from " + string(model.LogLevels[level]),
+		Intent: runner.Intent{Kind: runner.IntentLogLevel, Value: string(sentLevel(level))},
 	}
 }
 
 // sentLevel returns the level from which the operator must send lines.
-func sentLevel(shown int) string {
-	return model.LogLevels[min(shown, model.LevelRank("info"))]
+func sentLevel(shown int) inspect.LogLevel {
+	return model.LogLevels[min(shown, model.LevelRank(inspect.LevelInfo))]
 }
 
 func (p *Page) typeFilter() tea.Msg {

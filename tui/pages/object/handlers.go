@@ -69,7 +69,7 @@ func cell(s *parts.Screen, h *inspect.HandlerState, column int) render.Cell {
 		}
 		return render.Cell{Text: s.State.NameOf(h)}
 	case forColumn:
-		return render.Cell{Tone: model.Dim, Text: h.Kind}
+		return render.Cell{Tone: model.Dim, Text: string(h.Kind)}
 	case tryColumn:
 		return parts.TryCell(h)
 	case nextColumn:

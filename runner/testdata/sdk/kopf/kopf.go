@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 )
 
 // Registry configures what the fake operator does.
@@ -24,6 +25,7 @@ type Registry struct {
 	fail          string
 	ignoreSignals bool
 	noInspector   bool
+	settleOn      inspect.IntentKind
 }
 
 // Publish makes the operator publish an object in the state.
@@ -51,6 +53,9 @@ func (r *Registry) IgnoreSignals() { r.ignoreSignals = true }
 // listen at the address.
 func (r *Registry) WithoutInspector() { r.noInspector = true }
 
+// SettleOn makes the operator settle all objects when it gets the intent.
+func (r *Registry) SettleOn(intent string) { r.settleOn = inspect.IntentKind(intent) }
+
 // Main runs the operator.
 func Main(register func(*Registry)) {
 	var r Registry
@@ -65,9 +70,6 @@ func Main(register func(*Registry)) {
 		os.Exit(1)
 	}
 	fmt.Println("arguments: " + strings.Join(os.Args[1:], " "))
-	for _, line := range r.prints {
-		fmt.Println(line)
-	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	if r.ignoreSignals {
@@ -76,6 +78,9 @@ func Main(register func(*Registry)) {
 		ctx, stop = context.WithCancel(context.Background())
 	}
 	defer stop()
+	for _, line := range r.prints { // tests send signals when they see them
+		fmt.Println(line)
+	}
 	if os.Getenv("KOPF_STDIN_GUARD") == "1" {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
@@ -83,8 +88,16 @@ func Main(register func(*Registry)) {
 		}()
 	}
 
-	hub := inspect.NewHub(inspect.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
-		if in.Kind == inspect.IntentPause {
+	var hub *inspector.Hub
+	hub = inspector.NewHub(inspector.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
+		switch in.Kind {
+		case inspect.IntentPause:
+			return inspect.Reply{OK: true}
+		case r.settleOn:
+			for _, o := range r.objects {
+				o.State = inspect.StateSettled
+				hub.PutObject(o)
+			}
 			return inspect.Reply{OK: true}
 		}
 		return inspect.Reply{Error: "nothing to " + string(in.Kind)}
@@ -93,7 +106,7 @@ func Main(register func(*Registry)) {
 	for _, o := range r.objects {
 		hub.PutObject(o)
 	}
-	hub.Log(inspect.LogLine{At: time.Now(), Level: "info", Message: "started"})
+	hub.Log(inspect.LogLine{At: time.Now(), Level: inspect.LevelInfo, Message: "started"})
 	hub.UpdateOperator(func(o *inspect.Operator) {
 		o.PID, o.State, o.Settled = os.Getpid(), inspect.OperatorRunning, true
 	})
@@ -103,9 +116,9 @@ func Main(register func(*Registry)) {
 	if *address != "" && !r.noInspector {
 		serving, end := context.WithCancel(context.Background())
 		served := make(chan error, 1)
-		go func() { served <- inspect.Serve(serving, *address, hub) }()
+		go func() { served <- inspector.Serve(serving, *address, hub) }()
 		<-ctx.Done()
-		hub.Log(inspect.LogLine{At: time.Now(), Level: "info", Message: "stopped"})
+		hub.Log(inspect.LogLine{At: time.Now(), Level: inspect.LevelInfo, Message: "stopped"})
 		hub.Bye("signal")
 		end()
 		if err := <-served; err != nil {

@@ -41,4 +41,8 @@ func Register(r *kopf.Registry) {
 	kopf.Adopt(&kopf.Change[kopf.Object]{}, map[string]any{}) // want: missing method owner
 }
 
-func isBig(kopf.Object) bool { return true }
+func isBig(context.Context, kopf.Object) bool { return true }
+
+func patches(p *kopf.IndexRequest[kopf.Object]) {
+	p.Patch.Set("status.indexed", true) // want: p.Patch undefined
+}

@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func dial(t *testing.T, address string) *Client {
+	t.Helper()
+	client, err := Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestClient_OtherVersionIsVersionError(t *testing.T) {
+	for theirs, want := range map[string]string{
+		"7": "speaks version 7 of the protocol, this program version 1",
+		"":  "not an operator's inspector",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(VersionHeader, theirs)
+			w.WriteHeader(http.StatusNotFound)
+		}))
+		_, err := dial(t, "tcp:"+server.Listener.Addr().String()).Snapshot(t.Context())
+		if mismatch, ok := errors.AsType[*VersionError](err); !ok || mismatch.Theirs != theirs || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", theirs, err)
+		}
+		server.Close()
+	}
+}
+
+func TestClient_KilledOperatorBreaksStream(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(VersionHeader, "1")
+		_, _ = io.WriteString(w, `{"revision":1,"snapshot":{"version":1}}`+"\n")
+	}))
+	defer server.Close()
+	var last error
+	for _, err := range dial(t, "tcp:"+server.Listener.Addr().String()).Stream(t.Context()) {
+		last = err
+	}
+	if !errors.Is(last, io.ErrUnexpectedEOF) {
+		t.Errorf("it ended with %v", last)
+	}
+}

@@ -1,0 +1,97 @@
+package inspect
+
+// HandlerKind is what a handler is registered for.
+type HandlerKind string
+
+// The kinds of handlers.
+const (
+	KindCreate  HandlerKind = "create"
+	KindUpdate  HandlerKind = "update"
+	KindDelete  HandlerKind = "delete"
+	KindResume  HandlerKind = "resume"
+	KindField   HandlerKind = "field"
+	KindSub     HandlerKind = "sub" // a sub-handler
+	KindEvent   HandlerKind = "event"
+	KindDaemon  HandlerKind = "daemon"
+	KindTimer   HandlerKind = "timer"
+	KindIndex   HandlerKind = "index"
+	KindStartup HandlerKind = "startup"
+	KindCleanup HandlerKind = "cleanup"
+	KindLogin   HandlerKind = "login"
+	KindProbe   HandlerKind = "probe"
+)
+
+// Reason is the reason of a [Cause].
+type Reason string
+
+// The reasons.
+const (
+	ReasonCreate Reason = "create"
+	ReasonUpdate Reason = "update"
+	ReasonDelete Reason = "delete"
+	ReasonResume Reason = "resume" // unchanged, but this process sees the object for the first time
+	ReasonNoop   Reason = "noop"   // the essence has not changed
+	ReasonFree   Reason = "free"   // being deleted, without the operator's finalizer
+)
+
+// DiffOp is what happened to a field.
+type DiffOp string
+
+// The operations of a diff.
+const (
+	DiffAdd    DiffOp = "add"    // the field was absent or null
+	DiffChange DiffOp = "change" // the field had another value
+	DiffRemove DiffOp = "remove" // the field is absent or null now
+)
+
+// ErrorKind is the kind of a [HandlerError].
+type ErrorKind string
+
+// The kinds of errors.
+const (
+	ErrorTemporary ErrorKind = "temporary"
+	ErrorPermanent ErrorKind = "permanent"
+	ErrorArbitrary ErrorKind = "arbitrary"
+	ErrorTimeout   ErrorKind = "timeout" // the handler's time limit is exceeded
+	ErrorRetries   ErrorKind = "retries" // the maximum number of attempts is reached
+	ErrorPanic     ErrorKind = "panic"
+)
+
+// MismatchKind is the kind of condition of a [Mismatch].
+type MismatchKind string
+
+// The kinds of conditions.
+const (
+	MismatchReason     MismatchKind = "reason"  // the handler is for another reason: Wants is its kind or reasons
+	MismatchDeleted    MismatchKind = "deleted" // the object is being deleted
+	MismatchLabel      MismatchKind = "label"
+	MismatchAnnotation MismatchKind = "annotation"
+	MismatchField      MismatchKind = "field" // the field is absent, or has not changed
+	MismatchValue      MismatchKind = "value" // the field's value, in any of its states
+	MismatchOld        MismatchKind = "old"   // the field's last-handled value
+	MismatchNew        MismatchKind = "new"   // the field's current value
+	MismatchWhen       MismatchKind = "when"  // a function
+)
+
+// UnservedReason is why a selector is not served.
+type UnservedReason string
+
+// The reasons not to serve a selector.
+const (
+	UnservedUnresolved  UnservedReason = "unresolved"  // the cluster has no such resource
+	UnservedAmbiguous   UnservedReason = "ambiguous"   // several resources match
+	UnservedUnwatchable UnservedReason = "unwatchable" // the resource cannot be watched
+	UnservedUnpatchable UnservedReason = "unpatchable" // the resource cannot be patched
+	UnservedConflicting UnservedReason = "conflicting" // two of its handlers have one id
+)
+
+// LogLevel is the level of a [LogLine].
+type LogLevel string
+
+// The levels, from the lowest to the highest one.
+const (
+	LevelDebug LogLevel = "debug"
+	LevelInfo  LogLevel = "info"
+	LevelWarn  LogLevel = "warn"
+	LevelError LogLevel = "error"
+)

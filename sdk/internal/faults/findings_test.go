@@ -1,0 +1,255 @@
+package faults
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+// findings are what is wrong after a trial, and what looks wrong but is explained: see
+// docs/reliability.md.
+type findings struct {
+	Duplicates []string       `json:"duplicates"` // unexplained
+	Losses     []string       `json:"losses"`     // unexplained
+	Stuck      []string       `json:"stuck"`
+	Doubled    []string       `json:"doubled"` // effects and daemons
+	Explained  map[string]int `json:"explained"`
+
+	recorded []time.Duration // how long it took, of all calls
+}
+
+func (f *findings) none() bool {
+	return len(f.Duplicates)+len(f.Losses)+len(f.Stuck)+len(f.Doubled) == 0
+}
+
+// pending reports whether something may only be late.
+func (f *findings) pending() bool { return len(f.Losses)+len(f.Stuck) > 0 }
+
+// inspection looks for findings in one object.
+type inspection struct {
+	*findings
+	object  *object
+	calls   []call   // of the object
+	life    int      // the last of the operator
+	starts  []uint64 // the version of the cluster when a life began, by its number
+	refused []time.Time
+}
+
+// inspect looks at all objects. The expected values are those of living objects, by kind and name.
+func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected map[string]string) *findings {
+	f := &findings{Explained: map[string]int{}}
+	refused := refusals(injected)
+	calls := l.of()
+	life, doubled, starts := l.lives()
+	f.Doubled = append(f.Doubled, doubled...)
+	newest := map[string]*object{}
+	for _, o := range h.all() {
+		newest[o.kind+" "+o.name] = o
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], life: life, starts: starts, refused: refused[o.name]}
+		i.duplicates()
+		i.doubledEffects()
+		i.times()
+		if o.newest().gone {
+			i.lostDeletions()
+			if l.running(o.uid) > 0 {
+				f.Stuck = append(f.Stuck, o.name+" is gone, and its daemon runs")
+			}
+		}
+	}
+	for key, o := range newest {
+		value, lives := expected[key]
+		switch i := (&inspection{findings: f, object: o, calls: calls[o.uid], life: life, starts: starts, refused: refused[o.name]}); {
+		case !lives && !o.newest().gone:
+			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not gone: %+v", key, o.newest()))
+		case lives && (o.newest().gone || o.newest().value != value):
+			f.Losses = append(f.Losses, fmt.Sprintf("%s should be at %s: %+v", key, value, o.newest()))
+		case lives && !o.newest().settled():
+			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not handled: %+v", key, o.newest()))
+		case lives:
+			i.lostChanges()
+			i.lostEffects()
+			if n := l.running(o.uid); n != 1 {
+				f.Stuck = append(f.Stuck, fmt.Sprintf("%s has %d daemons", key, n))
+			}
+		}
+	}
+	return f
+}
+
+// refusals are the times at which a patch of an object was refused for good, by its name.
+func refusals(injected []kopftest.InjectedFault) map[string][]time.Time {
+	times := map[string][]time.Time{}
+	for _, f := range injected {
+		if f.Method == http.MethodPatch && f.Fault.Kind == kopftest.FaultStatus && (f.Fault.Code == http.StatusBadRequest || f.Fault.Field != "") {
+			times[f.Object] = append(times[f.Object], f.Time)
+		}
+	}
+	return times
+}
+
+// duplicates looks for calls of a handler for a change that it has been called for with success.
+func (i *inspection) duplicates() {
+	former := map[string]call{}
+	for _, c := range i.calls {
+		key := c.handler
+		if c.reason == kopf.ReasonUpdate {
+			key += " " + c.old + " " + c.new
+		}
+		if a, ok := former[key]; ok {
+			if why := i.explain(a, c); why != "" {
+				i.Explained[why]++
+			} else {
+				i.Duplicates = append(i.Duplicates, fmt.Sprintf("%s %s: %s and %s", i.object.kind, i.object.name, a, c))
+			}
+		}
+		former[key] = c
+	}
+}
+
+// explain returns why a call was repeated; empty if there is no good reason.
+func (i *inspection) explain(first, again call) string {
+	if first.life == again.life {
+		return ""
+	}
+	stored, ok := i.stored(first)
+	switch {
+	case !ok || stored > i.starts[again.life]:
+		return "call repeated: the process ended before the record was stored"
+	case again.version < stored:
+		return "call repeated: the next process saw a version older than the record"
+	case again.reason == kopf.ReasonDelete && i.purged(first.handler, stored, again.version):
+		return "call repeated: the process ended between the removal of the records and of the finalizer"
+	case i.setBack(stored, again):
+		return "call repeated: a process with an old view had set the object back"
+	default:
+		return ""
+	}
+}
+
+// purged reports whether the record of a handler of a deletion was removed before the finalizer.
+func (i *inspection) purged(handler string, from, to uint64) bool {
+	return slices.ContainsFunc(i.object.versions, func(v version) bool {
+		return v.number > from && v.number <= to && v.held && !v.records[handler].Success
+	})
+}
+
+// stored returns the first version that says that a call was successful.
+func (i *inspection) stored(c call) (number uint64, ok bool) {
+	before := i.object.at(c.version)
+	for _, v := range i.object.versions {
+		if v.number <= c.version {
+			continue
+		}
+		r := v.records[c.handler]
+		switch {
+		case r.Success && r.Purpose == string(c.reason),
+			c.reason != kopf.ReasonDelete && v.last != before.last,
+			c.reason == kopf.ReasonDelete && (v.gone || !v.held):
+			return v.number, true
+		}
+	}
+	return 0, false
+}
+
+// times collects how long it took to record the calls that are recorded.
+func (i *inspection) times() {
+	for _, c := range i.calls {
+		if stored, ok := i.stored(c); ok {
+			i.recorded = append(i.recorded, max(0, i.object.at(stored).came.Sub(c.at)))
+		}
+	}
+}
+
+// setBack reports whether the last-handled state was set back to that of a call, after a version.
+func (i *inspection) setBack(stored uint64, again call) bool {
+	former := i.object.at(stored).last
+	for _, v := range i.object.versions {
+		if v.number <= stored || v.number > again.version {
+			continue
+		}
+		if v.last != former && v.last == again.old {
+			return true
+		}
+		former = v.last
+	}
+	return false
+}
+
+// doubledEffects looks for transformations that were applied twice.
+func (i *inspection) doubledEffects() {
+	seen := map[string]bool{}
+	for _, v := range i.object.versions {
+		applied := slices.Sorted(slices.Values(v.status.Applied))
+		for n := 1; n < len(applied); n++ {
+			if id := applied[n]; id == applied[n-1] && !seen[id] {
+				seen[id] = true
+				i.Doubled = append(i.Doubled, fmt.Sprintf("%s %s: the transformation of %s at version %d", i.object.kind, i.object.name, id, v.number))
+			}
+		}
+	}
+}
+
+// lostDeletions looks for handlers of deletions that were not called.
+func (i *inspection) lostDeletions() {
+	if !slices.ContainsFunc(i.object.versions, func(v version) bool { return v.held && v.deleting }) {
+		return // it was deleted before the operator knew it
+	}
+	for _, id := range []string{"delete_1", "delete_2"} {
+		if !slices.ContainsFunc(i.calls, func(c call) bool { return c.handler == id }) {
+			i.Losses = append(i.Losses, fmt.Sprintf("%s %s is gone without %s", i.object.kind, i.object.name, id))
+		}
+	}
+}
+
+// lostChanges looks for handlers that do not know the newest value.
+func (i *inspection) lostChanges() {
+	want := i.object.newest().value
+	for _, n := range []string{"1", "2"} {
+		last := i.last("create_"+n, "update_"+n)
+		if last == nil || last.new != want {
+			i.Losses = append(i.Losses, fmt.Sprintf("%s %s: %s was not handled by the handlers %s: last was %v", i.object.kind, i.object.name, want, n, last))
+		}
+	}
+}
+
+// last returns the last call of some handlers; nil if there was none.
+func (i *inspection) last(ids ...string) *call {
+	for _, c := range slices.Backward(i.calls) {
+		if slices.Contains(ids, c.handler) {
+			return &c
+		}
+	}
+	return nil
+}
+
+// lostEffects looks for results and patches of handlers that are not on the object.
+func (i *inspection) lostEffects() {
+	newest := i.object.newest()
+	for handler, effect := range map[string]string{"create_1": newest.status.Created, "create_2": newest.status.Result, "update_2": newest.status.Merged} {
+		if c := i.last(handler); c != nil && effect != c.id {
+			i.lostEffect(*c, fmt.Sprintf("it has that of %q", effect))
+		}
+	}
+	for _, c := range i.calls {
+		if c.handler == "update_1" && !slices.Contains(newest.status.Applied, c.id) {
+			i.lostEffect(c, "it has those of "+strings.Join(newest.status.Applied, " "))
+		}
+	}
+}
+
+func (i *inspection) lostEffect(c call, instead string) {
+	later := slices.ContainsFunc(i.calls, func(o call) bool { return o.at.After(c.at) && o.life == c.life })
+	switch {
+	case slices.ContainsFunc(i.refused, func(at time.Time) bool { return at.After(c.at) }):
+		i.Explained["effect lost: the API server refused the patch for good"]++
+	case c.life != i.life && !later:
+		i.Explained["effect lost: the process ended before it was stored"]++
+	default:
+		i.Losses = append(i.Losses, fmt.Sprintf("%s %s: the effect of %s: %s", i.object.kind, i.object.name, c, instead))
+	}
+}

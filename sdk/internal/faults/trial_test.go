@@ -1,0 +1,168 @@
+package faults
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
+
+// logVar names a file for the log of the operators, at all levels.
+const logVar = "KOPF_FAULTS_LOG"
+
+// settleTimeout is how long objects may take to be handled once nothing goes wrong anymore.
+const settleTimeout = 2 * time.Minute
+
+// trial is an operator under chaos whose objects are created, changed and deleted.
+type trial struct {
+	*testing.T
+	cluster *kopftest.Cluster
+	chaos   *kopftest.ChaosRun
+	ledger  ledger
+	history *history
+	random  *rand.Rand
+
+	objects    []*tried
+	values     int
+	operations int
+}
+
+// tried is a name that objects have one after the other.
+type tried struct {
+	kind   kind
+	name   string
+	handle *kopftest.Object // nil before the first
+	value  string           // that the object should have; empty if it should not exist
+}
+
+// newTrial starts an operator under a plan, for so many names.
+func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int) *trial {
+	t.Helper()
+	x := &trial{T: t, cluster: kopftest.New(t), random: rand.New(rand.NewPCG(plan.Seed, 7))} //nolint:gosec // it has to be the same in each run
+	for _, k := range kinds {
+		x.cluster.Apply(k.definition())
+	}
+	for i := range names {
+		x.objects = append(x.objects, &tried{kind: kinds[i%len(kinds)], name: fmt.Sprint("x", i)})
+	}
+	x.history = newHistory(t, x.cluster)
+	x.ledger.version = x.history.version
+	var log io.Writer = io.Discard
+	if path := os.Getenv(logVar); path != "" {
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { file.Close() })
+		log = file
+	}
+	logger := slog.New(kopf.NewLogHandler(log, &kopf.LogOptions{Level: slog.LevelDebug}))
+	x.chaos = plan.Run(x.cluster, x.ledger.register, func(o *kopf.Operator) {
+		o.Logger = logger
+		o.Settings.Process.Inspector = ""
+		o.Settings.Posting.Disabled = true // its requests would be most of the writes
+	})
+	return x
+}
+
+// operate creates, changes or deletes one of the objects.
+func (x *trial) operate() {
+	x.Helper()
+	o := x.objects[x.random.IntN(len(x.objects))]
+	what := x.random.IntN(100)
+	x.values++
+	value := fmt.Sprint("v", x.values)
+	switch {
+	case o.value == "":
+		if known := x.history.named(o.kind, o.name); known != nil && !known.newest().gone {
+			return // its deletion is not over
+		}
+		x.operations++
+		o.handle = x.cluster.Create(map[string]any{
+			"apiVersion": group + "/v1", "kind": o.kind.name, "metadata": map[string]any{"name": o.name}, "spec": map[string]any{"value": value},
+		})
+		o.value = value
+		x.await(o.name+" is seen", func() bool {
+			known := x.history.named(o.kind, o.name)
+			return known != nil && !known.newest().gone
+		})
+	case what < 12:
+		x.operations++
+		o.handle.Delete()
+		o.value = ""
+	case what < 24: // several changes at once, some of which nobody may see
+		for i := range 3 {
+			x.operations++
+			o.value = fmt.Sprint(value, ".", i)
+			o.handle.Set("spec.value", o.value)
+		}
+	default:
+		x.operations++
+		o.handle.Set("spec.value", value)
+		o.value = value
+	}
+}
+
+// await waits for a condition of the history.
+func (x *trial) await(what string, condition func() bool) {
+	x.Helper()
+	for end := time.Now().Add(settleTimeout); !condition(); {
+		if err := x.history.wait(100 * time.Millisecond); err != nil {
+			x.Fatal(err)
+		}
+		if time.Now().After(end) {
+			x.Fatalf("waited until %s for %s", what, settleTimeout)
+		}
+	}
+}
+
+// settle ends the chaos, and waits until everything is handled. It returns what is wrong then.
+func (x *trial) settle() *findings {
+	x.Helper()
+	operator := x.chaos.Calm()
+	expected := map[string]string{}
+	for _, o := range x.objects {
+		if o.value != "" {
+			expected[o.kind.name+" "+o.name] = o.value
+		}
+	}
+	look := func() *findings { return inspect(x.history, &x.ledger, x.chaos.Proxy.Injected(), expected) }
+	for end := time.Now().Add(settleTimeout); time.Now().Before(end) && look().pending(); {
+		if err := x.history.wait(100 * time.Millisecond); err != nil {
+			x.Fatal(err)
+		}
+	}
+	found := look()
+	operator.Stop()
+	return found
+}
+
+// check fails the test if something is wrong.
+func (x *trial) check(found *findings) {
+	x.Helper()
+	for what, all := range map[string][]string{
+		"repeated without a reason": found.Duplicates, "lost": found.Losses, "stuck": found.Stuck, "done twice": found.Doubled,
+	} {
+		for i, one := range all {
+			if i == 10 {
+				x.Errorf("%s: and %d more", what, len(all)-i)
+				break
+			}
+			x.Errorf("%s: %s", what, one)
+		}
+	}
+	if !found.none() {
+		x.Logf("the seed is in the first line; %s=FILE keeps the log of the operators", logVar)
+	}
+}

@@ -1,0 +1,49 @@
+package inspector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// listen opens the address. A socket that a killed process left behind is replaced; one in use is not.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	network, where, err := inspect.ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, network, where)
+	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && isStale(ctx, where) {
+		if err := os.Remove(where); err != nil {
+			return nil, fmt.Errorf("inspector: remove the socket of a former process: %w", err)
+		}
+		listener, err = config.Listen(ctx, network, where)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspector: %w", err)
+	}
+	if network == "unix" {
+		// The operator's state may contain secrets, so only its user may read it.
+		if err := os.Chmod(where, 0o600); err != nil {
+			return nil, errors.Join(fmt.Errorf("inspector: %w", err), listener.Close())
+		}
+	}
+	return listener, nil
+}
+
+// isStale reports whether the path is a socket without a listener.
+func isStale(ctx context.Context, path string) bool {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = conn.Close() // nothing was sent
+		return false
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}

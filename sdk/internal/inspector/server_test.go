@@ -1,0 +1,237 @@
+package inspector
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// serve serves the hub on a socket, and returns its address and a function that stops it.
+func serve(t *testing.T, hub *Hub) (address string, stop func() error) {
+	t.Helper()
+	address = "unix:" + filepath.Join(t.TempDir(), "s")
+	ctx, cancel := context.WithCancel(t.Context())
+	listener, err := listen(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serveOn(ctx, listener, hub) }()
+	stopped := false
+	stop = func() error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		cancel()
+		return <-ended
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return address, stop
+}
+
+func dial(t *testing.T, address string) *inspect.Client {
+	t.Helper()
+	client, err := inspect.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestClient_SnapshotAndStream(t *testing.T) {
+	hub := NewHub(HubOptions{})
+	hub.PutObject(object(1, "1"))
+	address, _ := serve(t, hub)
+	client := dial(t, address)
+
+	snapshot, err := client.Snapshot(t.Context())
+	if err != nil || len(snapshot.Objects) != 1 {
+		t.Fatalf("%+v, %v", snapshot, err)
+	}
+	var seen []int
+	for s, err := range client.Stream(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, len(s.Objects))
+		switch len(s.Objects) {
+		case 1:
+			hub.PutObject(object(2, "2"))
+		case 2:
+			hub.PutObject(object(3, "3"))
+			hub.Bye("done")
+		}
+	}
+	if fmt.Sprint(seen) != "[1 2 3]" {
+		t.Errorf("it saw %v objects", seen)
+	}
+}
+
+func TestServe_LoopbackPort(t *testing.T) {
+	hub := NewHub(HubOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	listener, err := listen(ctx, "tcp:127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serveOn(ctx, listener, hub) }()
+	if _, err := dial(t, "tcp:"+listener.Addr().String()).Snapshot(t.Context()); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServe_RejectsOtherAddresses(t *testing.T) {
+	for _, address := range []string{
+		"", "unix:", "tcp:", "tcp:8080", "tcp::8080", "tcp:0.0.0.0:8080", "tcp:[::]:8080", "tcp:example.com:80",
+		"http://127.0.0.1:80", "unix:" + strings.Repeat("x", 200),
+	} {
+		_, err := inspect.Dial(address)
+		served := Serve(t.Context(), address, NewHub(HubOptions{}))
+		for _, err := range []error{err, served} {
+			if _, ok := errors.AsType[*inspect.AddressError](err); !ok {
+				t.Errorf("%q: %v", address, err)
+			}
+		}
+	}
+}
+
+func TestServe_ReplacesOnlyStaleSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listen(t.Context(), "unix:"+path); err == nil {
+		t.Fatal("a socket in use was taken over")
+	}
+	left.SetUnlinkOnClose(false) // as if it had been killed
+	if err := left.Close(); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := listen(t.Context(), "unix:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClient_IntentsAreAnswered(t *testing.T) {
+	var got inspect.Intent
+	hub := NewHub(HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
+		got = in
+		if in.Kind == inspect.IntentRetry {
+			return inspect.Reply{Error: "nothing to retry"}
+		}
+		return inspect.Reply{OK: true}
+	}})
+	address, _ := serve(t, hub)
+	client := dial(t, address)
+	if err := client.Do(t.Context(), inspect.Intent{Kind: inspect.IntentPause}); err != nil {
+		t.Error(err)
+	}
+	err := client.Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &inspect.Ref{Name: "x"}})
+	refused, ok := errors.AsType[*inspect.RefusedError](err)
+	if !ok || refused.Reason != "nothing to retry" || got.Object.Name != "x" {
+		t.Errorf("%v, of %+v", err, got)
+	}
+}
+
+func TestServe_MalformedIntentIsBadRequest(t *testing.T) {
+	w := httptest.NewRecorder()
+	protocol(NewHub(HubOptions{})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+inspect.IntentsPath, strings.NewReader("{")))
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "decode the intent") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestServe_RefusesWebPages(t *testing.T) {
+	for name, change := range map[string]func(*http.Request){
+		"an origin":      func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
+		"a foreign host": func(r *http.Request) { r.Host = "evil.example:80" },
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost"+inspect.SnapshotPath, nil)
+		change(r)
+		w := httptest.NewRecorder()
+		protocol(NewHub(HubOptions{})).ServeHTTP(w, r)
+		if w.Code != http.StatusForbidden {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+}
+
+func TestServe_SendsLastChangesAtTheEnd(t *testing.T) {
+	hub := NewHub(HubOptions{Interval: time.Hour}) // so that only the end sends them
+	address, stop := serve(t, hub)
+	var last inspect.Message
+	for m, err := range dial(t, address).Messages(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Snapshot != nil {
+			hub.PutObject(object(1, "1"))
+			hub.Bye("stopped")
+			go func() { _ = stop() }() // its error is seen at the test's end
+		}
+		last = m
+	}
+	if last.Bye == nil || *last.Bye != "stopped" {
+		t.Errorf("the last message is %+v", last)
+	}
+}
+
+func TestServe_BlockedReaderDelaysNoOther(t *testing.T) {
+	hub := NewHub(HubOptions{Interval: time.Nanosecond, LogLines: 10})
+	address, stop := serve(t, hub)
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "unix", strings.TrimPrefix(address, "unix:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "GET "+inspect.StreamPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	// It reads the first line, so that it is known to be subscribed, and then no more.
+	if _, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+
+	big := strings.Repeat("x", 1000)
+	for n := range 50_000 { // far more than the buffers between the two hold
+		o := object(n%1000, fmt.Sprint(n))
+		o.Kind = big
+		hub.PutObject(o)
+		hub.Log(inspect.LogLine{Level: "info", Message: big})
+	}
+	// Meanwhile another reader is served, and is up to date.
+	snapshot, err := dial(t, address).Snapshot(t.Context())
+	if err != nil || len(snapshot.Objects) != 1000 || snapshot.Revision != hub.Snapshot().Revision {
+		t.Errorf("%v", err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

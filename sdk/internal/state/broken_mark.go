@@ -1,0 +1,92 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+const (
+	// asideName begins the names of annotations that keep what could not be read.
+	asideName = "unreadable."
+
+	// MaxAside limits the bytes that are kept of what could not be read.
+	MaxAside = 4096
+)
+
+// BrokenMark is the error of something that is stored on an object and cannot be decoded, as people
+// or other programs have changed it.
+type BrokenMark struct {
+	What string      // "the progress of handler \"fn\""
+	Path object.Path // of the annotation or the field
+	Err  error       // of the decoding
+
+	prefix, name string // of the annotation in which it is set aside
+}
+
+// brokenAnnotation returns the error of an annotation below a prefix.
+func brokenAnnotation(what, prefix, key string, err error) *BrokenMark {
+	return &BrokenMark{What: what, Path: annotation(key), Err: err, prefix: prefix, name: strings.TrimPrefix(key, prefix+"/")}
+}
+
+// brokenField returns the error of a field.
+func brokenField(what string, path object.Path, err error) *BrokenMark {
+	return &BrokenMark{What: what, Path: path, Err: err, prefix: knownPrefix, name: path[len(path)-1]}
+}
+
+// Error implements the error interface.
+func (m *BrokenMark) Error() string {
+	return fmt.Sprintf("read %s in %s: %v; fix or remove it", m.What, m.Where(), m.Err)
+}
+
+// Unwrap returns the error of the decoding.
+func (m *BrokenMark) Unwrap() error { return m.Err }
+
+// Where returns the name of the annotation, or the path of the field.
+func (m *BrokenMark) Where() string {
+	if len(m.Path) == 3 && m.Path[1] == "annotations" {
+		return "the annotation " + m.Path[2]
+	}
+	return m.Path.String()
+}
+
+// Aside returns the name of the annotation that [BrokenMark.SetAside] writes.
+func (m *BrokenMark) Aside() string { return shortenV2(m.prefix, asideName+m.name) }
+
+// SetAside adds to the patch that the mark moves to an annotation of its own, which is no part of the
+// essence. At most the first [MaxAside] bytes of it are kept. What the patch stores in place of the
+// mark stays in the patch.
+func (m *BrokenMark) SetAside(obj map[string]any, p *patch.Patch) {
+	value, exists := object.Lookup(obj, m.Path)
+	if !exists {
+		return
+	}
+	text, ok := value.(string)
+	if !ok {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			encoded = []byte(err.Error()) // of a tree that was decoded from JSON, never
+		}
+		text = string(encoded)
+	}
+	if _, replaced := p.Lookup(m.Path); !replaced {
+		p.Remove(m.Path)
+	}
+	p.Set(annotation(m.Aside()), firstBytes(text, MaxAside))
+	storePrefixMarker(m.prefix, obj, p)
+}
+
+// firstBytes returns the beginning of a text, without a part of a character at its end.
+func firstBytes(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

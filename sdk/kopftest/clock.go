@@ -1,0 +1,35 @@
+package kopftest
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// A Clock is the wall clock of an operator, which can be wrong and can be corrected at any time. It
+// decides about what is recorded on objects: when attempts began, and when the next one is due. Times
+// that the operator measures by itself, such as timeouts, do not follow it, as with a real clock.
+//
+//	var clock kopftest.Clock
+//	operator := cluster.Run(Register, clock.Use)
+//	clock.Jump(-time.Hour)
+//
+// The zero value shows the right time. It is safe for concurrent use.
+type Clock struct{ offset atomic.Int64 }
+
+// Use makes an operator use the clock: it is for [Cluster.Run].
+func (c *Clock) Use(o *kopf.Operator) { testhooks.SetClock(o, c.Now) }
+
+// Now returns the time that the clock shows.
+func (c *Clock) Now() time.Time {
+	// Without the monotonic reading, which would hide a jump.
+	return time.Now().Round(0).Add(time.Duration(c.offset.Load()))
+}
+
+// Jump moves the clock forward, or back.
+func (c *Clock) Jump(d time.Duration) { c.offset.Add(int64(d)) }
+
+// Correct sets the clock to the right time.
+func (c *Clock) Correct() { c.offset.Store(0) }

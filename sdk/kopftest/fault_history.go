@@ -1,0 +1,176 @@
+package kopftest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// history is what has passed through a proxy: versions, for stale lists, and events, for outdated ones.
+type history struct {
+	mu       sync.Mutex
+	versions []version
+	events   map[string][]byte // the last one of each object, by UID
+}
+
+// version is one of the cluster at a time.
+type version struct {
+	at     time.Time
+	number uint64
+}
+
+// note remembers the version of an answer.
+func (h *history) note(answer []byte) {
+	var object struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	if json.Unmarshal(answer, &object) == nil { // other answers have no version
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.seen(object.Metadata.ResourceVersion)
+	}
+}
+
+func (h *history) seen(resourceVersion string) {
+	number, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil || len(h.versions) > 0 && h.versions[len(h.versions)-1].number >= number {
+		return
+	}
+	h.versions = append(h.versions, version{time.Now(), number})
+}
+
+// event remembers an event, and returns the former one of its object, as a change; nil if there was none.
+func (h *history) event(e event, text []byte) (former []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen(e.Object.Metadata.ResourceVersion)
+	if h.events == nil {
+		h.events = map[string][]byte{}
+	}
+	uid := e.Object.Metadata.UID
+	former = h.events[uid]
+	if e.Type == "DELETED" {
+		delete(h.events, uid)
+		return former
+	}
+	h.events[uid] = bytes.Replace(text, []byte(`"ADDED"`), []byte(`"MODIFIED"`), 1)
+	return former
+}
+
+// before returns the newest version that is older than a time, or else the oldest; 0 if there is none.
+func (h *history) before(at time.Time) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.versions) == 0 {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(h.versions, at, func(v version, at time.Time) int { return v.at.Compare(at) })
+	return h.versions[max(0, i-1)].number
+}
+
+// answerStale answers a list, or a stream that begins with one, with former versions of the objects:
+// the API server still has them. Where there is none, the request passes.
+func (p *FaultProxy) answerStale(w http.ResponseWriter, r *http.Request, body []byte, fault *Fault, calmed <-chan struct{}) {
+	query := r.URL.Query()
+	version := p.history.before(time.Now().Add(-fault.Age))
+	// An API server never shows a client an older version than it asks for.
+	wanted, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64) // 0 if it wants none
+	if !Lists(r) || version == 0 || wanted > version || query.Get("continue") != "" {
+		p.pass(w, r, body, nil, calmed)
+		return
+	}
+	list := r.Clone(r.Context())
+	q := list.URL.Query()
+	for _, key := range []string{"watch", "allowWatchBookmarks", "sendInitialEvents", "timeoutSeconds"} {
+		q.Del(key)
+	}
+	q.Set("resourceVersion", strconv.FormatUint(version, 10))
+	q.Set("resourceVersionMatch", "Exact")
+	list.URL.RawQuery = q.Encode()
+	resp, err := p.forward(r.Context(), list, nil)
+	if err != nil {
+		abort()
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		abort()
+	case resp.StatusCode != http.StatusOK || !isJSON(resp): // it is too old
+		p.pass(w, r, body, nil, calmed)
+	case Watches(r):
+		p.streamStale(w, r, body, answer, fault, calmed)
+	default:
+		p.decisions.note(*fault, r, "")
+		begin(w, resp, true)
+		_, _ = w.Write(answer) // the client may have gone
+	}
+}
+
+// streamStale begins a stream with the objects of a list, and goes on with the events since.
+func (p *FaultProxy) streamStale(w http.ResponseWriter, r *http.Request, body, answer []byte, fault *Fault, calmed <-chan struct{}) {
+	begun, from, err := initialEvents(answer)
+	if err != nil {
+		p.pass(w, r, body, nil, calmed)
+		return
+	}
+	watch := r.Clone(r.Context())
+	q := watch.URL.Query()
+	q.Del("sendInitialEvents")
+	q.Del("resourceVersionMatch")
+	q.Set("resourceVersion", from)
+	watch.URL.RawQuery = q.Encode()
+	resp, err := p.forward(r.Context(), watch, nil)
+	if err != nil {
+		abort()
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || !isJSON(resp) { // it is too old for a watch
+		p.pass(w, r, body, nil, calmed)
+		return
+	}
+	p.decisions.note(*fault, r, "")
+	begin(w, resp, false)
+	_, _ = w.Write(begun) // the client may have gone
+	flush(w)
+	if fault.Delay > 0 {
+		wait(r.Context(), fault.Delay, calmed)
+	}
+	p.relay(w, r, resp.Body, nil, calmed)
+}
+
+// initialEvents returns a list as the events that begin a stream, and its version.
+func initialEvents(answer []byte) (lines []byte, version string, err error) {
+	var list struct {
+		Kind, APIVersion string
+		Metadata         struct{ ResourceVersion string }
+		Items            []map[string]any
+	}
+	decoder := json.NewDecoder(bytes.NewReader(answer))
+	decoder.UseNumber()
+	if err := decoder.Decode(&list); err != nil {
+		return nil, "", err
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	add := func(kind string, object map[string]any) {
+		object["kind"], object["apiVersion"] = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
+		if err := encoder.Encode(map[string]any{"type": kind, "object": object}); err != nil {
+			panic(err) // decoded JSON alone
+		}
+	}
+	for _, item := range list.Items {
+		add("ADDED", item)
+	}
+	add("BOOKMARK", map[string]any{"metadata": map[string]any{
+		"resourceVersion": list.Metadata.ResourceVersion,
+		"annotations":     map[string]any{"k8s.io/initial-events-end": "true"},
+	}})
+	return b.Bytes(), list.Metadata.ResourceVersion, nil
+}
