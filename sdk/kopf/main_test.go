@@ -51,6 +51,9 @@ var programs = map[string]func(){
 			}, kopf.ID("startup"))
 		})
 	},
+	"exiting": func() {
+		kopf.Main(func(*kopf.Registry) { os.Exit(3) })
+	},
 	"mistaken": func() {
 		kopf.Main(func(r *kopf.Registry) {
 			kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { return nil })

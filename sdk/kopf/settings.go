@@ -166,7 +166,8 @@ type RedactionSettings struct {
 // ProcessSettings configure the process of the operator.
 type ProcessSettings struct {
 	// UltimateExitingTimeout is how long a program made of [Main] may take to end after it was asked to, whatever
-	// its handlers do; then it exits with code 1. Defaults to 10m.
+	// its handlers do; then it exits with code 1. In any program, it ends the context of the cleanup handlers.
+	// Defaults to 10m.
 	UltimateExitingTimeout time.Duration
 
 	// Inspector is the address at which the operator publishes its state: "unix:" and a path, or "tcp:" and a
