@@ -56,6 +56,7 @@ func (l *loop) followOperator(op *operator, client *inspect.Client) {
 		followed <- follow(ctx, client, func(m inspect.Message) error {
 			if m.Snapshot != nil {
 				l.setLogLevel(ctx, client)
+				l.retryFormerFailures(ctx, op, client)
 			}
 			l.handleMessage(op, client, m)
 			return nil
@@ -89,6 +90,17 @@ func (l *loop) setLogLevel(ctx context.Context, client *inspect.Client) {
 	}
 }
 
+// retryFormerFailures makes new code handle the objects that former code has failed to handle.
+func (l *loop) retryFormerFailures(ctx context.Context, op *operator, client *inspect.Client) {
+	if !l.opts.RetryFailed || !op.newCode || op.retried {
+		return
+	}
+	op.retried = true
+	if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentRetryFailed, Value: inspect.RetryFormer}); err != nil {
+		l.store.say("warn", fmt.Sprintf("cannot call failed handlers again: %v; F in the workbench and kopf retry --all-failed do it, too", err))
+	}
+}
+
 // wasInspected reports whether that the operator's inspector was inspected.
 func (o *operator) wasInspected() bool {
 	o.mu.Lock()
@@ -101,7 +113,6 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 	op.mu.Lock()
 	op.inspected = true
 	op.mu.Unlock()
-	l.pastFailures.restoreInto(&m)
 	op.replica.Apply(m)
 	lines := m.Log
 	if m.Snapshot != nil {
@@ -118,13 +129,12 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 		return
 	}
 	snapshot := op.replica.Snapshot()
-	l.pastFailures.observe(snapshot)
 	l.mu.Lock()
 	l.client = client
 	settling := l.settling
 	l.mu.Unlock()
 	if settling == nil && len(l.opts.Manifests) == 0 {
-		settling = newSettling(nil)
+		settling = l.newSettling(nil)
 	}
 	handling := snapshot.Operator.State == inspect.OperatorRunning
 	l.store.update(func(s *State) {

@@ -11,24 +11,26 @@ import (
 
 // Intent is a request of the user to a [Session].
 type Intent struct {
-	Kind   IntentKind
-	Object *inspect.Ref // for [IntentRetry]
-	Value  string       // the level for [IntentLogLevel]; an optional path for [IntentApply]
+	Kind    IntentKind
+	Object  *inspect.Ref // for [IntentRetry]
+	Handler string       // the only handler for [IntentRetry] and [IntentRetryFailed]; all if empty
+	Value   string       // the level for [IntentLogLevel]; an optional path for [IntentApply]
 }
 
 // IntentKind is the kind of an [Intent].
 type IntentKind string
 
-// The kinds of intents. The operator handles the last four, the session the others.
+// The kinds of intents. The operator handles the last five, the session the others.
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
 	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
 	IntentApply   IntentKind = "apply"   // apply the manifests
 
-	IntentRetry    IntentKind = "retry"
-	IntentPause    IntentKind = "pause"
-	IntentResume   IntentKind = "resume"
-	IntentLogLevel IntentKind = "loglevel"
+	IntentRetry       IntentKind = "retry"       // call delayed and failed handlers of the object now
+	IntentRetryFailed IntentKind = "retryfailed" // call failed handlers of all objects again
+	IntentPause       IntentKind = "pause"
+	IntentResume      IntentKind = "resume"
+	IntentLogLevel    IntentKind = "loglevel"
 )
 
 // request is an intent that the loop handles.
@@ -47,7 +49,7 @@ func (s *Session) Do(ctx context.Context, intent Intent) error {
 		s.logLevel = intent.Value // applies to later processes, too
 		s.mu.Unlock()
 		return s.sendToOperator(ctx, intent)
-	case IntentRetry, IntentPause, IntentResume:
+	case IntentRetry, IntentRetryFailed, IntentPause, IntentResume:
 		return s.sendToOperator(ctx, intent)
 	}
 	return fmt.Errorf("unknown intent %q", intent.Kind)
@@ -84,7 +86,9 @@ func (s *Session) sendToOperator(ctx context.Context, intent Intent) error {
 	if client == nil {
 		return s.notRunning()
 	}
-	err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Value: intent.Value})
+	err := client.Do(ctx, inspect.Intent{
+		Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Handler: intent.Handler, Value: intent.Value,
+	})
 	if refused, ok := errors.AsType[*inspect.RefusedError](err); ok {
 		return refused
 	}

@@ -15,12 +15,14 @@ type operator struct {
 	child    *child
 	started  time.Time
 	stopping bool      // it was asked to stop; used by the loop
+	newCode  bool      // its code differs from that of its predecessor
 	reload   time.Time // the At of the reload that led to it; zero if none did
 
 	// Used by the goroutine that reads the inspector.
 	replica inspect.Replica
 	lastLog time.Time
 	ready   bool
+	retried bool // failed handlers are called again
 
 	mu        sync.Mutex
 	inspected bool     // its inspector has sent a message
@@ -35,8 +37,8 @@ type operatorExit struct {
 
 // startOperator starts the newest binary. A failed start is treated as a crash.
 func (l *loop) startOperator() {
-	op := &operator{serial: l.wanted, started: time.Now(), reload: l.reload}
-	l.reload = time.Time{}
+	op := &operator{serial: l.wanted, started: time.Now(), reload: l.reload, newCode: l.ran != l.digest}
+	l.reload, l.ran = time.Time{}, l.digest
 	address := l.sockets.next()
 	client, err := inspect.Dial(address)
 	if err == nil {
@@ -64,7 +66,6 @@ func (l *loop) startOperator() {
 		s.Process.Restarts = l.crashes
 		s.Process.Panic, s.Process.Error, s.Process.RestartAt = nil, "", time.Time{}
 	})
-	l.pastFailures.rotate()
 	l.tasks.Go(func() { l.followOperator(op, client) })
 }
 

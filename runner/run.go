@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,8 +23,8 @@ type RunOptions struct {
 	// which Run adds.
 	Args []string
 
-	// Inspect is the address at which the operator publishes its state. If it is empty, the
-	// operator publishes nothing, or, with UntilSettled, uses a socket that Run chooses.
+	// Inspect is the address at which the operator publishes its state. If it is empty, Run chooses a
+	// socket that [RunningOperators] finds.
 	Inspect string
 
 	// OpenCluster provides the cluster. It runs concurrently with the build. The caller
@@ -38,6 +39,10 @@ type RunOptions struct {
 	// has failed permanently, or when Timeout has passed since the operator's start.
 	UntilSettled bool
 	Timeout      time.Duration // no limit if 0
+
+	// Report is the file that the outcomes of the handlers are written to, in the format of JUnit, when
+	// the operator was stopped because of UntilSettled; none if it is empty.
+	Report string
 
 	// Signals delivers the signals that this process receives. They are forwarded to the
 	// operator; before the operator has started, they cancel Run.
@@ -153,7 +158,7 @@ func (r *headless) open(ctx context.Context) error {
 // operate starts the operator and waits until it exits.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
 	address := r.Inspect
-	if r.UntilSettled && address == "" {
+	if address == "" {
 		sockets, err := newSocketDir(r.builder.work.path)
 		if err != nil {
 			return 1, err
@@ -161,10 +166,7 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 		defer func() { err = errors.Join(err, sockets.remove()) }()
 		address = sockets.next()
 	}
-	args := r.cluster.args()
-	if address != "" {
-		args = append(args, "--inspect="+address)
-	}
+	args := append(r.cluster.args(), "--inspect="+address)
 	spec := childSpec{path: r.binary, args: append(args, r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr}
 	if !r.UntilSettled {
 		c, err := start(spec)
@@ -183,11 +185,28 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 	}
 	watching, stop := context.WithCancel(ctx)
 	settled := make(chan error, 1)
+	var last settlement
 	var watcher sync.WaitGroup
-	watcher.Go(func() { settled <- r.settle(watching, client, address, c.pid()) })
-	defer watcher.Wait()
-	defer stop()
-	return r.wait(ctx, c, settled)
+	watcher.Go(func() {
+		var err error
+		last, err = r.settle(watching, client, address, c.pid())
+		settled <- err
+	})
+	began := time.Now()
+	code, err = r.wait(ctx, c, settled)
+	stop()
+	watcher.Wait()
+	_, unsettled := errors.AsType[*SettleError](err)
+	if err == nil && code == 0 {
+		r.Progress(false, last.summary())
+	}
+	if r.Report != "" && (err == nil && code == 0 || unsettled) {
+		suite := strings.Join(r.Patterns, " ")
+		if failed := writeReport(r.Report, last.junit(began, time.Since(began), suite)); failed != nil {
+			return max(code, 1), errors.Join(err, failed)
+		}
+	}
+	return code, err
 }
 
 // wait forwards signals until the operator exits. It stops the operator when settled
@@ -247,20 +266,18 @@ func exitCodeOf(err error) int {
 // settle reads the inspector at the address until the applied objects have settled. It
 // fails with a [*ForeignStateError] if another process than pid publishes there. If the
 // operator exits first, wait reports that.
-func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) error {
+func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) (settlement, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	settling := newSettling(r.applied)
 	updates := make(chan settlement, 1)
 	var replica inspect.Replica
-	var last settlement
 	publish := func(s settlement) {
-		last = s
 		select {
 		case <-updates:
 		default:
 		}
-		updates <- last
+		updates <- s
 	}
 	var following sync.WaitGroup
 	following.Go(func() {
@@ -280,11 +297,8 @@ func (r *headless) settle(ctx context.Context, client *inspect.Client, address s
 			cancel(err)
 		}
 	})
-	err := awaitSettled(ctx, r.Timeout, updates)
+	last, err := awaitSettled(ctx, r.Timeout, updates)
 	cancel(nil)
 	following.Wait()
-	for _, a := range last.Unserved {
-		r.Progress(true, fmt.Sprintf("%s: no handler serves this resource; not waiting for it", objectName(shortOf(a.Ref), a.Ref)))
-	}
-	return err
+	return last, err
 }

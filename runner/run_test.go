@@ -144,9 +144,9 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 		want string
 	}{
 		"well":         {`r.Publish("one", "settled")`, 0, "<nil>"},
-		"with failure": {`r.Publish("one", "failed")`, 1, "a handler has failed permanently\nthings/default/one: failed"},
+		"with failure": {`r.Publish("one", "failed")`, 1, "not everything is handled\nthings/default/one: failed\nnot settled: 1 object, 1 failed; 0 handlers succeeded"},
 		"with a crash": {`r.Crash(func() { panic("boom") })`, 2, "<nil>"},
-		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 1s\nthings/default/one: running"},
+		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 1s\nthings/default/one: running\nnot settled: 1 object, 1 not settled; 0 handlers succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts, printed := headlessOptions(t, test.body)
@@ -154,6 +154,7 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			if name == "too late" {
 				opts.Timeout = time.Second
 			}
+			opts.Report = filepath.Join(t.TempDir(), "report.xml")
 			opts.Manifests = []string{"x.yaml"}
 			opts.Apply = func(context.Context, []string) ([]Applied, error) {
 				return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
@@ -165,6 +166,10 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			}
 			if code != test.code || got != test.want {
 				t.Errorf("%d, %s\n%s", code, got, printed())
+			}
+			_, err = os.Stat(opts.Report)
+			if wanted := name != "with a crash"; wanted != (err == nil) {
+				t.Errorf("the report: %v", err)
 			}
 		})
 	}

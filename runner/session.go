@@ -42,6 +42,10 @@ type Options struct {
 	// does not start, or a manifest is rejected.
 	Unattended bool
 
+	// RetryFailed calls handlers again that have failed permanently, whenever an operator with new code
+	// starts.
+	RetryFailed bool
+
 	// Once also ends the session on errors that only an edit of the code could resolve: a
 	// failed build, or a crash. It implies Unattended.
 	Once bool
@@ -104,7 +108,14 @@ func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return awaitSettled(ctx, timeout, s.settled)
+	_, err := awaitSettled(ctx, timeout, s.settled)
+	return err
+}
+
+func (s *Session) newSettling(applied []Applied) *settling {
+	settling := newSettling(applied)
+	settling.retrying = s.opts.RetryFailed
+	return settling
 }
 
 // Kill kills the operator without waiting for a graceful stop.

@@ -29,6 +29,7 @@ type loop struct {
 	build   *buildTask // in progress; nil if none
 	binary  string     // the newest one
 	digest  string     // of the binary
+	ran     string     // digest of the binary that was started last
 	reload  time.Time  // the At of the reload that the next operator belongs to
 
 	// The cluster.
@@ -40,14 +41,13 @@ type loop struct {
 	prepared  bool // the initial manifests are applied
 
 	// The operator.
-	wanted       int // incremented to replace the running process
-	operator     *operator
-	begun        bool // an operator was started before
-	events       chan operatorExit
-	crashes      int
-	notBefore    time.Time    // of the next start after a crash
-	restart      *time.Timer  // fires at notBefore
-	pastFailures pastFailures // of the goroutine that follows the inspector
+	wanted    int // incremented to replace the running process
+	operator  *operator
+	begun     bool // an operator was started before
+	events    chan operatorExit
+	crashes   int
+	notBefore time.Time   // of the next start after a crash
+	restart   *time.Timer // fires at notBefore
 
 	fatal error
 }

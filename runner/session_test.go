@@ -285,3 +285,33 @@ func TestSession_WaitsForMissingRegister(t *testing.T) {
 	write(t, dir, "a/a.go", handlers("a", `r.Publish("one", "settled")`))
 	l.until("running", runs("one"))
 }
+
+// retries returns a body of Register of an operator whose object failed in the past, until it is asked to
+// retry. The comment makes its code differ.
+func retries(comment string) string {
+	return `r.Publish("one", "failed"); r.SettleOn("retryfailed")` + "\n\tprintln(\"" + comment + "\")"
+}
+
+func TestSession_RetriesFailuresWithNewCode(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", retries("1"))})
+	l := begin(t, Options{Dir: dir, RetryFailed: true})
+	if err := l.Settled(t.Context(), timeLimit); err != nil {
+		t.Fatal(err)
+	}
+	settled := func(pid int) func(*State) bool {
+		return func(s *State) bool {
+			return runs("one")(s) && s.Process.PID != pid && s.Snapshot.Objects[0].State == inspect.StateSettled
+		}
+	}
+	first := l.until("settled", settled(0))
+	write(t, dir, "a/a.go", handlers("a", retries("2")))
+	second := l.until("settled with new code", settled(first.Process.PID))
+	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
+		t.Fatal(err)
+	}
+	// Without new code, nothing is mended.
+	s := l.until("restarted", func(s *State) bool { return runs("one")(s) && s.Process.PID != second.Process.PID })
+	if got := s.Snapshot.Objects[0].State; got != inspect.StateFailed {
+		t.Errorf("it is %s", got)
+	}
+}

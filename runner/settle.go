@@ -14,20 +14,23 @@ import (
 // settling decides whether the applied objects are handled. It remembers the objects of
 // earlier snapshots, because an object may be deleted before the others settle.
 type settling struct {
-	wanted []Applied
-	seen   map[inspect.Ref]bool
+	wanted   []Applied
+	retrying bool // failures of the past are about to be called again
+	seen     map[inspect.Ref]*inspect.Object
 }
 
 // newSettling checks the applied objects or, without any, all objects of the operator.
 func newSettling(applied []Applied) *settling {
-	return &settling{wanted: applied, seen: make(map[inspect.Ref]bool)}
+	return &settling{wanted: applied, seen: make(map[inspect.Ref]*inspect.Object)}
 }
 
 // settlement is the result of one check: which objects are not settled yet, and why.
 type settlement struct {
-	Pending  []Unsettled
-	Failed   []Unsettled // failed permanently
-	Unserved []Applied   // no handler serves their resources
+	Pending []Unsettled
+	Failed  []Unsettled // failed permanently, or never going to be handled
+
+	outcomes []objectOutcome // of all objects that were checked
+	retrying bool            // as in settling
 }
 
 // done reports whether nothing is pending.
@@ -55,83 +58,139 @@ type SettleError struct {
 	Timeout time.Duration // the timeout that has passed; 0 if a failure is the reason
 	Failed  []Unsettled
 	Pending []Unsettled
+	Summary string // how many objects and handlers there are
 }
 
 func (e *SettleError) Error() string {
-	lines := []string{"a handler has failed permanently"}
+	lines := []string{"not everything is handled"}
 	if e.Timeout > 0 {
 		lines[0] = fmt.Sprintf("not settled after %s", e.Timeout)
+	} else if slices.ContainsFunc(e.Failed, func(u Unsettled) bool { return u.Handler != "" }) {
+		lines[0] = "a handler has failed permanently"
 	}
 	for _, u := range slices.Concat(e.Failed, e.Pending) {
 		lines = append(lines, u.String())
 	}
+	if e.Summary != "" {
+		lines = append(lines, e.Summary)
+	}
 	return strings.Join(lines, "\n")
 }
 
-// check looks up the wanted objects in the snapshot.
+// check looks up the wanted objects in the snapshot. If all that was applied are objects of
+// Kubernetes' own that no handler is for, such as definitions, it checks the operator's objects.
 func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
-	if len(s.wanted) == 0 {
-		return checkAll(snapshot, now)
-	}
-	byUID := make(map[string]*inspect.Object)
-	byName := make(map[inspect.Ref]*inspect.Object)
-	for i := range s.wanted {
-		if uid := s.wanted[i].UID; uid != "" {
-			byUID[uid] = nil
-		} else {
-			byName[nameOf(s.wanted[i].Ref)] = nil
+	result := settlement{retrying: s.retrying}
+	objects := s.find(snapshot)
+	unserved := 0
+	for _, want := range s.wanted {
+		o := objects[want.Ref]
+		switch {
+		case o != nil:
+			s.seen[want.Ref] = o
+			result.addObject(o, want, snapshot, now)
+		case s.seen[want.Ref] != nil:
+			result.addDeleted(s.seen[want.Ref])
+		case isUnserved(want, snapshot):
+			unserved++
+			result.addUnserved(want, snapshot)
+		default:
+			name := objectName(shortOf(want.Ref), want.Ref)
+			result.Pending = append(result.Pending, Unsettled{Object: name, What: notSeen(snapshot)})
+			result.outcomes = append(result.outcomes, objectOutcome{name: name, pending: notSeen(snapshot)})
 		}
 	}
+	switch {
+	case unserved == len(s.wanted) && len(result.Failed) == 0:
+		result.addAll(snapshot, now)
+	case result.done() && len(result.Failed) == 0 && !slices.ContainsFunc(result.outcomes, objectOutcome.isHandled):
+		result.Failed = append(result.Failed, Unsettled{What: "no handler is for any of the applied objects: their filters do not match"})
+	}
+	return result
+}
+
+// find returns the wanted objects that the snapshot has.
+func (s *settling) find(snapshot *inspect.Snapshot) map[inspect.Ref]*inspect.Object {
+	byUID := make(map[string]inspect.Ref)
+	byName := make(map[inspect.Ref]inspect.Ref)
+	for i := range s.wanted {
+		if ref := s.wanted[i].Ref; ref.UID != "" {
+			byUID[ref.UID] = ref
+		} else {
+			byName[nameOf(ref)] = ref
+		}
+	}
+	found := make(map[inspect.Ref]*inspect.Object, len(s.wanted))
 	for i := range snapshot.Objects {
 		o := &snapshot.Objects[i]
-		if has(byUID, o.UID) {
-			byUID[o.UID] = o
+		if ref, wanted := byUID[o.UID]; wanted {
+			found[ref] = o
 		}
 		if len(byName) > 0 {
-			if name := nameOf(o.Ref); has(byName, name) {
-				byName[name] = o
+			if ref, wanted := byName[nameOf(o.Ref)]; wanted {
+				found[ref] = o
 			}
 		}
 	}
-	var result settlement
-	for _, want := range s.wanted {
-		o := byUID[want.UID]
-		if want.UID == "" {
-			o = byName[nameOf(want.Ref)]
-		}
-		switch {
-		case o != nil:
-			s.seen[want.Ref] = true
-			result.addObject(o, want, snapshot, now)
-		case s.seen[want.Ref]:
-			// Deleted after it was seen: settled.
-		case isUnserved(want, snapshot):
-			result.Unserved = append(result.Unserved, want)
-		default:
-			result.Pending = append(result.Pending, Unsettled{
-				Object: objectName(shortOf(want.Ref), want.Ref), What: notSeen(snapshot)})
-		}
-	}
-	return result
+	return found
 }
 
-func has[K comparable, V any](m map[K]V, key K) bool {
-	_, ok := m[key]
-	return ok
-}
-
-// checkAll checks all objects of the snapshot.
-func checkAll(snapshot *inspect.Snapshot, now time.Time) settlement {
-	var result settlement
+// addAll checks all objects of the snapshot.
+func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 	for i := range snapshot.Objects {
 		o := &snapshot.Objects[i]
-		result.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
+		s.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
 	}
 	starting := snapshot.Operator.State == inspect.OperatorStarting // it has not listed the objects yet
-	if len(result.Pending) == 0 && (starting || !snapshot.Operator.Settled) {
-		result.Pending = append(result.Pending, Unsettled{What: notSeen(snapshot)})
+	switch {
+	case len(s.Pending) > 0:
+	case starting || !snapshot.Operator.Settled:
+		s.Pending = append(s.Pending, Unsettled{What: notSeen(snapshot)})
+	case len(snapshot.Served) == 0:
+		s.Failed = append(s.Failed, Unsettled{What: "the operator serves no resource" + withoutResource(snapshot)})
 	}
-	return result
+}
+
+// addUnserved adds an object whose resource no handler is for. What comes with a cluster, such as a
+// definition or a secret, is often applied only because others need it.
+func (s *settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
+	name := objectName(shortOf(want.Ref), want.Ref)
+	s.outcomes = append(s.outcomes, objectOutcome{name: name, skipped: "no handler is for this resource"})
+	if isBuiltIn(want.Resource) && (len(snapshot.Unserved) == 0 || isSetup(want.Resource)) {
+		return
+	}
+	what := "no handler is for this resource" + withoutResource(snapshot)
+	s.outcomes[len(s.outcomes)-1] = objectOutcome{name: name, failed: what}
+	s.Failed = append(s.Failed, Unsettled{Object: name, What: what})
+}
+
+// addDeleted adds an object that was deleted after it was seen: it is settled.
+func (s *settlement) addDeleted(o *inspect.Object) {
+	s.outcomes = append(s.outcomes, outcomeOf(o, objectName(cmp.Or(o.Short, shortOf(o.Ref)), o.Ref)))
+}
+
+// withoutResource names the selectors that may be misspelt, to follow a sentence.
+func withoutResource(snapshot *inspect.Snapshot) string {
+	if len(snapshot.Unserved) == 0 {
+		return ""
+	}
+	var selectors []string
+	for _, u := range snapshot.Unserved {
+		selectors = append(selectors, fmt.Sprintf("%s (of %s)", u.Selector, strings.Join(u.Handlers, ", ")))
+	}
+	return "; the cluster does not serve " + strings.Join(selectors, ", ") + ": check the names"
+}
+
+// isSetup reports whether objects of a resource are only applied so that others can be.
+func isSetup(key string) bool {
+	group := groupOf(key)
+	return group == "customresourcedefinitions.apiextensions.k8s.io" || group == "namespaces."
+}
+
+// isBuiltIn reports whether a resource comes with Kubernetes.
+func isBuiltIn(key string) bool {
+	_, group, _ := strings.Cut(groupOf(key), ".")
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 // notSeen returns the reason why the operator may not have seen an object yet.
@@ -149,6 +208,16 @@ func notSeen(snapshot *inspect.Snapshot) string {
 
 func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspect.Snapshot, now time.Time) {
 	name := objectName(cmp.Or(o.Short, shortOf(o.Ref)), o.Ref)
+	failed, pending := len(s.Failed), len(s.Pending)
+	defer func() {
+		outcome := outcomeOf(o, name)
+		if len(s.Pending) > pending {
+			outcome.pending = s.Pending[pending].What
+		} else if len(s.Failed) > failed {
+			outcome.failed = s.Failed[failed].What
+		}
+		s.outcomes = append(s.outcomes, outcome)
+	}()
 	if olderThan(o.ResourceVersion, want.Version) {
 		s.Pending = append(s.Pending, Unsettled{Object: name,
 			What: fmt.Sprintf("the operator has not seen version %s yet, only %s", want.Version, o.ResourceVersion)})
@@ -158,6 +227,10 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 	case inspect.StateSettled, inspect.StateIgnored:
 		return
 	case inspect.StateFailed:
+		if s.retrying && isFormer(o) {
+			s.Pending = append(s.Pending, Unsettled{Object: name, What: "is going to be called again"})
+			return
+		}
 		s.Failed = append(s.Failed, handlersOf(o, name, now)...)
 		return
 	case inspect.StatePaused:
@@ -172,6 +245,13 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 		return
 	}
 	s.Pending = append(s.Pending, handlersOf(o, name, now)...)
+}
+
+// isFormer reports whether all failures of an object are of an earlier process.
+func isFormer(o *inspect.Object) bool {
+	return !slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool {
+		return h.State == inspect.PhaseFailed && len(h.Attempts) > 0
+	})
 }
 
 // handlersOf returns an entry for each handler that is not done.
@@ -276,8 +356,9 @@ func objectName(short string, r inspect.Ref) string {
 	return short + "/" + r.Namespace + "/" + r.Name
 }
 
-// awaitSettled reads settlements until nothing is pending, or until the timeout, if any.
-func awaitSettled(ctx context.Context, timeout time.Duration, updates <-chan settlement) error {
+// awaitSettled reads settlements until nothing is pending, or until the timeout, if any. It returns the
+// last one.
+func awaitSettled(ctx context.Context, timeout time.Duration, updates <-chan settlement) (settlement, error) {
 	var late <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
@@ -288,16 +369,16 @@ func awaitSettled(ctx context.Context, timeout time.Duration, updates <-chan set
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return last, context.Cause(ctx)
 		case <-late:
-			return &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending}
+			return last, &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending, Summary: last.summary()}
 		case last = <-updates:
 		}
 		if last.done() && len(last.Failed) > 0 {
-			return &SettleError{Failed: last.Failed}
+			return last, &SettleError{Failed: last.Failed, Summary: last.summary()}
 		}
 		if last.done() {
-			return nil
+			return last, nil
 		}
 	}
 }

@@ -34,6 +34,23 @@ func running(objects ...inspect.Object) *inspect.Snapshot {
 	}
 }
 
+// settledOperator makes the operator of a snapshot a settled one.
+func settledOperator(s *inspect.Snapshot) *inspect.Snapshot {
+	s.Operator.Settled = true
+	return s
+}
+
+// misspelt adds a selector to a snapshot that the cluster does not serve.
+func misspelt(s *inspect.Snapshot) *inspect.Snapshot {
+	s.Unserved = []inspect.Unserved{{Selector: "secretes", Reason: "unresolved", Handlers: []string{"create"}}}
+	return s
+}
+
+var (
+	secret = Applied{Ref: inspect.Ref{Resource: "secrets.v1", Namespace: "default", Name: "s", UID: "s"}}
+	typo   = Applied{Ref: inspect.Ref{Resource: "others.v1.example.com", Name: "o", UID: "o"}}
+)
+
 // texts returns the entries of a settlement as text.
 func texts(s settlement) map[string][]string {
 	all := make(map[string][]string)
@@ -42,9 +59,6 @@ func texts(s settlement) map[string][]string {
 	}
 	for _, u := range s.Failed {
 		all["failed"] = append(all["failed"], u.String())
-	}
-	for _, a := range s.Unserved {
-		all["unserved"] = append(all["unserved"], a.Name)
 	}
 	return all
 }
@@ -60,7 +74,9 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 	}{
 		"settled at the version":    {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateSettled, done)), map[string][]string{}},
 		"settled after the version": {[]Applied{applied("a", "99")}, running(seen("a", "100", inspect.StateSettled)), map[string][]string{}},
-		"ignored":                   {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateIgnored)), map[string][]string{}},
+		"one is ignored":            {[]Applied{applied("a", "10"), applied("b", "10")}, running(seen("a", "10", inspect.StateIgnored), seen("b", "10", inspect.StateSettled)), map[string][]string{}},
+		"all are ignored": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateIgnored)), map[string][]string{
+			"failed": {"no handler is for any of the applied objects: their filters do not match"}}},
 		"settled before": {[]Applied{applied("a", "100")}, running(seen("a", "99", inspect.StateSettled)), map[string][]string{
 			"pending": {"th/default/a: the operator has not seen version 100 yet, only 99"}}},
 		"not seen": {[]Applied{applied("a", "10")}, running(), map[string][]string{
@@ -71,9 +87,15 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 			"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}}},
 		"waiting": {[]Applied{applied("a", "10")}, running(inspect.Object{Ref: ref("a"), ResourceVersion: "10", State: inspect.StateWaiting, Waiting: &inspect.Waiting{Wrote: "12", Seen: "11"}}), map[string][]string{
 			"pending": {"things/default/a: waits until the operator sees its own patch: version 12, seen 11"}}},
-		"without versions to compare": {[]Applied{applied("a", "x")}, running(seen("a", "y", inspect.StateSettled)), map[string][]string{}},
-		"another version of the API":  {[]Applied{{Ref: inspect.Ref{Resource: "things.v1beta1.example.com", Namespace: "default", Name: "a"}}}, running(seen("a", "1", inspect.StateSettled)), map[string][]string{}},
-		"an unserved resource":        {[]Applied{{Ref: inspect.Ref{Resource: "configmaps.v1", Namespace: "default", Name: "c", UID: "c"}}}, running(), map[string][]string{"unserved": {"c"}}},
+		"without versions to compare":               {[]Applied{applied("a", "x")}, running(seen("a", "y", inspect.StateSettled)), map[string][]string{}},
+		"another version of the API":                {[]Applied{{Ref: inspect.Ref{Resource: "things.v1beta1.example.com", Namespace: "default", Name: "a"}}}, running(seen("a", "1", inspect.StateSettled)), map[string][]string{}},
+		"what comes with Kubernetes, beside others": {[]Applied{secret, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{}},
+		"only what comes with Kubernetes": {[]Applied{secret}, settledOperator(running(seen("a", "10", inspect.StateRetrying, retrying))), map[string][]string{
+			"pending": {"th/default/a: resize: will be retried in 12s (attempt 2 of 5): still attached"}}},
+		"a custom resource without handlers": {[]Applied{typo, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{
+			"failed": {"others/o: no handler is for this resource"}}},
+		"a handler for a misspelt resource": {[]Applied{secret, applied("a", "10")}, misspelt(running(seen("a", "10", inspect.StateSettled))), map[string][]string{
+			"failed": {"secrets/default/s: no handler is for this resource; the cluster does not serve secretes (of create): check the names"}}},
 		"a resource that a handler waits for": {[]Applied{{Ref: inspect.Ref{Resource: "others.v1.example.com", Name: "o", UID: "o"}}},
 			&inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning}, Unserved: []inspect.Unserved{{Selector: "others.example.com", Reason: "unresolved"}}},
 			map[string][]string{"pending": {"others/o: not seen by the operator yet"}}},
@@ -82,9 +104,13 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 		"a starting operator": {[]Applied{applied("a", "10")}, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting}},
 			map[string][]string{"pending": {"things/default/a: the operator is still starting"}}},
 		"nothing applied, starting":    {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting, Settled: true}}, map[string][]string{"pending": {"the operator is still starting"}}},
-		"nothing applied, all settled": {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}, map[string][]string{}},
-		"nothing applied, not listed":  {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
-		"nothing applied, one fails":   {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
+		"nothing applied, all settled": {nil, settledOperator(running()), map[string][]string{}},
+		"nothing applied and nothing served": {nil, &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}, map[string][]string{
+			"failed": {"the operator serves no resource"}}},
+		"nothing applied and a misspelt resource": {nil, misspelt(&inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}), map[string][]string{
+			"failed": {"the operator serves no resource; the cluster does not serve secretes (of create): check the names"}}},
+		"nothing applied, not listed": {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
+		"nothing applied, one fails":  {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, texts(newSettling(test.applied).check(test.snapshot, now))); diff != "" {
@@ -111,7 +137,7 @@ func TestAwaitSettled_TimeoutNamesPending(t *testing.T) {
 			Pending: []Unsettled{{Object: "th/default/a", Handler: "resize", What: "is running"}},
 			Failed:  []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed permanently"}},
 		}
-		err := awaitSettled(t.Context(), time.Minute, news)
+		_, err := awaitSettled(t.Context(), time.Minute, news)
 		if want := "not settled after 1m0s\nth/default/b: create: failed permanently\nth/default/a: resize: is running"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
@@ -123,7 +149,7 @@ func TestAwaitSettled_ReportsFailureWhenNothingIsPending(t *testing.T) {
 	news := make(chan settlement, 2)
 	news <- settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}
 	news <- settlement{Failed: failed}
-	err := awaitSettled(t.Context(), 0, news)
+	_, err := awaitSettled(t.Context(), 0, news)
 	if settle, ok := errors.AsType[*SettleError](err); !ok || settle.Timeout != 0 || !strings.HasPrefix(err.Error(), "a handler has failed permanently\nth/default/b") {
 		t.Errorf("got %v", err)
 	}
@@ -132,7 +158,39 @@ func TestAwaitSettled_ReportsFailureWhenNothingIsPending(t *testing.T) {
 func TestAwaitSettled_StopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := awaitSettled(ctx, 0, nil); !errors.Is(err, context.Canceled) {
+	if _, err := awaitSettled(ctx, 0, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+func TestSettling_FormerFailuresArePendingWhenRetried(t *testing.T) {
+	failed := inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 1}
+	s := newSettling([]Applied{applied("a", "10")})
+	s.retrying = true
+	if got := s.check(running(seen("a", "10", inspect.StateFailed, failed)), now); got.done() {
+		t.Errorf("it is not called again, but: %+v", got)
+	}
+	failed.Attempts = make([]inspect.Attempt, 1)
+	if got := s.check(running(seen("a", "10", inspect.StateFailed, failed)), now); !got.done() || len(got.Failed) != 1 {
+		t.Errorf("it failed again, but: %+v", got)
+	}
+}
+
+func TestSummary_CountsObjectsAndHandlers(t *testing.T) {
+	attempt := make([]inspect.Attempt, 1)
+	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempts: attempt}
+	failed := inspect.HandlerState{ID: "notify", State: inspect.PhaseFailed, Attempts: attempt}
+	other := inspect.HandlerState{ID: "update", State: inspect.PhaseOtherCause}
+	settled := inspect.StateSettled
+	for want, snapshot := range map[string]*inspect.Snapshot{
+		"settled: 0 objects; 0 handlers succeeded":                       settledOperator(running()),
+		"settled: 1 object; 1 handler succeeded":                         settledOperator(running(seen("a", "1", settled, done, other))),
+		"settled: 2 objects, 1 with nothing to do; 1 handler succeeded":  settledOperator(running(seen("a", "1", settled, done), seen("b", "1", settled, other))),
+		"not settled: 1 object, 1 failed; 1 handler succeeded, 1 failed": settledOperator(running(seen("a", "1", inspect.StateFailed, done, failed))),
+		"settled: 2 objects, 1 without handlers; 1 handler succeeded":    settledOperator(running(seen("a", "1", settled, done), seen("b", "1", inspect.StateIgnored))),
+	} {
+		if got := newSettling(nil).check(snapshot, now).summary(); got != want {
+			t.Errorf("got %q instead of %q", got, want)
+		}
 	}
 }

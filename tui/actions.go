@@ -36,6 +36,7 @@ func (a *app) actions() []parts.Action {
 		parts.Action{Binding: keys.rebuild, Name: "rebuild now", Column: parts.Act, Unavailable: a.alreadyBuilding(), Do: rebuild},
 		parts.Action{Binding: keys.pause, Name: "pause or resume the operator", Column: parts.Act, Unavailable: a.screen.State.NotOperating(), Do: a.pause},
 		parts.Action{Binding: keys.restart, Name: "restart the operator", Column: parts.Act, Unavailable: a.noRestart(), Do: a.restart},
+		parts.RetryFailed(a.screen, ""),
 		parts.Action{Binding: keys.logStrip, Name: "log strip on or off", Column: parts.Look, Unavailable: a.noLogStrip(), Do: a.toggleLogStrip},
 		parts.Action{Binding: keys.palette, Name: "commands", Column: parts.Go, Do: a.openPalette},
 		parts.Action{Binding: keys.keySheet, Name: "keys", Column: parts.Go, Do: a.openKeySheet},

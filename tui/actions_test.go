@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,16 +19,65 @@ func TestRetry_IsSentForSelectedObject(t *testing.T) {
 }
 
 func TestActions_UnavailableOnesShowTheReason(t *testing.T) {
-	u := start(t, "normal", 80, 24).
+	u := start(t, "normal", 80, 24).press("j", "j").
 		sees("(r retry now)").
-		press("r").sees("– retry now: nothing to retry: batch-scratch is failed").
+		press("r").sees("– retry now: nothing to retry: ml-train is settled").
 		press("esc").seesNot("– retry now").
-		press(":").write("retry").sees("retry now – nothing to retry").press("esc")
+		press(":").write("retry now").sees("retry now – nothing to retry").press("esc")
 	if len(u.source.intents) != 0 {
 		t.Fatalf("was asked for %+v", u.source.intents)
 	}
 	start(t, "gone", 80, 24).press("j", "j", "j", "j", "j", "r").sees("the cluster does not answer")
+	start(t, "gone", 80, 24).press("F").sees("the cluster does not answer")
 	start(t, "crashed", 80, 24).press("p").sees("the operator has crashed")
+}
+
+func TestRetry_OfFailedObjectHandlerAndAll(t *testing.T) {
+	for name, test := range map[string]struct {
+		keys []string
+		sees string
+		want runner.Intent
+	}{
+		"an object":               {[]string{"r"}, "✓ retrying batch-scratch", runner.Intent{Kind: runner.IntentRetry}},
+		"a handler of an object":  {[]string{"enter", "t"}, "✓ retrying create of batch-scratch", runner.Intent{Kind: runner.IntentRetry, Handler: "create"}},
+		"a handler":               {[]string{"2", "t"}, "✓ retrying 1 object", runner.Intent{Kind: runner.IntentRetryFailed, Handler: "create"}},
+		"a handler of its object": {[]string{"2", "enter", "t"}, "✓ retrying create of batch-scratch", runner.Intent{Kind: runner.IntentRetry, Handler: "create"}},
+		"all":                     {[]string{"F"}, "✓ retrying 2 objects", runner.Intent{Kind: runner.IntentRetryFailed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := start(t, "normal", 120, 40).press(test.keys...).sees(test.sees)
+			if len(u.source.intents) != 1 {
+				t.Fatalf("was asked for %+v", u.source.intents)
+			}
+			got := u.source.intents[0]
+			if ofObject := got.Object != nil; ofObject != (test.want.Kind == runner.IntentRetry) || ofObject && got.Object.Name != "batch-scratch" {
+				t.Errorf("was asked for %+v", got.Object)
+			}
+			got.Object = nil
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	start(t, "normal", 120, 40).press("enter", "j", "t").sees("neither failed nor waits for a retry")
+	start(t, "normal", 120, 40).press("enter", "w", "t").sees("only among the handlers (h)")
+	start(t, "normal", 120, 40).press("2", "j", "t").sees("resize has not failed")
+	start(t, "empty", 120, 40).press("F").sees("nothing has failed")
+	start(t, "normal", 80, 24).press(":").write("retry all").press("enter").sees("✓ retrying 2 objects")
+}
+
+func TestAlarm_OffersWhatFailedBeforeTheStart(t *testing.T) {
+	u := start(t, "normal", 80, 24).seesNot("failed before this start")
+	u.publish(func(s *runner.State) {
+		for i := range s.Snapshot.Objects {
+			if o := &s.Snapshot.Objects[i]; o.Name == "batch-scratch" {
+				o.Handlers = slices.Clone(o.Handlers)
+				o.Handlers[0].Attempts = nil // of an earlier process
+			}
+		}
+	}).sees("! 1 object failed before this start · F runs the failed handlers again")
+	u.press("F").sees("✓ retrying 2 objects")
+	u.publish(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).seesNot("failed before this start")
 }
 
 func TestRestart_TriesFailedClusterAgain(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 
 func newDevCommand() *cobra.Command {
 	var f operatorFlags
+	var retryFailed bool
 	cmd := &cobra.Command{
 		Use:   "dev PACKAGE...",
 		Short: "Write an operator and watch what it does",
@@ -44,6 +45,9 @@ started, with its former data, and stops with the operator.
 		Example: `  # The workbench, with a new cluster and an object to handle
   kopf dev ./handlers --apply crd.yaml --apply example.yaml
 
+  # Handle anew with each change of the code what has failed before
+  kopf dev ./handlers --retry-failed
+
   # The same facts as lines, until the object is handled
   kopf dev ./handlers --apply crd.yaml --apply example.yaml --until=settled | cat`,
 		Args:              wantPackages,
@@ -55,10 +59,11 @@ started, with its former data, and stops with the operator.
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return develop(cmd, &f, args)
+			return develop(cmd, &f, retryFailed, args)
 		},
 	}
 	f.add(cmd, "plain", "json")
+	cmd.Flags().BoolVar(&retryFailed, "retry-failed", false, "call handlers again that have failed permanently, at the start and whenever the code has changed")
 	cmd.Flags().Lookup("log-format").Usage = "print lines instead of the workbench: " + anyOf(f.logFormats)
 	for _, name := range logLineFlags {
 		cmd.Flags().Lookup(name).Hidden = true
@@ -88,7 +93,7 @@ func showsWorkbench(cmd *cobra.Command, terminal bool) bool {
 	return terminal && !cmd.Flags().Changed("log-format")
 }
 
-func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error) {
+func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []string) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find the current folder: %w", err)
@@ -114,6 +119,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string) (err error
 		Manifests:       f.manifests,
 		ManifestFolders: packageFolders(dir, patterns),
 		LogLevel:        level,
+		RetryFailed:     retryFailed,
 
 		Unattended: !screen,
 		Once:       !screen && f.until == settled,

@@ -57,20 +57,25 @@ func TestE2E_RunUntilSettled(t *testing.T) {
 	if !strings.Contains(stdout.String(), "And here we are!") {
 		t.Errorf("the handler did not print: %s", stdout)
 	}
-	if !strings.Contains(stderr.String(), "customresourcedefinitions/kopfexamples.kopf.dev: no handler serves this resource") {
-		t.Errorf("the unserved object is not reported: %s", stderr)
+	if want := "kopf: settled: 2 objects, 1 without handlers; 1 handler succeeded\n"; !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("the last line is missing: %s", stderr)
 	}
 	expectNoProcess(t, state)
 }
 
 func TestE2E_PermanentFailureListsHandlers(t *testing.T) {
-	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "--apply", "failing/object.yaml", "--until=settled", "-q")
+	report := filepath.Join(t.TempDir(), "report.xml")
+	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "--apply", "failing/object.yaml", "--until=settled", "-q", "--report="+report)
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
 	}
-	want := "kopf: a handler has failed permanently\ncm/default/refused: refuse: failed permanently (attempt 1): no such thing today\n"
+	want := "kopf: a handler has failed permanently\ncm/default/refused: refuse: failed permanently (attempt 1): no such thing today\nnot settled: 3 objects, 1 failed, 2 without handlers; 0 handlers succeeded, 1 failed\n"
 	if !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("the output is %s", stderr)
+	}
+	text, err := os.ReadFile(report)
+	if failure := `<failure message="failed permanently (attempt 1): no such thing today">`; err != nil || !strings.Contains(string(text), failure) {
+		t.Errorf("the report is %s, %v", text, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -30,6 +31,7 @@ type operatorFlags struct {
 	manifests []string
 	until     string
 	timeout   time.Duration
+	report    string
 
 	verbose, quiet, debug bool
 	logFormat             string
@@ -116,6 +118,14 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 	}
 	if err := f.checkAddresses(); err != nil {
 		return err
+	}
+	if f.report != "" {
+		if f.until == "" {
+			return usagef("--report needs --until=settled")
+		}
+		if err := runner.CheckReport(f.report); err != nil {
+			return usagef("--report: %w", err)
+		}
 	}
 	if err := f.checkCluster(cmd.Context()); err != nil {
 		return err

@@ -45,6 +45,7 @@ starts a real control plane on this machine.
 	addCommands(root,
 		newDevCommand(),
 		newRunCommand(),
+		newRetryCommand(),
 		newBuildCommand(),
 		newClusterCommand(),
 		newVersionCommand(),

@@ -34,6 +34,9 @@ started, with its former data, and stops with the operator.
   # In CI: apply the examples, wait until all are handled, and fail if a handler fails
   kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --timeout=2m
 
+  # The same, with a report that continuous integration shows
+  kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --report=handlers.xml
+
   # With one of your clusters, in two namespaces
   kopf run ./handlers --context=staging --yes -n app-one -n app-two`,
 		Args:              wantPackages,
@@ -46,7 +49,11 @@ started, with its former data, and stops with the operator.
 		},
 	}
 	f.add(cmd, "full", "plain", "json", "none")
-	cmd.Flags().StringVar(&f.inspect, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT")
+	cmd.Flags().StringVar(&f.report, "report", "", "with --until=settled: write what came of each handler to this file, in the format of JUnit")
+	if err := cmd.MarkFlagFilename("report", "xml"); err != nil {
+		panic(err) // the flag is not defined: a mistake in this function
+	}
+	cmd.Flags().StringVar(&f.inspect, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT, not at a private socket")
 	return cmd
 }
 
@@ -81,6 +88,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 		Manifests:    f.manifests,
 		UntilSettled: f.until == settled,
 		Timeout:      f.timeout,
+		Report:       f.report,
 		Signals:      signals,
 		Progress:     printer.say,
 		Stdout:       os.Stdout,

@@ -12,11 +12,14 @@ import (
 func TestRun_PassesOnFlagsAndExitCode(t *testing.T) {
 	dir, config := operatorTree(t, "os.Exit(42)"), kubeconfig(t)
 	cmd, stdout, stderr := command(t, dir, "run", ".", "--kubeconfig="+config, "-n", "one", "-n", "two-*", "-v", "--log-format=json", "--no-log-prefix", "--log-refkey=ref")
-	if got := code(t, cmd.Run()); got != 42 {
-		t.Errorf("the exit code is %d", got)
+	if code := code(t, cmd.Run()); code != 42 {
+		t.Errorf("the exit code is %d", code)
 	}
+	// The path of the socket differs each time.
+	got, socket, _ := strings.Cut(stdout.String(), " --inspect=unix:")
+	_, rest, _ := strings.Cut(socket, " ")
 	want := "--kubeconfig=" + config + " --context=here --namespace=one --namespace=two-* --verbose --log-format=json --no-log-prefix --log-refkey=ref\n"
-	if diff := cmp.Diff(want, stdout.String()); diff != "" {
+	if diff := cmp.Diff(want, got+" "+rest); diff != "" {
 		t.Error(diff)
 	}
 	if !strings.Contains(stderr.String(), `"message":"cluster: context here, Kubernetes v1.37.1 at http://127.0.0.1:`) {
@@ -77,5 +80,17 @@ func TestRun_InterruptPrintsOneMessage(t *testing.T) {
 	}
 	if got := code(t, cmd.Wait()); got != 130 || said() != "ready\nkopf: interrupted\n" {
 		t.Errorf("%d, %s, %s", got, said(), stderr)
+	}
+}
+
+func TestRun_ReportThatCannotBeWrittenIsRefusedFirst(t *testing.T) {
+	for args, want := range map[string]string{
+		"--report=x.xml": "kopf: --report needs --until=settled\n",
+		"--report=/no/such/folder/x.xml --until=settled": "kopf: --report: write the report /no/such/folder/x.xml: no such file or directory; choose a file in a folder that you can write to\n",
+	} {
+		cmd, stdout, stderr := command(t, operatorTree(t, ""), append([]string{"run", ".", "--kubeconfig=" + kubeconfig(t)}, strings.Fields(args)...)...)
+		if got := code(t, cmd.Run()); got != 2 || stdout.String() != "" || !strings.HasPrefix(stderr.String(), want) {
+			t.Errorf("%d, %s, %s", got, stdout, stderr)
+		}
 	}
 }

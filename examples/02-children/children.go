@@ -30,7 +30,10 @@ func Register(r *kopf.Registry) {
 
 // create creates the pod. The list of children in Result is stored at status.create.
 func create(ctx context.Context, c *kopf.Change[Example]) error {
-	pod := podFor(c)
+	pod, err := podFor(c)
+	if err != nil {
+		return err
+	}
 	pods, err := podsIn(ctx, c.Namespace)
 	if err != nil {
 		return err
@@ -45,7 +48,7 @@ func create(ctx context.Context, c *kopf.Change[Example]) error {
 }
 
 // podFor returns the pod to create. Kubernetes generates its name from the owner's.
-func podFor(c *kopf.Change[Example]) *unstructured.Unstructured {
+func podFor(c *kopf.Change[Example]) (*unstructured.Unstructured, error) {
 	field := c.Object.Spec.Field
 	if field == "" {
 		field = "default-value"
@@ -68,8 +71,10 @@ func podFor(c *kopf.Change[Example]) *unstructured.Unstructured {
 		},
 	}}
 	// Put it into the owner's namespace, with the owner's labels, and delete it with the owner.
-	kopf.Adopt(pod, c)
-	return pod
+	if err := kopf.Adopt(pod, c); err != nil {
+		return nil, err
+	}
+	return pod, nil
 }
 
 // podsIn returns a client for the pods of a namespace, with the operator's credentials.

@@ -41,7 +41,11 @@ kind: KopfExample
 metadata: {name: x, namespace: here, uid: "1-2-3"}
 spec: {}
 `)
-	pod, err := kopf.ObjectOf(podFor(c))
+	made, err := podFor(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, err := kopf.ObjectOf(made)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,14 +53,20 @@ func cleanup(_ context.Context, a *kopf.Activity) error {
 // create1 creates a child, and posts events about the object and about the child.
 func create1(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"step": "1"}}}
-	kopf.Adopt(job, c)
+	if err := kopf.Adopt(job, c); err != nil {
+		return err
+	}
 	job, err := createChild(ctx, c.Namespace, "configmaps", job)
 	if err != nil {
 		return err
 	}
 	c.Recorder.Info("AnyReason", "the first job has begun")
 	c.Recorder.Event("Warning", "SomeReason", "Cannot do something")
-	c.Recorder.For(job).Event("Normal", "SomeReason", "Created as part of the job1step")
+	ofJob, err := c.Recorder.For(job)
+	if err != nil {
+		return err
+	}
+	ofJob.Event("Normal", "SomeReason", "Created as part of the job1step")
 	c.Result = map[string]int{"job1-status": 100}
 	return nil
 }
@@ -82,8 +88,12 @@ func createPod(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 			"containers": []any{map[string]any{"name": "the-only-one", "image": "busybox", "command": []any{"sleep", "60"}}},
 		},
 	}}
-	kopf.Adopt(pod, c, kopf.Strict(), kopf.Forced())
-	kopf.AddLabels(pod, map[string]string{"application": application})
+	if err := kopf.Adopt(pod, c, kopf.Strict(), kopf.Forced()); err != nil {
+		return err
+	}
+	if err := kopf.AddLabels(pod, map[string]string{"application": application}); err != nil {
+		return err
+	}
 	_, err := createChild(ctx, c.Namespace, "pods", pod)
 	return err
 }

@@ -53,7 +53,9 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 		},
 	}}
 	// Give it the owner's namespace, name and labels, and delete it with the owner.
-	kopf.Adopt(claim, c, kopf.Strict())
+	if err := kopf.Adopt(claim, c, kopf.Strict()); err != nil {
+		return err
+	}
 
 	volumes, err := volumeClaims(ctx, c.Namespace)
 	if err != nil {

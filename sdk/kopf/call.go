@@ -3,6 +3,10 @@ package kopf
 import (
 	"context"
 	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -11,6 +15,7 @@ import (
 // caller lets the engine call a user's function without knowing its type.
 type caller struct {
 	request requestMaker
+	kind    string // the kind that the type of the object is of; empty if it can be any
 	invoke  func(context.Context, *handlers.Call) (any, error)
 }
 
@@ -39,10 +44,32 @@ func callerOf[R any](request func(*handlers.Cause, *handlers.Call) (*R, error), 
 	}
 }
 
+// of sets the kind.
+func (c caller) of(kind string) caller {
+	c.kind = kind
+	return c
+}
+
+// kindOf returns the kind of objects that a type is made for: API types are named after their kinds. It
+// is empty for other types, which can be of any kind, and for the types of apimachinery, which are.
+func kindOf[T any]() string {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(reflect.TypeFor[runtime.Object]()) ||
+		strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") {
+		return ""
+	}
+	for field := range t.Fields() {
+		if field.Anonymous && field.Type == reflect.TypeFor[metav1.TypeMeta]() {
+			return t.Name()
+		}
+	}
+	return "" // it embeds an API type, so that its own name says nothing
+}
+
 func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
 	return callerOf(changeOf[T], func(ctx context.Context, c *Change[T]) (any, error) {
 		return result(&c.Result, fn(ctx, c))
-	})
+	}).of(kindOf[T]())
 }
 
 // callField calls a handler of a field. The field of a sub-handler is that of its parent.
@@ -58,17 +85,18 @@ func callField[F any](fn func(context.Context, *FieldChange[F]) error, field obj
 func callEvent[T any](fn func(context.Context, *Event[T]) error) caller {
 	return callerOf(eventOf[T], func(ctx context.Context, e *Event[T]) (any, error) {
 		return nil, fn(ctx, e)
-	})
+	}).of(kindOf[T]())
 }
 
 func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
 	return callerOf(timerTickOf[T], func(ctx context.Context, t *TimerTick[T]) (any, error) {
 		return result(&t.Result, fn(ctx, t))
-	})
+	}).of(kindOf[T]())
 }
 
 func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 	return caller{
+		kind: kindOf[T](),
 		// Filters get a plain request, because the daemon is not running yet.
 		request: requestMaker{reflect.TypeFor[Request](), func(cause *handlers.Cause) (any, error) {
 			return new(requestOf(cause, nil)), nil
@@ -95,7 +123,7 @@ func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexReques
 			}
 		}
 		return values, nil
-	})
+	}).of(kindOf[T]())
 }
 
 // result returns the value that a handler left as plain JSON values, or the error of the handler. It

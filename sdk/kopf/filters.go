@@ -71,6 +71,7 @@ func To(want any) UpdateOption {
 type Criterion struct {
 	criterion handlers.Criterion
 	notText   string // the type of the function's argument, if no string decodes into it
+	missing   bool   // the function is nil
 }
 
 var (
@@ -90,6 +91,7 @@ func Where[V any](f func(context.Context, V) bool) Criterion {
 		}
 		return f(ctx, v)
 	})}
+	c.missing = f == nil
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal([]byte(`"text"`), new(V))); mismatch {
 		c.notText = reflect.TypeFor[V]().String()
 	}
@@ -98,6 +100,9 @@ func Where[V any](f func(context.Context, V) bool) Criterion {
 
 func (c *config) criterion(name string, want any) *handlers.Criterion {
 	if criterion, ok := want.(Criterion); ok {
+		if criterion.missing {
+			c.fail("%s: the function of Where is nil", name)
+		}
 		return &criterion.criterion
 	}
 	criterion, err := handlers.EqualCriterion(want)
@@ -124,6 +129,10 @@ func (c *config) criterion(name string, want any) *handlers.Criterion {
 // and Recorder are nil, its Logger discards everything, and its Attempt is zero.
 func When[A any](f func(context.Context, *A) bool) FilterOption {
 	return option(func(c *config) {
+		if f == nil {
+			c.fail("the function of When is nil")
+			return
+		}
 		c.whens = append(c.whens, when{
 			name: funcName(f),
 			arg:  reflect.TypeFor[A](),
@@ -138,14 +147,26 @@ func When[A any](f func(context.Context, *A) bool) FilterOption {
 	})
 }
 
-// Not returns a function that is true where f is false, for [When] and [Where].
+// Not returns a function that is true where f is false, for [When] and [Where]. As in [All], [Any] and
+// [None], a nil function panics at once.
 func Not[A any](f func(context.Context, A) bool) func(context.Context, A) bool {
+	mustHave("Not", f)
 	return func(ctx context.Context, a A) bool { return !f(ctx, a) }
+}
+
+// mustHave panics if one of the functions is nil, where the mistake is, and not where it is called.
+func mustHave[A any](name string, fs ...func(context.Context, A) bool) {
+	for _, f := range fs {
+		if f == nil {
+			panic("kopf." + name + ": a function is nil")
+		}
+	}
 }
 
 // All returns a function that is true where all of fs are, for [When] and [Where]. With no
 // functions, it is always true. It does not call the functions after the first false one.
 func All[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
+	mustHave("All", fs...)
 	return func(ctx context.Context, a A) bool {
 		for _, f := range fs {
 			if !f(ctx, a) {
@@ -159,6 +180,7 @@ func All[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bo
 // Any returns a function that is true where at least one of fs is, for [When] and [Where]. It
 // does not call the functions after the first true one.
 func Any[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
+	mustHave("Any", fs...)
 	return func(ctx context.Context, a A) bool {
 		for _, f := range fs {
 			if f(ctx, a) {
@@ -189,6 +211,9 @@ func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wante
 			all[name] = handlers.EqualStringCriterion(want)
 		case Criterion:
 			all[name] = want.criterion
+			if want.missing {
+				c.fail("%s %q: the function of Where is nil", kind, name)
+			}
 			if want.notText != "" {
 				c.fail("%s %q is a string, which does not decode into the %s that the function of Where takes; take a string", kind, name, want.notText)
 			}

@@ -49,9 +49,10 @@ func viewOf[A any](request requestMaker) func(*handlers.Cause) (*A, error) {
 // anyRequest is implemented by all requests.
 type anyRequest interface{ isRequest() }
 
-func (*Request) isRequest()      {}
-func (*DaemonRun[T]) isRequest() {}
-func (*Activity) isRequest()     {}
+func (*Request) isRequest()         {}
+func (*DaemonRun[T]) isRequest()    {}
+func (*IndexRequest[T]) isRequest() {}
+func (*Activity) isRequest()        {}
 
 // check rejects a filter on the request of another family.
 func (w when) check(request requestMaker) error {

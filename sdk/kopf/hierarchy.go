@@ -11,8 +11,8 @@ import (
 )
 
 // Owner is what children are made for: a request about an object, or an *[Object]; use
-// [ObjectOf] for anything else. An owner without metadata causes a panic in the functions that
-// take an owner.
+// [ObjectOf] for anything else. An owner without metadata is an error of the functions that take an
+// owner.
 type Owner interface{ owner() *Object }
 
 // Adopt makes objs children of the owner before they are created: it gives them the owner's
@@ -20,105 +20,127 @@ type Owner interface{ owner() *Object }
 // deleted with the owner. What an object already has stays, unless [Forced]. See [Hierarchies].
 //
 // In this and the other functions with an argument objs, it is a map[string]any, an
-// *unstructured.Unstructured, a pointer to a typed API object, or a slice of those. Anything else
-// causes a panic. In a handler, a panic is treated as an error.
+// *unstructured.Unstructured, a pointer to a typed API object, or a slice of those. They return an
+// error for anything else, and for objects that cannot be changed as asked, such as labels that are
+// a list. Of a slice, the objects before the one with the error are changed.
 //
 // [Hierarchies]: https://github.com/kopf-dev/kopf/blob/main/docs/hierarchies.md
-func Adopt(objs any, owner Owner, opts ...HierarchyOption) {
-	relate("Adopt", objs, opts, func(objs any, o hierarchy.Options) error {
+func Adopt(objs any, owner Owner, opts ...HierarchyOption) error {
+	return relate("adopt", objs, opts, func(objs any, o hierarchyOptions) error {
 		body, err := treeOfOwner(owner)
 		if err != nil {
 			return err
 		}
-		return hierarchy.Adopt(objs, body, o)
+		return hierarchy.Adopt(objs, body, o.reference(body), o.options)
 	})
 }
 
 // AddLabels adds labels to objs. Labels that an object already has keep their values, unless
 // [Forced]. With [Nested], it labels nested objects too.
-func AddLabels(objs any, labels map[string]string, opts ...HierarchyOption) {
+func AddLabels(objs any, labels map[string]string, opts ...HierarchyOption) error {
 	values := make(map[string]any, len(labels))
 	for name, value := range labels {
 		values[name] = value
 	}
-	relate("AddLabels", objs, opts, func(objs any, o hierarchy.Options) error {
-		return hierarchy.AddLabels(objs, values, o)
+	return relate("label", objs, opts, func(objs any, o hierarchyOptions) error {
+		return hierarchy.AddLabels(objs, values, o.options)
 	})
 }
 
 // HarmonizeNaming names objs after a name, followed by a suffix that the API server chooses
 // (metadata.generateName), or without the suffix if [Strict]. An object that has a name keeps
-// it, unless [Forced]. An empty name causes a panic.
-func HarmonizeNaming(objs any, name string, opts ...HierarchyOption) {
-	relate("HarmonizeNaming", objs, opts, func(objs any, o hierarchy.Options) error {
+// it, unless [Forced]. An empty name is an error.
+func HarmonizeNaming(objs any, name string, opts ...HierarchyOption) error {
+	return relate("name", objs, opts, func(objs any, o hierarchyOptions) error {
 		if name == "" {
 			return hierarchy.ErrNoName
 		}
-		return hierarchy.HarmonizeNaming(objs, &name, o)
+		return hierarchy.HarmonizeNaming(objs, &name, o.options)
 	})
 }
 
 // AdjustNamespace puts objs into a namespace; the empty one is for cluster-scoped objects. An
 // object that has a namespace keeps it, unless [Forced].
-func AdjustNamespace(objs any, namespace string, opts ...HierarchyOption) {
-	relate("AdjustNamespace", objs, opts, func(objs any, o hierarchy.Options) error {
+func AdjustNamespace(objs any, namespace string, opts ...HierarchyOption) error {
+	return relate("set the namespace of", objs, opts, func(objs any, o hierarchyOptions) error {
 		if namespace == "" {
-			return hierarchy.AdjustNamespace(objs, nil, o)
+			return hierarchy.AdjustNamespace(objs, nil, o.options)
 		}
-		return hierarchy.AdjustNamespace(objs, &namespace, o)
+		return hierarchy.AdjustNamespace(objs, &namespace, o.options)
 	})
 }
 
 // AppendOwnerReference adds an [OwnerReference] to objs, so that Kubernetes deletes them with
-// the owner.
-func AppendOwnerReference(objs any, owner Owner, opts ...HierarchyOption) {
-	relate("AppendOwnerReference", objs, opts, func(objs any, _ hierarchy.Options) error {
+// the owner. Objects that have the owner already stay as they are.
+func AppendOwnerReference(objs any, owner Owner, opts ...HierarchyOption) error {
+	return relate("add an owner to", objs, opts, func(objs any, o hierarchyOptions) error {
 		body, err := treeOfOwner(owner)
 		if err != nil {
 			return err
 		}
-		return hierarchy.AppendOwnerReference(objs, controlledBy(body))
+		return hierarchy.AppendOwnerReference(objs, o.reference(body))
 	})
 }
 
 // RemoveOwnerReference removes what [AppendOwnerReference] adds. Objects that do not have the
 // owner stay as they are.
-func RemoveOwnerReference(objs any, owner Owner) {
-	relate("RemoveOwnerReference", objs, nil, func(objs any, _ hierarchy.Options) error {
+func RemoveOwnerReference(objs any, owner Owner) error {
+	return relate("remove an owner from", objs, nil, func(objs any, o hierarchyOptions) error {
 		body, err := treeOfOwner(owner)
 		if err != nil {
 			return err
 		}
-		return hierarchy.RemoveOwnerReference(objs, controlledBy(body))
+		return hierarchy.RemoveOwnerReference(objs, o.reference(body))
 	})
 }
 
-// OwnerReference returns a reference to the owner with controller and blockOwnerDeletion set,
-// as [Adopt] and [AppendOwnerReference] add it. For another kind of reference, modify the
-// result and append it to the object yourself. An owner without metadata causes a panic.
-func OwnerReference(owner Owner) metav1.OwnerReference {
-	body, err := treeOfOwner(owner)
-	if err != nil {
-		panic(fmt.Sprintf("kopf.OwnerReference: %v", err))
-	}
+// OwnerReference returns a reference to the owner, as [AppendOwnerReference] adds it.
+func OwnerReference(owner Owner, opts ...HierarchyOption) (metav1.OwnerReference, error) {
 	var ref metav1.OwnerReference
-	if err := decodeValue(controlledBy(body), "", &ref); err != nil {
-		panic(fmt.Sprintf("kopf.OwnerReference: %v", err))
+	o, err := hierarchyOptionsOf(opts)
+	if err == nil {
+		var body map[string]any
+		if body, err = treeOfOwner(owner); err == nil {
+			err = decodeValue(o.reference(body), "", &ref)
+		}
 	}
-	return ref
+	if err != nil {
+		return ref, fmt.Errorf("make an owner reference: %w", err)
+	}
+	return ref, nil
 }
 
-func controlledBy(owner map[string]any) map[string]any {
-	return hierarchy.OwnerReference(owner, new(true), new(true))
-}
-
-// HierarchyOption is an option of [Adopt], [AddLabels], [HarmonizeNaming] and
-// [AdjustNamespace]. A function ignores the options that it has no use for.
+// HierarchyOption is an option of [Adopt] and its parts. A function ignores the options that it has
+// no use for.
 type HierarchyOption func(*hierarchyOptions)
 
 type hierarchyOptions struct {
-	options hierarchy.Options
-	err     error
+	options           hierarchy.Options
+	controller, block bool // of the owner reference
+	err               error
+}
+
+func hierarchyOptionsOf(opts []HierarchyOption) (hierarchyOptions, error) {
+	o := hierarchyOptions{controller: true, block: true}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o, o.err
+}
+
+// reference returns the reference to an owner.
+func (o *hierarchyOptions) reference(owner map[string]any) map[string]any {
+	return hierarchy.OwnerReference(owner, &o.controller, &o.block)
+}
+
+// Controller says whether the owner manages the object, which at most one of its owners does.
+// Defaults to true.
+func Controller(is bool) HierarchyOption { return func(o *hierarchyOptions) { o.controller = is } }
+
+// BlockOwnerDeletion says whether a foreground deletion of the owner waits for the object. Defaults
+// to true.
+func BlockOwnerDeletion(does bool) HierarchyOption {
+	return func(o *hierarchyOptions) { o.block = does }
 }
 
 // Forced overwrites what an object already has.
@@ -128,7 +150,7 @@ func Forced() HierarchyOption { return func(o *hierarchyOptions) { o.options.For
 func Strict() HierarchyOption { return func(o *hierarchyOptions) { o.options.Strict = true } }
 
 // Nested labels also the nested objects at the paths, such as "spec.template", where they
-// exist. A malformed path causes a panic.
+// exist. A malformed path is an error.
 func Nested(paths ...Path) HierarchyOption {
 	return func(o *hierarchyOptions) {
 		for _, path := range paths {
@@ -142,22 +164,19 @@ func Nested(paths ...Path) HierarchyOption {
 	}
 }
 
-// relate applies do to each object of objs as a tree, and panics with the function's name.
-func relate(name string, objs any, opts []HierarchyOption, do func(objs any, o hierarchy.Options) error) {
-	o := hierarchyOptions{}
-	for _, opt := range opts {
-		opt(&o)
-	}
-	err := o.err
+// relate applies do to each object of objs as a tree. The error says what was attempted.
+func relate(what string, objs any, opts []HierarchyOption, do func(objs any, o hierarchyOptions) error) error {
+	o, err := hierarchyOptionsOf(opts)
 	if err == nil {
-		err = relateAll(objs, o.options, do)
+		err = relateAll(objs, o, do)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("kopf.%s(%T): %v", name, objs, err))
+		return fmt.Errorf("%s %T: %w", what, objs, err)
 	}
+	return nil
 }
 
-func relateAll(objs any, o hierarchy.Options, do func(objs any, o hierarchy.Options) error) error {
+func relateAll(objs any, o hierarchyOptions, do func(objs any, o hierarchyOptions) error) error {
 	children, err := childrenOf(objs)
 	if err != nil {
 		return err
@@ -166,7 +185,7 @@ func relateAll(objs any, o hierarchy.Options, do func(objs any, o hierarchy.Opti
 		if err := do(child.tree, o); err != nil {
 			return err
 		}
-		if err := child.save(o.Nested); err != nil {
+		if err := child.save(o.options.Nested); err != nil {
 			return err
 		}
 	}

@@ -52,16 +52,16 @@ func (rec *Recorder) record(level slog.Level, eventType, reason, message string)
 }
 
 // For returns a recorder of events about other objects: those that [Adopt] accepts, or *[Object].
-// It panics for anything else.
-func (rec *Recorder) For(objs ...any) *Recorder {
+// It returns an error for anything else.
+func (rec *Recorder) For(objs ...any) (*Recorder, error) {
 	refs, err := refsOf(objs)
 	if err != nil {
-		panic(fmt.Sprintf("kopf.Recorder.For: %v", err))
+		return nil, fmt.Errorf("make a recorder of events: %w", err)
 	}
 	if rec == nil {
-		return nil
+		return nil, nil
 	}
-	return &Recorder{rec.poster.About(refs...)}
+	return &Recorder{rec.poster.About(refs...)}, nil
 }
 
 func refsOf(objs []any) ([]observe.ObjectReference, error) {

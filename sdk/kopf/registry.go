@@ -42,7 +42,7 @@ type Handler struct {
 func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
 	h := c.Handler
-	h.Family, h.Fn, h.Invoke = family, funcKey(fn), call.engine()
+	h.Family, h.Fn, h.Invoke, h.ObjectKind = family, funcKey(fn), call.engine(), call.kind
 	h.Source = fmt.Sprintf("%s:%d", file, line)
 	fail := func(format string, args ...any) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %s: %s", shortSource(file, line), registrars[family], fmt.Sprintf(format, args...)))
@@ -112,13 +112,15 @@ var registrars = map[handlers.Family]string{
 	handlers.Login:   "OnLogin",
 }
 
+var errNilHandler = errors.New("the handler is nil")
+
 // idOf returns the id that was given, or the name of the function.
 func (c *config) idOf(fn any) (string, error) {
+	if reflect.ValueOf(fn).IsNil() {
+		return "", errNilHandler
+	}
 	if c.id != "" {
 		return c.id, nil
-	}
-	if reflect.ValueOf(fn).IsNil() {
-		return "", errors.New("the handler is nil")
 	}
 	name := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()).Name()
 	if id, ok := idOf(name); ok {

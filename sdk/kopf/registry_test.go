@@ -27,6 +27,8 @@ func (app) byValue(context.Context, *change) error                { return nil }
 func (*generic[T]) handle(context.Context, *kopf.Change[T]) error { return nil }
 func instance[T any](context.Context, *kopf.Change[T]) error      { return nil }
 func func1(context.Context, *change) error                        { return nil }
+func größe(context.Context, *change) error                        { return nil }
+func _private(context.Context, *change) error                     { return nil }
 func onSize(context.Context, *kopf.FieldChange[string]) error     { return nil }
 func onEvent(context.Context, *kopf.Event[kopf.Object]) error     { return nil }
 func closure(f func()) func(context.Context, *change) error {
@@ -171,7 +173,29 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		"both in any state and in the old or the new one": func(r *kopf.Registry) {
 			kopf.OnField(r, kex, "spec.a", onSize, kopf.Value("x"), kopf.From("y"))
 		},
-		"the handler is nil":  func(r *kopf.Registry) { kopf.OnCreate[kopf.Object](r, kex, nil) },
+		"the handler is nil":            func(r *kopf.Registry) { kopf.OnCreate[kopf.Object](r, kex, nil) },
+		"OnDelete: the handler is nil":  func(r *kopf.Registry) { kopf.OnDelete[kopf.Object](r, kex, nil, kopf.ID("x")) },
+		"Daemon: the handler is nil":    func(r *kopf.Registry) { kopf.Daemon[kopf.Object](r, kex, nil, kopf.ID("x")) },
+		"OnStartup: the handler is nil": func(r *kopf.Registry) { kopf.OnStartup(r, nil, kopf.ID("x")) },
+		"NewIndex: the handler is nil": func(r *kopf.Registry) {
+			kopf.NewIndex[kopf.Object, string, int](r, kex, nil, kopf.ID("x"))
+		},
+		"the function of When is nil": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.When[kopf.Object](nil)) },
+		`Value: the function of Where is nil`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Field("spec.x"), kopf.Value(kopf.Where[string](nil)))
+		},
+		`label "a": the function of Where is nil`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where[string](nil)})
+		},
+		`the id "größe" has the character 'ö', which annotation names cannot have; use letters and digits of ASCII`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, größe)
+		},
+		`the id "_private" begins with '_'`:        func(r *kopf.Registry) { kopf.OnCreate(r, kex, _private) },
+		`the id "two words" has the character ' '`: func(r *kopf.Registry) { kopf.OnEvent(r, kex, onEvent, kopf.ID("two words")) },
+		`the id "touch-dummy" is the name of an`:   func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("touch-dummy")) },
+		`the id "onSize/data.my key" has the character ' '`: func(r *kopf.Registry) {
+			kopf.OnField(r, kex, "data[my key]", onSize)
+		},
 		"want a name such as": func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Resource(), func1) },
 		"the selector":        func(r *kopf.Registry) { kopf.OnCreate(r, kopf.Selector{}, func1) },
 		"handler \"func1\" is already registered at kopf/registry_test.go:": func(r *kopf.Registry) {

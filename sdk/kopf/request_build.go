@@ -98,7 +98,11 @@ func timerTickOf[T any](cause *handlers.Cause, call *handlers.Call) (*TimerTick[
 }
 
 func indexRequestOf[T any](cause *handlers.Cause, call *handlers.Call) (*IndexRequest[T], error) {
-	p := &IndexRequest[T]{Request: requestOf(cause, call), Attempt: attemptOf(call)}
+	r := requestOf(cause, call)
+	p := &IndexRequest[T]{
+		Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID, Labels: r.Labels, Annotations: r.Annotations,
+		Body: r.Body, Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param, Attempt: attemptOf(call),
+	}
 	var err error
 	if p.Object, err = decodeAs[T](p.Body); err != nil {
 		return nil, Temporaryf(-1, "%w", err) // the next version may decode

@@ -109,14 +109,24 @@ type Event[T any] struct {
 	Object *T
 }
 
-// IndexRequest is the request of an indexing function: see [NewIndex]. Changes in its Patch are
-// discarded.
+// IndexRequest is the request of an indexing function: see [NewIndex]. It has the fields of a
+// [Request], except for a Patch: indexing functions change nothing.
 type IndexRequest[T any] struct {
-	Request
-	Attempt // counted from the first failure on, in memory
+	Resource            ResourceInfo
+	Namespace, Name     string // Namespace is empty for cluster-scoped objects
+	UID                 types.UID
+	Labels, Annotations map[string]string // must not be modified
+	Body                *Object
+	Memo                *Memo
+	Logger              *slog.Logger
+	Recorder            *Recorder
+	Param               any
+	Attempt             // counted from the first failure on, in memory
 
 	Object *T
 }
+
+func (p *IndexRequest[T]) owner() *Object { return p.Body }
 
 // Reason is what happened to the object. See [Causes].
 //

@@ -4,12 +4,7 @@ import (
 	"iter"
 	"log/slog"
 	"time"
-
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
-
-// Metrics count what an operator does. They are made by the module sdk/metrics.
-type Metrics = observe.Meter
 
 // Settings configure an operator. The zero value of each field means its default; a negative duration
 // means none. Sequences of delays are [slices.Values] of a list, or endless ones. Settings must not be
@@ -138,7 +133,8 @@ type NetworkingSettings struct {
 
 // PersistenceSettings configure what the operator stores on the objects.
 type PersistenceSettings struct {
-	// Finalizer is the name of the finalizer. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
+	// Finalizer is the name of the finalizer. The operator does not start with a name that the API server would
+	// reject. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
 	Finalizer string
 
 	// ProgressStorage stores the progress of the handlers. Defaults to [SmartProgress].

@@ -82,7 +82,7 @@ func (s Settings) engine() engine.Settings {
 		},
 
 		Liveness: s.Process.Liveness,
-		Meter:    s.Process.Metrics,
+		Meter:    meterOf(s.Process.Metrics),
 
 		Finalizer:          s.Persistence.Finalizer,
 		ConsistencyTimeout: max(0, s.Persistence.ConsistencyTimeout),

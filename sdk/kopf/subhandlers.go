@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -79,6 +80,9 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 	}
 	if id == "" {
 		c.fail("the id is empty")
+	}
+	if reflect.ValueOf(fn).IsNil() {
+		c.fail("%v", errNilHandler)
 	}
 	for _, w := range c.whens {
 		if err := w.check(call.request); err != nil {

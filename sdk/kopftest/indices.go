@@ -7,7 +7,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -49,7 +48,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 		cause := &handlers.Cause{Resource: &res, Object: made, Tree: tree, Context: ctx, Views: &handlers.Views{Memo: memo}}
 		for _, h := range set.Selected(handlers.Indexing, cause) {
 			logger := logger.With("index", h.ID, "object", made.Name)
-			values, err := h.Invoke(ctx, &handlers.Call{Cause: cause, Handler: h, Patch: patch.NewPatch(), Memo: memo, Logger: logger})
+			values, err := h.Invoke(ctx, &handlers.Call{Cause: cause, Handler: h, Memo: memo, Logger: logger})
 			if err != nil {
 				logger.Warn("The indexing function has failed.", "error", err)
 				continue

@@ -173,8 +173,7 @@ func (op *Operator) WaitEnd() error {
 func (op *Operator) operator(r *run) *kopf.Operator {
 	c := op.cluster
 	c.t.Helper()
-	// Sockets have short paths: the folders of tests do not.
-	dir, err := os.MkdirTemp("", "kopftest-")
+	dir, err := newSocketDir()
 	if err != nil {
 		c.t.Fatalf("kopftest: %v", err)
 	}

@@ -79,7 +79,11 @@ func Timer[T any](t testing.TB, object any) *kopf.TimerTick[T] {
 func IndexRequest[T any](t testing.TB, object any) *kopf.IndexRequest[T] {
 	t.Helper()
 	body := viewOf(t, treeOf(t, object))
-	return &kopf.IndexRequest[T]{Request: requestOf(t, body), Attempt: firstAttempt(), Object: decoded[T](t, body)}
+	r := requestOf(t, body)
+	return &kopf.IndexRequest[T]{
+		Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID, Labels: r.Labels, Annotations: r.Annotations,
+		Body: r.Body, Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Attempt: firstAttempt(), Object: decoded[T](t, body),
+	}
 }
 
 // Activity makes a request to call a handler of the operator's own life with: of its

@@ -159,7 +159,11 @@ func TestActivity_HasDefaultSettings(t *testing.T) {
 func TestPosted_ReturnsEvents(t *testing.T) {
 	c := Change[sized](t, oneWidget)
 	c.Recorder.Info("Resized", "to 1")
-	c.Recorder.For(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web"}}).Warn("Evicted", "no room")
+	ofPod, err := c.Recorder.For(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofPod.Warn("Evicted", "no room")
 	c.Recorder.Error("Failed", errors.New("oops"))
 	want := []PostedEvent{
 		{"Widget one", "Normal", "Resized", "to 1"}, {"Pod web", "Warning", "Evicted", "no room"}, {"Widget one", "Error", "Failed", "oops"},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 // bounds are the upper bounds of the buckets in seconds: from calls that do nothing to calls that wait
@@ -27,6 +27,11 @@ const (
 	failed    = "failed"
 )
 
+// outcomes are all outcomes of attempts.
+var outcomes = []kopf.AttemptOutcome{
+	kopf.AttemptSucceeded, kopf.AttemptRetried, kopf.AttemptFailed, kopf.AttemptIgnored, kopf.AttemptUnfinished,
+}
+
 // collector counts what operators report. The states of the operators are read when it is collected.
 type collector struct {
 	events, causes, attempts, requests, restarts, logins *prometheus.CounterVec
@@ -35,11 +40,11 @@ type collector struct {
 
 	mu     sync.Mutex
 	states map[*state]struct{}
-	ended  observe.MeterState // the counts of operators that have ended
+	ended  kopf.MetricsState // the counts of operators that have ended
 }
 
 // state is the state of an operator.
-type state struct{ read func() observe.MeterState }
+type state struct{ read func() kopf.MetricsState }
 
 func newCollector() *collector {
 	c := &collector{
@@ -132,10 +137,10 @@ func (c *collector) Cause(resource, reason string) { c.causes.WithLabelValues(re
 
 // Attempt counts an attempt of a handler. The object is the exemplar of the duration, and of the outcome
 // unless that is the usual one.
-func (c *collector) Attempt(a observe.MeteredAttempt) {
+func (c *collector) Attempt(a kopf.MetricsAttempt) {
 	id, object := valid(a.Handler.ID), exemplar(a.Object)
 	attempts := c.attempts.WithLabelValues(id, a.Handler.Kind, string(a.Outcome))
-	if a.Outcome == observe.Succeeded {
+	if a.Outcome == kopf.AttemptSucceeded {
 		attempts.Inc()
 	} else {
 		attempts.(prometheus.ExemplarAdder).AddWithExemplar(1, object)
@@ -150,7 +155,7 @@ func (c *collector) Attempt(a observe.MeteredAttempt) {
 func valid(id string) string { return strings.ToValidUTF8(id, string(utf8.RuneError)) }
 
 // exemplar returns what identifies an object; nil for an activity.
-func exemplar(object observe.ObjectReference) prometheus.Labels {
+func exemplar(object kopf.MetricsObject) prometheus.Labels {
 	if object.UID == "" {
 		return nil
 	}
@@ -201,9 +206,9 @@ func (c *collector) Login(ok bool) {
 }
 
 // Begin adds an operator, whose state the function returns, until end is called.
-func (c *collector) Begin(handlers []observe.MeteredHandler, read func() observe.MeterState) (end func()) {
+func (c *collector) Begin(handlers []kopf.MetricsHandler, read func() kopf.MetricsState) (end func()) {
 	for _, h := range handlers {
-		for _, outcome := range observe.MeteredOutcomes {
+		for _, outcome := range outcomes {
 			c.attempts.WithLabelValues(valid(h.ID), h.Kind, string(outcome))
 		}
 	}
@@ -216,14 +221,14 @@ func (c *collector) Begin(handlers []observe.MeteredHandler, read func() observe
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.states, s)
-		c.ended = add(c.ended, observe.MeterState{
+		c.ended = add(c.ended, kopf.MetricsState{
 			Posted: last.Posted, Repeated: last.Repeated, Failed: last.Failed, Dropped: last.Dropped,
 		})
 	}
 }
 
 // state returns the sums of the states of all operators.
-func (c *collector) state() observe.MeterState {
+func (c *collector) state() kopf.MetricsState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sum := c.ended
@@ -233,8 +238,8 @@ func (c *collector) state() observe.MeterState {
 	return sum
 }
 
-func add(a, b observe.MeterState) observe.MeterState {
-	return observe.MeterState{
+func add(a, b kopf.MetricsState) kopf.MetricsState {
+	return kopf.MetricsState{
 		Objects: a.Objects + b.Objects, Retrying: a.Retrying + b.Retrying,
 		Queued: a.Queued + b.Queued, Running: a.Running + b.Running, Sleeping: a.Sleeping + b.Sleeping,
 		Daemons: a.Daemons + b.Daemons, Timers: a.Timers + b.Timers,

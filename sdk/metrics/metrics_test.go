@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
+	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 // scrape returns the metrics in the text format.
@@ -40,10 +40,10 @@ func scrapeAs(t *testing.T, m *Metrics, format string) string {
 // alone returns metrics in a strict registry without go_ and process_ metrics.
 func alone() *Metrics { return New(Options{Registerer: prometheus.NewPedanticRegistry()}) }
 
-func attempt(outcome observe.MeteredOutcome) observe.MeteredAttempt {
-	return observe.MeteredAttempt{
-		Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Called: true, Outcome: outcome, Took: time.Millisecond,
-		Object: observe.ObjectReference{Namespace: "ns", Name: "one", UID: "uid-1"},
+func attempt(outcome kopf.AttemptOutcome) kopf.MetricsAttempt {
+	return kopf.MetricsAttempt{
+		Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: outcome, Took: time.Millisecond,
+		Object: kopf.MetricsObject{Namespace: "ns", Name: "one", UID: "uid-1"},
 	}
 }
 
@@ -62,9 +62,9 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 	m.Event("pods.v1", "added")
 	m.Event("pods.v1", "modified")
 	m.Cause("pods.v1", "create")
-	m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Called: true, Outcome: observe.Retried, Took: 20 * time.Millisecond})
-	m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Called: true, Outcome: observe.Succeeded, Took: time.Hour})
-	m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "create", Kind: "create"}, Outcome: observe.Failed})
+	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: kopf.AttemptRetried, Took: 20 * time.Millisecond})
+	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: kopf.AttemptSucceeded, Took: time.Hour})
+	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Outcome: kopf.AttemptFailed})
 	m.Wait(true, time.Millisecond)
 	m.Wait(false, 5*time.Second)
 	m.Request("patch", 200, time.Millisecond)
@@ -72,8 +72,8 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 	m.Restart("pods.v1", "a\"strange\"\\\nreason")
 	m.Login(true)
 	m.Login(false)
-	defer m.Begin([]observe.MeteredHandler{{ID: "tick", Kind: "timer"}}, func() observe.MeterState {
-		return observe.MeterState{Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1}
+	defer m.Begin([]kopf.MetricsHandler{{ID: "tick", Kind: "timer"}}, func() kopf.MetricsState {
+		return kopf.MetricsState{Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1}
 	})()
 	want, err := os.Open("testdata/metrics.txt")
 	if err != nil {
@@ -87,8 +87,8 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 
 func TestMetrics_CountsOutliveOperator(t *testing.T) {
 	m := alone()
-	end := m.Begin(nil, func() observe.MeterState { return observe.MeterState{Objects: 1, Posted: 2} })
-	defer m.Begin(nil, func() observe.MeterState { return observe.MeterState{Objects: 10, Posted: 20} })()
+	end := m.Begin(nil, func() kopf.MetricsState { return kopf.MetricsState{Objects: 1, Posted: 2} })
+	defer m.Begin(nil, func() kopf.MetricsState { return kopf.MetricsState{Objects: 10, Posted: 20} })()
 	for _, want := range []string{"kopf_objects 11\n", `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
@@ -108,7 +108,7 @@ func TestMetrics_ConcurrentUse(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 1000 {
-				m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "h", Kind: "timer"}, Called: true, Outcome: observe.Succeeded, Took: time.Second})
+				m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "h", Kind: "timer"}, Called: true, Outcome: kopf.AttemptSucceeded, Took: time.Second})
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestMetrics_LabelValuesDocumented(t *testing.T) {
 		"kopf_consistency_wait_seconds": {seen, timedOut},
 		"kopf_logins_total":             {succeeded, failed},
 	}
-	for _, outcome := range observe.MeteredOutcomes {
+	for _, outcome := range outcomes {
 		words["kopf_handler_attempts_total"] = append(words["kopf_handler_attempts_total"], string(outcome))
 	}
 	for _, reason := range []watch.Reason{
@@ -206,7 +206,7 @@ func TestMetrics_PassPromlint(t *testing.T) {
 	m := alone()
 	m.Event("pods.v1", "added")
 	m.Cause("pods.v1", "create")
-	m.Attempt(attempt(observe.Succeeded))
+	m.Attempt(attempt(kopf.AttemptSucceeded))
 	m.Wait(true, time.Second)
 	m.Request("get", 200, time.Second)
 	m.Restart("pods.v1", "closed")
@@ -228,7 +228,7 @@ func TestMetrics_PassPromlint(t *testing.T) {
 // A series that appears with its first event has no rate for it.
 func TestMetrics_KnownSeriesBeginAtZero(t *testing.T) {
 	m := alone()
-	defer m.Begin([]observe.MeteredHandler{{ID: "delete", Kind: "delete"}}, func() observe.MeterState { return observe.MeterState{} })()
+	defer m.Begin([]kopf.MetricsHandler{{ID: "delete", Kind: "delete"}}, func() kopf.MetricsState { return kopf.MetricsState{} })()
 	expectIn(t, scrape(t, m),
 		`kopf_handler_attempts_total{handler="delete",kind="delete",outcome="failed"} 0`+"\n",
 		`kopf_consistency_wait_seconds_count{result="timeout"} 0`+"\n",
@@ -300,13 +300,13 @@ func TestNew_PanicsOnMistakes(t *testing.T) {
 
 func TestMetrics_ExemplarsNameObjects(t *testing.T) {
 	m := alone()
-	m.Attempt(attempt(observe.Succeeded))
-	slow, activity, wide, long := attempt(observe.Failed), attempt(observe.Retried), attempt(observe.Ignored), attempt(observe.Unfinished)
+	m.Attempt(attempt(kopf.AttemptSucceeded))
+	slow, activity, wide, long := attempt(kopf.AttemptFailed), attempt(kopf.AttemptRetried), attempt(kopf.AttemptIgnored), attempt(kopf.AttemptUnfinished)
 	slow.Took, slow.Object.UID = time.Minute, "uid-2"
-	activity.Handler, activity.Object = observe.MeteredHandler{ID: "startup", Kind: "startup"}, observe.ObjectReference{}
+	activity.Handler, activity.Object = kopf.MetricsHandler{ID: "startup", Kind: "startup"}, kopf.MetricsObject{}
 	wide.Object.Namespace = ""
 	long.Object.Name = strings.Repeat("n", 128)
-	for _, a := range []observe.MeteredAttempt{slow, activity, long, wide} {
+	for _, a := range []kopf.MetricsAttempt{slow, activity, long, wide} {
 		m.Attempt(a)
 	}
 	exemplars := regexp.MustCompile(`# \{(.*?)\} (\S+) \S+\n`)
@@ -332,16 +332,16 @@ func TestMetrics_ExemplarsNameObjects(t *testing.T) {
 
 func TestMetrics_HandlerIDOfAnyBytes(t *testing.T) {
 	m := alone()
-	m.Attempt(observe.MeteredAttempt{Handler: observe.MeteredHandler{ID: "a\xff", Kind: "create"}, Outcome: observe.Failed})
-	defer m.Begin([]observe.MeteredHandler{{ID: "b\xff", Kind: "create"}}, func() observe.MeterState { return observe.MeterState{} })()
+	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "a\xff", Kind: "create"}, Outcome: kopf.AttemptFailed})
+	defer m.Begin([]kopf.MetricsHandler{{ID: "b\xff", Kind: "create"}}, func() kopf.MetricsState { return kopf.MetricsState{} })()
 	expectIn(t, scrape(t, m), "handler=\"a\uFFFD\"", "handler=\"b\uFFFD\"")
 }
 
 func BenchmarkAttempt(b *testing.B) {
-	object := attempt(observe.Succeeded)
+	object := attempt(kopf.AttemptSucceeded)
 	activity := object
-	activity.Object = observe.ObjectReference{}
-	for name, a := range map[string]observe.MeteredAttempt{"object": object, "activity": activity} {
+	activity.Object = kopf.MetricsObject{}
+	for name, a := range map[string]kopf.MetricsAttempt{"object": object, "activity": activity} {
 		b.Run(name, func(b *testing.B) {
 			m := New(Options{})
 			for b.Loop() {

@@ -41,6 +41,9 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if saved := s.relative(s.SavedManifests); len(saved) > 0 && s.Cluster.Phase == runner.ClusterReady {
 		return Alarm{Warn, "! saved, not applied: " + strings.Join(saved, ", "), "a applies"}
 	}
+	if n := s.Former; n > 0 && s.NotOperating() == "" {
+		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "F runs the failed handlers again"}
+	}
 	return s.unserved()
 }
 

@@ -19,7 +19,9 @@ type State struct {
 	Counts  [Urgencies]int    // of the objects
 	Kinds   int               // the number of kinds among the objects
 	Longest Longest
+	Former  int // the number of objects that an earlier operator has failed to handle
 
+	failures  map[string]int // the numbers of objects that handlers have failed for, by id; all by the empty one
 	running   map[string]int // the numbers of objects that the handlers run on now, by id
 	order     []int          // indices into the snapshot's objects, reused by the following state
 	nextRetry *inspect.HandlerState
@@ -35,7 +37,7 @@ type Longest struct{ Name, Namespace, Handler int }
 // is reused where it still holds, and its objects are kept until a restarted operator has
 // listed them all.
 func NewState(published *runner.State, previous *State) *State {
-	s := &State{State: published, handlers: map[string]*inspect.Handler{}, running: map[string]int{}}
+	s := &State{State: published, handlers: map[string]*inspect.Handler{}, running: map[string]int{}, failures: map[string]int{}}
 	if s.Snapshot == nil {
 		return s
 	}
@@ -67,6 +69,7 @@ func (s *State) count() {
 				s.running[h.ID]++
 			}
 		}
+		s.countFailures(o)
 		if o.State != inspect.StateRetrying {
 			continue
 		}
@@ -75,6 +78,26 @@ func (s *State) count() {
 		}
 	}
 }
+
+func (s *State) countFailures(o *inspect.Object) {
+	failed, former := false, true
+	for i := range o.Handlers {
+		if h := &o.Handlers[i]; h.State == inspect.PhaseFailed {
+			s.failures[h.ID]++
+			failed, former = true, former && len(h.Attempts) == 0
+		}
+	}
+	if failed {
+		s.failures[""]++
+		if former && o.State == inspect.StateFailed {
+			s.Former++
+		}
+	}
+}
+
+// Failures returns the number of objects that a handler has failed for permanently, or any handler
+// if the id is empty.
+func (s *State) Failures(handler string) int { return s.failures[handler] }
 
 func (s *State) sort(previous *State) {
 	if previous != nil && len(previous.Objects) > 0 && !AllListed(s.Snapshot) {

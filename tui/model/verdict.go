@@ -38,15 +38,15 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 func failed(o *inspect.Object) string {
 	h := Active(o)
 	if h == nil {
-		return "A handler has failed permanently. It runs again when the object changes."
+		return "A handler has failed permanently. It runs again when the object changes, or is retried."
 	}
 	switch h.Kind {
 	case inspect.KindIndex:
 		return failure(h) + ". The object is no longer in that index, even if it changes."
 	case inspect.KindDaemon, inspect.KindTimer:
-		return failure(h) + ". It starts again for this object only when the operator restarts."
+		return failure(h) + ". It starts again for this object only when it is retried, or the operator restarts."
 	}
-	return failure(h) + ". It runs again when the object changes."
+	return failure(h) + ". It runs again when the object changes, or is retried."
 }
 
 // indexed says what indices do with an object that has no other handlers. It is empty if

@@ -13,11 +13,11 @@ import (
 // NoObject is why actions on an object are unavailable if none is selected.
 const NoObject = "no object is selected"
 
-// Retry returns the action that retries the handlers of an object now. The object is nil if
-// none is selected.
+// Retry returns the action that calls the handlers of an object now which wait for a retry or
+// have failed permanently. The object is nil if none is selected.
 func Retry(s *Screen, o *inspect.Object, gone bool) Action {
 	return Action{
-		Binding: Key("r", "retry now"), Name: "retry now", Column: Act, Unavailable: noRetry(s, o, gone),
+		Binding: Key("r", "retry now"), Name: "retry now", Column: Act, Unavailable: noRetry(s, o, "", gone),
 		Do: func() tea.Msg {
 			ref := o.Ref
 			return Request{"retrying " + ref.Name, runner.Intent{Kind: runner.IntentRetry, Object: &ref}}
@@ -25,7 +25,49 @@ func Retry(s *Screen, o *inspect.Object, gone bool) Action {
 	}
 }
 
-func noRetry(s *Screen, o *inspect.Object, gone bool) string {
+// RetryHandler returns the action that calls only one handler of an object now. The object is nil
+// if none is selected.
+func RetryHandler(s *Screen, o *inspect.Object, handler string, gone bool) Action {
+	return Action{
+		Binding: Key("t", ""), Name: "retry this handler only", Column: Act, Unavailable: noRetry(s, o, handler, gone),
+		Do: func() tea.Msg {
+			ref := o.Ref
+			intent := runner.Intent{Kind: runner.IntentRetry, Object: &ref, Handler: handler}
+			return Request{"retrying " + s.State.ShortName(handler) + " of " + ref.Name, intent}
+		},
+	}
+}
+
+// RetryFailed returns the action that calls failed handlers of all objects again: all handlers, or
+// the one with the id.
+func RetryFailed(s *Screen, handler string) Action {
+	a := Action{
+		Binding: Key("F", ""), Name: "retry all failed", Column: Act, Unavailable: noFailures(s, handler),
+		Do: func() tea.Msg {
+			n := s.State.Failures(handler)
+			return Request{"retrying " + model.Count(n, "object"), runner.Intent{Kind: runner.IntentRetryFailed, Handler: handler}}
+		},
+	}
+	if handler != "" {
+		a.Binding, a.Name = Key("t", ""), "retry where this handler failed"
+	}
+	return a
+}
+
+func noFailures(s *Screen, handler string) string {
+	if why := s.State.NotOperating(); why != "" {
+		return why
+	}
+	switch {
+	case s.State.Failures(handler) > 0:
+		return ""
+	case handler != "":
+		return s.State.ShortName(handler) + " has not failed"
+	}
+	return "nothing has failed"
+}
+
+func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 	if o == nil {
 		return NoObject
 	}
@@ -36,9 +78,13 @@ func noRetry(s *Screen, o *inspect.Object, gone bool) string {
 		return o.Name + " is gone"
 	}
 	for i := range o.Handlers {
-		if o.Handlers[i].State == inspect.PhaseRetrying {
+		h := &o.Handlers[i]
+		if (handler == "" || h.ID == handler) && (h.State == inspect.PhaseRetrying || h.State == inspect.PhaseFailed) {
 			return ""
 		}
+	}
+	if handler != "" {
+		return s.State.ShortName(handler) + " neither failed nor waits for a retry"
 	}
 	return "nothing to retry: " + o.Name + " is " + model.ObjectWord(o.State).Text
 }

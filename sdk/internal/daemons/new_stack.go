@@ -25,4 +25,4 @@ func OnNewStack(f func() error) error {
 }
 
 // errExited is the error of functions that neither return nor panic.
-var errExited = errors.New("the function has ended its goroutine")
+var errExited = errors.New("the goroutine was ended instead of returning, by runtime.Goexit or FailNow of a test; return an error")

@@ -60,10 +60,16 @@ func TestEvent_FailuresAndRecordedOnesArePosted(t *testing.T) {
 			c.Recorder.Warn("Odd", "It is odd.")
 			c.Recorder.Error("Broken", errors.New("it is broken"))
 			c.Recorder.Event("Debug", "Own", "Of an own type.")
-			c.Recorder.For(tree{"apiVersion": "v1", "kind": "Pod", "metadata": tree{"name": "p", "namespace": c.Namespace, "uid": "1"}}, c.Body).
-				Info("Both", "For two objects.")
-			c.Recorder.For(tree{"apiVersion": "v1", "kind": "Event", "metadata": tree{"name": "e", "namespace": c.Namespace}}).
-				Info("Never", "There are no events about events.")
+			both, err := c.Recorder.For(tree{"apiVersion": "v1", "kind": "Pod", "metadata": tree{"name": "p", "namespace": c.Namespace, "uid": "1"}}, c.Body)
+			if err != nil {
+				return err
+			}
+			both.Info("Both", "For two objects.")
+			never, err := c.Recorder.For(tree{"apiVersion": "v1", "kind": "Event", "metadata": tree{"name": "e", "namespace": c.Namespace}})
+			if err != nil {
+				return err
+			}
+			never.Info("Never", "There are no events about events.")
 			c.Logger.Error("only in the log")
 			return nil
 		}, kopf.ID("create"))
@@ -130,7 +136,11 @@ func TestEvent_SettingsLimitPosting(t *testing.T) {
 				kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
 					c.Recorder.Info("Found", "It is there.")
 					c.Recorder.Warn("Odd", "It is odd.")
-					c.Recorder.For(c.Body).Event("Own", "Own", "Of an own type.")
+					own, err := c.Recorder.For(c.Body)
+					if err != nil {
+						return err
+					}
+					own.Event("Own", "Own", "Of an own type.")
 					return nil
 				}, kopf.ID("create"))
 			}, settings(test.settings))

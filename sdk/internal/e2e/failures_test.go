@@ -102,10 +102,10 @@ func TestRetry_CallsOnlyWhatFailed(t *testing.T) {
 		kopf.OnCreate(r, kexes, b.handler("two"), kopf.ID("two"))
 	})
 	x := cluster.Create(example("x"))
-	seen := phases(op, "x", inspect.StateFailed, "fine=done", "one=failed", "two=failed")
+	phases(op, "x", inspect.StateFailed, "fine=done", "one=failed", "two=failed")
 	b.are(t, "fine", "one", "two")
 	op.Restart()
-	seen = phases(op, "x", inspect.StateFailed, "fine=other cause", "one=failed", "two=failed")
+	seen := phases(op, "x", inspect.StateFailed, "fine=other cause", "one=failed", "two=failed")
 	retry(t, op, seen, "two") // which is not mended
 	b.wait(cluster, "two", 2)
 	cluster.WaitUntil("both have failed", func() bool { return len(failures(x.Get())) == 2 })
@@ -294,4 +294,60 @@ func TestRetryFailed_AllOfMany(t *testing.T) {
 	if n := most.Load(); n > 16 {
 		t.Errorf("%d handlers were called at the same time", n)
 	}
+}
+
+func TestFailure_InOtherStorages(t *testing.T) {
+	db := newDatabase()
+	for name, test := range map[string]struct {
+		prefix  string
+		persist func(*kopf.PersistenceSettings)
+	}{
+		"in the status": {"kopf.zalando.org", func(p *kopf.PersistenceSettings) {
+			p.ProgressStorage, p.DiffBaseStorage = kopf.StatusProgress{Name: "mine"}, kopf.StatusDiffBase{Field: "status.handled"}
+		}},
+		"with a prefix": {"my.example.com", func(p *kopf.PersistenceSettings) {
+			p.ProgressStorage, p.DiffBaseStorage = kopf.AnnotationsProgress{Prefix: "my.example.com"}, kopf.AnnotationsDiffBase{Prefix: "my.example.com"}
+		}},
+		"outside of the cluster": {"kopf.zalando.org", func(p *kopf.PersistenceSettings) {
+			p.ProgressStorage, p.DiffBaseStorage = dbProgress{db}, dbBases{db}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, b := newCluster(t), &breakable{}
+			op := cluster.Run(func(r *kopf.Registry) {
+				kopf.OnCreate(r, kexes, b.handler("broken"), kopf.ID("broken"))
+				kopf.OnCreate(r, kexes, b.does("fine"), kopf.ID("fine"))
+			}, settings(func(s *kopf.Settings) { test.persist(&s.Persistence) }))
+			x := cluster.Create(example("x"))
+			phases(op, "x", inspect.StateFailed, "broken=failed", "fine=done")
+			cluster.WaitUntil("the failure is kept", func() bool { return failures(x.Get())[test.prefix+"/failed-handler.broken"] != "" })
+			op.Restart()
+			seen := phases(op, "x", inspect.StateFailed, "broken=failed", "fine=other cause")
+			b.mended.Store(true)
+			retry(t, op, seen, "")
+			phases(op, "x", inspect.StateSettled, "broken=done", "fine=done")
+			cluster.WaitUntil("the failure is forgotten", func() bool { return len(failures(x.Get())) == 0 })
+			b.are(t, "broken", "fine", "broken")
+		})
+	}
+}
+
+func TestRetry_DuringTheHandlingStartsTheFailedHandlerAgain(t *testing.T) {
+	cluster, b := newCluster(t), &breakable{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, b.handler("broken"), kopf.ID("broken"))
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
+			if !b.mended.Load() {
+				return kopf.Temporaryf(time.Hour, "not yet")
+			}
+			return nil
+		}, kopf.ID("slow"))
+	})
+	cluster.Create(example("x"))
+	seen := phases(op, "x", inspect.StateFailed, "broken=failed", "slow=retrying")
+	b.mended.Store(true)
+	retry(t, op, seen, "broken")
+	phases(op, "x", inspect.StateRetrying, "broken=done", "slow=retrying")
+	retry(t, op, seen, "")
+	phases(op, "x", inspect.StateSettled, "broken=done", "slow=done")
 }

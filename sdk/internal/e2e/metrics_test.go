@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -23,7 +22,7 @@ import (
 type meter struct {
 	mu     sync.Mutex
 	counts map[string]float64
-	state  func() observe.MeterState
+	state  func() kopf.MetricsState
 }
 
 func (m *meter) add(n float64, key ...any) {
@@ -34,7 +33,7 @@ func (m *meter) add(n float64, key ...any) {
 
 func (m *meter) Event(resource, kind string)   { m.add(1, "event", resource, kind) }
 func (m *meter) Cause(resource, reason string) { m.add(1, "cause", resource, reason) }
-func (m *meter) Attempt(a observe.MeteredAttempt) {
+func (m *meter) Attempt(a kopf.MetricsAttempt) {
 	m.add(1, "attempt", a.Handler.ID, a.Handler.Kind, a.Outcome)
 	m.add(1, "object", a.Handler.Kind, a.Object.Name)
 	if a.Called {
@@ -53,7 +52,7 @@ func (m *meter) Request(verb string, code int, took time.Duration) {
 }
 func (m *meter) Restart(resource, reason string) { m.add(1, "restart", resource, reason) }
 func (m *meter) Login(succeeded bool)            { m.add(1, "login", succeeded) }
-func (m *meter) Begin(handlers []observe.MeteredHandler, state func() observe.MeterState) func() {
+func (m *meter) Begin(handlers []kopf.MetricsHandler, state func() kopf.MetricsState) func() {
 	for _, h := range handlers {
 		m.add(1, "handler", h.ID, h.Kind)
 	}
@@ -333,7 +332,11 @@ func TestMetrics_PostedEvents(t *testing.T) {
 			if err := nowhere.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"there-is-no-such","name":"x"}}`)); err != nil {
 				return err
 			}
-			c.Recorder.For(nowhere).Info("Lost", "not delivered")
+			lost, err := c.Recorder.For(nowhere)
+			if err != nil {
+				return err
+			}
+			lost.Info("Lost", "not delivered")
 			for range 3 {
 				c.Recorder.Info("Same", "again and again")
 			}

@@ -21,6 +21,15 @@ func (c *cycle) readMarks(read func() error) error {
 	}
 }
 
+// progressOf returns the progress of some handlers.
+func (c *cycle) progressOf(ids []string) (progress state.Progress, err error) {
+	err = c.readMarks(func() error {
+		progress, err = state.ReadProgress(c.stored, c.progress, ids, c.deps.now())
+		return err
+	})
+	return progress, err
+}
+
 // exclude makes the storages see the object without a mark. It returns false if that makes no
 // difference, since the mark is not where its storage says.
 func (c *cycle) exclude(mark *state.BrokenMark) bool {

@@ -101,15 +101,6 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	return nil, c.storeLastHandled()
 }
 
-// progressOf returns the progress of some handlers.
-func (c *cycle) progressOf(ids []string) (progress state.Progress, err error) {
-	err = c.readMarks(func() error {
-		progress, err = state.ReadProgress(c.stored, c.progress, ids, c.deps.now())
-		return err
-	})
-	return progress, err
-}
-
 // readProgress returns the progress of the cause so far. The progress of an earlier cause that was
 // not completed is purged.
 func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, error) {

@@ -161,6 +161,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 			d.deps.logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
 		}
 	}
+	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
@@ -170,6 +171,17 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
 	}
 	return len(resolution.Unresolved) > 0
+}
+
+func (d *discovery) warnOfForeignKinds(served []resources.Resource) {
+	for i := range served {
+		for _, warning := range d.deps.registry.ForeignKinds(&served[i], d.known) {
+			if !d.warned[warning] {
+				d.warned[warning] = true
+				d.deps.logger.Warn(warning, observe.EventKey, observe.LogHandlerForeign)
+			}
+		}
+	}
 }
 
 // resolve selects the resources to serve. Selectors in different notations can match one resource:

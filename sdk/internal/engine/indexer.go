@@ -12,7 +12,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -213,11 +212,10 @@ func (x *indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, de
 // attempt calls an indexing function once. It returns false if the stream has ended meanwhile: the
 // result must not count then.
 func (x *indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *handlers.Cause, memo any, f *failedObject) (*attempt, handlers.Outcome, bool) {
-	changes := patch.NewPatch()
 	a := &attempt{
 		subject: subject,
 		call: &handlers.Call{
-			Cause: cause, Handler: h, Patch: changes, Memo: memo,
+			Cause: cause, Handler: h, Memo: memo,
 			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
 		},
 		backoff: x.deps.settings.DefaultBackoff,
@@ -232,10 +230,6 @@ func (x *indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *
 	})
 	defer slow.Stop()
 	out, ok := x.invoker.try(x.ctx, a)
-	if ok && !changes.Empty() {
-		subject.Logger.Warn(fmt.Sprintf("%s has changed the patch; discarding it, since indexing functions cannot patch", h),
-			observe.EventKey, observe.LogIndexPatched)
-	}
 	return a, out, ok
 }
 

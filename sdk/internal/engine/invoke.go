@@ -109,11 +109,27 @@ func (i *invoker) checkLimits(a *attempt, h *handlers.Handler, limits handlers.L
 func (i *invoker) call(ctx context.Context, a *attempt, limits handlers.Limits) (any, error) {
 	call := a.call
 	a.call = nil
+	h := call.Handler
 	result, err := i.callInSlot(ctx, call, a.slot, limits)
+	if err == nil {
+		err = a.checkResult(h, result)
+	}
 	if err == nil && a.then != nil {
 		err = a.then(ctx)
 	}
 	return result, err
+}
+
+// checkResult checks a result that is to be stored on the object.
+func (a *attempt) checkResult(h *handlers.Handler, result any) error {
+	switch group := h.Family.Group(); {
+	case result == nil || group != handlers.Changing && group != handlers.Spawning:
+		return nil
+	case a.task != nil:
+		return checkResult(len(a.task.Live().Raw), result)
+	default:
+		return checkResult(len(a.subject.Object.Raw), result)
+	}
 }
 
 func (i *invoker) callInSlot(ctx context.Context, call *handlers.Call, s *slot, limits handlers.Limits) (any, error) {
@@ -127,7 +143,7 @@ func (i *invoker) callInSlot(ctx context.Context, call *handlers.Call, s *slot, 
 	return callWithTimeout(ctx, call, limits)
 }
 
-// callWithTimeout calls the handler with what is left of its time. A panic becomes an error.
+// callWithTimeout calls the handler with what is left of its time.
 func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits) (result any, err error) {
 	if limits.Timeout != nil {
 		limited, cancel := context.WithTimeoutCause(ctx, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
@@ -140,8 +156,23 @@ func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.L
 		}()
 		ctx = limited
 	}
-	defer recoverPanic(&err)
-	return call.Handler.Invoke(ctx, call)
+	return invoke(ctx, call)
+}
+
+// invoke calls the handler in a goroutine of its own, in case the handler ends it, as FailNow of a test
+// does: the worker of the object must go on, and the attempt must count. A daemon is in one already,
+// which ends the daemon. A panic becomes an error.
+func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
+	defer func() { err = handlers.Readable(err) }()
+	if call.Handler.Family == handlers.Daemon {
+		defer recoverPanic(&err)
+		return call.Handler.Invoke(ctx, call)
+	}
+	err = daemons.OnNewStack(func() (err error) {
+		result, err = call.Handler.Invoke(ctx, call)
+		return err
+	})
+	return result, err
 }
 
 // aborted reports whether the stop of the operator has interrupted an attempt, so that the next

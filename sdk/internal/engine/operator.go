@@ -71,6 +71,10 @@ func Run(ctx context.Context, config Config) error {
 	if ctx.Err() != nil {
 		return nil // nothing has started, and nothing must be cleaned up
 	}
+	settings := config.Settings()
+	if err := settings.check(config.Registry); err != nil {
+		return err
+	}
 	indices := newIndices(config.Registry)
 	ctx = index.With(ctx, indices) // for all handlers
 	ctx, stop := context.WithCancelCause(ctx)
@@ -183,6 +187,9 @@ func (o *operator) startup(ctx context.Context) error {
 		return fmt.Errorf("the operator does not start: %w", err)
 	}
 	settings := o.config.Settings()
+	if err := settings.check(o.config.Registry); err != nil {
+		return fmt.Errorf("the operator does not start: after the startup handlers: %w", err)
+	}
 	o.deps.settings = &settings
 	o.settings.Store(&settings)
 	o.startMetrics()

@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -23,6 +27,20 @@ func (d *deps) sendPatch(ctx context.Context, res *resources.Resource, obj *obje
 		err = &transformError{err}
 	}
 	return result, err
+}
+
+// checkPinnedVersion rejects a merge patch for a version of the object that cannot exist. The API server
+// answers it with 500, as if it could succeed later.
+func checkPinnedVersion(call patch.Call) error {
+	merge, _ := call.Payload.(map[string]any)
+	version, _ := object.Metadata(merge)["resourceVersion"].(string)
+	if version == "" {
+		return nil
+	}
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("the patch is for the resourceVersion %q, which is none", version))
+	}
+	return nil
 }
 
 // withGrace returns a context that ends some time after its parent: what handlers did must be

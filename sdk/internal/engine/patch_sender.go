@@ -33,6 +33,9 @@ type requester struct {
 // the object still exists, and repeats the request.
 func (r *requester) send(call patch.Call) (patch.Object, error) {
 	logPatch(r.logger, call)
+	if err := checkPinnedVersion(call); err != nil {
+		return nil, err
+	}
 	plain, err := json.Marshal(call.Payload)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"time"
@@ -52,6 +54,24 @@ type Settings struct {
 	ConsistencyTimeout time.Duration // how long to wait for the operator's own patch to be seen
 	Progress           state.ProgressStorage
 	DiffBase           state.DiffBaseStorage
+}
+
+// check returns the mistakes in the settings that would keep the operator from storing anything.
+func (s *Settings) check(registry *handlers.Registry) error {
+	var ids []string
+	for _, h := range registry.All() {
+		if h.Family.Group() == handlers.Changing {
+			ids = append(ids, h.ID)
+		}
+	}
+	var err error
+	if s.Finalizer != "" {
+		err = state.CheckFinalizer(s.Finalizer)
+	}
+	if err := errors.Join(err, state.CheckNames(s.Progress, s.DiffBase, ids)); err != nil {
+		return fmt.Errorf("check Settings.Persistence: %w", err)
+	}
+	return nil
 }
 
 // Posting is how Kubernetes events are posted.

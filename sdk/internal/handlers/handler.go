@@ -22,6 +22,9 @@ type Handler struct {
 	Source   string             // file:line of the registration
 	Param    any
 
+	// ObjectKind is the kind that the handler's Go type is made for; empty if it can be any.
+	ObjectKind string
+
 	// Fn identifies the user's function. It must be comparable: a function that is registered twice
 	// under one id is called once.
 	Fn any

@@ -19,6 +19,8 @@ func (h *Handler) Validate() error {
 	var errs []error
 	if h.ID == "" {
 		errs = append(errs, errNoID)
+	} else if err := checkID(h.ID); err != nil {
+		errs = append(errs, err)
 	}
 	changes := h.Old != nil || h.New != nil
 	if len(h.Field) == 0 && (h.Value != nil || changes || h.Family == Field) {

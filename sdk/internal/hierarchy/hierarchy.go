@@ -29,9 +29,9 @@ type Options struct {
 	Nested []object.Path // fields with objects to label too, if they exist
 }
 
-// Adopt makes objects the children of an owner: it calls all other functions.
-func Adopt(objs any, owner map[string]any, options Options) error {
-	if err := AppendOwnerReference(objs, OwnerReference(owner, new(true), new(true))); err != nil {
+// Adopt makes objects the children of an owner, with a reference to it: it calls all other functions.
+func Adopt(objs any, owner, ref map[string]any, options Options) error {
+	if err := AppendOwnerReference(objs, ref); err != nil {
 		return err
 	}
 	meta := object.Metadata(owner)

@@ -21,16 +21,18 @@ func owner() tree {
 	}}
 }
 
+func controlled() tree { return OwnerReference(owner(), new(true), new(true)) }
+
 func TestAdopt_SetsOwnerNameNamespaceAndLabels(t *testing.T) {
 	job := tree{"kind": "Job", "spec": tree{"template": tree{}}}
 	options := Options{Strict: true, Nested: []object.Path{{"spec", "template"}, {"spec", "absent"}}}
-	if err := Adopt(job, owner(), options); err != nil {
+	if err := Adopt(job, owner(), controlled(), options); err != nil {
 		t.Fatal(err)
 	}
 	want := tree{
 		"kind": "Job",
 		"metadata": tree{
-			"ownerReferences": []any{OwnerReference(owner(), new(true), new(true))},
+			"ownerReferences": []any{controlled()},
 			"name":            "own", "namespace": "ns1", "labels": tree{"l1": "v1"},
 		},
 		"spec": tree{"template": tree{"metadata": tree{"labels": tree{"l1": "v1"}}}},
@@ -49,12 +51,12 @@ func TestOwnerReference_KeepsEmptyStrings(t *testing.T) {
 
 func TestAdopt_ChildrenShareNothing(t *testing.T) {
 	first, second := tree{}, tree{}
-	if err := Adopt([]any{first, []any{second}}, owner(), Options{}); err != nil {
+	if err := Adopt([]any{first, []any{second}}, owner(), controlled(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	first["metadata"].(tree)["labels"].(tree)["l1"] = "other"
 	first["metadata"].(tree)["ownerReferences"].([]any)[0].(tree)["name"] = "other"
-	if diff := cmp.Diff([]any{OwnerReference(owner(), new(true), new(true))}, second["metadata"].(tree)["ownerReferences"]); diff != "" {
+	if diff := cmp.Diff([]any{controlled()}, second["metadata"].(tree)["ownerReferences"]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := second["metadata"].(tree)["labels"].(tree)["l1"]; got != "v1" {
@@ -68,7 +70,7 @@ func TestAdopt_FailsForOtherValuesThanObjects(t *testing.T) {
 		"owners": tree{"metadata": tree{"ownerReferences": "x"}},
 	} {
 		var unsupported *unsupportedError
-		if err := Adopt(objs, owner(), Options{}); !errors.As(err, &unsupported) {
+		if err := Adopt(objs, owner(), controlled(), Options{}); !errors.As(err, &unsupported) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -147,7 +149,7 @@ func (v *operation) run() (any, error) {
 	}
 	switch v.Op {
 	case "adopt":
-		return v.Objs, Adopt(v.Objs, v.Owner, options)
+		return v.Objs, Adopt(v.Objs, v.Owner, OwnerReference(v.Owner, new(true), new(true)), options)
 	case "append_owner_reference":
 		return v.Objs, AppendOwnerReference(v.Objs, OwnerReference(v.Owner, v.Controller, v.Block))
 	case "remove_owner_reference":

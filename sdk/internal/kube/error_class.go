@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,8 @@ func Classify(err error) Class {
 		return Untrusted
 	case isExpired(err):
 		return Expired
+	case isTooLarge(err):
+		return Rejected
 	}
 	switch code := Status(err); {
 	case code == 0:
@@ -67,6 +70,15 @@ func Classify(err error) Class {
 		return Invalid
 	}
 	return Rejected
+}
+
+// isTooLarge reports whether etcd does not accept the object because of its size, which the API
+// server reports as an error of its own.
+func isTooLarge(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.ErrStatus.Code == http.StatusInternalServerError &&
+		(strings.Contains(status.ErrStatus.Message, "etcdserver: request is too large") ||
+			strings.Contains(status.ErrStatus.Message, "trying to send message larger than max"))
 }
 
 func isUntrusted(err error) bool {
@@ -103,13 +115,13 @@ func IsInvalidObject(err error) bool {
 }
 
 // IsPermanent reports whether the server rejects a patch whatever the version of the
-// object: it is malformed (400), too large (413), or makes the object invalid.
+// object: it is malformed (400), too large (413), or makes the object invalid or too large.
 func IsPermanent(err error) bool {
 	switch Status(err) {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return true
 	}
-	return IsInvalidObject(err)
+	return IsInvalidObject(err) || isTooLarge(err)
 }
 
 // RefusesUID reports whether the server refused a request because the object is not the one with the

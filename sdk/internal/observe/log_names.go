@@ -67,7 +67,6 @@ const (
 	LogIndexComplete  LogName = "index.complete"
 	LogIndexFailed    LogName = "index.failed"
 	LogIndexSlow      LogName = "index.slow"
-	LogIndexPatched   LogName = "index.patched"
 	LogIndexAbandoned LogName = "index.abandoned"
 
 	LogStreamStarted     LogName = "stream.started"
@@ -87,6 +86,7 @@ const (
 	LogDiscoveryRetrying     LogName = "discovery.retrying"
 	LogDiscoveryFailed       LogName = "discovery.failed"
 	LogDiscoveryForbidden    LogName = "discovery.forbidden"
+	LogHandlerForeign        LogName = "handler.foreign"
 	LogResourcesUnserved     LogName = "resources.unserved"
 	LogNamespacesForbidden   LogName = "namespaces.forbidden"
 	LogNamespacesUnspecified LogName = "namespaces.unspecified"

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Meter counts what happens. Its methods are called from many goroutines and must return at once. Texts
+// Meter counts what happens, for kopf.Metrics. Its methods are called from many goroutines and must return at once. Texts
 // are of small sets, so that they can be labels, except [MeteredAttempt].Object.
 type Meter interface {
 	// Event counts a watch event. The kind is "listed", "added", "modified" or "deleted".
@@ -55,9 +55,6 @@ type MeteredAttempt struct {
 
 // MeteredOutcome is the outcome of an attempt.
 type MeteredOutcome string
-
-// MeteredOutcomes are all outcomes.
-var MeteredOutcomes = []MeteredOutcome{Succeeded, Retried, Failed, Ignored, Unfinished}
 
 // The outcomes of attempts.
 const (

@@ -65,19 +65,36 @@ func transform(obj, merge map[string]any, fns []Fn) (wanted map[string]any, ops 
 	if err := apply(wanted, nil, merge); err != nil {
 		return nil, nil, err
 	}
+	identity := identityOf(wanted)
 	for _, fn := range fns {
 		if err := fn(wanted); err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", ErrTransform, err)
 		}
 	}
+	for i, value := range identityOf(wanted) {
+		if value != identity[i] {
+			return nil, nil, fmt.Errorf("%w: it changes metadata.%s, which only the API server can set", ErrTransform, identityFields[i])
+		}
+	}
 	normal, err := object.Normalize(wanted)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode the patched object: %w", err)
+		return nil, nil, fmt.Errorf("%w: encode the object: %w", ErrTransform, err)
 	}
 	var list opList
 	list.compare("", asMap(obj), normal)
 	wanted, _ = normal.(map[string]any)
 	return wanted, list, nil
+}
+
+// identityFields are the fields of the metadata by which the API server finds the object, or checks
+// that it has not changed. A patch that changes them is a conflict however often it is repeated.
+var identityFields = [...]string{"resourceVersion", "uid", "name", "namespace"}
+
+func identityOf(obj map[string]any) (values [len(identityFields)]string) {
+	for i, field := range identityFields {
+		values[i], _ = object.Metadata(obj)[field].(string)
+	}
+	return values
 }
 
 func apply(obj map[string]any, path object.Path, merge map[string]any) error {

@@ -189,3 +189,6 @@ func (s Selector) String() string {
 	}
 	return b.String()
 }
+
+// Several reports whether the selector is meant for resources of several kinds.
+func (s Selector) Several() bool { return s.Category != "" || s.Name == everything }

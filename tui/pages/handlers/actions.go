@@ -25,6 +25,7 @@ func (p *Page) Actions() []parts.Action {
 		return []parts.Action{
 			{Binding: keys.open, Name: "open the object", Column: parts.Go, Unavailable: noObject, Do: p.openObject},
 			{Binding: keys.back, Name: "back", Column: parts.Go, Do: func() tea.Msg { return parts.Back{} }},
+			parts.RetryHandler(p.screen, p.objects.current(), p.selected, false),
 			filter,
 		}
 	}
@@ -32,8 +33,13 @@ func (p *Page) Actions() []parts.Action {
 	if p.current() == nil {
 		noHandler = "no handler is selected"
 	}
+	retry := parts.RetryFailed(p.screen, p.selected)
+	if noHandler != "" {
+		retry.Unavailable = noHandler
+	}
 	return []parts.Action{
 		{Binding: keys.objects, Name: "objects of the handler, each with the decision", Column: parts.Go, Unavailable: noHandler, Do: p.openObjects},
+		retry,
 		filter,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
@@ -32,10 +33,28 @@ func (p *Page) Actions() []parts.Action {
 		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Do: p.turn(parts.WhyTab)},
 		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Do: p.turn(parts.LogTab)},
 		parts.Retry(p.screen, p.last, p.gone),
+		p.retryHandler(),
 		parts.CopyName(p.last),
 		{Binding: keys.wrap, Name: "wrap or cut the lines of the log", Column: parts.Look, Unavailable: noLog, Do: p.toggleWrap},
 		{Binding: keys.filter, Name: "filter the log", Column: parts.Go, Unavailable: noLog, Do: p.typeFilter},
 	}
+}
+
+// retryHandler returns the action on the selected handler.
+func (p *Page) retryHandler() parts.Action {
+	handlers := model.CalledFirst(p.last)
+	switch {
+	case p.tab != parts.HandlersTab:
+		return unavailable(parts.RetryHandler(p.screen, nil, "", p.gone), "only among the handlers (h)")
+	case p.handlers.Cursor >= len(handlers):
+		return unavailable(parts.RetryHandler(p.screen, nil, "", p.gone), "no handler is selected")
+	}
+	return parts.RetryHandler(p.screen, p.last, handlers[p.handlers.Cursor].ID, p.gone)
+}
+
+func unavailable(a parts.Action, why string) parts.Action {
+	a.Unavailable = why
+	return a
 }
 
 func (p *Page) turn(tab parts.ObjectTab) func() tea.Msg {

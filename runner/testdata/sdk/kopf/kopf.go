@@ -25,6 +25,7 @@ type Registry struct {
 	fail          string
 	ignoreSignals bool
 	noInspector   bool
+	settleOn      inspect.IntentKind
 }
 
 // Publish makes the operator publish an object in the state.
@@ -52,6 +53,9 @@ func (r *Registry) IgnoreSignals() { r.ignoreSignals = true }
 // listen at the address.
 func (r *Registry) WithoutInspector() { r.noInspector = true }
 
+// SettleOn makes the operator settle all objects when it gets the intent.
+func (r *Registry) SettleOn(intent string) { r.settleOn = inspect.IntentKind(intent) }
+
 // Main runs the operator.
 func Main(register func(*Registry)) {
 	var r Registry
@@ -66,9 +70,6 @@ func Main(register func(*Registry)) {
 		os.Exit(1)
 	}
 	fmt.Println("arguments: " + strings.Join(os.Args[1:], " "))
-	for _, line := range r.prints {
-		fmt.Println(line)
-	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	if r.ignoreSignals {
@@ -77,6 +78,9 @@ func Main(register func(*Registry)) {
 		ctx, stop = context.WithCancel(context.Background())
 	}
 	defer stop()
+	for _, line := range r.prints { // tests send signals when they see them
+		fmt.Println(line)
+	}
 	if os.Getenv("KOPF_STDIN_GUARD") == "1" {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
@@ -84,8 +88,16 @@ func Main(register func(*Registry)) {
 		}()
 	}
 
-	hub := inspector.NewHub(inspector.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
-		if in.Kind == inspect.IntentPause {
+	var hub *inspector.Hub
+	hub = inspector.NewHub(inspector.HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
+		switch in.Kind {
+		case inspect.IntentPause:
+			return inspect.Reply{OK: true}
+		case r.settleOn:
+			for _, o := range r.objects {
+				o.State = inspect.StateSettled
+				hub.PutObject(o)
+			}
 			return inspect.Reply{OK: true}
 		}
 		return inspect.Reply{Error: "nothing to " + string(in.Kind)}

@@ -42,3 +42,7 @@ func Register(r *kopf.Registry) {
 }
 
 func isBig(context.Context, kopf.Object) bool { return true }
+
+func patches(p *kopf.IndexRequest[kopf.Object]) {
+	p.Patch.Set("status.indexed", true) // want: p.Patch undefined
+}

@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// objectOutcome is what came of one object. If it is neither failed, pending nor skipped, it is
+// settled.
+type objectOutcome struct {
+	name     string // "evc/default/web-data"
+	failed   string // why it has failed
+	pending  string // why it is not settled
+	skipped  string // why no handler is for it
+	handlers []handlerOutcome
+}
+
+// handlerOutcome is what came of one handler of an object.
+type handlerOutcome struct {
+	id      string
+	failed  string // the error
+	pending string // what it waits for
+	took    time.Duration
+}
+
+// isHandled reports whether handlers are for the object.
+func (o objectOutcome) isHandled() bool { return o.skipped == "" }
+
+// outcomeOf returns what came of the handlers that were called for an object, or are going to be.
+func outcomeOf(o *inspect.Object, name string) objectOutcome {
+	outcome := objectOutcome{name: name}
+	if o.State == inspect.StateIgnored {
+		outcome.skipped = "no handler is for this object: their filters do not match"
+	}
+	for i := range o.Handlers {
+		h := &o.Handlers[i]
+		one := handlerOutcome{id: h.ID}
+		for _, attempt := range h.Attempts {
+			one.took += time.Duration(attempt.Took)
+		}
+		switch h.State {
+		case inspect.PhaseFailed:
+			one.failed = "failed permanently" + attempts(h)
+		case inspect.PhaseRetrying, inspect.PhaseRunning, inspect.PhaseNext:
+			one.pending = string(h.State) + attempts(h)
+		default:
+			if len(h.Attempts) == 0 {
+				continue
+			}
+		}
+		if h.Error != nil {
+			one.failed, one.pending = withError(one.failed, h.Error), withError(one.pending, h.Error)
+		}
+		outcome.handlers = append(outcome.handlers, one)
+	}
+	return outcome
+}
+
+func withError(what string, err *inspect.HandlerError) string {
+	if what == "" {
+		return ""
+	}
+	return what + ": " + err.Message
+}
+
+// summary says how many objects and handlers there are: "settled: 3 objects; 2 handlers succeeded". It is
+// empty while nothing is known about them.
+func (s settlement) summary() string {
+	if len(s.outcomes) == 0 && len(s.Pending) > 0 {
+		return ""
+	}
+	var idle, skipped, failed, pending, done, broken, open int
+	for _, o := range s.outcomes {
+		switch {
+		case o.skipped != "":
+			skipped++
+		case o.pending != "":
+			pending++
+		case o.failed != "":
+			failed++
+		case len(o.handlers) == 0:
+			idle++
+		}
+		for _, h := range o.handlers {
+			switch {
+			case h.failed != "":
+				broken++
+			case h.pending != "":
+				open++
+			default:
+				done++
+			}
+		}
+	}
+	objects := []string{countObjects(len(s.outcomes))}
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{failed, "failed"}, {pending, "not settled"}, {idle, "with nothing to do"}, {skipped, "without handlers"},
+	} {
+		if part.n > 0 {
+			objects = append(objects, strconv.Itoa(part.n)+" "+part.what)
+		}
+	}
+	handlers := []string{countHandlers(done) + " succeeded"}
+	if broken > 0 {
+		handlers = append(handlers, strconv.Itoa(broken)+" failed")
+	}
+	if open > 0 {
+		handlers = append(handlers, strconv.Itoa(open)+" not done")
+	}
+	word := "settled"
+	if len(s.Failed) > 0 || len(s.Pending) > 0 {
+		word = "not settled"
+	}
+	return fmt.Sprintf("%s: %s; %s", word, strings.Join(objects, ", "), strings.Join(handlers, ", "))
+}
+
+// countHandlers formats a number of handlers: "1 handler", "3 handlers".
+func countHandlers(n int) string {
+	if n == 1 {
+		return "1 handler"
+	}
+	return strconv.Itoa(n) + " handlers"
+}
+
+// sortOutcomes sorts by the names of the objects, so that reports can be compared.
+func sortOutcomes(outcomes []objectOutcome) []objectOutcome {
+	return slices.SortedFunc(slices.Values(outcomes), func(a, b objectOutcome) int { return cmp.Compare(a.name, b.name) })
+}

@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// RunningOperator is an operator that was started on this machine by [Run] or a [Session].
+type RunningOperator struct {
+	Address  string // of its inspector
+	Client   *inspect.Client
+	Snapshot *inspect.Snapshot
+}
+
+// snapshotTimeout limits the time in which an operator must answer.
+const snapshotTimeout = 10 * time.Second
+
+// RunningOperators returns the operators of the user that run on this machine, except for those whose
+// inspector has another address: see [RunOptions]. It returns those that it could read even with an
+// error about others.
+func RunningOperators(ctx context.Context) ([]RunningOperator, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("find the running operators: %w", err)
+	}
+	return findOperators(ctx, filepath.Join(cache, "kopf", "operators", "run-*"), filepath.Join(os.TempDir(), socketPrefix+"*"))
+}
+
+// findOperators finds the operators with a socket in one of the folders.
+func findOperators(ctx context.Context, folders ...string) ([]RunningOperator, error) {
+	var found []RunningOperator
+	var failed []error
+	for _, folder := range folders {
+		sockets, err := filepath.Glob(filepath.Join(folder, "*.sock"))
+		if err != nil {
+			return nil, fmt.Errorf("find the running operators in %s: %w", folder, err)
+		}
+		for _, socket := range sockets {
+			op, err := ConnectOperator(ctx, "unix:"+socket)
+			switch {
+			case err == nil:
+				found = append(found, op)
+			case !hasEnded(err):
+				failed = append(failed, err)
+			}
+		}
+	}
+	return found, errors.Join(failed...)
+}
+
+// ConnectOperator reads the state of the operator whose inspector has the address.
+func ConnectOperator(ctx context.Context, address string) (RunningOperator, error) {
+	client, err := inspect.Dial(address)
+	if err != nil {
+		return RunningOperator{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
+	defer cancel()
+	snapshot, err := client.Snapshot(ctx)
+	if err != nil {
+		return RunningOperator{}, fmt.Errorf("read the state of the operator at %s: %w", address, err)
+	}
+	return RunningOperator{Address: address, Client: client, Snapshot: snapshot}, nil
+}
+
+// hasEnded reports whether an error means that nobody listens at a socket: the operator was killed, or
+// is just starting or stopping. Sockets of other users in a shared folder are none of ours.
+func hasEnded(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+}
+
+// String identifies the operator: "operator 4711 at unix:/…".
+func (o RunningOperator) String() string {
+	return "operator " + strconv.Itoa(o.Snapshot.Operator.PID) + " at " + o.Address
+}

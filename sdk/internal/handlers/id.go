@@ -1,0 +1,41 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// reservedNames are the names of annotations that are no progress of handlers.
+var reservedNames = []string{"touch-dummy", "last-handled-configuration", "kopf-managed"}
+
+// reservedPrefix begins the names of annotations that keep what could not be read.
+const reservedPrefix = "unreadable."
+
+// checkID returns an error if an id makes no annotation name: the API server would reject all patches
+// with the handler's progress. Of the characters that names cannot have, slashes and angle brackets
+// are replaced in names.
+func checkID(id string) error {
+	for i, r := range id {
+		switch {
+		case isAlphanumeric(r):
+		case i == 0:
+			return fmt.Errorf("the id %q begins with %q, which annotation names cannot; begin it with a letter or a digit, for instance with kopf.ID(\"...\")", id, r)
+		case !strings.ContainsRune("-_./<>", r):
+			return fmt.Errorf("the id %q has the character %q, which annotation names cannot have; "+
+				"use letters and digits of ASCII, '-', '_' and '.', for instance with kopf.ID(\"...\")", id, r)
+		}
+	}
+	if last := rune(id[len(id)-1]); !isAlphanumeric(last) {
+		return fmt.Errorf("the id %q ends with %q, which annotation names cannot; end it with a letter or a digit, for instance with kopf.ID(\"...\")", id, last)
+	}
+	name := strings.ReplaceAll(id, "/", ".")
+	if slices.Contains(reservedNames, name) || strings.HasPrefix(name, reservedPrefix) {
+		return fmt.Errorf("the id %q is the name of an annotation with another meaning; use another id", id)
+	}
+	return nil
+}
+
+func isAlphanumeric(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}

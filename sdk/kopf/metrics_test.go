@@ -1,0 +1,61 @@
+package kopf
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// metricsOfTest implements what the engine's interface has in another form.
+type metricsOfTest struct {
+	Metrics
+	attempts []MetricsAttempt
+	handlers []MetricsHandler
+	state    MetricsState
+	ended    bool
+}
+
+func (m *metricsOfTest) Attempt(a MetricsAttempt) { m.attempts = append(m.attempts, a) }
+
+func (m *metricsOfTest) Begin(handlers []MetricsHandler, state func() MetricsState) func() {
+	m.handlers, m.state = handlers, state()
+	return func() { m.ended = true }
+}
+
+func TestMetrics_GetWhatTheEngineCounts(t *testing.T) {
+	if meterOf(nil) != nil {
+		t.Error("no metrics are not nothing for the engine")
+	}
+	m := &metricsOfTest{}
+	meter := meterOf(m)
+	outcomes := map[observe.MeteredOutcome]AttemptOutcome{
+		observe.Succeeded: AttemptSucceeded, observe.Retried: AttemptRetried, observe.Failed: AttemptFailed,
+		observe.Ignored: AttemptIgnored, observe.Unfinished: AttemptUnfinished,
+	}
+	for counted, want := range outcomes {
+		m.attempts = nil
+		meter.Attempt(observe.MeteredAttempt{
+			Handler: observe.MeteredHandler{ID: "a", Kind: "create"}, Outcome: counted, Called: true, Took: time.Second,
+			Object: observe.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Namespace: "ns"},
+		})
+		attempt := MetricsAttempt{
+			Handler: MetricsHandler{ID: "a", Kind: "create"}, Outcome: want, Called: true, Took: time.Second,
+			Object: MetricsObject{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Namespace: "ns"},
+		}
+		if diff := cmp.Diff([]MetricsAttempt{attempt}, m.attempts); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	meter.Begin([]observe.MeteredHandler{{ID: "b", Kind: "timer"}}, func() observe.MeterState {
+		return observe.MeterState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true}
+	})()
+	if diff := cmp.Diff([]MetricsHandler{{ID: "b", Kind: "timer"}}, m.handlers); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if want := (MetricsState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true}); m.state != want || !m.ended {
+		t.Errorf("got %+v, ended %t", m.state, m.ended)
+	}
+}
