@@ -206,3 +206,68 @@ func TestRecord_RefusedResultIsSaid(t *testing.T) {
 	x.WaitGone()
 	c.are(t, "create", "delete")
 }
+
+func TestRecord_ResultsOfDaemonsAndTimersAreNotLost(t *testing.T) {
+	for name, strange := range strangeAnswers {
+		t.Run(name, func(t *testing.T) {
+			if name == "400" {
+				t.Skip("it is refused for good, which is said")
+			}
+			cluster, c := newCluster(t), &calls{}
+			d := &disturbance{strange: strange, which: func(req *http.Request, n int) bool { return isStatus(req) && n <= 2 }}
+			cluster.Run(func(r *kopf.Registry) {
+				kopf.Daemon(r, kexes, func(_ context.Context, r *run) error {
+					c.add("daemon")
+					r.Result = "made"
+					return nil
+				}, kopf.ID("daemon"))
+				kopf.Timer(r, kexes, func(_ context.Context, r *tick) error {
+					r.Patch.Set("status.ticks", int64(1))
+					return nil
+				}, kopf.ID("timer"), kopf.Interval(50*time.Millisecond))
+			}, transport(d.wrap), settings(impatient))
+			x := cluster.Create(example("x"))
+			x.WaitFor("it has both", func(o *kopf.Object) bool {
+				return o.Get("status.daemon") == "made" && o.Get("status.ticks") != nil
+			})
+			c.are(t, "daemon")
+		})
+	}
+}
+
+func TestRecord_NotForAnotherObjectOfTheSameName(t *testing.T) {
+	for where, atStatus := range map[string]bool{"the record": false, "the result": true} {
+		t.Run(where, func(t *testing.T) {
+			cluster, c := newCluster(t), &calls{}
+			var recreate sync.Once
+			d := &disturbance{which: func(req *http.Request, n int) bool { return isStatus(req) == atStatus && n == 1 }}
+			d.strange = func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+				recreate.Do(func() {
+					cluster.Object(kex.name(), "x").Delete()
+					second := example("x")
+					second["spec"].(tree)["field"] = "second"
+					cluster.Create(second)
+				})
+				return failing(503)(req, next)
+			}
+			op := cluster.Run(func(r *kopf.Registry) {
+				kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+					field := kopf.GetOr(r.Body, "spec.field", "")
+					c.add(field)
+					if field == "value" {
+						r.Result = "of the first"
+					}
+					return nil
+				}, kopf.ID("create"))
+			}, transport(d.wrap), transport(delayedWatch(lag)), settings(impatient))
+			cluster.Create(example("x"))
+			c.wait(cluster, "second", 1)
+			o := waitHandled(cluster.Object(kex.name(), "x"))
+			op.WaitLog("Patching was skipped: the object does not exist anymore.")
+			if o = cluster.Object(kex.name(), "x").Get(); o.Get("spec.field") != "second" || o.Get("status.create") != nil {
+				t.Errorf("the second object has %v", o.Get("status"))
+			}
+			c.are(t, "value", "second")
+		})
+	}
+}

@@ -87,6 +87,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	}
 	c.deliverResults(outcomes)
 	c.noteOutcomes(outcomes)
+	c.rememberHandled(progress.Done())
 	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
 	if !progress.Done() {
 		return progress.Delays(c.deps.now()), c.markAgain()
@@ -115,6 +116,7 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 		observe.Tell(c.deps.sink, observe.CauseSuperseded{
 			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extras[purpose],
 		})
+		c.memory.handled = nil // its handlers are called again, or are not asked anymore
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
 	}
 	if len(progress.Extras()) > 0 {

@@ -98,7 +98,7 @@ func (c *cycle) expectEcho(next *queue.Next) {
 	switch {
 	case set.Has(handlers.Watching), set.Has(handlers.Spawning), bindsDiffBase(c.deps.settings.DiffBase):
 		return // they need each version; a user's storage may look at all of it
-	case c.patched == nil, next != nil, c.event == watch.Deleted, c.object.Deleting,
+	case c.patched == nil, c.behind, next != nil, c.event == watch.Deleted, c.object.Deleting,
 		c.memory.unrecorded != nil, len(c.memory.annotations.unwritten) > 0,
 		len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
 		return

@@ -50,6 +50,8 @@ type cycle struct {
 	patch     *patch.Patch   // what handlers change; in the end with the operator's own changes
 	ownPatch  *patch.Patch   // what the operator records: progress, last-handled state, finalizer
 	outcomes  []string       // ids of the handlers whose outcomes the patches have
+	done      []string       // ids of those that are done, for this cause
+	behind    bool           // the last-handled state is an earlier one: an update follows
 	patched   *object.Object // the version that the patch made; nil if it made none
 	postponed bool           // the transformations must be applied to a newer version
 	guarded   bool           // the patch must name the object's uid from the first attempt on

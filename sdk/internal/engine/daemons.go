@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -58,8 +56,6 @@ func (r *daemonRunner) startAndStopMatching(c *cycle) {
 	}
 }
 
-var essenceSeed = maphash.MakeSeed()
-
 // changedSinceLastCycle reports whether the essence is another than in the cycle before, which idle timers
 // wait for. The last-handled state does not tell: it is not recorded for daemons and timers.
 func (c *cycle) changedSinceLastCycle() bool {
@@ -67,12 +63,8 @@ func (c *cycle) changedSinceLastCycle() bool {
 	if !c.served.handlers.Any(handlers.Spawning, idles) {
 		return false
 	}
-	text, err := json.Marshal(c.cause.New)
-	if err != nil {
-		return true // never: it was decoded from JSON
-	}
 	before := c.memory.essenceHash
-	c.memory.essenceHash = maphash.Bytes(essenceSeed, text)
+	c.memory.essenceHash = hashEssence(c.cause.New)
 	return before != 0 && before != c.memory.essenceHash
 }
 

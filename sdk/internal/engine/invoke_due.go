@@ -78,6 +78,11 @@ func (c *cycle) deliverResults(outcomes map[string]handlers.Outcome) {
 // noteOutcomes notes which handlers the patches of the cycle are about.
 func (c *cycle) noteOutcomes(outcomes map[string]handlers.Outcome) {
 	c.outcomes = append(c.outcomes, object.SortedKeys(outcomes)...)
+	for id, out := range outcomes {
+		if out.Final {
+			c.done = append(c.done, id)
+		}
+	}
 }
 
 // subhandlers are the sub-handlers of one call of a handler.

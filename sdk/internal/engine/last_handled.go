@@ -17,14 +17,18 @@ func (c *cycle) readLastHandled() (old map[string]any, err error) {
 	return old, nil
 }
 
-// storeLastHandled records the present essence as the last-handled state.
+// storeLastHandled records the essence that the handlers have seen as the last-handled state.
 func (c *cycle) storeLastHandled() error {
 	if c.again != nil {
 		c.finished = true // it was stored when the handlers failed
 		return nil
 	}
-	if c.cause.New != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
-		if err := c.diffbase.Store(c.stored, c.object.Raw, c.cause.New, c.served.extraFields, c.ownPatch); err != nil {
+	raw, essence, err := c.lastHandledState()
+	if err != nil {
+		return err
+	}
+	if essence != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
+		if err := c.diffbase.Store(c.stored, raw, essence, c.served.extraFields, c.ownPatch); err != nil {
 			return fmt.Errorf("record the last-handled state: %w", err)
 		}
 	}

@@ -24,7 +24,8 @@ type memory struct {
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 	released        bool // the finalizer was removed from the deleted object: versions with it are stale
 
-	unrecorded  *unrecorded // what the API server has not accepted yet; nil if there is nothing
+	unrecorded  *unrecorded    // what the API server has not accepted yet; nil if there is nothing
+	handled     *handledStates // of the handlers of the present cause; nil if none are done, or all
 	annotations annotationBudget
 	throttle    queue.Throttler
 	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for it

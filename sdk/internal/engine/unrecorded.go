@@ -71,6 +71,7 @@ func (c *cycle) writeUnrecorded(ctx context.Context) (ready bool, err error) {
 	c.guarded = true
 	changed, left, err := c.transmit(ctx, *held)
 	c.hold(left, err)
+	c.patch, c.patched, c.postponed = patch.NewPatch(), nil, false
 	if err != nil {
 		return false, err
 	}
@@ -82,7 +83,6 @@ func (c *cycle) writeUnrecorded(ctx context.Context) (ready bool, err error) {
 			})
 		}
 	}
-	c.patch, c.patched, c.postponed = patch.NewPatch(), nil, false
 	c.stored = c.memory.unrecorded.overlay(c.memory.annotations.overlay(c.tree))
 	return !changed, nil
 }

@@ -89,8 +89,13 @@ func isUntrusted(err error) bool {
 // isExpired reports whether the server cannot continue from a resourceVersion: it is too
 // old, or newer than the server's own state (which was restored from a backup).
 func isExpired(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
-		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || IsTooLarge(err)
+}
+
+// IsTooLarge reports whether a resourceVersion is newer than the server's own state, which was restored
+// from a backup or is behind that of other servers.
+func IsTooLarge(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // Retriable reports whether a request may succeed if it is repeated unchanged. That

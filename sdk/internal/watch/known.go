@@ -12,7 +12,12 @@ import (
 // knownObjects are the objects that exist, as far as the stream knows. After a relist, it
 // shows which ones were deleted meanwhile. It is all that is kept of an object for as long
 // as it exists, so it is small.
-type knownObjects map[objectKey]identity
+type knownObjects map[objectKey]knownObject
+
+type knownObject struct {
+	identity identity
+	version  uint64 // the newest resourceVersion; 0 if it is not a number
+}
 
 // objectKey is a uid in 16 bytes, or a hash of what identifies an object without a UUID.
 type objectKey [16]byte

@@ -41,7 +41,7 @@ func BenchmarkKnownObjects_MemoryPerObject(b *testing.B) {
 		known := make(knownObjects, objects)
 		for i := range objects {
 			key, id := identify(object.Stub("v1", "Pod", "namespace-of-it", fmt.Sprintf("some-longer-name-%d", i), fmt.Sprintf("%08x-4e5f-6071-8293-a4b5c6d7e8f9", i), "5"))
-			known[key] = id
+			known[key] = knownObject{id, 5}
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,7 +46,13 @@ func Run(ctx context.Context, options Options) {
 	defer l.streams.Wait()
 	defer l.backoff.stop()
 
-	s := &store{resource: options.Resource, handle: options.Handle, listed: options.Listed}
+	s := &store{
+		resource: options.Resource, handle: options.Handle, listed: options.Listed, restored: l.restored.Swap,
+		stale: func(what string, err error) {
+			options.Logger.DebugContext(ctx, "Dropping what is outdated", "what", what, "reason", err)
+		},
+		staleList: func(err error) { l.backoff.failed(Expired, err) },
+	}
 	reflector := cache.NewReflectorWithOptions(
 		&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch},
 		nil, s, cache.ReflectorOptions{
@@ -68,6 +75,16 @@ type listWatcher struct {
 	options Options
 	backoff *backoff
 	streams sync.WaitGroup
+
+	restored atomic.Bool // the server has lost the newest versions, as it says, since the last list
+}
+
+// failed notes an attempt that failed.
+func (l *listWatcher) failed(err error) {
+	if kube.IsTooLarge(err) {
+		l.restored.Store(true)
+	}
+	l.backoff.failed(failReason(err), err)
 }
 
 // list fetches a list, or a page of it.
@@ -91,7 +108,7 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 		if kube.IsTimeout(err) {
 			options.Patience++ // the server may need longer for a list than for other responses
 		}
-		l.backoff.failed(failReason(err), err)
+		l.failed(err)
 		if isPermanent(err) {
 			return nil, err
 		}
@@ -125,7 +142,7 @@ func (l *listWatcher) watch(ctx context.Context, o metav1.ListOptions) (watch.In
 		if options.SendInitialEvents && permanent && kube.Classify(err) != kube.Expired {
 			return nil, err // the reflector tries a list, whose failure is reported
 		}
-		l.backoff.failed(failReason(err), err)
+		l.failed(err)
 		if permanent || (options.SendInitialEvents && try >= streamedListTries && kube.Status(err) != 0) {
 			return nil, err
 		}

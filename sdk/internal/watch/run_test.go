@@ -86,9 +86,10 @@ func TestRun_ExpiredVersionLeadsToARelistWithDeletions(t *testing.T) {
 func TestRun_VersionRejectedAtTheOpeningLeadsToARelist(t *testing.T) {
 	tooLarge := `{"kind":"Status","status":"Failure","reason":"Timeout","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`
 	for name, refusal := range map[string]struct {
-		code int
-		body string
-	}{"too old": {410, status(410, "Expired")}, "too new": {504, tooLarge}} {
+		code    int
+		body    string
+		version string // of the object in the list that follows
+	}{"too old": {410, status(410, "Expired"), "11"}, "too new": {504, tooLarge, "2"}} {
 		t.Run(name, func(t *testing.T) {
 			follow(t, Options{}, func(w *watched) {
 				w.start().end()
@@ -98,8 +99,8 @@ func TestRun_VersionRejectedAtTheOpeningLeadsToARelist(t *testing.T) {
 				if !e.streamedList() || e.version() != "" {
 					t.Error(e.URL)
 				}
-				e.stream(t).listed("3", rawObject("a", "2"))
-				w.expect(" a@2")
+				e.stream(t).listed(refusal.version, rawObject("a", refusal.version))
+				w.expect(" a@" + refusal.version)
 			})
 		})
 	}

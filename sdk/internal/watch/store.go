@@ -17,6 +17,11 @@ type store struct {
 	handle   func(Event)
 	listed   func(count int)
 	known    knownObjects
+	versions versions
+
+	stale     func(what string, err error) // called for what is dropped because it is outdated
+	staleList func(error)
+	restored  func(bool) bool // returns whether the server has lost its newer state, and sets it
 }
 
 func (s *store) handleItem(kind string, item any) error {
@@ -25,11 +30,26 @@ func (s *store) handleItem(kind string, item any) error {
 		return fmt.Errorf("%T in a stream of objects", item)
 	}
 	key, id := identify(object)
-	if kind == Deleted {
+	version := numberOf(object.ResourceVersion)
+	known, exists := s.known[key]
+	switch {
+	case s.versions.buried(key):
+		s.stale(object.String(), errBuried)
+		return nil
+	case kind == Deleted:
 		delete(s.known, key)
-	} else if _, known := s.known[key]; !known {
-		s.known[key] = id
+		if object.UID != "" {
+			s.versions.bury(key)
+		}
+	case exists && version < known.version && version != 0:
+		s.stale(object.String(), errOutdated)
+		return nil
+	case exists:
+		s.known[key] = knownObject{known.identity, version}
+	default:
+		s.known[key] = knownObject{id, version}
 	}
+	s.versions.seen(version)
 	s.handle(Event{Type: kind, Object: object})
 	return nil
 }
@@ -44,30 +64,49 @@ func (s *store) Update(item any) error { return s.handleItem(Modified, item) }
 func (s *store) Delete(item any) error { return s.handleItem(Deleted, item) }
 
 // Replace passes on a list, after the deletions of the objects that are missing from it: another
-// object may already have the same name.
+// object may already have the same name. It returns an error for a list that is older than what is
+// known, so that the objects are listed again.
 func (s *store) Replace(items []any, resourceVersion string) error {
-	before := s.known
-	s.known = make(knownObjects, len(items))
 	objects := make([]*object.Object, 0, len(items))
 	for _, item := range items {
 		object, ok := item.(*object.Object)
 		if !ok {
 			return fmt.Errorf("%T in a list of objects", item)
 		}
-		key, id := identify(object)
-		s.known[key] = id
-		delete(before, key)
 		objects = append(objects, object)
+	}
+	if err := s.versions.list(resourceVersion, objects, s.restored(false)); err != nil {
+		s.staleList(err)
+		return err
+	}
+	before := s.known
+	s.known = make(knownObjects, len(objects))
+	outdated := map[*object.Object]bool{}
+	for _, object := range objects {
+		key, id := identify(object)
+		version := numberOf(object.ResourceVersion)
+		if known := before[key]; version < known.version && version != 0 && !s.versions.restored {
+			s.stale(object.String(), errOutdated)
+			outdated[object], version = true, known.version
+		}
+		s.known[key] = knownObject{id, version}
+		delete(before, key)
 	}
 	// The reflector does not keep the order of streamed lists.
 	slices.SortFunc(objects, func(a, b *object.Object) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	for key, id := range before {
-		s.handle(Event{Type: Deleted, Object: key.deleted(id, s.resource, resourceVersion)})
+	for key, known := range before {
+		gone := key.deleted(known.identity, s.resource, resourceVersion)
+		if gone.UID != "" {
+			s.versions.bury(key)
+		}
+		s.handle(Event{Type: Deleted, Object: gone})
 	}
 	for _, object := range objects {
-		s.handle(Event{Type: Listed, Object: object})
+		if !outdated[object] {
+			s.handle(Event{Type: Listed, Object: object})
+		}
 	}
 	if s.listed != nil {
 		s.listed(len(items))

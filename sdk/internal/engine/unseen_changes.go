@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// A handler that is done may be followed by others that are retried. If the object changes meanwhile, the
+// handler has not seen the change, and nobody would tell it: it is done for this cause, and the changed
+// state would become the last-handled one. So the operator remembers what each handler has seen. If a
+// change would interest a handler that has not seen it, the state of the first handler that was done
+// becomes the last-handled one: an update follows.
+
+// handledStates is what the handlers of the present cause had seen when they were done.
+type handledStates struct {
+	first  *object.Object    // the version of the first of them
+	hashes map[string]uint64 // of the essences, by the ids of the handlers
+}
+
+// rememberHandled remembers what the handlers have seen that were done in this cycle, unless these are
+// all.
+func (c *cycle) rememberHandled(allDone bool) {
+	states := c.memory.handled
+	if len(c.done) == 0 || allDone && states == nil {
+		return
+	}
+	if states == nil {
+		states = &handledStates{first: c.object.Detached(), hashes: map[string]uint64{}}
+		c.memory.handled = states
+	}
+	hash := hashEssence(c.cause.New)
+	for _, id := range c.done {
+		states.hashes[id] = hash
+	}
+}
+
+// lastHandledState returns the version of the object and the essence to be recorded as last handled.
+func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err error) {
+	states := c.memory.handled
+	c.memory.handled = nil
+	raw, essence = c.object.Raw, c.cause.New
+	if states == nil || c.cause.Deleted || !states.differFrom(hashEssence(essence)) {
+		return raw, essence, nil
+	}
+	tree, err := states.first.Tree()
+	if err != nil {
+		return nil, nil, fmt.Errorf("decode the version that was handled first: %w", err)
+	}
+	first := c.progress.Clear(c.diffbase.Essence(tree, c.served.extraFields))
+	update := *c.cause
+	update.Reason, update.Initial, update.Old = handlers.ReasonUpdate, false, first
+	update.Diff = object.ComputeDiff(first, essence)
+	if len(update.Diff) == 0 {
+		return raw, essence, nil
+	}
+	for _, h := range c.served.handlers.Selected(handlers.Changing, &update) {
+		if states.hasNotSeen(h.ID, hashEssence(essence)) {
+			c.behind = true
+			return states.first.Raw, first, nil
+		}
+	}
+	return raw, essence, nil
+}
+
+// differFrom reports whether a handler has seen another essence.
+func (s *handledStates) differFrom(hash uint64) bool {
+	for _, seen := range s.hashes {
+		if seen != hash {
+			return true
+		}
+	}
+	return false
+}
+
+// hasNotSeen reports whether a handler or one of its sub-handlers has not seen an essence.
+func (s *handledStates) hasNotSeen(id string, hash uint64) bool {
+	if seen, ok := s.hashes[id]; !ok || seen != hash {
+		return true
+	}
+	for sub, seen := range s.hashes {
+		if strings.HasPrefix(sub, id+"/") && seen != hash {
+			return true
+		}
+	}
+	return false
+}
+
+var essenceSeed = maphash.MakeSeed()
+
+// hashEssence returns a hash of an essence within this process.
+func hashEssence(essence map[string]any) uint64 {
+	text, err := json.Marshal(essence)
+	if err != nil {
+		return 0 // never: it was decoded from JSON
+	}
+	return maphash.Bytes(essenceSeed, text)
+}

@@ -1,0 +1,93 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// Versions only go forward: what is older than the newest known version is dropped, wherever that can be
+// told. The versions of Kubernetes are increasing numbers; others are passed on as they come.
+
+const (
+	// maxBuried is how many deleted objects are remembered, so that late events do not revive them.
+	maxBuried = 1000
+
+	// maxStaleLists is how many outdated lists in a row are dropped. Then the server has lost its newer
+	// state: it was restored from a backup.
+	maxStaleLists = 3
+)
+
+var (
+	errOutdated = errors.New("a newer version is known")
+	errBuried   = errors.New("the object was deleted")
+)
+
+// versions tells what is older than what is known of the objects of a stream.
+type versions struct {
+	newest   uint64 // of all objects and lists
+	stale    int    // lists in a row
+	restored bool   // the list that is being handled may have older versions
+	strange  bool   // the versions of lists cannot be compared with those of objects
+
+	graves map[objectKey]struct{}
+	order  []objectKey // of the graves, a ring
+	next   int
+}
+
+// numberOf returns a resourceVersion as a number; 0 if it is none.
+func numberOf(resourceVersion string) uint64 {
+	number, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+func (v *versions) seen(version uint64) { v.newest = max(v.newest, version) }
+
+// list notes a list, of a server that may have lost its newer state. It returns an error if the list is
+// outdated.
+func (v *versions) list(resourceVersion string, objects []*object.Object, restored bool) error {
+	version, newest := numberOf(resourceVersion), uint64(0)
+	for _, o := range objects {
+		newest = max(newest, numberOf(o.ResourceVersion))
+	}
+	v.strange = v.strange || newest > version
+	v.restored = false
+	if version != 0 && version < v.newest && !v.strange {
+		if v.stale++; v.stale < maxStaleLists && !restored {
+			return fmt.Errorf("the list has version %d, which is older than %d", version, v.newest)
+		}
+		v.restored, v.newest = true, 0
+		v.graves, v.order, v.next = nil, nil, 0
+	}
+	v.stale = 0
+	v.seen(max(version, newest))
+	return nil
+}
+
+// bury remembers a deleted object. Its uid never returns.
+func (v *versions) bury(key objectKey) {
+	if v.graves == nil {
+		v.graves = map[objectKey]struct{}{}
+	}
+	if _, known := v.graves[key]; known {
+		return
+	}
+	v.graves[key] = struct{}{}
+	if len(v.order) < maxBuried {
+		v.order = append(v.order, key)
+		return
+	}
+	delete(v.graves, v.order[v.next])
+	v.order[v.next] = key
+	v.next = (v.next + 1) % maxBuried
+}
+
+func (v *versions) buried(key objectKey) bool {
+	_, known := v.graves[key]
+	return known
+}
