@@ -25,7 +25,7 @@ var layers = map[string][]string{
 	"render": {workbench + "/model", "charm.land/lipgloss/v2", "github.com/charmbracelet"},
 	"parts":  {workbench + "/model", workbench + "/render", repository + "runner", repository + "sdk/inspect", "charm.land"},
 	"pages":  {workbench + "/model", workbench + "/render", workbench + "/parts", repository + "runner", repository + "sdk/inspect", "charm.land"},
-	"stream": {workbench + "/model", workbench + "/render", repository + "runner", repository + "sdk/inspect", "github.com/charmbracelet/colorprofile"},
+	"stream": {workbench + "/model", workbench + "/render", repository + "runner", repository + "sdk/inspect", repository + "sdk/printable", "github.com/charmbracelet/colorprofile"},
 }
 
 func TestLayering_ImportsGoOneWay(t *testing.T) {

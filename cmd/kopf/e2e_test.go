@@ -79,6 +79,28 @@ func TestE2E_PermanentFailureListsHandlers(t *testing.T) {
 	}
 }
 
+func TestE2E_SecondRunReportsFailureOfTheFirst(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", shortDir(t))
+	cluster, err := devcluster.Open(t.Context(), devcluster.Options{Ephemeral: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	const failure = "cm/default/refused: refuse: failed permanently (attempt 1): no such thing today\n"
+	for run := range 2 {
+		cmd, stdout, stderr := command(t, "testdata", "run", "./failing", "--kubeconfig="+cluster.KubeconfigPath, "-A",
+			"--apply", "failing/object.yaml", "--until=settled", "-q")
+		cmd.Env = append(os.Environ(), asCommand+"=1")
+		if got := code(t, cmd.Run()); got != 1 || !strings.Contains(stderr.String(), failure) {
+			t.Errorf("run %d: exit code %d, %s%s", run+1, got, stdout, stderr)
+		}
+	}
+}
+
 func TestE2E_TimeoutNamesAttemptAndRetry(t *testing.T) {
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./retrying", "--apply", "retrying", "--until=settled", "--timeout=3s", "-q")
 	if got := code(t, cmd.Run()); got != 1 {

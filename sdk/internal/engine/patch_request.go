@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -57,7 +58,7 @@ func withGrace(ctx context.Context, grace time.Duration) (context.Context, conte
 	}
 }
 
-func logPatch(logger *slog.Logger, call patch.Call) {
+func logPatch(logger *slog.Logger, call patch.Call, secrets *redact.Secrets) {
 	if !logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
@@ -69,7 +70,7 @@ func logPatch(logger *slog.Logger, call patch.Call) {
 	if call.ContentType == patch.JSONType {
 		kind = "JSON-patching"
 	}
-	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{call.Payload})
+	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{secrets.Payload(call.Payload)})
 }
 
 // loggedPayload formats the body of a request for log lines when it is printed.

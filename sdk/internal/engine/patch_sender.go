@@ -29,10 +29,17 @@ type requester struct {
 	logger   *slog.Logger
 }
 
-// send sends a PATCH request. After a conflict, and if the object seems to be gone, it makes sure that
-// the object still exists, and repeats the request.
+// send sends a PATCH request, and keeps secret values out of the log and the error.
 func (r *requester) send(call patch.Call) (patch.Object, error) {
-	logPatch(r.logger, call)
+	secrets := r.deps.settings.Redaction.Of(r.resource, r.object)
+	logPatch(r.logger, call, secrets)
+	patched, err := r.sendUntilAnswered(call)
+	return patched, secrets.Error(err, call.Payload)
+}
+
+// sendUntilAnswered sends a PATCH request. After a conflict, and if the object seems to be gone, it makes
+// sure that the object still exists, and repeats the request.
+func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	if err := checkPinnedVersion(call); err != nil {
 		return nil, err
 	}

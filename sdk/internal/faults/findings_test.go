@@ -211,10 +211,23 @@ func (i *inspection) lostChanges() {
 	want := i.object.newest().value
 	for _, n := range []string{"1", "2"} {
 		last := i.last("create_"+n, "update_"+n)
-		if last == nil || last.new != want {
+		switch {
+		case last != nil && last.new == want:
+		case last != nil && i.finishedLater(*last, want):
+			i.Explained["change missed: the process ended while another handler was to be retried"]++
+		default:
 			i.Losses = append(i.Losses, fmt.Sprintf("%s %s: %s was not handled by the handlers %s: last was %v", i.object.kind, i.object.name, want, n, last))
 		}
 	}
+}
+
+// finishedLater reports whether a call was recorded before its process ended, and a later process called
+// the other handler with a value, which ended the handling.
+func (i *inspection) finishedLater(c call, value string) bool {
+	stored, ok := i.stored(c)
+	return ok && slices.ContainsFunc(i.calls, func(o call) bool {
+		return o.life > c.life && o.new == value && o.reason == c.reason && o.handler != c.handler && stored <= i.starts[o.life]
+	})
 }
 
 // last returns the last call of some handlers; nil if there was none.

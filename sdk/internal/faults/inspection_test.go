@@ -99,9 +99,17 @@ func TestInspection_LossesAndDoubles(t *testing.T) {
 		doubled   int
 		explained int
 	}{
-		"all is well":                   {version: version{value: "v1", status: status{Applied: []string{"call-1"}, Result: "call-3"}}, calls: both, look: (*inspection).lostEffects},
-		"both handlers know it":         {version: version{value: "v1"}, calls: both, look: (*inspection).lostChanges},
-		"one handler does not":          {version: version{value: "v2"}, calls: append(slices.Clone(both), call{handler: "update_1", new: "v2"}), look: (*inspection).lostChanges, losses: 1},
+		"all is well":           {version: version{value: "v1", status: status{Applied: []string{"call-1"}, Result: "call-3"}}, calls: both, look: (*inspection).lostEffects},
+		"both handlers know it": {version: version{value: "v1"}, calls: both, look: (*inspection).lostChanges},
+		"one handler does not":  {version: version{value: "v2"}, calls: append(slices.Clone(both), call{handler: "update_1", new: "v2"}), look: (*inspection).lostChanges, losses: 1},
+		"one handler was called by an ended life": {version: version{value: "v2", records: done("update")},
+			calls: append(slices.Clone(both), call{handler: "update_1", reason: kopf.ReasonUpdate, new: "v1", life: 1},
+				call{handler: "update_2", reason: kopf.ReasonUpdate, new: "v2", life: 2}),
+			look: (*inspection).lostChanges, explained: 1},
+		"one handler was called in the same life": {version: version{value: "v2", records: done("update")},
+			calls: append(slices.Clone(both), call{handler: "update_1", reason: kopf.ReasonUpdate, new: "v1", life: 2},
+				call{handler: "update_2", reason: kopf.ReasonUpdate, new: "v2", life: 2}),
+			look: (*inspection).lostChanges, losses: 1},
 		"effect of the last life":       {version: version{}, calls: []call{{id: "call-1", handler: "create_2", life: 2}}, look: (*inspection).lostEffects, losses: 1},
 		"effect of an ended life":       {version: version{}, calls: []call{call1}, look: (*inspection).lostEffects, explained: 1},
 		"effect of a life that went on": {version: version{status: status{Created: "call-2"}}, calls: []call{call1, later}, look: (*inspection).lostEffects, losses: 1},
@@ -112,7 +120,7 @@ func TestInspection_LossesAndDoubles(t *testing.T) {
 		"deleted before it was held": {version: version{deleting: true}, look: (*inspection).lostDeletions},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: at(test.version), calls: test.calls, life: 2, refused: test.refused}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: at(test.version), calls: test.calls, life: 2, starts: []uint64{0, 0, 15}, refused: test.refused}
 			test.look(i)
 			explained := 0
 			for _, n := range i.Explained {
