@@ -72,7 +72,10 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			}
 			return nil, err
 		case patchConflict:
-			if attempt == maxConflicts || pinsVersion(call) {
+			if pinsVersion(call) {
+				return nil, fmt.Errorf("%w: %w", errPinned, err)
+			}
+			if attempt == maxConflicts {
 				return nil, err
 			}
 		case patchFailed:
