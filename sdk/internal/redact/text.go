@@ -117,6 +117,8 @@ func spellings(value any, found []string) []string {
 		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil && utf8.Valid(decoded) {
 			found = appendSpellings(found, string(decoded))
 		}
+	case float64:
+		found = append(found, fmt.Sprint(v), strconv.FormatFloat(v, 'f', -1, 64))
 	default:
 		found = append(found, fmt.Sprint(v))
 	}
