@@ -69,7 +69,7 @@ func TestE2E_PermanentFailureListsHandlers(t *testing.T) {
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
 	}
-	want := "kopf: a handler has failed permanently\ncm/default/refused: refuse: failed permanently (attempt 1): no such thing today\nnot settled: 3 objects, 1 failed, 2 without handlers; 0 handlers succeeded, 1 failed\n"
+	want := "kopf: a handler has failed permanently\n  cm/default/refused: refuse: failed permanently (attempt 1): no such thing today\n  not settled: 3 objects, 1 failed, 2 without handlers; 0 handlers succeeded, 1 failed\n"
 	if !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("the output is %s", stderr)
 	}
@@ -107,7 +107,7 @@ func TestE2E_TimeoutNamesAttemptAndRetry(t *testing.T) {
 		t.Errorf("%d, %s", got, stdout)
 	}
 	text := stderr.String()
-	for _, want := range []string{"kopf: not settled after 3s\ncm/default/attached: attach: will be retried in ", " (attempt 1 of 50): still attached\n"} {
+	for _, want := range []string{"kopf: not settled after 3s\n  cm/default/attached: attach: will be retried in ", " (attempt 1 of 50): still attached\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}

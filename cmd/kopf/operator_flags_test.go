@@ -25,19 +25,22 @@ func operator(t *testing.T, args ...string) (exit int, stdout, stderr string) {
 }
 
 // toolFlags are the flags of kopf run that the operator itself does not have.
-var toolFlags = []string{"cluster", "ephemeral", "yes", "apply", "until", "timeout", "help"}
+var toolFlags = []string{"cluster", "ephemeral", "yes", "apply", "until", "timeout", "report", "help"}
 
-// clusterFlags are flags with different defaults in kopf run and in operators, so that their
-// descriptions differ after "to use".
+// clusterFlags are the flags that kopf run passes on in another way.
 var clusterFlags = []string{"kubeconfig", "context"}
+
+// sameUntil are flags with different defaults in kopf run and in operators, and where their
+// descriptions begin to differ.
+var sameUntil = map[string]string{"kubeconfig": " to use", "context": " to use", "inspect": ", not at"}
 
 // flagDescriptions parses the flags of a help text: name, type and description.
 func flagDescriptions(help string) map[string]string {
 	found := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^ +((?:-\w, )?--([\w-]+)(?: \w+)?) +(.*)$`).FindAllStringSubmatch(help, -1) {
 		text := m[1] + ": " + m[3]
-		if slices.Contains(clusterFlags, m[2]) {
-			text, _, _ = strings.Cut(text, " to use")
+		if end, differs := sameUntil[m[2]]; differs {
+			text, _, _ = strings.Cut(text, end)
 		}
 		found[m[2]] = text
 	}
@@ -76,7 +79,6 @@ func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case slices.Contains(toolFlags, f.Name), slices.Contains(clusterFlags, f.Name):
-			// kopf run passes the cluster on in another way.
 		case f.Value.Type() == "bool":
 			all = append(all, "--"+f.Name)
 		case values[f.Name] == "":
