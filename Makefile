@@ -7,6 +7,7 @@ MODULES   := . sdk sdk/metrics examples devcluster/controlplane
 BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0
+VULNCHECK := v1.8.0
 LDFLAGS   := -s -w
 EXAMPLE   := examples/ephemeral-volume-claims
 
@@ -57,6 +58,10 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(BIN)
 	GOWORK=off GOBIN=$(BIN)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities, if their database can be had
+	@hack/vulncheck $(BIN)/govulncheck-$(VULNCHECK) $(MODULES)
 
 .PHONY: golden
 golden: ## Rewrite the golden files of the workbench; review the diff before you commit

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Cluster is a usable cluster. Its methods must not be called concurrently.
@@ -18,7 +20,7 @@ type Cluster struct {
 	Reason string
 	// Version is the server's version, such as v1.37.1.
 	Version string
-	// Server is the URL of the API server.
+	// Server is the URL of the API server, without a password.
 	Server string
 	// KubeconfigPath is the path of the kubeconfig. It is empty if the default loading rules
 	// of kubectl apply, with Context.
@@ -42,7 +44,7 @@ func (c *Cluster) Ended() <-chan struct{} { return c.ended }
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	cfg, err := clientConfig(c.KubeconfigPath, c.Context).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig of %s: %w", c.Name, err)
+		return nil, fmt.Errorf("read the kubeconfig of %s: %w", c.Name, printable.Error(err))
 	}
 	return cfg, nil
 }

@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // connectTimeout bounds the first request to an existing cluster.
@@ -34,7 +35,9 @@ func openContext(ctx context.Context, o Options, reason string) (*Cluster, error
 	if err != nil {
 		return nil, err
 	}
-	if !o.Yes && !looksLikeDevelopment(name, server) {
+	isDevelopment := looksLikeDevelopment(name, server)
+	server = printable.WithoutPasswords(server) // from here on, it is only shown
+	if !o.Yes && !isDevelopment {
 		return nil, &fault.Error{
 			Kind:    ErrNotDevelopment,
 			Message: fmt.Sprintf("the context %q at %s does not look like a development cluster", name, server),
@@ -55,7 +58,7 @@ func openContext(ctx context.Context, o Options, reason string) (*Cluster, error
 		return nil, &fault.Error{
 			Kind:    ErrUnreachable,
 			Message: fmt.Sprintf("the context %q at %s does not answer", name, server),
-			Cause:   err,
+			Cause:   printable.Error(err),
 			Next:    "start the cluster, or choose another with --context or --cluster=embedded",
 		}
 	}
@@ -124,7 +127,7 @@ func target(raw clientcmdapi.Config, o Options) (name, server string, err error)
 
 func kubeconfigError(path string, err error) error {
 	e := &fault.Error{
-		Kind: ErrKubeconfig, Message: "cannot use the kubeconfig", Cause: err,
+		Kind: ErrKubeconfig, Message: "cannot use the kubeconfig", Cause: printable.Error(err),
 		Next: "fix it, or name another with --kubeconfig",
 	}
 	if path != "" {

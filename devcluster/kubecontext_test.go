@@ -169,3 +169,47 @@ func TestOpen_KubeconfigThatIsNoFileIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestOpen_PasswordsInURLsAreHidden(t *testing.T) {
+	isolate(t)
+	const password = "s3cr:t/@x"
+	withProxy := func(server, proxy string) string {
+		return write(t, fmt.Sprintf("current-context: kind-a\ncontexts: [{name: kind-a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: %q, proxy-url: %q}}]\n", server, proxy))
+	}
+	var shown []string
+	good := strings.Replace(serve(t, versionAnswer), "://", "://me:s3cr%3At%2F%40x@", 1)
+	c, err := Open(t.Context(), Options{Kubeconfig: kubeconfig(t, good, "kind-a", "kind-a"), Progress: func(p Progress) { shown = append(shown, p.Message) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown = append(shown, fmt.Sprintf("%+v", c))
+	for _, o := range []Options{
+		{Kubeconfig: kubeconfig(t, "https://me:"+password+"@production.invalid", "prod", "prod")},
+		{Kubeconfig: kubeconfig(t, "https://me:"+password+"@production.invalid", "prod", "prod"), Yes: true},
+		{Kubeconfig: kubeconfig(t, "https://me:"+password+"@127.0.0.1:1", "kind-a", "kind-a")},
+		{Kubeconfig: kubeconfig(t, "https://me:%zz"+password+"@127.0.0.1:1", "kind-a", "kind-a")},
+		{Kubeconfig: withProxy("https://127.0.0.1:1", "http://me:"+password+"@127.0.0.1:1")},
+		{Kubeconfig: withProxy("https://127.0.0.1:1", "ftp://me:"+password+"@127.0.0.1:1")},
+		{Kubeconfig: withProxy("https://127.0.0.1:1", "http://me:%zz"+password+"@127.0.0.1:1")},
+	} {
+		_, err := Open(t.Context(), o)
+		if err == nil {
+			t.Errorf("%+v is opened", o)
+			continue
+		}
+		shown = append(shown, err.Error())
+	}
+	for _, text := range shown {
+		if strings.Contains(text, "s3cr") {
+			t.Errorf("it shows %s", text)
+		}
+	}
+}
+
+func TestOpen_PasswordDoesNotMakeServerLocal(t *testing.T) {
+	isolate(t)
+	path := kubeconfig(t, "https://me:x@production.invalid/@localhost", "production", "production")
+	if _, err := Open(t.Context(), Options{Kubeconfig: path}); !errors.Is(err, ErrNotDevelopment) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -31,7 +31,7 @@ func TestLinks_TargetsExist(t *testing.T) {
 // linkedPages returns the pages whose links are checked.
 func linkedPages(t *testing.T) []string {
 	t.Helper()
-	pages := []string{"../README.md", "../CONTRIBUTING.md", "../bench/README.md"}
+	pages := []string{"../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../bench/README.md"}
 	for _, pattern := range []string{"*.md", "decisions/*.md", "../examples/*.md", "../examples/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {

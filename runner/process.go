@@ -38,6 +38,7 @@ type childSpec struct {
 	path   string
 	args   []string
 	dir    string
+	note   string                         // file in which the operator notes how it ends; optional
 	stdout *os.File                       // used if line is nil
 	stderr *os.File                       // used if line is nil
 	line   func(stderr bool, text string) // called for every line of the output
@@ -50,6 +51,9 @@ func start(spec childSpec) (*child, error) {
 	cmd.Args[0] = "operator" // the name in its error messages
 	cmd.Dir = spec.dir
 	cmd.Env = append(os.Environ(), stdinGuardEnv)
+	if spec.note != "" {
+		cmd.Env = append(cmd.Env, exitNoteEnv+"="+spec.note)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = outputDrain
 	stdin, err := cmd.StdinPipe()

@@ -167,7 +167,7 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 		address = sockets.next()
 	}
 	args := append(r.cluster.args(), "--inspect="+address)
-	spec := childSpec{path: r.binary, args: append(args, r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr}
+	spec := childSpec{path: r.binary, args: append(args, r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr, note: exitNote(r.binary)}
 	if !r.UntilSettled {
 		c, err := start(spec)
 		if err != nil {
@@ -247,6 +247,14 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 // success, unless the objects had to settle first.
 func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool) (int, error) {
 	code := c.exitCode()
+	if interrupted == nil {
+		switch why, err := explainExit(exitNote(r.binary), code); {
+		case err != nil:
+			return max(code, 1), err
+		case why != "":
+			r.Progress(false, why)
+		}
+	}
 	switch {
 	case interrupted != nil && (r.UntilSettled || code > signalExitBase):
 		return interrupted.ExitCode(), interrupted

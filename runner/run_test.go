@@ -69,10 +69,37 @@ func TestRun_ReturnsOperatorExitCode(t *testing.T) {
 	}
 }
 
+func TestRun_SaysWhenTheOperatorsCodeExits(t *testing.T) {
+	for body, want := range map[string]struct {
+		code int
+		says string
+	}{
+		`r.Exit(0)`:                         {0, "the operator ended with code 0 without being asked: its code has called os.Exit"},
+		`r.Exit(1)`:                         {1, "the operator ended with code 1 without being asked: its code has called os.Exit"},
+		`r.Exit(7)`:                         {7, "the operator ended with code 7 without being asked"},
+		`r.Crash(func() { panic("oops") })`: {2, "or it has crashed"},
+		`r.Fail("wrong")`:                   {1, ""},
+	} {
+		var said []string
+		opts, _ := headlessOptions(t, body)
+		opts.Progress = func(_ bool, line string) { said = append(said, line) }
+		code, err := Run(t.Context(), opts)
+		says := strings.Contains(strings.Join(said, "\n"), "without being asked")
+		if code != want.code || err != nil || says != (want.says != "") || !strings.Contains(strings.Join(said, "\n"), want.says) {
+			t.Errorf("%s: %d, %v, %q", body, code, err, said)
+		}
+	}
+}
+
 func TestRun_HandledSignalExitsWithZero(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		opts, printed := headlessOptions(t, `r.Print("ready")`)
 		sendWhenReady(&opts, printed, signal)
+		opts.Progress = func(_ bool, line string) {
+			if strings.Contains(line, "without being asked") {
+				t.Error(line)
+			}
+		}
 		if code, err := Run(t.Context(), opts); code != 0 || err != nil {
 			t.Errorf("%s: %d, %v", signal, code, err)
 		}

@@ -65,7 +65,7 @@ func report(ctx context.Context, cmd *cobra.Command, err error, stderr io.Writer
 		fmt.Fprintln(stderr, printable.Lines(failure.Error())) // the compiler's list only
 		return exitFailure
 	}
-	fmt.Fprintf(stderr, "kopf: %s\n", printable.Paragraph(err.Error()))
+	fmt.Fprintf(stderr, "kopf: %s\n", printable.Paragraph(printable.WithoutPasswords(err.Error())))
 	if !isUsage(err) && hasRun(cmd) {
 		return exitFailure
 	}

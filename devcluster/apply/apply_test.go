@@ -250,3 +250,19 @@ func TestFiles_StopsWithContextWhileWaitingForDefinition(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+func TestFiles_ErrorsDoNotShowTheDataOfSecrets(t *testing.T) {
+	for _, data := range []string{"data: {password: 123456789}", "data: {password: {nested-5ecret: deep-5ecret}}", "data: [listed-5ecret]", "stringData: {password: [listed-5ecret]}", "data: {password: not-base64-5ecret}"} {
+		path := manifest(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: refused}\n"+data+"\n")
+		_, err := apply.Files(t.Context(), config, []string{path}, apply.Options{})
+		if err == nil {
+			t.Errorf("%s is accepted", data)
+			continue
+		}
+		for _, secret := range []string{"123456789", "deep-5ecret", "listed-5ecret", "not-base64-5ecret"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: %v", data, err)
+			}
+		}
+	}
+}

@@ -51,5 +51,5 @@ func (m Manifest) error(err error) error {
 	if ns := m.Object.GetNamespace(); ns != "" {
 		s += " in " + ns
 	}
-	return &ObjectError{File: m.File, Line: m.Line, Object: s, Err: err}
+	return &ObjectError{File: m.File, Line: m.Line, Object: s, Err: m.withoutSecrets(err)}
 }

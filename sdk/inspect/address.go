@@ -23,8 +23,8 @@ func (e *AddressError) Error() string {
 const maxSocketPath = 103
 
 // ParseAddress returns the network and the address, as [net.Dial] wants them, of an inspector's address,
-// "unix:PATH" or "tcp:HOST:PORT". The host must be a loopback address, because the protocol has no
-// authentication. It returns an [*AddressError] for any other address.
+// "unix:PATH" or "tcp:HOST:PORT". The host must be a loopback address, because the protocol is not
+// encrypted. It returns an [*AddressError] for any other address.
 func ParseAddress(address string) (network, where string, err error) {
 	network, where, _ = strings.Cut(address, ":")
 	fail := func(reason string) (string, string, error) {
@@ -45,7 +45,7 @@ func ParseAddress(address string) (network, where string, err error) {
 			return fail("want a host and a port: tcp:127.0.0.1:PORT")
 		}
 		if !isLoopback(host) {
-			return fail("want a loopback address, such as 127.0.0.1, because there is no authentication")
+			return fail("want a loopback address, such as 127.0.0.1, because the protocol is not encrypted")
 		}
 		return network, where, nil
 	}

@@ -43,10 +43,14 @@ func (e *RefusedError) Error() string { return e.Reason }
 type Client struct {
 	http *http.Client
 	base string
+	port string // of a TCP address; else empty
 }
 
 // Dial returns a client for the operator at an address, "unix:PATH" or "tcp:127.0.0.1:PORT". It does
 // not connect. It returns an [*AddressError] for an invalid address.
+//
+// At a Unix socket, the operator must run as the same user, which is a [*PeerError] otherwise. At a TCP address,
+// the client sends the token of the [TokenFile] or of the [TokenVariable].
 func Dial(address string) (*Client, error) {
 	network, where, err := ParseAddress(address)
 	if err != nil {
@@ -55,13 +59,26 @@ func Dial(address string) (*Client, error) {
 	var dialer net.Dialer
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, network, where)
+			conn, err := dialer.DialContext(ctx, network, where)
+			if err != nil {
+				return nil, err
+			}
+			if err := CheckPeer(conn); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			return conn, nil
 		},
 		// An operator that stops would wait for idle connections.
 		DisableKeepAlives:  true,
 		DisableCompression: true,
 	}
-	return &Client{http: &http.Client{Transport: transport}, base: "http://localhost"}, nil
+	c := &Client{http: &http.Client{Transport: transport}, base: "http://localhost"}
+	if network == "tcp" {
+		if _, c.port, err = net.SplitHostPort(where); err != nil {
+			return nil, &AddressError{Address: address, Reason: err.Error()}
+		}
+	}
+	return c, nil
 }
 
 // Snapshot returns the current state of the operator.
@@ -171,6 +188,13 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.port != "" {
+		token, err := tokenOf(c.port) // a new operator has a new one
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

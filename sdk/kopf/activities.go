@@ -34,8 +34,9 @@ func OnStartup(r *Registry, fn func(context.Context, *Activity) error, opts ...A
 }
 
 // OnCleanup registers a handler that is called after everything else has stopped, unless the start
-// has failed. The operator waits for it without a limit: its context ends only by its [Timeout].
-// If it fails permanently, [Operator.Run] returns the error. See [Activities].
+// has failed. Its context ends by its [Timeout], and at the latest [ProcessSettings].UltimateExitingTimeout after
+// the operator was asked to stop; a handler that ignores that for longer than [QueueingSettings].ExitTimeout is
+// abandoned. If it fails permanently, [Operator.Run] returns the error. See [Activities].
 //
 // [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 func OnCleanup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {

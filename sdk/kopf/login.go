@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // ConnectionInfo is a cluster with credentials, as an [OnLogin] handler returns it. See
@@ -75,7 +76,7 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName})
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig: %w", err)
+		return nil, fmt.Errorf("read kubeconfig: %w", printable.Error(err))
 	}
 	named := contextName
 	if named == "" {
@@ -98,7 +99,7 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	}
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig: %w", err)
+		return nil, fmt.Errorf("read kubeconfig: %w", printable.Error(err))
 	}
 	useAccessToken(config)
 	return &ConnectionInfo{Config: config, DefaultNamespace: raw.Contexts[named].Namespace, Priority: kubeconfigPriority}, nil

@@ -13,13 +13,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once.
-// It does not return: the exit code is 0 after a graceful stop, 1 after a failure, and 2 for
-// invalid flags. The flags are those of "kopf run" that concern the operator itself: see
+// It does not return: the exit code is 0 after a graceful stop, 1 after a failure or a panic in
+// register, and 2 for invalid flags. The flags are those of "kopf run" that concern the operator itself: see
 // [Command line].
 //
 //	func main() { kopf.Main(Register) }
@@ -37,13 +38,15 @@ const guardVariable = "KOPF_STDIN_GUARD"
 var errStdinClosed = errors.New("the parent process has ended")
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func(*Registry)) int {
+	ended := noteRunning(stderr)
+	defer ended()
 	flags, err := parseFlags(filepath.Base(args[0]), args[1:])
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		fmt.Fprint(stdout, flags.usage)
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %s\nSee: %s --help\n", flags.name, printable.Paragraph(err.Error()), flags.name)
+		fmt.Fprintf(stderr, "%s: %s\nSee: %s --help\n", flags.name, printable.Paragraph(printable.WithoutPasswords(err.Error())), flags.name)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -58,25 +61,40 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 			cancel(errStdinClosed)
 		}()
 	}
-	if err := flags.operate(ctx, stderr, register); err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", flags.name, printable.Paragraph(err.Error()))
+	if err := flags.operate(ctx, stderr, register, ended); err != nil {
+		fmt.Fprintf(stderr, "%s: %s\n", flags.name, printable.Paragraph(printable.WithoutPasswords(err.Error())))
 		return 1
 	}
 	return 0
 }
 
-// operate runs the operator until it ends.
-func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry)) error {
+// registerAll calls the function that registers the handlers. A panic in it becomes an error.
+func registerAll(register func(*Registry), r *Registry) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			panicked := handlers.Panicked(value)
+			err = fmt.Errorf("register handlers: %w\n%s", panicked, panicked.Stack)
+		}
+	}()
+	register(r)
+	return nil
+}
+
+// operate runs the operator until it ends. The function ended is called before the process is killed.
+func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry), ended func()) error {
 	logger := slog.New(f.logHandler(stderr))
 	slog.SetDefault(logger)
 	redirectLibraryLogs(logger)
 	var registry Registry
-	register(&registry)
+	if err := registerAll(register, &registry); err != nil {
+		return err
+	}
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
 		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
+			ended()
 			os.Exit(1)
 		},
 	}

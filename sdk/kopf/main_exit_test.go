@@ -36,6 +36,13 @@ func TestMain_ExitCodeAndMessage(t *testing.T) {
 				OnCleanup(r, func(context.Context, *Activity) error { return broken }, ID("c"), ErrorsPermanent)
 			}, 1, `the cleanup handler "c" has failed: no database` + "\n",
 		},
+		"a panic in Register": {
+			[]string{"-A"}, func(r *Registry) {
+				OnStartup(r, func(context.Context, *Activity) error { return nil }, ID("a"))
+				panic("no configuration")
+			}, 1, "op: register handlers: panic: no configuration at kopf/main_exit_test.go:",
+		},
+		"a missing Register": {[]string{"-A"}, nil, 1, "op: register handlers: panic: runtime error: invalid memory address"},
 		"failing login": {
 			[]string{"-A", "--kubeconfig=/does/not/exist"}, func(*Registry) {}, 1, "cannot log in to the cluster",
 		},

@@ -51,6 +51,9 @@ var programs = map[string]func(){
 			}, kopf.ID("startup"))
 		})
 	},
+	"exiting": func() {
+		kopf.Main(func(*kopf.Registry) { os.Exit(3) })
+	},
 	"mistaken": func() {
 		kopf.Main(func(r *kopf.Registry) {
 			kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { return nil })
@@ -255,7 +258,7 @@ func TestMain_MistakesOnStandardError(t *testing.T) {
 		"two scopes":                  {"operator", []string{"-A", "-n", "x"}, 2, "operator: --all-namespaces excludes --namespace: use one or the other\nSee: operator --help\n"},
 		"a format":                    {"operator", []string{"--log-format=xml"}, 2, "operator: --log-format=xml: want full, plain, json or none\nSee: operator --help\n"},
 		"an address":                  {"operator", []string{"--liveness=8080"}, 2, "operator: --liveness: want an endpoint such as http://0.0.0.0:8080/healthz: got 8080\nSee: operator --help\n"},
-		"inspector on all interfaces": {"operator", []string{"--inspect=tcp:0.0.0.0:1"}, 2, "operator: --inspect: inspector address \"tcp:0.0.0.0:1\": want a loopback address, such as 127.0.0.1, because there is no authentication\nSee: operator --help\n"},
+		"inspector on all interfaces": {"operator", []string{"--inspect=tcp:0.0.0.0:1"}, 2, "operator: --inspect: inspector address \"tcp:0.0.0.0:1\": want a loopback address, such as 127.0.0.1, because the protocol is not encrypted\nSee: operator --help\n"},
 		"a kubeconfig": {
 			"operator", []string{"--kubeconfig=/no/where", "-q", "-A"}, 1,
 			"operator: cannot log in to the cluster: the login handler \"login_with_kubeconfig\" has failed: read kubeconfig: stat /no/where: no such file or directory\n",

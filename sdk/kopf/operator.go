@@ -57,8 +57,9 @@ type Operator struct {
 
 // Run runs the operator until the context is cancelled or an error makes it impossible to
 // continue. When the context is cancelled, it waits for running handlers for at most
-// [QueueingSettings].ExitTimeout, calls the cleanup handlers, and returns nil. It ignores the
-// signals of the system.
+// [QueueingSettings].ExitTimeout, calls the cleanup handlers, and returns nil. The context of cleanup
+// handlers ends [ProcessSettings].UltimateExitingTimeout after that of Run, and Run abandons those that
+// ignore it for longer than the ExitTimeout. Run ignores the signals of the system.
 //
 // If there are mistakes in the registrations, the error wraps [ErrRegistration] and names all of
 // them. If the cluster accepts no credentials, it wraps [ErrLogin]. It also wraps the errors of
@@ -118,6 +119,9 @@ func (o *Operator) check() error {
 		return errors.New("run operator: there is no namespace to serve; name some in Namespaces, or set AllNamespaces")
 	case len(o.Namespaces) > 0 && o.AllNamespaces:
 		return errors.New("run operator: AllNamespaces excludes Namespaces; set one or the other")
+	}
+	if err := o.Settings.Redaction.check(); err != nil {
+		return err
 	}
 	return checkNamespaces(o.Namespaces)
 }

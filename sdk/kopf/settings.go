@@ -18,6 +18,7 @@ type Settings struct {
 	Background  BackgroundSettings
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
+	Redaction   RedactionSettings
 	Process     ProcessSettings
 }
 
@@ -148,10 +149,25 @@ type PersistenceSettings struct {
 	ConsistencyTimeout time.Duration
 }
 
+// RedactionSettings configure which values are hidden in logs, Kubernetes events, errors and the inspector,
+// besides the data of Secrets. See [Security].
+//
+// [Security]: https://github.com/kopf-dev/kopf/blob/main/docs/security.md#secrets
+type RedactionSettings struct {
+	// Fields are the paths of fields with secrets, such as "spec.password", in objects of all resources. A path
+	// goes on in each item of a list: "spec.users.password". Defaults to none.
+	Fields []Path
+
+	// Indices are the ids of indices whose values the inspector does not show, besides those of Secrets. Defaults
+	// to none.
+	Indices []string
+}
+
 // ProcessSettings configure the process of the operator.
 type ProcessSettings struct {
 	// UltimateExitingTimeout is how long a program made of [Main] may take to end after it was asked to, whatever
-	// its handlers do; then it exits with code 1. Defaults to 10m.
+	// its handlers do; then it exits with code 1. In any program, it ends the context of the cleanup handlers.
+	// Defaults to 10m.
 	UltimateExitingTimeout time.Duration
 
 	// Inspector is the address at which the operator publishes its state: "unix:" and a path, or "tcp:" and a

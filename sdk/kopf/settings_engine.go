@@ -2,6 +2,8 @@ package kopf
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
@@ -9,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -67,6 +70,8 @@ func (s Settings) engine() engine.Settings {
 			NamePrefix: s.Posting.NamePrefix,
 		},
 
+		Redaction: s.Redaction.engine(),
+
 		RequestTimeout:    s.Networking.RequestTimeout,
 		AnswerTimeout:     s.Watching.ConnectTimeout,
 		ConnectTimeout:    s.Networking.ConnectTimeout,
@@ -89,4 +94,31 @@ func (s Settings) engine() engine.Settings {
 		Progress:           engineProgress(s.Persistence.ProgressStorage),
 		DiffBase:           engineDiffBase(s.Persistence.DiffBaseStorage),
 	}
+}
+
+// engine converts the settings for the engine. Paths that are malformed are refused by [Operator.check]; those
+// that startup handlers set hide the whole object.
+func (s RedactionSettings) engine() redact.Policy {
+	policy := redact.Policy{Indices: s.Indices}
+	for _, path := range s.Fields {
+		keys, err := path.parse()
+		if err != nil {
+			keys = nil
+		}
+		policy.Fields = append(policy.Fields, keys)
+	}
+	return policy
+}
+
+// check returns an error for a path that names no field.
+func (s RedactionSettings) check() error {
+	for _, path := range s.Fields {
+		if _, err := path.fixed(); err != nil {
+			return fmt.Errorf("Settings.Redaction.Fields: %w", err)
+		}
+		if path == "" {
+			return errors.New("Settings.Redaction.Fields has an empty path; name a field, such as \"spec.password\"")
+		}
+	}
+	return nil
 }

@@ -87,6 +87,12 @@ func set(t *testing.T, v reflect.Value) {
 		return
 	}
 	switch v.Type() {
+	case reflect.TypeFor[[]Path]():
+		v.Set(reflect.ValueOf([]Path{"spec.mine"}))
+		return
+	case reflect.TypeFor[[]string]():
+		v.Set(reflect.ValueOf([]string{"mine"}))
+		return
 	case reflect.TypeFor[Metrics]():
 		v.Set(reflect.ValueOf(struct{ Metrics }{}))
 		return
@@ -194,5 +200,15 @@ func TestStorages_CustomOnesCannotModifyObject(t *testing.T) {
 	want := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
 	if diff := cmp.Diff(want, obj); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestRedactionSettings_PathsAreChecked(t *testing.T) {
+	for _, path := range []Path{"", "spec..password", "spec.users[0].password"} {
+		operator := Operator{Registry: new(Registry), AllNamespaces: true}
+		operator.Settings.Redaction.Fields = []Path{path}
+		if err := operator.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Settings.Redaction.Fields") {
+			t.Errorf("%q: %v", path, err)
+		}
 	}
 }

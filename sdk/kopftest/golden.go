@@ -41,7 +41,8 @@ func Golden(t testing.TB, register func(*kopf.Registry), golden string, manifest
 
 // Golden waits until objects are handled, and compares them with the golden file: YAML, one
 // document for each object. What differs from run to run is replaced (times, UIDs, the namespace of
-// the test) or left out (resourceVersion, generation, managedFields). A test run with
+// the test) or left out (resourceVersion, generation, managedFields). The data of Secrets are redacted,
+// as are the fields that the settings of operators name. A test run with
 // KOPFTEST_UPDATE=1 writes the file.
 func (op *Operator) Golden(path string, objects ...*Object) {
 	c := op.cluster
@@ -53,7 +54,7 @@ func (op *Operator) Golden(path string, objects ...*Object) {
 		if err := o.Get().Decode("", &tree); err != nil {
 			c.t.Fatalf("kopftest: %s: %v", o, err)
 		}
-		trees = append(trees, tree)
+		trees = append(trees, c.withoutSecrets(tree))
 	}
 	got, err := settledText(trees, c.Namespace)
 	if err != nil {

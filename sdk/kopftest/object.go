@@ -233,9 +233,13 @@ func (c *Cluster) yamlOf(res *resources.Resource, namespace, name string) string
 	if err != nil {
 		return err.Error()
 	}
-	text, err := yaml.JSONToYAML(object.Raw)
+	tree, err := object.Tree()
 	if err != nil {
-		return string(object.Raw)
+		return err.Error()
+	}
+	text, err := yaml.Marshal(c.withoutSecrets(tree))
+	if err != nil {
+		return err.Error()
 	}
 	return string(text)
 }

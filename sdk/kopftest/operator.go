@@ -29,6 +29,7 @@ type Operator struct {
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
 	progress  kopf.ProgressStorage
+	redacted  []kopf.Path     // fields that must not be shown
 	inspector *inspect.Client // nil if the settings disable it
 	run       *run
 }
@@ -95,7 +96,7 @@ func (c *Cluster) RunError(register func(*kopf.Registry), configure ...func(*kop
 }
 
 // T returns the test, as [Cluster.T] does.
-func (op *Operator) T() testing.TB { return op.cluster.t }
+func (op *Operator) T() testing.TB { return op.cluster.t.TB }
 
 // Start starts an operator again that was stopped or killed. Like a new process, it knows
 // nothing of its former run.
@@ -197,6 +198,7 @@ func (op *Operator) operator(r *run) *kopf.Operator {
 		configure(operator)
 	}
 	r.gated = operator.Config == config
+	op.redacted = operator.Settings.Redaction.Fields
 	op.progress = kopf.SmartProgress{}
 	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
 		op.progress = storage

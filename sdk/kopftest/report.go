@@ -55,10 +55,8 @@ func (c *Cluster) reportList(res *resources.Resource, namespace string, list []*
 		fmt.Fprintf(&b, "\nthere are %d %s:\n", len(list), res.Plural)
 	}
 	for _, object := range list[:min(len(list), reportedObjects)] {
-		raw, err := object.MarshalJSON()
-		if err == nil {
-			raw, err = yaml.JSONToYAML(raw)
-		}
+		tree, _ := object.Get("").(map[string]any)
+		raw, err := yaml.Marshal(c.withoutSecrets(tree))
 		if err != nil {
 			raw = []byte(err.Error())
 		}

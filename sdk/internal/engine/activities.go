@@ -113,6 +113,9 @@ func (a *activities) attempt(ctx context.Context, i *invoker, one *activity, log
 		subject: &observe.Subject{Logger: logger},
 		retries: one.retries, started: one.started, backoff: a.settings().DefaultBackoff,
 	}
+	if one.handler.Family == handlers.Cleanup {
+		attempt.grace = max(a.settings().ExitTimeout, time.Millisecond) // nothing may hold up the end
+	}
 	out, ok := i.try(ctx, attempt)
 	if !ok {
 		return // the operator stops, and the outcome does not matter

@@ -179,3 +179,24 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaini
 	c.patched = patched
 	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
 }
+
+// hold keeps what is left of a patch after an error, or because the object has changed meanwhile.
+func (c *cycle) hold(left unrecorded, err error) {
+	if left.empty() {
+		return
+	}
+	again := left.failed
+	left.failed = left.failed || err != nil
+	if isRejected(err) && left.own.Empty() {
+		left.rejections++
+	}
+	if left.finished {
+		c.memory.resumed = true
+	}
+	c.memory.unrecorded = &left
+	if err != nil {
+		observe.Tell(c.deps.sink, observe.OutcomesHeld{
+			Subject: c.unpostedSubject(), Handlers: left.outcomes, Since: left.since, Again: again, Err: err,
+		})
+	}
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -52,12 +54,12 @@ type runState struct {
 
 // objectLogger returns the logger of an object, whose lines are not posted as Kubernetes events.
 func (d *deps) objectLogger(res *resources.Resource, object *object.Object) *slog.Logger {
-	return observe.ObjectLogger(d.logger, res, object)
+	return observe.WithoutSecrets(observe.ObjectLogger(d.logger, res, object), d.settings.Redaction.Of(res, object))
 }
 
 // recorder returns the recorder of Kubernetes events about an object; nil if none are posted.
-func (d *deps) recorder(object *object.Object) *observe.Recorder {
-	return d.recorders.For(reference(object))
+func (d *deps) recorder(res *resources.Resource, object *object.Object) *observe.Recorder {
+	return d.recorders.For(reference(object)).WithoutSecrets(d.settings.Redaction.Of(res, object))
 }
 
 // reference returns a reference to an object, which does not keep its version.
@@ -72,10 +74,19 @@ func reference(object *object.Object) observe.ObjectReference {
 func (d *deps) subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
 	s := &observe.Subject{
 		Identity: identity, Resource: res, Object: object, Reference: reference(object),
-		Logger: d.objectLogger(res, object), Recorder: d.recorder(object),
+		Logger: d.objectLogger(res, object), Recorder: d.recorder(res, object),
+		Secrets: d.settings.Redaction.Of(res, object),
 	}
 	if d.settings.Posting.Loggers {
 		s.Logger = s.Recorder.Logger(s.Logger)
 	}
 	return s
+}
+
+// hidesIndex reports whether the values of an index must not be shown: they are made of Secrets, or the
+// settings say so.
+func (d *deps) hidesIndex(id string) bool {
+	return slices.Contains(d.settings.Redaction.Indices, id) || slices.ContainsFunc(d.registry.All(), func(h *handlers.Handler) bool {
+		return h.Family == handlers.Index && h.ID == id && redact.MayBeSecret(&h.Selector)
+	})
 }

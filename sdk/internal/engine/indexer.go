@@ -178,7 +178,8 @@ func (x *indexer) subject(identity *observe.Identity, obj *object.Object) *obser
 	res := x.resource.resource
 	return &observe.Subject{
 		Identity: identity, Resource: res, Object: obj, Reference: reference(obj),
-		Logger: x.deps.objectLogger(res, obj), Recorder: x.deps.recorder(obj),
+		Logger: x.deps.objectLogger(res, obj), Recorder: x.deps.recorder(res, obj),
+		Secrets: x.deps.settings.Redaction.Of(res, obj),
 	}
 }
 

@@ -37,6 +37,7 @@ type attempt struct {
 	started time.Time        // when the first attempt began; zero if this is the first
 	backoff time.Duration    // after arbitrary errors, if the handler has none of its own
 	slot    *slot            // nil if the attempt needs none
+	grace   time.Duration    // how long to wait after the handler's context has ended; no limit if zero
 	task    *daemons.Task    // of a daemon or a timer, else nil
 
 	// then runs after the handler has succeeded, as a part of the attempt. Optional.
@@ -57,6 +58,7 @@ func (i *invoker) try(ctx context.Context, a *attempt) (handlers.Outcome, bool) 
 	var result any
 	if err == nil {
 		result, err = i.call(ctx, a, limits)
+		err = a.subject.Secrets.Error(err)
 	}
 	if aborted(ctx, h, err) {
 		return handlers.Outcome{}, false
@@ -110,7 +112,7 @@ func (i *invoker) call(ctx context.Context, a *attempt, limits handlers.Limits) 
 	call := a.call
 	a.call = nil
 	h := call.Handler
-	result, err := i.callInSlot(ctx, call, a.slot, limits)
+	result, err := i.callInSlot(ctx, call, a.slot, limits, a.grace)
 	if err == nil {
 		err = a.checkResult(h, result)
 	}
@@ -132,19 +134,19 @@ func (a *attempt) checkResult(h *handlers.Handler, result any) error {
 	}
 }
 
-func (i *invoker) callInSlot(ctx context.Context, call *handlers.Call, s *slot, limits handlers.Limits) (any, error) {
+func (i *invoker) callInSlot(ctx context.Context, call *handlers.Call, s *slot, limits handlers.Limits, grace time.Duration) (any, error) {
 	if s == nil || s.held || i.slots == nil {
-		return callWithTimeout(ctx, call, limits)
+		return callWithTimeout(ctx, call, limits, grace)
 	}
 	if err := i.acquire(ctx, s); err != nil {
 		return nil, err
 	}
 	defer i.release(s)
-	return callWithTimeout(ctx, call, limits)
+	return callWithTimeout(ctx, call, limits, grace)
 }
 
 // callWithTimeout calls the handler with what is left of its time.
-func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits) (result any, err error) {
+func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits, grace time.Duration) (result any, err error) {
 	if limits.Timeout != nil {
 		limited, cancel := context.WithTimeoutCause(ctx, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
 		defer cancel()
@@ -156,7 +158,40 @@ func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.L
 		}()
 		ctx = limited
 	}
+	if grace > 0 {
+		return invokeUntilAbandoned(ctx, call, grace)
+	}
 	return invoke(ctx, call)
+}
+
+// errAbandoned is wrapped by the error of a handler that ignored the end of its context.
+var errAbandoned = errors.New("ignores that its context has ended; abandoning it")
+
+// invokeUntilAbandoned calls the handler, but does not wait for it for longer than the grace period after
+// its context has ended.
+func invokeUntilAbandoned(ctx context.Context, call *handlers.Call, grace time.Duration) (any, error) {
+	type ending struct {
+		result any
+		err    error
+	}
+	ended := make(chan ending, 1)
+	go func() {
+		result, err := invoke(ctx, call)
+		ended <- ending{result, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.result, e.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case e := <-ended:
+		return e.result, e.err
+	case <-timer.C:
+		return nil, handlers.AsPermanent(fmt.Errorf("%s %w", call.Handler, errAbandoned))
+	}
 }
 
 // invoke calls the handler in a goroutine of its own, in case the handler ends it, as FailNow of a test

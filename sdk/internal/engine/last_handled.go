@@ -20,7 +20,7 @@ func (c *cycle) readLastHandled() (old map[string]any, err error) {
 // storeLastHandled records the essence that the handlers have seen as the last-handled state.
 func (c *cycle) storeLastHandled() error {
 	if c.again != nil {
-		c.finished = true // it was stored when the handlers failed
+		c.finished, c.memory.handled = true, nil // it was stored when the handlers failed
 		return nil
 	}
 	raw, essence, err := c.lastHandledState()

@@ -63,7 +63,8 @@ type operator struct {
 	discovery      *discovery
 	detached       *detachedDaemons
 	stopBackground context.CancelFunc
-	changed        wakeup // wakes up the discovery
+	stopped        atomic.Pointer[time.Time] // when the operator was asked to stop; nil before
+	changed        wakeup                    // wakes up the discovery
 }
 
 // Run runs an operator until the context ends, which is not an error.
@@ -82,6 +83,7 @@ func Run(ctx context.Context, config Config) error {
 	o := newOperator(ctx, config, indices)
 	defer o.stopBackground()
 	exitAfterTimeout(ctx, func() time.Duration { return o.settings.Load().ExitingTimeout }, config.Exit)
+	context.AfterFunc(ctx, func() { o.stopped.Store(new(o.deps.now())) })
 	o.intents.stop = func() { stop(nil) }
 	hub := o.startReporting(ctx)
 
@@ -144,7 +146,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 		hub = inspector.NewHub(inspector.HubOptions{
 			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
 			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
-				return observe.IndexPage(d.indices, id, offset, limit)
+				return observe.IndexPage(d.indices, id, offset, limit, d.hidesIndex(id))
 			},
 		})
 		d.logger = slog.New(observe.InspectorLogHandler(d.logger.Handler(), hub))
@@ -155,6 +157,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	if hub != nil {
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
+			Redaction: d.settings.Redaction,
 		}))
 	}
 	return hub
@@ -210,10 +213,24 @@ func (o *operator) startMetrics() {
 	o.backlog.HandOver(o.deps.sink, o.metrics)
 }
 
-// cleanup calls the cleanup handlers. It waits for them however long they take.
+// cleanup calls the cleanup handlers. Their context ends when the operator should have exited.
 func (o *operator) cleanup() error {
-	ctx := context.WithoutCancel(o.deps.background)
+	ctx, limit := context.WithoutCancel(o.deps.background), o.deps.settings.ExitingTimeout
+	if limit > 0 {
+		asked := o.deps.now()
+		if stopped := o.stopped.Load(); stopped != nil {
+			asked = *stopped
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, asked.Add(limit))
+		defer cancel()
+	}
 	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
+	if err != nil && ctx.Err() != nil {
+		o.deps.logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.UltimateExitingTimeout",
+			observe.EventKey, observe.LogShutdownAbandoned, "timeout", limit.String())
+		return fmt.Errorf("the cleanup handlers did not end within Settings.Process.UltimateExitingTimeout (%s): %w", limit, err)
+	}
 	return err
 }
 

@@ -67,9 +67,12 @@ func isRejected(err error) bool {
 	return answer == patchRejected || answer == patchConflict
 }
 
+// errPinned is wrapped by the error of a merge patch for a version that is not the newest.
+var errPinned = errors.New("the patch names a resourceVersion that is outdated")
+
 // isRefused reports whether the API server refuses a patch whatever the object becomes.
 func isRefused(err error) bool {
-	return err != nil && classifyAnswer(err, patch.MergeType) == patchRejected
+	return err != nil && (errors.Is(err, errPinned) || classifyAnswer(err, patch.MergeType) == patchRejected)
 }
 
 // isHopeless reports whether the same transformations would fail again, and prevent everything else,

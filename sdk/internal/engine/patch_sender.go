@@ -9,12 +9,16 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -29,10 +33,17 @@ type requester struct {
 	logger   *slog.Logger
 }
 
-// send sends a PATCH request. After a conflict, and if the object seems to be gone, it makes sure that
-// the object still exists, and repeats the request.
+// send sends a PATCH request, and keeps secret values out of the log and the error.
 func (r *requester) send(call patch.Call) (patch.Object, error) {
-	logPatch(r.logger, call)
+	secrets := r.deps.settings.Redaction.Of(r.resource, r.object)
+	logPatch(r.logger, call, secrets)
+	patched, err := r.sendUntilAnswered(call)
+	return patched, secrets.Error(err, call.Payload)
+}
+
+// sendUntilAnswered sends a PATCH request. After a conflict, and if the object seems to be gone, it makes
+// sure that the object still exists, and repeats the request.
+func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	if err := checkPinnedVersion(call); err != nil {
 		return nil, err
 	}
@@ -61,7 +72,10 @@ func (r *requester) send(call patch.Call) (patch.Object, error) {
 			}
 			return nil, err
 		case patchConflict:
-			if attempt == maxConflicts || pinsVersion(call) {
+			if pinsVersion(call) {
+				return nil, fmt.Errorf("%w: %w", errPinned, err)
+			}
+			if attempt == maxConflicts {
 				return nil, err
 			}
 		case patchFailed:
@@ -214,4 +228,45 @@ func newestVersion(ctx context.Context, client *kube.Client, res *resources.Reso
 		return nil, nil
 	}
 	return list.Items[i], nil
+}
+
+// checkPinnedVersion rejects a merge patch for a version of the object that cannot exist. The API server
+// answers it with 500, as if it could succeed later.
+func checkPinnedVersion(call patch.Call) error {
+	merge, _ := call.Payload.(map[string]any)
+	version, _ := object.Metadata(merge)["resourceVersion"].(string)
+	if version == "" {
+		return nil
+	}
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("the patch is for the resourceVersion %q, which is none", version))
+	}
+	return nil
+}
+
+func logPatch(logger *slog.Logger, call patch.Call, secrets *redact.Secrets) {
+	if !logger.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	target := "the resource"
+	if call.Subresource != "" {
+		target = "the " + call.Subresource
+	}
+	kind := "Merge-patching"
+	if call.ContentType == patch.JSONType {
+		kind = "JSON-patching"
+	}
+	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{secrets.Payload(call.Payload)})
+}
+
+// loggedPayload formats the body of a request for log lines when it is printed.
+type loggedPayload struct{ body any }
+
+// String returns the body as JSON.
+func (p loggedPayload) String() string {
+	text, err := json.Marshal(p.body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }

@@ -118,6 +118,9 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	changed, err := c.apply(ctx)
 	if err != nil {
+		if c.retry != nil && c.memory.unrecorded != nil && !c.defersRetry() {
+			c.memory.takeRetry(c.retry) // the handlers were called
+		}
 		return nil, err
 	}
 	next = c.next(changed)

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -34,7 +35,8 @@ type Settings struct {
 	Lifecycle      handlers.Lifecycle
 	MaxWorkers     int // handlers that run at the same time; no limit if not positive
 
-	Posting Posting
+	Posting   Posting
+	Redaction redact.Policy
 
 	// Of requests to the cluster: see [kube.ClientOptions].
 	RequestTimeout    time.Duration

@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
-	"hash/maphash"
-	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -15,12 +12,6 @@ import (
 // state would become the last-handled one. So the operator remembers what each handler has seen. If a
 // change would interest a handler that has not seen it, the state of the first handler that was done
 // becomes the last-handled one: an update follows.
-
-// handledStates is what the handlers of the present cause had seen when they were done.
-type handledStates struct {
-	first  *object.Object    // the version of the first of them
-	hashes map[string]uint64 // of the essences, by the ids of the handlers
-}
 
 // rememberHandled remembers what the handlers have seen that were done in this cycle, unless these are
 // all.
@@ -65,38 +56,4 @@ func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err erro
 		}
 	}
 	return raw, essence, nil
-}
-
-// differFrom reports whether a handler has seen another essence.
-func (s *handledStates) differFrom(hash uint64) bool {
-	for _, seen := range s.hashes {
-		if seen != hash {
-			return true
-		}
-	}
-	return false
-}
-
-// hasNotSeen reports whether a handler or one of its sub-handlers has not seen an essence.
-func (s *handledStates) hasNotSeen(id string, hash uint64) bool {
-	if seen, ok := s.hashes[id]; !ok || seen != hash {
-		return true
-	}
-	for sub, seen := range s.hashes {
-		if strings.HasPrefix(sub, id+"/") && seen != hash {
-			return true
-		}
-	}
-	return false
-}
-
-var essenceSeed = maphash.MakeSeed()
-
-// hashEssence returns a hash of an essence within this process.
-func hashEssence(essence map[string]any) uint64 {
-	text, err := json.Marshal(essence)
-	if err != nil {
-		return 0 // never: it was decoded from JSON
-	}
-	return maphash.Bytes(essenceSeed, text)
 }

@@ -92,7 +92,7 @@ func TestClient_InvalidIndexPageIsError(t *testing.T) {
 	}
 	for query, want := range map[string]int{"": http.StatusNotFound, "?id=by%2Fnumber+%26+name": http.StatusOK, "?id=x&limit=all": http.StatusBadRequest} {
 		w := httptest.NewRecorder()
-		protocol(NewHub(HubOptions{Index: numbers})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+inspect.IndexPath+query, nil))
+		protocol(NewHub(HubOptions{Index: numbers}), token{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+inspect.IndexPath+query, nil))
 		if w.Code != want {
 			t.Errorf("%q: %d", query, w.Code)
 		}

@@ -17,24 +17,49 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, network, where)
-	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && isStale(ctx, where) {
+	if network != "unix" {
+		var config net.ListenConfig
+		listener, err := config.Listen(ctx, network, where)
+		if err != nil {
+			return nil, fmt.Errorf("inspector: %w", err)
+		}
+		return listener, nil
+	}
+	listener, err := listenPrivately(ctx, where)
+	if errors.Is(err, syscall.EADDRINUSE) && isStale(ctx, where) {
 		if err := os.Remove(where); err != nil {
 			return nil, fmt.Errorf("inspector: remove the socket of a former process: %w", err)
 		}
-		listener, err = config.Listen(ctx, network, where)
+		listener, err = listenPrivately(ctx, where)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
-	if network == "unix" {
-		// The operator's state may contain secrets, so only its user may read it.
-		if err := os.Chmod(where, 0o600); err != nil {
-			return nil, errors.Join(fmt.Errorf("inspector: %w", err), listener.Close())
-		}
+	info, err := os.Lstat(where)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = fmt.Errorf("the system has made %s for all users; use a folder that is yours alone, and a TCP address otherwise", where)
 	}
-	return listener, nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("inspector: %w", err), listener.Close())
+	}
+	return &ownUser{Listener: listener}, nil
+}
+
+// ownUser is a listener that accepts connections of the same user only.
+type ownUser struct{ net.Listener }
+
+// Accept implements [net.Listener].
+func (l *ownUser) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if inspect.CheckPeer(conn) == nil {
+			return conn, nil
+		}
+		_ = conn.Close() // others are told nothing
+	}
 }
 
 // isStale reports whether the path is a socket without a listener.

@@ -34,10 +34,15 @@ func Serve(ctx context.Context, address string, hub *Hub) error {
 
 // serveOn serves the hub on a listener, and closes it.
 func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
+	token, err := newToken(listener)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer token.remove()
 	streams, stopStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopStreams()
 	server := &http.Server{
-		Handler:           protocol(hub),
+		Handler:           protocol(hub, token),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return streams },
 	}
@@ -52,7 +57,7 @@ func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 	stopStreams()
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	err := server.Shutdown(wait)
+	err = server.Shutdown(wait)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // a reader that does not read must not keep the operator
 	}
@@ -66,7 +71,7 @@ func serveOn(ctx context.Context, listener net.Listener, hub *Hub) error {
 }
 
 // protocol returns the handler of the protocol's requests.
-func protocol(hub *Hub) http.Handler {
+func protocol(hub *Hub, token token) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+inspect.SnapshotPath, func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, hub.Snapshot())
@@ -89,6 +94,10 @@ func protocol(hub *Hub) http.Handler {
 		w.Header().Set(inspect.VersionHeader, strconv.Itoa(inspect.Version))
 		if reason := refused(r); reason != "" {
 			http.Error(w, reason, http.StatusForbidden)
+			return
+		}
+		if !token.isIn(r) {
+			http.Error(w, token.missing(), http.StatusUnauthorized)
 			return
 		}
 		mux.ServeHTTP(w, r)

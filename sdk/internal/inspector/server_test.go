@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,14 +94,166 @@ func TestServe_LoopbackPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	runtime := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	ended := make(chan error, 1)
 	go func() { ended <- serveOn(ctx, listener, hub) }()
-	if _, err := dial(t, "tcp:"+listener.Addr().String()).Snapshot(t.Context()); err != nil {
+	client := dial(t, "tcp:"+listener.Addr().String())
+	for { // until the token is written
+		if _, err := client.Snapshot(t.Context()); err == nil {
+			break
+		} else if !strings.Contains(err.Error(), "401") || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	file, err := inspect.TokenFile(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 || !strings.HasPrefix(file, runtime) {
+		t.Errorf("the token is in %s: %v, %v", file, info, err)
+	}
+	// Another user of the machine can connect, but has no such file.
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	refused := func() {
+		t.Helper()
+		_, err := client.Snapshot(t.Context())
+		intent := client.Do(t.Context(), inspect.Intent{Kind: inspect.IntentStop})
+		for _, err := range []error{err, intent} {
+			if err == nil || !strings.Contains(err.Error(), "wrong token") {
+				t.Errorf("without the token: %v", err)
+			}
+		}
+	}
+	refused()
+	t.Setenv(inspect.TokenVariable, "guessed")
+	refused()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(inspect.TokenVariable, strings.TrimSpace(string(text)))
+	if _, err := client.Snapshot(t.Context()); err != nil {
+		t.Errorf("with the token in the environment: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the token is left behind: %v", err)
+	}
+}
+
+func TestServe_TokenOfEnvironmentIsInNoFile(t *testing.T) {
+	runtime := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	t.Setenv(inspect.TokenVariable, "given")
+	ctx, cancel := context.WithCancel(t.Context())
+	listener, err := listen(ctx, "tcp:127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serveOn(ctx, listener, NewHub(HubOptions{})) }()
+	client := dial(t, "tcp:"+listener.Addr().String())
+	if _, err := client.Snapshot(t.Context()); err != nil {
+		t.Error(err)
+	}
+	t.Setenv(inspect.TokenVariable, "other")
+	if _, err := client.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), inspect.TokenVariable) {
 		t.Error(err)
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+	if files, err := os.ReadDir(runtime); err != nil || len(files) > 0 {
+		t.Errorf("there are %v, %v", files, err)
+	}
+}
+
+func TestServe_TokenFolderOfOthersIsRefused(t *testing.T) {
+	runtime := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	if err := os.MkdirAll(filepath.Join(runtime, "kopf", "inspectors"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Serve(t.Context(), "tcp:127.0.0.1:0", NewHub(HubOptions{})); err == nil || !strings.Contains(err.Error(), "others have access") {
+		t.Error(err)
+	}
+}
+
+func TestListen_SocketIsPrivateFromTheBeginning(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := listenPrivately(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if info, err := os.Lstat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// strangerVariable makes the test's program a client of an address.
+const strangerVariable = "KOPF_TEST_STRANGER"
+
+// strange reads an inspector as another user, and prints the error.
+func strange(address string) {
+	client, err := inspect.Dial(address)
+	if err == nil {
+		_, err = client.Snapshot(context.Background())
+	}
+	fmt.Println("stranger:", err)
+}
+
+func TestListen_OtherUsersAreRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start a process of another user")
+	}
+	// A root operator trusts nobody else; its socket is opened to all, as by a mistake.
+	dir, err := os.MkdirTemp("/tmp", "kopf-stranger-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "stranger"), program, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := listen(t.Context(), "unix:"+filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- serveOn(ctx, listener, NewHub(HubOptions{})) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	for mode, want := range map[os.FileMode]string{0o600: "permission denied", 0o666: ""} {
+		if err := os.Chmod(filepath.Join(dir, "s"), mode); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "stranger"))
+		cmd.Env = []string{strangerVariable + "=unix:" + filepath.Join(dir, "s")}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "stranger:") {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if strings.Contains(string(out), "<nil>") || !strings.Contains(string(out), want) {
+			t.Errorf("with the mode %o: %s", mode, out)
+		}
 	}
 }
 
@@ -161,7 +317,7 @@ func TestClient_IntentsAreAnswered(t *testing.T) {
 
 func TestServe_MalformedIntentIsBadRequest(t *testing.T) {
 	w := httptest.NewRecorder()
-	protocol(NewHub(HubOptions{})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+inspect.IntentsPath, strings.NewReader("{")))
+	protocol(NewHub(HubOptions{}), token{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+inspect.IntentsPath, strings.NewReader("{")))
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "decode the intent") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -175,7 +331,7 @@ func TestServe_RefusesWebPages(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+inspect.SnapshotPath, nil)
 		change(r)
 		w := httptest.NewRecorder()
-		protocol(NewHub(HubOptions{})).ServeHTTP(w, r)
+		protocol(NewHub(HubOptions{}), token{}).ServeHTTP(w, r)
 		if w.Code != http.StatusForbidden {
 			t.Errorf("%s: %d", name, w.Code)
 		}

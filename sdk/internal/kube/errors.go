@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Error is a request that failed. It wraps the cause: an apimachinery StatusError if the
@@ -97,7 +99,7 @@ func networkError(r Request, err error) *Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", errTimeout, err)
 	}
-	return &Error{Method: r.Method, Path: r.Path, Err: err}
+	return &Error{Method: r.Method, Path: r.Path, Err: printable.Error(err)}
 }
 
 // retryAfter parses the header, which holds seconds or a date. It returns at most [MaxRetryAfter].

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Session is the connections to a cluster with one set of credentials. It is safe for
@@ -34,11 +36,11 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("parse server address: %w", err)
+		return nil, fmt.Errorf("parse server address: %w", printable.Error(err))
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("configure connection: %w", err)
+		return nil, fmt.Errorf("configure connection: %w", printable.Error(err))
 	}
 	base.RawQuery, base.Fragment = "", ""
 	base.Path = strings.TrimRight(base.Path, "/")
@@ -50,8 +52,8 @@ func dialer(connectTimeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: max(0, cmp.Or(connectTimeout, DefaultConnectTimeout)), KeepAlive: 30 * time.Second}
 }
 
-// Server returns the address of the cluster.
-func (s *Session) Server() string { return s.base.String() }
+// Server returns the address of the cluster, for people: without a password.
+func (s *Session) Server() string { return s.base.Redacted() }
 
 // RoundTrip implements [http.RoundTripper] for requests to the session's address.
 func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {

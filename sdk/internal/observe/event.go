@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -69,4 +70,7 @@ type Subject struct {
 	Reference ObjectReference
 	Logger    *slog.Logger // for log lines about the object; never nil
 	Recorder  *Recorder    // for Kubernetes events about the object; nil if none are posted
+
+	// Secrets hide values of the object, of its last-handled state, and of texts about it; nil if it has none.
+	Secrets *redact.Secrets
 }

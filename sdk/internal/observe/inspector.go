@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -36,13 +37,14 @@ type Inspector struct {
 }
 
 // InspectorOptions describe an operator. All fields are required, except that no Namespaces mean
-// the whole cluster.
+// the whole cluster, and no Redaction that only the data of Secrets are hidden.
 type InspectorOptions struct {
 	Hub        *inspector.Hub
 	Registry   *handlers.Registry
 	Indices    *index.Indices
 	Namespaces []string // patterns
 	Started    time.Time
+	Redaction  redact.Policy
 }
 
 // NewInspector returns an inspector of an operator that starts, and publishes its handlers.
@@ -59,7 +61,7 @@ func NewInspector(options InspectorOptions) *Inspector {
 	described := make([]inspect.Handler, len(all))
 	for at, h := range all {
 		i.places[h] = at
-		described[at] = describeHandler(h)
+		described[at] = describeHandler(h, &options.Redaction)
 	}
 	i.hub.SetHandlers(described)
 	i.indices.init(options.Registry, options.Indices)

@@ -115,7 +115,7 @@ func (o *inspectedObject) progressRecorded(e ProgressRecorded) {
 	}
 	for _, h := range e.Progress.Handlers() {
 		if i := o.index(h.ID); i >= 0 && h.Active {
-			showRecord(&o.handlers[i], h.Record)
+			showRecord(&o.handlers[i], h.Record, e.Subject.Secrets)
 		}
 	}
 	o.publish()
@@ -131,7 +131,7 @@ func (o *inspectedObject) subProgressRecorded(e ProgressRecorded) {
 			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: h.ID, Kind: inspect.KindSub, Parent: e.Parent})
 			i = at
 		}
-		showRecord(&o.handlers[i], h.Record)
+		showRecord(&o.handlers[i], h.Record, e.Subject.Secrets)
 		at = i
 	}
 	o.publish()

@@ -13,6 +13,7 @@ func (o *inspectedObject) showBackground(e CauseDetected) {
 	var states []inspect.HandlerState
 	for _, d := range e.Handlers.Explain(handlers.Spawning, e.Cause) {
 		s := o.handler(d.Handler)
+		d.Why = e.Subject.Secrets.Mismatch(d.Why)
 		showTask(&s, d, e.Background, e.Subject.Object.Deleting)
 		states = append(states, s)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
 
 // maxHistory is how many earlier causes are kept for each object.
@@ -16,7 +17,7 @@ const maxHistory = 8
 func (o *inspectedObject) eventDispatched(e EventDispatched) {
 	for _, d := range e.Handlers.Explain(handlers.Watching, e.Cause) {
 		s := o.handler(d.Handler)
-		showDecision(&s, d)
+		showDecision(&s, d, e.Subject.Secrets)
 		if i := o.index(s.ID); i >= 0 {
 			o.handlers[i] = s
 		} else {
@@ -119,12 +120,12 @@ func (o *inspectedObject) begin(e CauseDetected) {
 	before := o.object.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		continued := *before
-		continued.Version, continued.Diff = version, diffItems(e.Cause)
+		continued.Version, continued.Diff = version, diffItems(e)
 		o.object.Cause = &continued
 		return
 	}
 	o.replaceCause(&inspect.Cause{
-		Reason: reason, Seen: e.At, Version: version, First: e.Cause.Old == nil, Diff: diffItems(e.Cause),
+		Reason: reason, Seen: e.At, Version: version, First: e.Cause.Old == nil, Diff: diffItems(e),
 	})
 }
 
@@ -175,7 +176,7 @@ func (o *inspectedObject) decide(e CauseDetected) {
 	decisions = append(decisions, e.Handlers.Explain(handlers.Watching, e.Cause)...)
 	for _, d := range decisions {
 		s := o.handler(d.Handler)
-		showDecision(&s, d)
+		showDecision(&s, d, e.Subject.Secrets)
 		if e.Again != nil && s.State == inspect.PhaseNext && d.Handler.Family.Group() == handlers.Changing && !slices.Contains(e.Again, s.ID) {
 			s.State = inspect.PhaseDone // before the others failed
 		}
@@ -203,13 +204,13 @@ func (o *inspectedObject) subHandlersOf(id string) []inspect.HandlerState {
 }
 
 // showDecision shows whether a handler is called, and why not.
-func showDecision(s *inspect.HandlerState, d handlers.Decision) {
+func showDecision(s *inspect.HandlerState, d handlers.Decision, secrets *redact.Secrets) {
 	s.Limit, s.Why = 0, nil
 	if d.Handler.Retries != nil {
 		s.Limit = *d.Handler.Retries
 	}
 	if !d.Selected {
-		s.Why, s.State = showMismatch(d.Why), inspect.PhaseFiltered
+		s.Why, s.State = showMismatch(secrets.Mismatch(d.Why)), inspect.PhaseFiltered
 		if d.Why.Kind == handlers.MismatchReason {
 			s.State = inspect.PhaseOtherCause
 		}
@@ -229,12 +230,12 @@ func showMismatch(why handlers.Mismatch) *inspect.Mismatch {
 
 // diffItems returns the differences as the inspector shows them. A new object has none: all of it
 // is new.
-func diffItems(cause *handlers.Cause) []inspect.DiffItem {
-	if cause.Old == nil {
+func diffItems(e CauseDetected) []inspect.DiffItem {
+	if e.Cause.Old == nil {
 		return nil
 	}
-	items := make([]inspect.DiffItem, len(cause.Diff))
-	for i, item := range cause.Diff {
+	items := make([]inspect.DiffItem, len(e.Cause.Diff))
+	for i, item := range e.Subject.Secrets.Diff(e.Cause.Diff) {
 		items[i] = inspect.DiffItem{Op: inspect.DiffOp(item.Op), Path: item.Path.String(), Old: item.Old, New: item.New}
 	}
 	return items

@@ -4,10 +4,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
 
-// describeHandler describes a registered handler.
-func describeHandler(h *handlers.Handler) inspect.Handler {
+// describeHandler describes a registered handler. The values that hidden fields must have are hidden, too.
+func describeHandler(h *handlers.Handler, policy *redact.Policy) inspect.Handler {
+	secrets := policy.OfSelected(&h.Selector)
+	wants := func(kind handlers.MismatchKind, path string, c *handlers.Criterion) string {
+		return secrets.Mismatch(handlers.Mismatch{Kind: kind, Path: path, Wants: c.Wants()}).Wants
+	}
 	d := inspect.Handler{
 		ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Field: h.Field.String(), Source: h.ShortSource(),
 	}
@@ -16,20 +21,20 @@ func describeHandler(h *handlers.Handler) inspect.Handler {
 	}
 	for _, name := range object.SortedKeys(h.Labels) {
 		criterion := h.Labels[name]
-		d.Filters = append(d.Filters, "label "+name+"="+criterion.Wants())
+		d.Filters = append(d.Filters, "label "+name+"="+wants(handlers.MismatchLabel, name, &criterion))
 	}
 	for _, name := range object.SortedKeys(h.Annotations) {
 		criterion := h.Annotations[name]
-		d.Filters = append(d.Filters, "annotation "+name+"="+criterion.Wants())
+		d.Filters = append(d.Filters, "annotation "+name+"="+wants(handlers.MismatchAnnotation, name, &criterion))
 	}
 	if h.Value != nil {
-		d.Filters = append(d.Filters, "value="+h.Value.Wants())
+		d.Filters = append(d.Filters, "value="+wants(handlers.MismatchValue, d.Field, h.Value))
 	}
 	if h.Old != nil {
-		d.Filters = append(d.Filters, "old="+h.Old.Wants())
+		d.Filters = append(d.Filters, "old="+wants(handlers.MismatchOld, d.Field, h.Old))
 	}
 	if h.New != nil {
-		d.Filters = append(d.Filters, "new="+h.New.Wants())
+		d.Filters = append(d.Filters, "new="+wants(handlers.MismatchNew, d.Field, h.New))
 	}
 	if h.When != nil {
 		d.Filters = append(d.Filters, "when "+h.WhenName)

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -82,7 +83,7 @@ func (o *inspectedObject) indexingEnded(e AttemptEnded) {
 func (o *inspectedObject) indexed(e ObjectIndexed) {
 	for _, d := range e.Decisions {
 		s := o.indexing(d.Handler)
-		showDecision(s, d)
+		showDecision(s, d, e.Subject.Secrets)
 		if !d.Selected {
 			s.Next = time.Time{}
 			continue
@@ -113,8 +114,9 @@ func (o *inspectedObject) indexing(h *handlers.Handler) *inspect.HandlerState {
 	return &o.handlers[i]
 }
 
-// IndexPage returns a part of an index for the inspector, and false if there is no such index.
-func IndexPage(indices *index.Indices, id string, offset, limit int) (inspect.IndexPage, bool) {
+// IndexPage returns a part of an index for the inspector, and false if there is no such index. The values are
+// marks if they are hidden.
+func IndexPage(indices *index.Indices, id string, offset, limit int, hidden bool) (inspect.IndexPage, bool) {
 	found := indices.Find(id)
 	if found == nil {
 		return inspect.IndexPage{}, false
@@ -123,6 +125,9 @@ func IndexPage(indices *index.Indices, id string, offset, limit int) (inspect.In
 	page := inspect.IndexPage{ID: id, Offset: offset, Total: total, Entries: make([]inspect.IndexEntry, len(entries))}
 	for i, e := range entries {
 		page.Entries[i] = inspect.IndexEntry(e)
+		if hidden {
+			page.Entries[i].Value = redact.Mark
+		}
 	}
 	return page, true
 }

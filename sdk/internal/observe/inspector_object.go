@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -160,7 +161,7 @@ func (o *inspectedObject) orphansFound(e OrphansFound) {
 	o.orphans = nil
 	for _, orphan := range e.Orphans {
 		s := inspect.HandlerState{ID: orphan.ID}
-		showRecord(&s, orphan.Record)
+		showRecord(&s, orphan.Record, e.Subject.Secrets)
 		s.State = inspect.PhaseUnknown
 		o.orphans = append(o.orphans, s)
 	}
@@ -168,7 +169,7 @@ func (o *inspectedObject) orphansFound(e OrphansFound) {
 }
 
 // showRecord shows what the object itself says about a handler.
-func showRecord(s *inspect.HandlerState, record state.Record) {
+func showRecord(s *inspect.HandlerState, record state.Record, secrets *redact.Secrets) {
 	s.Started, s.Attempt = record.Started, record.Retries
 	switch {
 	case record.Success:
@@ -181,7 +182,7 @@ func showRecord(s *inspect.HandlerState, record state.Record) {
 		s.State, s.Next = inspect.PhaseNext, record.Delayed
 	}
 	if s.Error == nil && record.Message != "" && !record.Success {
-		s.Error = &inspect.HandlerError{Kind: inspect.ErrorArbitrary, Message: record.Message}
+		s.Error = &inspect.HandlerError{Kind: inspect.ErrorArbitrary, Message: secrets.Text(record.Message)}
 	}
 }
 

@@ -117,7 +117,7 @@ func (l *LogLines) causeStarted(e CauseStarted) {
 		title := capitalized(e.Cause.Reason.Title())
 		logger.Debug(title+" is in progress", EventKey, LogCauseStarted, "version", e.Subject.Object.ResourceVersion)
 		if e.Cause.Old != nil && len(e.Cause.Diff) > 0 {
-			logger.Debug(title+" diff", EventKey, LogCauseDiff, "diff", diffText(e.Cause.Diff))
+			logger.Debug(title+" diff", EventKey, LogCauseDiff, "diff", diffText(e.Subject.Secrets.Diff(e.Cause.Diff)))
 		}
 	}
 }

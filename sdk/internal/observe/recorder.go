@@ -1,6 +1,10 @@
 package observe
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
+)
 
 // logReason is the reason of Kubernetes events made of log lines, as in Python operators.
 const logReason = "Logging"
@@ -10,19 +14,28 @@ const logReason = "Logging"
 type Recorder struct {
 	recorders *Recorders
 	about     []ObjectReference
+	secrets   *redact.Secrets
+}
+
+// WithoutSecrets returns a recorder that hides values of an object in messages; nil for a nil recorder.
+func (r *Recorder) WithoutSecrets(secrets *redact.Secrets) *Recorder {
+	if r == nil || secrets == nil {
+		return r
+	}
+	return &Recorder{recorders: r.recorders, about: r.about, secrets: secrets}
 }
 
 // Record posts an event if its level is not below that of the settings. It never blocks.
 func (r *Recorder) Record(level slog.Level, kind, reason, message string) {
 	if r != nil {
-		r.recorders.record(r.about, level, false, EventContent{Type: kind, Reason: reason, Message: message})
+		r.recorders.record(r.about, level, false, EventContent{Type: kind, Reason: reason, Message: r.secrets.Text(message)})
 	}
 }
 
 // Unleveled posts an event whatever the level of the settings.
 func (r *Recorder) Unleveled(kind, reason, message string) {
 	if r != nil {
-		r.recorders.record(r.about, 0, true, EventContent{Type: kind, Reason: reason, Message: message})
+		r.recorders.record(r.about, 0, true, EventContent{Type: kind, Reason: reason, Message: r.secrets.Text(message)})
 	}
 }
 
@@ -31,7 +44,7 @@ func (r *Recorder) About(refs ...ObjectReference) *Recorder {
 	if r == nil {
 		return nil
 	}
-	return &Recorder{recorders: r.recorders, about: refs}
+	return &Recorder{recorders: r.recorders, about: refs, secrets: r.secrets}
 }
 
 // eventType returns the type of Kubernetes events made of log lines of a level.

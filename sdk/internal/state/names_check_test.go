@@ -20,14 +20,16 @@ func TestCheckFinalizer_NamesThatAreNone(t *testing.T) {
 
 func TestCheckNames_PrefixesAndClashes(t *testing.T) {
 	ids := []string{"create", "resize/spec.size", strings.Repeat("long", 30)}
-	for _, prefix := range []string{"kopf.zalando.org", "my.example.com", strings.Repeat("very-long.", 9) + "example.com"} {
+	for _, prefix := range []string{"kopf.zalando.org", "my.example.com", strings.Repeat("long.", 7) + "example.com"} {
 		base, progress := NewAnnotationsDiffBase(), newAnnotationsProgress()
 		base.Prefix, progress.Prefix = prefix, prefix
 		if err := CheckNames(MultiProgress{progress, newStatusProgress("")}, MultiDiffBase{base}, append(ids, "create")); err != nil {
 			t.Error(err)
 		}
 	}
+	veryLong := strings.Repeat("very-long.", 9) + "example.com" // nothing but a hash remains of V1 names
 	for want, set := range map[string]func(*AnnotationsProgress, *AnnotationsDiffBase){
+		`long.example.com/-a.A3qw", which is none`:                                      func(p *AnnotationsProgress, b *AnnotationsDiffBase) { p.Prefix, b.Prefix = veryLong, veryLong },
 		`an annotation of the name "two words/touch-dummy"`:                             func(p *AnnotationsProgress, _ *AnnotationsDiffBase) { p.Prefix = "two words" },
 		`an annotation of the name "kopf.zalando.org/ä"`:                                func(_ *AnnotationsProgress, b *AnnotationsDiffBase) { b.Key = "ä" },
 		`the annotation kopf.zalando.org/create is for touching`:                        func(p *AnnotationsProgress, _ *AnnotationsDiffBase) { p.TouchKey = "create" },

@@ -26,6 +26,7 @@ type Registry struct {
 	ignoreSignals bool
 	noInspector   bool
 	settleOn      inspect.IntentKind
+	exit          *int
 }
 
 // Publish makes the operator publish an object in the state.
@@ -46,6 +47,24 @@ func (r *Registry) Crash(f func()) { r.crash = f }
 // Fail makes the operator print the message and exit with 1.
 func (r *Registry) Fail(message string) { r.fail = message }
 
+// Exit makes the operator's code end the process.
+func (r *Registry) Exit(code int) { r.exit = &code }
+
+// noteRunning notes that the program runs, and returns a function that notes its end.
+func noteRunning() (ended func()) {
+	path := os.Getenv("KOPF_EXIT_NOTE")
+	if path == "" {
+		return func() {}
+	}
+	note := func(state string) {
+		if err := os.WriteFile(path, []byte(state), 0o600); err != nil {
+			panic(err)
+		}
+	}
+	note("running")
+	return func() { note("ended") }
+}
+
 // IgnoreSignals makes the operator ignore SIGTERM and SIGINT.
 func (r *Registry) IgnoreSignals() { r.ignoreSignals = true }
 
@@ -65,7 +84,13 @@ func Main(register func(*Registry)) {
 		flag.String(name, "", "")
 	}
 	flag.Parse()
+	ended := noteRunning()
+	defer ended()
+	if r.exit != nil {
+		os.Exit(*r.exit)
+	}
 	if r.fail != "" {
+		ended()
 		fmt.Fprintln(os.Stderr, r.fail)
 		os.Exit(1)
 	}

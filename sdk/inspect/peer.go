@@ -1,0 +1,36 @@
+package inspect
+
+import (
+	"fmt"
+	"net"
+	"os"
+)
+
+// PeerError is the error of a connection to or from a process of another user.
+type PeerError struct{ UID int }
+
+// Error implements the error interface.
+func (e *PeerError) Error() string {
+	return fmt.Sprintf("inspector: the other process belongs to another user (uid %d); run both as the same user", e.UID)
+}
+
+// CheckPeer returns a [*PeerError] if the process at the other end of a Unix socket belongs to another user than
+// this process, except root. It returns nil for other connections, and on systems that do not tell.
+func CheckPeer(conn net.Conn) error {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil
+	}
+	uid, known, err := peerOf(socket)
+	if err != nil {
+		return fmt.Errorf("inspector: look for the user of the other process: %w", err)
+	}
+	if known && !trusted(uid, os.Geteuid()) {
+		return &PeerError{UID: uid}
+	}
+	return nil
+}
+
+// trusted reports whether this process believes the process of a user, and lets it read its state. Root could
+// read it anyway; the processes of root trust root alone.
+func trusted(peer, own int) bool { return peer == own || peer == 0 }

@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// writeUnrecorded writes what earlier cycles could not. It returns true if there is nothing left to
+// write, and if no newer version of the object is expected because of it.
+func (c *cycle) writeUnrecorded(ctx context.Context) (ready bool, err error) {
+	held := c.memory.unrecorded
+	if held == nil {
+		return true, nil
+	}
+	c.memory.unrecorded = nil
+	if c.event == watch.Deleted || c.batch.Ended() {
+		c.stored = c.memory.annotations.overlay(c.tree)
+		return true, nil
+	}
+	c.guarded = true
+	changed, left, err := c.transmit(ctx, *held)
+	c.hold(left, err)
+	c.patch, c.patched, c.postponed = patch.NewPatch(), nil, false
+	if err != nil {
+		return false, err
+	}
+	if c.memory.unrecorded == nil {
+		c.recorded = held.finished
+		if held.failed {
+			observe.Tell(c.deps.sink, observe.OutcomesWritten{
+				Subject: c.subject, Handlers: held.outcomes, Held: c.deps.now().Sub(held.since),
+			})
+		}
+	}
+	c.stored = c.memory.unrecorded.overlay(c.memory.annotations.overlay(c.tree))
+	return !changed, nil
+}

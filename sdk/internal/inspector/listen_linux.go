@@ -1,0 +1,19 @@
+package inspector
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+)
+
+// listenPrivately creates a socket that only the user can connect to. Linux takes the mode of the file from that
+// of the socket, so that there is no moment in which others can.
+func listenPrivately(ctx context.Context, path string) (net.Listener, error) {
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
+		return errors.Join(err, failed)
+	}}
+	return config.Listen(ctx, "unix", path)
+}

@@ -1,0 +1,101 @@
+package redact
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// Mark is what is shown in place of a value.
+const Mark = "[redacted]"
+
+// Policy is which values are hidden, besides the data of Secrets.
+type Policy struct {
+	// Fields are the fields whose values are hidden in the objects of all resources. A path goes on in each
+	// item of a list.
+	Fields []object.Path
+
+	// Indices are the ids of indices whose values are hidden.
+	Indices []string
+}
+
+// ofSecrets are the fields of Secrets that are hidden.
+var ofSecrets = []object.Path{{"data"}, {"stringData"}}
+
+// Of returns what hides the values of an object; nil if it has none to hide. It keeps the text of the object.
+func (p *Policy) Of(res *resources.Resource, obj *object.Object) *Secrets {
+	paths := p.Fields
+	if isSecret(res) {
+		paths = append(ofSecrets[:len(ofSecrets):len(ofSecrets)], paths...)
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	s := &Secrets{paths: paths}
+	if obj != nil {
+		s.raw = obj.Raw
+	}
+	return s
+}
+
+func isSecret(res *resources.Resource) bool { return res.Group == "" && res.Plural == "secrets" }
+
+// secrets is the resource of Secrets.
+var secrets = resources.Resource{
+	Version: "v1", Kind: "Secret", Plural: "secrets", Singular: "secret", Namespaced: true, Preferred: true,
+}
+
+// MayBeSecret reports whether a selector selects Secrets.
+func MayBeSecret(s *resources.Selector) bool { return s.Match(&secrets) }
+
+// OfSelected is [Policy.Of] for all objects of the resources that a selector selects.
+func (p *Policy) OfSelected(s *resources.Selector) *Secrets {
+	if MayBeSecret(s) {
+		return p.Of(&secrets, nil)
+	}
+	return p.Of(&resources.Resource{}, nil)
+}
+
+// Tree returns a copy of an object of any kind without the values to hide.
+func (p *Policy) Tree(tree map[string]any) map[string]any {
+	res := resources.Resource{}
+	if tree["apiVersion"] == "v1" && tree["kind"] == "Secret" {
+		res = secrets
+	}
+	out, _ := p.Of(&res, nil).Value(nil, tree).(map[string]any)
+	return out
+}
+
+// covers reports whether a field is hidden: itself, or a field that it is in.
+func (s *Secrets) covers(path object.Path) bool {
+	for _, hidden := range s.paths {
+		if path.HasPrefix(hidden) {
+			return true
+		}
+	}
+	return false
+}
+
+// contains reports whether a field is hidden or has a hidden one inside.
+func (s *Secrets) contains(path object.Path) bool {
+	for _, hidden := range s.paths {
+		if path.HasPrefix(hidden) || hidden.HasPrefix(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// pointer returns the path of a JSON pointer, without the indices of list items.
+func pointer(text string) object.Path {
+	var path object.Path
+	for token := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
+		if _, err := strconv.ParseUint(token, 10, 64); err == nil || token == "-" {
+			continue
+		}
+		path = append(path, strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"))
+	}
+	return path
+}

@@ -1,0 +1,168 @@
+package redact
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db","annotations":{
+	"x/last":"{\"data\":{\"old\":\"b2xkLXBhc3N3b3Jk\"}}","note":"kept"}},"type":"Opaque",
+	"data":{"password":"aHVudGVyMi1odW50ZXIy","short":"eA==","empty":""},"stringData":{"pem":"line one\nline two"}}`
+
+func secretsOf(t *testing.T, policy Policy, res *resources.Resource, text string) (*Secrets, map[string]any) {
+	t.Helper()
+	obj, err := object.Parse([]byte(text), object.ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := obj.Tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.Of(res, obj), tree
+}
+
+func TestPolicy_OnlyObjectsWithSecretsAreTouched(t *testing.T) {
+	pods := resources.Resource{Version: "v1", Plural: "pods"}
+	if s := (&Policy{}).Of(&pods, &object.Object{}); s != nil {
+		t.Errorf("pods have %+v", s)
+	}
+	if s := (&Policy{}).Of(&resources.Resource{Group: "example.com", Plural: "secrets"}, nil); s != nil {
+		t.Errorf("secrets of others have %+v", s)
+	}
+	var none *Secrets
+	tree := map[string]any{"data": "x"}
+	if none.Value(nil, tree).(map[string]any)["data"] != "x" || none.Text("text") != "text" || none.Error(nil) != nil || none.Diff(nil) != nil {
+		t.Error("nothing changes something")
+	}
+}
+
+func TestSecrets_ValuesAreMarkedWhereverTheyAre(t *testing.T) {
+	s, tree := secretsOf(t, Policy{}, &secrets, secret)
+	want := map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata":   map[string]any{"name": "db", "annotations": map[string]any{"x/last": `{"data":{"old":"[redacted]"}}`, "note": "kept"}},
+		"data":       map[string]any{"password": Mark, "short": Mark, "empty": Mark},
+		"stringData": map[string]any{"pem": Mark},
+	}
+	if diff := cmp.Diff(want, s.Value(nil, tree)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, (&Policy{}).Tree(tree)); diff != "" {
+		t.Error(diff)
+	}
+	d := s.Diff(object.Diff{
+		{Op: object.DiffChange, Path: object.Path{"data", "password"}, Old: "old", New: "new"},
+		{Op: object.DiffAdd, Path: object.Path{"data"}, New: map[string]any{"a": "b"}},
+		{Op: object.DiffRemove, Path: object.Path{"type"}, Old: "Opaque"},
+	})
+	if diff := cmp.Diff(object.Diff{
+		{Op: object.DiffChange, Path: object.Path{"data", "password"}, Old: Mark, New: Mark},
+		{Op: object.DiffAdd, Path: object.Path{"data"}, New: map[string]any{"a": Mark}},
+		{Op: object.DiffRemove, Path: object.Path{"type"}, Old: "Opaque"},
+	}, d); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSecrets_PayloadsOfBothKinds(t *testing.T) {
+	s, _ := secretsOf(t, Policy{Fields: []object.Path{{"spec", "users", "password"}}}, &secrets, secret)
+	type user struct {
+		Name     string `json:"name"`
+		Password string `json:"password"`
+	}
+	for _, body := range []any{
+		map[string]any{"data": map[string]string{"a": "hidden"}, "spec": map[string]any{"users": []user{{"kept", "hidden"}}}},
+		[]patch.Op{
+			{Op: "add", Path: "/data/a~1b", Value: "hidden"}, {Op: "add", Path: "/data", Value: map[string]string{"a": "hidden"}},
+			{Op: "replace", Path: "/spec/users/0/password", Value: "hidden"}, {Op: "add", Path: "/spec/users/-", Value: user{"kept", "hidden"}},
+			{Op: "replace", Path: "/metadata/annotations/x", Value: `{"data":{"a":"hidden"},"x":"kept"}`},
+			{Op: "remove", Path: "/data/x"},
+		},
+	} {
+		text, err := json.Marshal(s.Payload(body))
+		if err != nil || strings.Contains(string(text), "hidden") || !strings.Contains(string(text), "kept") {
+			t.Errorf("%s, %v", text, err)
+		}
+		if err := s.Error(errors.New("the value hidden is invalid"), body); strings.Contains(err.Error(), "hidden") {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSecrets_TextsOfOthersAreSearched(t *testing.T) {
+	s, _ := secretsOf(t, Policy{}, &secrets, secret)
+	for _, value := range []string{"hunter2-hunter2", "aHVudGVyMi1odW50ZXIy", "old-password", "line one\nline two", `line one\nline two`, "line two"} {
+		if got := s.Text("the value " + value + " is bad"); got != "the value [redacted] is bad" {
+			t.Errorf("%q: %s", value, got)
+		}
+	}
+	if got := s.Text("x is kept, as is Opaque"); got != "x is kept, as is Opaque" {
+		t.Error(got)
+	}
+	cause := errors.New("cause")
+	err := s.Error(fmt.Errorf("hunter2-hunter2: %w", cause))
+	if err.Error() != "[redacted]: cause" || !errors.Is(err, cause) {
+		t.Error(err)
+	}
+	if s.Error(cause) != cause {
+		t.Error("another error is changed")
+	}
+}
+
+func TestSecrets_MismatchesOfHiddenFields(t *testing.T) {
+	policy := Policy{Fields: []object.Path{{"spec", "password"}, {"metadata", "labels", "pin"}}}
+	s, _ := secretsOf(t, policy, &resources.Resource{Plural: "things"}, `{"spec":{"password":"hunter2"},"metadata":{"labels":{"pin":"1234"}}}`)
+	for _, tt := range []struct{ is, want handlers.Mismatch }{
+		{handlers.Mismatch{Kind: handlers.MismatchValue, Path: "spec.password", Is: "a", Wants: "b"}, handlers.Mismatch{Kind: handlers.MismatchValue, Path: "spec.password", Is: Mark, Wants: Mark}},
+		{handlers.Mismatch{Kind: handlers.MismatchField, Path: "spec", Is: "{}", Wants: "changed"}, handlers.Mismatch{Kind: handlers.MismatchField, Path: "spec", Is: Mark, Wants: "changed"}},
+		{handlers.Mismatch{Kind: handlers.MismatchLabel, Path: "pin", Absent: true, Wants: "b"}, handlers.Mismatch{Kind: handlers.MismatchLabel, Path: "pin", Absent: true, Wants: Mark}},
+		{handlers.Mismatch{Kind: handlers.MismatchValue, Path: "spec.size", Is: "a", Wants: "b"}, handlers.Mismatch{Kind: handlers.MismatchValue, Path: "spec.size", Is: "a", Wants: "b"}},
+		{handlers.Mismatch{Kind: handlers.MismatchReason, Is: "create", Wants: "update"}, handlers.Mismatch{Kind: handlers.MismatchReason, Is: "create", Wants: "update"}},
+	} {
+		if diff := cmp.Diff(tt.want, s.Mismatch(tt.is)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func FuzzSecrets(f *testing.F) {
+	f.Add([]byte(secret), "error: hunter2-hunter2", "/data/password")
+	f.Add([]byte(`{"data":{"a":["{\"data\":1}"]},"metadata":{"annotations":{"x":"{"}}}`), "", "//~1~0/-/1")
+	f.Fuzz(func(t *testing.T, raw []byte, text, path string) {
+		obj, err := object.Parse(raw, object.ParseOptions{})
+		if err != nil {
+			return
+		}
+		tree, err := obj.Tree()
+		if err != nil {
+			return
+		}
+		s := (&Policy{Fields: []object.Path{{"spec", "a"}}}).Of(&secrets, obj)
+		shown, _ := s.Value(nil, tree).(map[string]any)
+		if len(shown) != len(tree) {
+			t.Fatalf("%s became %v", raw, shown)
+		}
+		for _, field := range []string{"data", "stringData"} {
+			switch v := shown[field].(type) {
+			case nil, map[string]any:
+			default:
+				if v != Mark {
+					t.Fatalf("%s shows %v", raw, v)
+				}
+			}
+		}
+		s.Payload([]patch.Op{{Op: "add", Path: path, Value: tree}})
+		s.Text(text, tree, []patch.Op{{Op: "add", Path: path, Value: tree}})
+	})
+}
