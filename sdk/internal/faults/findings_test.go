@@ -21,6 +21,7 @@ type findings struct {
 	Explained  map[string]int `json:"explained"`
 
 	recorded []time.Duration // how long it took, of all calls
+	repeated []string        // calls that are explained, with the reason
 }
 
 func (f *findings) none() bool {
@@ -103,6 +104,7 @@ func (i *inspection) duplicates() {
 		if a, ok := former[key]; ok {
 			if why := i.explain(a, c); why != "" {
 				i.Explained[why]++
+				i.repeated = append(i.repeated, fmt.Sprintf("%s %s: %s and %s: %s", i.object.kind, i.object.name, a, c, why))
 			} else {
 				i.Duplicates = append(i.Duplicates, fmt.Sprintf("%s %s: %s and %s", i.object.kind, i.object.name, a, c))
 			}
