@@ -171,7 +171,7 @@ type ProcessSettings struct {
 	UltimateExitingTimeout time.Duration
 
 	// Inspector is the address at which the operator publishes its state: "unix:" and a path, or "tcp:" and a
-	// loopback address with a port. Defaults to none, which costs nothing.
+	// loopback address with a port, where readers need a token. Defaults to none, which costs nothing.
 	Inspector string
 
 	// Liveness is the URL at which the operator reports its health, such as "http://0.0.0.0:8080/healthz". The

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 const (
@@ -113,7 +114,7 @@ func (c *Cluster) With(t testing.TB) *Cluster {
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := cleanUpAfterAll(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, printable.Lines(err.Error()))
 		code = max(code, 1)
 	}
 	os.Exit(code)

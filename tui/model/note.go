@@ -14,7 +14,7 @@ func Note(h *inspect.HandlerState, now time.Time, held string) string {
 		return Next(h, now, held).Note()
 	case inspect.PhaseDone:
 		if !h.Unrecorded.IsZero() {
-			return "done, not recorded yet (" + For(now.Sub(h.Unrecorded)) + ")"
+			return "done, not recorded yet, " + For(now.Sub(h.Unrecorded))
 		}
 		if n := len(h.Attempts); n > 0 && h.Attempts[n-1].Error != nil {
 			return "error ignored: " + h.Attempts[n-1].Error.Message

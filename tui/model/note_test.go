@@ -24,3 +24,11 @@ func TestNote_OfDoneHandlersNamesIgnoredErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestNote_OfUnrecordedOutcomesSaysSo(t *testing.T) {
+	now := time.Now()
+	h := inspect.HandlerState{State: inspect.PhaseDone, Unrecorded: now.Add(-12 * time.Second)}
+	if got := Note(&h, now, ""); got != "done, not recorded yet, for 12s" {
+		t.Errorf("%q", got)
+	}
+}

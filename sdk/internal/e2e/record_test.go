@@ -262,9 +262,10 @@ func TestRecord_NotForAnotherObjectOfTheSameName(t *testing.T) {
 			}, transport(d.wrap), transport(delayedWatch(lag)), settings(impatient))
 			cluster.Create(example("x"))
 			c.wait(cluster, "second", 1)
-			o := waitHandled(cluster.Object(kex.name(), "x"))
+			x := cluster.Object(kex.name(), "x")
+			waitHandled(x)
 			op.WaitLog("Patching was skipped: the object does not exist anymore.")
-			if o = cluster.Object(kex.name(), "x").Get(); o.Get("spec.field") != "second" || o.Get("status.create") != nil {
+			if o := x.Get(); o.Get("spec.field") != "second" || o.Get("status.create") != nil {
 				t.Errorf("the second object has %v", o.Get("status"))
 			}
 			c.are(t, "value", "second")

@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// Config configures an operator.
+type Config struct {
+	Registry   *handlers.Registry
+	Settings   func() Settings // called again after the startup handlers, which may change them
+	Namespaces []string        // patterns; none for the whole cluster
+	REST       *rest.Config    // how to connect to the cluster; nil if there are logins
+	Logins     []*handlers.Handler
+	Logger     *slog.Logger
+	Inspector  string        // the address of the inspector; none if empty
+	Traffic    bool          // log each request to the cluster
+	OnReady    func()        // called once all objects are being watched
+	OnLogins   func(*Logins) // called once at the beginning; required unless there is REST
+	Memo       any           // shared by the operator's own handlers
+	NewMemo    func() any    // makes what the handlers of an object share
+	Extra      any           // for the operator's own handlers
+	Exit       func()        // ends the process if it does not end on its own; optional
+
+	Now func() time.Time // the clock of records and delays; time.Now if nil
+}
