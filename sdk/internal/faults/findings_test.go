@@ -171,14 +171,17 @@ func (i *inspection) purged(handler string, from, to uint64) bool {
 // stored returns the first version that says that a call was successful.
 func (i *inspection) stored(c call) (number uint64, ok bool) {
 	before := i.object.at(c.version)
+	former := before
 	for _, v := range i.object.versions {
 		if v.number <= c.version {
 			continue
 		}
 		r := v.records[c.handler]
+		ended := len(former.records) > 0 && len(v.records) == 0
+		former = v
 		switch {
 		case r.Success && r.Purpose == string(c.reason),
-			c.reason != kopf.ReasonDelete && v.last != before.last,
+			c.reason != kopf.ReasonDelete && (ended || v.last != before.last),
 			c.reason == kopf.ReasonDelete && (v.gone || !v.held):
 			return v.number, true
 		}
