@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -30,12 +31,12 @@ type client struct {
 
 func newClient(t *testing.T, c *Cluster, config *rest.Config) *client {
 	t.Helper()
-	transport, err := rest.HTTPClientFor(config)
+	session, err := kube.NewSession(config, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &client{t, transport, config.Host, "/api/v1/namespaces/" + c.Namespace + "/configmaps"}
+	t.Cleanup(session.Close)
+	return &client{t, &http.Client{Transport: session}, config.Host, "/api/v1/namespaces/" + c.Namespace + "/configmaps"}
 }
 
 // do returns the status, the body and the head of an answer. The status is 0 if there is none.

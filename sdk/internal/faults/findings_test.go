@@ -21,6 +21,7 @@ type findings struct {
 	Explained  map[string]int `json:"explained"`
 
 	recorded []time.Duration // how long it took, of all calls
+	repeated []string        // calls that are explained, with the reason
 }
 
 func (f *findings) none() bool {
@@ -103,6 +104,7 @@ func (i *inspection) duplicates() {
 		if a, ok := former[key]; ok {
 			if why := i.explain(a, c); why != "" {
 				i.Explained[why]++
+				i.repeated = append(i.repeated, fmt.Sprintf("%s %s: %s and %s: %s", i.object.kind, i.object.name, a, c, why))
 			} else {
 				i.Duplicates = append(i.Duplicates, fmt.Sprintf("%s %s: %s and %s", i.object.kind, i.object.name, a, c))
 			}
@@ -113,23 +115,51 @@ func (i *inspection) duplicates() {
 
 // explain returns why a call was repeated; empty if there is no good reason.
 func (i *inspection) explain(first, again call) string {
-	if first.life == again.life {
-		return ""
-	}
 	stored, ok := i.stored(first)
 	switch {
+	case ok && i.unseen(stored, again):
+		return "call repeated: another call of the process had not seen the change"
+	case first.life == again.life:
+		return ""
 	case !ok || stored > i.starts[again.life]:
 		return "call repeated: the process ended before the record was stored"
 	case again.version < stored:
 		return "call repeated: the next process saw a version older than the record"
 	case again.reason == kopf.ReasonDelete && i.purged(first.handler, stored, again.version):
 		return "call repeated: the process ended between the removal of the records and of the finalizer"
-	case i.setBack(stored, again):
+	case i.setBack(first.handler, stored, again):
 		return "call repeated: a process with an old view had set the object back"
 	default:
 		return ""
 	}
 }
+
+// unseen reports whether the handling ended with the state of before the change as the last-handled one,
+// since a handler had been called with another state in the same process.
+func (i *inspection) unseen(stored uint64, again call) bool {
+	if again.reason != kopf.ReasonUpdate {
+		return false
+	}
+	ended := i.ends(stored, again.version, func(v version) bool { return v.last == again.old && v.last != v.value })
+	return ended && slices.ContainsFunc(i.calls, func(c call) bool {
+		return c.life == again.life && c.at.Before(again.at) && c.new != again.new && i.oldView(c)
+	})
+}
+
+// ends reports whether a handling ended between two versions, in a state.
+func (i *inspection) ends(from, to uint64, in func(version) bool) bool {
+	var former version
+	for _, v := range i.object.versions {
+		if v.number >= from && v.number <= to && len(former.records) > 0 && len(v.records) == 0 && in(v) {
+			return true
+		}
+		former = v
+	}
+	return false
+}
+
+// oldView reports whether a call was made with a version that was outdated when its process began.
+func (i *inspection) oldView(c call) bool { return i.object.at(i.starts[c.life]).number > c.version }
 
 // purged reports whether the record of a handler of a deletion was removed before the finalizer.
 func (i *inspection) purged(handler string, from, to uint64) bool {
@@ -141,14 +171,17 @@ func (i *inspection) purged(handler string, from, to uint64) bool {
 // stored returns the first version that says that a call was successful.
 func (i *inspection) stored(c call) (number uint64, ok bool) {
 	before := i.object.at(c.version)
+	former := before
 	for _, v := range i.object.versions {
 		if v.number <= c.version {
 			continue
 		}
 		r := v.records[c.handler]
+		ended := len(former.records) > 0 && len(v.records) == 0
+		former = v
 		switch {
 		case r.Success && r.Purpose == string(c.reason),
-			c.reason != kopf.ReasonDelete && v.last != before.last,
+			c.reason != kopf.ReasonDelete && (ended || v.last != before.last),
 			c.reason == kopf.ReasonDelete && (v.gone || !v.held):
 			return v.number, true
 		}
@@ -165,17 +198,19 @@ func (i *inspection) times() {
 	}
 }
 
-// setBack reports whether the last-handled state was set back to that of a call, after a version.
-func (i *inspection) setBack(stored uint64, again call) bool {
-	former := i.object.at(stored).last
+// setBack reports whether the last-handled state was set back to that of a call, or the record of the
+// handler to one without success, after a version.
+func (i *inspection) setBack(handler string, stored uint64, again call) bool {
+	former := i.object.at(stored)
 	for _, v := range i.object.versions {
 		if v.number <= stored || v.number > again.version {
 			continue
 		}
-		if v.last != former && v.last == again.old {
+		r, recorded := v.records[handler]
+		if v.last != former.last && v.last == again.old || recorded && !r.Success && former.records[handler].Success {
 			return true
 		}
-		former = v.last
+		former = v
 	}
 	return false
 }
@@ -213,6 +248,8 @@ func (i *inspection) lostChanges() {
 		last := i.last("create_"+n, "update_"+n)
 		switch {
 		case last != nil && last.new == want:
+		case last != nil && i.oldView(*last) && slices.ContainsFunc(i.calls, func(c call) bool { return c.life < last.life && c.new == want && strings.HasSuffix(c.handler, n) }):
+			i.Explained["change undone: the last call was by a process with an old view"]++
 		case last != nil && i.finishedLater(*last, want):
 			i.Explained["change missed: the process ended while another handler was to be retried"]++
 		default:

@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -89,12 +88,13 @@ type history struct {
 
 func newHistory(t *testing.T, cluster *kopftest.Cluster) *history {
 	t.Helper()
-	client, err := rest.HTTPClientFor(rest.CopyConfig(cluster.Config))
+	session, err := kube.NewSession(cluster.Config, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(session.Close)
 	h := &history{
-		objects: map[string]*object{}, names: map[string]string{}, news: make(chan struct{}), client: client,
+		objects: map[string]*object{}, names: map[string]string{}, news: make(chan struct{}), client: &http.Client{Transport: session},
 		base: fmt.Sprintf("%s/apis/%s/v1/namespaces/%s/", cluster.Config.Host, group, cluster.Namespace),
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -105,7 +105,6 @@ func newHistory(t *testing.T, cluster *kopftest.Cluster) *history {
 	t.Cleanup(func() {
 		cancel()
 		watches.Wait()
-		client.CloseIdleConnections()
 	})
 	return h
 }

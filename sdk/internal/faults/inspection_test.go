@@ -33,6 +33,7 @@ func TestInspection_Duplicates(t *testing.T) {
 	deleted := func(life int, version uint64) call {
 		return call{handler: "delete_1", reason: kopf.ReasonDelete, new: "v1", life: life, version: version}
 	}
+	start := time.Now()
 	for name, test := range map[string]struct {
 		object *object
 		calls  []call
@@ -62,6 +63,19 @@ func TestInspection_Duplicates(t *testing.T) {
 			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v2"}, version{value: "v2", last: "v1"}),
 			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25}, want: "old view",
 		},
+		"of a record that was set back": {
+			object: at(version{value: "v1"}, version{value: "v1", records: done("create")}, version{value: "v1", records: map[string]record{"create_1": {Purpose: "create"}}}),
+			calls:  []call{created(1, 10), created(2, 30)}, starts: []uint64{0, 0, 25}, want: "old view",
+		},
+		"of an update that another handler had not seen": {
+			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
+			calls:  []call{{handler: "update_2", new: "v0", life: 2, version: 5}, updated(2, 10), updated(2, 30)},
+			starts: []uint64{0, 0, 15}, want: "had not seen",
+		},
+		"of an update that all handlers had seen": {
+			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
+			calls:  []call{updated(2, 10), updated(2, 30)}, starts: []uint64{0, 0, 15},
+		},
 		"of a deletion, after the records were removed": {
 			object: at(version{held: true, deleting: true}, version{held: true, deleting: true, records: done("delete")}, version{held: true, deleting: true}),
 			calls:  []call{deleted(1, 10), deleted(2, 30)}, starts: []uint64{0, 0, 35}, want: "removal of the records",
@@ -72,6 +86,9 @@ func TestInspection_Duplicates(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			for n := range test.calls {
+				test.calls[n].at = start.Add(time.Duration(n) * time.Second)
+			}
 			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, starts: test.starts}
 			i.duplicates()
 			explained := ""
@@ -106,6 +123,9 @@ func TestInspection_LossesAndDoubles(t *testing.T) {
 			calls: append(slices.Clone(both), call{handler: "update_1", reason: kopf.ReasonUpdate, new: "v1", life: 1},
 				call{handler: "update_2", reason: kopf.ReasonUpdate, new: "v2", life: 2}),
 			look: (*inspection).lostChanges, explained: 1},
+		"a process with an old view was last": {version: version{value: "v2"},
+			calls: []call{{handler: "create_2", new: "v2", life: 1}, {handler: "update_1", new: "v2", life: 1}, {handler: "update_1", new: "v1", life: 2, version: 5}},
+			look:  (*inspection).lostChanges, explained: 1},
 		"one handler was called in the same life": {version: version{value: "v2", records: done("update")},
 			calls: append(slices.Clone(both), call{handler: "update_1", reason: kopf.ReasonUpdate, new: "v1", life: 2},
 				call{handler: "update_2", reason: kopf.ReasonUpdate, new: "v2", life: 2}),

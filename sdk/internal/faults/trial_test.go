@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
 
-// logVar names a file for the log of the operators, at all levels.
+// logVar names a folder for the logs of the operators, at all levels, one for each trial.
 const logVar = "KOPF_FAULTS_LOG"
 
 // settleTimeout is how long objects may take to be handled once nothing goes wrong anymore.
@@ -59,8 +61,8 @@ func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int) *trial {
 	x.history = newHistory(t, x.cluster)
 	x.ledger.version = x.history.version
 	var log io.Writer = io.Discard
-	if path := os.Getenv(logVar); path != "" {
-		file, err := os.Create(path)
+	if folder := os.Getenv(logVar); folder != "" {
+		file, err := os.Create(filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+".log"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,6 +165,6 @@ func (x *trial) check(found *findings) {
 		}
 	}
 	if !found.none() {
-		x.Logf("the seed is in the first line; %s=FILE keeps the log of the operators", logVar)
+		x.Logf("the seed is in the first line; %s=FOLDER keeps the log of the operators", logVar)
 	}
 }
