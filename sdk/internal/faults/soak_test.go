@@ -121,6 +121,10 @@ func TestSoak_LosesAndRepeatsNothing(t *testing.T) {
 	seed := kopftest.Seed(t)
 	plan := kopftest.Chaos(seed)
 	plan.KillWithin = soakKillWithin
+	if os.Getenv(soakVar) == "" {
+		// Old views have effects that only long soaks look for: see docs/reliability.md.
+		plan.Rules = slices.DeleteFunc(plan.Rules, func(r kopftest.FaultRule) bool { return r.Fault.Kind == kopftest.FaultStale })
+	}
 	x := newTrial(t, plan, soakNames)
 	began := time.Now()
 	for time.Since(began) < duration {
