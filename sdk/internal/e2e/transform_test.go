@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -157,5 +159,29 @@ func TestTransform_OthersWereFasterAndAnswerIsLost(t *testing.T) {
 				checkCounted(t, x, c, want[when])
 			})
 		}
+	}
+}
+
+func TestTransform_AppliedOnceThoughRepetitionIsNotFound(t *testing.T) {
+	cluster := newCluster(t)
+	transforms := func(r *http.Request) bool { return strings.Contains(r.Header.Get("Content-Type"), "json-patch") }
+	proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{
+		{Match: transforms, Fault: kopftest.Fault{Kind: kopftest.FaultDrop, AfterEffect: true}, Times: 1},
+		{Match: transforms, Fault: kopftest.Fault{Kind: kopftest.FaultStatus, Code: http.StatusNotFound}, Times: 1},
+	}})
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, plains, func(_ context.Context, c *kopf.Change[listed]) error {
+			kopf.Transform(c.Patch, func(o *listed) { o.Spec.Items = append(o.Spec.Items, "once") })
+			return nil
+		}, kopf.ID("create"))
+	}, proxy.Connect, settings(func(s *kopf.Settings) {
+		s.Networking.ErrorBackoffs = slices.Values(slices.Repeat([]time.Duration{time.Millisecond}, 5))
+		s.Queueing.ErrorDelays = slices.Values([]time.Duration{time.Millisecond})
+	}))
+	x := cluster.Create(plain.of(example("x")))
+	cluster.WaitUntil("both faults have happened", func() bool { return len(proxy.Injected()) == 2 })
+	op.WaitHandled(x)
+	if items := fmt.Sprint(x.Get().Get("spec.items")); items != "[item1 item2 once]" {
+		t.Errorf("the items are %s", items)
 	}
 }

@@ -51,9 +51,10 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	missing := false
+	missing, repeated := false, false
 	for attempt := 1; ; attempt++ {
-		patched, repeated, err := r.request(call, plain)
+		patched, again, err := r.request(call, plain)
+		repeated = repeated || again // an earlier one may have been applied, whatever the last answer is
 		answer := classifyAnswer(err, call.ContentType)
 		if answer == patchRejected && kube.RefusesUID(err) && !setsMetadata(call, "uid") {
 			answer = patchGone // by the guard
