@@ -91,39 +91,49 @@ func (d *discovery) firstScan(ctx context.Context) error {
 // followChanges adjusts the streams whenever something has changed.
 func (d *discovery) followChanges(ctx context.Context) error {
 	var again <-chan time.Time
-	next := len(rescanDelays)
+	next, scanning := 0, false
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-d.changed:
 			if d.rescan.Swap(false) {
-				next = 0
+				next, scanning = 0, true
 			}
 		case <-again:
 		}
 		again = nil
-		if next < len(rescanDelays) {
-			d.scan(ctx)
-			if next++; next < len(rescanDelays) {
+		if scanning {
+			err := d.scan(ctx)
+			if next, scanning = nextScan(next, err); scanning {
 				again = time.After(rescanDelays[next])
+			}
+			if err != nil && ctx.Err() == nil {
+				d.deps.logger.Warn("Cannot discover the resources of the cluster; retrying in "+rescanDelays[next].String(),
+					observe.EventKey, observe.LogDiscoveryFailed, "error", err)
 			}
 		}
 		d.adjustStreams(ctx)
 	}
 }
 
-func (d *discovery) scan(ctx context.Context) {
+// nextScan returns which of [rescanDelays] follows a scan, and whether there is another scan. The last one
+// is repeated until it succeeds.
+func nextScan(number int, err error) (int, bool) {
+	if number < len(rescanDelays)-1 {
+		return number + 1, true
+	}
+	return number, err != nil
+}
+
+func (d *discovery) scan(ctx context.Context) error {
 	found, err := d.deps.client.Discover(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			d.deps.logger.Warn("Cannot discover the resources of the cluster; retrying when a CRD changes",
-				observe.EventKey, observe.LogDiscoveryFailed, "error", err)
-		}
-		return
+		return err
 	}
 	d.known = withUndiscoverable(found, d.known)
 	d.warnOfFailed(found.Failed)
+	return nil
 }
 
 // withUndiscoverable returns the resources found, and those known before of the API groups that

@@ -49,3 +49,21 @@ func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 		t.Error("the objects are listed again without a pause")
 	}
 }
+
+func TestDiscovery_FailedScanIsRepeated(t *testing.T) {
+	scans := func(failures int) (n int) {
+		for number, more := 0, true; more; n++ {
+			var err error
+			if n < failures {
+				err = errors.New("gone for a while")
+			}
+			number, more = nextScan(number, err)
+		}
+		return n
+	}
+	for failures, want := range map[int]int{0: len(rescanDelays), 3: len(rescanDelays), 20: 21} {
+		if got := scans(failures); got != want {
+			t.Errorf("%d scans if %d fail; want %d", got, failures, want)
+		}
+	}
+}
