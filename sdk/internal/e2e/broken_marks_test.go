@@ -205,6 +205,26 @@ func TestBrokenMarks_OfSubHandlersAndBreakingWhileTheOperatorRuns(t *testing.T) 
 	}
 }
 
+func TestBrokenMarks_OfFinishedSubHandlerDoNotRepeatTheOthers(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	o := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, plains, func(_ context.Context, ch *change) error {
+			ch.Sub("sub", c.does("sub"))
+			return nil
+		}, kopf.ID("parent"))
+		kopf.OnCreate(r, plains, sees(c, "other", "value"), kopf.ID("other"))
+	})
+	object := cluster.Create(plain.of(example("a")))
+	record := kopf.PathOf("metadata", "annotations", "kopf.zalando.org/parent.sub")
+	object.WaitFor("the record of the sub-handler", func(o *kopf.Object) bool { return o.Get(record) != nil })
+	object.Patch(tree{"metadata": tree{"annotations": tree{"kopf.zalando.org/parent.sub": "broken"}}, "spec": tree{"field": "new"}})
+	o.WaitLog("Creation is processed")
+	waitHandled(object)
+	if c.count("sub") != 1 || c.count("other new") != 1 || o.CountLog("Handling has failed") != 0 {
+		t.Errorf("called: %v", c.all())
+	}
+}
+
 func TestBrokenMarks_OnFullObject(t *testing.T) {
 	cluster := newCluster(t)
 	o := full("full")

@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -40,6 +42,60 @@ func TestUnseenChange_ReachesHandlersThatWereDone(t *testing.T) {
 		t.Errorf("called: %v", c.all())
 	}
 	op.WaitLogs("Updating is processed", 2)
+}
+
+func TestUnseenChange_DuringResumingReachesHandlersThatWereDone(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		a, b := sees(c, "a"), sees(c, "b", "value")
+		kopf.OnResume(r, kexes, a, kopf.ID("a"))
+		kopf.OnUpdate(r, kexes, a, kopf.ID("a"))
+		kopf.OnResume(r, kexes, b, kopf.ID("b"))
+		kopf.OnUpdate(r, kexes, b, kopf.ID("b"))
+	})
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	op.Restart()
+	c.wait(cluster, "a value", 1)
+	c.wait(cluster, "b value", 1)
+	x.Patch(field("three"))
+	c.wait(cluster, "b three", 1)
+	c.wait(cluster, "a three", 1)
+	waitHandled(x)
+	if c.count("a value") != 1 || c.count("a three") != 1 {
+		t.Errorf("called: %v", c.all())
+	}
+}
+
+func TestUnseenChange_DuringRetryReachesHandlersThatWereDone(t *testing.T) {
+	cluster, c, mended := newCluster(t), &calls{}, atomic.Bool{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		register := func(id string, seen func(context.Context, *change) error) {
+			handler := func(ctx context.Context, r *change) error {
+				if !mended.Load() {
+					return kopf.Permanentf("not yet")
+				}
+				return seen(ctx, r)
+			}
+			kopf.OnCreate(r, kexes, handler, kopf.ID(id))
+			kopf.OnUpdate(r, kexes, handler, kopf.ID(id))
+		}
+		register("a", sees(c, "a"))
+		register("b", sees(c, "b", "value"))
+	})
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	mended.Store(true)
+	retry(t, op, phases(op, "x", inspect.StateFailed, "a=failed", "b=failed"), "")
+	c.wait(cluster, "a value", 1)
+	c.wait(cluster, "b value", 1)
+	x.Patch(field("three"))
+	c.wait(cluster, "b three", 1)
+	c.wait(cluster, "a three", 1)
+	waitHandled(x)
+	if c.count("a value") != 1 || c.count("a three") != 1 {
+		t.Errorf("called: %v", c.all())
+	}
 }
 
 func TestUnseenChange_OfOtherFieldsIsNoUpdate(t *testing.T) {

@@ -22,7 +22,7 @@ func (c *cycle) detectCause(ctx context.Context) error {
 		return err
 	}
 	c.readFailures()
-	essence := c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(c.stored, c.served.extraFields)))
+	essence := c.essenceOf(c.stored)
 	changes := object.ComputeDiff(treeOrNil(old), essence)
 	c.hasFinalizer = state.HasFinalizer(c.tree, c.deps.settings.Finalizer)
 	evidence := handlers.Evidence{
@@ -46,4 +46,9 @@ func (c *cycle) detectCause(ctx context.Context) error {
 		c.memory.takeRetry(c.memory.retry.Load()) // there is nothing to retry
 	}
 	return nil
+}
+
+// essenceOf returns the essence of a version of the object, without what the operator itself records.
+func (c *cycle) essenceOf(tree map[string]any) map[string]any {
+	return c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields)))
 }

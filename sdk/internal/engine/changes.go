@@ -116,8 +116,10 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 		observe.Tell(c.deps.sink, observe.CauseSuperseded{
 			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extras[purpose],
 		})
-		c.memory.handled = nil // its handlers are called again, or are not asked anymore
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
+	}
+	if len(extras) > 0 {
+		c.memory.handled = c.memory.handled.of(ids) // what is done remains done for this cause
 	}
 	if len(progress.Extras()) > 0 {
 		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -137,9 +138,9 @@ func (c *cycle) recordFailures(progress state.Progress) error {
 	if c.cause.Reason == handlers.ReasonDelete {
 		return nil
 	}
-	failed, err := progress.Failures(c.stored, c.progress, c.subRecords, c.oldForFailures())
+	failed, err := c.failuresOf(progress)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the progress of sub-handlers: %w", err)
 	}
 	has := func(id string) bool {
 		return slices.ContainsFunc(failed, func(f state.Failure) bool { return f.Handler == id })
@@ -166,6 +167,15 @@ func (c *cycle) recordFailures(progress state.Progress) error {
 	c.failures = current
 	c.noteFailed()
 	return nil
+}
+
+// failuresOf returns the handlers and sub-handlers that have failed permanently.
+func (c *cycle) failuresOf(progress state.Progress) (failed []state.Failure, err error) {
+	err = c.readMarks(func() error {
+		failed, err = progress.Failures(c.stored, c.progress, c.subRecords, c.oldForFailures())
+		return err
+	})
+	return failed, err
 }
 
 func (c *cycle) isObsolete(f *state.Failure, progress state.Progress) bool {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,11 +31,27 @@ type retries struct {
 	logger func() *slog.Logger // asked for when it is needed: the startup may replace it
 
 	mu      sync.Mutex
-	jobs    []retryJob
-	queued  map[queue.Key]bool // of the jobs
+	jobs    []*objectRetry
+	queued  map[queue.Key]*objectRetry // the jobs
 	workers sync.WaitGroup
 	running int
 	stopped bool
+}
+
+// objectRetry is what is queued for one object.
+type objectRetry struct {
+	key      queue.Key
+	handlers []string // to be called in turn; one that is empty stands for all
+}
+
+// include adds a handler to those that are called.
+func (o *objectRetry) include(handler string) {
+	switch {
+	case handler == "":
+		o.handlers = []string{""}
+	case !slices.Contains(o.handlers, "") && !slices.Contains(o.handlers, handler):
+		o.handlers = append(o.handlers, handler)
+	}
 }
 
 func newRetries(ctx context.Context, logger func() *slog.Logger, retry func(context.Context, retryJob) error) *retries {
@@ -43,18 +60,23 @@ func newRetries(ctx context.Context, logger func() *slog.Logger, retry func(cont
 	return r
 }
 
-// add queues a job, unless one for the object is queued already.
+// add queues a job. If one for the object is queued already, that one calls the handlers of both.
 func (r *retries) add(job retryJob) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stopped || r.queued[job.key] {
+	if r.stopped {
+		return
+	}
+	if queued := r.queued[job.key]; queued != nil {
+		queued.include(job.handler)
 		return
 	}
 	if r.queued == nil {
-		r.queued = make(map[queue.Key]bool)
+		r.queued = make(map[queue.Key]*objectRetry)
 	}
-	r.queued[job.key] = true
-	r.jobs = append(r.jobs, job)
+	one := &objectRetry{key: job.key, handlers: []string{job.handler}}
+	r.queued[job.key] = one
+	r.jobs = append(r.jobs, one)
 	if r.running < maxRetries {
 		r.running++
 		r.workers.Go(r.work)
@@ -78,11 +100,13 @@ func (r *retries) work() {
 			r.mu.Unlock()
 			return
 		}
-		job := r.jobs[0]
+		one := r.jobs[0]
 		r.jobs = r.jobs[1:]
-		delete(r.queued, job.key)
+		delete(r.queued, one.key)
 		r.mu.Unlock()
-		r.do(job)
+		for _, handler := range one.handlers {
+			r.do(retryJob{key: one.key, handler: handler})
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode the version that was handled first: %w", err)
 	}
-	first := c.progress.Clear(c.diffbase.Essence(tree, c.served.extraFields))
+	first := c.essenceOf(tree)
 	update := *c.cause
 	update.Reason, update.Initial, update.Old = handlers.ReasonUpdate, false, first
 	update.Diff = object.ComputeDiff(first, essence)

@@ -45,7 +45,7 @@ func Classify(err error) Class {
 		return Untrusted
 	case isExpired(err):
 		return Expired
-	case isTooLarge(err):
+	case exceedsEtcd(err):
 		return Rejected
 	}
 	switch code := Status(err); {
@@ -72,9 +72,9 @@ func Classify(err error) Class {
 	return Rejected
 }
 
-// isTooLarge reports whether etcd does not accept the object because of its size, which the API
+// exceedsEtcd reports whether etcd does not accept the object because of its size, which the API
 // server reports as an error of its own.
-func isTooLarge(err error) bool {
+func exceedsEtcd(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.ErrStatus.Code == http.StatusInternalServerError &&
 		(strings.Contains(status.ErrStatus.Message, "etcdserver: request is too large") ||
@@ -89,12 +89,12 @@ func isUntrusted(err error) bool {
 // isExpired reports whether the server cannot continue from a resourceVersion: it is too
 // old, or newer than the server's own state (which was restored from a backup).
 func isExpired(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || IsTooLarge(err)
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || IsVersionTooLarge(err)
 }
 
-// IsTooLarge reports whether a resourceVersion is newer than the server's own state, which was restored
+// IsVersionTooLarge reports whether a resourceVersion is newer than the server's own state, which was restored
 // from a backup or is behind that of other servers.
-func IsTooLarge(err error) bool {
+func IsVersionTooLarge(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
@@ -126,7 +126,7 @@ func IsPermanent(err error) bool {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return true
 	}
-	return IsInvalidObject(err) || isTooLarge(err)
+	return IsInvalidObject(err) || exceedsEtcd(err)
 }
 
 // RefusesUID reports whether the server refused a request because the object is not the one with the

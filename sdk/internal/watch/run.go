@@ -81,7 +81,7 @@ type listWatcher struct {
 
 // failed notes an attempt that failed.
 func (l *listWatcher) failed(err error) {
-	if kube.IsTooLarge(err) {
+	if kube.IsVersionTooLarge(err) {
 		l.restored.Store(true)
 	}
 	l.backoff.failed(failReason(err), err)

@@ -90,6 +90,7 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 			outdated[object], version = true, known.version
 		}
 		s.known[key] = knownObject{id, version}
+		s.versions.unbury(key)
 		delete(before, key)
 	}
 	// The reflector does not keep the order of streamed lists.

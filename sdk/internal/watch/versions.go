@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -69,7 +70,7 @@ func (v *versions) list(resourceVersion string, objects []*object.Object, restor
 	return nil
 }
 
-// bury remembers a deleted object. Its uid never returns.
+// bury remembers a deleted object. Its uid only returns if the server is restored from a backup.
 func (v *versions) bury(key objectKey) {
 	if v.graves == nil {
 		v.graves = map[objectKey]struct{}{}
@@ -85,6 +86,17 @@ func (v *versions) bury(key objectKey) {
 	delete(v.graves, v.order[v.next])
 	v.order[v.next] = key
 	v.next = (v.next + 1) % maxBuried
+}
+
+// unbury forgets the deletion of an object that is in a list: the server was restored from a backup.
+func (v *versions) unbury(key objectKey) {
+	if !v.buried(key) {
+		return
+	}
+	delete(v.graves, key)
+	if i := slices.Index(v.order, key); i >= 0 {
+		v.order[i] = objectKey{} // or the slot's reuse would end a later grave of the object
+	}
 }
 
 func (v *versions) buried(key objectKey) bool {

@@ -42,11 +42,16 @@ func TestVersions_OnlyGoForward(t *testing.T) {
 		"a second deletion": {
 			func(s *store) error { return errors.Join(s.Delete(versionOf("a", "8")), s.Delete(versionOf("a", "8"))) }, "[DELETED a@8]",
 		},
-		"a newer list":               {func(s *store) error { return s.Replace([]any{versionOf("a", "8")}, "9") }, "[ a@8]"},
-		"an older item of a list":    {func(s *store) error { return s.Replace([]any{versionOf("a", "4")}, "9") }, "[]"},
-		"a list with no version":     {func(s *store) error { return s.Replace([]any{versionOf("a", "6")}, "") }, "[ a@6]"},
-		"a list without the object":  {func(s *store) error { return s.Replace(nil, "9") }, "[DELETED a@9]"},
-		"a late event after a list":  {func(s *store) error { return errors.Join(s.Replace(nil, "9"), s.Update(versionOf("a", "6"))) }, "[DELETED a@9]"},
+		"a newer list":              {func(s *store) error { return s.Replace([]any{versionOf("a", "8")}, "9") }, "[ a@8]"},
+		"an older item of a list":   {func(s *store) error { return s.Replace([]any{versionOf("a", "4")}, "9") }, "[]"},
+		"a list with no version":    {func(s *store) error { return s.Replace([]any{versionOf("a", "6")}, "") }, "[ a@6]"},
+		"a list without the object": {func(s *store) error { return s.Replace(nil, "9") }, "[DELETED a@9]"},
+		"a late event after a list": {func(s *store) error { return errors.Join(s.Replace(nil, "9"), s.Update(versionOf("a", "6"))) }, "[DELETED a@9]"},
+		"a list that has the object again": {
+			func(s *store) error {
+				return errors.Join(s.Delete(versionOf("a", "8")), s.Replace([]any{versionOf("a", "5")}, "9"), s.Update(versionOf("a", "10")), s.Delete(versionOf("a", "11")))
+			}, "[DELETED a@8  a@5 MODIFIED a@10 DELETED a@11]",
+		},
 		"an old event after a newer": {func(s *store) error { return errors.Join(s.Update(versionOf("a", "9")), s.Update(versionOf("a", "8"))) }, "[MODIFIED a@9]"},
 	} {
 		s, events := outdatedStore(t)
@@ -78,6 +83,20 @@ func TestVersions_FewDeletedObjectsAreRemembered(t *testing.T) {
 	}
 	if len(v.graves) != maxBuried || !v.buried(objectKey{byte((3*maxBuried - 1) & 0xff), byte((3*maxBuried - 1) >> 8)}) {
 		t.Errorf("%d objects", len(v.graves))
+	}
+}
+
+func TestVersions_ReturnedObjectIsRememberedWhenItIsDeletedAgain(t *testing.T) {
+	v, returned := &versions{}, objectKey{255}
+	v.bury(returned)
+	v.unbury(returned)
+	for i := range maxBuried - 1 {
+		v.bury(objectKey{byte(i), byte(i >> 8), 1})
+	}
+	v.bury(returned)
+	v.bury(objectKey{1, 2, 3})
+	if !v.buried(returned) {
+		t.Error("its first grave ended its second one")
 	}
 }
 

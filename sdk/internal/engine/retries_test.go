@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+func TestRetries_QueuedObjectGetsTheHandlersOfLaterRequests(t *testing.T) {
+	for _, test := range []struct {
+		requested, called []string
+	}{
+		{[]string{"a", "a"}, []string{"a"}},
+		{[]string{"a", "b"}, []string{"a", "b"}},
+		{[]string{"a", "b", ""}, []string{""}},
+		{[]string{"", "a"}, []string{""}},
+	} {
+		t.Run(fmt.Sprintf("%q", test.requested), func(t *testing.T) {
+			proceed, done := make(chan struct{}), make(chan string, 10)
+			r := newRetries(t.Context(), slog.Default, func(_ context.Context, job retryJob) error {
+				if job.key.Object != "x" {
+					<-proceed
+					return nil
+				}
+				done <- job.handler
+				return nil
+			})
+			for i := range maxRetries { // which keep all workers busy
+				r.add(retryJob{key: queue.Key{Object: fmt.Sprint(i)}})
+			}
+			for _, handler := range test.requested {
+				r.add(retryJob{key: queue.Key{Object: "x"}, handler: handler})
+			}
+			close(proceed)
+			var called []string
+			for range test.called {
+				called = append(called, <-done)
+			}
+			r.workers.Wait()
+			r.stop()
+			if !slices.Equal(called, test.called) || len(done) > 0 {
+				t.Errorf("called %q, and %d more", called, len(done))
+			}
+		})
+	}
+}
