@@ -131,19 +131,17 @@ func (c *cycle) transmitOwn(ctx context.Context, left unrecorded, ownFns []patch
 }
 
 // isFinal reports whether the API server is going to reject the changes by handlers again. Conflicts are
-// expected to end, unless the handlers want to change one version only. A bad request may be the fault of
-// something in between, the first time.
+// expected to end, unless the handlers want to change one version only, and permissions to be granted. A
+// bad request may be the fault of something in between, the first time.
 func isFinal(rejection error, left unrecorded) bool {
-	switch {
-	case pinsVersion(patch.Call{Payload: left.handlers.Tree()}):
-		return true
-	case classifyAnswer(rejection, patch.MergeType) == patchConflict:
-		return left.rejections >= maxConflicts
-	case kube.Status(rejection) == http.StatusBadRequest:
-		return left.rejections > 0
-	default:
+	if pinsVersion(patch.Call{Payload: left.handlers.Tree()}) {
 		return true
 	}
+	switch classifyAnswer(rejection, patch.MergeType) {
+	case patchConflict, patchDenied:
+		return left.rejections >= maxConflicts
+	}
+	return kube.Status(rejection) != http.StatusBadRequest || left.rejections > 0
 }
 
 // send sends a patch, and remembers the version that it makes, so that no handler is selected by an

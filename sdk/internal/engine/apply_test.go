@@ -104,7 +104,7 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 	t.Cleanup(given.Close)
 	c := &cycle{
 		deps: &deps{
-			client: kube.NewClient(given, kube.ClientOptions{}), settings: &Settings{}, now: time.Now,
+			client: kube.NewClient(given, kube.ClientOptions{}).WithoutRetries(), settings: &Settings{}, now: time.Now,
 		},
 		served: &servedResource{resource: &resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}},
 		memory: &memory{}, batch: &queue.Batch{}, logger: slog.New(slog.DiscardHandler),
@@ -114,6 +114,15 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 	c.patch.Set(object.Path{"spec", "wish"}, int64(1))
 	c.ownPatch.Set(annotation("outcome"), "done")
 	return c
+}
+
+// sendHeld sends what is held, as the next cycle does.
+func sendHeld(c *cycle) error {
+	held := c.memory.unrecorded
+	c.memory.unrecorded = nil
+	_, left, err := c.transmit(context.Background(), *held)
+	c.hold(left, err)
+	return err
 }
 
 func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
@@ -170,6 +179,51 @@ func TestApply_ConflictWithPinnedVersionIsNotRepeated(t *testing.T) {
 	}
 }
 
+func TestApply_DeniedChangesByHandlersLoseNoOutcomes(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: []int{403, 200}}
+	c := newPatchCycle(t, s)
+	if _, err := c.sendCollected(t.Context()); kube.Classify(err) != kube.Forbidden {
+		t.Fatal(err)
+	}
+	if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"}}}` {
+		t.Errorf("sent in the end: %s", last)
+	}
+	cycles := 0
+	for ; c.memory.unrecorded != nil && cycles <= maxConflicts; cycles++ {
+		if held := c.memory.unrecorded; held.handlers.Empty() || !held.own.Empty() {
+			t.Fatalf("kept for the next cycle: %+v", held)
+		}
+		s.statuses = []int{403}
+		err := sendHeld(c)
+		if last := c.memory.unrecorded == nil; last != (err == nil) {
+			t.Fatalf("after %d cycles: %v", cycles, err)
+		}
+	}
+	if cycles != maxConflicts {
+		t.Errorf("discarded after %d cycles, held %+v", cycles, c.memory.unrecorded)
+	}
+}
+
+func TestApply_MissingPermissionsLoseNothing(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: slices.Repeat([]int{403}, 100)}
+	c := newPatchCycle(t, s)
+	_, err := c.sendCollected(t.Context())
+	for range maxConflicts + 2 {
+		if held := c.memory.unrecorded; err == nil || held == nil || held.handlers.Empty() || held.own.Empty() {
+			t.Fatalf("kept for the next cycle: %+v, %v", held, err)
+		}
+		err = sendHeld(c)
+	}
+	s.statuses = []int{200}
+	if err := sendHeld(c); err != nil || c.memory.unrecorded != nil {
+		t.Errorf("still held: %+v, %v", c.memory.unrecorded, err)
+	}
+	last := s.bodies[len(s.bodies)-1]
+	if !strings.Contains(last, `"outcome":"done"`) || !strings.Contains(last, `"wish":1`) {
+		t.Errorf("sent in the end: %s", last)
+	}
+}
+
 func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 	answer := func(status int, causes ...metav1.StatusCause) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(status), Details: &metav1.StatusDetails{Causes: causes}}}
@@ -185,6 +239,7 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		"invalid object":     {answer(422, mistake), patchRejected, patchRejected},
 		"failed test":        {answer(422), patchFailed, patchOutdated},
 		"bad request":        {answer(400), patchRejected, patchRejected},
+		"forbidden":          {answer(403), patchDenied, patchDenied},
 		"too large":          {answer(413), patchRejected, patchRejected},
 		"trouble of servers": {answer(500), patchFailed, patchFailed},
 		"no answer":          {errors.New("down"), patchFailed, patchFailed},

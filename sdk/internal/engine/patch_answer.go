@@ -21,7 +21,8 @@ const (
 	patchConflict             // another change came first; the same request can succeed
 	patchOutdated             // a JSON patch is for another version of the object than the newest
 	patchRejected             // the same request never succeeds, whatever the object becomes
-	patchFailed               // anything else: the network, the server, permissions
+	patchDenied               // 403: permissions are missing, or an admission webhook denies the change
+	patchFailed               // anything else: the network, the server
 )
 
 // classifyAnswer classifies the error of a PATCH request.
@@ -39,6 +40,8 @@ func classifyAnswer(err error, contentType string) patchAnswer {
 		return patchConflict
 	case kube.IsPermanent(err):
 		return patchRejected
+	case class == kube.Forbidden:
+		return patchDenied
 	case class == kube.Invalid && isJSONPatch:
 		return patchOutdated
 	default:
@@ -56,15 +59,15 @@ func setsMetadata(call patch.Call, field string) bool {
 	return sets
 }
 
-// isRejected reports whether a patch failed because of its merge patches: the API server rejects
-// them, or they conflict for too long.
+// isRejected reports whether a patch failed because of its merge patches: the API server rejects or
+// denies them, or they conflict for too long.
 func isRejected(err error) bool {
 	var transform *transformError
 	if err == nil || errors.As(err, &transform) {
 		return false
 	}
 	answer := classifyAnswer(err, patch.MergeType)
-	return answer == patchRejected || answer == patchConflict
+	return answer == patchRejected || answer == patchDenied || answer == patchConflict
 }
 
 // errPinned is wrapped by the error of a merge patch for a version that is not the newest.

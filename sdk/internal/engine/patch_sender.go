@@ -79,7 +79,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			if attempt == maxConflicts {
 				return nil, err
 			}
-		case patchFailed:
+		case patchDenied, patchFailed:
 			return nil, err
 		case patchGone:
 		}
