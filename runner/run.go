@@ -248,7 +248,7 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool) (int, error) {
 	code := c.exitCode()
 	if interrupted == nil {
-		switch why, err := explainExit(exitNote(r.binary), code); {
+		switch why, err := explainExit(exitNote(r.binary), code, c.killedBy()); {
 		case err != nil:
 			return max(code, 1), err
 		case why != "":
@@ -256,7 +256,7 @@ func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool)
 		}
 	}
 	switch {
-	case interrupted != nil && (r.UntilSettled || code > signalExitBase):
+	case interrupted != nil && (r.UntilSettled || c.killedBy() != 0):
 		return interrupted.ExitCode(), interrupted
 	case interrupted == nil && unsettled && code == 0:
 		return 1, errors.New("the operator exited before the objects had settled")

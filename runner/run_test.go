@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -77,13 +79,22 @@ func TestRun_SaysWhenTheOperatorsCodeExits(t *testing.T) {
 		`r.Exit(0)`:                         {0, "the operator ended with code 0 without being asked: its code has called os.Exit"},
 		`r.Exit(1)`:                         {1, "the operator ended with code 1 without being asked: its code has called os.Exit"},
 		`r.Exit(7)`:                         {7, "the operator ended with code 7 without being asked"},
+		`r.Exit(-1)`:                        {255, "the operator ended with code 255 without being asked"},
 		`r.Crash(func() { panic("oops") })`: {2, "or it has crashed"},
 		`r.Fail("wrong")`:                   {1, ""},
 	} {
+		var mu sync.Mutex // a slow build is explained concurrently
 		var said []string
 		opts, _ := headlessOptions(t, body)
-		opts.Progress = func(_ bool, line string) { said = append(said, line) }
+		opts.Progress = func(_ bool, line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, line)
+		}
 		code, err := Run(t.Context(), opts)
+		mu.Lock()
+		said = slices.Clone(said)
+		mu.Unlock()
 		says := strings.Contains(strings.Join(said, "\n"), "without being asked")
 		if code != want.code || err != nil || says != (want.says != "") || !strings.Contains(strings.Join(said, "\n"), want.says) {
 			t.Errorf("%s: %d, %v, %q", body, code, err, said)
