@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -205,11 +206,51 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			if code != test.code || got != test.want {
 				t.Errorf("%d, %s\n%s", code, got, printed())
 			}
-			_, err = os.Stat(opts.Report)
-			if wanted := name != "with a crash"; wanted != (err == nil) {
-				t.Errorf("the report: %v", err)
+			crashed := strings.Contains(readReport(t, opts.Report), `<failure message="the operator exited with code 2; its output says why">`)
+			if crashed != (name == "with a crash") {
+				t.Error(readReport(t, opts.Report))
 			}
 		})
+	}
+}
+
+func readReport(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRun_FormerReportIsReplacedAfterAnyEnd(t *testing.T) {
+	for body, want := range map[string]string{
+		`does not compile`:            `<failure message="a/a.go:6:7: syntax error`,
+		`r.Fail("wrong")`:             `<failure message="the operator exited with code 1; its output says why">`,
+		`r.Print("ready")`:            `<failure message="interrupted">`,
+		`r.Publish("one", "settled")`: `tests="1" failures="0"`,
+	} {
+		opts, printed := headlessOptions(t, body)
+		opts.UntilSettled, opts.Timeout = true, timeLimit
+		opts.Report = filepath.Join(t.TempDir(), "report.xml")
+		if err := os.WriteFile(opts.Report, []byte("former"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opts.OpenCluster = func(context.Context) (Cluster, error) {
+			if _, err := os.Stat(opts.Report); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: the former report is still there: %v", body, err)
+			}
+			return Cluster{Kubeconfig: "/k"}, nil
+		}
+		if strings.Contains(want, "interrupted") {
+			opts.Manifests = []string{"x.yaml"}
+			opts.Apply = func(context.Context, []string) ([]Applied, error) { return []Applied{applied("never", "")}, nil }
+			sendWhenReady(&opts, printed, os.Interrupt)
+		}
+		_, err := Run(t.Context(), opts)
+		if report := readReport(t, opts.Report); !strings.Contains(report, want) {
+			t.Errorf("%s: %v\n%s", body, err, report)
+		}
 	}
 }
 
