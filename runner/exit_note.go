@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // exitNoteEnv names the file in which an operator notes that it runs, and that it has ended.
@@ -16,8 +17,8 @@ func exitNote(binary string) string { return filepath.Join(filepath.Dir(binary),
 
 // explainExit returns why an operator has ended if it cannot have said so itself: its code ended the
 // process. It returns an empty text if the operator ended as programs with kopf.Main do, or if it is
-// not known, since the operator is no such program.
-func explainExit(note string, code int) (string, error) {
+// not known, since the operator is no such program. The signal is the one that killed it; 0 if none did.
+func explainExit(note string, code int, signal syscall.Signal) (string, error) {
 	state, err := os.ReadFile(note)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -26,8 +27,8 @@ func explainExit(note string, code int) (string, error) {
 		return "", fmt.Errorf("read how the operator has ended: %w", err)
 	case string(state) != "running":
 		return "", nil
-	case code > signalExitBase:
-		return fmt.Sprintf("the operator was killed by signal %d", code-signalExitBase), nil
+	case signal != 0:
+		return fmt.Sprintf("the operator was killed by signal %d", signal), nil
 	}
 	return fmt.Sprintf("the operator ended with code %d without being asked: its code has called os.Exit or log.Fatal, or it has crashed; "+
 		"return an error from the handler instead", code), nil

@@ -98,7 +98,9 @@ func (l *loop) retryFormerFailures(ctx context.Context, op *operator, client *in
 	op.retried = true
 	if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentRetryFailed, Value: inspect.RetryFormer}); err != nil {
 		l.store.say("warn", fmt.Sprintf("cannot call failed handlers again: %v; F in the workbench and kopf retry --all-failed do it, too", err))
+		return
 	}
+	op.retrying = true
 }
 
 // wasInspected reports whether that the operator's inspector was inspected.
@@ -134,7 +136,7 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 	settling := l.settling
 	l.mu.Unlock()
 	if settling == nil && len(l.opts.Manifests) == 0 {
-		settling = l.newSettling(nil)
+		settling = newSettling(nil)
 	}
 	handling := snapshot.Operator.State == inspect.OperatorRunning
 	l.store.update(func(s *State) {
@@ -156,6 +158,7 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 	})
 	op.ready = op.ready || handling
 	if settling != nil {
+		settling.retrying = op.retrying
 		// Only after the state is published: waiters look at the state next.
 		l.publishSettlement(settling.check(snapshot, time.Now()))
 	}

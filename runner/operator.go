@@ -22,7 +22,10 @@ type operator struct {
 	replica inspect.Replica
 	lastLog time.Time
 	ready   bool
-	retried bool // failed handlers are called again
+	retried bool // failed handlers were to be called again
+
+	// retrying means that the operator has agreed to call the handlers again that failed in former processes.
+	retrying bool
 
 	mu        sync.Mutex
 	inspected bool     // its inspector has sent a message

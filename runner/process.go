@@ -113,9 +113,16 @@ func (c *child) kill() {
 
 // exitCode returns the exit code of the exited operator, as a shell reports it.
 func (c *child) exitCode() int {
-	state := c.cmd.ProcessState
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return signalExitBase + int(status.Signal())
+	if signal := c.killedBy(); signal != 0 {
+		return signalExitBase + int(signal)
 	}
-	return state.ExitCode()
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// killedBy returns the signal that killed the exited operator; 0 if none did.
+func (c *child) killedBy() syscall.Signal {
+	if status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal()
+	}
+	return 0
 }

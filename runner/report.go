@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,18 @@ func CheckReport(path string) error {
 		return err
 	}
 	if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
+		return &ReportError{Path: path, Err: err}
+	}
+	return nil
+}
+
+// removeReport removes the report of an earlier run, if there is one. It returns a [*ReportError] if a new one
+// cannot be written.
+func removeReport(path string) error {
+	if err := CheckReport(path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &ReportError{Path: path, Err: err}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,8 +41,9 @@ type RunOptions struct {
 	UntilSettled bool
 	Timeout      time.Duration // no limit if 0
 
-	// Report is the file that the outcomes of the handlers are written to, in the format of JUnit, when
-	// the operator was stopped because of UntilSettled; none if it is empty.
+	// Report is the file that the outcomes of the handlers are written to, in the format of JUnit; none if
+	// it is empty. With another end than that of UntilSettled, such as a failed build, a crash or a signal,
+	// the report has a failed case that says so. Run removes a former report before it begins.
 	Report string
 
 	// Signals delivers the signals that this process receives. They are forwarded to the
@@ -60,19 +62,18 @@ type RunOptions struct {
 // operator's exit code. The error is nil if the operator has already printed the reason
 // for its exit.
 func Run(ctx context.Context, opts RunOptions) (code int, err error) {
-	builder, err := NewBuilder()
-	if err != nil {
+	r := &headless{RunOptions: opts, began: time.Now()}
+	if opts.Report == "" {
+		return r.run(ctx)
+	}
+	if err := removeReport(opts.Report); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, builder.Close()) }()
-	r := &headless{RunOptions: opts, builder: builder}
-	if err := r.prepare(ctx); err != nil {
-		if interrupted, ok := errors.AsType[*InterruptError](err); ok {
-			return interrupted.ExitCode(), err
-		}
-		return 1, err
+	code, err = r.run(ctx)
+	if failed := writeReport(opts.Report, r.report(code, err)); failed != nil {
+		return max(code, 1), errors.Join(err, failed)
 	}
-	return r.operate(ctx)
+	return code, err
 }
 
 // headless is the state of one [Run].
@@ -83,6 +84,36 @@ type headless struct {
 	dir     string
 	cluster Cluster
 	applied []Applied
+	began   time.Time  // the operator, or else Run
+	last    settlement // with UntilSettled
+}
+
+func (r *headless) run(ctx context.Context) (code int, err error) {
+	if r.builder, err = NewBuilder(); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, r.builder.Close()) }()
+	if err := r.prepare(ctx); err != nil {
+		if interrupted, ok := errors.AsType[*InterruptError](err); ok {
+			return interrupted.ExitCode(), err
+		}
+		return 1, err
+	}
+	return r.operate(ctx)
+}
+
+// report returns the report about a run with these results.
+func (r *headless) report(code int, err error) junitSuites {
+	result := r.last
+	_, unsettled := errors.AsType[*SettleError](err)
+	switch {
+	case unsettled: // the objects say it
+	case err != nil:
+		result.Failed = append(slices.Clip(result.Failed), Unsettled{What: err.Error()})
+	case code != 0:
+		result.Failed = append(slices.Clip(result.Failed), Unsettled{What: fmt.Sprintf("the operator exited with code %d; its output says why", code)})
+	}
+	return result.junit(r.began, time.Since(r.began), strings.Join(r.Patterns, " "))
 }
 
 // prepare builds the operator while the cluster starts. The first error cancels both, so
@@ -185,26 +216,18 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 	}
 	watching, stop := context.WithCancel(ctx)
 	settled := make(chan error, 1)
-	var last settlement
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
 		var err error
-		last, err = r.settle(watching, client, address, c.pid())
+		r.last, err = r.settle(watching, client, address, c.pid())
 		settled <- err
 	})
-	began := time.Now()
+	r.began = time.Now()
 	code, err = r.wait(ctx, c, settled)
 	stop()
 	watcher.Wait()
-	_, unsettled := errors.AsType[*SettleError](err)
 	if err == nil && code == 0 {
-		r.Progress(false, last.summary())
-	}
-	if r.Report != "" && (err == nil && code == 0 || unsettled) {
-		suite := strings.Join(r.Patterns, " ")
-		if failed := writeReport(r.Report, last.junit(began, time.Since(began), suite)); failed != nil {
-			return max(code, 1), errors.Join(err, failed)
-		}
+		r.Progress(false, r.last.summary())
 	}
 	return code, err
 }
@@ -248,7 +271,7 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool) (int, error) {
 	code := c.exitCode()
 	if interrupted == nil {
-		switch why, err := explainExit(exitNote(r.binary), code); {
+		switch why, err := explainExit(exitNote(r.binary), code, c.killedBy()); {
 		case err != nil:
 			return max(code, 1), err
 		case why != "":
@@ -256,7 +279,7 @@ func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool)
 		}
 	}
 	switch {
-	case interrupted != nil && (r.UntilSettled || code > signalExitBase):
+	case interrupted != nil && (r.UntilSettled || c.killedBy() != 0):
 		return interrupted.ExitCode(), interrupted
 	case interrupted == nil && unsettled && code == 0:
 		return 1, errors.New("the operator exited before the objects had settled")

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -77,13 +80,22 @@ func TestRun_SaysWhenTheOperatorsCodeExits(t *testing.T) {
 		`r.Exit(0)`:                         {0, "the operator ended with code 0 without being asked: its code has called os.Exit"},
 		`r.Exit(1)`:                         {1, "the operator ended with code 1 without being asked: its code has called os.Exit"},
 		`r.Exit(7)`:                         {7, "the operator ended with code 7 without being asked"},
+		`r.Exit(-1)`:                        {255, "the operator ended with code 255 without being asked"},
 		`r.Crash(func() { panic("oops") })`: {2, "or it has crashed"},
 		`r.Fail("wrong")`:                   {1, ""},
 	} {
+		var mu sync.Mutex // a slow build is explained concurrently
 		var said []string
 		opts, _ := headlessOptions(t, body)
-		opts.Progress = func(_ bool, line string) { said = append(said, line) }
+		opts.Progress = func(_ bool, line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, line)
+		}
 		code, err := Run(t.Context(), opts)
+		mu.Lock()
+		said = slices.Clone(said)
+		mu.Unlock()
 		says := strings.Contains(strings.Join(said, "\n"), "without being asked")
 		if code != want.code || err != nil || says != (want.says != "") || !strings.Contains(strings.Join(said, "\n"), want.says) {
 			t.Errorf("%s: %d, %v, %q", body, code, err, said)
@@ -194,11 +206,51 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			if code != test.code || got != test.want {
 				t.Errorf("%d, %s\n%s", code, got, printed())
 			}
-			_, err = os.Stat(opts.Report)
-			if wanted := name != "with a crash"; wanted != (err == nil) {
-				t.Errorf("the report: %v", err)
+			crashed := strings.Contains(readReport(t, opts.Report), `<failure message="the operator exited with code 2; its output says why">`)
+			if crashed != (name == "with a crash") {
+				t.Error(readReport(t, opts.Report))
 			}
 		})
+	}
+}
+
+func readReport(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRun_FormerReportIsReplacedAfterAnyEnd(t *testing.T) {
+	for body, want := range map[string]string{
+		`does not compile`:            `<failure message="a/a.go:6:7: syntax error`,
+		`r.Fail("wrong")`:             `<failure message="the operator exited with code 1; its output says why">`,
+		`r.Print("ready")`:            `<failure message="interrupted">`,
+		`r.Publish("one", "settled")`: `tests="1" failures="0"`,
+	} {
+		opts, printed := headlessOptions(t, body)
+		opts.UntilSettled, opts.Timeout = true, timeLimit
+		opts.Report = filepath.Join(t.TempDir(), "report.xml")
+		if err := os.WriteFile(opts.Report, []byte("former"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opts.OpenCluster = func(context.Context) (Cluster, error) {
+			if _, err := os.Stat(opts.Report); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: the former report is still there: %v", body, err)
+			}
+			return Cluster{Kubeconfig: "/k"}, nil
+		}
+		if strings.Contains(want, "interrupted") {
+			opts.Manifests = []string{"x.yaml"}
+			opts.Apply = func(context.Context, []string) ([]Applied, error) { return []Applied{applied("never", "")}, nil }
+			sendWhenReady(&opts, printed, os.Interrupt)
+		}
+		_, err := Run(t.Context(), opts)
+		if report := readReport(t, opts.Report); !strings.Contains(report, want) {
+			t.Errorf("%s: %v\n%s", body, err, report)
+		}
 	}
 }
 

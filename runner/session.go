@@ -112,12 +112,6 @@ func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	return err
 }
 
-func (s *Session) newSettling(applied []Applied) *settling {
-	settling := newSettling(applied)
-	settling.retrying = s.opts.RetryFailed
-	return settling
-}
-
 // Kill kills the operator without waiting for a graceful stop.
 func (s *Session) Kill() {
 	s.mu.Lock()

@@ -109,5 +109,5 @@ func (s *Session) want(applied []Applied) {
 		s.applied = slices.DeleteFunc(s.applied, func(old Applied) bool { return old.Ref == a.Ref })
 		s.applied = append(s.applied, a)
 	}
-	s.settling = s.newSettling(slices.Clone(s.applied))
+	s.settling = newSettling(slices.Clone(s.applied))
 }

@@ -315,3 +315,12 @@ func TestSession_RetriesFailuresWithNewCode(t *testing.T) {
 		t.Errorf("it is %s", got)
 	}
 }
+
+func TestSession_RefusedRetryLeavesFormerFailures(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "failed")`)})
+	l := begin(t, Options{Dir: dir, RetryFailed: true})
+	err := l.Settled(t.Context(), timeLimit)
+	if failed, ok := errors.AsType[*SettleError](err); !ok || failed.Timeout != 0 || len(failed.Failed) != 1 {
+		t.Errorf("the operator does not retry, but: %v", err)
+	}
+}

@@ -189,12 +189,12 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	var sent token
 	if c.port != "" {
-		token, err := tokenOf(c.port) // a new operator has a new one
-		if err != nil {
+		if sent, err = tokenOf(c.port); err != nil { // a new operator has a new one
 			return nil, err
 		}
-		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Authorization", "Bearer "+sent.text)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
@@ -208,7 +208,11 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 		if err = errors.Join(err, response.Body.Close()); err != nil {
 			return nil, fmt.Errorf("inspector: %s: %w", response.Status, err)
 		}
-		return nil, fmt.Errorf("inspector: %s: %s", response.Status, strings.TrimSpace(string(text)))
+		reason := strings.TrimSpace(string(text))
+		if response.StatusCode == http.StatusUnauthorized && sent.origin != "" {
+			reason += "; " + sent.origin
+		}
+		return nil, fmt.Errorf("inspector: %s: %s", response.Status, reason)
 	}
 	return response.Body, nil
 }

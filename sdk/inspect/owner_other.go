@@ -4,5 +4,5 @@ package inspect
 
 import "io/fs"
 
-// isOwn reports true: the folders of users are their own on this system.
-func isOwn(fs.FileInfo) bool { return true }
+// isPrivate reports true: this system has no modes, and the folders of users are their own.
+func isPrivate(fs.FileInfo) bool { return true }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// isOwn reports whether a file belongs to the user of this process.
-func isOwn(info fs.FileInfo) bool {
+// isPrivate reports whether a file belongs to the user of this process, and to nobody else.
+func isPrivate(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // TokenVariable is the environment variable with the token of inspectors at TCP addresses, for operators and
@@ -16,44 +17,90 @@ const TokenVariable = "KOPF_INSPECTOR_TOKEN"
 
 // TokenFile returns the file in which the operator at a port of this machine keeps its token. The folder is that
 // of the user: $XDG_RUNTIME_DIR, or else the cache folder, or else one of its own in the folder for temporary
-// files. TokenFile creates it, and returns an error if others have access to it.
+// files. TokenFile creates it, and returns an error if others have access to it. Clients look into all three.
 func TokenFile(port string) (string, error) {
-	parent := os.Getenv("XDG_RUNTIME_DIR")
-	if parent == "" {
-		parent, _ = os.UserCacheDir()
-	}
-	dir := filepath.Join(parent, "kopf", "inspectors")
-	if parent == "" || os.MkdirAll(dir, 0o700) != nil {
-		dir = filepath.Join(os.TempDir(), "kopf-inspectors-"+strconv.Itoa(os.Geteuid()))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return "", fmt.Errorf("inspector: create a folder for its token: %w; set %s instead", err, TokenVariable)
+	var err error
+	for _, dir := range tokenFolders() {
+		if err = os.MkdirAll(dir, 0o700); err != nil {
+			continue
 		}
+		if err := checkTokenFolder(dir); err != nil {
+			return "", err
+		}
+		return tokenIn(dir, port), nil
 	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return "", fmt.Errorf("inspector: %w", err)
-	}
-	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOwn(info) {
-		return "", fmt.Errorf("inspector: others have access to %s, which is for tokens; remove it, or set %s", dir, TokenVariable)
-	}
-	return filepath.Join(dir, port+".token"), nil
+	return "", fmt.Errorf("inspector: create a folder for its token: %w; set %s instead", err, TokenVariable)
 }
 
-// tokenOf returns the token for the operator at a port; empty if there is none.
-func tokenOf(port string) (string, error) {
-	if token := os.Getenv(TokenVariable); token != "" {
-		return token, nil
+// tokenFolders returns the folders for tokens, the preferred one first. An operator and a client of the same user
+// may have different ones, since services and containers are started without some of the variables.
+func tokenFolders() []string {
+	var folders []string
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
+		folders = append(folders, filepath.Join(runtime, "kopf", "inspectors"))
 	}
-	path, err := TokenFile(port)
+	if cache, err := os.UserCacheDir(); err == nil {
+		folders = append(folders, filepath.Join(cache, "kopf", "inspectors"))
+	}
+	return append(folders, filepath.Join(os.TempDir(), "kopf-inspectors-"+strconv.Itoa(os.Geteuid())))
+}
+
+func tokenIn(dir, port string) string { return filepath.Join(dir, port+".token") }
+
+// checkTokenFolder returns an error if a folder is not the user's alone.
+func checkTokenFolder(dir string) error {
+	info, err := os.Lstat(dir)
 	if err != nil {
-		return "", err
+		return fmt.Errorf("inspector: %w", err)
 	}
-	token, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // the operator will say what it wants
+	if !info.IsDir() || !isPrivate(info) {
+		return fmt.Errorf("inspector: others have access to %s, which is for tokens; remove it, or set %s", dir, TokenVariable)
 	}
+	return nil
+}
+
+// token is what a client sends, and where that is from.
+type token struct{ text, origin string }
+
+// tokenOf returns the token for the operator at a port. Its text is empty if there is none: the operator will
+// say what it wants.
+func tokenOf(port string) (token, error) {
+	if text := os.Getenv(TokenVariable); text != "" {
+		return token{text, "the token sent is that of " + TokenVariable}, nil
+	}
+	folders := tokenFolders()
+	found := token{origin: fmt.Sprintf("there is no %s.token in %s", port, strings.Join(folders, ", "))}
+	var newest time.Time
+	var failed []error
+	for _, dir := range folders {
+		text, written, err := readToken(dir, port)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			failed = append(failed, err)
+		case newest.IsZero() || written.After(newest): // an older one is of an operator that was killed
+			newest, found = written, token{text, "the token sent is that of " + tokenIn(dir, port)}
+		}
+	}
+	if newest.IsZero() && len(failed) > 0 {
+		return token{}, errors.Join(failed...)
+	}
+	return found, nil
+}
+
+// readToken returns the token in a folder, and when it was written.
+func readToken(dir, port string) (string, time.Time, error) {
+	if err := checkTokenFolder(dir); err != nil {
+		return "", time.Time{}, err
+	}
+	path := tokenIn(dir, port)
+	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("inspector: read its token: %w", err)
+		return "", time.Time{}, fmt.Errorf("inspector: read its token: %w", err)
 	}
-	return strings.TrimSpace(string(token)), nil
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("inspector: read its token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), info.ModTime(), nil
 }

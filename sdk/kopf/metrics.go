@@ -11,8 +11,8 @@ import (
 // it for another monitoring system, and set it as [ProcessSettings].Metrics.
 //
 // The methods must be safe for concurrent use and return at once. Texts come from small sets, so that
-// they can be labels, except for [MetricsAttempt].Object. Later releases may add methods: embed an
-// implementation to have them.
+// they can be labels, except for [MetricsAttempt].Object. Later releases may add methods: embed
+// [NoMetrics] to have them.
 type Metrics interface {
 	// Event counts a watch event. The kind is "listed", "added", "modified" or "deleted".
 	Event(resource, kind string)
@@ -43,6 +43,39 @@ type Metrics interface {
 	// empty if the operator does not serve them.
 	Endpoint() (url string, h http.Handler)
 }
+
+// NoMetrics implements [Metrics] and counts nothing. Types that embed it only need the methods for what they
+// count, and still implement [Metrics] when that has more methods.
+type NoMetrics struct{}
+
+var _ Metrics = NoMetrics{}
+
+// Event implements [Metrics].
+func (NoMetrics) Event(string, string) {}
+
+// Cause implements [Metrics].
+func (NoMetrics) Cause(string, string) {}
+
+// Attempt implements [Metrics].
+func (NoMetrics) Attempt(MetricsAttempt) {}
+
+// Wait implements [Metrics].
+func (NoMetrics) Wait(bool, time.Duration) {}
+
+// Request implements [Metrics].
+func (NoMetrics) Request(string, int, time.Duration) {}
+
+// Restart implements [Metrics].
+func (NoMetrics) Restart(string, string) {}
+
+// Login implements [Metrics].
+func (NoMetrics) Login(bool) {}
+
+// Begin implements [Metrics].
+func (NoMetrics) Begin([]MetricsHandler, func() MetricsState) (end func()) { return func() {} }
+
+// Endpoint implements [Metrics]. The operator serves nothing.
+func (NoMetrics) Endpoint() (url string, h http.Handler) { return "", nil }
 
 // MetricsHandler identifies a handler in [Metrics].
 type MetricsHandler struct {

@@ -11,7 +11,7 @@ import (
 
 // metricsOfTest implements what the engine's interface has in another form.
 type metricsOfTest struct {
-	Metrics
+	NoMetrics
 	attempts []MetricsAttempt
 	handlers []MetricsHandler
 	state    MetricsState
@@ -57,5 +57,20 @@ func TestMetrics_GetWhatTheEngineCounts(t *testing.T) {
 	}
 	if want := (MetricsState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true}); m.state != want || !m.ended {
 		t.Errorf("got %+v, ended %t", m.state, m.ended)
+	}
+}
+
+func TestNoMetrics_CountsNothingWithoutPanic(t *testing.T) {
+	m := meterOf(NoMetrics{})
+	m.Event("pods", "added")
+	m.Cause("pods", "create")
+	m.Attempt(observe.MeteredAttempt{})
+	m.Wait(true, time.Second)
+	m.Request("GET", 200, time.Second)
+	m.Restart("pods", "ended")
+	m.Login(true)
+	m.Begin(nil, func() observe.MeterState { return observe.MeterState{} })()
+	if url, h := m.Endpoint(); url != "" || h != nil {
+		t.Errorf("it serves %v at %q", h, url)
 	}
 }

@@ -159,7 +159,7 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 	if IsEvent(o.Cause.Reason) {
 		handled += " (" + string(o.Cause.Reason) + ")"
 	}
-	if o.Cause.Reason == "delete" || o.Cause.Reason == "free" {
+	if o.Cause.Reason == inspect.ReasonDelete || o.Cause.Reason == inspect.ReasonFree {
 		return handled + "; the deletion waits for finalizers of others."
 	}
 	return handled + "; nothing has changed since."

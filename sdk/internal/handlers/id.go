@@ -9,8 +9,8 @@ import (
 // reservedNames are the names of annotations that are no progress of handlers.
 var reservedNames = []string{"touch-dummy", "last-handled-configuration", "kopf-managed"}
 
-// reservedPrefix begins the names of annotations that keep what could not be read.
-const reservedPrefix = "unreadable."
+// reservedPrefixes begin the names of annotations that keep what could not be read, and permanent failures.
+var reservedPrefixes = []string{"unreadable.", "failed-handler."}
 
 // checkID returns an error if an id makes no annotation name: the API server would reject all patches
 // with the handler's progress. Of the characters that names cannot have, slashes and angle brackets
@@ -30,7 +30,8 @@ func checkID(id string) error {
 		return fmt.Errorf("the id %q ends with %q, which annotation names cannot; end it with a letter or a digit, for instance with kopf.ID(\"...\")", id, last)
 	}
 	name := strings.ReplaceAll(id, "/", ".")
-	if slices.Contains(reservedNames, name) || strings.HasPrefix(name, reservedPrefix) {
+	reserved := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	if slices.Contains(reservedNames, name) || slices.ContainsFunc(reservedPrefixes, reserved) {
 		return fmt.Errorf("the id %q is the name of an annotation with another meaning; use another id", id)
 	}
 	return nil

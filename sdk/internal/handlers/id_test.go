@@ -12,7 +12,8 @@ import (
 func TestValidate_IDMakesAnAnnotationName(t *testing.T) {
 	for _, id := range []string{
 		" ", "a b", `a"b`, "it's", "a:b", "a\x00", "\x1b[31m", "a\nb", "..", ".", "-", "_private", "a-", "a_", "a/", "/a", "größe", "处理", "a\xff",
-		"a@b", "a\\b", "a%", "<locals>", "touch-dummy", "last-handled-configuration", "kopf-managed", "unreadable.a", "unreadable/a", "a{b}", "a,b",
+		"a@b", "a\\b", "a%", "<locals>", "touch-dummy", "last-handled-configuration", "kopf-managed", "unreadable.a", "unreadable/a",
+		"failed-handler.create", "failed-handler/create", "a{b}", "a,b",
 	} {
 		if err := (&Handler{ID: id, Family: Create}).Validate(); err == nil || strings.ContainsAny(err.Error(), "\x00\x1b\n") {
 			t.Errorf("%q: %v", id, err)
@@ -20,7 +21,7 @@ func TestValidate_IDMakesAnAnnotationName(t *testing.T) {
 	}
 	for _, id := range []string{
 		"a", "create_fn", "create-fn", "f1", "CamelCase", "a..b", "create/sub", "resize/spec.size", "a.<locals>.b", "fn/metadata.labels.app.kubernetes.io/name",
-		strings.Repeat("long", 100), "unreadable", "touch-dummy2",
+		strings.Repeat("long", 100), "unreadable", "failed-handler", "touch-dummy2",
 	} {
 		if err := (&Handler{ID: id, Family: Create}).Validate(); err != nil {
 			t.Errorf("%q: %v", id, err)

@@ -35,11 +35,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
-	info, err := os.Lstat(where)
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		err = fmt.Errorf("the system has made %s for all users; use a folder that is yours alone, and a TCP address otherwise", where)
-	}
-	if err != nil {
+	if err := checkMode(where); err != nil {
 		return nil, errors.Join(fmt.Errorf("inspector: %w", err), listener.Close())
 	}
 	return &ownUser{Listener: listener}, nil

@@ -104,7 +104,7 @@ func (o *inspectedObject) showFailures(e CauseDetected) {
 		s.State, s.Why, s.Next = inspect.PhaseFailed, nil, time.Time{}
 		s.Started, s.Attempt = f.Started, f.Retries
 		if s.Error == nil {
-			s.Error = &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.KindPermanent), Message: f.Message}
+			s.Error = &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.KindPermanent), Message: e.Subject.Secrets.Text(f.Message)}
 		}
 	}
 }

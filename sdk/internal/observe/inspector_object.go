@@ -147,7 +147,7 @@ const maxUnreadable = 20
 func (o *inspectedObject) markBroken(e MarkBroken) {
 	before := o.object.Unreadable[max(0, len(o.object.Unreadable)+1-maxUnreadable):]
 	o.object.Unreadable = append(slices.Clone(before), inspect.Unreadable{
-		What: e.Mark.What, Where: e.Mark.Where(), Error: e.Mark.Err.Error(), Aside: e.Mark.Aside(),
+		What: e.Mark.What, Where: e.Mark.Where(), Error: e.Subject.Secrets.Text(e.Mark.Err.Error()), Aside: e.Mark.Aside(),
 	})
 	o.publish()
 }

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -151,5 +153,32 @@ func TestInspectedObject_OrphansListedUntilTheyAreGone(t *testing.T) {
 	Tell(&in.sink, OrphansFound{Subject: subject})
 	if hs := in.only(t).Handlers; len(hs) != 0 {
 		t.Errorf("%+v", hs)
+	}
+}
+
+func TestInspectedObject_HiddenValuesInStoredErrorsAreMarked(t *testing.T) {
+	in := newInspected(&handlers.Handler{ID: "fn", Family: handlers.Create})
+	subject := podSubject("a", "1")
+	subject.Object.Raw = []byte(`{"spec":{"password":"hunter2"}}`)
+	subject.Secrets = (&redact.Policy{Fields: []object.Path{{"spec", "password"}}}).Of(&pods, subject.Object)
+	Tell(&in.sink, ProcessingStarted{subject})
+	_, err := state.NewSmartProgress().Fetch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		"kopf.zalando.org/fn": `{"started":"hunter2"}`,
+	}}}, "fn")
+	mark, ok := errors.AsType[*state.BrokenMark](err)
+	if !ok || !strings.Contains(mark.Err.Error(), "hunter2") {
+		t.Fatalf("the error does not quote what it cannot read: %v", err)
+	}
+	Tell(&in.sink, MarkBroken{Subject: subject, Mark: mark})
+	Tell(&in.sink, CauseDetected{
+		Subject: subject, Cause: &handlers.Cause{Reason: handlers.ReasonNoop}, Handlers: in.handlers(), Changing: true, At: time.Now(),
+		Failures: []state.Failure{{Handler: "fn", Purpose: "create", Message: "login with hunter2 failed"}},
+	})
+	o := in.only(t)
+	if got := o.Unreadable[0].Error; strings.Contains(got, "hunter2") || !strings.Contains(got, redact.Mark) {
+		t.Errorf("the unreadable mark: %s", got)
+	}
+	if got := o.Handlers[0].Error; got == nil || got.Message != "login with [redacted] failed" {
+		t.Errorf("the failure: %+v", got)
 	}
 }

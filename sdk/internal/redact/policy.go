@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,14 +89,43 @@ func (s *Secrets) contains(path object.Path) bool {
 	return false
 }
 
-// pointer returns the path of a JSON pointer, without the indices of list items.
-func pointer(text string) object.Path {
-	var path object.Path
-	for token := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
-		if _, err := strconv.ParseUint(token, 10, 64); err == nil || token == "-" {
-			continue
-		}
-		path = append(path, strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"))
+// at returns the paths that a JSON pointer may stand for, as far as they tell hidden fields apart. A number in
+// it is the index of a list item, which paths do not have, or the key of a map. There is at least one path.
+func (s *Secrets) at(pointer string) []object.Path {
+	if pointer == "" {
+		return []object.Path{nil}
 	}
-	return path
+	var whole object.Path
+	paths := []object.Path{nil}
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		name := strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		whole = append(whole, name)
+		var longer []object.Path
+		add := func(path object.Path) {
+			known := slices.ContainsFunc(longer, func(other object.Path) bool { return slices.Equal(path, other) })
+			if s.contains(path) && !known {
+				longer = append(longer, path)
+			}
+		}
+		for _, path := range paths {
+			if s.covers(path) {
+				return []object.Path{path}
+			}
+			if isIndex(token) {
+				add(path)
+			}
+			add(path.Child(name))
+		}
+		paths = longer
+	}
+	if len(paths) == 0 {
+		return []object.Path{whole} // nothing in it is hidden
+	}
+	return paths
+}
+
+// isIndex reports whether a token of a JSON pointer can be the index of a list item.
+func isIndex(token string) bool {
+	_, err := strconv.ParseUint(token, 10, 64)
+	return err == nil || token == "-"
 }

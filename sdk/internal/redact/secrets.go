@@ -111,7 +111,10 @@ func (s *Secrets) Payload(body any) any {
 	}
 	out := make([]patch.Op, len(ops))
 	for i, op := range ops {
-		op.Value = s.Value(pointer(op.Path), plain(op.Value))
+		op.Value = plain(op.Value)
+		for _, path := range s.at(op.Path) {
+			op.Value = s.Value(path, op.Value)
+		}
 		out[i] = op
 	}
 	return out

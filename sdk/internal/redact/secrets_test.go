@@ -100,6 +100,38 @@ func TestSecrets_PayloadsOfBothKinds(t *testing.T) {
 	}
 }
 
+func TestSecrets_PointersWithNumbersAreKeysOrIndices(t *testing.T) {
+	policy := Policy{Fields: []object.Path{
+		{"metadata", "labels", "1"}, {"spec", "keys", "7"}, {"spec", "hosts", "8080", "ports", "password"}, {"spec", "keys", "-"},
+	}}
+	s := policy.Of(&resources.Resource{Plural: "things"}, nil)
+	for path, covered := range map[string]bool{
+		"/metadata/labels/1": true, "/spec/keys/7": true, "/spec/keys/7/3/x": true, "/spec/keys/0/7": true, "/spec/keys/-": true,
+		"/spec/hosts/0/8080/ports/0/password": true, "/spec/hosts/8080/ports/8080/password": true,
+		"/metadata/labels/2": false, "/spec/keys/8": false, "/spec/hosts/8081/ports/0/password": false, "/spec/1": false, "/7": false,
+	} {
+		body := []patch.Op{{Op: "replace", Path: path, Value: "hidden"}}
+		if got := s.Payload(body).([]patch.Op)[0].Value == Mark; got != covered {
+			t.Errorf("the value at %s is hidden: %t", path, got)
+		}
+		if got := s.Text("hidden", body) == Mark; got != covered {
+			t.Errorf("the value at %s is hidden in texts: %t", path, got)
+		}
+	}
+	all := map[string]any{"metadata": map[string]any{"labels": map[string]any{"1": "hidden"}}}
+	for path, value := range map[string]any{
+		"": all, "/metadata": all["metadata"], "/spec/hosts/0": map[string]any{"8080": map[string]any{"ports": []any{map[string]any{"password": "hidden"}}}},
+	} {
+		body := []patch.Op{{Op: "replace", Path: path, Value: value}}
+		if got := fmt.Sprint(s.Payload(body)); strings.Contains(got, "hidden") {
+			t.Errorf("%q: %s", path, got)
+		}
+	}
+	if many := s.at("/spec/hosts" + strings.Repeat("/8080", 1000)); len(many) > 10 {
+		t.Errorf("%d paths for one pointer", len(many))
+	}
+}
+
 func TestSecrets_TextsOfOthersAreSearched(t *testing.T) {
 	s, _ := secretsOf(t, Policy{}, &secrets, secret)
 	for _, value := range []string{"hunter2-hunter2", "aHVudGVyMi1odW50ZXIy", "old-password", "line one\nline two", `line one\nline two`, "line two"} {

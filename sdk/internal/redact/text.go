@@ -67,7 +67,10 @@ func (e *redactedError) Unwrap() error { return e.err }
 func (s *Secrets) valuesInBody(body any, found []string) []string {
 	if ops, ok := body.([]patch.Op); ok {
 		for _, op := range ops {
-			found = s.valuesIn(pointer(op.Path), plain(op.Value), found)
+			value := plain(op.Value)
+			for _, path := range s.at(op.Path) {
+				found = s.valuesIn(path, value, found)
+			}
 		}
 		return found
 	}

@@ -35,8 +35,8 @@ type Failure struct {
 }
 
 const (
-	// failedHandler is the beginning of the names of the annotations. Functions have no dashes in
-	// their names, so that progress has other names.
+	// failedHandler is the beginning of the names of the annotations. Ids of handlers cannot begin
+	// with it, so that progress has other names.
 	failedHandler = "failed-handler/"
 
 	maxFailureMessage = 1000      // characters
