@@ -44,7 +44,7 @@ vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs othe
 	@hack/vectors
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME (default: 30s); FUZZ="object FuzzStream" selects some
+fuzz: ## Run each fuzz target for FUZZTIME (default: 30s); FUZZ="object Stream" runs those that contain any of these words
 	@hack/fuzz $(FUZZ)
 
 .PHONY: lint

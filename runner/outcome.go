@@ -11,17 +11,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// objectOutcome is what came of one object. If it is neither failed, pending nor skipped, it is
+// objectOutcome is the outcome of one object. If it is neither failed, pending nor skipped, it is
 // settled.
 type objectOutcome struct {
 	name     string // "evc/default/web-data"
 	failed   string // why it has failed
 	pending  string // why it is not settled
-	skipped  string // why no handler is for it
+	skipped  string // why no handler matches it
 	handlers []handlerOutcome
 }
 
-// handlerOutcome is what came of one handler of an object.
+// handlerOutcome is the outcome of one handler of an object.
 type handlerOutcome struct {
 	id      string
 	failed  string // the error
@@ -29,14 +29,14 @@ type handlerOutcome struct {
 	took    time.Duration
 }
 
-// isHandled reports whether handlers are for the object.
+// isHandled reports whether any handler matches the object.
 func (o objectOutcome) isHandled() bool { return o.skipped == "" }
 
-// outcomeOf returns what came of the handlers that were called for an object, or are going to be.
+// outcomeOf returns the outcome of the handlers that were called for an object, or are going to be.
 func outcomeOf(o *inspect.Object, name string) objectOutcome {
 	outcome := objectOutcome{name: name}
 	if o.State == inspect.StateIgnored {
-		outcome.skipped = "no handler is for this object: their filters do not match"
+		outcome.skipped = "no handler matches this object"
 	}
 	for i := range o.Handlers {
 		h := &o.Handlers[i]

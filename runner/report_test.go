@@ -27,7 +27,7 @@ const wantReport = `<?xml version="1.0" encoding="UTF-8"?>
       <failure message="not settled: retrying (attempt 1)">not settled: retrying (attempt 1)</failure>
     </testcase>
     <testcase classname="th/default/c" name="object" time="0.000">
-      <skipped message="no handler is for this object: their filters do not match"></skipped>
+      <skipped message="no handler matches this object"></skipped>
     </testcase>
     <testcase classname="things/default/gone" name="object" time="0.000">
       <failure message="not settled: not seen by the operator yet">not settled: not seen by the operator yet</failure>

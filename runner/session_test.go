@@ -309,7 +309,7 @@ func TestSession_RetriesFailuresWithNewCode(t *testing.T) {
 	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
 		t.Fatal(err)
 	}
-	// Without new code, nothing is mended.
+	// Without new code, nothing is fixed.
 	s := l.until("restarted", func(s *State) bool { return runs("one")(s) && s.Process.PID != second.Process.PID })
 	if got := s.Snapshot.Objects[0].State; got != inspect.StateFailed {
 		t.Errorf("it is %s", got)

@@ -78,7 +78,7 @@ func (e *SettleError) Error() string {
 }
 
 // check looks up the wanted objects in the snapshot. If all that was applied are objects of
-// Kubernetes' own that no handler is for, such as definitions, it checks the operator's objects.
+// Kubernetes' own that no handler matches, such as definitions, it checks the operator's objects.
 func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 	result := settlement{retrying: s.retrying}
 	objects := s.find(snapshot)
@@ -104,7 +104,7 @@ func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 	case unserved == len(s.wanted) && len(result.Failed) == 0:
 		result.addAll(snapshot, now)
 	case result.done() && len(result.Failed) == 0 && !slices.ContainsFunc(result.outcomes, objectOutcome.isHandled):
-		result.Failed = append(result.Failed, Unsettled{What: "no handler is for any of the applied objects: their filters do not match"})
+		result.Failed = append(result.Failed, Unsettled{What: "no handler matches any of the applied objects: check the filters"})
 	}
 	return result
 }
@@ -151,15 +151,15 @@ func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 	}
 }
 
-// addUnserved adds an object whose resource no handler is for. What comes with a cluster, such as a
+// addUnserved adds an object whose resource no handler matches. What comes with a cluster, such as a
 // definition or a secret, is often applied only because others need it.
 func (s *settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
 	name := objectName(shortOf(want.Ref), want.Ref)
-	s.outcomes = append(s.outcomes, objectOutcome{name: name, skipped: "no handler is for this resource"})
+	s.outcomes = append(s.outcomes, objectOutcome{name: name, skipped: "no handler matches this resource"})
 	if isBuiltIn(want.Resource) && (len(snapshot.Unserved) == 0 || isSetup(want.Resource)) {
 		return
 	}
-	what := "no handler is for this resource" + withoutResource(snapshot)
+	what := "no handler matches this resource" + withoutResource(snapshot)
 	s.outcomes[len(s.outcomes)-1] = objectOutcome{name: name, failed: what}
 	s.Failed = append(s.Failed, Unsettled{Object: name, What: what})
 }

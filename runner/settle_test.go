@@ -76,7 +76,7 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 		"settled after the version": {[]Applied{applied("a", "99")}, running(seen("a", "100", inspect.StateSettled)), map[string][]string{}},
 		"one is ignored":            {[]Applied{applied("a", "10"), applied("b", "10")}, running(seen("a", "10", inspect.StateIgnored), seen("b", "10", inspect.StateSettled)), map[string][]string{}},
 		"all are ignored": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateIgnored)), map[string][]string{
-			"failed": {"no handler is for any of the applied objects: their filters do not match"}}},
+			"failed": {"no handler matches any of the applied objects: check the filters"}}},
 		"settled before": {[]Applied{applied("a", "100")}, running(seen("a", "99", inspect.StateSettled)), map[string][]string{
 			"pending": {"th/default/a: the operator has not seen version 100 yet, only 99"}}},
 		"not seen": {[]Applied{applied("a", "10")}, running(), map[string][]string{
@@ -93,9 +93,9 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 		"only what comes with Kubernetes": {[]Applied{secret}, settledOperator(running(seen("a", "10", inspect.StateRetrying, retrying))), map[string][]string{
 			"pending": {"th/default/a: resize: will be retried in 12s (attempt 2 of 5): still attached"}}},
 		"a custom resource without handlers": {[]Applied{typo, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{
-			"failed": {"others/o: no handler is for this resource"}}},
+			"failed": {"others/o: no handler matches this resource"}}},
 		"a handler for a misspelt resource": {[]Applied{secret, applied("a", "10")}, misspelt(running(seen("a", "10", inspect.StateSettled))), map[string][]string{
-			"failed": {"secrets/default/s: no handler is for this resource; the cluster does not serve secretes (of create): check the names"}}},
+			"failed": {"secrets/default/s: no handler matches this resource; the cluster does not serve secretes (of create): check the names"}}},
 		"a resource that a handler waits for": {[]Applied{{Ref: inspect.Ref{Resource: "others.v1.example.com", Name: "o", UID: "o"}}},
 			&inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning}, Unserved: []inspect.Unserved{{Selector: "others.example.com", Reason: "unresolved"}}},
 			map[string][]string{"pending": {"others/o: not seen by the operator yet"}}},

@@ -28,7 +28,9 @@ func newRetryCommand() *cobra.Command {
 		Long: `Call handlers of an object again that have failed permanently, for what they failed
 for, and handlers at once that wait for their next attempt. Handlers that have succeeded are not
 called. A running operator does it: one of kopf run or kopf dev on this machine, or one whose
-inspector has the address of --inspect.
+inspector has the address of --inspect. At a TCP address, the inspector wants a token. If this
+machine does not have the operator's token file, such as when the operator runs in a container,
+set KOPF_INSPECTOR_TOKEN to the same value here and for the operator.
 
 KIND is the kind, the plural or the short name of a resource. The objects that have failed are
 retried a few at a time.
@@ -40,12 +42,13 @@ retried a few at a time.
   # One of them, in a namespace
   kopf retry kex/demo --handler=create_fn -n app-one
 
-  # Whatever has failed, after the cause is mended
+  # Whatever has failed, after the cause is fixed
   kopf retry --all-failed
 
-  # With a deployed operator that publishes its state at a port
+  # With a deployed operator that runs with --inspect=tcp:127.0.0.1:7070, and with the same
+  # KOPF_INSPECTOR_TOKEN in its environment
   kubectl port-forward deploy/operator 7070 &
-  kopf retry --all-failed --inspect=tcp:127.0.0.1:7070`,
+  KOPF_INSPECTOR_TOKEN=... kopf retry --all-failed --inspect=tcp:127.0.0.1:7070`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Args: func(_ *cobra.Command, args []string) error {
 			return f.check(args)
@@ -59,7 +62,7 @@ retried a few at a time.
 	set.StringVar(&f.handler, "handler", "", "the id of the only handler to call, with its sub-handlers")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of the object, if several have one of the name")
 	set.BoolVar(&f.allFailed, "all-failed", false, "retry all objects with handlers that have failed permanently")
-	set.StringVar(&f.inspect, "inspect", "", "the address of the operator's inspector: unix:PATH or tcp:127.0.0.1:PORT")
+	set.StringVar(&f.inspect, "inspect", "", "the address of the operator's inspector: unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN has its token)")
 	return cmd
 }
 

@@ -8,6 +8,14 @@
 //	GET  /v1/index     one [IndexPage]: of the index ?id=, from ?offset=, ?limit= entries
 //	POST /v1/intents   one [Intent], which asks the operator to do something; the response is a [Reply]
 //
+// At a TCP address, each request needs the operator's token in the header
+//
+//	Authorization: Bearer TOKEN
+//
+// The token is that of [TokenVariable], or else the content of the [TokenFile]. Requests without it get 401. Requests
+// of web pages (with an Origin header) and for a host that is not a loopback address get 403. At a Unix socket,
+// there is no token: the operator serves processes of its own user and of root only.
+//
 // Each response has the [VersionHeader]. Times are in RFC 3339; durations are seconds as numbers, such as
 // 0.024 (see [Duration]).
 //

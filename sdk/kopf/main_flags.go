@@ -50,7 +50,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	noPrefix := set.Bool("no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
-	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT")
+	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN sets its token)")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	f.usage = fmt.Sprintf(usage, name, set.FlagUsages())
 	if err := set.Parse(args); err != nil {

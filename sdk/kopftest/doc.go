@@ -1,7 +1,7 @@
 // Package kopftest tests operators: against a real cluster inside of "go test", or by
 // calling handlers with requests made by hand.
 //
-//	func TestAVolumeClaimIsMade(t *testing.T) {
+//	func TestClaim_GetsVolume(t *testing.T) {
 //		cluster := kopftest.New(t)
 //		cluster.ApplyFile("crd.yaml")
 //		operator := cluster.Run(Register)

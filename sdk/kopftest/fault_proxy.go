@@ -117,7 +117,8 @@ func (p *FaultProxy) redirect(config *rest.Config) {
 	config.TLSClientConfig = rest.TLSClientConfig{CAData: p.ca.pem, NextProtos: []string{"http/1.1"}}
 }
 
-// Set replaces the faults, and lets requests go that the former ones hold back.
+// Set replaces the faults, and releases the requests that the former ones hold back: a delayed request
+// goes on at once, and the connection of one without an answer is closed.
 func (p *FaultProxy) Set(faults Faults) {
 	p.decisions.set(faults)
 	p.mu.Lock()
@@ -126,8 +127,7 @@ func (p *FaultProxy) Set(faults Faults) {
 	p.calm = make(chan struct{})
 }
 
-// Calm ends all faults: from now on, requests pass. Those that are held back end with a closed
-// connection.
+// Calm ends all faults: from now on, requests pass. It releases those that are held back as [FaultProxy.Set] does.
 func (p *FaultProxy) Calm() { p.Set(Faults{}) }
 
 // Injected returns the faults so far.

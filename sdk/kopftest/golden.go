@@ -23,7 +23,7 @@ const updateVar = "KOPFTEST_UPDATE"
 // the objects that it serves are handled, and compares them with a golden file, as
 // [Operator.Golden] does.
 //
-//	func TestClaims(t *testing.T) { kopftest.Golden(t, Register, "testdata/golden.yaml", "crd.yaml", "obj.yaml") }
+//	func TestClaims_MatchGolden(t *testing.T) { kopftest.Golden(t, Register, "testdata/golden.yaml", "crd.yaml", "obj.yaml") }
 func Golden(t testing.TB, register func(*kopf.Registry), golden string, manifests ...string) {
 	t.Helper()
 	cluster := New(t)
