@@ -133,11 +133,12 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		ended <- err
 	}()
 	if screen {
-		libraries.hidden.Store(true)
-		err = tui.Run(ctx, session, tui.Options{
-			Title:        strings.Join(patterns, " "),
-			ClusterStays: f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != "",
-			Stays:        func(*runner.State) []string { return cluster.remainsRunning() },
+		err = libraries.hideWhile(func() error {
+			return tui.Run(ctx, session, tui.Options{
+				Title:        strings.Join(patterns, " "),
+				ClusterStays: f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != "",
+				Stays:        func(*runner.State) []string { return cluster.remainsRunning() },
+			})
 		})
 	} else {
 		err = streamUntil(ctx, cmd.OutOrStdout(), session, f)

@@ -167,3 +167,21 @@ func TestOutput_TextOfOthersIsPrintable(t *testing.T) {
 		t.Errorf("the shell is offered %q", names)
 	}
 }
+
+func TestLibraryLogs_HiddenOnlyWhileTheScreenIsShown(t *testing.T) {
+	var out bytes.Buffer
+	logs := &libraryLogs{w: &out, warned: make(map[string]bool)}
+	failed := errors.New("no terminal")
+	err := logs.hideWhile(func() error {
+		if _, err := logs.Write([]byte("hidden")); err != nil {
+			t.Error(err)
+		}
+		return failed
+	})
+	if err != failed || out.Len() > 0 {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	if _, err := logs.Write([]byte("shown")); err != nil || !strings.Contains(out.String(), "shown") {
+		t.Errorf("%v, %q", err, out.String())
+	}
+}

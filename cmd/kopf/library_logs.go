@@ -32,6 +32,13 @@ func (l *libraryLogs) redirect(w io.Writer) {
 	rest.SetDefaultWarningHandler(l)
 }
 
+// hideWhile prints nothing until show, which has the terminal, returns. It returns the error of show.
+func (l *libraryLogs) hideWhile(show func() error) error {
+	l.hidden.Store(true)
+	defer l.hidden.Store(false)
+	return show()
+}
+
 // Write takes a message of klog.
 func (l *libraryLogs) Write(message []byte) (int, error) {
 	if !l.hidden.Load() {

@@ -83,15 +83,15 @@ func (f *retryFlags) check(args []string) error {
 
 func retry(cmd *cobra.Command, f *retryFlags, args []string) error {
 	ctx := cmd.Context()
-	operators, err := f.operators(ctx)
+	operators, unread, err := f.operators(ctx)
 	if err != nil {
 		return err
 	}
 	if f.allFailed {
-		return retryAllFailed(ctx, cmd, operators, f.handler)
+		return retryAllFailed(ctx, cmd, operators, unread, f.handler)
 	}
 	kind, name, _ := strings.Cut(args[0], "/")
-	op, o, err := findObject(operators, kind, name, f.namespace)
+	op, o, err := findObject(operators, unread, kind, name, f.namespace)
 	if err != nil {
 		return err
 	}
@@ -105,31 +105,32 @@ func retry(cmd *cobra.Command, f *retryFlags, args []string) error {
 	return nil
 }
 
-// operators returns the operators that may be meant. There is at least one.
-func (f *retryFlags) operators(ctx context.Context) ([]runner.RunningOperator, error) {
+// operators returns the operators that may be meant, and why others cannot be read: they are needed only if the
+// object is not found. There is at least one operator.
+func (f *retryFlags) operators(ctx context.Context) (operators []runner.RunningOperator, unread, err error) {
 	if f.inspect != "" {
 		if _, err := inspect.Dial(f.inspect); err != nil { // Dial only parses the address
-			return nil, usagef("--inspect: %w", err)
+			return nil, nil, usagef("--inspect: %w", err)
 		}
 		op, err := runner.ConnectOperator(ctx, f.inspect)
 		if err != nil {
-			return nil, fmt.Errorf("%w; is it running?", err)
+			return nil, nil, fmt.Errorf("%w; is it running?", err)
 		}
-		return []runner.RunningOperator{op}, nil
+		return []runner.RunningOperator{op}, nil, nil
 	}
-	operators, err := runner.RunningOperators(ctx)
-	if len(operators) == 0 && err == nil {
-		return nil, errors.New("no operator runs on this machine; start it with kopf run, or with kopf dev --retry-failed, " +
-			"which retries at once; name the address of a deployed one with --inspect")
+	operators, unread = runner.RunningOperators(ctx)
+	switch {
+	case len(operators) > 0:
+		return operators, unread, nil
+	case unread != nil:
+		return nil, nil, unread
 	}
-	if len(operators) > 0 {
-		err = nil // the others are not needed, unless the object is not found
-	}
-	return operators, err
+	return nil, nil, errors.New("no operator runs on this machine; start it with kopf run, or with kopf dev --retry-failed, " +
+		"which retries at once; name the address of a deployed one with --inspect")
 }
 
-// retryAllFailed retries the failed objects of the only operator that has any.
-func retryAllFailed(ctx context.Context, cmd *cobra.Command, operators []runner.RunningOperator, handler string) error {
+// retryAllFailed retries the failed objects of the only operator that has any. Unread is why others cannot be read.
+func retryAllFailed(ctx context.Context, cmd *cobra.Command, operators []runner.RunningOperator, unread error, handler string) error {
 	var failing []runner.RunningOperator
 	failed := 0
 	for _, op := range operators {
@@ -139,6 +140,9 @@ func retryAllFailed(ctx context.Context, cmd *cobra.Command, operators []runner.
 	}
 	switch len(failing) {
 	case 0:
+		if unread != nil {
+			return fmt.Errorf("retry all: nothing has failed in the operators that can be read; others cannot: %w", unread)
+		}
 		fmt.Fprintln(cmd.OutOrStdout(), "nothing has failed")
 		return nil
 	case 1:
@@ -194,8 +198,9 @@ type match struct {
 	object   *inspect.Object
 }
 
-// findObject returns the only object of a kind and a name, and its operator.
-func findObject(operators []runner.RunningOperator, kind, name, namespace string) (runner.RunningOperator, *inspect.Object, error) {
+// findObject returns the only object of a kind and a name, and its operator. Unread is why other operators cannot
+// be read.
+func findObject(operators []runner.RunningOperator, unread error, kind, name, namespace string) (runner.RunningOperator, *inspect.Object, error) {
 	var found []match
 	for _, op := range operators {
 		for i := range op.Snapshot.Objects {
@@ -211,7 +216,11 @@ func findObject(operators []runner.RunningOperator, kind, name, namespace string
 		if namespace != "" {
 			what += " in the namespace " + namespace
 		}
-		return runner.RunningOperator{}, nil, fmt.Errorf("no running operator has seen %s; the operators are:%s", what, listOperators(operators))
+		err := fmt.Errorf("no running operator has seen %s; the operators are:%s", what, listOperators(operators))
+		if unread != nil {
+			err = fmt.Errorf("%w\nothers cannot be read: %w", err, unread)
+		}
+		return runner.RunningOperator{}, nil, err
 	case 1:
 		return found[0].operator, found[0].object, nil
 	}

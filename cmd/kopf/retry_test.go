@@ -175,6 +175,66 @@ func TestRetry_FindsTheOperatorsOfThisMachine(t *testing.T) {
 	}
 }
 
+// serveVersion serves the inspector of an operator with another version of the protocol.
+func serveVersion(t *testing.T, socket, version string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:gosec // the client is this test
+		w.Header().Set("Kopf-Inspector", version)
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	})
+}
+
+func TestRetry_UnreadableOperatorsAreNamedIfNothingIsFound(t *testing.T) {
+	folder := shortDir(t)
+	t.Setenv("XDG_CACHE_HOME", folder)
+	t.Setenv("HOME", folder) // elsewhere, the cache folder is below it
+	t.Setenv("TMPDIR", folder)
+	root, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sockets := filepath.Join(root, "kopf", "operators", "run-1")
+	if err := os.MkdirAll(sockets, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	op := serveInspector(t, filepath.Join(sockets, "1.sock"), kex("one", "b", inspect.StateFailed, failedCreate))
+	serveVersion(t, filepath.Join(sockets, "2.sock"), "999")
+	for line, want := range map[string]struct {
+		code  int
+		texts []string
+	}{
+		"kex/b":                        {0, []string{"retrying kex/b"}},
+		"--all-failed":                 {0, []string{"retrying 1 object\n"}},
+		"kex/a":                        {1, []string{"no running operator has seen kex/a; the operators are:", "operator 4711", "2.sock", "version 999"}},
+		"--all-failed --handler=other": {1, []string{"nothing has failed in the operators that can be read", "2.sock", "version 999"}},
+	} {
+		var output strings.Builder
+		got := execute(t.Context(), append([]string{"retry"}, strings.Fields(line)...), &output, &output)
+		if got != want.code {
+			t.Errorf("%s: %d, %s", line, got, output.String())
+		}
+		for _, text := range want.texts {
+			if !strings.Contains(output.String(), text) {
+				t.Errorf("%s: want %q in %s", line, text, output.String())
+			}
+		}
+	}
+	if n := len(op.got()); n != 2 {
+		t.Errorf("%d intents", n)
+	}
+}
+
 func TestRetry_NoOperatorAtTheAddress(t *testing.T) {
 	var output strings.Builder
 	if got := execute(t.Context(), []string{"retry", "--all-failed", "--inspect=unix:/no/such/socket"}, &output, &output); got != 1 || !strings.Contains(output.String(), "is it running?") {

@@ -344,25 +344,27 @@ func (r *ChaosRun) weather() {
 	random := rand.New(rand.NewPCG(r.plan.Seed, 1<<63)) //nolint:gosec // it has to be the same in each run
 	events := []struct {
 		name string
-		do   func()
+		do   func() error
 	}{
-		{"server restarted", func() {
-			r.Proxy.Down()
+		{"server restarted", func() error {
+			err := r.Proxy.down()
 			r.rest(time.Duration(random.Int64N(int64(downtime))))
-			r.Proxy.Up()
+			return errors.Join(err, r.Proxy.up())
 		}},
-		{"connections closed", r.Proxy.Disconnect},
-		{"certificate replaced", r.Proxy.RotateCertificate},
-		{"writes refused", func() {
+		{"connections closed", r.Proxy.disconnect},
+		{"certificate replaced", r.Proxy.rotateCertificate},
+		{"writes refused", func() error {
 			r.refusal.Store(int64(refusalCodes[random.IntN(len(refusalCodes))]))
 			r.rest(time.Duration(random.Int64N(int64(refusalTime))))
 			r.refusal.Store(0)
+			return nil
 		}},
-		{"clock jumped", func() {
+		{"clock jumped", func() error {
 			r.Clock.Correct()
 			if r.plan.Jump > 0 {
 				r.Clock.Jump(time.Duration(random.Int64N(2*int64(r.plan.Jump)+1)) - r.plan.Jump)
 			}
+			return nil
 		}},
 	}
 	for {
@@ -370,7 +372,10 @@ func (r *ChaosRun) weather() {
 			return
 		}
 		event := events[random.IntN(len(events))]
-		event.do()
+		if err := event.do(); err != nil {
+			r.cluster.t.Errorf("kopftest: chaos: %s: %v", event.name, err) // Fatalf is for the goroutine of the test
+			return
+		}
 		r.count(func(s *ChaosStats) { s.Weather[event.name]++ })
 	}
 }

@@ -77,6 +77,31 @@ func TestChaos_WrongRegistrationFailsTest(t *testing.T) {
 	}
 }
 
+func TestChaos_WeatherThatCannotBeMadeFailsTest(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	d := &erring{TB: t}
+	proxy := cluster.With(d).FaultProxy(Faults{})
+	stranger, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.ca.cert = stranger.cert // no certificate can be issued with the key of another
+	// The seed begins with the certificate.
+	run := &ChaosRun{
+		plan: ChaosPlan{Seed: 6, Weather: time.Millisecond}, cluster: proxy.c, Proxy: proxy, calming: make(chan struct{}),
+		stats: ChaosStats{Weather: map[string]int{}},
+	}
+	run.ended.Go(run.weather)
+	run.ended.Wait()
+	if !strings.Contains(d.failure, "certificate replaced: create the certificate of a server") {
+		t.Errorf("failed with %q", d.failure)
+	}
+	if run.stats.Weather["certificate replaced"] != 0 {
+		t.Error("it is counted")
+	}
+}
+
 // erring is a test that may have errors, to see which.
 type erring struct {
 	testing.TB

@@ -31,8 +31,8 @@ import (
 //	operator := cluster.Run(Register, proxy.Connect)
 //
 // Requests with a bearer token of their own are forwarded with it, all others with the credentials of
-// the cluster. Its methods can be called concurrently, except those that can fail the test: Down, Up
-// and RotateCertificate.
+// the cluster. Its methods can be called concurrently, except those that can fail the test: Up, Disconnect
+// and RotateCertificate are for the goroutine of the test.
 type FaultProxy struct {
 	c         *Cluster
 	target    *url.URL
@@ -144,16 +144,23 @@ func (p *FaultProxy) Connections() int { return int(p.connections.Load()) }
 // if the proxy is down.
 func (p *FaultProxy) Down() {
 	p.c.t.Helper()
+	if err := p.down(); err != nil {
+		p.c.t.Errorf("kopftest: %v", err)
+	}
+}
+
+func (p *FaultProxy) down() error {
 	p.mu.Lock()
 	server := p.server
 	p.server = nil
 	p.mu.Unlock()
 	if server == nil {
-		return
+		return nil
 	}
 	if err := server.Close(); err != nil {
-		p.c.t.Errorf("kopftest: stop the proxy: %v", err)
+		return fmt.Errorf("stop the proxy: %w", err)
 	}
+	return nil
 }
 
 // upTimeout is how long another program may hold the port that a proxy wants back.
@@ -162,10 +169,16 @@ const upTimeout = 10 * time.Second
 // Up accepts connections again, at the same address. It does nothing if the proxy is up.
 func (p *FaultProxy) Up() {
 	p.c.t.Helper()
+	if err := p.up(); err != nil {
+		p.c.t.Fatalf("kopftest: %v", err)
+	}
+}
+
+func (p *FaultProxy) up() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.server != nil {
-		return
+		return nil
 	}
 	listener, err := net.Listen("tcp", p.address)
 	for end := time.Now().Add(upTimeout); err != nil && time.Now().Before(end); {
@@ -173,7 +186,7 @@ func (p *FaultProxy) Up() {
 		listener, err = net.Listen("tcp", p.address)
 	}
 	if err != nil {
-		p.c.t.Fatalf("kopftest: start the proxy: %v", err)
+		return fmt.Errorf("start the proxy: %w", err)
 	}
 	if strings.HasSuffix(p.address, ":0") {
 		p.address = listener.Addr().String() // it is read without the lock from now on
@@ -190,30 +203,41 @@ func (p *FaultProxy) Up() {
 	}
 	p.server = server
 	p.active.Go(func() { _ = server.ServeTLS(listener, "", "") }) // it always ends with an error: the server is closed
+	return nil
 }
 
 // Disconnect closes all connections; new ones are accepted at once.
 func (p *FaultProxy) Disconnect() {
 	p.c.t.Helper()
-	p.Down()
-	p.Up()
+	if err := p.disconnect(); err != nil {
+		p.c.t.Fatalf("kopftest: %v", err)
+	}
 }
+
+func (p *FaultProxy) disconnect() error { return errors.Join(p.down(), p.up()) }
 
 // RotateCertificate replaces the certificate of the server by another one of the same authority, and
 // closes all connections.
 func (p *FaultProxy) RotateCertificate() {
 	p.c.t.Helper()
+	if err := p.rotateCertificate(); err != nil {
+		p.c.t.Fatalf("kopftest: %v", err)
+	}
+}
+
+func (p *FaultProxy) rotateCertificate() error {
 	cert, err := p.ca.issue()
 	if err != nil {
-		p.c.t.Fatalf("kopftest: make a certificate: %v", err)
+		return err
 	}
 	p.mu.Lock()
 	p.cert = cert
 	up := p.server != nil
 	p.mu.Unlock()
 	if up {
-		p.Disconnect()
+		return p.disconnect()
 	}
+	return nil
 }
 
 func (p *FaultProxy) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
