@@ -245,7 +245,7 @@ func TestDaemon_OnlyFinalizerIsWritten(t *testing.T) {
 		t.Errorf("there are marks: %v", annotations)
 	}
 	if foreign := cluster.Object(kex.name(), "foreign").Get(); foreign.Get("metadata.finalizers") != nil || foreign.Get("metadata.annotations") != nil {
-		t.Error("an object that no handler is for is not left alone")
+		t.Error("an object that no handler matches is not left alone")
 	}
 	if n := len(patchesOf(op)); n != 1 {
 		t.Errorf("%d requests: %v", n, patchesOf(op))

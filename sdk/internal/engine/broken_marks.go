@@ -9,8 +9,8 @@ import (
 )
 
 // readMarks calls a function that reads what is stored on the object. What cannot be decoded is
-// excluded, and the function is called again: an object whose marks others have broken is handled as
-// one without them, and can be deleted.
+// excluded, and the function is called again: an object whose stored state others have broken is handled
+// as one without it, and can be deleted.
 func (c *cycle) readMarks(read func() error) error {
 	for {
 		err := read()
@@ -30,8 +30,8 @@ func (c *cycle) progressOf(ids []string) (progress state.Progress, err error) {
 	return progress, err
 }
 
-// exclude makes the storages see the object without a mark. It returns false if that makes no
-// difference, since the mark is not where its storage says.
+// exclude makes the storages see the object without a broken record. It returns false if that makes
+// no difference, since the record is not where its storage says.
 func (c *cycle) exclude(mark *state.BrokenMark) bool {
 	if _, exists := object.Lookup(c.stored, mark.Path); !exists {
 		return false
@@ -45,7 +45,7 @@ func (c *cycle) exclude(mark *state.BrokenMark) bool {
 	return true
 }
 
-// setBrokenAside moves the marks that could not be read out of the way. An object that no handler of
+// setBrokenAside moves the stored state that could not be read out of the way. An object that no handler of
 // changes is interested in is left alone.
 func (c *cycle) setBrokenAside() {
 	if !c.changing {

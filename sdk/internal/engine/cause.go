@@ -40,7 +40,7 @@ func (c *cycle) detectCause(ctx context.Context) error {
 		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Context: ctx, Views: &handlers.Views{Memo: c.memory.memo},
 	}
 	c.planAgain()
-	// An object that no handler is for is left alone: nothing is stored or logged.
+	// An object that no handler matches is left alone: nothing is stored or logged.
 	c.changing = c.served.handlers.Has(handlers.Changing) && c.served.handlers.Prematch(c.cause)
 	if !c.changing {
 		c.memory.takeRetry(c.memory.retry.Load()) // there is nothing to retry

@@ -49,7 +49,7 @@ func (c *cycle) startOver(ctx context.Context) error {
 	return nil
 }
 
-// handleCause calls the handlers that are due, records what came of them, and returns the delays of
+// handleCause calls the handlers that are due, records their outcomes, and returns the delays of
 // the others. There are none when all handlers are done.
 func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	c.retry = c.memory.retry.Load()

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// cycle handles one object once: from the newest event to the patch with what came of it. It is
+// cycle handles one object once: from the newest event to the patch with the outcome. It is
 // used by one goroutine.
 type cycle struct {
 	deps    *deps

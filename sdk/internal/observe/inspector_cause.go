@@ -109,7 +109,7 @@ func (o *inspectedObject) showFailures(e CauseDetected) {
 	}
 }
 
-// resumesNothing reports whether the object is as it was left, and no handler is for resuming it.
+// resumesNothing reports whether the object is as it was left, and no handler of resuming matches it.
 func (e *CauseDetected) resumesNothing() bool {
 	return e.Cause.Reason == handlers.ReasonResume && len(e.Handlers.Selected(handlers.Changing, e.Cause)) == 0
 }

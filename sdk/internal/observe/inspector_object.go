@@ -140,7 +140,7 @@ func (o *inspectedObject) finish(now time.Time) {
 	o.publish()
 }
 
-// maxUnreadable limits how many unreadable marks of an object are kept, the newest ones.
+// maxUnreadable limits how many unreadable records of an object are kept, the newest ones.
 const maxUnreadable = 20
 
 // markBroken lists what could not be read on the object.

@@ -18,8 +18,8 @@ const (
 	MaxAside = 4096
 )
 
-// BrokenMark is the error of something that is stored on an object and cannot be decoded, as people
-// or other programs have changed it.
+// BrokenMark is the error of a record or a diff base that is stored on an object and cannot be decoded,
+// because people or other programs have changed it.
 type BrokenMark struct {
 	What string      // "the progress of handler \"fn\""
 	Path object.Path // of the annotation or the field
@@ -57,9 +57,9 @@ func (m *BrokenMark) Where() string {
 // Aside returns the name of the annotation that [BrokenMark.SetAside] writes.
 func (m *BrokenMark) Aside() string { return shortenV2(m.prefix, asideName+m.name) }
 
-// SetAside adds to the patch that the mark moves to an annotation of its own, which is no part of the
-// essence. At most the first [MaxAside] bytes of it are kept. What the patch stores in place of the
-// mark stays in the patch.
+// SetAside adds to the patch that the broken text moves to an annotation of its own, which is no part of the
+// essence. At most the first [MaxAside] bytes of it are kept. What the patch stores in its
+// place stays in the patch.
 func (m *BrokenMark) SetAside(obj map[string]any, p *patch.Patch) {
 	value, exists := object.Lookup(obj, m.Path)
 	if !exists {
