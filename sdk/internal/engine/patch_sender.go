@@ -67,8 +67,8 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 				return nil, patch.ErrRepeated
 			}
 			return nil, patch.ErrOutdated
-		case patchRejected:
-			if call.ContentType == patch.JSONType && kube.IsInvalidObject(err) {
+		case patchRejected, patchDenied:
+			if call.ContentType == patch.JSONType {
 				err = &transformError{err}
 			}
 			return nil, err
@@ -79,7 +79,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			if attempt == maxConflicts {
 				return nil, err
 			}
-		case patchDenied, patchFailed:
+		case patchFailed:
 			return nil, err
 		case patchGone:
 		}
