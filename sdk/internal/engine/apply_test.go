@@ -225,7 +225,7 @@ func TestApply_MissingPermissionsLoseNothing(t *testing.T) {
 }
 
 func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
-	for status, cycles := range map[int]int{413: 0, 400: 1, 403: maxConflicts} {
+	for status, cycles := range map[int]int{413: 0, 400: 1, 403: maxConflicts, 409: maxConflicts, 422: maxConflicts} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			s := &patchServer{t: t, uid: "uid", statuses: []int{200, status}}
 			c := newPatchCycle(t, s)

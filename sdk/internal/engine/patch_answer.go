@@ -20,7 +20,7 @@ const (
 	patchAccepted patchAnswer = iota
 	patchGone                 // the object does not exist, if that proves to be true
 	patchConflict             // another change came first; the same request can succeed
-	patchOutdated             // a JSON patch is for another version of the object than the newest
+	patchOutdated             // a JSON patch is for another version of the object than the newest, if that proves to be true
 	patchRejected             // the same request never succeeds, whatever the object becomes
 	patchDenied               // 403: permissions are missing, or an admission webhook denies the change
 	patchFailed               // anything else: the network, the server
@@ -63,8 +63,8 @@ func setsMetadata(call patch.Call, field string) bool {
 // isRejected reports whether the API server does not want a change: it rejects or denies it, or the change
 // conflicts for too long.
 func isRejected(err error) bool {
-	switch classifyAnswer(err, patch.MergeType) {
-	case patchRejected, patchDenied, patchConflict:
+	switch answerBy(err) {
+	case patchRejected, patchDenied, patchConflict, patchOutdated:
 		return true
 	default:
 		return false
@@ -90,12 +90,20 @@ func isHopeless(err error, rejections int) bool {
 // Conflicts are expected to end, and permissions to be granted. A bad request may be the fault of something
 // in between, the first time.
 func isLasting(rejection error, rejections int) bool {
-	switch classifyAnswer(rejection, patch.MergeType) {
-	case patchConflict, patchDenied:
+	switch answerBy(rejection) {
+	case patchConflict, patchDenied, patchOutdated:
 		return rejections >= maxConflicts
 	default:
 		return kube.Status(rejection) != http.StatusBadRequest || rejections > 0
 	}
+}
+
+// answerBy classifies the error of a patch, which tells by which kind of request it was made.
+func answerBy(err error) patchAnswer {
+	if isTransform(err) {
+		return classifyAnswer(err, patch.JSONType)
+	}
+	return classifyAnswer(err, patch.MergeType)
 }
 
 // isTransform reports whether a patch failed because of its transformations.
