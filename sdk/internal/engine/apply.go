@@ -3,10 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -63,10 +61,10 @@ func (c *cycle) transmit(ctx context.Context, u unrecorded) (changed bool, left 
 	}
 	changed, remaining, err := c.send(ctx, c.patch)
 	left.handlers, left.own = handlers.Unsent(remaining), own.UnsentFields(remaining)
-	if isHopeless(err) {
+	if isHopeless(err, left.rejections) {
 		left.handlers.DropFns()
 	}
-	if isRejected(err) && c.rejectsHandlers(left) {
+	if isRejected(err) && !isTransform(err) && c.rejectsHandlers(left) {
 		return c.transmitOwn(ctx, left, own.Fns(), err)
 	}
 	return changed, left, err
@@ -113,7 +111,7 @@ func (c *cycle) transmitOwn(ctx context.Context, left unrecorded, ownFns []patch
 		var remaining *patch.Patch
 		changed, remaining, err = c.send(ctx, own)
 		left.own = left.own.UnsentFields(remaining)
-		if fns = fns.Unsent(remaining); isHopeless(err) {
+		if fns = fns.Unsent(remaining); isHopeless(err, left.rejections) {
 			fns.DropFns()
 		}
 	}
@@ -130,18 +128,10 @@ func (c *cycle) transmitOwn(ctx context.Context, left unrecorded, ownFns []patch
 	return changed, left, err
 }
 
-// isFinal reports whether the API server is going to reject the changes by handlers again. Conflicts are
-// expected to end, unless the handlers want to change one version only, and permissions to be granted. A
-// bad request may be the fault of something in between, the first time.
+// isFinal reports whether the API server is going to reject the changes by handlers again. It does if they
+// are for one version of the object only.
 func isFinal(rejection error, left unrecorded) bool {
-	if pinsVersion(patch.Call{Payload: left.handlers.Tree()}) {
-		return true
-	}
-	switch classifyAnswer(rejection, patch.MergeType) {
-	case patchConflict, patchDenied:
-		return left.rejections >= maxConflicts
-	}
-	return kube.Status(rejection) != http.StatusBadRequest || left.rejections > 0
+	return pinsVersion(patch.Call{Payload: left.handlers.Tree()}) || isLasting(rejection, left.rejections)
 }
 
 // send sends a patch, and remembers the version that it makes, so that no handler is selected by an

@@ -224,6 +224,30 @@ func TestApply_MissingPermissionsLoseNothing(t *testing.T) {
 	}
 }
 
+func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
+	for status, cycles := range map[int]int{413: 0, 400: 1, 403: maxConflicts, 409: maxConflicts, 422: maxConflicts} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			s := &patchServer{t: t, uid: "uid", statuses: []int{200, status}}
+			c := newPatchCycle(t, s)
+			c.patch.AddFn(func(obj map[string]any) error { return object.Ensure(obj, object.Path{"spec", "list"}, "x") })
+			_, err := c.sendCollected(t.Context())
+			for n := 0; ; n++ {
+				if kube.Status(err) != status {
+					t.Fatal(err)
+				}
+				if held := c.memory.unrecorded; held == nil || n > cycles {
+					if held != nil || n != cycles {
+						t.Errorf("held after %d cycles: %+v", n, held)
+					}
+					return
+				}
+				s.statuses = []int{status}
+				err = sendHeld(c)
+			}
+		})
+	}
+}
+
 func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 	answer := func(status int, causes ...metav1.StatusCause) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(status), Details: &metav1.StatusDetails{Causes: causes}}}

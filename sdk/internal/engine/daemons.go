@@ -163,7 +163,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		switch {
 		case err == nil:
 			return
-		case isHopeless(err), isRefused(err):
+		case isHopeless(err, 0), isRefused(err):
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
@@ -191,7 +191,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 		}
 		remaining, err := d.sendOnce(ctx, task, version, unsent)
 		switch {
-		case isHopeless(err), isRefused(err):
+		case isHopeless(err, 0), isRefused(err):
 			return err
 		case err != nil:
 			if remaining != nil {

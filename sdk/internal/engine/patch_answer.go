@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"net/http"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -19,7 +20,7 @@ const (
 	patchAccepted patchAnswer = iota
 	patchGone                 // the object does not exist, if that proves to be true
 	patchConflict             // another change came first; the same request can succeed
-	patchOutdated             // a JSON patch is for another version of the object than the newest
+	patchOutdated             // a JSON patch is for another version of the object than the newest, if that proves to be true
 	patchRejected             // the same request never succeeds, whatever the object becomes
 	patchDenied               // 403: permissions are missing, or an admission webhook denies the change
 	patchFailed               // anything else: the network, the server
@@ -59,15 +60,15 @@ func setsMetadata(call patch.Call, field string) bool {
 	return sets
 }
 
-// isRejected reports whether a patch failed because of its merge patches: the API server rejects or
-// denies them, or they conflict for too long.
+// isRejected reports whether the API server does not want a change: it rejects or denies it, or the change
+// conflicts for too long.
 func isRejected(err error) bool {
-	var transform *transformError
-	if err == nil || errors.As(err, &transform) {
+	switch answerBy(err) {
+	case patchRejected, patchDenied, patchConflict, patchOutdated:
+		return true
+	default:
 		return false
 	}
-	answer := classifyAnswer(err, patch.MergeType)
-	return answer == patchRejected || answer == patchDenied || answer == patchConflict
 }
 
 // errPinned is wrapped by the error of a merge patch for a version that is not the newest.
@@ -79,14 +80,39 @@ func isRefused(err error) bool {
 }
 
 // isHopeless reports whether the same transformations would fail again, and prevent everything else,
-// such as the removal of the finalizer.
-func isHopeless(err error) bool {
+// such as the removal of the finalizer. They have been rejected some times before.
+func isHopeless(err error, rejections int) bool {
 	var panicked *handlers.PanicError
-	var transform *transformError
-	return errors.As(err, &transform) || errors.As(err, &panicked)
+	return errors.As(err, &panicked) || isTransform(err) && isLasting(err, rejections)
 }
 
-// transformError is the error of transformations that fail, or that make an object of which the API
+// isLasting reports whether a change that was rejected some times before is going to be rejected again.
+// Conflicts are expected to end, and permissions to be granted. A bad request may be the fault of something
+// in between, the first time.
+func isLasting(rejection error, rejections int) bool {
+	switch answerBy(rejection) {
+	case patchConflict, patchDenied, patchOutdated:
+		return rejections >= maxConflicts
+	default:
+		return kube.Status(rejection) != http.StatusBadRequest || rejections > 0
+	}
+}
+
+// answerBy classifies the error of a patch, which tells by which kind of request it was made.
+func answerBy(err error) patchAnswer {
+	if isTransform(err) {
+		return classifyAnswer(err, patch.JSONType)
+	}
+	return classifyAnswer(err, patch.MergeType)
+}
+
+// isTransform reports whether a patch failed because of its transformations.
+func isTransform(err error) bool {
+	var transform *transformError
+	return errors.As(err, &transform)
+}
+
+// transformError is the error of transformations that fail, or that make an object which the API
 // server rejects.
 type transformError struct{ err error }
 

@@ -42,7 +42,8 @@ func (r *requester) send(call patch.Call) (patch.Object, error) {
 }
 
 // sendUntilAnswered sends a PATCH request. After a conflict, and if the object seems to be gone, it makes
-// sure that the object still exists, and repeats the request.
+// sure that the object still exists, and repeats the request; a JSON patch is outdated if there is a newer
+// version.
 func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	if err := checkPinnedVersion(call); err != nil {
 		return nil, err
@@ -62,13 +63,8 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 		switch answer {
 		case patchAccepted:
 			return r.accept(patched)
-		case patchOutdated:
-			if repeated {
-				return nil, patch.ErrRepeated
-			}
-			return nil, patch.ErrOutdated
-		case patchRejected:
-			if call.ContentType == patch.JSONType && kube.IsInvalidObject(err) {
+		case patchRejected, patchDenied:
+			if call.ContentType == patch.JSONType {
 				err = &transformError{err}
 			}
 			return nil, err
@@ -79,9 +75,9 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			if attempt == maxConflicts {
 				return nil, err
 			}
-		case patchDenied, patchFailed:
+		case patchFailed:
 			return nil, err
-		case patchGone:
+		case patchOutdated, patchGone:
 		}
 		newest, listErr := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
 		switch {
@@ -89,6 +85,12 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			return nil, listErr
 		case newest == nil:
 			return nil, patch.ErrGone
+		case answer == patchOutdated && newest.ResourceVersion == call.Version():
+			return nil, &transformError{err} // by an admission webhook: no newer version is going to come
+		case answer == patchOutdated && repeated:
+			return nil, patch.ErrRepeated
+		case answer == patchOutdated:
+			return nil, patch.ErrOutdated
 		case answer == patchGone && missing:
 			return nil, fmt.Errorf("the object exists, but the API server does not find it: %w", err)
 		}
