@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// wholeEssence is a user's storage that regards all annotations as a part of the essence.
+type wholeEssence struct{ state.DiffBaseStorage }
+
+func (wholeEssence) Essence(tree map[string]any, _ []object.Path) map[string]any {
+	return object.Without(tree, object.Path{"metadata", "resourceVersion"})
+}
+
+// elsewhere is a user's storage that keeps progress outside of the object.
+type elsewhere struct{ state.ProgressStorage }
+
+func (elsewhere) Clear(essence map[string]any) map[string]any { return essence }
+
+func TestUnseenChange_FailuresAreNoDifference(t *testing.T) {
+	c := written(t, &handlers.Handler{ID: "annotated", Family: handlers.Update, Field: object.Path{"metadata", "annotations"}})
+	c.deps.failures = state.Failures{Prefix: "kopf.zalando.org"}
+	c.progress, c.diffbase = elsewhere{}, wholeEssence{}
+	first := version(t, `{"metadata":{"annotations":{"own":"x","kopf.zalando.org/failed-handler.fn":"{}"},"resourceVersion":"1"},"spec":{"f":1}}`)
+	present := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"own": "x"}}, "spec": map[string]any{"f": 2}}
+	c.cause = &handlers.Cause{Resource: c.served.resource, Reason: handlers.ReasonUpdate, Object: c.object, Tree: present, New: present}
+	c.memory.handled = &handledStates{first: first, hashes: map[string]uint64{"annotated": 1}}
+	_, essence, err := c.lastHandledState()
+	if err != nil || c.behind || hashEssence(essence) != hashEssence(present) {
+		t.Errorf("recorded %v, %v; an update follows: %t", essence, err, c.behind)
+	}
+}
