@@ -111,6 +111,30 @@ func TestLostAnswer_LaterTransformationsAreNotTakenForIt(t *testing.T) {
 	}
 }
 
+func TestLostAnswer_LaterTransformationsFollowInTheSameSend(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		s := &forgetful{fakeServer: fakeServer{object: newObject()}, base: map[string]map[string]any{}}
+		s.loses = func(n int, _ Call) (bool, bool) { return applied, n == 1 }
+		requests := s.requests()
+		p := NewPatch()
+		p.AddFn(count("spec"))
+		result, err := p.Send(state(newObject()), false, requests)
+		if !errors.Is(err, errLost) {
+			t.Fatal(err)
+		}
+		p = result.Remaining
+		p.AddFn(count("other"))
+		if result, err = p.Send(state(s.object), false, requests); err != nil || result.Remaining != nil {
+			t.Errorf("something remains, and no event brings a newer version: %+v, %v", result, err)
+		}
+		for _, field := range []string{"spec", "other"} {
+			if diff := cmp.Diff(map[string]any{"n": int64(1)}, s.object[field]); diff != "" {
+				t.Error(field, diff)
+			}
+		}
+	}
+}
+
 func TestLostAnswer_ConflictInTheStatusRepeatsNothingElse(t *testing.T) {
 	s := &forgetful{fakeServer: fakeServer{object: newObject()}, base: map[string]map[string]any{}}
 	s.loses = func(int, Call) (bool, bool) { return false, false }

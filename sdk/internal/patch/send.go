@@ -78,7 +78,7 @@ type Result struct {
 	Calls int
 }
 
-// Send applies the patch by as few requests as possible, at most four, in this order:
+// Send applies the patch by as few requests as possible, in this order:
 //
 //  1. the merge patch, without the status if that is a subresource;
 //  2. the merge patch of the status, if that is a subresource;
@@ -91,7 +91,8 @@ type Result struct {
 // their changes of the status remain if the others were applied.
 //
 // If the answer to a JSON patch is lost, the transformations remain together with the request. The
-// next Send asks whether it was applied before it runs them again.
+// next Send asks whether it was applied before it runs them again. Transformations that were added since
+// then follow in requests of their own.
 //
 // Send returns after [ErrGone] from any request.
 //
@@ -231,17 +232,23 @@ func (s *sender) sendTransformations() error {
 	return nil
 }
 
-// sendLostFirst sends the transformations of the request whose answer was lost. The others remain, so
-// that one request is never mistaken for another.
+// sendLostFirst sends the transformations of the request whose answer was lost, and then the others, so
+// that one request is never mistaken for another. If the first do not apply, the others remain too.
 func (s *sender) sendLostFirst() error {
 	others := s.fns[s.lost.fns:]
 	s.fns = s.fns[:s.lost.fns:s.lost.fns]
 	err := s.sendTransformations()
-	s.fns = append(s.fns, others...)
-	if err == nil && !s.result.Gone {
-		s.result.Remaining = &Patch{fns: s.fns}
+	first := s.fns
+	s.fns = append(first, others...)
+	switch {
+	case err != nil || s.result.Gone:
+		return err
+	case len(first) == 0:
+		s.lost = nil
+		return s.sendTransformations()
 	}
-	return err
+	s.result.Remaining = &Patch{fns: s.fns}
+	return nil
 }
 
 // sendOps sends a JSON patch, which changes of the status may follow. It returns false if nothing can
