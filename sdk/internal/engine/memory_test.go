@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 func TestConsistency_StaleVersionWaitsUntilDeadline(t *testing.T) {
@@ -29,6 +30,31 @@ func TestConsistency_StaleVersionWaitsUntilDeadline(t *testing.T) {
 		until, waiting := m.staleUntil(version(test.seen), test.at)
 		if waiting != test.waiting || m.ownVersion != test.left || waiting && !until.Equal(deadline) {
 			t.Errorf("%s: waiting is %t until %s, with %q left", name, waiting, until, m.ownVersion)
+		}
+	}
+}
+
+func TestConsistency_LostWriteIsNotGoneOnWith(t *testing.T) {
+	version := func(v string) *object.Object { return object.Stub("kopf.dev/v1", "KopfExample", "ns", "x", "uid", v) }
+	for name, test := range map[string]struct {
+		seen     string
+		complete uint64
+		lost     bool
+		awaited  string
+	}{
+		"an event":                         {"5", 0, false, "7"},
+		"a list from before the write":     {"5", 6, false, "7"},
+		"a list of the write's version":    {"5", 7, true, ""},
+		"a newer list":                     {"5", 9, true, ""},
+		"a newer list with the write":      {"7", 9, false, "7"},
+		"a list of a restored server":      {"5", watch.Everything, true, "7"},
+		"versions that cannot be compared": {"x", watch.Everything, false, "7"},
+	} {
+		m, now := &memory{}, time.Now()
+		m.wrote(version("7"), now.Add(time.Second))
+		m.listedUntil(version(test.seen), test.complete)
+		if lost := m.ownWrite == nil; lost != test.lost || m.ownVersion != test.awaited {
+			t.Errorf("%s: lost is %t, waiting for %q", name, lost, m.ownVersion)
 		}
 	}
 }
