@@ -130,7 +130,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	if c.finished {
 		c.memory.resumed = true
-		if next == nil && c.awaitsRetry() {
+		if next == nil && (c.awaitsRetry() || c.behind && !changed) {
 			next = &queue.Next{}
 		}
 		c.expectEcho(next)
