@@ -47,8 +47,3 @@ func (c *cycle) detectCause(ctx context.Context) error {
 	}
 	return nil
 }
-
-// essenceOf returns the essence of a version of the object, without what the operator itself records.
-func (c *cycle) essenceOf(tree map[string]any) map[string]any {
-	return c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields)))
-}
