@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -56,6 +58,24 @@ func TestConsistency_LostWriteIsNotGoneOnWith(t *testing.T) {
 		if lost := m.ownWrite == nil; lost != test.lost || m.ownVersion != test.awaited {
 			t.Errorf("%s: lost is %t, waiting for %q", name, lost, m.ownVersion)
 		}
+	}
+}
+
+// podsOnly serves one resource.
+type podsOnly struct{}
+
+func (podsOnly) served(string) *servedResource { return &servedResource{} }
+
+func TestConsistency_LostWriteOfThrottledObjectIsForgotten(t *testing.T) {
+	version := func(v string) *object.Object { return object.Stub("v1", "Pod", "ns", "x", "uid", v) }
+	p := &processor{deps: &deps{state: &runState{}, now: time.Now}, memories: &memories{}, resources: podsOnly{}}
+	key := queue.KeyOf("pods", version("5"))
+	m := p.memories.recall(key, "ns", false, nil)
+	m.wrote(version("7"), time.Now())
+	m.throttle.Failed(time.Now(), slices.Values([]time.Duration{time.Hour}))
+	next := p.process(t.Context(), &queue.Batch{Key: key, Newest: watch.Event{Type: watch.Modified, Object: version("5")}, Complete: 9})
+	if next == nil || m.ownWrite != nil {
+		t.Errorf("next is %v; going on with %v", next, m.ownWrite)
 	}
 }
 
