@@ -67,6 +67,27 @@ func TestUnseenChange_DuringResumingReachesHandlersThatWereDone(t *testing.T) {
 	}
 }
 
+func TestUnseenChange_FollowsWithoutAnEvent(t *testing.T) {
+	cluster, c, db := newCluster(t), &calls{}, newDatabase()
+	cluster.Run(func(r *kopf.Registry) {
+		kopf.OnUpdate(r, kexes, sees(c, "a"), kopf.ID("a"))
+		kopf.OnUpdate(r, kexes, sees(c, "b", "two"), kopf.ID("b"))
+	}, settings(func(s *kopf.Settings) {
+		s.Persistence.ProgressStorage, s.Persistence.DiffBaseStorage = dbProgress{db}, dbBases{db}
+	}))
+	x := cluster.Create(example("x"))
+	cluster.WaitUntil("the object is handled", func() bool {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return len(db.bases) == 1
+	})
+	x.Patch(field("two"))
+	c.wait(cluster, "b two", 1)
+	x.Patch(field("three"))
+	c.wait(cluster, "b three", 1)
+	c.wait(cluster, "a three", 1)
+}
+
 func TestUnseenChange_DuringRetryReachesHandlersThatWereDone(t *testing.T) {
 	cluster, c, mended := newCluster(t), &calls{}, atomic.Bool{}
 	op := cluster.Run(func(r *kopf.Registry) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // memory is what the operator remembers of one object between its cycles. It does not survive a
@@ -68,6 +70,20 @@ func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Ti
 func (m *memory) wrote(patched *object.Object, deadline time.Time) {
 	m.ownVersion, m.ownDeadline, m.ownWrite = patched.ResourceVersion, deadline, patched
 	patched.DropTree()
+}
+
+// listedUntil forgets the version that the operator's last patch made if a list that is complete up to a
+// resourceVersion shows that it is lost: the server was restored from a backup.
+func (m *memory) listedUntil(obj *object.Object, complete uint64) {
+	if m.ownWrite == nil || complete == 0 || !object.Precedes(obj.ResourceVersion, m.ownWrite.ResourceVersion) {
+		return
+	}
+	switch {
+	case complete == watch.Everything:
+		m.ownWrite = nil // it is still waited for: it may have been made after that
+	case !object.Precedes(strconv.FormatUint(complete, 10), m.ownWrite.ResourceVersion):
+		m.ownWrite, m.ownVersion = nil, ""
+	}
 }
 
 // warnOnce reports whether a warning is the first of its kind for the object.

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 func TestConsistency_StaleVersionWaitsUntilDeadline(t *testing.T) {
@@ -30,6 +33,49 @@ func TestConsistency_StaleVersionWaitsUntilDeadline(t *testing.T) {
 		if waiting != test.waiting || m.ownVersion != test.left || waiting && !until.Equal(deadline) {
 			t.Errorf("%s: waiting is %t until %s, with %q left", name, waiting, until, m.ownVersion)
 		}
+	}
+}
+
+func TestConsistency_LostWriteIsNotGoneOnWith(t *testing.T) {
+	version := func(v string) *object.Object { return object.Stub("kopf.dev/v1", "KopfExample", "ns", "x", "uid", v) }
+	for name, test := range map[string]struct {
+		seen     string
+		complete uint64
+		lost     bool
+		awaited  string
+	}{
+		"an event":                         {"5", 0, false, "7"},
+		"a list from before the write":     {"5", 6, false, "7"},
+		"a list of the write's version":    {"5", 7, true, ""},
+		"a newer list":                     {"5", 9, true, ""},
+		"a newer list with the write":      {"7", 9, false, "7"},
+		"a list of a restored server":      {"5", watch.Everything, true, "7"},
+		"versions that cannot be compared": {"x", watch.Everything, false, "7"},
+	} {
+		m, now := &memory{}, time.Now()
+		m.wrote(version("7"), now.Add(time.Second))
+		m.listedUntil(version(test.seen), test.complete)
+		if lost := m.ownWrite == nil; lost != test.lost || m.ownVersion != test.awaited {
+			t.Errorf("%s: lost is %t, waiting for %q", name, lost, m.ownVersion)
+		}
+	}
+}
+
+// podsOnly serves one resource.
+type podsOnly struct{}
+
+func (podsOnly) served(string) *servedResource { return &servedResource{} }
+
+func TestConsistency_LostWriteOfThrottledObjectIsForgotten(t *testing.T) {
+	version := func(v string) *object.Object { return object.Stub("v1", "Pod", "ns", "x", "uid", v) }
+	p := &processor{deps: &deps{state: &runState{}, now: time.Now}, memories: &memories{}, resources: podsOnly{}}
+	key := queue.KeyOf("pods", version("5"))
+	m := p.memories.recall(key, "ns", false, nil)
+	m.wrote(version("7"), time.Now())
+	m.throttle.Failed(time.Now(), slices.Values([]time.Duration{time.Hour}))
+	next := p.process(t.Context(), &queue.Batch{Key: key, Newest: watch.Event{Type: watch.Modified, Object: version("5")}, Complete: 9})
+	if next == nil || m.ownWrite != nil {
+		t.Errorf("next is %v; going on with %v", next, m.ownWrite)
 	}
 }
 

@@ -33,6 +33,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 		return nil // a paused stream, or a resource that is served again, begins with a listing of all objects
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
+	m.listedUntil(newest.Object, batch.Complete)
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)
 	}
@@ -129,7 +130,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	if c.finished {
 		c.memory.resumed = true
-		if next == nil && c.awaitsRetry() {
+		if next == nil && (c.awaitsRetry() || c.behind && !changed) {
 			next = &queue.Next{}
 		}
 		c.expectEcho(next)

@@ -18,6 +18,10 @@ type Batch struct {
 	// kept.
 	Listed bool
 
+	// Complete is the greatest of [watch.Event.Complete] of the events since the previous batch, even if
+	// they were not kept.
+	Complete uint64
+
 	// Folded is the number of events since the previous batch that were replaced by newer ones.
 	Folded int
 

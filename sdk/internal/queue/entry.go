@@ -19,11 +19,12 @@ const (
 
 // entry is an object in the queue. It is guarded by the lock of the queue.
 type entry struct {
-	key    Key
-	state  state
-	events []watch.Event // since the last batch; only the newest if not all are kept
-	listed bool          // one of them was of a listing
-	folded int           // events that were replaced by newer ones
+	key      Key
+	state    state
+	events   []watch.Event // since the last batch; only the newest if not all are kept
+	listed   bool          // one of them was of a listing
+	complete uint64        // the greatest [watch.Event.Complete] of them
+	folded   int           // events that were replaced by newer ones
 
 	newest watch.Event // the version being processed, or to be processed again; else none
 	again  bool        // process it even without events
@@ -50,6 +51,7 @@ func (e *entry) fold(event watch.Event, keep bool) {
 	}
 	if event.Type == watch.Listed {
 		e.listed = true
+		e.complete = max(e.complete, event.Complete)
 	}
 }
 
@@ -64,7 +66,7 @@ func (e *entry) press() {
 	}
 }
 
-func (e *entry) clear() { e.events, e.listed, e.folded = nil, false, 0 }
+func (e *entry) clear() { e.events, e.listed, e.complete, e.folded = nil, false, 0, 0 }
 
 // fifo is a list of entries, linked through the entries themselves to save allocations.
 type fifo struct {

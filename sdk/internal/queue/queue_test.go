@@ -112,17 +112,23 @@ func TestQueue_ProcessesObjectsInParallel(t *testing.T) {
 func TestQueue_FoldsEventsIntoNewest(t *testing.T) {
 	var seen journal
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
-		seen.add(fmt.Sprintf("%v %s%v listed=%v folded=%d", versions(b), b.Newest.Type, b.Newest.Object.ResourceVersion, b.Listed, b.Folded))
+		seen.add(fmt.Sprintf("%v %s%v listed=%v complete=%d folded=%d",
+			versions(b), b.Newest.Type, b.Newest.Object.ResourceVersion, b.Listed, b.Complete, b.Folded))
 		time.Sleep(time.Second)
 		return nil
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("ADDED", "a", "1"))
 		synctest.Wait()
-		q.Put("pods", event("", "a", "2"))
+		listed := event("", "a", "2")
+		listed.Complete = 3
+		q.Put("pods", listed)
 		q.Put("pods", event("MODIFIED", "a", "3"))
 		q.Put("pods", event("MODIFIED", "a", "4"))
+		time.Sleep(2 * time.Second)
+		q.Put("pods", event("MODIFIED", "a", "5"))
 		time.Sleep(time.Minute)
-		seen.check(t, "[1] ADDED1 listed=false folded=0", "[4] MODIFIED4 listed=true folded=2")
+		seen.check(t, "[1] ADDED1 listed=false complete=0 folded=0", "[4] MODIFIED4 listed=true complete=3 folded=2",
+			"[5] MODIFIED5 listed=false complete=0 folded=0")
 	})
 }
 

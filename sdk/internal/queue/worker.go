@@ -87,7 +87,7 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 	if len(e.events) > 0 && q.hold(e) {
 		return // it became ready before it was put behind the gate
 	}
-	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Folded: e.folded, queue: q, entry: e, worker: w}
+	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Complete: e.complete, Folded: e.folded, queue: q, entry: e, worker: w}
 	if n := len(e.events); n > 0 {
 		batch.Newest = e.events[n-1]
 	}

@@ -104,9 +104,10 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 		}
 		s.handle(Event{Type: Deleted, Object: gone})
 	}
+	complete := s.versions.complete(resourceVersion)
 	for _, object := range objects {
 		if !outdated[object] {
-			s.handle(Event{Type: Listed, Object: object})
+			s.handle(Event{Type: Listed, Object: object, Complete: complete})
 		}
 	}
 	if s.listed != nil {

@@ -70,6 +70,18 @@ func (v *versions) list(resourceVersion string, objects []*object.Object, restor
 	return nil
 }
 
+// complete returns the version up to which a list has all writes; 0 if that cannot be told.
+func (v *versions) complete(resourceVersion string) uint64 {
+	switch {
+	case v.restored:
+		return Everything
+	case v.strange:
+		return 0
+	default:
+		return numberOf(resourceVersion)
+	}
+}
+
 // bury remembers a deleted object. Its uid only returns if the server is restored from a backup.
 func (v *versions) bury(key objectKey) {
 	if v.graves == nil {

@@ -76,6 +76,27 @@ func TestVersions_OutdatedListIsRepeatedUntilTheServerInsists(t *testing.T) {
 	}
 }
 
+func TestVersions_ListsTellUpToWhereTheyAreComplete(t *testing.T) {
+	for name, test := range map[string]struct {
+		item, list string
+		restored   bool
+		want       uint64
+	}{
+		"a newer list":                    {"5", "9", false, 9},
+		"a list of a restored server":     {"3", "4", true, Everything},
+		"no version":                      {"5", "", false, 0},
+		"versions of different sequences": {"50", "9", false, 0},
+	} {
+		s, _ := outdatedStore(t)
+		var complete []uint64
+		s.restored = func(bool) bool { return test.restored }
+		s.handle = func(e Event) { complete = append(complete, e.Complete) }
+		if err := s.Replace([]any{versionOf("a", test.item)}, test.list); err != nil || len(complete) != 1 || complete[0] != test.want {
+			t.Errorf("%s: %v, %v", name, complete, err)
+		}
+	}
+}
+
 func TestVersions_FewDeletedObjectsAreRemembered(t *testing.T) {
 	v := &versions{}
 	for i := range 3 * maxBuried {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -24,7 +25,15 @@ const (
 type Event struct {
 	Type   string
 	Object *object.Object
+
+	// Complete is, in events of lists, the resourceVersion up to which the list has all writes. An older
+	// write that it does not have is lost. It is [Everything] if the server has lost its newer state, and 0
+	// in other events, or if versions cannot be compared.
+	Complete uint64
 }
+
+// Everything is a resourceVersion that is newer than all others.
+const Everything = math.MaxUint64
 
 // Defaults of Options.
 const (
