@@ -248,6 +248,19 @@ func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
 	}
 }
 
+func TestApply_DroppedTransformationDoesNotRepeatResuming(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: []int{200}}
+	c := newPatchCycle(t, s)
+	c.finished = true
+	c.patch.AddFn(func(map[string]any) error { return errors.New("it never succeeds") })
+	if _, err := c.sendCollected(t.Context()); !isTransform(err) || c.memory.unrecorded != nil {
+		t.Fatalf("held: %+v, %v", c.memory.unrecorded, err)
+	}
+	if !c.memory.resumed {
+		t.Error("the handlers of resuming are called again")
+	}
+}
+
 func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 	answer := func(status int, causes ...metav1.StatusCause) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(status), Details: &metav1.StatusDetails{Causes: causes}}}
