@@ -167,6 +167,15 @@ func TestApply_LastingConflictLosesNoOutcomes(t *testing.T) {
 	}
 }
 
+func TestApply_ConflictsBetween404sEnd(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: append(slices.Repeat([]int{409, 404}, 2*maxConflicts), 500)}
+	c := newPatchCycle(t, s)
+	_, _, err := c.send(t.Context(), c.patch)
+	if patches := len(s.requests)/2 + 1; kube.Classify(err) != kube.Conflict || patches != maxConflicts+1 {
+		t.Errorf("after %d attempts: %v", patches, err)
+	}
+}
+
 func TestApply_ConflictWithPinnedVersionIsNotRepeated(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 200}}
 	c := newPatchCycle(t, s)

@@ -72,7 +72,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			if pinsVersion(call) {
 				return nil, fmt.Errorf("%w: %w", errPinned, err)
 			}
-			if attempt == maxConflicts {
+			if attempt >= maxConflicts {
 				return nil, err
 			}
 		case patchFailed:
