@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -148,7 +149,10 @@ func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 		p.daemons.startAndStopMatching(c)
 	}
 	if held := c.memory.unrecorded; held != nil {
-		held.handlers.Append(c.patch) // of the handlers of raw events
+		if discarded := held.add(c.patch); discarded > 0 {
+			c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by handlers of raw events: the API server accepts no patch, and %d are kept",
+				discarded, len(held.handlers.Fns())), observe.EventKey, observe.LogPatchFailed)
+		}
 		return nil, unwritten
 	}
 	if _, err := c.apply(ctx); err != nil {
