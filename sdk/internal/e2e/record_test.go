@@ -272,3 +272,31 @@ func TestRecord_NotForAnotherObjectOfTheSameName(t *testing.T) {
 		})
 	}
 }
+
+func TestRecord_LastPatchOfDaemonNotForAnotherObjectOfTheSameName(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	release := make(chan struct{})
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.Daemon(r, kexes, func(_ context.Context, r *run) error {
+			c.add("daemon")
+			<-release
+			r.Patch.Set("metadata.labels.by", "first")
+			r.Result = "of the first"
+			return nil
+		}, kopf.ID("daemon"), kopf.When(func(_ context.Context, o *kopf.Object) bool { return o.Get("spec.field") == "value" }))
+	}, settings(impatient))
+	x := cluster.Create(example("x"))
+	c.wait(cluster, "daemon", 1)
+	x.Delete()
+	x.Patch(tree{"metadata": tree{"finalizers": nil}})
+	x.WaitGone()
+	op.WaitInspect("it is forgotten", func(s *inspect.Snapshot) bool { return len(s.Objects) == 0 })
+	second := example("x")
+	second["spec"].(tree)["field"] = "second"
+	x = cluster.Create(second)
+	close(release)
+	op.WaitLog("has exited on request")
+	if o := x.Get(); o.Get("metadata.labels.by") != nil || o.Get("status.daemon") != nil {
+		t.Errorf("the second object has %v and %v", o.Get("metadata.labels"), o.Get("status"))
+	}
+}

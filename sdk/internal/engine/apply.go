@@ -170,6 +170,9 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaini
 
 // hold keeps what is left of a patch after an error, or because the object has changed meanwhile.
 func (c *cycle) hold(left unrecorded, err error) {
+	if left.finished {
+		c.memory.resumed = true // even if there is an error
+	}
 	if left.empty() {
 		return
 	}
@@ -177,9 +180,6 @@ func (c *cycle) hold(left unrecorded, err error) {
 	left.failed = left.failed || err != nil
 	if isRejected(err) && left.own.Empty() {
 		left.rejections++
-	}
-	if left.finished {
-		c.memory.resumed = true
 	}
 	c.memory.unrecorded = &left
 	if err != nil {

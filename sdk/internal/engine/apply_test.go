@@ -167,6 +167,15 @@ func TestApply_LastingConflictLosesNoOutcomes(t *testing.T) {
 	}
 }
 
+func TestApply_ConflictsBetween404sEnd(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: append(slices.Repeat([]int{409, 404}, 2*maxConflicts), 500)}
+	c := newPatchCycle(t, s)
+	_, _, err := c.send(t.Context(), c.patch)
+	if patches := len(s.requests)/2 + 1; kube.Classify(err) != kube.Conflict || patches != maxConflicts+1 {
+		t.Errorf("after %d attempts: %v", patches, err)
+	}
+}
+
 func TestApply_ConflictWithPinnedVersionIsNotRepeated(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 200}}
 	c := newPatchCycle(t, s)
@@ -245,6 +254,19 @@ func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
 				err = sendHeld(c)
 			}
 		})
+	}
+}
+
+func TestApply_DroppedTransformationDoesNotRepeatResuming(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: []int{200}}
+	c := newPatchCycle(t, s)
+	c.finished = true
+	c.patch.AddFn(func(map[string]any) error { return errors.New("it never succeeds") })
+	if _, err := c.sendCollected(t.Context()); !isTransform(err) || c.memory.unrecorded != nil {
+		t.Fatalf("held: %+v, %v", c.memory.unrecorded, err)
+	}
+	if !c.memory.resumed {
+		t.Error("the handlers of resuming are called again")
 	}
 }
 

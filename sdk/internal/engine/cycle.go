@@ -129,8 +129,3 @@ func treeOrNil(tree map[string]any) any {
 	}
 	return tree
 }
-
-// essenceOf returns the essence of a version of the object, without what the operator itself records.
-func (c *cycle) essenceOf(tree map[string]any) map[string]any {
-	return c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields)))
-}

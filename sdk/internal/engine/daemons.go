@@ -220,7 +220,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 // there is a newer version, and all that was not accepted if there is an error.
 func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *object.Object, p *patch.Patch) (remaining *patch.Patch, err error) {
 	res, logger := d.served().resource, d.Logger()
-	result, err := d.deps.sendPatch(ctx, res, version, p, false, logger)
+	result, err := d.deps.sendPatch(ctx, res, version, p, d.mayBeReplaced(task), logger)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		task.Wrote(patched)
@@ -229,6 +229,12 @@ func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *
 		d.memory.warnPruned(logger, res, p, patched)
 	}
 	return result.Remaining, err
+}
+
+// mayBeReplaced reports whether another object may have got the name by now: the finalizer does not hold
+// the object of the task, or the operator does not see its events anymore.
+func (d *daemonHost) mayBeReplaced(task *daemons.Task) bool {
+	return d.memory.forgotten.Load() || !d.memory.hasFinalizer.Load() || task.Reason()&^daemons.ResourceDeleted != 0
 }
 
 // Ended implements [daemons.Host]. The object is handled again: its deletion may wait for the end, or

@@ -72,7 +72,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			if pinsVersion(call) {
 				return nil, fmt.Errorf("%w: %w", errPinned, err)
 			}
-			if attempt == maxConflicts {
+			if attempt >= maxConflicts {
 				return nil, err
 			}
 		case patchFailed:
@@ -100,28 +100,27 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 }
 
 func (r *requester) request(call patch.Call, plain []byte) (patched *object.Object, repeated bool, err error) {
-	guard, err := r.guard(call)
-	if err != nil {
-		return nil, false, err
-	}
 	request := kube.PatchRequest{
 		Namespace: r.object.Namespace, Name: r.object.Name, Subresource: call.Subresource, ContentType: call.ContentType,
-		Body: plain, Repeat: guard,
+		Body: plain,
 	}
-	if r.guarded && guard != nil {
-		request.Body = guard
+	merge, ok := call.Payload.(map[string]any)
+	switch {
+	case !ok || r.object.UID == "": // JSON patches test the version
+	case r.guarded:
+		if request.Body, err = r.guard(call, merge); err != nil {
+			return nil, false, err
+		}
+	default:
+		request.Repeat = func() ([]byte, error) { return r.guard(call, merge) }
 	}
 	return r.deps.client.SendPatch(r.ctx, r.resource, request)
 }
 
 // guard returns the body of a merge patch that applies to this object only, and not to another one that
-// was made under its name; nil if the request needs none, as JSON patches test the version. The uid of
-// custom resources is not checked in requests for the status, so these name the newest version.
-func (r *requester) guard(call patch.Call) ([]byte, error) {
-	merge, ok := call.Payload.(map[string]any)
-	if !ok || r.object.UID == "" {
-		return nil, nil
-	}
+// was made under its name. The uid of custom resources is not checked in requests for the status, so these
+// name the newest version.
+func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error) {
 	metadata := maps.Clone(object.Metadata(merge))
 	if metadata == nil {
 		metadata = map[string]any{}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -118,18 +119,14 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, nil
 	}
 	changed, err := c.apply(ctx)
+	if c.retry != nil && !c.defersRetry() {
+		c.memory.takeRetry(c.retry) // the handlers were called, even if there is an error
+	}
 	if err != nil {
-		if c.retry != nil && c.memory.unrecorded != nil && !c.defersRetry() {
-			c.memory.takeRetry(c.retry) // the handlers were called
-		}
 		return nil, err
 	}
 	next = c.next(changed)
-	if c.retry != nil && !c.defersRetry() {
-		c.memory.takeRetry(c.retry)
-	}
 	if c.finished {
-		c.memory.resumed = true
 		if next == nil && (c.awaitsRetry() || c.behind && !changed) {
 			next = &queue.Next{}
 		}
@@ -153,7 +150,10 @@ func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 		p.daemons.startAndStopMatching(c)
 	}
 	if held := c.memory.unrecorded; held != nil {
-		held.handlers.Append(c.patch) // of the handlers of raw events
+		if discarded := held.add(c.patch); discarded > 0 {
+			c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by handlers of raw events: the API server accepts no patch, and %d are kept",
+				discarded, len(held.handlers.Fns())), observe.EventKey, observe.LogPatchFailed)
+		}
 		return nil, unwritten
 	}
 	if _, err := c.apply(ctx); err != nil {

@@ -20,6 +20,22 @@ type unrecorded struct {
 	rejections int // of the changes of handlers
 }
 
+// maxHeldFns limits the transformations that are held, as each attempt at the patch runs all of them, and
+// handlers of raw events go on adding some.
+const maxHeldFns = 100
+
+// add adds the changes of handlers of raw events. It returns the number of transformations that it
+// discards because there would be too many.
+func (u *unrecorded) add(p *patch.Patch) (discarded int) {
+	p = p.Take()
+	if n := len(p.Fns()); len(u.handlers.Fns())+n > maxHeldFns {
+		p.DropFns()
+		discarded = n
+	}
+	u.handlers.Append(p)
+	return discarded
+}
+
 func (u *unrecorded) empty() bool {
 	return (u.handlers == nil || u.handlers.Empty()) && (u.own == nil || u.own.Empty())
 }

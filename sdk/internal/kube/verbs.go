@@ -79,8 +79,8 @@ type PatchRequest struct {
 	ContentType     string // [patch.MergeType] or [patch.JSONType]
 	Body            []byte
 
-	// Repeat is the body of the attempts after the first one. Defaults to Body.
-	Repeat []byte
+	// Repeat returns the body of the attempts after the first one. Defaults to Body.
+	Repeat func() ([]byte, error)
 }
 
 // SendPatch is [Client.Patch] that also reports whether the request was repeated: the server may have
@@ -92,11 +92,11 @@ func (c *Client) SendPatch(ctx context.Context, res *resources.Resource, p Patch
 	}
 	r.ContentType, r.Body = p.ContentType, p.Body
 	attempts := 0
-	patched, err = c.objectOf(ctx, func() Request {
+	patched, err = c.objectOf(ctx, func() (_ Request, err error) {
 		if attempts++; attempts > 1 && p.Repeat != nil {
-			r.Body = p.Repeat
+			r.Body, err = p.Repeat()
 		}
-		return r
+		return r, err
 	})
 	return patched, attempts > 1, err
 }
@@ -105,22 +105,27 @@ func (c *Client) SendPatch(ctx context.Context, res *resources.Resource, p Patch
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func (c *Client) object(ctx context.Context, r Request) (*object.Object, error) {
-	return c.objectOf(ctx, func() Request { return r })
+	return c.objectOf(ctx, func() (Request, error) { return r, nil })
 }
 
 // objectOf sends a request for an object, which may differ between attempts by its body.
-func (c *Client) objectOf(ctx context.Context, next func() Request) (found *object.Object, err error) {
+func (c *Client) objectOf(ctx context.Context, next func() (Request, error)) (found *object.Object, err error) {
 	body := bodies.Get().(*bytes.Buffer)
 	defer func() {
 		if body.Cap() <= keptBuffer {
 			bodies.Put(body)
 		}
 	}()
-	r := next()
+	r, err := next()
+	if err != nil {
+		return nil, err
+	}
 	first := true
-	err = c.retry(ctx, r, func() error {
+	err = c.retry(ctx, r, func() (err error) {
 		if !first {
-			r = next()
+			if r, err = next(); err != nil {
+				return err
+			}
 		}
 		first = false
 		return c.receive(ctx, r, func(resp *http.Response) error {

@@ -84,7 +84,8 @@ func TestPatch_RepeatedAfterUnreadableAnswerWithOtherBody(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client, s := clientFor(t, ClientOptions{}, garbage, respond(200, example))
 			o, repeated, err := client.SendPatch(t.Context(), examples, PatchRequest{
-				Namespace: "ns", Name: "n", ContentType: MergePatch, Body: []byte(`{"first":1}`), Repeat: []byte(`{"again":1}`),
+				Namespace: "ns", Name: "n", ContentType: MergePatch, Body: []byte(`{"first":1}`),
+				Repeat: func() ([]byte, error) { return []byte(`{"again":1}`), nil },
 			})
 			if err != nil || !repeated || o.ResourceVersion != "5" {
 				t.Error(name, o, repeated, err)
@@ -101,6 +102,17 @@ func TestPatch_RepeatedAfterUnreadableAnswerWithOtherBody(t *testing.T) {
 				t.Error(name, diff)
 			}
 		})
+	}
+}
+
+func TestPatch_OtherBodyIsMadeOnlyToRepeat(t *testing.T) {
+	client, _ := clientFor(t, ClientOptions{}, respond(200, example))
+	_, repeated, err := client.SendPatch(t.Context(), examples, PatchRequest{
+		Namespace: "ns", Name: "n", ContentType: MergePatch, Body: []byte(`{}`),
+		Repeat: func() ([]byte, error) { return nil, errors.New("nobody needs it") },
+	})
+	if err != nil || repeated {
+		t.Error(repeated, err)
 	}
 }
 
