@@ -292,3 +292,28 @@ func TestSubHandler_NestedOnesHaveOwnProgress(t *testing.T) {
 		t.Errorf("the sub-handlers were never noted:\n%v", patchesOf(op))
 	}
 }
+
+func TestResume_HandlerWithNothingToWriteIsCalledOnce(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	create := func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
+	}
+	op := cluster.Run(create)
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	op.Stop()
+	op = cluster.Run(func(r *kopf.Registry) {
+		create(r)
+		kopf.OnResume(r, kexes, func(context.Context, *change) error {
+			c.add("resume")
+			return nil
+		}, kopf.ID("resume"))
+	})
+	op.WaitLog("Handler 'resume' succeeded.")
+	x.Patch(tree{"metadata": tree{"finalizers": []any{"example.com/mine"}}})
+	op.WaitLog("we are not interested")
+	x.Patch(tree{"metadata": tree{"finalizers": nil}})
+	if got := c.count("resume"); got != 1 {
+		t.Errorf("it was called %d times", got)
+	}
+}
