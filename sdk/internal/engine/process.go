@@ -126,6 +126,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	next = c.next(changed)
 	if c.finished {
+		c.memory.resumed = true
 		if next == nil && c.awaitsRetry() {
 			next = &queue.Next{}
 		}
