@@ -27,9 +27,9 @@ type daemonRunner struct {
 	resources servedResources
 }
 
-// startAndStopMatching starts the daemons and timers whose filters match the object, and stops the others. It
+// startMatchingStopOthers starts the daemons and timers whose filters match the object, and stops the others. It
 // notes when to check those that take their time to stop.
-func (r *daemonRunner) startAndStopMatching(c *cycle) {
+func (r *daemonRunner) startMatchingStopOthers(c *cycle) {
 	group := c.memory.group.Load()
 	switch {
 	case group == nil && !c.served.handlers.Has(handlers.Spawning):

@@ -72,7 +72,7 @@ func (p *processor) forget(key queue.Key, m *memory) {
 //   - awaitOwnWrite returns false if a newer version is on its way, which the next cycle handles.
 //   - addFinalizer sets c.finalizer. Change handlers wait for the version that has the finalizer, and
 //     daemons do not start before it.
-//   - startAndStopMatching sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
+//   - startMatchingStopOthers sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
 //   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
 //   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
@@ -102,7 +102,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 			return nil, err
 		}
 		c.addFinalizer()
-		p.daemons.startAndStopMatching(c)
+		p.daemons.startMatchingStopOthers(c)
 		c.removeUnneededFinalizer()
 		c.tellCause()
 		done, err := c.callChangeHandlers(ctx)
@@ -127,6 +127,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	next = c.next(changed)
 	if c.finished {
+		c.memory.resumed = true
 		if next == nil && (c.awaitsRetry() || c.behind && !changed) {
 			next = &queue.Next{}
 		}
@@ -147,7 +148,7 @@ func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 		}
 		c.changing = false
 		c.memory.hasFinalizer.Store(c.hasFinalizer)
-		p.daemons.startAndStopMatching(c)
+		p.daemons.startMatchingStopOthers(c)
 	}
 	if held := c.memory.unrecorded; held != nil {
 		if discarded := held.add(c.patch); discarded > 0 {

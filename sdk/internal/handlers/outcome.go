@@ -84,57 +84,13 @@ func Decide(err error, result any, limits Limits, retries int, runtime time.Dura
 	case *limitError:
 		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, text(err)}
 	case Temporary:
-		return retryTemporary(e, err, limits, retries, runtime, subject)
+		return retryAfterTemporary(e, err, limits, retries, runtime, subject)
 	case Permanent:
 		return Outcome{Final: true, Err: err},
 			LogLine{slog.LevelError, subject + " failed permanently: " + text(err)}
 	default:
-		return retryArbitrary(err, limits, retries, runtime, subject)
+		return retryAfterArbitrary(err, limits, retries, runtime, subject)
 	}
-}
-
-func retryTemporary(e Temporary, err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
-	delay, given := e.KopfDelay()
-	if !given {
-		delay = DefaultBackoff
-	}
-	switch timeout, exceeded := limits.ahead(retries, runtime, max(delay, 0)); {
-	case timeout:
-		return exhausted(ErrTimeout, err, fmt.Sprintf("%s failed temporarily but will time out after %s seconds: %s",
-			subject, seconds(*limits.Timeout), text(err)))
-	case exceeded:
-		return exhausted(ErrRetries, err, fmt.Sprintf("%s failed temporarily but will exceed %d retries: %s",
-			subject, *limits.Retries, text(err)))
-	}
-	out := Outcome{Err: err}
-	if delay >= 0 {
-		out.Delay = &delay
-	}
-	return out, LogLine{slog.LevelError, subject + " failed temporarily: " + text(err)}
-}
-
-func retryArbitrary(err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
-	failed := subject + " failed with an exception and will "
-	switch limits.Errors {
-	case ErrorsIgnored:
-		return Outcome{Final: true}, LogLine{slog.LevelError, failed + "ignore it: " + text(err)}
-	case ErrorsPermanent:
-		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, failed + "stop now: " + text(err)}
-	}
-	backoff := DefaultBackoff
-	if limits.Backoff != nil {
-		backoff = *limits.Backoff
-	}
-	switch timeout, exceeded := limits.ahead(retries, runtime, backoff); {
-	case timeout:
-		return exhausted(ErrTimeout, err, fmt.Sprintf("%sstop now (it would time out in %s seconds on the next attempt): %s",
-			failed, seconds(*limits.Timeout), text(err)))
-	case exceeded:
-		return exhausted(ErrRetries, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
-			failed, *limits.Retries, text(err)))
-	}
-	return Outcome{Err: err, Delay: &backoff},
-		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds: " + text(err)}
 }
 
 // ahead reports which limits the next attempt would exceed. The handler then fails at once

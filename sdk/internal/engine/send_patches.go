@@ -57,7 +57,7 @@ func (c *cycle) transmit(ctx context.Context, u unrecorded) (changed bool, left 
 	left = u
 	handlers, own := u.handlers, u.own
 	if c.patch = c.merged(handlers, own); c.patch.Empty() {
-		return false, unrecorded{finished: u.finished}, nil
+		return false, unrecorded{}, nil
 	}
 	changed, remaining, err := c.send(ctx, c.patch)
 	left.handlers, left.own = handlers.Unsent(remaining), own.UnsentFields(remaining)

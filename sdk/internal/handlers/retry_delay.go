@@ -1,0 +1,55 @@
+package handlers
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// retryAfterTemporary returns the outcome of an attempt that failed temporarily: it is retried after the
+// delay that the error names, unless that would exceed a limit.
+func retryAfterTemporary(e Temporary, err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
+	delay, given := e.KopfDelay()
+	if !given {
+		delay = DefaultBackoff
+	}
+	switch timeout, exceeded := limits.ahead(retries, runtime, max(delay, 0)); {
+	case timeout:
+		return exhausted(ErrTimeout, err, fmt.Sprintf("%s failed temporarily but will time out after %s seconds: %s",
+			subject, seconds(*limits.Timeout), text(err)))
+	case exceeded:
+		return exhausted(ErrRetries, err, fmt.Sprintf("%s failed temporarily but will exceed %d retries: %s",
+			subject, *limits.Retries, text(err)))
+	}
+	out := Outcome{Err: err}
+	if delay >= 0 {
+		out.Delay = &delay
+	}
+	return out, LogLine{slog.LevelError, subject + " failed temporarily: " + text(err)}
+}
+
+// retryAfterArbitrary returns the outcome of an attempt that failed with any other error: it is retried
+// after the backoff, unless that would exceed a limit or the errors are ignored or permanent.
+func retryAfterArbitrary(err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
+	failed := subject + " failed with an exception and will "
+	switch limits.Errors {
+	case ErrorsIgnored:
+		return Outcome{Final: true}, LogLine{slog.LevelError, failed + "ignore it: " + text(err)}
+	case ErrorsPermanent:
+		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, failed + "stop now: " + text(err)}
+	}
+	backoff := DefaultBackoff
+	if limits.Backoff != nil {
+		backoff = *limits.Backoff
+	}
+	switch timeout, exceeded := limits.ahead(retries, runtime, backoff); {
+	case timeout:
+		return exhausted(ErrTimeout, err, fmt.Sprintf("%sstop now (it would time out in %s seconds on the next attempt): %s",
+			failed, seconds(*limits.Timeout), text(err)))
+	case exceeded:
+		return exhausted(ErrRetries, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
+			failed, *limits.Retries, text(err)))
+	}
+	return Outcome{Err: err, Delay: &backoff},
+		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds: " + text(err)}
+}
