@@ -119,13 +119,16 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, nil
 	}
 	changed, err := c.apply(ctx)
-	if c.retry != nil && !c.defersRetry() {
-		c.memory.takeRetry(c.retry) // the handlers were called, even if there is an error
-	}
 	if err != nil {
+		if c.retry != nil && !c.defersRetry() {
+			c.memory.takeRetry(c.retry) // the handlers were called
+		}
 		return nil, err
 	}
 	next = c.next(changed)
+	if c.retry != nil && !c.defersRetry() {
+		c.memory.takeRetry(c.retry)
+	}
 	if c.finished {
 		c.memory.resumed = true
 		if next == nil && (c.awaitsRetry() || c.behind && !changed) {
