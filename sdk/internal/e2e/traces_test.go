@@ -175,7 +175,7 @@ func lines(log []kopftest.LogEntry) []string {
 			if err := json.Unmarshal([]byte(attr(e, "body")), &payload); err != nil {
 				return []string{err.Error()}
 			}
-			out = append(out, request(attr(e, "kind"), attr(e, "target"), withoutFailures(payload)))
+			out = append(out, request(attr(e, "kind"), attr(e, "target"), withoutAdditions(payload)))
 		case e.Object == "", strings.Contains(e.Message, "-patching the "): // the request itself is here
 		default:
 			out = append(out, normalized(e.Level.String(), e.Message))
@@ -184,11 +184,18 @@ func lines(log []kopftest.LogEntry) []string {
 	return out
 }
 
-// withoutFailures drops the annotations that tell of permanent failures, which Kopf for Python does not
-// have, from a patch that has others too.
-func withoutFailures(payload any) any {
+// withoutAdditions drops from a patch what Kopf for Python does not send: the annotations that tell of
+// permanent failures, if there are others too, and the precondition of patches whose cycle took long.
+func withoutAdditions(payload any) any {
 	body, _ := payload.(tree)
 	metadata, _ := body["metadata"].(tree)
+	if _, guarded := metadata["uid"]; guarded {
+		delete(metadata, "uid")
+		delete(metadata, "resourceVersion")
+		if len(metadata) == 0 {
+			delete(body, "metadata")
+		}
+	}
 	annotations, _ := metadata["annotations"].(tree)
 	for name := range annotations {
 		if len(annotations) > 1 && strings.HasPrefix(name, failedHandler) {
