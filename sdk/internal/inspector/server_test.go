@@ -222,7 +222,7 @@ func TestListen_OtherUsersAreRefused(t *testing.T) {
 	defer os.RemoveAll(dir)
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs /proc, to run a copy of this program as another user: %v", err)
 	}
 	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "stranger"), program, 0o755)); err != nil {
 		t.Fatal(err)
