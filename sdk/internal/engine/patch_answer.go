@@ -22,7 +22,7 @@ const (
 	patchConflict             // another change came first; the same request can succeed
 	patchOutdated             // a JSON patch is for another version of the object than the newest, if that proves to be true
 	patchRejected             // the same request never succeeds, whatever the object becomes
-	patchDenied               // 403: permissions are missing, or an admission webhook denies the change
+	patchDenied               // permissions are missing, or an admission webhook denies the change
 	patchFailed               // anything else: the network, the server
 )
 
@@ -45,6 +45,8 @@ func classifyAnswer(err error, contentType string) patchAnswer {
 		return patchDenied
 	case class == kube.Invalid && isJSONPatch:
 		return patchOutdated
+	case class == kube.Invalid:
+		return patchDenied // without a field that is wrong, as an admission webhook can answer
 	default:
 		return patchFailed
 	}

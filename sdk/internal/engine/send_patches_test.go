@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -189,27 +190,31 @@ func TestApply_ConflictWithPinnedVersionIsNotRepeated(t *testing.T) {
 }
 
 func TestApply_DeniedChangesByHandlersLoseNoOutcomes(t *testing.T) {
-	s := &patchServer{t: t, uid: "uid", statuses: []int{403, 200}}
-	c := newPatchCycle(t, s)
-	if _, err := c.sendCollected(t.Context()); kube.Classify(err) != kube.Forbidden {
-		t.Fatal(err)
-	}
-	if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"}}}` {
-		t.Errorf("sent in the end: %s", last)
-	}
-	cycles := 0
-	for ; c.memory.unrecorded != nil && cycles <= maxConflicts; cycles++ {
-		if held := c.memory.unrecorded; held.handlers.Empty() || !held.own.Empty() {
-			t.Fatalf("kept for the next cycle: %+v", held)
-		}
-		s.statuses = []int{403}
-		err := sendHeld(c)
-		if last := c.memory.unrecorded == nil; last != (err == nil) {
-			t.Fatalf("after %d cycles: %v", cycles, err)
-		}
-	}
-	if cycles != maxConflicts {
-		t.Errorf("discarded after %d cycles, held %+v", cycles, c.memory.unrecorded)
+	for _, denied := range []int{403, 422} {
+		t.Run(strconv.Itoa(denied), func(t *testing.T) {
+			s := &patchServer{t: t, uid: "uid", statuses: []int{denied, 200}}
+			c := newPatchCycle(t, s)
+			if _, err := c.sendCollected(t.Context()); kube.Status(err) != denied {
+				t.Fatal(err)
+			}
+			if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"}}}` {
+				t.Errorf("sent in the end: %s", last)
+			}
+			cycles := 0
+			for ; c.memory.unrecorded != nil && cycles <= maxConflicts; cycles++ {
+				if held := c.memory.unrecorded; held.handlers.Empty() || !held.own.Empty() {
+					t.Fatalf("kept for the next cycle: %+v", held)
+				}
+				s.statuses = []int{denied}
+				err := sendHeld(c)
+				if last := c.memory.unrecorded == nil; last != (err == nil) {
+					t.Fatalf("after %d cycles: %v", cycles, err)
+				}
+			}
+			if cycles != maxConflicts {
+				t.Errorf("discarded after %d cycles, held %+v", cycles, c.memory.unrecorded)
+			}
+		})
 	}
 }
 
@@ -283,7 +288,7 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		"not found":          {answer(404), patchGone, patchGone},
 		"conflict":           {answer(409), patchConflict, patchOutdated},
 		"invalid object":     {answer(422, mistake), patchRejected, patchRejected},
-		"failed test":        {answer(422), patchFailed, patchOutdated},
+		"failed test":        {answer(422), patchDenied, patchOutdated},
 		"bad request":        {answer(400), patchRejected, patchRejected},
 		"forbidden":          {answer(403), patchDenied, patchDenied},
 		"too large":          {answer(413), patchRejected, patchRejected},
