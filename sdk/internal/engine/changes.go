@@ -56,7 +56,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
 		observe.Tell(c.deps.sink, started)
-		return nil, nil
+		return nil, c.revertUnseen()
 	}
 	started.Selected = c.selectHandlers()
 	progress, err := c.readProgress(started.Selected)
@@ -117,9 +117,6 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extras[purpose],
 		})
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
-	}
-	if len(extras) > 0 {
-		c.memory.handled = c.memory.handled.of(ids) // what is done remains done for this cause
 	}
 	if len(progress.Extras()) > 0 {
 		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
