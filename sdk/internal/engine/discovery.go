@@ -41,10 +41,14 @@ type discovery struct {
 
 	known  []resources.Resource // of the cluster
 	warned map[string]bool
+	outage *discoveryOutage
 }
 
 func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
-	return &discovery{deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{}}
+	return &discovery{
+		deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{},
+		outage: &discoveryOutage{logger: d.logger, sink: d.sink},
+	}
 }
 
 // run serves the resources and namespaces until the context ends.
@@ -75,14 +79,14 @@ func (d *discovery) run(ctx context.Context) error {
 
 // firstScan finds the resources of the cluster. It retries for as long as the client does.
 func (d *discovery) firstScan(ctx context.Context) error {
-	retrying := d.deps.client.Telling(warnOfRetries(d.deps.sink, d.deps.logger))
-	found, err := retrying.Discover(ctx)
+	found, err := d.deps.client.Telling(d.outage.retrying).Discover(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
 		return fmt.Errorf("discover the resources of the cluster: %w", err)
 	}
+	d.outage.over()
 	d.known = found.Resources
 	d.warnOfFailed(found.Failed)
 	return nil
@@ -108,9 +112,11 @@ func (d *discovery) followChanges(ctx context.Context) error {
 			if next, scanning = nextScan(next, err); scanning {
 				again = time.After(rescanDelays[next])
 			}
-			if err != nil && ctx.Err() == nil {
-				d.deps.logger.Warn("Cannot discover the resources of the cluster; retrying in "+rescanDelays[next].String(),
-					observe.EventKey, observe.LogDiscoveryFailed, "error", err)
+			switch {
+			case err == nil:
+				d.outage.over()
+			case ctx.Err() == nil:
+				d.outage.failed(observe.LogDiscoveryFailed, err, rescanDelays[next])
 			}
 		}
 		d.adjustStreams(ctx)

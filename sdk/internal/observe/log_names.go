@@ -85,6 +85,7 @@ const (
 	LogDiscoveryStarted      LogName = "discovery.started"
 	LogDiscoveryRetrying     LogName = "discovery.retrying"
 	LogDiscoveryFailed       LogName = "discovery.failed"
+	LogDiscoveryRecovered    LogName = "discovery.recovered"
 	LogDiscoveryForbidden    LogName = "discovery.forbidden"
 	LogHandlerForeign        LogName = "handler.foreign"
 	LogResourcesUnserved     LogName = "resources.unserved"
