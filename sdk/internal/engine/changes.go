@@ -52,7 +52,7 @@ func (c *cycle) startOver(ctx context.Context) error {
 // handleCause calls the handlers that are due, records their outcomes, and returns the delays of
 // the others. There are none when all handlers are done.
 func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
-	c.retry = c.memory.retry.Load()
+	c.retry = c.requested
 	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
 		observe.Tell(c.deps.sink, started)
@@ -72,7 +72,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 		return nil, c.storeLastHandled()
 	}
 	if c.retry != nil && !c.defersRetry() {
-		progress = progress.Restarted(c.retry.handler, c.deps.now())
+		progress = progress.Restarted(c.retry.restarts, c.deps.now())
 	}
 
 	outcomes, err := c.invokeDue(ctx, started.Selected, progress)
