@@ -106,6 +106,9 @@ var registrars = map[handlers.Family]string{
 	handlers.Timer:  "Timer",
 	handlers.Index:  "NewIndex",
 
+	handlers.Validate: "OnValidate",
+	handlers.Mutate:   "OnMutate",
+
 	handlers.Startup: "OnStartup",
 	handlers.Cleanup: "OnCleanup",
 	handlers.Probe:   "OnProbe",
