@@ -50,6 +50,8 @@ const (
 	KindIndexChanged
 	KindRequestEnded
 	KindLoginEnded
+	KindWebhooksChanged
+	KindReviewEnded
 
 	kindCount // is the number of kinds
 )
