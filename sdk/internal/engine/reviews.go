@@ -33,7 +33,7 @@ type reviews struct {
 	invoker  *invoker
 	base     context.Context // of the handlers, with the indices
 	history  *reviewHistory
-	ids      map[string]string // of handlers by the names of their webhooks
+	ids      map[string]string // of handlers: by themselves, and by the names of their webhooks
 	prefix   atomic.Pointer[string]
 
 	known     atomic.Pointer[map[admission.GroupVersionResource]*reviewedResource]
@@ -53,8 +53,12 @@ func newReviews(ctx context.Context, d *deps, m *memories, i *invoker, inspected
 		deps: d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
 		history: newReviewHistory(d.now(), inspected), ready: make(chan struct{}),
 	}
-	for id, name := range admission.Names(d.registry.Admission()) {
+	names := admission.Names(d.registry.Admission())
+	for id, name := range names {
 		r.ids[name] = id
+	}
+	for id := range names {
+		r.ids[id] = id
 	}
 	r.prefix.Store(new(string))
 	return r
@@ -149,19 +153,10 @@ func (r *reviews) handlerAt(path string) string {
 		path = rest
 	}
 	id := strings.Trim(path, "/")
-	if known, ok := r.ids[id]; ok && !r.isID(id) {
+	if known, ok := r.ids[id]; ok {
 		return known
 	}
 	return id
-}
-
-func (r *reviews) isID(id string) bool {
-	for _, known := range r.ids {
-		if known == id {
-			return true
-		}
-	}
-	return false
 }
 
 // waitReady waits until the resources are known and the indices are complete.
