@@ -111,6 +111,7 @@ func (r *reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.R
 	request.Header, request.TLS, request.HandlerID = req.Header, req.TLS, r.handlerAt(req.URL.Path)
 	asked := review{request: request, limit: limit, replay: req.Header.Get(replayHeader), size: len(body)}
 	if asked.replay != "" {
+		req.Header.Del(replayHeader)
 		request.DryRun = true
 	}
 	response, err := r.review(ctx, &asked)
