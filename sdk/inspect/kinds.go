@@ -5,20 +5,22 @@ type HandlerKind string
 
 // The kinds of handlers.
 const (
-	KindCreate  HandlerKind = "create"
-	KindUpdate  HandlerKind = "update"
-	KindDelete  HandlerKind = "delete"
-	KindResume  HandlerKind = "resume"
-	KindField   HandlerKind = "field"
-	KindSub     HandlerKind = "sub" // a sub-handler
-	KindEvent   HandlerKind = "event"
-	KindDaemon  HandlerKind = "daemon"
-	KindTimer   HandlerKind = "timer"
-	KindIndex   HandlerKind = "index"
-	KindStartup HandlerKind = "startup"
-	KindCleanup HandlerKind = "cleanup"
-	KindLogin   HandlerKind = "login"
-	KindProbe   HandlerKind = "probe"
+	KindCreate   HandlerKind = "create"
+	KindUpdate   HandlerKind = "update"
+	KindDelete   HandlerKind = "delete"
+	KindResume   HandlerKind = "resume"
+	KindField    HandlerKind = "field"
+	KindSub      HandlerKind = "sub" // a sub-handler
+	KindEvent    HandlerKind = "event"
+	KindDaemon   HandlerKind = "daemon"
+	KindTimer    HandlerKind = "timer"
+	KindIndex    HandlerKind = "index"
+	KindValidate HandlerKind = "validate"
+	KindMutate   HandlerKind = "mutate"
+	KindStartup  HandlerKind = "startup"
+	KindCleanup  HandlerKind = "cleanup"
+	KindLogin    HandlerKind = "login"
+	KindProbe    HandlerKind = "probe"
 )
 
 // Reason is the reason of a [Cause].
@@ -55,6 +57,7 @@ const (
 	ErrorTimeout   ErrorKind = "timeout" // the handler's time limit is exceeded
 	ErrorRetries   ErrorKind = "retries" // the maximum number of attempts is reached
 	ErrorPanic     ErrorKind = "panic"
+	ErrorAdmission ErrorKind = "admission" // an admission handler has denied the request
 )
 
 // MismatchKind is the kind of condition of a [Mismatch].

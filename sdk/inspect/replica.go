@@ -34,6 +34,12 @@ func (r *Replica) Apply(m Message) {
 	if m.Indices != nil {
 		r.state.Indices = m.Indices
 	}
+	if m.Admission != nil {
+		r.state.Admission = m.Admission
+	}
+	if len(m.Reviews) > 0 {
+		r.addReviews(m.Reviews)
+	}
 	if len(m.Gone) > 0 || len(m.Objects) > 0 {
 		r.own()
 	}
@@ -55,7 +61,7 @@ func (r *Replica) Apply(m Message) {
 func (r *Replica) Snapshot() *Snapshot {
 	r.shared = true
 	s := r.state
-	s.Log = slices.Clip(s.Log)
+	s.Log, s.Reviews = slices.Clip(s.Log), slices.Clip(s.Reviews)
 	return &s
 }
 
@@ -69,7 +75,7 @@ func (r *Replica) Bye() (reason string, ended bool) {
 
 func (r *Replica) reset(s *Snapshot) {
 	r.state = *s
-	r.state.Log = slices.Clip(s.Log)
+	r.state.Log, r.state.Reviews = slices.Clip(s.Log), slices.Clip(s.Reviews)
 	r.shared = true // by the owner of the message
 	r.index = make(map[Ref]int, len(s.Objects))
 	for i := range s.Objects {
@@ -130,4 +136,13 @@ func (r *Replica) addLog(lines []LogLine) {
 		log = slices.Clone(log[len(log)-replicaLogLines:])
 	}
 	r.state.Log = log
+}
+
+// addReviews appends like [Replica.addLog].
+func (r *Replica) addReviews(reviews []Review) {
+	all := append(r.state.Reviews, reviews...)
+	if len(all) > MaxReviews {
+		all = slices.Clone(all[len(all)-MaxReviews:])
+	}
+	r.state.Reviews = all
 }

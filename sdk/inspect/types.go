@@ -17,8 +17,12 @@ type Snapshot struct {
 	// Indices are the operator's indices, sorted by id. [Client.Index] returns their contents.
 	Indices []Index `json:"indices,omitempty"`
 
-	Objects []Object  `json:"objects"` // in no particular order
-	Log     []LogLine `json:"log"`     // the newest lines, oldest first
+	// Admission is the state of the webhooks; nil if the operator has no admission handlers.
+	Admission *Admission `json:"admission,omitempty"`
+
+	Objects []Object  `json:"objects"`           // in no particular order
+	Reviews []Review  `json:"reviews,omitempty"` // the newest ones, oldest first: at most [MaxReviews]
+	Log     []LogLine `json:"log"`               // the newest lines, oldest first
 }
 
 // Operator is the state of the operator's process.
@@ -314,9 +318,13 @@ type Message struct {
 	Indices  []Index   `json:"indices,omitempty"` // all of them
 	Objects  []Object  `json:"objects,omitempty"` // each replaces its former state
 	Gone     []Ref     `json:"gone,omitempty"`    // objects that no longer exist
-	Log      []LogLine `json:"log,omitempty"`
-	Dropped  int       `json:"dropped,omitempty"` // number of log lines lost before these
-	Bye      *string   `json:"bye,omitempty"`     // reason why the operator ends
+
+	Admission *Admission `json:"admission,omitempty"`
+	Reviews   []Review   `json:"reviews,omitempty"` // new ones, oldest first
+
+	Log     []LogLine `json:"log,omitempty"`
+	Dropped int       `json:"dropped,omitempty"` // number of log lines lost before these
+	Bye     *string   `json:"bye,omitempty"`     // reason why the operator ends
 }
 
 // Served are the watched resources, and the selectors without one.
@@ -330,7 +338,7 @@ type Intent struct {
 	Kind    IntentKind `json:"kind"`
 	Object  *Ref       `json:"object,omitempty"`  // set for intents about one object
 	Handler string     `json:"handler,omitempty"` // id of the only handler to retry; all if empty
-	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]
+	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]; id of the review of [IntentReplay]
 }
 
 // RetryFormer is the value of an [IntentRetryFailed] that also retries the objects which the operator
@@ -347,6 +355,7 @@ const (
 	IntentPause       IntentKind = "pause"       // stop handling objects
 	IntentResume      IntentKind = "resume"      // end IntentPause
 	IntentLogLevel    IntentKind = "loglevel"    // set the lowest level of log lines in the stream
+	IntentReplay      IntentKind = "replay"      // call the handlers for an earlier review again, as a dry run; see [Review].Replay
 	IntentStop        IntentKind = "stop"        // stop the operator gracefully
 )
 

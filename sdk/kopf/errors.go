@@ -72,6 +72,10 @@ func engineError(err error) error {
 		switch e := e.(type) { //nolint:errorlint // this is a walk over the chain
 		case PermanentError, *PermanentError:
 			return handlers.AsPermanent(err)
+		case AdmissionError:
+			return handlers.AsDenial(err, e.Code)
+		case *AdmissionError:
+			return handlers.AsDenial(err, e.Code)
 		case TemporaryError:
 			return handlers.AsTemporary(err, e.Delay)
 		case *TemporaryError:

@@ -236,6 +236,8 @@ func (l Labels) daemon(c *config) { l.apply(c) }
 func (l Labels) timer(c *config)  { l.apply(c) }
 func (l Labels) index(c *config)  { l.apply(c) }
 
+func (l Labels) admission(c *config) { l.apply(c) }
+
 func (a Annotations) create(c *config) { a.apply(c) }
 func (a Annotations) update(c *config) { a.apply(c) }
 func (a Annotations) delete(c *config) { a.apply(c) }
@@ -244,6 +246,8 @@ func (a Annotations) event(c *config)  { a.apply(c) }
 func (a Annotations) daemon(c *config) { a.apply(c) }
 func (a Annotations) timer(c *config)  { a.apply(c) }
 func (a Annotations) index(c *config)  { a.apply(c) }
+
+func (a Annotations) admission(c *config) { a.apply(c) }
 
 // funcName returns the name of a function, or the place of a literal, for messages.
 func funcName(f any) string {

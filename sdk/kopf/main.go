@@ -91,7 +91,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
-		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
+		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context, admission: f.admission,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
 			ended()

@@ -24,6 +24,7 @@ type mainFlags struct {
 	logFormat, logRefKey  string
 	logPrefix             bool
 	inspector, liveness   string
+	admission             admissionFlags
 
 	prefixSet bool
 	usage     string
@@ -52,6 +53,8 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN sets its token)")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
+	var webhooks webhookFlags
+	webhooks.add(set)
 	f.usage = fmt.Sprintf(usage, name, set.FlagUsages())
 	if err := set.Parse(args); err != nil {
 		return f, err
@@ -72,6 +75,10 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	}
 	if err := engine.CheckEndpoint(f.liveness); err != nil {
 		return f, fmt.Errorf("--liveness: %w", err)
+	}
+	var err error
+	if f.admission, err = webhooks.parse(); err != nil {
+		return f, err
 	}
 	if f.inspector != "" {
 		if _, err := inspect.Dial(f.inspector); err != nil { // only parses the address

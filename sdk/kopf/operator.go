@@ -52,6 +52,7 @@ type Operator struct {
 	traffic             bool             // log each request to the API server
 	exit                func()           // ends a process that does not end in time; nil in programs without [Main]
 	kubeconfig, context string           // replace the login handlers
+	admission           admissionFlags   // replace the settings
 	now                 func() time.Time // replaces the clock, for package kopftest
 }
 
@@ -80,8 +81,12 @@ func (o *Operator) Run(ctx context.Context) error {
 	}
 	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
 	config := engine.Config{
-		Registry:   &o.Registry.registry,
-		Settings:   func() engine.Settings { return settings.engine() },
+		Registry: &o.Registry.registry,
+		Settings: func() engine.Settings {
+			s := settings.engine()
+			s.Admission = o.admission.override(settings.Admission).engine(o.admission.session)
+			return s
+		},
 		Namespaces: o.Namespaces,
 		REST:       o.Config,
 		Logger:     logger,

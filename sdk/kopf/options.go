@@ -24,6 +24,8 @@ type (
 	DaemonOption interface{ daemon(*config) }
 	// TimerOption is an option of [Timer].
 	TimerOption interface{ timer(*config) }
+	// AdmissionOption is an option of [OnValidate] and [OnMutate].
+	AdmissionOption interface{ admission(*config) }
 	// ActivityOption is an option of [OnStartup], [OnCleanup], [OnProbe] and [OnLogin].
 	ActivityOption interface{ activity(*config) }
 	// IndexOption is an option of [NewIndex].
@@ -43,10 +45,11 @@ type FilterOption interface {
 	DaemonOption
 	TimerOption
 	IndexOption
+	AdmissionOption
 }
 
 // RetryOption is an option of all handlers that are retried: all but [OnEvent], whose errors are
-// only logged. See [Limits].
+// only logged, and [OnValidate] and [OnMutate], whose callers wait. See [Limits].
 //
 // [Limits]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#limits
 type RetryOption interface {
@@ -270,7 +273,8 @@ func (o option) daemon(c *config) { o(c) }
 func (o option) timer(c *config)  { o(c) }
 func (o option) index(c *config)  { o(c) }
 
-func (o option) activity(c *config) { o(c) }
+func (o option) activity(c *config)  { o(c) }
+func (o option) admission(c *config) { o(c) }
 
 func (m ErrorsMode) apply(c *config) {
 	c.giveOnce("ErrorsMode")

@@ -19,6 +19,7 @@ type Settings struct {
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
 	Redaction   RedactionSettings
+	Admission   AdmissionSettings
 	Process     ProcessSettings
 }
 
@@ -161,6 +162,20 @@ type RedactionSettings struct {
 	// Indices are the ids of indices whose values the inspector does not show, besides those of Secrets. Defaults
 	// to none.
 	Indices []string
+}
+
+// AdmissionSettings configure the webhooks of [OnValidate] and [OnMutate]. See [Admission handlers].
+//
+// [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
+type AdmissionSettings struct {
+	// Server brings the reviews of the cluster to the operator. It is required if there are admission handlers. The
+	// flags of [Main] replace it. Defaults to none.
+	Server WebhookServer
+
+	// Managed is the name of the configurations of webhooks that the operator creates and keeps up to date, one of the
+	// validating and one of the mutating handlers. It ends the names of the webhooks, and is a domain
+	// name such as "claims.example.com". Defaults to none: the operator manages no configurations.
+	Managed string
 }
 
 // ProcessSettings configure the process of the operator.

@@ -86,6 +86,8 @@ func (s Settings) engine() engine.Settings {
 			Cause:       func(r daemons.Reason) error { return StopReason(r) },
 		},
 
+		Admission: s.Admission.engine(""),
+
 		Liveness: s.Process.Liveness,
 		Meter:    meterOf(s.Process.Metrics),
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
 func TestSettings_DefaultsMatchComments(t *testing.T) {
@@ -93,6 +94,9 @@ func set(t *testing.T, v reflect.Value) {
 	case reflect.TypeFor[[]string]():
 		v.Set(reflect.ValueOf([]string{"mine"}))
 		return
+	case reflect.TypeFor[WebhookServer]():
+		v.Set(reflect.ValueOf(&webhook.Server{}))
+		return
 	case reflect.TypeFor[Metrics]():
 		v.Set(reflect.ValueOf(struct{ Metrics }{}))
 		return
@@ -129,7 +133,8 @@ func describe(e engine.Settings) string {
 	errors, backoffs := delays(e.ErrorDelays), delays(e.ErrorBackoffs)
 	storages := reflect.TypeOf(e.Progress).String() + reflect.TypeOf(e.DiffBase).String()
 	metered := fmt.Sprint(e.Meter != nil)
-	e.Meter = nil
+	metered += fmt.Sprint(e.Admission.Serve != nil)
+	e.Meter, e.Admission.Serve = nil, nil
 	e.ErrorDelays, e.ErrorBackoffs, e.Lifecycle, e.Progress, e.DiffBase = nil, nil, nil, nil, nil
 	return strings.Join([]string{cmp.Diff(e, engine.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages, metered}, "\n")
 }

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -45,6 +48,7 @@ type Settings struct {
 	ErrorBackoffs     iter.Seq[time.Duration]
 	EnforceRetryAfter bool
 
+	Admission  Admission
 	Background daemons.Settings
 
 	ExitingTimeout time.Duration // from the request to stop until the process is ended by force
@@ -73,7 +77,22 @@ func (s *Settings) check(registry *handlers.Registry) error {
 	if err := errors.Join(err, state.CheckNames(s.Progress, s.DiffBase, ids)); err != nil {
 		return fmt.Errorf("check Settings.Persistence: %w", err)
 	}
+	if s.Admission.Managed != "" {
+		if err := admission.CheckManaged(s.Admission.Managed); err != nil {
+			return fmt.Errorf("check Settings.Admission.Managed: %w", err)
+		}
+	}
 	return nil
+}
+
+// Admission is how reviews of the API server arrive.
+type Admission struct {
+	// Serve passes requests on to the handler until the context ends, and announces where the API server
+	// finds it. It is nil if there is no way in.
+	Serve func(ctx context.Context, reviews http.Handler, announce func(admission.ClientConfig)) error
+
+	Managed string // the suffix of the webhooks' names, and the name of their configurations; none are managed if empty
+	Session string // of development; empty in production
 }
 
 // Posting is how Kubernetes events are posted.

@@ -29,6 +29,9 @@ type Call struct {
 	// yet. It is nil if Sub is.
 	ExecuteSubs func(ctx context.Context) error
 
+	// Warn adds warnings to the response of a review; nil for other families.
+	Warn func([]string)
+
 	// Extra is specific to the family: its type is agreed between the engine and package kopf.
 	Extra any
 }

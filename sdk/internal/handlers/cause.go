@@ -26,6 +26,8 @@ type Cause struct {
 	New     map[string]any // current essence
 	Diff    object.Diff    // from Old to New
 
+	Review *Review // for admission handlers; else nil
+
 	// Excluded are the ids of daemons and timers that must not be started again.
 	Excluded map[string]struct{}
 

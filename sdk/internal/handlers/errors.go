@@ -23,6 +23,26 @@ type Temporary interface {
 	KopfDelay() (delay time.Duration, given bool)
 }
 
+// Denial is an error by which an admission handler denies a request on purpose: see [AsDenial].
+type Denial interface {
+	Permanent
+
+	// KopfCode returns the HTTP status of the response; 0 if it is not given.
+	KopfCode() int
+}
+
+// AsDenial marks an error as a denial. Its text and its chain stay the same.
+func AsDenial(err error, code int) error { return &denial{err, code} }
+
+type denial struct {
+	error
+	code int
+}
+
+func (e *denial) Unwrap() error  { return e.error }
+func (e *denial) KopfPermanent() {}
+func (e *denial) KopfCode() int  { return e.code }
+
 // AsPermanent marks an error as permanent. Its text and its chain stay the same.
 func AsPermanent(err error) error { return &permanentError{err} }
 
@@ -91,6 +111,7 @@ const (
 	KindRetries   ErrorKind = "retries"
 	KindPanic     ErrorKind = "panic"
 	KindChildren  ErrorKind = "children"
+	KindAdmission ErrorKind = "admission"
 )
 
 // ErrorKindOf returns the kind of a handler's error; empty for nil.
@@ -112,6 +133,8 @@ func ErrorKindOf(err error) ErrorKind {
 		return KindRetries
 	case Temporary:
 		return KindTemporary
+	case Denial:
+		return KindAdmission
 	default:
 		return KindPermanent
 	}

@@ -73,6 +73,22 @@ func (c *Criterion) accepts(ctx context.Context, value any, found bool) bool {
 	}
 }
 
+// LabelOperator returns the operator of a label selector that is the same condition, with its value for
+// "In"; false if there is none.
+func (c *Criterion) LabelOperator() (operator string, value string, ok bool) {
+	switch c.check {
+	case checkPresent:
+		return "Exists", "", true
+	case checkAbsent:
+		return "DoesNotExist", "", true
+	case checkEqual:
+		value, ok = c.want.(string)
+		return "In", value, ok
+	default:
+		return "", "", false
+	}
+}
+
 // Wants returns what the criterion requires, for the inspector: "present", "absent", a value, or
 // the name of a function.
 func (c *Criterion) Wants() string {

@@ -59,6 +59,8 @@ type Handler struct {
 	CancellationPolling          *time.Duration
 	Sharp                        bool
 
+	Admission AdmissionOptions
+
 	// NewIndex makes the index for the results of an indexing function.
 	NewIndex func() index.Container
 

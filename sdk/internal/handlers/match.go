@@ -18,7 +18,14 @@ func (h *Handler) matches(c *Cause, why *Mismatch) bool {
 func (h *Handler) prematches(c *Cause) bool { return h.matchesObject(c, false, nil) }
 
 func (h *Handler) matchesOccasion(c *Cause, why *Mismatch) bool {
-	return h.Family.Group() != Changing || h.matchesReason(c, why)
+	switch h.Family.Group() {
+	case Changing:
+		return h.matchesReason(c, why)
+	case Admission:
+		return h.matchesReview(c.Review)
+	default:
+		return true
+	}
 }
 
 func (h *Handler) matchesReason(c *Cause, why *Mismatch) bool {

@@ -82,12 +82,12 @@ func Decide(err error, result any, limits Limits, retries int, runtime time.Dura
 		return Outcome{Err: err, Delay: e.Delay},
 			LogLine{slog.LevelDebug, subject + " has unfinished sub-handlers. Will retry soon."}
 	case *limitError:
-		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, text(err)}
+		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, ErrorText(err)}
 	case Temporary:
 		return retryAfterTemporary(e, err, limits, retries, runtime, subject)
 	case Permanent:
 		return Outcome{Final: true, Err: err},
-			LogLine{slog.LevelError, subject + " failed permanently: " + text(err)}
+			LogLine{slog.LevelError, subject + " failed permanently: " + ErrorText(err)}
 	default:
 		return retryAfterArbitrary(err, limits, retries, runtime, subject)
 	}
@@ -105,8 +105,8 @@ func exhausted(limit, cause error, message string) (Outcome, LogLine) {
 	return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, message}
 }
 
-// text returns the text of an error, or its type if the text is empty.
-func text(err error) string {
+// ErrorText returns the text of an error, or its type if the text is empty.
+func ErrorText(err error) string {
 	if s := err.Error(); s != "" {
 		return s
 	}
@@ -114,6 +114,8 @@ func text(err error) string {
 	case *permanentError:
 		err = e.error
 	case *temporaryError:
+		err = e.error
+	case *denial:
 		err = e.error
 	}
 	return fmt.Sprintf("%T", err)

@@ -16,16 +16,16 @@ func retryAfterTemporary(e Temporary, err error, limits Limits, retries int, run
 	switch timeout, exceeded := limits.ahead(retries, runtime, max(delay, 0)); {
 	case timeout:
 		return exhausted(ErrTimeout, err, fmt.Sprintf("%s failed temporarily but will time out after %s seconds: %s",
-			subject, seconds(*limits.Timeout), text(err)))
+			subject, seconds(*limits.Timeout), ErrorText(err)))
 	case exceeded:
 		return exhausted(ErrRetries, err, fmt.Sprintf("%s failed temporarily but will exceed %d retries: %s",
-			subject, *limits.Retries, text(err)))
+			subject, *limits.Retries, ErrorText(err)))
 	}
 	out := Outcome{Err: err}
 	if delay >= 0 {
 		out.Delay = &delay
 	}
-	return out, LogLine{slog.LevelError, subject + " failed temporarily: " + text(err)}
+	return out, LogLine{slog.LevelError, subject + " failed temporarily: " + ErrorText(err)}
 }
 
 // retryAfterArbitrary returns the outcome of an attempt that failed with any other error: it is retried
@@ -34,9 +34,9 @@ func retryAfterArbitrary(err error, limits Limits, retries int, runtime time.Dur
 	failed := subject + " failed with an exception and will "
 	switch limits.Errors {
 	case ErrorsIgnored:
-		return Outcome{Final: true}, LogLine{slog.LevelError, failed + "ignore it: " + text(err)}
+		return Outcome{Final: true}, LogLine{slog.LevelError, failed + "ignore it: " + ErrorText(err)}
 	case ErrorsPermanent:
-		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, failed + "stop now: " + text(err)}
+		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, failed + "stop now: " + ErrorText(err)}
 	}
 	backoff := DefaultBackoff
 	if limits.Backoff != nil {
@@ -45,11 +45,11 @@ func retryAfterArbitrary(err error, limits Limits, retries int, runtime time.Dur
 	switch timeout, exceeded := limits.ahead(retries, runtime, backoff); {
 	case timeout:
 		return exhausted(ErrTimeout, err, fmt.Sprintf("%sstop now (it would time out in %s seconds on the next attempt): %s",
-			failed, seconds(*limits.Timeout), text(err)))
+			failed, seconds(*limits.Timeout), ErrorText(err)))
 	case exceeded:
 		return exhausted(ErrRetries, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
-			failed, *limits.Retries, text(err)))
+			failed, *limits.Retries, ErrorText(err)))
 	}
 	return Outcome{Err: err, Delay: &backoff},
-		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds: " + text(err)}
+		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds: " + ErrorText(err)}
 }

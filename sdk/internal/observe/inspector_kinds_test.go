@@ -21,6 +21,8 @@ func TestInspector_HasConstantsForTheKindsOfTheEngine(t *testing.T) {
 		{string(handlers.Daemon), string(inspect.KindDaemon)},
 		{string(handlers.Timer), string(inspect.KindTimer)},
 		{string(handlers.Index), string(inspect.KindIndex)},
+		{string(handlers.Validate), string(inspect.KindValidate)},
+		{string(handlers.Mutate), string(inspect.KindMutate)},
 		{string(handlers.Startup), string(inspect.KindStartup)},
 		{string(handlers.Cleanup), string(inspect.KindCleanup)},
 		{string(handlers.Login), string(inspect.KindLogin)},
@@ -39,6 +41,7 @@ func TestInspector_HasConstantsForTheKindsOfTheEngine(t *testing.T) {
 		{string(handlers.KindTimeout), string(inspect.ErrorTimeout)},
 		{string(handlers.KindRetries), string(inspect.ErrorRetries)},
 		{string(handlers.KindPanic), string(inspect.ErrorPanic)},
+		{string(handlers.KindAdmission), string(inspect.ErrorAdmission)},
 
 		{string(handlers.MismatchReason), string(inspect.MismatchReason)},
 		{string(handlers.MismatchDeleted), string(inspect.MismatchDeleted)},

@@ -94,6 +94,15 @@ const (
 	LogNamespacesForbidden   LogName = "namespaces.forbidden"
 	LogNamespacesUnspecified LogName = "namespaces.unspecified"
 
+	LogWebhookServed     LogName = "webhook.served"
+	LogWebhookInstalled  LogName = "webhook.installed"
+	LogWebhookRemoved    LogName = "webhook.removed"
+	LogWebhookFailed     LogName = "webhook.failed"
+	LogWebhookFiles      LogName = "webhook.files"
+	LogWebhookConnection LogName = "webhook.connection"
+	LogReviewAnswered    LogName = "review.answered"
+	LogReviewRejected    LogName = "review.rejected"
+
 	LogOperatorReady      LogName = "operator.ready"
 	LogOperatorPaused     LogName = "operator.paused"
 	LogOperatorResumed    LogName = "operator.resumed"

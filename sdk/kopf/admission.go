@@ -1,0 +1,158 @@
+package kopf
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/webhook"
+)
+
+// Admission is the request of [OnValidate] and [OnMutate]: somebody is about to create, change, delete or connect
+// to an object. See [Admission handlers].
+//
+// [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
+type Admission[T any] struct {
+	// Request is about the object as it will be, and for a deletion, as it is. An object that is being created
+	// may lack its name, and has no UID. Only [OnMutate] handlers may use the Patch. The Recorder
+	// posts nothing, unless the handler has [SideEffects].
+	Request
+
+	// Object is the object as it will be; nil for a deletion. If it does not decode into T, the handler is not
+	// called, and the request is denied with the code 422 and an error that names the field.
+	Object *T
+
+	// Old is the object as it is; nil for a creation. A field that does not decode into T stays zero, and a
+	// warning names its path.
+	Old *T
+
+	Operation   Operation
+	Subresource string // such as "status" or "scale"; empty for the object itself
+	DryRun      bool   // nothing is going to be stored, and there must be no side effects
+	User        UserInfo
+
+	// Warnings are shown to the user, whatever the outcome. The API server cuts them when they have more than 4,096
+	// characters altogether.
+	Warnings []string
+
+	Header http.Header // of the API server's HTTP request; must not be modified
+
+	// TLS is the state of the API server's connection; nil without TLS. The certificates of the
+	// client are verified only if the server does it: see [webhook.Server].ClientCAFile.
+	TLS *tls.ConnectionState
+}
+
+// Warnf adds a warning.
+func (a *Admission[T]) Warnf(format string, args ...any) {
+	a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
+}
+
+// UserInfo is who has sent the request to the API server.
+type UserInfo struct {
+	Username string
+	UID      string
+	Groups   []string
+	Extra    map[string][]string
+}
+
+// Operation is what somebody is about to do.
+type Operation string
+
+// The operations.
+const (
+	OperationCreate  Operation = handlers.OperationCreate
+	OperationUpdate  Operation = handlers.OperationUpdate
+	OperationDelete  Operation = handlers.OperationDelete
+	OperationConnect Operation = handlers.OperationConnect // such as "kubectl exec"
+)
+
+// AdmissionError denies a request. The user sees the message. All other errors of admission handlers deny the
+// request too, with the code 500. It is found through wrapping; then, the message is that of the outermost error. In
+// other handlers, it is a [PermanentError].
+type AdmissionError struct {
+	Message string
+	Code    int // HTTP status, from 400 to 599; defaults to 500
+}
+
+// Error returns the message.
+func (e AdmissionError) Error() string { return e.Message }
+
+// OnValidate registers a handler that is called before an object is stored, and denies that by an error. It
+// is called by the API server: the operator needs [AdmissionSettings]. See [Admission handlers].
+//
+// [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
+func OnValidate[T any](r *Registry, resource Selector, fn func(context.Context, *Admission[T]) error, opts ...AdmissionOption) {
+	add(r, handlers.Validate, resource, fn, callAdmission(fn), applyAll(opts, AdmissionOption.admission))
+}
+
+// OnMutate registers a handler that is called before an object is stored, and changes it by its Patch. An error
+// denies the request. It is not called for deletions, unless they are its only [Operations]. The API
+// server calls all these handlers before those of [OnValidate], one after another. See [Admission handlers].
+//
+// [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
+func OnMutate[T any](r *Registry, resource Selector, fn func(context.Context, *Admission[T]) error, opts ...AdmissionOption) {
+	add(r, handlers.Mutate, resource, fn, callAdmission(fn), applyAll(opts, AdmissionOption.admission))
+}
+
+// Operations limits an admission handler to some operations, by the webhook's configuration in the cluster. If you
+// manage the configuration yourself, it decides. Defaults to all.
+func Operations(operations ...Operation) AdmissionOption {
+	return onceAdmission("Operations", func(c *config) {
+		if len(operations) == 0 {
+			c.fail("Operations() names no operation; the handler would never be called")
+		}
+		for _, operation := range operations {
+			switch operation {
+			case OperationCreate, OperationUpdate, OperationDelete, OperationConnect:
+			default:
+				c.fail("Operations(%q): want OperationCreate, OperationUpdate, OperationDelete or OperationConnect", operation)
+			}
+			c.Admission.Operations = append(c.Admission.Operations, string(operation))
+		}
+	})
+}
+
+// Subresource makes an admission handler one of a subresource, such as "status" or "scale", or with "*" one of
+// the object and all its subresources. Defaults to the object alone. The Object of requests about some subresources
+// is of another kind, such as a Scale.
+func Subresource(name string) AdmissionOption {
+	return onceAdmission("Subresource", func(c *config) {
+		c.Admission.Subresource = name
+		if name == "" {
+			c.fail("Subresource is empty; name one, or leave out the option for the object itself")
+		}
+	})
+}
+
+// Persistent leaves the webhook in the cluster when the operator exits, so that nothing is admitted without it, unless
+// it has [IgnoreFailures]. Defaults to false: the webhook is removed.
+func Persistent() AdmissionOption {
+	return onceAdmission("Persistent", func(c *config) { c.Admission.Persistent = true })
+}
+
+// SideEffects declares that the handler changes something elsewhere, except if the request is a DryRun. Defaults to
+// false.
+func SideEffects() AdmissionOption {
+	return onceAdmission("SideEffects", func(c *config) { c.Admission.SideEffects = true })
+}
+
+// IgnoreFailures admits requests that the handler denies or fails for, with a warning, and those for which it
+// cannot be reached. Defaults to false.
+func IgnoreFailures() AdmissionOption {
+	return onceAdmission("IgnoreFailures", func(c *config) { c.Admission.IgnoreFailures = true })
+}
+
+// onceAdmission is [once] for options of admission handlers.
+func onceAdmission(name string, apply func(*config)) AdmissionOption { return once(name, apply) }
+
+// WebhookServer brings the reviews of the cluster to the operator. [webhook.Server] is one; others can be tunnels.
+type WebhookServer interface {
+	// Serve passes requests on to the handler until the context ends, with their paths as the cluster has
+	// sent them. It calls announce as soon as it can be reached, and again whenever the way in changes. If it returns before
+	// the context ends, the operator stops.
+	Serve(ctx context.Context, reviews http.Handler, announce func(webhook.ClientConfig)) error
+}
+
+var _ WebhookServer = (*webhook.Server)(nil)

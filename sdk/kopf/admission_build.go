@@ -1,0 +1,63 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// invalidObject is the code of the response about an object that does not decode.
+const invalidObject = 422
+
+// admissionOf makes the request of an admission handler. The call is nil for filters.
+func admissionOf[T any](cause *handlers.Cause, call *handlers.Call) (*Admission[T], error) {
+	review := cause.Review
+	if review == nil {
+		return nil, errors.New("there is no admission review")
+	}
+	a := &Admission[T]{
+		Request:     requestOf(cause, call),
+		Operation:   Operation(review.Operation),
+		Subresource: review.Subresource,
+		DryRun:      review.DryRun,
+		User:        UserInfo(review.User),
+		Header:      review.Header,
+		TLS:         review.TLS,
+	}
+	var err error
+	if a.Object, err = decodeAs[T](reviewed(review.Object)); err != nil {
+		return nil, AdmissionError{Message: err.Error(), Code: invalidObject}
+	}
+	if a.Old, err = decodeAs[T](reviewed(review.Old)); err != nil {
+		a.Logger.Warn("The object as it is does not fit into the handler's type; the fields in question are zero",
+			observe.EventKey, observe.LogHandlerMisfit, "error", err)
+	}
+	return a, nil
+}
+
+// reviewed returns nil for an absent object.
+func reviewed(o *object.Object) *Object {
+	if o == nil {
+		return nil
+	}
+	return objectOfWire(o)
+}
+
+func callAdmission[T any](fn func(context.Context, *Admission[T]) error) caller {
+	request := admissionOf[T]
+	return caller{
+		kind:    kindOf[T](),
+		request: callerOf(request, func(context.Context, *Admission[T]) (any, error) { return nil, nil }).request,
+		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
+			a, err := request(call.Cause, call)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { call.Warn(a.Warnings) }() // also after a panic
+			return nil, fn(ctx, a)
+		},
+	}
+}

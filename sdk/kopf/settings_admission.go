@@ -1,0 +1,53 @@
+package kopf
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/webhook"
+)
+
+// admissionFlags are the flags of an operator about its webhooks. They apply after the startup handlers.
+type admissionFlags struct {
+	server  WebhookServer // nil if the settings decide
+	managed string
+	session string // of development
+}
+
+// developmentManaged ends the names of webhooks in development, unless the settings or the flags say otherwise.
+const developmentManaged = "dev.kopf.dev"
+
+// override applies the flags to the settings.
+func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
+	if f.server != nil {
+		s.Server = f.server
+	}
+	if f.managed != "" {
+		s.Managed = f.managed
+	}
+	if f.session != "" && s.Managed == "" {
+		s.Managed = developmentManaged
+	}
+	return s
+}
+
+// engine converts the settings for the engine.
+func (s AdmissionSettings) engine(session string) engine.Admission {
+	a := engine.Admission{Managed: s.Managed, Session: session}
+	if server := s.Server; server != nil {
+		a.Serve = func(ctx context.Context, reviews http.Handler, announce func(admission.ClientConfig)) error {
+			return server.Serve(ctx, reviews, func(c webhook.ClientConfig) { announce(clientConfigOf(c)) })
+		}
+	}
+	return a
+}
+
+func clientConfigOf(c webhook.ClientConfig) admission.ClientConfig {
+	out := admission.ClientConfig{URL: c.URL, CABundle: c.CABundle}
+	if s := c.Service; s != nil {
+		out.Service = &admission.Service{Name: s.Name, Namespace: s.Namespace, Path: s.Path, Port: s.Port}
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+var errNoCertificate = errors.New("there is none in PEM")
+
+// connectionLog takes what net/http says of broken connections. A client that does not trust the certificate
+// tries again for each review: the same text is a warning only once a minute.
+type connectionLog struct {
+	logger *slog.Logger
+
+	mu   sync.Mutex
+	text string // that was a warning
+	at   time.Time
+}
+
+func newConnectionLog(logger *slog.Logger) *connectionLog { return &connectionLog{logger: logger} }
+
+// addresses of clients differ from one connection to the next.
+var addresses = regexp.MustCompile(`\S+:\d+\b`)
+
+// Write implements [io.Writer].
+func (l *connectionLog) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	level := slog.LevelDebug
+	// Probes of ports end connections without a word.
+	if !strings.HasSuffix(text, "EOF") && l.isNew(addresses.ReplaceAllString(text, "")) {
+		level = slog.LevelWarn
+	}
+	l.logger.Log(context.Background(), level, "A connection to the webhooks has failed: "+text, observe.EventKey, observe.LogWebhookConnection)
+	return len(line), nil
+}
+
+func (l *connectionLog) isNew(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if text == l.text && now.Sub(l.at) < time.Minute {
+		return false
+	}
+	l.text, l.at = text, now
+	return true
+}

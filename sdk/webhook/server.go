@@ -1,0 +1,284 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+const (
+	defaultAddress = "127.0.0.1:0"
+	maxHeaderBytes = 64 << 10
+
+	// DefaultTimeout is the default of [Server].Timeout.
+	DefaultTimeout = 30 * time.Second
+	// DefaultMaxBytes is the default of [Server].MaxBytes.
+	DefaultMaxBytes = 8 << 20
+	// DefaultMaxReviews is the default of [Server].MaxReviews.
+	DefaultMaxReviews = 1000
+	// ShutdownTimeout is how long running requests may take when the server stops.
+	ShutdownTimeout = 5 * time.Second
+)
+
+// Names by which a cluster on this machine reaches the machine, for [Server].Host.
+const (
+	K3dHost      = "host.k3d.internal"
+	MinikubeHost = "host.minikube.internal"
+	DockerHost   = "host.docker.internal"
+)
+
+// PeerCertificateHeader is the header in which a listener in front of a Unix socket passes on the certificate of the
+// client: its PEM text, escaped as in the query of a URL. A [Server] takes it at a Unix socket only.
+const PeerCertificateHeader = "Kopf-Peer-Certificate"
+
+// Server is a server for admission reviews. It serves HTTPS on a port, or plain HTTP on a Unix socket. The zero value
+// listens on a free port of the loopback interface, with a certificate of its own. The fields must not be changed
+// while it serves.
+type Server struct {
+	// Address is where the server listens: "HOST:PORT" or "unix:PATH". A missing host means all
+	// interfaces, and port 0 means any free one. Defaults to "127.0.0.1:0".
+	Address string
+
+	// Host is the name or address in the announced URL. Defaults to the host of the Address, and is required
+	// if that is missing or unspecified, such as "0.0.0.0".
+	Host string
+
+	// URL is announced in place of one made of the Host, for a server behind something else. Service is announced
+	// in place of any URL. They exclude each other.
+	URL     string
+	Service *Service
+
+	// Path is the prefix of the paths of all requests, such as "/hooks". Requests to other paths get 404. Defaults
+	// to none.
+	Path string
+
+	// CertFile and KeyFile have the certificate of the server with its chain and its key, in PEM. They are read
+	// again when they change. Without them, the server makes an authority and a certificate of its own for its
+	// Host, its Service and ExtraNames, and keeps them in memory.
+	CertFile, KeyFile string
+
+	// CAFile has the certificates of the authorities that the cluster must trust, in PEM. It is read and announced
+	// again when it changes. Defaults to the server's own authority, and with a CertFile to those that the API
+	// server's system trusts.
+	CAFile string
+
+	// CADump is a file to which the announced authorities are written. Defaults to none.
+	CADump string
+
+	// ClientCAFile has the certificates of the authorities of clients, in PEM. It is read again when it changes.
+	// Clients without a certificate of these are rejected. Defaults to none: a certificate is asked for, and
+	// passed on to the handlers, but not verified.
+	ClientCAFile string
+
+	// ExtraNames are more names and addresses for the certificate that the server makes.
+	ExtraNames []string
+
+	// TLS is the configuration to start from. Defaults to TLS 1.2 and later.
+	TLS *tls.Config
+
+	// Insecure serves plain HTTP on the port. Kubernetes does not accept that; a proxy in front of it is required.
+	Insecure bool
+
+	// MaxBytes limits the size of a request; larger ones get 413. Defaults to 8 MiB.
+	MaxBytes int64
+
+	// MaxReviews limits the number of reviews at the same time; others wait for theirs. Defaults to 1000.
+	MaxReviews int
+
+	// Timeout limits the time to read a request, and that to write a response. Defaults to 30s, which is the longest
+	// that an API server waits.
+	Timeout time.Duration
+
+	// Logger is for what goes wrong with connections and files. Defaults to [slog.Default].
+	Logger *slog.Logger
+}
+
+// Serve receives requests until the context ends, and announces the server at once. It returns nil after the context has
+// ended; running requests have [ShutdownTimeout] to end. It returns an error if the fields contradict each other,
+// if a file cannot be read, or if it cannot listen.
+func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(ClientConfig)) error {
+	r, err := s.start(ctx)
+	if err != nil {
+		return fmt.Errorf("serve webhooks: %w", err)
+	}
+	server := &http.Server{
+		Handler:           r.handler(reviews),
+		TLSConfig:         r.tls,
+		ReadHeaderTimeout: r.timeout,
+		ReadTimeout:       r.timeout,
+		WriteTimeout:      2 * r.timeout, // from the end of the request's headers
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog:          log.New(newConnectionLog(r.logger), "", 0),
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if r.tls == nil {
+			ended <- server.Serve(r.listener)
+			return
+		}
+		ended <- server.ServeTLS(r.listener, "", "")
+	}()
+	watching, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	config := r.config
+	announce(config)
+	wg.Go(func() { r.followCA(watching, config, announce) })
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve webhooks: %w", err)
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(closing); err != nil {
+		_ = server.Close() // the requests that are still running are lost
+	}
+	<-ended
+	return nil
+}
+
+// running is a server that has started.
+type running struct {
+	server   *Server
+	listener net.Listener
+	unix     bool
+	tls      *tls.Config // nil for plain HTTP
+	config   ClientConfig
+	timeout  time.Duration
+	logger   *slog.Logger
+}
+
+// start listens, and prepares the certificates.
+func (s *Server) start(ctx context.Context) (*running, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	r := &running{server: s, timeout: s.Timeout, logger: s.Logger}
+	if r.timeout <= 0 {
+		r.timeout = DefaultTimeout
+	}
+	if r.logger == nil {
+		r.logger = slog.Default()
+	}
+	r.logger = r.logger.With(observe.NameKey, "kopf.webhooks")
+	var err error
+	if r.listener, r.unix, err = listen(ctx, cmp.Or(s.Address, defaultAddress)); err != nil {
+		return nil, err
+	}
+	if err := r.prepare(); err != nil {
+		return nil, errors.Join(err, r.listener.Close())
+	}
+	return r, nil
+}
+
+// check returns the contradictions in the fields.
+func (s *Server) check() error {
+	switch {
+	case s.URL != "" && s.Service != nil:
+		return errors.New("both URL and Service are set; set one")
+	case (s.CertFile == "") != (s.KeyFile == ""):
+		return errors.New("CertFile and KeyFile belong together; set both")
+	case s.Path != "" && !strings.HasPrefix(s.Path, "/"):
+		return fmt.Errorf("the Path %q does not begin with a slash", s.Path)
+	}
+	return nil
+}
+
+// prepare makes the configurations of TLS, and of the cluster's client.
+func (r *running) prepare() error {
+	s := r.server
+	var own []byte // the authority that is made
+	if !r.unix && !s.Insecure {
+		host, err := r.host()
+		if err != nil {
+			return err
+		}
+		if r.tls, own, err = r.tlsConfig(host); err != nil {
+			return err
+		}
+	}
+	r.config = ClientConfig{URL: s.URL, CABundle: own}
+	switch {
+	case s.Service != nil:
+		service := *s.Service
+		service.Path = cmp.Or(service.Path, s.Path)
+		r.config.Service = &service
+	case s.URL == "":
+		host, err := r.host()
+		if err != nil {
+			return err
+		}
+		_, port, err := net.SplitHostPort(r.listener.Addr().String())
+		if err != nil {
+			return err
+		}
+		r.config.URL = "https://" + net.JoinHostPort(host, port) + s.Path
+	}
+	if s.CAFile != "" {
+		var err error
+		if r.config.CABundle, err = readCA(s.CAFile); err != nil {
+			return err
+		}
+	}
+	if err := r.config.Check(); err != nil {
+		return err
+	}
+	return r.dumpCA(r.config.CABundle)
+}
+
+// host returns the name by which the cluster reaches the server; empty if it is reached by something else.
+func (r *running) host() (string, error) {
+	s := r.server
+	if s.Host != "" {
+		return s.Host, nil
+	}
+	if s.URL != "" {
+		u, err := url.Parse(s.URL)
+		if err != nil {
+			return "", err
+		}
+		return u.Hostname(), nil
+	}
+	if s.Service != nil {
+		return "", nil
+	}
+	if r.unix {
+		return "", errors.New("the cluster cannot reach a Unix socket; set the URL or the Service")
+	}
+	host, _, err := net.SplitHostPort(cmp.Or(s.Address, defaultAddress))
+	if err != nil {
+		return "", err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return "", fmt.Errorf("the server listens on all addresses of %s, and none of them is for the cluster; set Host, URL or Service", r.listener.Addr())
+	}
+	return host, nil
+}
+
+// dumpCA writes the authorities to the file that was asked for.
+func (r *running) dumpCA(bundle []byte) error {
+	if r.server.CADump == "" {
+		return nil
+	}
+	if len(bundle) == 0 {
+		return errors.New("CADump: there are no authorities to write: the certificate is of a file, and there is no CAFile")
+	}
+	return os.WriteFile(r.server.CADump, bundle, 0o644) //nolint:gosec // certificates are public
+}
