@@ -25,6 +25,9 @@ type WayIn interface {
 
 	// Hold makes reviews wait for the next operator. It may be called while no way is open.
 	Hold()
+
+	// Err returns why no more reviews come in by the open way, or nil.
+	Err() error
 }
 
 // Webhooks is the state of the way in for admission reviews.
@@ -68,7 +71,7 @@ func askedForWayIn(note string) (bool, error) {
 type WayInError struct{ Err error }
 
 func (e *WayInError) Error() string {
-	return "the operator has admission handlers: " + e.Err.Error()
+	return "the operator has admission handlers, and the cluster cannot call them: " + e.Err.Error()
 }
 
 func (e *WayInError) Unwrap() error { return e.Err }
@@ -120,6 +123,17 @@ func (l *loop) handleWayIn(r wayInResult) {
 // forgetWayIn lets the next operator ask for the way in again, if it was not opened.
 func (l *loop) forgetWayIn() {
 	if l.wayIn == WebhooksFailed {
+		l.wayIn = WebhooksNone
+	}
+}
+
+// checkWayIn makes the next operator ask again if the way in has ended.
+func (l *loop) checkWayIn() {
+	if l.wayIn != WebhooksOpen {
+		return
+	}
+	if err := l.opts.WayIn.Err(); err != nil {
+		l.store.say(inspect.LevelWarn, fmt.Sprintf("the way in for admission reviews has ended, opening it again: %v", err))
 		l.wayIn = WebhooksNone
 	}
 }

@@ -16,6 +16,7 @@ type fakeWayIn struct {
 	mu    sync.Mutex
 	calls []string
 	errs  []error // of the next calls of Open
+	ended error   // why the open way has ended
 }
 
 func (f *fakeWayIn) record(call string) {
@@ -40,6 +41,7 @@ func (f *fakeWayIn) Open(_ context.Context, c Cluster) (Webhooks, error) {
 		f.errs = f.errs[1:]
 		return Webhooks{}, err
 	}
+	f.ended = nil
 	return Webhooks{Way: "fake", Address: c.Kubeconfig}, nil
 }
 
@@ -48,6 +50,12 @@ func (f *fakeWayIn) Args(socket string) []string { return []string{"--webhook-li
 func (f *fakeWayIn) Pass(string) { f.record("pass") }
 
 func (f *fakeWayIn) Hold() { f.record("hold") }
+
+func (f *fakeWayIn) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
 
 // admits returns the code of an operator with an admission handler and an object.
 func admits(object string) string {
@@ -91,6 +99,22 @@ func TestSession_WayInStaysOpenThroughReloads(t *testing.T) {
 	}
 }
 
+func TestSession_OpensEndedWayInAgain(t *testing.T) {
+	way := &fakeWayIn{}
+	l := begin(t, Options{Dir: tree(t, map[string]string{"a/a.go": admits("one")}), WayIn: way})
+	former := l.until("receiving", receives("one"))
+	way.mu.Lock()
+	way.ended = errors.New("the tunnel has gone")
+	way.mu.Unlock()
+	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("receiving again", func(s *State) bool { return receives("one")(s) && s.Process.PID != former.Process.PID })
+	if got := way.called(); got != "hold open pass hold open pass" {
+		t.Errorf("it calls %s", got)
+	}
+}
+
 func TestSession_OpensNoWayInWithoutNeed(t *testing.T) {
 	way := &fakeWayIn{}
 	l := begin(t, Options{Dir: tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)}), WayIn: way})
@@ -104,7 +128,7 @@ func TestSession_TriesAnotherTimeForWayIn(t *testing.T) {
 	way := &fakeWayIn{errs: []error{errors.New("nobody reaches this machine")}}
 	l := begin(t, Options{Dir: tree(t, map[string]string{"a/a.go": admits("one")}), WayIn: way})
 	s := l.until("failed", func(s *State) bool { return s.Webhooks.Phase == WebhooksFailed && s.Process.Phase == ProcessCrashed })
-	if s.Webhooks.Error != "nobody reaches this machine" || s.Process.Error != "the operator has admission handlers: nobody reaches this machine" {
+	if s.Webhooks.Error != "nobody reaches this machine" || s.Process.Error != "the operator has admission handlers, and the cluster cannot call them: nobody reaches this machine" {
 		t.Errorf("%+v %+v", s.Webhooks, s.Process)
 	}
 	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {

@@ -60,8 +60,8 @@ func admitting(now time.Time) *runner.State {
 func noWayIn(now time.Time) *runner.State {
 	s := admitting(now)
 	s.Snapshot, s.Live = nil, false
-	s.Webhooks = runner.Webhooks{Phase: runner.WebhooksFailed, Error: "the cluster cannot call the admission handlers: k3d (the cluster is one of k3d): the API server does not reach https://host.k3d.internal:40123: no such host"}
-	s.Process = runner.Process{Phase: runner.ProcessCrashed, Error: "the operator has admission handlers: " + s.Webhooks.Error}
+	s.Webhooks = runner.Webhooks{Phase: runner.WebhooksFailed, Error: "k3d (the cluster is one of k3d): the API server does not reach https://host.k3d.internal:40123: no such host"}
+	s.Process = runner.Process{Phase: runner.ProcessCrashed, Error: "the operator has admission handlers, and the cluster cannot call them: " + s.Webhooks.Error}
 	return s
 }
 

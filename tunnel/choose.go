@@ -125,15 +125,15 @@ type NoWayError struct {
 }
 
 func (e *NoWayError) Error() string {
-	const next = "choose one with --webhook=relay --webhook-relay-image=IMAGE (inside the cluster), --webhook=ngrok (public), or --webhook=off"
+	const next = "choose a way with --webhook=relay --webhook-relay-image=IMAGE (inside the cluster), --webhook=ngrok (public), or none with --webhook=off"
 	if len(e.Tried) == 0 {
-		return "no way is known by which the cluster could call the admission handlers; " + next
+		return "no way into this machine is known for such a cluster\n" + next
 	}
 	var lines []string
 	for _, err := range e.Tried {
 		lines = append(lines, err.Error())
 	}
-	return "the cluster cannot call the admission handlers: " + strings.Join(lines, "; ") + "\n" + next
+	return strings.Join(lines, "; ") + "\n" + next
 }
 
 // Unwrap returns the errors of the ways.

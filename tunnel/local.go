@@ -43,7 +43,11 @@ func (l Local) Open(ctx context.Context) (*Entrance, error) {
 	if l.Service == nil && l.URL == "" {
 		target.URL = urlOf(l.Host, listener.Addr().(*net.TCPAddr).Port)
 	}
-	return &Entrance{Listener: listener, Target: target, Detail: "listens at " + listener.Addr().String()}, nil
+	entrance := &Entrance{Listener: listener, Target: target}
+	if l.Host != l.Listen {
+		entrance.Detail = "listens at " + listener.Addr().String()
+	}
+	return entrance, nil
 }
 
 // Direct is the way for API servers that run on this machine. The host is the address to listen at: loopback

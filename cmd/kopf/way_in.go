@@ -93,6 +93,14 @@ func (w *wayIn) Hold() {
 	}
 }
 
+// Err implements [runner.WayIn].
+func (w *wayIn) Err() error {
+	if w.session == nil {
+		return nil
+	}
+	return w.session.Err()
+}
+
 // close closes the way in, after the operators, and removes what they have left in the cluster.
 func (w *wayIn) close(ctx context.Context) error {
 	if w.session == nil {
