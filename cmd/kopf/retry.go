@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,8 +114,11 @@ func (f *retryFlags) operators(ctx context.Context) (operators []runner.RunningO
 			return nil, nil, usagef("--inspect: %w", err)
 		}
 		op, err := runner.ConnectOperator(ctx, f.inspect)
-		if err != nil {
+		switch {
+		case err != nil && isUnreachable(err):
 			return nil, nil, fmt.Errorf("%w; is it running?", err)
+		case err != nil:
+			return nil, nil, err // it runs, and answers
 		}
 		return []runner.RunningOperator{op}, nil, nil
 	}
@@ -127,6 +131,12 @@ func (f *retryFlags) operators(ctx context.Context) (operators []runner.RunningO
 	}
 	return nil, nil, errors.New("no operator runs on this machine; start it with kopf run, or with kopf dev --retry-failed, " +
 		"which retries at once; name the address of a deployed one with --inspect")
+}
+
+// isUnreachable reports whether nobody listens at an address.
+func isUnreachable(err error) bool {
+	network, ok := errors.AsType[*net.OpError](err)
+	return ok && network.Op == "dial"
 }
 
 // retryAllFailed retries the failed objects of the only operator that has any. Unread is why others cannot be read.

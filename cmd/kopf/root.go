@@ -43,6 +43,7 @@ starts a real control plane on this machine.
 	root.SetFlagErrorFunc(explainFlagError)
 	root.SetHelpCommand(newHelpCommand())
 	addCommands(root,
+		newInitCommand(),
 		newDevCommand(),
 		newRunCommand(),
 		newRetryCommand(),
