@@ -43,6 +43,7 @@ var packages = map[string]string{
 	"prometheus":   "github.com/prometheus/client_golang/prometheus",
 	"promauto":     "github.com/prometheus/client_golang/prometheus/promauto",
 	"kopftest":     "github.com/kopf-dev/kopf/sdk/kopftest",
+	"webhook":      "github.com/kopf-dev/kopf/sdk/webhook",
 }
 
 var fence = regexp.MustCompile("(?ms)^( *)```go\n(.*?)^ *```$")

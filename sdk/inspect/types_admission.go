@@ -61,6 +61,8 @@ type Review struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 
+	UID string `json:"uid"` // that the API server gave the review
+
 	// Replay is the ID of the review that was replayed; empty for reviews of the cluster.
 	Replay string `json:"replay,omitempty"`
 

@@ -78,7 +78,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		if name != "" && o.Selector == sel && h.SharesAnnotation(r.registry.All()[i]) {
 			fail("handler %q would keep its progress in the same annotation as handler %q at %s; give one of them another id", h.ID, o.ID, o.Source)
 		}
-		if name == "" || o.Kind != string(family) || o.Selector != sel || !h.Clashes(r.registry.All()[i]) {
+		if name == "" || family.Group() == handlers.Admission || o.Kind != string(family) || o.Selector != sel || !h.Clashes(r.registry.All()[i]) {
 			continue
 		}
 		if h.Fn == r.registry.All()[i].Fn {
@@ -88,6 +88,9 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		}
 	}
 	for i, o := range r.registry.All() {
+		if name != "" && family.Group() == handlers.Admission && o.Family.Group() == family.Group() && o.ID == h.ID {
+			fail("handler %q is already registered at %s; each admission handler has a webhook of its own: give one another id with kopf.ID", h.ID, r.handlers[i].Source)
+		}
 		if family == handlers.Index && o.Family == family && o.ID == h.ID && !sameIndex(o, &h) {
 			fail("index %q is already registered at %s with other types of keys or values", h.ID, r.handlers[i].Source)
 		}

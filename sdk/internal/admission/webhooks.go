@@ -70,8 +70,8 @@ type Options struct {
 	PersistentOnly bool
 
 	// Development makes webhooks that block nobody if their operator vanishes: whatever the handlers want, failures
-	// are ignored, after a short time. Namespaces are those that are served, by name; if there are none, the
-	// webhooks are for all but those of the system.
+	// are ignored, after a short time. Namespaces are those that are served, by name; nil means all but those of
+	// the system.
 	Development bool
 	Namespaces  []string
 }
@@ -163,8 +163,11 @@ var systemNamespaces = []string{"kube-node-lease", "kube-public", "kube-system"}
 
 func (o *Options) namespaceSelector() *LabelSelector {
 	requirement := LabelRequirement{Key: namespaceName, Operator: "NotIn", Values: systemNamespaces}
-	if len(o.Namespaces) > 0 {
+	switch {
+	case len(o.Namespaces) > 0:
 		requirement.Operator, requirement.Values = "In", o.Namespaces
+	case o.Namespaces != nil:
+		requirement.Operator, requirement.Values = "DoesNotExist", nil // no namespace
 	}
 	return &LabelSelector{MatchExpressions: []LabelRequirement{requirement}}
 }

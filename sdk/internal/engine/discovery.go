@@ -34,6 +34,7 @@ var rescanDelays = []time.Duration{
 type discovery struct {
 	deps       *deps
 	streams    *streams
+	admission  *admissionControl
 	namespaces *namespaces
 	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
 
@@ -45,9 +46,9 @@ type discovery struct {
 	drift  *driftCheck
 }
 
-func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
+func newDiscovery(d *deps, s *streams, a *admissionControl, n *namespaces) *discovery {
 	return &discovery{
-		deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{},
+		deps: d, streams: s, admission: a, namespaces: n, changed: n.changed, warned: map[string]bool{},
 		outage: &discoveryOutage{logger: d.logger, sink: d.sink}, drift: newDriftCheck(d),
 	}
 }
@@ -185,6 +186,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
 	d.drift.serve(resolution.Served)
+	unreviewed := d.adjustAdmission()
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()
@@ -192,6 +194,26 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	if !paused {
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
 	}
+	return len(resolution.Unresolved) > 0 || unreviewed
+}
+
+// adjustAdmission sets the resources that admission handlers are for. It reports whether a selector matches no resource.
+func (d *discovery) adjustAdmission() (unresolved bool) {
+	if d.admission == nil {
+		return false
+	}
+	resolution := resources.Resolve(d.deps.registry.AdmissionDemands(), d.known)
+	for _, warning := range resolution.Warnings() {
+		if !d.warned[warning] {
+			d.warned[warning] = true
+			d.deps.logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
+		}
+	}
+	var namespaces []string
+	if !d.namespaces.clusterWide() {
+		namespaces = d.namespaces.names()
+	}
+	d.admission.serve(resolution.Served, namespaces)
 	return len(resolution.Unresolved) > 0
 }
 

@@ -35,7 +35,7 @@ func TestDiscovery_UndiscoverableGroupKeepsKnownResources(t *testing.T) {
 
 func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	s := testStreams(t, &handlers.Registry{}, noProcessing)
-	d := newDiscovery(s.deps, s, newNamespaces(nil, newWakeup()))
+	d := newDiscovery(s.deps, s, nil, newNamespaces(nil, newWakeup()))
 	i := &intents{deps: s.deps, changed: d.changed}
 	i.setPaused(true)
 	i.setPaused(false) // before the discovery has seen the pause

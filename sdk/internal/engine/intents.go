@@ -19,8 +19,10 @@ type intents struct {
 	deps     *deps
 	memories *memories
 	streams  atomic.Pointer[streams] // nil until the operator is connected to the cluster
-	stop     func()                  // stops the operator
-	changed  wakeup                  // raised when the operator is paused or resumed
+
+	admission atomic.Pointer[admissionControl] // nil until then, and without admission handlers
+	stop      func()                           // stops the operator
+	changed   wakeup                           // raised when the operator is paused or resumed
 }
 
 // handle carries out an intent, or rejects it with a reason.
@@ -41,6 +43,10 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 		if reason := i.retryNow(ctx, *in.Object, in.Handler); reason != "" {
 			return reject(reason)
 		}
+	case inspect.IntentReplay:
+		if reason := i.replay(in.Value); reason != "" {
+			return reject(reason)
+		}
 	case inspect.IntentRetryFailed:
 		if reason := i.retryAll(in); reason != "" {
 			return reject(reason)
@@ -49,6 +55,15 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 		return reject("this operator does not know how to " + string(in.Kind))
 	}
 	return inspect.Reply{OK: true}
+}
+
+// replay calls the handlers for an earlier review again. If it cannot, it returns the reason.
+func (i *intents) replay(id string) (reason string) {
+	admission := i.admission.Load()
+	if admission == nil {
+		return "the operator has no admission handlers, or is still starting"
+	}
+	return admission.reviews.replay(id)
 }
 
 // setPaused pauses or resumes the handling of all objects. It does not interrupt handlers that are

@@ -232,6 +232,9 @@ func (i *invoker) end(a *attempt, h *handlers.Handler, limits handlers.Limits, r
 		return out
 	}
 	out, line := handlers.Decide(err, result, limits, a.retries, a.ended.Sub(a.started), h.String())
+	if h.Family.Group() == handlers.Admission {
+		out.Final, out.Delay = true, nil // nobody can be asked again
+	}
 	i.tellEnded(a, observe.AttemptEnded{Handler: h, Outcome: out, Err: err, Line: line})
 	return out
 }

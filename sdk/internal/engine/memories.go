@@ -99,6 +99,22 @@ func (ms *memories) memo(scope resources.Scope, id string, newMemo func() any) a
 	return memo
 }
 
+// findMemo returns the memo of an object that is handled or only indexed; false if the object is unknown.
+func (ms *memories) findMemo(key queue.Key, namespace string) (memo any, known bool) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m := ms.m[key]; m != nil {
+		return m.memo, true
+	}
+	for _, namespace := range [...]string{"", namespace} {
+		scope := resources.Scope{Resource: key.Resource, Namespace: namespace}
+		if memo, known = ms.memos[scope][key.Object]; known {
+			return memo, true
+		}
+	}
+	return nil, false
+}
+
 // takeMemo removes and returns the memo of an object that was only indexed until now. The lock
 // must be held.
 func (ms *memories) takeMemo(key queue.Key, namespace string) (memo any, known bool) {

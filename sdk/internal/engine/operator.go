@@ -38,6 +38,7 @@ type operator struct {
 	metrics *observe.Metrics // nil without a meter
 	poster  *observe.Poster  // nil if no Kubernetes events are posted
 
+	admission      *admissionControl // nil if there are no admission handlers
 	streams        *streams
 	discovery      *discovery
 	detached       *detachedDaemons
@@ -158,7 +159,7 @@ func (o *operator) startup(ctx context.Context) error {
 	hs := o.config.Registry.Activities(handlers.Startup)
 	if len(hs) == 0 {
 		o.startMetrics()
-		return nil
+		return checkWayIn(o.config.Registry, o.deps.settings)
 	}
 	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
 		if ctx.Err() != nil {
@@ -169,7 +170,7 @@ func (o *operator) startup(ctx context.Context) error {
 		return fmt.Errorf("the operator does not start: %w", err)
 	}
 	settings := o.config.Settings()
-	if err := settings.check(o.config.Registry); err != nil {
+	if err := errors.Join(settings.check(o.config.Registry), checkWayIn(o.config.Registry, &settings)); err != nil {
 		return fmt.Errorf("the operator does not start: after the startup handlers: %w", err)
 	}
 	o.deps.settings = &settings
@@ -310,7 +311,9 @@ func (o *operator) connect(ctx context.Context) error {
 		ExitTimeout: d.settings.ExitTimeout,
 	})
 	o.intents.streams.Store(o.streams)
-	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed))
+	o.admission = newAdmissionControl(ctx, d, &o.memories, invoker, o.config.Inspector != "")
+	o.intents.admission.Store(o.admission)
+	o.discovery = newDiscovery(d, o.streams, o.admission, newNamespaces(o.config.Namespaces, o.changed))
 	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
 }
@@ -376,7 +379,13 @@ func (o *operator) disconnect() {
 // timers, and what else runs in the background.
 func (o *operator) serve(ctx context.Context) error {
 	o.streams.whenReady(o.ready)
-	err := o.discovery.run(ctx)
+	running, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	o.admission.start(ctx, fail)
+	err := o.discovery.run(running)
+	if cause := context.Cause(running); ctx.Err() == nil && cause != nil {
+		err = cause // of the webhook server
+	}
 	if o.logins == nil && apierrors.IsUnauthorized(err) {
 		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
 	}
@@ -393,6 +402,8 @@ func (o *operator) serve(ctx context.Context) error {
 	wg.Go(func() { stopAllDaemons(d, &o.memories, o.detached) })
 	defer o.detached.waiting.Wait()
 	defer o.stopBackground()
+	wg.Go(func() { o.admission.withdraw(context.WithoutCancel(ctx)) })
+	defer o.admission.stop()
 	defer wg.Wait()
 	var abandoned *queue.AbandonedError
 	if stopped := d.queue.Stop(); errors.As(stopped, &abandoned) {
@@ -404,6 +415,7 @@ func (o *operator) serve(ctx context.Context) error {
 
 // ready is called once all objects are known.
 func (o *operator) ready() {
+	o.admission.indexed()
 	o.deps.logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
 	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorRunning})
 	if o.config.OnReady != nil {

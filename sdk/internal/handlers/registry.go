@@ -32,7 +32,28 @@ func (r *Registry) Activities(family Family) []*Handler {
 	return found
 }
 
-// Demands returns the selectors of all handlers of objects, with the permissions that they need.
+// Admission returns the admission handlers in the order of registration.
+func (r *Registry) Admission() []*Handler {
+	var found []*Handler
+	for _, h := range r.handlers {
+		if h.Family.Group() == Admission {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+// AdmissionDemands returns the selectors of the admission handlers. They need no permissions: the API server sends
+// the objects.
+func (r *Registry) AdmissionDemands() []resources.Demand {
+	var demands []resources.Demand
+	for _, h := range r.Admission() {
+		demands = append(demands, resources.Demand{Selector: h.Selector})
+	}
+	return demands
+}
+
+// Demands returns the selectors of all handlers of watched objects, with the permissions that they need.
 func (r *Registry) Demands() []resources.Demand {
 	var demands []resources.Demand
 	for _, h := range r.handlers {

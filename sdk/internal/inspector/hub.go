@@ -74,7 +74,11 @@ type Hub struct {
 	// get a new snapshot.
 	forgotten uint64
 
-	log      logRing
+	admission    *inspect.Admission // nil if there are no admission handlers
+	admissionRev uint64
+	reviews      ring[inspect.Review]
+
+	log      ring[inspect.LogLine]
 	logLevel inspect.LogLevel
 
 	bye           *string
@@ -105,7 +109,7 @@ func NewHub(opts HubOptions) *Hub {
 	if opts.LogLines <= 0 {
 		opts.LogLines = defaultLogLines
 	}
-	h.log.limit = opts.LogLines
+	h.log.limit, h.reviews.limit = opts.LogLines, inspect.MaxReviews
 	h.changes.prev, h.changes.next = &h.changes, &h.changes
 	return h
 }
@@ -176,6 +180,28 @@ func (h *Hub) PutIndex(index inspect.Index) {
 		h.indices[i] = index
 	}
 	h.indicesRev = h.changed()
+}
+
+// SetAdmission publishes the state of the webhooks.
+func (h *Hub) SetAdmission(state inspect.Admission) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.admission = &state
+	h.admissionRev = h.changed()
+}
+
+// AddReview publishes a review that was answered. Old ones are dropped.
+func (h *Hub) AddReview(review inspect.Review) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reviews.add(review)
+	h.changed()
 }
 
 // PutObject publishes the state of an object, and replaces its former state.

@@ -16,15 +16,17 @@ type batch struct {
 	all      bool // a complete snapshot
 	revision uint64
 
-	operator *inspect.Operator
-	handlers []inspect.Handler
-	served   *inspect.Served
-	indices  []inspect.Index
-	objects  []*inspect.Object
-	gone     []inspect.Ref
-	log      []inspect.LogLine
-	dropped  int
-	bye      *string
+	operator  *inspect.Operator
+	handlers  []inspect.Handler
+	served    *inspect.Served
+	indices   []inspect.Index
+	admission *inspect.Admission
+	reviews   []inspect.Review
+	objects   []*inspect.Object
+	gone      []inspect.Ref
+	log       []inspect.LogLine
+	dropped   int
+	bye       *string
 }
 
 // batchOfAll takes everything. The caller holds the mutex.
@@ -33,11 +35,13 @@ func (h *Hub) batchOfAll() batch {
 	b.all, b.gone = true, nil
 	operator, served := h.operator, h.served
 	b.operator, b.served, b.handlers, b.indices = &operator, &served, h.handlersNow(), slices.Clone(h.indices)
+	b.admission = h.admission
 	b.log, _ = h.log.after(0)
+	b.reviews, _ = h.reviews.after(0)
 	return b
 }
 
-// batchAfter takes what has changed after the revision, except for the log. The caller holds the
+// batchAfter takes what has changed after the revision, except for the log and the reviews. The caller holds the
 // mutex.
 func (h *Hub) batchAfter(revision uint64) batch {
 	b := batch{revision: h.revision}
@@ -54,6 +58,9 @@ func (h *Hub) batchAfter(revision uint64) batch {
 	}
 	if h.indicesRev > revision {
 		b.indices = slices.Clone(h.indices)
+	}
+	if h.admissionRev > revision {
+		b.admission = h.admission
 	}
 	for e := h.changes.prev; e != &h.changes && e.revision > revision; e = e.prev {
 		if e.object == nil {
@@ -76,6 +83,9 @@ func (b *batch) snapshot() *inspect.Snapshot {
 		Indices:  b.indices,
 		Objects:  make([]inspect.Object, len(b.objects)),
 		Log:      b.log,
+
+		Admission: b.admission,
+		Reviews:   b.reviews,
 	}
 	for i, o := range b.objects {
 		s.Objects[i] = *o
@@ -112,6 +122,12 @@ func (b *batch) changes() []inspect.Message {
 	}
 	if b.indices != nil {
 		list = append(list, inspect.Message{Indices: b.indices})
+	}
+	if b.admission != nil {
+		list = append(list, inspect.Message{Admission: b.admission})
+	}
+	if len(b.reviews) > 0 {
+		list = append(list, inspect.Message{Reviews: b.reviews})
 	}
 	if len(b.gone) > 0 {
 		list = append(list, inspect.Message{Gone: b.gone})

@@ -14,11 +14,12 @@ type subscription struct {
 	hub   *Hub
 	ready chan struct{} // has one element if there may be changes
 
-	began bool
-	seen  uint64    // revision up to which everything was delivered
-	line  uint64    // number of the last delivered log line
-	last  time.Time // time of the last batch
-	ended bool
+	began  bool
+	seen   uint64    // revision up to which everything was delivered
+	line   uint64    // number of the last delivered log line
+	review uint64    // number of the last delivered review
+	last   time.Time // time of the last batch
+	ended  bool
 }
 
 // subscribe returns a new subscription, which the caller must close.
@@ -100,8 +101,9 @@ func (s *subscription) take() batch {
 	} else {
 		c = h.batchAfter(s.seen)
 		c.log, c.dropped = h.log.after(s.line)
+		c.reviews, _ = h.reviews.after(s.review)
 	}
-	s.seen, s.line = h.revision, h.log.last
+	s.seen, s.line, s.review = h.revision, h.log.last, h.reviews.last
 	c.bye = h.bye
 	s.ended = h.bye != nil
 	return c

@@ -51,6 +51,8 @@ const (
 	KindIndexChanged
 	KindRequestEnded
 	KindLoginEnded
+	KindWebhooksChanged
+	KindReviewEnded
 
 	kindCount // is the number of kinds
 )

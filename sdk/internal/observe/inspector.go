@@ -93,7 +93,7 @@ func (i *Inspector) Kinds() []Kind {
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed, KindTypesCompared,
-		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded,
+		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
 	}
 }
 
@@ -122,6 +122,10 @@ func (i *Inspector) Receive(event Event) {
 	case EventReceived:
 		i.eventReceived(e)
 		i.deletionReceived(e)
+	case WebhooksChanged:
+		i.webhooksChanged(e)
+	case ReviewEnded:
+		i.reviewEnded(e)
 	case IndexChanged:
 		i.indices.publishSizes(i.hub, e.IDs)
 	default:

@@ -43,7 +43,7 @@ func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLi
 func (l *LogLines) Kinds() []Kind {
 	kinds := []Kind{
 		KindMarkBroken, KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
-		KindAttemptEnded, KindCauseProcessed, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded, KindStreamChanged,
+		KindAttemptEnded, KindCauseProcessed, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded, KindStreamChanged, KindReviewEnded,
 	}
 	if l.clients != nil {
 		kinds = append(kinds, KindRequestEnded)
@@ -85,11 +85,34 @@ func (l *LogLines) Receive(event Event) {
 		e.Subject.Logger.Info("API server has accepted what was kept in memory"+byHandlers(e.Handlers), EventKey, LogPatchWritten, "after", e.Held.String())
 	case ProcessingEnded:
 		l.processingEnded(e)
+	case ReviewEnded:
+		l.reviewEnded(e)
 	case StreamChanged:
 		l.streamChanged(e)
 	case RequestEnded:
 		l.requestEnded(e)
 	}
+}
+
+// reviewEnded logs the response to a review. The handlers that were called have lines of their own.
+func (l *LogLines) reviewEnded(e ReviewEnded) {
+	logger := e.Subject.Logger
+	if !l.debugging(logger) {
+		return
+	}
+	response := "admitted"
+	if !e.Response.Allowed {
+		response = "denied"
+	}
+	what := e.Request.Operation
+	if e.Request.Subresource != "" {
+		what += " of " + e.Request.Subresource
+	}
+	if e.Request.DryRun {
+		what += " (dry run)"
+	}
+	logger.Debug(fmt.Sprintf("%s by %s is %s.", what, e.Request.User.Username, response), EventKey, LogReviewAnswered,
+		"handlers", len(e.Handlers), "took", e.Took.String())
 }
 
 func byHandlers(ids []string) string {

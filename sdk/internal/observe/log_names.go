@@ -102,7 +102,6 @@ const (
 	LogWebhookConnection LogName = "webhook.connection"
 	LogReviewAnswered    LogName = "review.answered"
 	LogReviewRejected    LogName = "review.rejected"
-	LogReviewUnknown     LogName = "review.unknown"
 
 	LogOperatorReady      LogName = "operator.ready"
 	LogOperatorPaused     LogName = "operator.paused"

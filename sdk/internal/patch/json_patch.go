@@ -53,6 +53,13 @@ func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
 	return ops, err
 }
 
+// Apply returns what the patch makes of the object, and the operations that [Patch.JSONPatch] returns.
+func (p *Patch) Apply(object map[string]any) (map[string]any, []Op, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return transform(object, p.merge, p.fns)
+}
+
 // ErrTransform is wrapped by the error of a patch with a transformation that failed.
 var ErrTransform = errors.New("a transformation of the patch failed")
 

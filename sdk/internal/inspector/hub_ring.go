@@ -1,15 +1,13 @@
 package inspector
 
-import "github.com/kopf-dev/kopf/sdk/inspect"
-
-// logRing holds the newest log lines, numbered from 1 in the order of their arrival.
-type logRing struct {
+// ring holds the newest log lines, or reviews, numbered from 1 in the order of their arrival.
+type ring[T any] struct {
 	limit int
-	lines []inspect.LogLine // grows up to the limit; then the oldest is overwritten
-	last  uint64            // number of the newest line
+	lines []T    // grows up to the limit; then the oldest is overwritten
+	last  uint64 // number of the newest line
 }
 
-func (r *logRing) add(line inspect.LogLine) {
+func (r *ring[T]) add(line T) {
 	if len(r.lines) < r.limit {
 		r.lines = append(r.lines, line)
 	} else {
@@ -19,7 +17,7 @@ func (r *logRing) add(line inspect.LogLine) {
 }
 
 // after returns the lines after a number, oldest first, and how many of them were overwritten.
-func (r *logRing) after(seen uint64) (lines []inspect.LogLine, lost int) {
+func (r *ring[T]) after(seen uint64) (lines []T, lost int) {
 	oldest := r.last - uint64(len(r.lines)) // number of the line before the oldest
 	if seen < oldest {
 		lost = int(oldest - seen)
@@ -28,7 +26,7 @@ func (r *logRing) after(seen uint64) (lines []inspect.LogLine, lost int) {
 	if seen >= r.last {
 		return nil, lost
 	}
-	lines = make([]inspect.LogLine, 0, r.last-seen)
+	lines = make([]T, 0, r.last-seen)
 	for n := seen; n < r.last; n++ {
 		lines = append(lines, r.lines[n%uint64(r.limit)])
 	}

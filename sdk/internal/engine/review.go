@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+// review is one review that is being answered. It is used by one goroutine.
+type review struct {
+	request *admission.Request
+	limit   time.Duration // for all handlers together
+	size    int           // of the request, in bytes
+	replay  string        // id of the review that is replayed; empty if the API server asks
+
+	subject  *observe.Subject
+	memo     any
+	patch    *patch.Patch
+	warnings warnings
+	errs     []error
+	called   []observe.ReviewedHandler
+}
+
+// warnings are the warnings of handlers. A handler that was abandoned may add some at any time.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *warnings) add(more []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, more...)
+}
+
+// take returns the warnings; those that follow are lost.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = nil
+	return all
+}
+
+// errValidatorPatches is the error of a validating handler that changes the object.
+var errValidatorPatches = errors.New("it only validates, and cannot change the object; register it with OnMutate")
+
+// review calls the handlers of a review, and returns the response. It returns an error if there is none to be given.
+func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, error) {
+	if err := r.waitReady(ctx); err != nil {
+		return nil, err
+	}
+	res, err := r.find(v.request.Resource)
+	if err != nil {
+		return nil, err
+	}
+	began := r.deps.now()
+	obj := v.request.Subject()
+	tree, err := obj.Tree()
+	if err != nil {
+		return nil, err
+	}
+	v.patch = patch.NewPatch()
+	v.subject = r.subject(res, obj)
+	v.memo = r.memo(res, v.request)
+	cause := &handlers.Cause{
+		Resource: res.resource, Object: obj, Tree: tree, Review: &v.request.Review, Context: ctx,
+		Views: &handlers.Views{Memo: v.memo},
+	}
+	selected, err := r.selected(res, cause)
+	if err != nil {
+		v.errs = append(v.errs, err)
+	}
+	for _, h := range selected {
+		r.call(ctx, v, h, cause)
+	}
+	ops, diff := r.changes(v, tree)
+	response := admission.Respond(v.errs, v.warnings.take(), ops)
+	r.tell(v, &response, diff, began)
+	return &response, nil
+}
+
+// selected returns the handlers to call. A filter that panics denies the request.
+func (r *reviews) selected(res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
+	defer recoverPanic(&err)
+	return res.handlers.Selected(handlers.Admission, cause), nil
+}
+
+func (r *reviews) subject(res *reviewedResource, obj *object.Object) *observe.Subject {
+	return &observe.Subject{
+		Resource: res.resource, Object: obj, Reference: reference(obj), Logger: r.deps.objectLogger(res.resource, obj),
+		Secrets: r.deps.settings.Redaction.Of(res.resource, obj),
+	}
+}
+
+// memo returns the memo of the object if the operator remembers it, and else one that is dropped afterwards.
+func (r *reviews) memo(res *reviewedResource, request *admission.Request) any {
+	obj := request.Subject()
+	if request.Operation != handlers.OperationCreate && obj.UID != "" {
+		if memo, known := r.memories.findMemo(queue.KeyOf(res.resource.Key(), obj), obj.Namespace); known {
+			return memo
+		}
+	}
+	if r.deps.newMemo == nil {
+		return nil
+	}
+	return r.deps.newMemo()
+}
+
+// call calls one handler.
+func (r *reviews) call(ctx context.Context, v *review, h *handlers.Handler, cause *handlers.Cause) {
+	changes := v.patch
+	if h.Family == handlers.Validate {
+		changes = patch.NewPatch()
+	}
+	a := &attempt{
+		subject: v.subject,
+		call: &handlers.Call{
+			Cause: cause, Handler: h, Patch: changes, Memo: v.memo, Recorder: r.recorder(v, h),
+			Logger: v.subject.Logger.With(observe.HandlerKey, h.ID), Warn: v.warnings.add,
+		},
+		grace: time.Millisecond, // the API server waits
+		then: func(context.Context) error {
+			if h.Family == handlers.Validate && !changes.Empty() {
+				return handlers.AsPermanent(fmt.Errorf("%s: %w", h, errValidatorPatches))
+			}
+			return nil
+		},
+	}
+	out, _ := r.invoker.try(ctx, a)
+	err := out.Err
+	if err != nil && errors.Is(context.Cause(ctx), handlers.ErrTimeout) {
+		err = handlers.AsPermanent(fmt.Errorf("%s has not ended within %s: %w", h, v.limit, handlers.ErrTimeout))
+	}
+	v.called = append(v.called, observe.ReviewedHandler{Handler: h, Took: a.ended.Sub(a.began), Err: err})
+	switch {
+	case err == nil:
+	case h.Admission.IgnoreFailures:
+		v.warnings.add([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
+	default:
+		v.errs = append(v.errs, err)
+	}
+}
+
+// recorder returns the recorder of a handler. Only a handler with side effects may post events, and only about an
+// object that exists.
+func (r *reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
+	if !h.Admission.SideEffects || v.request.DryRun || v.subject.Object.UID == "" {
+		return nil
+	}
+	return r.deps.recorder(v.subject.Resource, v.subject.Object)
+}
+
+// changes returns what the handlers change, as operations and, if anybody is told, as a diff. The object of a
+// deletion cannot be changed.
+func (r *reviews) changes(v *review, tree map[string]any) ([]patch.Op, object.Diff) {
+	if v.request.Object == nil || v.patch.Empty() {
+		return nil, nil
+	}
+	wanted, ops, err := v.patch.Apply(tree)
+	if err != nil {
+		v.errs = append(v.errs, handlers.AsPermanent(v.subject.Secrets.Error(fmt.Errorf("change the object: %w", err), tree)))
+		return nil, nil
+	}
+	if r.history == nil {
+		return ops, nil
+	}
+	return ops, object.ComputeDiff(tree, wanted)
+}
+
+// tell tells the sink, and keeps the review so that it can be replayed.
+func (r *reviews) tell(v *review, response *admission.Response, diff object.Diff, began time.Time) {
+	observe.Tell(r.deps.sink, observe.ReviewEnded{
+		Subject: v.subject, Request: v.request, Response: response, ID: r.history.add(v), Replay: v.replay,
+		Diff: diff, Handlers: v.called, Began: began, Took: r.deps.now().Sub(began),
+	})
+}
+
+// replay calls the handlers for an earlier review again, as a dry run. If it cannot, it returns the reason.
+func (r *reviews) replay(id string) (reason string) {
+	former := r.history.find(id)
+	if former == nil {
+		return fmt.Sprintf("the review %q is not kept; only the newest ones of this run are", id)
+	}
+	request := *former.request
+	request.DryRun = true
+	ctx, cancel := context.WithTimeoutCause(r.base, former.limit, handlers.ErrTimeout)
+	defer cancel()
+	if _, err := r.review(ctx, &review{request: &request, limit: former.limit, size: former.size, replay: id}); err != nil {
+		return err.Error()
+	}
+	return ""
+}

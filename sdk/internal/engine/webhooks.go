@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+const (
+	// webhooksInterval is how often the configurations are written again: another operator may have removed
+	// the webhooks when it exited, and the marks of development sessions expire.
+	webhooksInterval = time.Minute
+
+	// withdrawalTimeout limits the removal of the webhooks when the operator exits.
+	withdrawalTimeout = 10 * time.Second
+
+	// withdrawalDelay is the time from the removal until the server stops: API servers learn of it a moment later.
+	withdrawalDelay = 500 * time.Millisecond
+)
+
+// webhooksRetries are the delays after failures to write the configurations; the last one is repeated.
+var webhooksRetries = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, webhooksInterval}
+
+// configurationResources are the resources of the configurations.
+var configurationResources = map[handlers.Family]*resources.Resource{
+	handlers.Validate: configurationResource(handlers.Validate, "validatingwebhookconfigurations"),
+	handlers.Mutate:   configurationResource(handlers.Mutate, "mutatingwebhookconfigurations"),
+}
+
+func configurationResource(family handlers.Family, plural string) *resources.Resource {
+	return &resources.Resource{
+		Group: "admissionregistration.k8s.io", Version: "v1", Plural: plural, Kind: admission.ConfigurationKind(family), Preferred: true,
+	}
+}
+
+// admissionFamilies are the families, in the order in which they are managed. Their names in log lines are those of Python operators.
+var admissionFamilies = []struct {
+	family handlers.Family
+	title  string
+}{{handlers.Validate, "validating"}, {handlers.Mutate, "mutating"}}
+
+// webhooks keep the configurations of webhooks in the cluster as the handlers, the resources and the way in
+// require.
+type webhooks struct {
+	deps    *deps
+	all     []*handlers.Handler // of both families, in the order of registration
+	names   map[string]string
+	changed wakeup
+
+	mu         sync.Mutex
+	client     *admission.ClientConfig // nil until it is announced
+	resources  []resources.Resource
+	known      bool // the resources are
+	namespaces []string
+
+	// For the goroutine of run only.
+	states  map[handlers.Family]observe.WebhookState
+	written map[handlers.Family]string // the webhooks as they were written last
+}
+
+func newWebhooks(d *deps) *webhooks {
+	all := d.registry.Admission()
+	return &webhooks{
+		deps: d, all: all, names: admission.Names(all), changed: newWakeup(),
+		states: map[handlers.Family]observe.WebhookState{}, written: map[handlers.Family]string{},
+	}
+}
+
+// announced takes over how the API server reaches the operator.
+func (w *webhooks) announced(client admission.ClientConfig) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.client = &client
+	w.changed.raise()
+}
+
+// serve sets the resources that the cluster has, and the namespaces that the operator serves; none for all.
+func (w *webhooks) serve(rs []resources.Resource, namespaces []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known && reflect.DeepEqual(w.resources, rs) && reflect.DeepEqual(w.namespaces, namespaces) {
+		return
+	}
+	w.known, w.resources, w.namespaces = true, rs, namespaces
+	w.changed.raise()
+}
+
+// run keeps the configurations up to date until the context ends.
+func (w *webhooks) run(ctx context.Context) {
+	failures := 0
+	for {
+		var again <-chan time.Time
+		options, ok := w.options()
+		if ok {
+			if err := w.write(ctx, options); err != nil && ctx.Err() == nil {
+				again = time.After(webhooksRetries[min(failures, len(webhooksRetries)-1)])
+				failures++
+			} else {
+				failures, again = 0, time.After(webhooksInterval)
+			}
+		}
+		w.tell(options)
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.changed:
+		case <-again:
+		}
+	}
+}
+
+// options returns how to build the webhooks, and whether all that is required for it is known.
+func (w *webhooks) options() (admission.Options, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	settings := &w.deps.settings.Admission
+	o := admission.Options{
+		Resources: w.resources, Suffix: settings.Managed, Names: w.names, Development: settings.Session != "", Namespaces: w.namespaces,
+	}
+	if w.client == nil {
+		return o, false
+	}
+	o.Client = *w.client
+	return o, w.known
+}
+
+// of returns the handlers of a family.
+func (w *webhooks) of(family handlers.Family) []*handlers.Handler {
+	return slices.DeleteFunc(slices.Clone(w.all), func(h *handlers.Handler) bool { return h.Family != family })
+}
+
+// write writes the configurations.
+func (w *webhooks) write(ctx context.Context, o admission.Options) error {
+	if o.Suffix == "" {
+		return nil
+	}
+	var errs []error
+	for _, f := range admissionFamilies {
+		webhooks := admission.Build(w.of(f.family), o)
+		text, err := json.Marshal(webhooks)
+		if err != nil {
+			return err
+		}
+		if before := w.written[f.family]; before != string(text) && len(webhooks) > 0 {
+			w.deps.logger.Info(fmt.Sprintf("Reconfiguring the %s webhook %s.", f.title, w.name()),
+				observe.EventKey, observe.LogWebhookInstalled, "webhooks", len(webhooks))
+		}
+		err = w.put(ctx, f.family, webhooks)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			w.failed(f.family, f.title, err)
+			errs = append(errs, err)
+			continue
+		}
+		w.written[f.family] = string(text)
+		w.states[f.family] = observe.WebhookState{State: inspect.WebhookInstalled}
+	}
+	return errors.Join(errs...)
+}
+
+// name returns the name of the configurations.
+func (w *webhooks) name() string {
+	return admission.ConfigurationName(w.deps.settings.Admission.Managed, w.deps.settings.Admission.Session)
+}
+
+// marks returns the marks of the configurations in development; nil in production.
+func (w *webhooks) marks() *admission.Metadata {
+	if session := w.deps.settings.Admission.Session; session != "" {
+		return admission.SessionMarks(session, w.deps.now())
+	}
+	return nil
+}
+
+// put makes a configuration have the webhooks. It only needs permissions to patch and to create.
+func (w *webhooks) put(ctx context.Context, family handlers.Family, webhooks []admission.Webhook) error {
+	err := w.patch(ctx, family, webhooks)
+	switch class := kube.Classify(err); {
+	case len(webhooks) == 0 && (class == kube.NotFound || class == kube.Forbidden):
+		return nil // there is nothing to remove
+	case class != kube.NotFound:
+		return err
+	}
+	body, err := json.Marshal(admission.Creation(family, w.name(), w.marks(), webhooks))
+	if err != nil {
+		return err
+	}
+	if _, err = w.deps.client.Post(ctx, configurationResources[family], "", body); kube.Classify(err) == kube.Conflict {
+		return w.patch(ctx, family, webhooks) // another operator has just created it
+	}
+	return err
+}
+
+func (w *webhooks) patch(ctx context.Context, family handlers.Family, webhooks []admission.Webhook) error {
+	body, err := json.Marshal(admission.Change(w.marks(), webhooks))
+	if err != nil {
+		return err
+	}
+	_, err = w.deps.client.Patch(ctx, configurationResources[family], "", w.name(), "", patch.MergeType, body)
+	return err
+}
+
+// failed logs why a configuration could not be written, once for each reason.
+func (w *webhooks) failed(family handlers.Family, title string, err error) {
+	before := w.states[family]
+	w.states[family] = observe.WebhookState{State: inspect.WebhookFailed, Err: err}
+	if before.Err != nil && before.Err.Error() == err.Error() {
+		return
+	}
+	advice := "retrying"
+	if kube.Classify(err) == kube.Forbidden {
+		advice = "allow the operator to create and patch " + configurationResources[family].Plural
+	}
+	w.deps.logger.Error(fmt.Sprintf("Cannot configure the %s webhook %s; %s", title, w.name(), advice),
+		observe.EventKey, observe.LogWebhookFailed, "error", err)
+}
+
+// tell tells the sink which webhooks there are.
+func (w *webhooks) tell(o admission.Options) {
+	states := map[handlers.Family]observe.WebhookState{}
+	for _, f := range admissionFamilies {
+		state := w.states[f.family]
+		switch {
+		case o.Suffix == "":
+			state.State = inspect.WebhookUnmanaged
+		case state.State == "":
+			state.State = inspect.WebhookPending
+		}
+		states[f.family] = state
+	}
+	observe.Tell(w.deps.sink, observe.WebhooksChanged{
+		Client: o.Client, Managed: o.Suffix, Session: w.deps.settings.Admission.Session,
+		Webhooks: admission.Build(w.all, o), States: states,
+	})
+}
+
+// withdraw removes the webhooks from the cluster, except the persistent ones, and waits until the API server has
+// noticed. In development, the session removes its configurations when it ends: a reload changes nothing.
+func (w *webhooks) withdraw(ctx context.Context) {
+	options, ok := w.options()
+	if !ok || options.Suffix == "" || options.Development {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, withdrawalTimeout)
+	defer cancel()
+	removed := false
+	for _, f := range admissionFamilies {
+		hs := w.of(f.family)
+		if w.written[f.family] == "" || len(hs) == 0 {
+			continue
+		}
+		options.PersistentOnly = true
+		remaining := admission.Build(hs, options)
+		if len(remaining) == len(hs) {
+			continue
+		}
+		w.deps.logger.Info(fmt.Sprintf("Cleaning up the admission webhook %s.", w.name()),
+			observe.EventKey, observe.LogWebhookRemoved, "kind", f.title, "remaining", len(remaining))
+		if err := w.patch(ctx, f.family, remaining); err != nil {
+			w.deps.logger.Error(fmt.Sprintf("Cannot remove the webhooks of the %s webhook %s; requests may be refused until it is deleted", f.title, w.name()),
+				observe.EventKey, observe.LogWebhookFailed, "error", err)
+			continue
+		}
+		removed = true
+	}
+	if removed {
+		_ = sleep(ctx, withdrawalDelay) // its end means that it was long enough
+	}
+}

@@ -1,0 +1,35 @@
+package kopftest
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// Admission makes a request to call an admission handler with: the object as it is, and as it will be. A creation
+// has no old one, and a deletion no new one. It is of the main resource, not a dry run, and of the user "kopftest":
+// change its fields for others.
+//
+//	a := kopftest.Admission[Claim](t, nil, `{"spec": {"size": "1G"}}`)
+//	err := check(t.Context(), a)
+func Admission[T any](t testing.TB, older, object any) *kopf.Admission[T] {
+	t.Helper()
+	a := &kopf.Admission[T]{Operation: kopf.OperationUpdate, User: kopf.UserInfo{Username: "kopftest", Groups: []string{"system:authenticated"}}}
+	subject := object
+	switch {
+	case older == nil && object == nil:
+		t.Fatal("kopftest: Admission: give the object as it is, as it will be, or both")
+	case older == nil:
+		a.Operation = kopf.OperationCreate
+	case object == nil:
+		a.Operation, subject = kopf.OperationDelete, older
+	}
+	a.Request = requestOf(t, viewOf(t, treeOf(t, subject)))
+	if older != nil {
+		a.Old = decoded[T](t, viewOf(t, treeOf(t, older)))
+	}
+	if object != nil {
+		a.Object = decoded[T](t, viewOf(t, treeOf(t, object)))
+	}
+	return a
+}
