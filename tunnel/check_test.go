@@ -66,11 +66,59 @@ func TestOpen_EmbeddedClusterReachesForwarder(t *testing.T) {
 	if s.Way != "direct" || !strings.HasPrefix(s.Target.URL, "https://127.0.0.1:") {
 		t.Errorf("the way is %s with %s", s.Way, s.Target.URL)
 	}
-	if len(*said) != 1 || !strings.HasPrefix((*said)[0], "webhooks: direct, since the embedded cluster runs on this machine; the API server reaches https://127.0.0.1:") {
+	if len(*said) != 2 || !strings.HasPrefix((*said)[1], "webhooks: direct, since the embedded cluster runs on this machine; the API server reaches https://127.0.0.1:") {
 		t.Errorf("it says %q", *said)
 	}
 	if strings.Contains(strings.Join(*said, ""), s.Forwarder.secret) {
 		t.Error("it says the secret")
+	}
+	expectNoChecks(t)
+}
+
+// followed is a way whose context is known.
+type followed struct {
+	Local
+	ctx *context.Context
+}
+
+func (f followed) Open(ctx context.Context) (*Entrance, error) {
+	*f.ctx = ctx
+	return f.Local.Open(ctx)
+}
+
+func TestOpen_WayOutlivesContext(t *testing.T) {
+	opening, cancel := context.WithCancel(t.Context())
+	var life context.Context
+	o, _ := options(t)
+	o.Custom = followed{Local{Word: "followed", Listen: loopback, Host: loopback}, &life}
+	s, err := Open(opening, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if life.Err() != nil {
+		t.Error("the way ends with its opening")
+	}
+	if err := s.Close(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if life.Err() == nil {
+		t.Error("the way does not end with the session")
+	}
+}
+
+func TestOpen_InterruptionEndsIt(t *testing.T) {
+	opening, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	o, _ := options(t)
+	o.URL = fmt.Sprintf("https://127.0.0.1:%d", closedPort(t))
+	o.Say = func(_ bool, line string) {
+		if strings.HasPrefix(line, "webhooks: trying") {
+			cancel(stopped)
+		}
+	}
+	if _, err := Open(opening, o); !errors.Is(err, stopped) {
+		t.Errorf("the error is %v", err)
 	}
 	expectNoChecks(t)
 }

@@ -28,14 +28,14 @@ type candidate struct {
 // others could use, such as ngrok, are never chosen.
 func (o *Options) candidates(f facts) ([]candidate, error) {
 	if o.Custom != nil {
-		return []candidate{{o.Custom, "given"}}, nil
+		return []candidate{{o.Custom, "it was given"}}, nil
 	}
 	if o.Way != Auto && o.Way != "" {
 		way, err := o.named(o.Way, f)
 		if err != nil {
 			return nil, err
 		}
-		return []candidate{{way, "asked for"}}, nil
+		return []candidate{{way, "it was asked for"}}, nil
 	}
 	var list []candidate
 	add := func(word, why string) {

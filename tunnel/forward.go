@@ -76,6 +76,10 @@ func (f *Forwarder) forward(ctx context.Context, w http.ResponseWriter, in *revi
 	last := "no operator is running"
 	for {
 		operator, changed := f.current()
+		if changed == nil {
+			http.Error(w, "kopf: the session has ended", http.StatusServiceUnavailable)
+			return
+		}
 		if operator != nil {
 			got, err := operator.ask(ctx, in)
 			switch {

@@ -41,6 +41,7 @@ type Forwarder struct {
 
 	mu       sync.Mutex
 	operator *upstream     // nil while there is none
+	ended    bool          // there will be no other one
 	changed  chan struct{} // closed when operator is replaced
 	checks   map[string]bool
 }
@@ -69,6 +70,14 @@ func (f *Forwarder) Pass(socket string) { f.replace(newUpstream(socket)) }
 // unless it ends before.
 func (f *Forwarder) Hold() { f.replace(nil) }
 
+// end answers the reviews that wait: there will be no other operator.
+func (f *Forwarder) end() {
+	f.mu.Lock()
+	f.ended = true
+	f.mu.Unlock()
+	f.replace(nil)
+}
+
 func (f *Forwarder) replace(next *upstream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,10 +86,14 @@ func (f *Forwarder) replace(next *upstream) {
 	f.changed = make(chan struct{})
 }
 
-// current returns the operator, and a channel that is closed when it is another one.
+// current returns the operator, and a channel that is closed when it is another one. The channel is nil if there will
+// be none.
 func (f *Forwarder) current() (*upstream, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return nil, nil
+	}
 	return f.operator, f.changed
 }
 

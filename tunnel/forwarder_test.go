@@ -170,6 +170,17 @@ func TestForwarder_AnswersBeforeAPIServerGivesUp(t *testing.T) {
 	}
 }
 
+func TestForwarder_EndAnswersWhatWaits(t *testing.T) {
+	g := NewForwarder(time.Minute)
+	answered := make(chan *httptest.ResponseRecorder, 1)
+	go func() { answered <- ask(t, g, "", "{}") }()
+	g.Hold()
+	g.end()
+	if w := <-answered; w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the session has ended") {
+		t.Errorf("it answers %d %s", w.Code, w.Body)
+	}
+}
+
 func TestForwarder_LimitIsThatOfAPIServer(t *testing.T) {
 	g := NewForwarder(5 * time.Second)
 	for query, want := range map[string]time.Duration{

@@ -63,7 +63,8 @@ type Session struct {
 
 	config   *rest.Config
 	entrance *Entrance
-	stop     context.CancelFunc // of the server
+	end      context.CancelCauseFunc // of the way
+	stop     context.CancelFunc      // of the server
 	serving  sync.WaitGroup
 	unlock   func() error
 
@@ -72,7 +73,7 @@ type Session struct {
 }
 
 // Open opens a way in and proves that the API server reaches this machine by it. The caller
-// closes the session. The context is the one of the session.
+// closes the session. The context limits the opening only.
 func Open(ctx context.Context, o Options) (_ *Session, err error) {
 	if o.Say == nil {
 		o.Say = func(bool, string) {}
@@ -110,6 +111,7 @@ func Open(ctx context.Context, o Options) (_ *Session, err error) {
 	var tried []error
 	for _, c := range ways {
 		s := &Session{ID: session, Way: c.way.Name(), Why: c.why, Forwarder: NewForwarder(o.Wait), config: o.Cluster.Config, unlock: unlock}
+		o.Say(true, fmt.Sprintf("webhooks: trying %s, since %s", s.Way, s.Why))
 		if err := s.try(ctx, client, c.way, o); err == nil {
 			o.Say(false, s.String())
 			return s, nil
@@ -123,9 +125,14 @@ func Open(ctx context.Context, o Options) (_ *Session, err error) {
 	return nil, &NoWayError{Tried: tried}
 }
 
-// try opens one way, serves it and checks it.
+// try opens one way, serves it and checks it. The way outlives the context, unless that ends before.
 func (s *Session) try(ctx context.Context, client dynamic.Interface, way Way, o Options) (err error) {
-	if s.entrance, err = way.Open(ctx); err != nil {
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	s.end = end
+	detach := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	defer detach()
+	if s.entrance, err = way.Open(life); err != nil {
+		end(nil)
 		return err
 	}
 	s.Target = s.entrance.Target.below(s.Forwarder.secret)
@@ -209,10 +216,12 @@ func (s *Session) Close(ctx context.Context, clusterIsThere bool) error {
 func (s *Session) closeWay(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
+	s.Forwarder.end()
 	if s.stop != nil {
 		s.stop()
 	}
 	s.serving.Wait()
+	defer s.end(nil)
 	_ = s.entrance.Listener.Close() // the server has closed it, unless it was never started
 	if s.entrance.Release != nil {
 		return s.entrance.Release(ctx)

@@ -11,7 +11,8 @@ type Way interface {
 	// Name is the word for the way: "direct", "ngrok".
 	Name() string
 	// Open makes this machine reachable. It returns when connections can come in, or an error that says
-	// what to do. The context is the one of the whole session: the way ends with it.
+	// what to do. The context is the one of the whole way, which ends with it: it is cancelled if the opening is
+	// interrupted, and at the end, after [Entrance].Release.
 	Open(ctx context.Context) (*Entrance, error)
 }
 
