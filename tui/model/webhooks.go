@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -54,4 +55,31 @@ func (s *State) WebhooksByUrgency() []inspect.Webhook {
 	list := slices.Clone(s.Snapshot.Admission.Webhooks)
 	slices.SortStableFunc(list, func(a, b inspect.Webhook) int { return rank[a.State] - rank[b.State] })
 	return list
+}
+
+// ReviewTitle names a review: "update status, dry claim default/web-data".
+func ReviewTitle(r *inspect.Review) string { return ReviewOperation(r) + " " + ReviewObject(r) }
+
+// ReviewOperation says what was asked for: "update status, dry".
+func ReviewOperation(r *inspect.Review) string {
+	text := strings.ToLower(r.Operation)
+	if r.Subresource != "" {
+		text += " " + r.Subresource
+	}
+	if r.DryRun {
+		text += ", dry"
+	}
+	return text
+}
+
+// ReviewObject names the object of a review, which may not have a name yet.
+func ReviewObject(r *inspect.Review) string {
+	name := r.Object.Name
+	if name == "" {
+		name = "(no name yet)"
+	}
+	if r.Object.Namespace != "" {
+		name = r.Object.Namespace + "/" + name
+	}
+	return strings.ToLower(r.Kind) + " " + name
 }

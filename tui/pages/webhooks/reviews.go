@@ -44,13 +44,13 @@ func (p *Page) drawReviews(b *render.Block) {
 	if detail.H > 0 {
 		p.drawReview(detail, p.current())
 	}
-	b.Add(strings.Split(p.split.Join(p.screen, titleOf(p.current()), list, detail), "\n")...)
+	b.Add(strings.Split(p.split.Join(p.screen, model.ReviewTitle(p.current()), list, detail), "\n")...)
 }
 
 func (p *Page) table() *render.Table {
 	object, user := 0, 0
 	for _, r := range p.rows {
-		object, user = max(object, render.Width(objectOf(r))), max(user, render.Width(r.User.Name))
+		object, user = max(object, render.Width(model.ReviewObject(r))), max(user, render.Width(r.User.Name))
 	}
 	return &render.Table{
 		Columns: []render.Column{
@@ -72,9 +72,9 @@ func (p *Page) cell(r *inspect.Review, column int) render.Cell {
 		word := model.ReviewWord(r)
 		return render.Cell{Tone: word.Tone, Text: word.String()}
 	case operationColumn:
-		return render.Cell{Tone: model.Text, Text: operationOf(r)}
+		return render.Cell{Tone: model.Text, Text: model.ReviewOperation(r)}
 	case objectColumn:
-		return render.Cell{Tone: model.Text, Text: objectOf(r)}
+		return render.Cell{Tone: model.Text, Text: model.ReviewObject(r)}
 	case userColumn:
 		return render.Cell{Tone: model.Dim, Text: r.User.Name}
 	case tookColumn:
@@ -83,36 +83,10 @@ func (p *Page) cell(r *inspect.Review, column int) render.Cell {
 	return render.Cell{Tone: model.Dim, Text: model.Ago(p.screen.Since(r.At))}
 }
 
-// operationOf says what was asked for: "update status, dry".
-func operationOf(r *inspect.Review) string {
-	text := strings.ToLower(r.Operation)
-	if r.Subresource != "" {
-		text += " " + r.Subresource
-	}
-	if r.DryRun {
-		text += ", dry"
-	}
-	return text
-}
-
-// objectOf names the object of a review, which may not have a name yet.
-func objectOf(r *inspect.Review) string {
-	name := r.Object.Name
-	if name == "" {
-		name = "(no name yet)"
-	}
-	if r.Object.Namespace != "" {
-		name = r.Object.Namespace + "/" + name
-	}
-	return strings.ToLower(r.Kind) + " " + name
-}
-
-func titleOf(r *inspect.Review) string { return operationOf(r) + " " + objectOf(r) }
-
 // drawReview draws a review in full: the message or the patch first.
 func (p *Page) drawReview(b *render.Block, r *inspect.Review) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, titleOf(r)))
+		b.End(b.Line().Skip(1).Put(model.Title, model.ReviewTitle(r)))
 		b.Blank()
 	}
 	word := model.ReviewWord(r)
