@@ -57,9 +57,12 @@ func sweepSocketDirs(parent string) {
 }
 
 // next returns the address of an unused socket.
-func (d *socketDir) next() string {
+func (d *socketDir) next() string { return "unix:" + d.nextPath() + ".sock" }
+
+// nextPath returns the path of an unused file, for other sockets than those of inspectors.
+func (d *socketDir) nextPath() string {
 	d.count++
-	return "unix:" + filepath.Join(d.path, fmt.Sprintf("%d.sock", d.count))
+	return filepath.Join(d.path, strconv.Itoa(d.count))
 }
 
 func (d *socketDir) remove() error {

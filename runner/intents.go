@@ -14,13 +14,13 @@ type Intent struct {
 	Kind    IntentKind
 	Object  *inspect.Ref // for [IntentRetry]
 	Handler string       // the only handler for [IntentRetry] and [IntentRetryFailed]; all if empty
-	Value   string       // the level for [IntentLogLevel]; an optional path for [IntentApply]
+	Value   string       // the level for [IntentLogLevel]; the review for [IntentReplay]; an optional path for [IntentApply]
 }
 
 // IntentKind is the kind of an [Intent].
 type IntentKind string
 
-// The kinds of intents. The operator handles the last five, the session the others.
+// The kinds of intents. The operator handles the last six, the session the others.
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
 	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
@@ -28,6 +28,7 @@ const (
 
 	IntentRetry       IntentKind = "retry"       // call delayed and failed handlers of the object now
 	IntentRetryFailed IntentKind = "retryfailed" // call failed handlers of all objects again
+	IntentReplay      IntentKind = "replay"      // call the admission handlers for an earlier review again, as a dry run
 	IntentPause       IntentKind = "pause"
 	IntentResume      IntentKind = "resume"
 	IntentLogLevel    IntentKind = "loglevel"
@@ -49,7 +50,7 @@ func (s *Session) Do(ctx context.Context, intent Intent) error {
 		s.logLevel = intent.Value // applies to later processes, too
 		s.mu.Unlock()
 		return s.sendToOperator(ctx, intent)
-	case IntentRetry, IntentRetryFailed, IntentPause, IntentResume:
+	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume:
 		return s.sendToOperator(ctx, intent)
 	}
 	return fmt.Errorf("unknown intent %q", intent.Kind)

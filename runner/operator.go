@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ type operator struct {
 	ready   bool
 	retried bool // failed handlers were to be called again
 
+	note string // the file in which it notes how it ends
+
 	// retrying means that the operator has agreed to call the handlers again that failed in former processes.
 	retrying bool
 
@@ -39,16 +42,20 @@ type operatorExit struct {
 
 // startOperator starts the newest binary. A failed start is treated as a crash.
 func (l *loop) startOperator() {
+	l.checkWayIn()
 	op := &operator{serial: l.wanted, started: time.Now(), reload: l.reload, newCode: l.ran != l.digest}
 	l.reload, l.ran = time.Time{}, l.digest
-	address := l.sockets.next()
+	address, reviews := l.sockets.next(), l.sockets.nextPath()
+	op.note = reviews + ".note"
 	client, err := inspect.Dial(address)
 	if err == nil {
 		op.child, err = start(childSpec{
-			path: l.binary,
-			args: l.operatorArgs(address),
-			dir:  l.opts.Dir,
-			line: func(stderr bool, text string) { l.capturePrintedLine(op, stderr, text) },
+			path:      l.binary,
+			args:      l.operatorArgs(address, reviews),
+			dir:       l.opts.Dir,
+			note:      op.note,
+			asksWayIn: l.opts.WayIn != nil,
+			line:      func(stderr bool, text string) { l.capturePrintedLine(op, stderr, text) },
 		})
 	}
 	if err != nil {
@@ -56,6 +63,9 @@ func (l *loop) startOperator() {
 		return
 	}
 	l.operator = op
+	if l.wayIn == WebhooksOpen {
+		l.opts.WayIn.Pass(reviews)
+	}
 	if !l.begun {
 		l.begun = true
 		close(l.began)
@@ -71,9 +81,12 @@ func (l *loop) startOperator() {
 	l.tasks.Go(func() { l.followOperator(op, client) })
 }
 
-// operatorArgs returns the flags of the operator.
-func (l *loop) operatorArgs(address string) []string {
+// operatorArgs returns the flags of the operator: the address of its inspector, and the socket for reviews.
+func (l *loop) operatorArgs(address, reviews string) []string {
 	args := append(l.cluster.args(), "--log-format=none", "--inspect="+address)
+	if l.wayIn == WebhooksOpen {
+		args = append(args, l.opts.WayIn.Args(reviews)...)
+	}
 	return append(args, l.opts.Args...)
 }
 
@@ -109,6 +122,7 @@ func (l *loop) stopOperator() {
 		return
 	}
 	op.stopping = true
+	l.holdReviews()
 	l.store.update(func(s *State) { s.Process.Phase = ProcessStopping })
 	l.tasks.Go(func() { op.child.stop(l.opts.Grace) })
 }
@@ -118,6 +132,7 @@ func (l *loop) stopOperator() {
 func (l *loop) handleOperatorExit(event operatorExit) {
 	op := event.operator
 	l.operator = nil
+	l.holdReviews()
 	l.mu.Lock()
 	l.child, l.client = nil, nil
 	l.mu.Unlock()
@@ -125,6 +140,17 @@ func (l *loop) handleOperatorExit(event operatorExit) {
 		l.store.say(inspect.LevelError, event.streamErr.Error())
 	}
 	exit := op.child.cmd.ProcessState.String()
+	asked, err := askedForWayIn(op.note)
+	if err != nil {
+		l.store.say(inspect.LevelWarn, err.Error())
+	}
+	_ = os.Remove(op.note) // its folder is removed at the end
+	if asked && l.opts.WayIn != nil && !op.stopping {
+		l.store.update(func(s *State) { s.Live, s.Process = false, Process{Phase: ProcessNone, Started: op.started} })
+		l.reload, l.ran = op.reload, "" // the next process is the one that runs this code
+		l.openWayIn()
+		return
+	}
 	if op.stopping {
 		l.store.update(func(s *State) {
 			s.Live = false
@@ -133,4 +159,11 @@ func (l *loop) handleOperatorExit(event operatorExit) {
 		return
 	}
 	l.scheduleRestart(op, exit, op.tail)
+}
+
+// holdReviews makes reviews wait for the next operator.
+func (l *loop) holdReviews() {
+	if l.opts.WayIn != nil {
+		l.opts.WayIn.Hold()
+	}
 }

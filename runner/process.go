@@ -35,13 +35,14 @@ type child struct {
 
 // childSpec configures the process of an operator.
 type childSpec struct {
-	path   string
-	args   []string
-	dir    string
-	note   string                         // file in which the operator notes how it ends; optional
-	stdout *os.File                       // used if line is nil
-	stderr *os.File                       // used if line is nil
-	line   func(stderr bool, text string) // called for every line of the output
+	path      string
+	args      []string
+	dir       string
+	note      string                         // file in which the operator notes how it ends; optional
+	asksWayIn bool                           // it may end to ask for a way in, by the note
+	stdout    *os.File                       // used if line is nil
+	stderr    *os.File                       // used if line is nil
+	line      func(stderr bool, text string) // called for every line of the output
 }
 
 // start starts an operator in its own process group, so that an interrupt at the terminal
@@ -53,6 +54,9 @@ func start(spec childSpec) (*child, error) {
 	cmd.Env = append(os.Environ(), stdinGuardEnv)
 	if spec.note != "" {
 		cmd.Env = append(cmd.Env, exitNoteEnv+"="+spec.note)
+	}
+	if spec.asksWayIn {
+		cmd.Env = append(cmd.Env, wayInEnv)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = outputDrain

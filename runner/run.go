@@ -32,6 +32,10 @@ type RunOptions struct {
 	// closes the cluster after Run.
 	OpenCluster func(ctx context.Context) (Cluster, error)
 
+	// WayIn brings admission reviews to an operator with admission handlers. Without it, such an operator
+	// has to bring its own.
+	WayIn WayIn
+
 	// Apply applies the Manifests, files and folders, before the operator starts.
 	Apply     func(ctx context.Context, paths []string) ([]Applied, error)
 	Manifests []string
@@ -87,6 +91,8 @@ type headless struct {
 	applied []Applied
 	began   time.Time  // the operator, or else Run
 	last    settlement // with UntilSettled
+
+	interrupted bool // a signal was forwarded to the operator
 }
 
 func (r *headless) run(ctx context.Context) (code int, err error) {
@@ -187,19 +193,41 @@ func (r *headless) open(ctx context.Context) error {
 	return nil
 }
 
-// operate starts the operator and waits until it exits.
+// operate starts the operator and waits until it exits. If it has exited to get a way in, it is started again with
+// one.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
+	sockets, err := newSocketDir(r.builder.work.path)
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, sockets.remove()) }()
 	address := r.Inspect
 	if address == "" {
-		sockets, err := newSocketDir(r.builder.work.path)
-		if err != nil {
-			return 1, err
-		}
-		defer func() { err = errors.Join(err, sockets.remove()) }()
 		address = sockets.next()
 	}
-	args := append(r.cluster.args(), "--inspect="+address)
-	spec := childSpec{path: r.binary, args: append(args, r.Args...), dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr, note: exitNote(r.binary)}
+	code, err = r.supervise(ctx, address, nil)
+	if r.WayIn == nil || err != nil || r.interrupted {
+		return code, err
+	}
+	if asked, err := askedForWayIn(exitNote(r.binary)); !asked || err != nil {
+		return code, err
+	}
+	if err := r.openWayIn(ctx); err != nil {
+		return exitCodeOf(err), err
+	}
+	reviews := sockets.nextPath()
+	r.WayIn.Pass(reviews)
+	defer r.WayIn.Hold()
+	return r.supervise(ctx, address, r.WayIn.Args(reviews))
+}
+
+// supervise starts the operator with additional flags, and waits until it exits.
+func (r *headless) supervise(ctx context.Context, address string, flags []string) (code int, err error) {
+	args := slices.Concat(r.cluster.args(), []string{"--inspect=" + address}, flags, r.Args)
+	spec := childSpec{
+		path: r.binary, args: args, dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr,
+		note: exitNote(r.binary), asksWayIn: r.WayIn != nil,
+	}
 	if !r.UntilSettled {
 		c, err := start(spec)
 		if err != nil {
@@ -244,7 +272,7 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 				c.kill() // a second signal ends it at once
 				continue
 			}
-			interrupted = &InterruptError{Signal: s}
+			interrupted, r.interrupted = &InterruptError{Signal: s}, true
 			if s == syscall.SIGHUP {
 				s = syscall.SIGTERM // operators do not handle SIGHUP
 			}

@@ -26,6 +26,10 @@ type Options struct {
 	// ready.
 	Apply func(ctx context.Context, paths []string) ([]Applied, error)
 
+	// WayIn brings admission reviews to operators with admission handlers. Without it, such an operator
+	// has to bring its own.
+	WayIn WayIn
+
 	// Manifests are applied at the start, and by [IntentApply] without a path.
 	// ManifestFolders are where [IntentApply] finds manifests if Manifests is empty.
 	Manifests       []string
@@ -110,6 +114,15 @@ func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	}
 	_, err := awaitSettled(ctx, timeout, s.settled)
 	return err
+}
+
+// Say adds a line of the caller to the log, with details for debugging if it is verbose.
+func (s *Session) Say(verbose bool, line string) {
+	level := inspect.LevelInfo
+	if verbose {
+		level = inspect.LevelDebug
+	}
+	s.store.say(level, line)
 }
 
 // Kill kills the operator without waiting for a graceful stop.

@@ -65,6 +65,7 @@ func (l *loop) watchClusterEnd(cluster *Cluster) {
 func (l *loop) handleClusterEnd(cluster *Cluster) {
 	ended := &ClusterEndedError{Name: cluster.Name}
 	l.cluster = nil
+	l.loseWayIn()
 	l.requestNewProcess()
 	l.store.update(func(s *State) { s.Cluster.Phase, s.Cluster.Error = ClusterFailed, ended.Error() })
 	if l.opts.Unattended {

@@ -40,6 +40,10 @@ type loop struct {
 	appliedAt chan applyResult
 	prepared  bool // the initial manifests are applied
 
+	// The way in for admission reviews.
+	wayIn     WebhooksPhase
+	wayOpened chan wayInResult
+
 	// The operator.
 	wanted    int // incremented to replace the running process
 	operator  *operator
@@ -67,6 +71,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		lost:      make(chan *Cluster),
 		appliedAt: make(chan applyResult),
 		events:    make(chan operatorExit),
+		wayOpened: make(chan wayInResult),
 		restart:   time.NewTimer(time.Hour),
 	}
 	l.restart.Stop()
@@ -122,6 +127,8 @@ func (l *loop) step() bool {
 		l.handleApplied(result)
 	case event := <-l.events:
 		l.handleOperatorExit(event)
+	case result := <-l.wayOpened:
+		l.handleWayIn(result)
 	case <-l.restart.C:
 	case r := <-l.requests:
 		l.handleIntent(r)
@@ -140,6 +147,9 @@ func (l *loop) reconcile() {
 	if l.binary == "" || l.cluster == nil || !l.prepared || time.Now().Before(l.notBefore) {
 		return
 	}
+	if l.wayIn == WebhooksOpening || l.wayIn == WebhooksFailed {
+		return
+	}
 	l.startOperator()
 }
 
@@ -147,6 +157,7 @@ func (l *loop) reconcile() {
 func (l *loop) requestNewProcess() {
 	l.wanted++
 	l.crashes, l.notBefore = 0, time.Time{}
+	l.forgetWayIn()
 }
 
 // relative shortens the paths of changed files.

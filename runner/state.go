@@ -26,6 +26,9 @@ type State struct {
 	Process Process
 	Cluster Cluster
 
+	// Webhooks is the way in for admission reviews.
+	Webhooks Webhooks
+
 	// Manifests are the files and folders that [IntentApply] applies: those of the command
 	// line, or else the folders of the packages that contain manifests.
 	Manifests []string

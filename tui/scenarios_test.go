@@ -22,6 +22,9 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"first-build": firstBuildFailed,
 	"no-cluster":  clusterFailed,
 	"wide-runes":  wideRunes,
+	"admitting":   admitting,
+	"no-way-in":   noWayIn,
+	"reviews":     manyReviews,
 }
 
 func buildFailed(now time.Time) *runner.State {

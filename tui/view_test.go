@@ -38,6 +38,8 @@ var screens = map[string][]string{
 	"object's log":    {"j", "j", "j", "j", "j", "l", "k"},
 	"handlers":        {"2", "j"},
 	"decisions":       {"2", "j", "enter", "j"},
+	"webhooks":        {"5", "j"},
+	"webhooks, last":  {"5", "G"},
 	"log":             {"7", "v", "v", "v", "f"},
 	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
 	"log, filtered":   {"7", "/", "p", "v", "c"},

@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/tui"
 	"github.com/kopf-dev/kopf/tui/stream"
+	"github.com/kopf-dev/kopf/tunnel"
 )
 
 func newDevCommand() *cobra.Command {
@@ -108,12 +109,19 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 
 	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
-	session := runner.NewSession(runner.Options{
+	var session *runner.Session
+	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: func(verbose bool, line string) { session.Say(verbose, line) }}
+	defer func() { err = errors.Join(err, way.close(ctx)) }()
+	options := runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
 		Args:     append(f.scope(), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
-			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
+			opened, err := cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
+			if err == nil {
+				cluster.cleanUpBefore(ctx, session.Say)
+			}
+			return opened, err
 		},
 		Apply:           cluster.apply,
 		Manifests:       f.manifests,
@@ -123,7 +131,11 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 
 		Unattended: !screen,
 		Once:       !screen && f.until == settled,
-	})
+	}
+	if f.webhooks.way != tunnel.Off {
+		options.WayIn = way
+	}
+	session = runner.NewSession(options)
 	stopListening := killOnSignal(ctx, session)
 	defer stopListening()
 	ended := make(chan error, 1)

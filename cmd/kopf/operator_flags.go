@@ -28,6 +28,8 @@ type operatorFlags struct {
 
 	inspect, liveness string
 
+	webhooks webhookFlags
+
 	manifests []string
 	until     string
 	timeout   time.Duration
@@ -51,16 +53,13 @@ const defaultTimeout = 5 * time.Minute
 // first log format is the default.
 func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	f.logFormats = logFormats
+	f.addCluster(cmd)
 	set := cmd.Flags()
-	set.SortFlags = false
-	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, context, or a name of kopf cluster list")
-	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
 	set.BoolVar(&f.ephemeral, "ephemeral", false, "start a new embedded cluster and delete its data at the end")
-	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
+	f.webhooks.add(cmd)
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
 	set.StringVar(&f.until, "until", "", "settled: end when everything is handled")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "the limit for --until, from the operator's start; 0 for no limit")
@@ -72,15 +71,26 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "the opposite")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 
-	registerCompletion(cmd, "cluster", completeProvidersAndClusters)
-	registerCompletion(cmd, "context", f.completeContexts)
 	registerCompletion(cmd, "namespace", f.completeNamespaces)
 	completeWith(cmd, "until", settled)
 	completeWith(cmd, "log-format", logFormats...)
-	for flag, extensions := range map[string][]string{"apply": {"yaml", "yml", "json"}, "kubeconfig": nil} {
-		if err := cmd.MarkFlagFilename(flag, extensions...); err != nil {
-			panic(err) // the flag is not defined: a mistake in this function
-		}
+	if err := cmd.MarkFlagFilename("apply", "yaml", "yml", "json"); err != nil {
+		panic(err) // the flag is not defined: a mistake in this function
+	}
+}
+
+// addCluster adds the flags that select a cluster.
+func (f *operatorFlags) addCluster(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.SortFlags = false
+	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, context, or a name of kopf cluster list")
+	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
+	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
+	registerCompletion(cmd, "cluster", completeProvidersAndClusters)
+	registerCompletion(cmd, "context", f.completeContexts)
+	if err := cmd.MarkFlagFilename("kubeconfig"); err != nil {
+		panic(err) // the flag is not defined: a mistake in this function
 	}
 }
 
@@ -117,6 +127,9 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 		return usagef("--log-format=%s: want %s", f.logFormat, anyOf(f.logFormats))
 	}
 	if err := f.checkAddresses(); err != nil {
+		return err
+	}
+	if err := f.webhooks.check(); err != nil {
 		return err
 	}
 	if f.report != "" {

@@ -51,6 +51,8 @@ starts a real control plane on this machine.
 		newRetryCommand(),
 		newBuildCommand(),
 		newClusterCommand(),
+		newCleanupCommand(),
+		newRelayCommand(),
 		newVersionCommand(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tunnel"
 )
 
 func newRunCommand() *cobra.Command {
@@ -71,7 +72,9 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	printer := &progressPrinter{cmd: cmd, flags: f, line: newProgressLine(cmd.ErrOrStderr())}
 	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
-	code, err := runner.Run(ctx, runner.RunOptions{
+	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: printer.say}
+	defer func() { err = errors.Join(err, way.close(ctx)) }()
+	options := runner.RunOptions{
 		Dir:      dir,
 		Patterns: patterns,
 		Args:     append(f.scope(), f.logging(cmd)...),
@@ -80,6 +83,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 			printer.endProgress()
 			if err == nil {
 				printer.say(false, describe(c))
+				cluster.cleanUpBefore(ctx, printer.say)
 			}
 			return c, err
 		},
@@ -93,7 +97,11 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 		Progress:     printer.say,
 		Stdout:       os.Stdout,
 		Stderr:       os.Stderr,
-	})
+	}
+	if f.webhooks.way != tunnel.Off {
+		options.WayIn = way
+	}
+	code, err := runner.Run(ctx, options)
 	if err == nil && code != 0 {
 		return &exitError{code: code}
 	}

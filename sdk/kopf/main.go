@@ -38,8 +38,8 @@ const guardVariable = "KOPF_STDIN_GUARD"
 var errStdinClosed = errors.New("the parent process has ended")
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func(*Registry)) int {
-	ended := noteRunning(stderr)
-	defer ended()
+	note := noteRunning(stderr)
+	defer note.ended()
 	flags, err := parseFlags(filepath.Base(args[0]), args[1:])
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -61,7 +61,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 			cancel(errStdinClosed)
 		}()
 	}
-	if err := flags.operate(ctx, stderr, register, ended); err != nil {
+	switch err := flags.operate(ctx, stderr, register, note.ended); {
+	case errors.Is(err, errWayInWanted):
+		note.wantsWayIn()
+		return 1
+	case err != nil:
 		fmt.Fprintf(stderr, "%s: %s\n", flags.name, printable.Paragraph(printable.WithoutPasswords(err.Error())))
 		return 1
 	}
@@ -100,6 +104,9 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	if err := operator.check(); err != nil {
 		return err
+	}
+	if f.wantsWayIn(&registry.registry) {
+		return errWayInWanted
 	}
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	if len(f.namespaces) == 0 && !f.allNamespaces {

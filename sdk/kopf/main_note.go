@@ -1,27 +1,67 @@
 package kopf
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// noteVariable names the file in which the program notes that it runs, and that it has ended. If it ends
-// without the latter, its code has called os.Exit, or it has crashed: "kopf run" says so.
-const noteVariable = "KOPF_EXIT_NOTE"
+// The environment of a program that "kopf dev" or "kopf run" has started.
+const (
+	// noteVariable names the file in which the program notes that it runs, and that it has ended. If it ends
+	// without the latter, its code has called os.Exit, or it has crashed: "kopf run" says so.
+	noteVariable = "KOPF_EXIT_NOTE"
 
-// noteRunning makes the note. The function that it returns notes the end; it may be called again.
-func noteRunning(stderr io.Writer) (ended func()) {
-	path := os.Getenv(noteVariable)
-	if path == "" {
-		return func() {}
-	}
-	note := func(state string) {
-		if err := os.WriteFile(path, []byte(state), 0o600); err != nil {
-			fmt.Fprintf(stderr, "cannot note that the operator is %s: %v\n", state, err)
-		}
-	}
-	note("running")
+	// wayInVariable is set if a program with admission handlers can ask for a way in: it notes that it needs
+	// one and ends, and is started again with flags for it.
+	wayInVariable = "KOPF_WAY_IN"
+)
+
+// errWayInWanted is the error of a program that asks for a way in. Its parent knows, and says nothing.
+var errWayInWanted = errors.New("the admission handlers need a way in")
+
+// exitNote is the file in which the program notes its state. The zero value notes nothing.
+type exitNote struct {
+	path   string
+	stderr io.Writer
+	last   string
+}
+
+// noteRunning makes the note.
+func noteRunning(stderr io.Writer) *exitNote {
+	n := &exitNote{path: os.Getenv(noteVariable), stderr: stderr}
+	n.write("running")
 	_ = os.Unsetenv(noteVariable) // programs that the operator starts must not write there; the name is valid
-	return func() { note("ended") }
+	return n
+}
+
+// ended notes the end. It may be called again.
+func (n *exitNote) ended() {
+	if n.last == "running" {
+		n.write("ended")
+	}
+}
+
+// wantsWayIn notes that the program ends since it needs a way in.
+func (n *exitNote) wantsWayIn() { n.write("wants a way in") }
+
+func (n *exitNote) write(state string) {
+	n.last = state
+	if n.path == "" {
+		return
+	}
+	if err := os.WriteFile(n.path, []byte(state), 0o600); err != nil {
+		fmt.Fprintf(n.stderr, "cannot note that the operator is %s: %v\n", state, err)
+	}
+}
+
+// wantsWayIn reports whether the program has to ask its parent for a way in.
+func (f *mainFlags) wantsWayIn(r *handlers.Registry) bool {
+	return os.Getenv(wayInVariable) != "" && f.admission.server == nil && slices.ContainsFunc(r.All(), func(h *handlers.Handler) bool {
+		return h.Family == handlers.Validate || h.Family == handlers.Mutate
+	})
 }

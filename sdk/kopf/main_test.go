@@ -54,6 +54,11 @@ var programs = map[string]func(){
 	"exiting": func() {
 		kopf.Main(func(*kopf.Registry) { os.Exit(3) })
 	},
+	"admitting": func() {
+		kopf.Main(func(r *kopf.Registry) {
+			kopf.OnValidate(r, kopf.Resource("", "configmaps"), func(context.Context, *kopf.Admission[kopf.Object]) error { return nil }, kopf.ID("check"))
+		})
+	},
 	"mistaken": func() {
 		kopf.Main(func(r *kopf.Registry) {
 			kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { return nil })

@@ -52,6 +52,10 @@ type Server struct {
 	// interfaces, and port 0 means any free one. Defaults to "127.0.0.1:0".
 	Address string
 
+	// Listener is served in place of the Address, for connections that come by other ways than a port of this machine. It
+	// is closed at the end. The Host, the URL or the Service is required.
+	Listener net.Listener
+
 	// Host is the name or address in the announced URL. Defaults to the host of the Address, and is required
 	// if that is missing or unspecified, such as "0.0.0.0".
 	Host string
@@ -179,8 +183,10 @@ func (s *Server) start(ctx context.Context) (*running, error) {
 	}
 	r.logger = r.logger.With(observe.NameKey, "kopf.webhooks")
 	var err error
-	if r.listener, r.unix, err = listen(ctx, cmp.Or(s.Address, defaultAddress)); err != nil {
-		return nil, err
+	if r.listener = s.Listener; r.listener == nil {
+		if r.listener, r.unix, err = listen(ctx, cmp.Or(s.Address, defaultAddress)); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.prepare(); err != nil {
 		return nil, errors.Join(err, r.listener.Close())
@@ -193,6 +199,10 @@ func (s *Server) check() error {
 	switch {
 	case s.URL != "" && s.Service != nil:
 		return errors.New("both URL and Service are set; set one")
+	case s.Listener != nil && s.Address != "":
+		return errors.New("both Listener and Address are set; set one")
+	case s.Listener != nil && s.Host == "" && s.URL == "" && s.Service == nil:
+		return errors.New("the Listener does not tell the cluster where it is; set Host, URL or Service")
 	case (s.CertFile == "") != (s.KeyFile == ""):
 		return errors.New("CertFile and KeyFile belong together; set both")
 	case s.Path != "" && !strings.HasPrefix(s.Path, "/"):

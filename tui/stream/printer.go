@@ -20,6 +20,7 @@ type printer struct {
 	unserved map[string]bool
 	drifted  map[string]bool
 	objects  objects
+	reviews  reviews
 	log      log
 }
 
@@ -55,6 +56,7 @@ func (p *printer) show(s *runner.State) error {
 			entries[i].Time = now
 		}
 	}
+	entries = append(entries, p.reviews.entries(s)...)
 	entries = append(entries, p.log.entries(s, p.opts)...)
 	// Log lines have times of their own, mostly before that of what they led to.
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.Time.Compare(b.Time) })

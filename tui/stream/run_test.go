@@ -302,3 +302,32 @@ func TestRun_EndsWhenTheWriterFails(t *testing.T) {
 		}
 	}
 }
+
+func TestRun_WritesEachReviewOnce(t *testing.T) {
+	review := func(id, operation string, more func(*inspect.Review)) inspect.Review {
+		r := inspect.Review{ID: id, At: noon, Operation: operation, Kind: "Claim", Object: inspect.Ref{Namespace: "default", Name: "one"}, User: inspect.User{Name: "me"}, Allowed: true, Took: inspect.Duration(4 * time.Millisecond)}
+		if more != nil {
+			more(&r)
+		}
+		return r
+	}
+	first := review("1", "CREATE", nil)
+	second := review("2", "UPDATE", func(r *inspect.Review) { r.Allowed, r.Message = false, "no" })
+	third := review("3", "UPDATE", func(r *inspect.Review) { r.Warnings = []string{"hm", "so"} })
+	got := output(t, stream.Options{}, func(s *source) {
+		s.change(func(state *runner.State) {
+			state.Live, state.Snapshot = true, &inspect.Snapshot{Operator: inspect.Operator{PID: 1}, Reviews: []inspect.Review{first}}
+		})
+		s.change(func(state *runner.State) { state.Snapshot.Reviews = []inspect.Review{first, second} })
+		s.change(func(*runner.State) {})
+		s.change(func(state *runner.State) { state.Snapshot.Reviews = []inspect.Review{second, third} }) // the first is forgotten
+		s.change(func(state *runner.State) {                                                             // another process begins again
+			state.Snapshot.Operator.PID, state.Snapshot.Reviews = 2, []inspect.Review{first}
+		})
+	})
+	expect(t, got,
+		"12:00:00  review    allowed    create claim default/one by me in 4ms",
+		"12:00:00  review    denied     update claim default/one by me in 4ms: no",
+		"12:00:00  review    warned     update claim default/one by me in 4ms: hm; so",
+		"12:00:00  review    allowed    create claim default/one by me in 4ms")
+}

@@ -27,7 +27,11 @@ type Registry struct {
 	noInspector   bool
 	settleOn      inspect.IntentKind
 	exit          *int
+	admits        bool
 }
+
+// Admit registers an admission handler, which needs a way in.
+func (r *Registry) Admit() { r.admits = true }
 
 // Publish makes the operator publish an object in the state.
 func (r *Registry) Publish(name, state string) {
@@ -80,6 +84,7 @@ func Main(register func(*Registry)) {
 	var r Registry
 	register(&r)
 	address := flag.String("inspect", "", "")
+	listen := flag.String("webhook-listen", "", "")
 	for _, name := range []string{"kubeconfig", "context", "log-format", "namespace"} {
 		flag.String(name, "", "")
 	}
@@ -88,6 +93,12 @@ func Main(register func(*Registry)) {
 	defer ended()
 	if r.exit != nil {
 		os.Exit(*r.exit)
+	}
+	if r.admits && *listen == "" && os.Getenv("KOPF_WAY_IN") != "" {
+		if err := os.WriteFile(os.Getenv("KOPF_EXIT_NOTE"), []byte("wants a way in"), 0o600); err != nil {
+			panic(err)
+		}
+		os.Exit(1)
 	}
 	if r.fail != "" {
 		ended()

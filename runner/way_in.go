@@ -1,0 +1,174 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// WayIn is how the API server of the cluster reaches the admission handlers of operators. It stays open while
+// operators come and go. Its methods are not called concurrently.
+type WayIn interface {
+	// Open opens the way into this machine from the cluster. It is called when an operator needs it; if
+	// the cluster was opened anew since the last call, the way may have to be another one.
+	Open(ctx context.Context, cluster Cluster) (Webhooks, error)
+
+	// Args returns the flags of an operator that receives reviews at the Unix socket. The way is open.
+	Args(socket string) []string
+
+	// Pass passes reviews on to the operator that listens at the socket, or soon will.
+	Pass(socket string)
+
+	// Hold makes reviews wait for the next operator. It may be called while no way is open.
+	Hold()
+
+	// Err returns why no more reviews come in by the open way, or nil.
+	Err() error
+}
+
+// Webhooks is the state of the way in for admission reviews.
+type Webhooks struct {
+	Phase   WebhooksPhase
+	Way     string // "direct", "ngrok"
+	Why     string // it was chosen
+	Address string // that the API server reaches, without secrets
+	Error   string // why there is no way in
+}
+
+// WebhooksPhase is the phase of the way in.
+type WebhooksPhase string
+
+// The phases of the way in.
+const (
+	WebhooksNone    WebhooksPhase = "none" // no operator needs it
+	WebhooksOpening WebhooksPhase = "opening"
+	WebhooksOpen    WebhooksPhase = "open"
+	WebhooksFailed  WebhooksPhase = "failed"
+)
+
+const (
+	// wayInEnv tells an operator that it can ask for a way in.
+	wayInEnv = "KOPF_WAY_IN=1"
+
+	// wantsWayIn is the note of an operator that asks for one.
+	wantsWayIn = "wants a way in"
+)
+
+// askedForWayIn reports whether the operator has ended to get a way in.
+func askedForWayIn(note string) (bool, error) {
+	state, err := os.ReadFile(note)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("read how the operator has ended: %w", err)
+	}
+	return string(state) == wantsWayIn, nil
+}
+
+// WayInError reports that an operator has admission handlers, and that there is no way in for them.
+type WayInError struct{ Err error }
+
+func (e *WayInError) Error() string {
+	return "the operator has admission handlers, and the cluster cannot call them: " + e.Err.Error()
+}
+
+func (e *WayInError) Unwrap() error { return e.Err }
+
+// wayInResult is the result of opening the way in.
+type wayInResult struct {
+	cluster  *Cluster
+	webhooks Webhooks
+	err      error
+}
+
+// openWayIn opens the way in for an operator that has asked for it.
+func (l *loop) openWayIn() {
+	cluster := l.cluster
+	if cluster == nil {
+		return // the next operator asks again
+	}
+	l.wayIn = WebhooksOpening
+	l.store.update(func(s *State) { s.Webhooks = Webhooks{Phase: WebhooksOpening} })
+	l.tasks.Go(func() {
+		webhooks, err := l.opts.WayIn.Open(l.ctx, *cluster)
+		post(l.ctx, l.wayOpened, wayInResult{cluster, webhooks, err})
+	})
+}
+
+func (l *loop) handleWayIn(r wayInResult) {
+	if r.cluster != l.cluster {
+		l.wayIn = WebhooksNone // the cluster has ended meanwhile
+		return
+	}
+	if r.err != nil {
+		failed := &WayInError{r.err}
+		l.wayIn = WebhooksFailed
+		l.store.say(inspect.LevelError, failed.Error())
+		l.store.update(func(s *State) {
+			s.Webhooks = Webhooks{Phase: WebhooksFailed, Error: r.err.Error()}
+			s.Process.Phase, s.Process.Error = ProcessCrashed, failed.Error()
+		})
+		if l.opts.Unattended {
+			l.fatal = failed
+		}
+		return
+	}
+	l.wayIn = WebhooksOpen
+	r.webhooks.Phase = WebhooksOpen
+	l.store.update(func(s *State) { s.Webhooks = r.webhooks })
+}
+
+// forgetWayIn lets the next operator ask for the way in again, if it was not opened.
+func (l *loop) forgetWayIn() {
+	if l.wayIn == WebhooksFailed {
+		l.wayIn = WebhooksNone
+	}
+}
+
+// checkWayIn makes the next operator ask again if the way in has ended.
+func (l *loop) checkWayIn() {
+	if l.wayIn != WebhooksOpen {
+		return
+	}
+	if err := l.opts.WayIn.Err(); err != nil {
+		l.store.say(inspect.LevelWarn, fmt.Sprintf("the way in for admission reviews has ended, opening it again: %v", err))
+		l.wayIn = WebhooksNone
+	}
+}
+
+// loseWayIn forgets a way in that has ended with its cluster.
+func (l *loop) loseWayIn() {
+	if l.opts.WayIn == nil || l.wayIn == WebhooksOpening {
+		return
+	}
+	l.opts.WayIn.Hold()
+	l.wayIn = WebhooksNone
+	l.store.update(func(s *State) { s.Webhooks = Webhooks{Phase: WebhooksNone} })
+}
+
+// openWayIn opens the way in, unless a signal comes first.
+func (r *headless) openWayIn(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	opened := make(chan error, 1)
+	go func() {
+		_, err := r.WayIn.Open(ctx, r.cluster)
+		opened <- err
+	}()
+	for {
+		select {
+		case s := <-r.Signals:
+			cancel(&InterruptError{Signal: s})
+		case err := <-opened:
+			if interrupted, ok := errors.AsType[*InterruptError](context.Cause(ctx)); ok {
+				return interrupted
+			}
+			if err != nil {
+				return &WayInError{err}
+			}
+			return nil
+		}
+	}
+}

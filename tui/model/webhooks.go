@@ -1,0 +1,85 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+var webhookWords = map[inspect.WebhookState]Word{
+	inspect.WebhookUnmanaged: {"·", "unmanaged", Dim},
+	inspect.WebhookPending:   {"◌", "pending", Warn},
+	inspect.WebhookInstalled: {"✓", "installed", OK},
+	inspect.WebhookFailed:    {"✗", "failed", Err},
+}
+
+// WebhookWord returns the word for whether a webhook is in the cluster.
+func WebhookWord(s inspect.WebhookState) Word { return lookup(webhookWords, s) }
+
+var wayInWords = map[runner.WebhooksPhase]Word{
+	runner.WebhooksNone:    {"·", "none", Dim},
+	runner.WebhooksOpening: {"▸", "being opened", Busy},
+	runner.WebhooksOpen:    {"✓", "open", OK},
+	runner.WebhooksFailed:  {"✗", "no way in", Err},
+}
+
+// WayInWord returns the word for the way in.
+func WayInWord(p runner.WebhooksPhase) Word { return lookup(wayInWords, p) }
+
+// ReviewWord returns the word for the decision of a review.
+func ReviewWord(r *inspect.Review) Word {
+	switch {
+	case !r.Allowed:
+		return Word{"✗", "denied", Err}
+	case len(r.Warnings) > 0:
+		return Word{"!", "warned", Warn}
+	case len(r.Patch) > 0:
+		return Word{"✓", "patched", OK}
+	}
+	return Word{"✓", "allowed", OK}
+}
+
+// HasWebhooks reports whether there is anything to say about webhooks.
+func (s *State) HasWebhooks() bool {
+	return s.Snapshot != nil && s.Snapshot.Admission != nil || s.Webhooks.Phase != "" && s.Webhooks.Phase != runner.WebhooksNone
+}
+
+// WebhooksByUrgency returns the webhooks of the operator, those that are not as they should be first.
+func (s *State) WebhooksByUrgency() []inspect.Webhook {
+	if s.Snapshot == nil || s.Snapshot.Admission == nil {
+		return nil
+	}
+	rank := map[inspect.WebhookState]int{inspect.WebhookFailed: 0, inspect.WebhookPending: 1, inspect.WebhookUnmanaged: 2, inspect.WebhookInstalled: 3}
+	list := slices.Clone(s.Snapshot.Admission.Webhooks)
+	slices.SortStableFunc(list, func(a, b inspect.Webhook) int { return rank[a.State] - rank[b.State] })
+	return list
+}
+
+// ReviewTitle names a review: "update status, dry claim default/web-data".
+func ReviewTitle(r *inspect.Review) string { return ReviewOperation(r) + " " + ReviewObject(r) }
+
+// ReviewOperation says what was asked for: "update status, dry".
+func ReviewOperation(r *inspect.Review) string {
+	text := strings.ToLower(r.Operation)
+	if r.Subresource != "" {
+		text += " " + r.Subresource
+	}
+	if r.DryRun {
+		text += ", dry"
+	}
+	return text
+}
+
+// ReviewObject names the object of a review, which may not have a name yet.
+func ReviewObject(r *inspect.Review) string {
+	name := r.Object.Name
+	if name == "" {
+		name = "(no name yet)"
+	}
+	if r.Object.Namespace != "" {
+		name = r.Object.Namespace + "/" + name
+	}
+	return strings.ToLower(r.Kind) + " " + name
+}

@@ -1,0 +1,26 @@
+package tunnel
+
+import "github.com/kopf-dev/kopf/sdk/webhook"
+
+// Certificates are the files of the certificate that API servers see. With the zero value, an authority and a
+// certificate for the address are made, and kept in memory.
+type Certificates struct {
+	// CertFile and KeyFile are a certificate chain and its key, in PEM. They are read again when they change.
+	CertFile, KeyFile string
+
+	// CAFile is the authority that API servers have to trust, in PEM. Without it, they trust those of their
+	// system if there is a CertFile.
+	CAFile string
+
+	// ClientCAFile has the authorities of clients, in PEM; others are rejected. Without it, the certificate of a
+	// client is passed on to the handlers without being verified.
+	ClientCAFile string
+
+	// DumpCA is a file that the authority is written to. None if it is empty.
+	DumpCA string
+}
+
+// apply sets the files of the server.
+func (c Certificates) apply(s *webhook.Server) {
+	s.CertFile, s.KeyFile, s.CAFile, s.ClientCAFile, s.CADump = c.CertFile, c.KeyFile, c.CAFile, c.ClientCAFile, c.DumpCA
+}

@@ -1,0 +1,159 @@
+package tunnel
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/webhook"
+)
+
+const (
+	// maxReview is the largest review that the forwarder accepts, and the largest answer. API servers limit objects to
+	// 3 MB, and a review of an update has two.
+	maxReview = webhook.DefaultMaxBytes
+
+	// defaultWait is how long a review waits for an operator, unless the API server gives up earlier. It
+	// is the default timeout of webhooks.
+	defaultWait = 10 * time.Second
+
+	// answerMargin is the part of the API server's timeout that is left for the answer.
+	answerMargin = 250 * time.Millisecond
+)
+
+// Forwarder takes the reviews of API servers, and passes them on to the operator that runs. Operators come and
+// go: reviews that arrive between two of them wait for the next one. It is an [http.Handler]; its methods may
+// be called concurrently.
+type Forwarder struct {
+	wait   time.Duration
+	secret string // an element of the path of every request
+	base   string // the path of the announced address, which ends with the secret
+
+	mu       sync.Mutex
+	operator *upstream     // nil while there is none
+	ended    bool          // there will be no other one
+	changed  chan struct{} // closed when operator is replaced
+	checks   map[string]bool
+}
+
+// NewForwarder returns a forwarder without an operator. A review waits for one for the duration, or 10s if it is 0, but
+// never longer than the API server.
+func NewForwarder(wait time.Duration) *Forwarder {
+	if wait <= 0 {
+		wait = defaultWait
+	}
+	secret := randomName()
+	return &Forwarder{wait: wait, secret: secret, base: "/" + secret, changed: make(chan struct{}), checks: map[string]bool{}}
+}
+
+// randomName returns a name that nobody can guess.
+func randomName() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// Pass passes reviews on to the operator that listens at the Unix socket, or soon will.
+func (f *Forwarder) Pass(socket string) { f.replace(newUpstream(socket)) }
+
+// Hold makes reviews wait for the next operator. Those that the former operator is answering, it answers,
+// unless it ends before.
+func (f *Forwarder) Hold() { f.replace(nil) }
+
+// end answers the reviews that wait: there will be no other operator.
+func (f *Forwarder) end() {
+	f.mu.Lock()
+	f.ended = true
+	f.mu.Unlock()
+	f.replace(nil)
+}
+
+func (f *Forwarder) replace(next *upstream) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.operator = next
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// current returns the operator, and a channel that is closed when it is another one. The channel is nil if there will
+// be none.
+func (f *Forwarder) current() (*upstream, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return nil, nil
+	}
+	return f.operator, f.changed
+}
+
+// ServeHTTP answers a review. The address is a secret that only the webhook configurations know, as the port
+// may be open to others: what has another path is not answered.
+func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rest, ok := f.below(r.URL.Path)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if id, ok := strings.CutPrefix(rest, checkPath); ok {
+		f.answerCheck(w, r, id)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
+	if err != nil {
+		code := http.StatusBadRequest
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			code = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, fmt.Sprintf("read the review: %v", err), code)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), f.limit(r))
+	defer cancel()
+	f.forward(ctx, w, &review{path: f.base + "/" + rest, query: r.URL.RawQuery, method: r.Method, header: headerFor(r), body: body})
+}
+
+// below returns the path below the secret. What is above it depends on what else is on the way.
+func (f *Forwarder) below(path string) (rest string, ok bool) {
+	for rest = path; rest != ""; {
+		var element string
+		element, rest, _ = strings.Cut(rest, "/")
+		if subtle.ConstantTimeCompare([]byte(element), []byte(f.secret)) == 1 {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// limit returns how long the review may take: the API server tells its own timeout in the query.
+func (f *Forwarder) limit(r *http.Request) time.Duration {
+	asked, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || asked <= 0 {
+		return f.wait
+	}
+	return min(f.wait, max(asked-answerMargin, asked/2))
+}
+
+// headerFor returns the headers for the operator: those of the API server, and its certificate. Nobody else
+// can set the latter, nor ask for a replay.
+func headerFor(r *http.Request) http.Header {
+	header := r.Header.Clone()
+	for _, name := range []string{webhook.PeerCertificateHeader, webhook.ReplayHeader, "Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Te", "Trailer"} {
+		header.Del(name)
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.TLS.PeerCertificates[0].Raw})
+		header.Set(webhook.PeerCertificateHeader, url.QueryEscape(string(block)))
+	}
+	return header
+}

@@ -1,0 +1,93 @@
+package tunnel
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// The pauses between attempts to connect to a relay again.
+const (
+	relayMinPause = 500 * time.Millisecond
+	relayMaxPause = 10 * time.Second
+)
+
+// relayListener accepts the connections of a relay, and connects again when the stream to it is lost.
+type relayListener struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	connect func(context.Context) (net.Listener, error)
+	say     func(string)
+
+	mu      sync.Mutex
+	current net.Listener
+}
+
+func newRelayListener(ctx context.Context, first net.Listener, connect func(context.Context) (net.Listener, error), say func(string)) *relayListener {
+	l := &relayListener{connect: connect, say: say, current: first}
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	if say == nil {
+		l.say = func(string) {}
+	}
+	return l
+}
+
+// Accept implements [net.Listener].
+func (l *relayListener) Accept() (net.Conn, error) {
+	for {
+		l.mu.Lock()
+		current := l.current
+		l.mu.Unlock()
+		conn, err := current.Accept()
+		if err == nil {
+			return conn, nil
+		}
+		if l.ctx.Err() != nil {
+			return nil, net.ErrClosed
+		}
+		l.say(fmt.Sprintf("webhooks: the connection to the relay is lost, reconnecting: %v", err))
+		if err := l.reconnect(); err != nil {
+			return nil, err
+		}
+		l.say("webhooks: the connection to the relay is there again")
+	}
+}
+
+func (l *relayListener) reconnect() error {
+	for pause := relayMinPause; ; pause = min(2*pause, relayMaxPause) {
+		next, err := l.connect(l.ctx)
+		if err == nil {
+			l.mu.Lock()
+			l.current = next
+			l.mu.Unlock()
+			if l.ctx.Err() != nil {
+				_ = next.Close() // Close has seen the former one
+			}
+			return nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-l.ctx.Done():
+			timer.Stop()
+			return net.ErrClosed
+		}
+	}
+}
+
+// Close implements [net.Listener].
+func (l *relayListener) Close() error {
+	l.cancel()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.current.Close()
+}
+
+// Addr implements [net.Listener].
+func (l *relayListener) Addr() net.Addr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.current.Addr()
+}
