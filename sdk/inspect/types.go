@@ -30,6 +30,7 @@ type Operator struct {
 	Server     string        `json:"server"`               // address of the API server
 	Namespaces []string      `json:"namespaces,omitempty"` // patterns; none means the whole cluster
 	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state
+	Pauses     []Pause       `json:"pauses,omitempty"`     // reasons of [OperatorPaused], the oldest first
 
 	// Settled means that every object seen so far was handled, and that the initial listing of all served
 	// resources is complete.
@@ -48,6 +49,24 @@ const (
 	OperatorRunning  OperatorState = "running"
 	OperatorPaused   OperatorState = "paused"
 	OperatorStopping OperatorState = "stopping"
+)
+
+// Pause is a reason why the operator handles no objects. There can be several.
+type Pause struct {
+	Kind   PauseKind `json:"kind"`
+	Reason string    `json:"reason"` // for people, such as "by alice@laptop, priority 200"
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until,omitzero"` // when it ends on its own; zero if it does not
+	By     []string  `json:"by,omitempty"`   // identities of those who caused it
+}
+
+// PauseKind is the kind of a reason to pause.
+type PauseKind string
+
+// The kinds of reasons to pause.
+const (
+	PauseRequest PauseKind = "request" // [IntentPause]
+	PausePeering PauseKind = "peering" // another operator has precedence, or the peers are not known
 )
 
 // Resource is a resource that is being watched.

@@ -20,7 +20,7 @@ type intents struct {
 	memories *memories
 	streams  atomic.Pointer[streams] // nil until the operator is connected to the cluster
 	stop     func()                  // stops the operator
-	changed  wakeup                  // raised when the operator is paused or resumed
+	pauses   *pauses
 }
 
 // handle carries out an intent, or rejects it with a reason.
@@ -29,11 +29,15 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 	switch in.Kind {
 	case inspect.IntentStop:
 		i.stop()
-	case inspect.IntentPause, inspect.IntentResume:
-		i.setPaused(in.Kind == inspect.IntentPause)
+	case inspect.IntentPause:
+		i.pause()
+	case inspect.IntentResume:
+		if reason := i.resume(); reason != "" {
+			return reject(reason)
+		}
 	case inspect.IntentRetry:
 		if i.deps.state.paused.Load() {
-			return reject("the operator is paused")
+			return reject("the operator is paused " + i.pauses.reason())
 		}
 		if in.Object == nil {
 			return reject("retry: which object?")
@@ -51,24 +55,26 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 	return inspect.Reply{OK: true}
 }
 
-// setPaused pauses or resumes the handling of all objects. It does not interrupt handlers that are
-// running.
-func (i *intents) setPaused(paused bool) {
-	if paused {
-		i.deps.state.wasPaused.Store(true) // first: events that are dropped from now on must be listed again
-	}
-	if i.deps.state.paused.Swap(paused) == paused {
-		return
-	}
-	state, reason := inspect.OperatorRunning, ""
-	if paused {
-		state, reason = inspect.OperatorPaused, "on request"
+// byRequest is the reason to pause that readers of the inspector add and remove.
+var byRequest = pauseKey{kind: inspect.PauseRequest}
+
+// pause pauses the handling of all objects until somebody asks to resume.
+func (i *intents) pause() {
+	if i.pauses.add(byRequest, inspect.Pause{Reason: "on request"}) {
 		i.deps.logger.Info("Handling is paused.", observe.EventKey, observe.LogOperatorPaused)
-	} else {
+	}
+}
+
+// resume ends a pause on request. If others keep the operator paused, it returns the reason.
+func (i *intents) resume() (reason string) {
+	removed, remaining := i.pauses.remove(byRequest)
+	switch {
+	case remaining != "":
+		return "still paused " + remaining
+	case removed:
 		i.deps.logger.Info("Handling is resumed.", observe.EventKey, observe.LogOperatorResumed)
 	}
-	observe.Tell(i.deps.sink, observe.OperatorChanged{State: state, Reason: reason})
-	i.changed.raise()
+	return ""
 }
 
 // retryNow calls the delayed and the failed handlers of an object at once, or only one of them. If it

@@ -33,6 +33,7 @@ type operator struct {
 	logins     *Logins            // nil if the credentials are given
 	given      *kube.ConfigSource // nil if there are logins
 	intents    *intents
+	pauses     *pauses
 
 	backlog *observe.Backlog // keeps events for the metrics until the startup is over
 	metrics *observe.Metrics // nil without a meter
@@ -107,7 +108,8 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	}
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
-	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
+	o.pauses = newPauses(o.deps, o.changed)
+	o.intents = &intents{deps: o.deps, memories: &o.memories, pauses: o.pauses}
 	o.deps.retries = newRetries(ctx, func() *slog.Logger { return o.deps.logger }, o.intents.retryFailed)
 	o.activities = &activities{
 		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
@@ -149,7 +151,7 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		return unlessStopped(ctx, err)
 	}
 	err := unlessStopped(ctx, o.work(ctx, serving, wg))
-	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
+	o.pauses.beginStopping()
 	return errors.Join(err, o.cleanup())
 }
 
@@ -381,7 +383,7 @@ func (o *operator) serve(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
 	}
 	d := o.deps
-	observe.Tell(d.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
+	o.pauses.beginStopping()
 	d.state.exiting.Store(true)
 	d.retries.stop()
 	o.streams.stopAll()
@@ -405,7 +407,7 @@ func (o *operator) serve(ctx context.Context) error {
 // ready is called once all objects are known.
 func (o *operator) ready() {
 	o.deps.logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
-	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorRunning})
+	o.pauses.becomeReady()
 	if o.config.OnReady != nil {
 		o.config.OnReady()
 	}

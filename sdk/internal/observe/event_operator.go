@@ -10,7 +10,8 @@ import (
 // OperatorChanged tells what the operator as a whole does from now on.
 type OperatorChanged struct {
 	State  inspect.OperatorState
-	Reason string // why it is paused
+	Reason string          // why it is paused
+	Pauses []inspect.Pause // the same in detail, the oldest first; must not be changed
 }
 
 // ClusterConnected tells the address of the cluster, and again after each login.

@@ -103,7 +103,7 @@ func (i *Inspector) Receive(event Event) {
 		i.hub.UpdateOperator(func(op *inspect.Operator) {
 			op.State = e.State
 			if e.State != inspect.OperatorStopping {
-				op.Reason = e.Reason
+				op.Reason, op.Pauses = e.Reason, e.Pauses
 			}
 		})
 	case ClusterConnected:
