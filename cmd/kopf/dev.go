@@ -101,6 +101,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	screen := showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb")
+	f.dev = true
 	level := ""
 	if f.verbose || f.debug {
 		level = "debug"

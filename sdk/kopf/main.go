@@ -10,11 +10,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/peering"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -91,7 +93,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
-		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
+		Identity: f.identity, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
 			ended()
@@ -102,10 +104,26 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 		return err
 	}
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
+	operator.Settings.Peering = f.peeringSettings()
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster", observe.EventKey, observe.LogNamespacesUnspecified)
 	}
 	return operator.Run(ctx)
+}
+
+// devLifetime is how long other operators wait for a sign of life of an operator in development.
+const devLifetime = 10 * time.Second
+
+// peeringSettings returns the settings of peering that the flags ask for.
+func (f *mainFlags) peeringSettings() PeeringSettings {
+	s := PeeringSettings{Name: f.peering, Mandatory: f.peering != "", Priority: f.priority, Standalone: f.standalone}
+	if f.dev {
+		s.Lifetime = devLifetime
+		if !f.prioritySet {
+			s.Priority = peering.DevPriority
+		}
+	}
+	return s
 }
 
 // logHandler returns the log handler that the flags ask for.

@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
 // Operator runs handlers as a part of a program; programs that do nothing else use [Main]. The
@@ -35,6 +37,10 @@ type Operator struct {
 	// handlers, the operator uses the service account of its pod, or else $KUBECONFIG or
 	// ~/.kube/config.
 	Config *rest.Config
+
+	// Identity is the name of the operator among its peers; it must be unique. Defaults to $POD_ID, or else to a
+	// name with the user, the host and the time of the start. See [PeeringSettings].
+	Identity string
 
 	// Memo is the operator's memo, from which the memos of objects inherit. Fill it with [MemoOf]
 	// before Run.
@@ -85,6 +91,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		Namespaces: o.Namespaces,
 		REST:       o.Config,
 		Logger:     logger,
+		Identity:   cmp.Or(o.Identity, peering.NewIdentity()),
 		Inspector:  o.Settings.Process.Inspector,
 		Traffic:    o.traffic,
 		OnReady:    o.OnReady,

@@ -35,6 +35,7 @@ type discovery struct {
 	deps       *deps
 	streams    *streams
 	namespaces *namespaces
+	peerings   *peerings
 	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
 
 	rescan atomic.Bool // a CRD has changed
@@ -43,8 +44,8 @@ type discovery struct {
 	warned map[string]bool
 }
 
-func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
-	return &discovery{deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{}}
+func newDiscovery(d *deps, s *streams, n *namespaces, p *peerings) *discovery {
+	return &discovery{deps: d, streams: s, namespaces: n, peerings: p, changed: n.changed, warned: map[string]bool{}}
 }
 
 // run serves the resources and namespaces until the context ends.
@@ -173,6 +174,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	}
 	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
+	d.peerings.adjust(d.known, d.namespaces.names())
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()

@@ -47,6 +47,8 @@ type Settings struct {
 
 	Background daemons.Settings
 
+	Peering Peering
+
 	ExitingTimeout time.Duration // from the request to stop until the process is ended by force
 	Meter          observe.Meter // nil if nothing is counted
 	Liveness       string        // URL of the liveness endpoint; none if empty
@@ -66,6 +68,9 @@ func (s *Settings) check(registry *handlers.Registry) error {
 			ids = append(ids, h.ID)
 		}
 	}
+	if p := &s.Peering; !p.Standalone && p.Lifetime < time.Second {
+		return fmt.Errorf("check Settings.Peering: the lifetime is %s; it must be at least a second", p.Lifetime)
+	}
 	var err error
 	if s.Finalizer != "" {
 		err = state.CheckFinalizer(s.Finalizer)
@@ -74,6 +79,17 @@ func (s *Settings) check(registry *handlers.Registry) error {
 		return fmt.Errorf("check Settings.Persistence: %w", err)
 	}
 	return nil
+}
+
+// Peering is how the operator deals with other operators of the same objects.
+type Peering struct {
+	Name        string // of the peering objects
+	Priority    int
+	Lifetime    time.Duration // of the operator's record after each keep-alive
+	Mandatory   bool          // pause while there is no peering object
+	Standalone  bool          // ignore other operators
+	Stealth     bool          // do not log keep-alives
+	ClusterWide bool          // use the peering object of the cluster, even if the operator serves some namespaces
 }
 
 // Posting is how Kubernetes events are posted.
