@@ -229,6 +229,11 @@ func (f *operatorFlags) scope() []string {
 	return append(args, f.peers()...)
 }
 
+// isShared reports whether the cluster is one of the user's own, where other operators may run.
+func (f *operatorFlags) isShared() bool {
+	return f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != ""
+}
+
 // peers returns the operator's flags for the peering.
 func (f *operatorFlags) peers() []string {
 	var args []string

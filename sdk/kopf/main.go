@@ -10,13 +10,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/peering"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -93,7 +91,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
-		Identity: f.identity, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
+		Identity: f.identity, dev: f.dev, keepPriority: f.prioritySet, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
 			ended()
@@ -111,19 +109,9 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	return operator.Run(ctx)
 }
 
-// devLifetime is how long other operators wait for a sign of life of an operator in development.
-const devLifetime = 10 * time.Second
-
 // peeringSettings returns the settings of peering that the flags ask for.
 func (f *mainFlags) peeringSettings() PeeringSettings {
-	s := PeeringSettings{Name: f.peering, Mandatory: f.peering != "", Priority: f.priority, Standalone: f.standalone}
-	if f.dev {
-		s.Lifetime = devLifetime
-		if !f.prioritySet {
-			s.Priority = peering.DevPriority
-		}
-	}
-	return s
+	return PeeringSettings{Name: f.peering, Mandatory: f.peering != "", Priority: f.priority, Standalone: f.standalone}
 }
 
 // logHandler returns the log handler that the flags ask for.

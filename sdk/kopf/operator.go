@@ -55,6 +55,8 @@ type Operator struct {
 	OnReady func()
 
 	running             atomic.Bool
+	dev                 bool             // takes precedence over deployed operators
+	keepPriority        bool             // even in development
 	traffic             bool             // log each request to the API server
 	exit                func()           // ends a process that does not end in time; nil in programs without [Main]
 	kubeconfig, context string           // replace the login handlers
@@ -87,7 +89,8 @@ func (o *Operator) Run(ctx context.Context) error {
 	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
 	config := engine.Config{
 		Registry:   &o.Registry.registry,
-		Settings:   func() engine.Settings { return settings.engine() },
+		Settings:   func() engine.Settings { return o.inDevelopment(settings).engine() },
+		Dev:        o.dev,
 		Namespaces: o.Namespaces,
 		REST:       o.Config,
 		Logger:     logger,
@@ -108,6 +111,22 @@ func (o *Operator) Run(ctx context.Context) error {
 	config.Logins = o.logins()
 	config.OnLogins = func(l *engine.Logins) { logins = l }
 	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
+}
+
+// devLifetime is how long others wait for a sign of life of an operator in development.
+const devLifetime = 10 * time.Second
+
+// inDevelopment returns the settings with the changes for an operator in development, whatever its startup
+// handlers have set: the priority of the deployed operator.
+func (o *Operator) inDevelopment(s Settings) Settings {
+	if !o.dev {
+		return s
+	}
+	s.Peering.Lifetime = min(s.Peering.Lifetime, devLifetime)
+	if !o.keepPriority {
+		s.Peering.Priority = max(s.Peering.Priority, peering.DevPriority)
+	}
+	return s
 }
 
 // errRunning refuses a second run at the same time.

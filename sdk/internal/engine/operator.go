@@ -313,7 +313,7 @@ func (o *operator) connect(ctx context.Context) error {
 		ExitTimeout: d.settings.ExitTimeout,
 	})
 	o.intents.streams.Store(o.streams)
-	o.peerings = newPeerings(d, o.pauses, o.config.Identity)
+	o.peerings = newPeerings(d, o.pauses, o.config.Identity, o.config.Dev)
 	o.intents.peerings.Store(o.peerings)
 	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed), o.peerings)
 	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)

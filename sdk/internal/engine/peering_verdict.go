@@ -19,6 +19,8 @@ type peeringVerdict struct {
 	key    pauseKey
 	logger *slog.Logger
 
+	dev bool // in development: say which operators act beside this one
+
 	told  string         // what was logged last
 	pause *peering.Pause // nil unless other operators have precedence
 }
@@ -29,6 +31,9 @@ func (v *peeringVerdict) isNews(text string) bool {
 	v.told = text
 	return news
 }
+
+// actBeside is what an operator in development says if there is nobody to pause.
+const actBeside = "a deployed operator of the same objects, if there is one, is not paused, and acts beside this one; let it take part in the peering, or stop it"
 
 // unknown pauses the operator until the verdict is known.
 func (v *peeringVerdict) unknown(reason string) { v.pauses.add(v.key, inspect.Pause{Reason: reason}) }
@@ -45,6 +50,9 @@ func (v *peeringVerdict) missing(object string, mandatory bool) {
 	news := v.isNews("missing")
 	if !mandatory {
 		v.release()
+		if news && v.dev {
+			v.logger.Warn("There is no "+object+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
+		}
 		return
 	}
 	v.pause = nil
@@ -115,7 +123,10 @@ func (v *peeringVerdict) lead(d *peering.Decision) (changed bool) {
 		}
 		v.logger.Info(text, observe.EventKey, observe.LogOperatorResumed)
 	}
-	if v.isNews("leading "+strings.Join(identitiesOf(d.Lower), " ")) && len(d.Lower) > 0 {
+	switch news := v.isNews("leading " + strings.Join(identitiesOf(d.Lower), " ")); {
+	case news && v.dev && len(d.Lower) == 0:
+		v.logger.Warn("No other operator takes part in the peering: "+actBeside, observe.EventKey, observe.LogPeeringLeading)
+	case news && len(d.Lower) > 0:
 		v.logger.Info("Operators with a lower priority are paused by this one: "+describePeers(d.Lower), observe.EventKey, observe.LogPeeringLeading)
 	}
 	return changed

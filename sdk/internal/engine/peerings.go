@@ -18,16 +18,19 @@ type peerings struct {
 	deps     *deps
 	pauses   *pauses
 	identity string          // of the operator
+	dev      bool            // in development
 	ctx      context.Context // ends when the operator leaves
 	leave    context.CancelFunc
 	running  sync.WaitGroup
 
 	mu  sync.Mutex
 	all map[resources.Scope]*peeringObject
+
+	warned bool // that there is no peering, in development
 }
 
-func newPeerings(d *deps, p *pauses, identity string) *peerings {
-	all := &peerings{deps: d, pauses: p, identity: identity, all: map[resources.Scope]*peeringObject{}}
+func newPeerings(d *deps, p *pauses, identity string, dev bool) *peerings {
+	all := &peerings{deps: d, pauses: p, identity: identity, dev: dev, all: map[resources.Scope]*peeringObject{}}
 	all.ctx, all.leave = context.WithCancel(context.WithoutCancel(d.background))
 	return all
 }
@@ -46,6 +49,10 @@ func (p *peerings) adjust(known []resources.Resource, namespaces []string) {
 	namespaced := !settings.ClusterWide && (len(namespaces) != 1 || namespaces[0] != "")
 	res := resources.Peerings(known, namespaced)
 	p.tellMissing(res == nil && settings.Mandatory, peering.Kind(namespaced))
+	if res == nil && p.dev && !p.warned {
+		p.warned = true
+		p.deps.logger.Warn("The cluster has no "+peering.Kind(namespaced)+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
+	}
 	wanted := map[resources.Scope]bool{}
 	switch {
 	case res == nil:
@@ -89,7 +96,7 @@ func (p *peerings) tellMissing(missing bool, kind string) {
 func (p *peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
 	ctx, stop := context.WithCancel(p.ctx)
 	o := newPeeringObject(p.deps, p.pauses, p.identity, res, scope.Namespace)
-	o.stop = stop
+	o.stop, o.verdict.dev = stop, p.dev
 	o.assumeUnknown()
 	p.running.Go(func() { o.run(ctx) })
 	return o
