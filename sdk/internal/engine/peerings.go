@@ -43,7 +43,7 @@ var kindMissing = pauseKey{kind: inspect.PausePeering}
 // are known.
 func (p *peerings) adjust(known []resources.Resource, namespaces []string) {
 	settings := &p.deps.settings.Peering
-	if settings.Standalone {
+	if !settings.takesPart() {
 		return
 	}
 	namespaced := !settings.ClusterWide && (len(namespaces) != 1 || namespaces[0] != "")

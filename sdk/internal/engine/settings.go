@@ -68,7 +68,7 @@ func (s *Settings) check(registry *handlers.Registry) error {
 			ids = append(ids, h.ID)
 		}
 	}
-	if p := &s.Peering; !p.Standalone && p.Lifetime < time.Second {
+	if p := &s.Peering; p.takesPart() && p.Lifetime < time.Second {
 		return fmt.Errorf("check Settings.Peering: the lifetime is %s; it must be at least a second", p.Lifetime)
 	}
 	var err error
@@ -91,6 +91,9 @@ type Peering struct {
 	Stealth     bool          // do not log keep-alives
 	ClusterWide bool          // use the peering object of the cluster, even if the operator serves some namespaces
 }
+
+// takesPart reports whether the operator takes notice of other operators.
+func (p *Peering) takesPart() bool { return p.Name != "" && !p.Standalone }
 
 // Posting is how Kubernetes events are posted.
 type Posting struct {
