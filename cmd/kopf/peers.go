@@ -106,18 +106,15 @@ func stateOf(objects []*peering.Object, now time.Time) string {
 	return b.String() + "."
 }
 
-// peerGone is the state of a record that has expired: no operator has removed it.
-const peerGone = "gone"
-
 // peerState returns what a peer does, as the priorities say.
-func peerState(o *peering.Object, p *peering.Peer, now time.Time) string {
+func peerState(o *peering.Object, p *peering.Peer, now time.Time) inspect.PeerState {
 	switch {
 	case p.IsDead(now):
-		return peerGone
+		return inspect.PeerGone
 	case peering.IsActive(p, o.Peers, now):
-		return string(inspect.PeerActive)
+		return inspect.PeerActive
 	default:
-		return string(inspect.PeerPaused)
+		return inspect.PeerPaused
 	}
 }
 
@@ -146,7 +143,7 @@ func printPeers(w io.Writer, objects []*peering.Object, now time.Time, asJSON bo
 				why = strings.TrimSuffix("paused by "+strings.Join(p.Pause.By, ", ")+"; "+p.Message, "; ")
 			}
 			fmt.Fprintln(table, strings.Join([]string{
-				printable.Line(where), printable.Line(p.Identity), strconv.Itoa(p.Priority), state, ago(since, now), ago(p.LastSeen, now), printable.Line(why),
+				printable.Line(where), printable.Line(p.Identity), strconv.Itoa(p.Priority), string(state), ago(since, now), ago(p.LastSeen, now), printable.Line(why),
 			}, "\t"))
 		}
 	}
@@ -174,7 +171,7 @@ func describePeerings(objects []*peering.Object, now time.Time) []describedPeeri
 		for j := range o.Peers {
 			p := &o.Peers[j]
 			one := inspect.Peer{
-				Identity: p.Identity, Priority: p.Priority, State: inspect.PeerState(peerState(o, p, now)),
+				Identity: p.Identity, Priority: p.Priority, State: peerState(o, p, now),
 				Message: p.Message, Since: p.Since, LastSeen: p.LastSeen, Until: p.Deadline,
 			}
 			if p.Pause != nil {

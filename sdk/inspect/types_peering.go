@@ -34,4 +34,5 @@ type PeerState string
 const (
 	PeerActive PeerState = "active" // it has the highest priority, alone: the others give way to it
 	PeerPaused PeerState = "paused" // another one has its priority or a higher one
+	PeerGone   PeerState = "gone"   // its record has expired, and was not removed yet
 )
