@@ -18,7 +18,7 @@ func (u *user) asked(want runner.Intent) *user {
 }
 
 func TestPeers_FreezeAndRelease(t *testing.T) {
-	u := start(t, "peers", 120, 40).press("6").sees("6 shows the peers")
+	u := start(t, "peers", 140, 40).press("6").sees("· 6 shows the peers")
 	for _, text := range []string{"▸ active", "‖ paused", "bob@desk/2026/x7f (this one)", "restoring the database", "KopfPeering default in test, which does not exist"} {
 		u.sees(text)
 	}
