@@ -1,6 +1,9 @@
 package peering
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Observer keeps operators whose clocks differ from taking each other for dead. When a record is renewed
 // while it watches, it counts the lifetime from that moment by its own clock. Of a record that it sees for
@@ -10,16 +13,24 @@ type Observer struct {
 	known map[string]observed
 }
 
+// observed is the last record of an identity, which may be removed by now.
 type observed struct {
 	lastSeen string // as it is written in the object, in any format
 	lifetime time.Duration
 	deadline time.Time
+	at       time.Time // when it was there last
 }
+
+// forgetAfter is how long the record of a peer is remembered that is gone. Somebody with a wrong clock may
+// have removed it: if the peer writes it again, it was renewed.
+const forgetAfter = time.Hour
 
 // Peers is [ParsePeers] with deadlines by the clock of the observer.
 func (o *Observer) Peers(status map[string]any, now time.Time) []Peer {
 	peers := ParsePeers(status, now)
-	known := make(map[string]observed, len(peers))
+	if o.known == nil {
+		o.known = map[string]observed{}
+	}
 	for i := range peers {
 		p := &peers[i]
 		record := status[p.Identity].(map[string]any)
@@ -34,8 +45,8 @@ func (o *Observer) Peers(status map[string]any, now time.Time) []Peer {
 		default:
 			p.Deadline = now.Add(p.Lifetime)
 		}
-		known[p.Identity] = observed{lastSeen: lastSeen, lifetime: p.Lifetime, deadline: p.Deadline}
+		o.known[p.Identity] = observed{lastSeen: lastSeen, lifetime: p.Lifetime, deadline: p.Deadline, at: now}
 	}
-	o.known = known
+	maps.DeleteFunc(o.known, func(_ string, last observed) bool { return now.Sub(last.at) > forgetAfter })
 	return peers
 }

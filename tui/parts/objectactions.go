@@ -91,7 +91,7 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 
 // PauseObject returns the action that pauses an object, or resumes it. The object is nil if none is selected.
 func PauseObject(s *Screen, o *inspect.Object, gone bool) Action {
-	a := Action{Binding: Key("H", ""), Name: "hold the object, or let it go", Column: Act, Unavailable: s.State.NotOperating()}
+	a := Action{Binding: Key("H", ""), Name: "hold, or let go", Column: Act, Unavailable: s.State.NotOperating()}
 	switch {
 	case o == nil:
 		a.Unavailable = NoObject

@@ -37,7 +37,8 @@ type peeringObject struct {
 	namespace string
 	verdict   peeringVerdict // guarded by mu
 	stop      context.CancelFunc
-	work      wakeup // raised when there is something to write
+	left      chan struct{} // closes when the operator does not take part anymore
+	work      wakeup        // raised when there is something to write
 	joined    time.Time
 
 	mu        sync.Mutex
@@ -58,7 +59,7 @@ type peeringObject struct {
 func newPeeringObject(d *deps, p *pauses, identity string, res *resources.Resource, namespace string) *peeringObject {
 	o := &peeringObject{
 		deps: d, settings: &d.settings.Peering, identity: identity, client: d.client.WithoutRetries(), resource: res, namespace: namespace,
-		work: newWakeup(), joined: time.Now(),
+		work: newWakeup(), left: make(chan struct{}), joined: time.Now(),
 	}
 	o.verdict = peeringVerdict{
 		pauses: p, logger: d.logger.With(observe.NameKey, "kopf.peering"),
@@ -86,6 +87,7 @@ func (o *peeringObject) assumeUnknown() {
 // run takes part until the context ends. The operator writes its record before it looks at those of others:
 // of two operators that start at the same time, one at least sees the other.
 func (o *peeringObject) run(ctx context.Context) {
+	defer close(o.left)
 	o.announce(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { o.keepAlive(ctx) })
@@ -154,22 +156,31 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 		return true
 	}
 	o.tellKeepAlive(err)
-	switch kube.Classify(err) {
-	case kube.Unclassified:
+	switch {
+	case err == nil:
 		o.mu.Lock()
 		o.renewed = self.LastSeen
 		o.mu.Unlock()
 		o.see(patched, false)
 		return true
-	case kube.NotFound:
+	case kube.Classify(err) == kube.NotFound:
 		o.gone()
 		return true
-	case kube.Forbidden, kube.Invalid, kube.Rejected:
+	case isFutile(err):
 		return true
 	}
 	o.mu.Lock()
 	o.lost = true
 	o.mu.Unlock()
+	return false
+}
+
+// isFutile reports whether the same request fails again.
+func isFutile(err error) bool {
+	switch kube.Classify(err) {
+	case kube.NotFound, kube.Forbidden, kube.Invalid, kube.Rejected:
+		return true
+	}
 	return false
 }
 
@@ -192,6 +203,8 @@ func (o *peeringObject) write(ctx context.Context, version string, peers map[str
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, max(peeringLeave, o.settings.Lifetime/3)) // later is too late
+	defer cancel()
 	subresource := ""
 	if o.resource.HasSubresource("status") {
 		subresource = "status"
@@ -237,8 +250,7 @@ func (o *peeringObject) end(ctx context.Context) {
 	defer cancel()
 	for {
 		_, err := o.write(ctx, "", map[string]*peering.Peer{o.identity: {}})
-		switch kube.Classify(err) {
-		case kube.Unclassified, kube.NotFound, kube.Forbidden, kube.Invalid, kube.Rejected:
+		if err == nil || isFutile(err) {
 			return
 		}
 		if sleep(ctx, peeringRetry/2) != nil {
@@ -257,7 +269,7 @@ func (o *peeringObject) see(version *object.Object, deleted bool) {
 		return
 	}
 	appeared := o.newest == nil && !deleted && o.renewed.IsZero()
-	o.newest, o.status, o.forbidden = nil, nil, nil
+	o.newest, o.status = nil, nil
 	if !deleted {
 		tree, err := version.Tree()
 		if err != nil {
@@ -320,7 +332,9 @@ func (o *peeringObject) interrupted(r watch.Restart) {
 				observe.EventKey, observe.LogPeeringForbidden, "error", r.Err)
 		}
 		o.forbidden = r.Err
-		o.decide()
+		if o.newest == nil {
+			o.decide() // of a version that is not fresh, nothing can be told
+		}
 	case watch.Dropped, watch.Silent, watch.Unavailable:
 		o.lost = o.lost || r.Attempt > 1
 	}
@@ -415,13 +429,13 @@ func (o *peeringObject) tellKeepAlive(err error) {
 		where = "in '" + o.namespace + "'"
 	}
 	result := "ok"
-	switch kube.Classify(err) {
-	case kube.Unclassified:
+	switch {
+	case err == nil:
 		o.unwritten = false
 		if o.settings.Stealth {
 			return
 		}
-	case kube.NotFound:
+	case kube.Classify(err) == kube.NotFound:
 		result = "not found"
 	default:
 		if !o.unwritten {

@@ -63,18 +63,30 @@ func (p *peerings) adjust(known []resources.Resource, namespaces []string) {
 	default:
 		wanted[resources.Scope{Resource: res.Key()}] = true
 	}
+	p.leaveOthers(wanted)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for scope, object := range p.all {
-		if !wanted[scope] {
-			delete(p.all, scope)
-			object.stop()
-		}
-	}
 	for scope := range wanted {
 		if p.all[scope] == nil {
 			p.all[scope] = p.join(res, scope)
 		}
+	}
+}
+
+// leaveOthers leaves all peering objects but the wanted ones, and waits for that: each may be joined again.
+func (p *peerings) leaveOthers(wanted map[resources.Scope]bool) {
+	var left []*peeringObject
+	p.mu.Lock()
+	for scope, object := range p.all {
+		if !wanted[scope] {
+			delete(p.all, scope)
+			object.stop()
+			left = append(left, object)
+		}
+	}
+	p.mu.Unlock()
+	for _, object := range left {
+		<-object.left
 	}
 }
 
