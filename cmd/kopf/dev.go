@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/peering"
 	"github.com/kopf-dev/kopf/tui"
 	"github.com/kopf-dev/kopf/tui/stream"
 )
@@ -102,6 +104,9 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	defer cancel(nil)
 	screen := showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb")
 	f.dev = f.isShared() && !f.standalone // in a cluster that is not its own, a deployed operator gives way
+	if f.dev {
+		f.identity = cmp.Or(f.identity, peering.NewIdentity())
+	}
 	level := ""
 	if f.verbose || f.debug {
 		level = "debug"
@@ -109,6 +114,13 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 
 	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
+	if f.dev {
+		// Between two builds, the record of the operator stays: the deployed operator does not resume for a moment.
+		if err := os.Setenv(handOverVariable, "1"); err != nil {
+			return err
+		}
+		defer func() { cluster.leavePeering(ctx, f, cmd.ErrOrStderr()) }()
+	}
 	session := runner.NewSession(runner.Options{
 		Dir:      dir,
 		Patterns: patterns,

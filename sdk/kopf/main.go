@@ -34,6 +34,10 @@ func Main(register func(*Registry)) {
 // parent process ends for any reason.
 const guardVariable = "KOPF_STDIN_GUARD"
 
+// handOverVariable makes the program leave its record in the peering to its next process, which has the same
+// identity: "kopf dev" restarts it after every save, and removes the record in the end.
+const handOverVariable = "KOPF_PEERING_HANDOVER"
+
 // errStdinClosed is the cause of a stop by the guard.
 var errStdinClosed = errors.New("the parent process has ended")
 
@@ -97,6 +101,9 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 			ended()
 			os.Exit(1)
 		},
+	}
+	if os.Getenv(handOverVariable) != "" && f.identity != "" {
+		operator.handOver = func() bool { return !errors.Is(context.Cause(ctx), errStdinClosed) }
 	}
 	if err := operator.check(); err != nil {
 		return err

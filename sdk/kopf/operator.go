@@ -57,6 +57,7 @@ type Operator struct {
 	running             atomic.Bool
 	dev                 bool             // takes precedence over deployed operators
 	keepPriority        bool             // even in development
+	handOver            func() bool      // whether the next process takes over the record in the peering; nil if there is none
 	traffic             bool             // log each request to the API server
 	exit                func()           // ends a process that does not end in time; nil in programs without [Main]
 	kubeconfig, context string           // replace the login handlers
@@ -91,6 +92,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		Registry:   &o.Registry.registry,
 		Settings:   func() engine.Settings { return o.inDevelopment(settings).engine() },
 		Dev:        o.dev,
+		HandOver:   o.handOver,
 		Namespaces: o.Namespaces,
 		REST:       o.Config,
 		Logger:     logger,

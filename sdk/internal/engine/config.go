@@ -19,6 +19,7 @@ type Config struct {
 	Logger     *slog.Logger
 	Dev        bool          // in development: say which operators act beside this one
 	Identity   string        // among other operators
+	HandOver   func() bool   // whether the record in the peering stays for the operator's next process; nil if it never does
 	Inspector  string        // the address of the inspector; none if empty
 	Traffic    bool          // log each request to the cluster
 	OnReady    func()        // called once all objects are being watched

@@ -314,6 +314,7 @@ func (o *operator) connect(ctx context.Context) error {
 	})
 	o.intents.streams.Store(o.streams)
 	o.peerings = newPeerings(d, o.pauses, o.config.Identity, o.config.Dev)
+	o.peerings.handOver = o.config.HandOver
 	o.intents.peerings.Store(o.peerings)
 	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed), o.peerings)
 	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)

@@ -37,6 +37,7 @@ type peeringObject struct {
 	namespace string
 	verdict   peeringVerdict // guarded by mu
 	stop      context.CancelFunc
+	handOver  func() bool   // whether the record stays; nil if it never does
 	left      chan struct{} // closes when the operator does not take part anymore
 	work      wakeup        // raised when there is something to write
 	joined    time.Time
@@ -233,7 +234,7 @@ func (o *peeringObject) clean(ctx context.Context) {
 	o.see(patched, false)
 }
 
-// end removes the operator's record, so that others can resume at once.
+// end removes the operator's record, so that others can resume at once, unless its next process takes over.
 func (o *peeringObject) end(ctx context.Context) {
 	o.mu.Lock()
 	if o.alarm != nil {
@@ -243,7 +244,7 @@ func (o *peeringObject) end(ctx context.Context) {
 	observe.Tell(o.deps.sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
 	exists := o.newest != nil || !o.listed
 	o.mu.Unlock()
-	if !exists {
+	if !exists || o.handOver != nil && o.handOver() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peeringLeave)

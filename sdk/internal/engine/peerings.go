@@ -19,6 +19,7 @@ type peerings struct {
 	pauses   *pauses
 	identity string          // of the operator
 	dev      bool            // in development
+	handOver func() bool     // nil if never
 	ctx      context.Context // ends when the operator leaves
 	leave    context.CancelFunc
 	running  sync.WaitGroup
@@ -108,13 +109,13 @@ func (p *peerings) tellMissing(missing bool, kind string) {
 func (p *peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
 	ctx, stop := context.WithCancel(p.ctx)
 	o := newPeeringObject(p.deps, p.pauses, p.identity, res, scope.Namespace)
-	o.stop, o.verdict.dev = stop, p.dev
+	o.stop, o.verdict.dev, o.handOver = stop, p.dev, p.handOver
 	o.assumeUnknown()
 	p.running.Go(func() { o.run(ctx) })
 	return o
 }
 
-// close leaves all peering objects: other operators may resume. It is called when no handler, daemon or timer
+// close leaves all peering objects: other operators may resume, unless the next process of this one takes over. It is called when no handler, daemon or timer
 // is running anymore.
 func (p *peerings) close() {
 	p.leave()
