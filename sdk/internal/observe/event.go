@@ -47,6 +47,7 @@ const (
 	KindClusterConnected
 	KindClusterLost
 	KindResourcesServed
+	KindTypesCompared
 	KindStreamChanged
 	KindEventReceived
 	KindIndexChanged
