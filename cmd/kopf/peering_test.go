@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
+	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
 // peeringCluster returns a cluster with the resources of peering.
@@ -195,6 +197,66 @@ func TestDevOperator_KilledLetsOthersGo(t *testing.T) {
 	}
 	expect(t, out.String(), "Operators with a lower priority are paused by this one: deployed (priority 0)")
 	cluster.WaitUntil("it is handled once", func() bool { return slices.Equal(op.all(), []string{"kex=0", "kex=1"}) })
+}
+
+func TestDevOperator_RecordStaysForNextProcess(t *testing.T) {
+	cluster := peeringCluster(t)
+	record := createPeering(cluster, "default")
+	start := func() (*exec.Cmd, io.Closer) {
+		cmd, out, _ := command(t, t.TempDir(), "--dev", "--identity=dev", "--namespace="+cluster.Namespace, "--kubeconfig="+cluster.Kubeconfig())
+		cmd.Stderr, cmd.Env = out, append(os.Environ(), asOperator+"=1", handOverVariable+"=1", "KOPF_STDIN_GUARD=1")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		record.WaitFor("the operator is there", func(o *kopf.Object) bool { return o.Get("status.dev.priority") != nil })
+		return cmd, stdin
+	}
+	cmd, _ := start()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if got := code(t, cmd.Wait()); got != 0 {
+		t.Errorf("%d, %s", got, cmd.Stderr)
+	}
+	if record.Get().Get("status.dev") == nil {
+		t.Error("the record is removed, though the next process is to take over")
+	}
+
+	// When kopf dev was killed, no other process follows.
+	record.Patch(map[string]any{"status": map[string]any{"dev": nil}})
+	cmd, stdin := start()
+	if err := stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := code(t, cmd.Wait()); got != 0 {
+		t.Errorf("%d, %s", got, cmd.Stderr)
+	}
+	if record.Get().Get("status.dev") != nil {
+		t.Error("the record stays, though no process takes over")
+	}
+
+	// When kopf dev ends, it removes what is left, whatever the name of the object.
+	other := createPeering(cluster, "other")
+	for _, o := range []*kopftest.Object{record, other} {
+		o.Patch(map[string]any{"status": map[string]any{"dev": map[string]any{"priority": 666}, "deployed": map[string]any{"priority": 0}}})
+	}
+	client, err := peering.NewClient(cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := leaveAll(t.Context(), client, &operatorFlags{identity: "dev"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []*kopftest.Object{record, other} {
+		if now := o.Get(); now.Get("status.dev") != nil || now.Get("status.deployed") == nil {
+			t.Errorf("%s: %v", o.Name, now.Get("status"))
+		}
+	}
 }
 
 func TestPeeringFlags_MistakesAreUsageErrors(t *testing.T) {

@@ -120,9 +120,12 @@ func peerState(o *peering.Object, p *peering.Peer, now time.Time) inspect.PeerSt
 
 func printPeers(w io.Writer, objects []*peering.Object, now time.Time, asJSON bool) error {
 	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(describePeerings(objects, now))
+		text, err := json.MarshalIndent(describePeerings(objects, now), "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s\n", printable.JSON(text))
+		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "PEERING\tIDENTITY\tPRIORITY\tSTATE\tSINCE\tSEEN\tWHY")
