@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/pages/handlers"
 	"github.com/kopf-dev/kopf/tui/pages/logs"
 	"github.com/kopf-dev/kopf/tui/pages/object"
+	"github.com/kopf-dev/kopf/tui/pages/peers"
 	"github.com/kopf-dev/kopf/tui/pages/resources"
 	"github.com/kopf-dev/kopf/tui/pages/webhooks"
 	"github.com/kopf-dev/kopf/tui/parts"
@@ -103,6 +104,7 @@ func newApp(ctx context.Context, source Source, opts Options) *app {
 		parts.ResourcesPage: resources.New(s),
 		parts.HandlersPage:  a.handlers,
 		parts.WebhooksPage:  webhooks.New(s),
+		parts.PeersPage:     peers.New(s),
 		parts.LogPage:       logs.New(s),
 		parts.BuildPage:     build.New(s, a.env.editor),
 		parts.ClusterPage:   cluster.New(s),

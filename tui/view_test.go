@@ -40,6 +40,7 @@ var screens = map[string][]string{
 	"decisions":       {"2", "j", "enter", "j"},
 	"webhooks":        {"5", "j"},
 	"webhooks, last":  {"5", "G"},
+	"peers":           {"6", "j", "j", "k"},
 	"log":             {"7", "v", "v", "v", "f"},
 	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
 	"log, filtered":   {"7", "/", "p", "v", "c"},

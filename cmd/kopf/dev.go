@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/peering"
 	"github.com/kopf-dev/kopf/tui"
 	"github.com/kopf-dev/kopf/tui/stream"
 	"github.com/kopf-dev/kopf/tunnel"
@@ -102,6 +104,10 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	screen := showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb")
+	f.dev = f.isShared() && !f.standalone // in a cluster that is not its own, a deployed operator gives way
+	if f.dev {
+		f.identity = cmp.Or(f.identity, peering.NewIdentity())
+	}
 	level := ""
 	if f.verbose || f.debug {
 		level = "debug"
@@ -109,6 +115,13 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 
 	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
+	if f.dev {
+		// Between two builds, the record of the operator stays: the deployed operator does not resume for a moment.
+		if err := os.Setenv(handOverVariable, "1"); err != nil {
+			return err
+		}
+		defer func() { cluster.leavePeering(ctx, f, cmd.ErrOrStderr()) }()
+	}
 	var session *runner.Session
 	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: func(verbose bool, line string) { session.Say(verbose, line) }}
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
@@ -148,7 +161,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		err = libraries.hideWhile(func() error {
 			return tui.Run(ctx, session, tui.Options{
 				Title:        strings.Join(patterns, " "),
-				ClusterStays: f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != "",
+				ClusterStays: f.isShared(),
 				Stays:        func(*runner.State) []string { return cluster.remainsRunning() },
 			})
 		})

@@ -76,6 +76,7 @@ func TestOperatorFlags_DescribedAsByOperator(t *testing.T) {
 // values are valid values of the operator's flags.
 var values = map[string]string{
 	"namespace": "ns", "log-format": "plain", "log-refkey": "ref", "inspect": "tcp:127.0.0.1:0", "liveness": "http://127.0.0.1:0/",
+	"peering": "example", "priority": "5", "identity": "me",
 }
 
 func TestOperatorFlags_AllArePassedOn(t *testing.T) {
@@ -93,7 +94,7 @@ func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 		}
 	})
 	// Some flags exclude each other.
-	for _, without := range [][]string{{"--quiet", "--all-namespaces"}, {"--verbose", "--debug", "--namespace=ns"}} {
+	for _, without := range [][]string{{"--quiet", "--all-namespaces", "--standalone"}, {"--verbose", "--debug", "--namespace=ns", "--peering=example"}} {
 		flags := slices.DeleteFunc(slices.Clone(all), func(flag string) bool { return slices.Contains(without, flag) })
 		cmd, stdout, stderr := command(t, dir, append([]string{"run", ".", "--kubeconfig=" + config}, flags...)...)
 		if got := code(t, cmd.Run()); got != 0 {
@@ -128,6 +129,8 @@ func TestOperatorFlags_MistakesReportedAsByOperator(t *testing.T) {
 		{"--liveness=http://["},
 		{"--liveness=http://0.0.0.0:99999/x"},
 		{"--inspect=here"},
+		{"--standalone", "--peering=x"},
+		{"--priority=high"},
 	} {
 		t.Run(fmt.Sprint(args), func(t *testing.T) {
 			exit, _, theirs := operator(t, args...)

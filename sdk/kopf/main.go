@@ -34,6 +34,10 @@ func Main(register func(*Registry)) {
 // parent process ends for any reason.
 const guardVariable = "KOPF_STDIN_GUARD"
 
+// handOverVariable makes the program leave its record in the peering to its next process, which has the same
+// identity: "kopf dev" restarts it after every save, and removes the record in the end.
+const handOverVariable = "KOPF_PEERING_HANDOVER"
+
 // errStdinClosed is the cause of a stop by the guard.
 var errStdinClosed = errors.New("the parent process has ended")
 
@@ -95,12 +99,16 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
-		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context, admission: f.admission,
+		Identity: f.identity, dev: f.dev, keepPriority: f.prioritySet, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
+		admission: f.admission,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
 			ended()
 			os.Exit(1)
 		},
+	}
+	if os.Getenv(handOverVariable) != "" && f.identity != "" {
+		operator.handOver = func() bool { return !errors.Is(context.Cause(ctx), errStdinClosed) }
 	}
 	if err := operator.check(); err != nil {
 		return err
@@ -109,10 +117,16 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 		return errWayInWanted
 	}
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
+	operator.Settings.Peering = f.peeringSettings()
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster", observe.EventKey, observe.LogNamespacesUnspecified)
 	}
 	return operator.Run(ctx)
+}
+
+// peeringSettings returns the settings of peering that the flags ask for.
+func (f *mainFlags) peeringSettings() PeeringSettings {
+	return PeeringSettings{Name: f.peering, Mandatory: f.peering != "", Priority: f.priority, Standalone: f.standalone}
 }
 
 // logHandler returns the log handler that the flags ask for.

@@ -26,8 +26,12 @@ type mainFlags struct {
 	inspector, liveness   string
 	admission             admissionFlags
 
-	prefixSet bool
-	usage     string
+	peering, identity string
+	priority          int
+	standalone, dev   bool
+
+	prefixSet, prioritySet bool
+	usage                  string
 }
 
 // logFormats are the values of --log-format.
@@ -44,6 +48,11 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use, instead of login handlers")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
+	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
+	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
+	set.BoolVar(&f.dev, "dev", false, "development: --priority=666, and others act 10s after this operator is killed")
+	set.StringVar(&f.identity, "identity", "", "the name of the operator in the peering (default: $POD_ID, or one with the user, the host and the time)")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
@@ -59,6 +68,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
+	f.prioritySet = set.Changed("priority")
 	f.prefixSet = set.Changed("log-prefix") || *noPrefix
 	f.logPrefix = f.logPrefix && !*noPrefix
 	switch {
@@ -68,6 +78,8 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		return f, errors.New("--namespace is empty: name one, or use --all-namespaces")
 	case f.allNamespaces && len(f.namespaces) > 0:
 		return f, errors.New("--all-namespaces excludes --namespace: use one or the other")
+	case f.standalone && f.peering != "":
+		return f, errors.New("--standalone excludes --peering: use one or the other")
 	case f.quiet && (f.verbose || f.debug):
 		return f, errors.New("--quiet excludes --verbose and --debug: use one or the other")
 	case !slices.Contains(logFormats, f.logFormat):

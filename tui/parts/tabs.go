@@ -1,12 +1,14 @@
 package parts
 
 import (
+	"slices"
+
 	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// PageKey is the key that opens a page. The keys are fixed: 3, 4 and 6 are reserved for
-// daemons, indices and peers, which the inspector does not publish yet.
+// PageKey is the key that opens a page. The keys are fixed: 3 and 4 are reserved for
+// daemons and indices.
 type PageKey string
 
 // The pages.
@@ -14,22 +16,33 @@ const (
 	ResourcesPage PageKey = "1"
 	HandlersPage  PageKey = "2"
 	WebhooksPage  PageKey = "5"
+	PeersPage     PageKey = "6"
 	LogPage       PageKey = "7"
 	BuildPage     PageKey = "8"
 	ClusterPage   PageKey = "9"
 )
 
 // PageKeys are the keys of all pages.
-var PageKeys = []PageKey{ResourcesPage, HandlersPage, WebhooksPage, LogPage, BuildPage, ClusterPage}
+var PageKeys = []PageKey{ResourcesPage, HandlersPage, WebhooksPage, PeersPage, LogPage, BuildPage, ClusterPage}
 
-// tabs are the pages with a tab beneath the header. The others have theirs in the header. That of webhooks
-// is shown to operators with admission handlers.
-var tabs = []PageKey{ResourcesPage, HandlersPage, WebhooksPage, LogPage}
+// tabs returns the pages with a tab beneath the header: that of webhooks for operators with admission handlers,
+// and that of peers for those that have any. The others have theirs in the header.
+func tabs(s *model.State, current PageKey) []PageKey {
+	all := []PageKey{ResourcesPage, HandlersPage}
+	if s.HasWebhooks() || current == WebhooksPage {
+		all = append(all, WebhooksPage)
+	}
+	if len(s.Peerings()) > 0 || current == PeersPage {
+		all = append(all, PeersPage)
+	}
+	return append(all, LogPage)
+}
 
 var pageTitles = map[PageKey]string{
 	ResourcesPage: "Resources",
 	HandlersPage:  "Handlers",
 	WebhooksPage:  "Webhooks",
+	PeersPage:     "Peers",
 	LogPage:       "Log",
 	BuildPage:     "Build",
 	ClusterPage:   "Cluster",
@@ -42,10 +55,8 @@ func (k PageKey) Title() string { return pageTitles[k] }
 func DrawTabs(s *Screen, b *render.Block, current PageKey) {
 	y := b.Len()
 	l := b.Line().Skip(1)
-	for _, k := range tabs {
-		if k == WebhooksPage && k != current && !s.State.HasWebhooks() {
-			continue
-		}
+	shown := tabs(s.State, current)
+	for _, k := range shown {
 		tone := model.Dim
 		if k == current {
 			tone = model.Accent
@@ -55,7 +66,7 @@ func DrawTabs(s *Screen, b *render.Block, current PageKey) {
 		s.Clicks.Add(y, from, l.Used(), string(k))
 		l.Skip(2)
 	}
-	if current == BuildPage || current == ClusterPage {
+	if !slices.Contains(shown, current) {
 		l.Right(model.Accent, string(current)+" "+current.Title())
 	}
 	b.End(l)

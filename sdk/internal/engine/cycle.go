@@ -118,7 +118,7 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 
 // essenceOf returns the essence of a version of the object, without what the operator itself records.
 func (c *cycle) essenceOf(tree map[string]any) map[string]any {
-	return c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields)))
+	return state.WithoutPaused(c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields))))
 }
 
 // key identifies the object.

@@ -101,7 +101,7 @@ func (d *daemonHost) served() *servedResource {
 
 // MayStart implements [daemons.Host].
 func (d *daemonHost) MayStart() bool {
-	return !d.deps.state.paused.Load() && !d.deps.state.exiting.Load() && d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load()
+	return !d.deps.state.paused.Load() && !d.deps.state.exiting.Load() && d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load() && !d.memory.paused.Load()
 }
 
 // Logger implements [daemons.Host].

@@ -36,6 +36,7 @@ type discovery struct {
 	streams    *streams
 	admission  *admissionControl
 	namespaces *namespaces
+	peerings   *peerings
 	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
 
 	rescan atomic.Bool // a CRD has changed
@@ -46,9 +47,9 @@ type discovery struct {
 	drift  *driftCheck
 }
 
-func newDiscovery(d *deps, s *streams, a *admissionControl, n *namespaces) *discovery {
+func newDiscovery(d *deps, s *streams, a *admissionControl, n *namespaces, p *peerings) *discovery {
 	return &discovery{
-		deps: d, streams: s, admission: a, namespaces: n, changed: n.changed, warned: map[string]bool{},
+		deps: d, streams: s, admission: a, namespaces: n, peerings: p, changed: n.changed, warned: map[string]bool{},
 		outage: &discoveryOutage{logger: d.logger, sink: d.sink}, drift: newDriftCheck(d),
 	}
 }
@@ -185,6 +186,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	}
 	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
+	d.peerings.adjust(d.known, d.namespaces.names())
 	d.drift.serve(resolution.Served)
 	unreviewed := d.adjustAdmission()
 	paused := d.deps.state.paused.Load()

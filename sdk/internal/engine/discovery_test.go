@@ -35,10 +35,14 @@ func TestDiscovery_UndiscoverableGroupKeepsKnownResources(t *testing.T) {
 
 func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	s := testStreams(t, &handlers.Registry{}, noProcessing)
-	d := newDiscovery(s.deps, s, nil, newNamespaces(nil, newWakeup()))
-	i := &intents{deps: s.deps, changed: d.changed}
-	i.setPaused(true)
-	i.setPaused(false) // before the discovery has seen the pause
+	n := newNamespaces(nil, newWakeup())
+	p := newPauses(s.deps, n.changed)
+	d := newDiscovery(s.deps, s, nil, n, newPeerings(s.deps, p, "me", false))
+	i := &intents{deps: s.deps, pauses: p}
+	i.pause()
+	if reason := i.resume(); reason != "" { // before the discovery has seen the pause
+		t.Error(reason)
+	}
 	d.adjustStreams(t.Context())
 	if !s.relisting {
 		t.Error("the objects are not listed again, though events were dropped during the pause")

@@ -33,6 +33,7 @@ type operator struct {
 	logins     *Logins            // nil if the credentials are given
 	given      *kube.ConfigSource // nil if there are logins
 	intents    *intents
+	pauses     *pauses
 
 	backlog *observe.Backlog // keeps events for the metrics until the startup is over
 	metrics *observe.Metrics // nil without a meter
@@ -41,6 +42,7 @@ type operator struct {
 	admission      *admissionControl // nil if there are no admission handlers
 	streams        *streams
 	discovery      *discovery
+	peerings       *peerings
 	detached       *detachedDaemons
 	stopBackground context.CancelFunc
 	stopped        atomic.Pointer[time.Time] // when the operator was asked to stop; nil before
@@ -108,7 +110,8 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	}
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
-	o.intents = &intents{deps: o.deps, memories: &o.memories, changed: o.changed}
+	o.pauses = newPauses(o.deps, o.changed)
+	o.intents = &intents{deps: o.deps, memories: &o.memories, pauses: o.pauses}
 	o.deps.retries = newRetries(ctx, func() *slog.Logger { return o.deps.logger }, o.intents.retryFailed)
 	o.activities = &activities{
 		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
@@ -137,7 +140,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	if hub != nil {
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
-			Redaction: d.settings.Redaction,
+			Redaction: d.settings.Redaction, Identity: o.config.Identity,
 		}))
 	}
 	return hub
@@ -150,7 +153,7 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		return unlessStopped(ctx, err)
 	}
 	err := unlessStopped(ctx, o.work(ctx, serving, wg))
-	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
+	o.pauses.beginStopping()
 	return errors.Join(err, o.cleanup())
 }
 
@@ -313,7 +316,10 @@ func (o *operator) connect(ctx context.Context) error {
 	o.intents.streams.Store(o.streams)
 	o.admission = newAdmissionControl(ctx, d, &o.memories, invoker, o.config.Inspector != "")
 	o.intents.admission.Store(o.admission)
-	o.discovery = newDiscovery(d, o.streams, o.admission, newNamespaces(o.config.Namespaces, o.changed))
+	o.peerings = newPeerings(d, o.pauses, o.config.Identity, o.config.Dev)
+	o.peerings.handOver = o.config.HandOver
+	o.intents.peerings.Store(o.peerings)
+	o.discovery = newDiscovery(d, o.streams, o.admission, newNamespaces(o.config.Namespaces, o.changed), o.peerings)
 	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
 }
@@ -378,6 +384,7 @@ func (o *operator) disconnect() {
 // serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and
 // timers, and what else runs in the background.
 func (o *operator) serve(ctx context.Context) error {
+	defer o.peerings.close() // last: other operators may act from then on
 	o.streams.whenReady(o.ready)
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -390,7 +397,7 @@ func (o *operator) serve(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
 	}
 	d := o.deps
-	observe.Tell(d.sink, observe.OperatorChanged{State: inspect.OperatorStopping})
+	o.pauses.beginStopping()
 	d.state.exiting.Store(true)
 	d.retries.stop()
 	o.streams.stopAll()
@@ -417,7 +424,7 @@ func (o *operator) serve(ctx context.Context) error {
 func (o *operator) ready() {
 	o.admission.indexed()
 	o.deps.logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
-	observe.Tell(o.deps.sink, observe.OperatorChanged{State: inspect.OperatorRunning})
+	o.pauses.becomeReady()
 	if o.config.OnReady != nil {
 		o.config.OnReady()
 	}

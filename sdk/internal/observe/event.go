@@ -39,9 +39,11 @@ const (
 	KindBackgroundStopped
 	KindObjectIndexed
 	KindObjectForgotten
+	KindObjectPaused
 
 	// The kinds of events about the operator.
 	KindOperatorChanged
+	KindPeersChanged
 	KindClusterConnected
 	KindClusterLost
 	KindResourcesServed

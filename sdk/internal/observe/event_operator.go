@@ -10,7 +10,14 @@ import (
 // OperatorChanged tells what the operator as a whole does from now on.
 type OperatorChanged struct {
 	State  inspect.OperatorState
-	Reason string // why it is paused
+	Reason string          // why it is paused
+	Pauses []inspect.Pause // the same in detail, the oldest first; must not be changed
+}
+
+// PeersChanged tells what is known of the operators in a peering object.
+type PeersChanged struct {
+	Peering inspect.Peering
+	Left    bool // the operator does not take part anymore
 }
 
 // ClusterConnected tells the address of the cluster, and again after each login.
@@ -79,6 +86,9 @@ type LoginEnded struct {
 
 // Kind implements [Event].
 func (OperatorChanged) Kind() Kind { return KindOperatorChanged }
+
+// Kind implements [Event].
+func (PeersChanged) Kind() Kind { return KindPeersChanged }
 
 // Kind implements [Event].
 func (ClusterConnected) Kind() Kind { return KindClusterConnected }
