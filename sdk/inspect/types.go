@@ -32,12 +32,22 @@ type Operator struct {
 	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state
 	Pauses     []Pause       `json:"pauses,omitempty"`     // reasons of [OperatorPaused], the oldest first
 
+	// Shards are those that the operator handles; nil if it shares no objects with other replicas.
+	Shards *Shards `json:"shards,omitempty"`
+
 	// Settled means that every object seen so far was handled, and that the initial listing of all served
 	// resources is complete.
 	Settled bool `json:"settled"`
 
 	// Lost is the reason why the cluster does not respond; empty if it does.
 	Lost string `json:"lost,omitempty"`
+}
+
+// Shards are an operator's part of the objects that it shares with other replicas.
+type Shards struct {
+	Total int    `json:"total"` // of all replicas
+	Key   string `json:"key"`   // what is hashed: "uid" or "namespace"
+	Own   []int  `json:"own"`   // from 0, in ascending order
 }
 
 // OperatorState is the state of the operator as a whole.
@@ -66,6 +76,7 @@ type PauseKind string
 // The kinds of reasons to pause.
 const (
 	PauseRequest PauseKind = "request" // [IntentPause]
+	PauseStandby PauseKind = "standby" // another replica was elected to handle the objects, or none yet
 	PausePeering PauseKind = "peering" // another operator has precedence, or the peers are not known
 )
 

@@ -101,6 +101,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	if err := operator.check(); err != nil {
 		return err
 	}
+	operator.Settings.Scaling = f.scaling
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster", observe.EventKey, observe.LogNamespacesUnspecified)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
@@ -24,6 +25,7 @@ type mainFlags struct {
 	logFormat, logRefKey  string
 	logPrefix             bool
 	inspector, liveness   string
+	scaling               ScalingSettings
 
 	prefixSet bool
 	usage     string
@@ -43,6 +45,11 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use, instead of login handlers")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.StringVar(&f.scaling.LabelSelector, "watch-label-selector", "", "handle only objects with these labels, such as 'tier=gold'")
+	set.BoolVar(&f.scaling.LeaderElection, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
+	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
+	shardKey := set.String("shard-key", string(ShardByUID), "what decides about the shard of an object: uid or namespace")
+	lease := set.String("lease", "", "the name that all replicas of this operator have in common, as NAME or NAMESPACE/NAME")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
@@ -58,6 +65,12 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	}
 	f.prefixSet = set.Changed("log-prefix") || *noPrefix
 	f.logPrefix = f.logPrefix && !*noPrefix
+	f.scaling.ShardKey = ShardKey(*shardKey)
+	if namespace, name, both := strings.Cut(*lease, "/"); both {
+		f.scaling.LeaseNamespace, f.scaling.LeaseName = namespace, name
+	} else {
+		f.scaling.LeaseName = *lease
+	}
 	switch {
 	case set.NArg() > 0:
 		return f, fmt.Errorf("unexpected argument %q: an operator takes only flags (see --help)", set.Arg(0))
@@ -70,6 +83,9 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	case !slices.Contains(logFormats, f.logFormat):
 		return f, fmt.Errorf("--log-format=%s: want full, plain, json or none", f.logFormat)
 	}
+	if err := f.checkScaling(set.Changed("shards"), set.Changed("shard-key")); err != nil {
+		return f, err
+	}
 	if err := engine.CheckEndpoint(f.liveness); err != nil {
 		return f, fmt.Errorf("--liveness: %w", err)
 	}
@@ -79,6 +95,30 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		}
 	}
 	return f, nil
+}
+
+// checkScaling rejects flags of several replicas that make no sense together. Startup handlers can set what is
+// missing, but not for flags.
+func (f *mainFlags) checkScaling(shards, shardKey bool) error {
+	s := &f.scaling
+	if _, err := labels.Parse(s.LabelSelector); err != nil {
+		return fmt.Errorf("--watch-label-selector=%s: %w", s.LabelSelector, err)
+	}
+	switch {
+	case shards && s.Shards < 1:
+		return fmt.Errorf("--shards=%d: must be at least 1", s.Shards)
+	case shardKey && !shards:
+		return errors.New("--shard-key needs --shards")
+	case s.ShardKey != ShardByUID && s.ShardKey != ShardByNamespace:
+		return fmt.Errorf("--shard-key=%s: want uid or namespace", s.ShardKey)
+	case shards && s.LeaderElection:
+		return errors.New("--shards excludes --leader-elect: use one or the other")
+	case (shards || s.LeaderElection) && s.LeaseName == "":
+		return errors.New("--shards and --leader-elect need --lease: a name that all replicas of this operator have in common, and no other operator")
+	case s.LeaseName != "" && !shards && !s.LeaderElection:
+		return errors.New("--lease needs --shards or --leader-elect")
+	}
+	return nil
 }
 
 const usage = `Usage: %s [flags]

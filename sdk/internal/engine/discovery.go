@@ -37,6 +37,8 @@ type discovery struct {
 	namespaces *namespaces
 	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
 
+	joined <-chan struct{} // closes when the operator knows its first shards
+
 	rescan atomic.Bool // a CRD has changed
 
 	known  []resources.Resource // of the cluster
@@ -44,7 +46,9 @@ type discovery struct {
 }
 
 func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
-	return &discovery{deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{}}
+	joined := make(chan struct{})
+	close(joined)
+	return &discovery{deps: d, streams: s, namespaces: n, joined: joined, changed: n.changed, warned: map[string]bool{}}
 }
 
 // run serves the resources and namespaces until the context ends.
@@ -61,10 +65,12 @@ func (d *discovery) run(ctx context.Context) error {
 	defer cancel()
 	listed := d.watchNamespaces(ctx, &wg)
 	d.watchDefinitions(ctx, &wg)
-	select {
-	case <-listed:
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, known := range []<-chan struct{}{listed, d.joined} {
+		select {
+		case <-known:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	if unresolved := d.adjustStreams(ctx); unresolved && !d.deps.settings.ScanningDisabled {
 		// A CRD that was created just before the start may not be discoverable yet.
@@ -199,10 +205,11 @@ func (d *discovery) warnOfForeignKinds(served []resources.Resource) {
 func (d *discovery) resolve() resources.Resolution {
 	resolution := resources.Resolve(d.deps.registry.Demands(), d.known)
 	resolution.Reject(func(res *resources.Resource) string {
-		if conflicts := d.deps.registry.ForResource(res).Conflicts(); len(conflicts) > 0 {
+		set := d.deps.registry.ForResource(res)
+		if conflicts := set.Conflicts(); len(conflicts) > 0 {
 			return conflicts[0].String()
 		}
-		return ""
+		return d.deps.shards.refuses(set)
 	})
 	return resolution
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
 
 // readLastHandled returns the essence of the object when it was last handled; nil if it never was.
 func (c *cycle) readLastHandled() (old map[string]any, err error) {
@@ -12,7 +16,7 @@ func (c *cycle) readLastHandled() (old map[string]any, err error) {
 		return nil, fmt.Errorf("read the last-handled state: %w", err)
 	}
 	if old != nil {
-		old = c.progress.Clear(old)
+		old = state.WithoutMetadata(c.progress.Clear(old), c.deps.settings.Selection.IgnoredMetadata)
 	}
 	return old, nil
 }

@@ -42,6 +42,7 @@ const (
 
 	// The kinds of events about the operator.
 	KindOperatorChanged
+	KindShardsChanged
 	KindClusterConnected
 	KindClusterLost
 	KindResourcesServed

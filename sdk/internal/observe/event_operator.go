@@ -4,6 +4,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -12,6 +13,12 @@ type OperatorChanged struct {
 	State  inspect.OperatorState
 	Reason string          // why it is paused
 	Pauses []inspect.Pause // the same in detail, the oldest first; must not be changed
+}
+
+// ShardsChanged tells which shards the operator handles from now on.
+type ShardsChanged struct {
+	Division shards.Division
+	Own      []int // in ascending order; must not be changed
 }
 
 // ClusterConnected tells the address of the cluster, and again after each login.
@@ -74,6 +81,9 @@ type LoginEnded struct {
 
 // Kind implements [Event].
 func (OperatorChanged) Kind() Kind { return KindOperatorChanged }
+
+// Kind implements [Event].
+func (ShardsChanged) Kind() Kind { return KindShardsChanged }
 
 // Kind implements [Event].
 func (ClusterConnected) Kind() Kind { return KindClusterConnected }

@@ -91,7 +91,7 @@ func (i *Inspector) Kinds() []Kind {
 		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
-		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed,
+		KindOperatorChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindResourcesServed,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded,
 	}
 }
@@ -105,6 +105,10 @@ func (i *Inspector) Receive(event Event) {
 			if e.State != inspect.OperatorStopping {
 				op.Reason, op.Pauses = e.Reason, e.Pauses
 			}
+		})
+	case ShardsChanged:
+		i.hub.UpdateOperator(func(op *inspect.Operator) {
+			op.Shards = &inspect.Shards{Total: e.Division.Shards, Key: string(e.Division.Key), Own: e.Own}
 		})
 	case ClusterConnected:
 		i.hub.UpdateOperator(func(op *inspect.Operator) { op.Server = e.Server })
