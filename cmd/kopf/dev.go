@@ -111,7 +111,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	session := runner.NewSession(runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
-		Args:     append(f.scope(), f.levels()...),
+		Args:     append(f.scope(cmd), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
 		},

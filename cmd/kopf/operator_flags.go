@@ -28,6 +28,8 @@ type operatorFlags struct {
 
 	inspect, liveness string
 
+	scaling scalingFlags
+
 	manifests []string
 	until     string
 	timeout   time.Duration
@@ -61,6 +63,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
+	f.scaling.add(cmd)
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
 	set.StringVar(&f.until, "until", "", "settled: end when everything is handled")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "the limit for --until, from the operator's start; 0 for no limit")
@@ -117,6 +120,9 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 		return usagef("--log-format=%s: want %s", f.logFormat, anyOf(f.logFormats))
 	}
 	if err := f.checkAddresses(); err != nil {
+		return err
+	}
+	if err := f.scaling.check(cmd); err != nil {
 		return err
 	}
 	if f.report != "" {
@@ -201,9 +207,9 @@ func anyOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// scope returns the operator's flags for the namespaces and the liveness endpoint.
-func (f *operatorFlags) scope() []string {
-	var args []string
+// scope returns the operator's flags for what it handles and the liveness endpoint.
+func (f *operatorFlags) scope(cmd *cobra.Command) []string {
+	args := f.scaling.args(cmd)
 	for _, n := range f.namespaces {
 		args = append(args, "--namespace="+n)
 	}

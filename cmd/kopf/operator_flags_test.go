@@ -71,6 +71,7 @@ func TestOperatorFlags_DescribedAsByOperator(t *testing.T) {
 // values are valid values of the operator's flags.
 var values = map[string]string{
 	"namespace": "ns", "log-format": "plain", "log-refkey": "ref", "inspect": "tcp:127.0.0.1:0", "liveness": "http://127.0.0.1:0/",
+	"watch-label-selector": "tier=gold", "shards": "3", "shard-key": "namespace", "lease": "ns/name",
 }
 
 func TestOperatorFlags_AllArePassedOn(t *testing.T) {
@@ -79,6 +80,8 @@ func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case slices.Contains(toolFlags, f.Name), slices.Contains(clusterFlags, f.Name):
+		case f.Name == "leader-elect": // is passed on with its value
+			all = append(all, "--leader-elect=true")
 		case f.Value.Type() == "bool":
 			all = append(all, "--"+f.Name)
 		case values[f.Name] == "":
@@ -88,7 +91,7 @@ func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 		}
 	})
 	// Some flags exclude each other.
-	for _, without := range [][]string{{"--quiet", "--all-namespaces"}, {"--verbose", "--debug", "--namespace=ns"}} {
+	for _, without := range [][]string{{"--quiet", "--all-namespaces", "--leader-elect=true"}, {"--verbose", "--debug", "--namespace=ns", "--shards=3", "--shard-key=namespace"}} {
 		flags := slices.DeleteFunc(slices.Clone(all), func(flag string) bool { return slices.Contains(without, flag) })
 		cmd, stdout, stderr := command(t, dir, append([]string{"run", ".", "--kubeconfig=" + config}, flags...)...)
 		if got := code(t, cmd.Run()); got != 0 {
@@ -123,6 +126,13 @@ func TestOperatorFlags_MistakesReportedAsByOperator(t *testing.T) {
 		{"--liveness=http://["},
 		{"--liveness=http://0.0.0.0:99999/x"},
 		{"--inspect=here"},
+		{"--watch-label-selector=in in in"},
+		{"--shards=0", "--lease=x"},
+		{"--shard-key=uid"},
+		{"--shards=2", "--shard-key=name", "--lease=x"},
+		{"--shards=2", "--leader-elect", "--lease=x"},
+		{"--leader-elect"},
+		{"--lease=x"},
 	} {
 		t.Run(fmt.Sprint(args), func(t *testing.T) {
 			exit, _, theirs := operator(t, args...)
