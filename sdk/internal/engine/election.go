@@ -3,9 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
@@ -27,21 +28,20 @@ type candidate struct {
 	leading bool
 }
 
-// stand keeps the operator paused until it is elected. Elections go on until the context ends.
-func (r *replica) stand(ctx context.Context, wg *sync.WaitGroup, lease Lease) {
-	d := r.deps
-	c := &candidate{pauses: r.pauses, running: d.running, identity: lease.Identity, logger: d.logger}
+// newCandidate returns the operator in elections. It is paused until it is elected.
+func newCandidate(d *deps, p *pauses, identity string) *candidate {
+	c := &candidate{pauses: p, running: d.running, identity: identity, logger: d.logger}
 	c.follow("")
-	wg.Go(func() {
-		err := d.settings.Elector.Elect(ctx, Election{
-			Config: r.restConfig(), Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
-			Logger: d.logger, Lead: c.lead, Follow: c.follow,
-			MayRelease: func() bool { return !errors.Is(context.Cause(ctx), leases.ErrBusy) },
-		})
-		if err != nil {
-			r.fail(fmt.Errorf("%w: %w", errElection, err))
-		}
-	})
+	return c
+}
+
+// election returns what the elector needs to know. The context is that of the elections.
+func (c *candidate) election(ctx context.Context, lease Lease, config *rest.Config) Election {
+	return Election{
+		Config: config, Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
+		Logger: c.logger, Lead: c.lead, Follow: c.follow,
+		MayRelease: func() bool { return !errors.Is(context.Cause(ctx), leases.ErrBusy) },
+	}
 }
 
 // lead makes the operator handle the objects.
@@ -65,6 +65,9 @@ func (c *candidate) follow(leader string) {
 		reason = "standby: " + leader + " leads"
 	}
 	c.pauses.add(standby, inspect.Pause{Reason: reason, By: by(leader)})
+	if !c.leading && leader == "" {
+		return
+	}
 	if !c.leading {
 		c.logger.Info("Standing by: another replica handles the objects", observe.EventKey, observe.LogLeaderStandby, "leader", leader)
 		return

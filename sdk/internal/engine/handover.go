@@ -33,18 +33,10 @@ func (h *handover) newSharing(lease Lease) *leases.Sharing {
 // stopShards stops what the operator does for the objects of shards, and forgets them. It blocks until all
 // has ended; if it is urgent, handlers have no grace period.
 func (h *handover) stopShards(gone shards.Set, urgent bool) {
-	own := h.deps.shards
-	h.stop(urgent, func(res *servedResource, key queue.Key, namespace string) bool {
-		return (res == nil || res.narrowed()) && gone.Has(own.ofKey(key, namespace))
-	})
-}
-
-// stop stops what the operator does for some objects, and forgets them. No new events of them may arrive.
-func (h *handover) stop(urgent bool, match func(res *servedResource, key queue.Key, namespace string) bool) {
-	d := h.deps
+	d, whole := h.deps, h.streams.whole()
 	var stopping []<-chan struct{}
 	matches := func(key queue.Key, namespace string) bool {
-		return match(h.streams.served(key.Resource), key, namespace)
+		return !whole[key.Resource] && gone.Has(d.shards.ofKey(key, namespace))
 	}
 	h.forget(matches, &stopping)
 	grace := d.settings.ExitTimeout
@@ -64,7 +56,7 @@ func (h *handover) stop(urgent bool, match func(res *servedResource, key queue.K
 // forget forgets objects, and asks their daemons and timers to stop.
 func (h *handover) forget(matches func(key queue.Key, namespace string) bool, stopping *[]<-chan struct{}) {
 	gone := h.memories.forgetAll(func(key queue.Key, m *memory) bool { return matches(key, m.namespace) })
-	h.deps.queue.DropObjects(func(key queue.Key, namespace string) bool { return matches(key, namespace) })
+	h.deps.queue.DropObjects(matches)
 	ids := map[string][]string{}
 	for key, m := range gone {
 		ids[key.Resource] = append(ids[key.Resource], key.Object)

@@ -42,7 +42,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)
 		if leftSelection(ctx, p.deps, served, newest.Object) {
-			p.detached.stop(batch.Key, m, daemons.FiltersMismatch)
+			p.leave(ctx, served, m, batch)
 			return nil
 		}
 	}
@@ -55,6 +55,20 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 		return nil // another replica does what comes next
 	}
 	return next
+}
+
+// leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
+// get the events until then.
+func (p *processor) leave(ctx context.Context, served *servedResource, m *memory, batch *queue.Batch) {
+	p.detached.stop(batch.Key, m, daemons.FiltersMismatch)
+	batch.Events = batch.Events[:max(0, len(batch.Events)-1)]
+	c := p.newCycle(served, m, batch)
+	err := c.callEventHandlers(ctx)
+	if err == nil && !c.patch.Empty() {
+		c.logger.Warn("Discarding the patch of handlers of raw events: the object does not match the label selector anymore",
+			observe.EventKey, observe.LogPatchFailed)
+	}
+	c.endCycle(ctx, nil, err)
 }
 
 func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Batch) *cycle {

@@ -67,7 +67,12 @@ func (r *replica) takePart(ctx context.Context) (p part, err error) {
 			cancel(nil)
 			return p, errElector
 		}
-		r.stand(ctx, &wg, lease)
+		c := newCandidate(d, r.pauses, lease.Identity)
+		wg.Go(func() {
+			if err := d.settings.Elector.Elect(ctx, c.election(ctx, lease, r.restConfig())); err != nil {
+				r.fail(fmt.Errorf("%w: %w", errElection, err))
+			}
+		})
 		return p, nil
 	}
 	sharing := r.handover.newSharing(lease)

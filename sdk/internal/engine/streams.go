@@ -227,6 +227,17 @@ func (s *streams) stopServing(scope resources.Scope) {
 	}
 }
 
+// whole returns the keys of the served resources whose objects are not divided into shards.
+func (s *streams) whole() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := map[string]bool{}
+	for key, res := range s.resources {
+		keys[key] = !res.narrowed()
+	}
+	return keys
+}
+
 // removeFromIndices removes objects, by the keys of their resources, from the indices.
 func (s *streams) removeFromIndices(ids map[string][]string) {
 	s.mu.Lock()

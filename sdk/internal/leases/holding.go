@@ -21,6 +21,9 @@ const writers = 8
 func (s *Sharing) reconcile() {
 	for shard, h := range s.holdings() {
 		seen, exists := s.observer.seen[h.lease.Name]
+		if exists && seen.lease.Holder == "" && s.isReleased(shard, h) {
+			continue
+		}
 		if !exists || seen.lease.Version == "" || seen.lease.Holder != s.options.Identity {
 			s.lose(shard, "the lease was taken away", "holder", seen.lease.Holder)
 			continue
@@ -29,6 +32,18 @@ func (s *Sharing) reconcile() {
 		h.lease.Version = seen.lease.Version // somebody added a label, or the answer to a renewal was lost
 		s.mu.Unlock()
 	}
+}
+
+// isReleased reports whether the replica itself has released a lease, in a request whose answer was lost.
+func (s *Sharing) isReleased(shard int, h *holding) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.drained && s.held[shard] == h {
+		h.lost = true
+		h.deadline.Stop()
+		delete(s.held, shard)
+	}
+	return h.drained
 }
 
 // holdings returns the shards whose leases the replica must keep.
