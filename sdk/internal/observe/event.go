@@ -46,6 +46,7 @@ const (
 	KindClusterConnected
 	KindClusterLost
 	KindResourcesServed
+	KindTypesCompared
 	KindStreamChanged
 	KindEventReceived
 	KindIndexChanged
