@@ -12,15 +12,15 @@ import (
 // Intent is a request of the user to a [Session].
 type Intent struct {
 	Kind    IntentKind
-	Object  *inspect.Ref // for [IntentRetry]
+	Object  *inspect.Ref // for [IntentRetry] and [IntentPauseObject]
 	Handler string       // the only handler for [IntentRetry] and [IntentRetryFailed]; all if empty
-	Value   string       // the level for [IntentLogLevel]; an optional path for [IntentApply]
+	Value   string       // the level for [IntentLogLevel]; an optional path for [IntentApply]; see the kinds of peering
 }
 
 // IntentKind is the kind of an [Intent].
 type IntentKind string
 
-// The kinds of intents. The operator handles the last five, the session the others.
+// The kinds of intents. The session handles the first three, the operator the others.
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
 	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
@@ -31,6 +31,10 @@ const (
 	IntentPause       IntentKind = "pause"
 	IntentResume      IntentKind = "resume"
 	IntentLogLevel    IntentKind = "loglevel"
+
+	IntentPauseObject IntentKind = "pauseobject" // pause one object by its annotation; resume it if the Value, the reason, is empty
+	IntentFreeze      IntentKind = "freeze"      // pause operators through peering for the duration in the Value
+	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
 )
 
 // request is an intent that the loop handles.
@@ -49,7 +53,7 @@ func (s *Session) Do(ctx context.Context, intent Intent) error {
 		s.logLevel = intent.Value // applies to later processes, too
 		s.mu.Unlock()
 		return s.sendToOperator(ctx, intent)
-	case IntentRetry, IntentRetryFailed, IntentPause, IntentResume:
+	case IntentRetry, IntentRetryFailed, IntentPause, IntentResume, IntentPauseObject, IntentFreeze, IntentRelease:
 		return s.sendToOperator(ctx, intent)
 	}
 	return fmt.Errorf("unknown intent %q", intent.Kind)

@@ -234,7 +234,9 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 		s.Failed = append(s.Failed, handlersOf(o, name, now)...)
 		return
 	case inspect.StatePaused:
-		s.Pending = append(s.Pending, Unsettled{Object: name, What: notSeen(snapshot)})
+		if want.Version != "" { // whoever applies an object wants it to be handled
+			s.Pending = append(s.Pending, Unsettled{Object: name, What: "is paused by its annotation kopf.dev/paused"})
+		}
 		return
 	case inspect.StateWaiting:
 		what := "waits until the operator sees its own patch"

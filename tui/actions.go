@@ -115,7 +115,7 @@ func (a *app) alreadyBuilding() string {
 }
 
 func (a *app) pause() tea.Msg {
-	if _, paused := a.screen.State.Paused(); paused {
+	if a.screen.State.PausedOnRequest() {
 		return parts.Request{What: "resumed", Intent: runner.Intent{Kind: runner.IntentResume}}
 	}
 	return parts.Request{What: "paused", Intent: runner.Intent{Kind: runner.IntentPause}}

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/pages/handlers"
 	"github.com/kopf-dev/kopf/tui/pages/logs"
 	"github.com/kopf-dev/kopf/tui/pages/object"
+	"github.com/kopf-dev/kopf/tui/pages/peers"
 	"github.com/kopf-dev/kopf/tui/pages/resources"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
@@ -101,6 +102,7 @@ func newApp(ctx context.Context, source Source, opts Options) *app {
 	a.pages = map[parts.PageKey]page{
 		parts.ResourcesPage: resources.New(s),
 		parts.HandlersPage:  a.handlers,
+		parts.PeersPage:     peers.New(s),
 		parts.LogPage:       logs.New(s),
 		parts.BuildPage:     build.New(s, a.env.editor),
 		parts.ClusterPage:   cluster.New(s),

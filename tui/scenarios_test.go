@@ -16,6 +16,7 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"crashed":     operatorCrashed,
 	"gone":        clusterGone,
 	"paused":      pausedByPeer,
+	"peers":       withPeers,
 	"empty":       noObjects,
 	"unserved":    notServed,
 	"compiling":   clusterCompiling,
@@ -57,6 +58,23 @@ func clusterGone(now time.Time) *runner.State {
 func pausedByPeer(now time.Time) *runner.State {
 	s := demo(now)
 	s.Snapshot.Operator.State, s.Snapshot.Operator.Reason = inspect.OperatorPaused, "by alice@laptop, priority 200"
+	return s
+}
+
+// withPeers returns a state in which the operator gives way to somebody who has frozen it, and others to it.
+func withPeers(now time.Time) *runner.State {
+	s := demo(now)
+	o := &s.Snapshot.Operator
+	o.State, o.Reason = inspect.OperatorPaused, "by alice@laptop (priority 1000: restoring the database)"
+	o.Pauses = []inspect.Pause{{Kind: inspect.PausePeering, Reason: o.Reason, Since: now.Add(-time.Minute), Until: now.Add(time.Hour), By: []string{"alice@laptop"}}}
+	o.Peerings = []inspect.Peering{
+		{Kind: "KopfPeering", Namespace: "dev", Name: "default", Exists: true, Peers: []inspect.Peer{
+			{Identity: "alice@laptop", Priority: 1000, State: inspect.PeerActive, Message: "restoring the database", Since: now.Add(-time.Minute), LastSeen: now.Add(-time.Minute), Until: now.Add(time.Hour)},
+			{Identity: "bob@desk/2026/x7f", Self: true, Priority: 666, State: inspect.PeerPaused, Since: now.Add(-time.Hour), LastSeen: now.Add(-3 * time.Second), Until: now.Add(7 * time.Second), PausedSince: now.Add(-time.Minute), PausedBy: []string{"alice@laptop"}},
+			{Identity: "claims-7f9c-x2x4t", State: inspect.PeerPaused, LastSeen: now.Add(-41 * time.Second), Until: now.Add(19 * time.Second)},
+		}},
+		{Kind: "KopfPeering", Namespace: "test", Name: "default"},
+	}
 	return s
 }
 

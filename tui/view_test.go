@@ -38,6 +38,7 @@ var screens = map[string][]string{
 	"object's log":    {"j", "j", "j", "j", "j", "l", "k"},
 	"handlers":        {"2", "j"},
 	"decisions":       {"2", "j", "enter", "j"},
+	"peers":           {"6", "j", "j", "k"},
 	"log":             {"7", "v", "v", "v", "f"},
 	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
 	"log, filtered":   {"7", "/", "p", "v", "c"},

@@ -101,6 +101,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	screen := showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb")
+	f.dev = f.isShared() && !f.standalone // in a cluster that is not its own, a deployed operator gives way
 	level := ""
 	if f.verbose || f.debug {
 		level = "debug"
@@ -136,7 +137,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		err = libraries.hideWhile(func() error {
 			return tui.Run(ctx, session, tui.Options{
 				Title:        strings.Join(patterns, " "),
-				ClusterStays: f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != "",
+				ClusterStays: f.isShared(),
 				Stays:        func(*runner.State) []string { return cluster.remainsRunning() },
 			})
 		})

@@ -28,7 +28,12 @@ type operatorFlags struct {
 
 	inspect, liveness string
 
-	scaling scalingFlags
+	scaling         scalingFlags
+	peering         string
+	identity        string
+	priority        int
+	prioritySet     bool
+	standalone, dev bool
 
 	manifests []string
 	until     string
@@ -62,6 +67,10 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
+	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
+	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
+	set.StringVar(&f.identity, "identity", "", "the name of the operator in the peering (default: $POD_ID, or one with the user, the host and the time)")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	f.scaling.add(cmd)
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
@@ -103,11 +112,14 @@ func wantPackages(cmd *cobra.Command, args []string) error {
 // check validates the flags and reads the manifests, so that mistakes are reported before
 // anything is started.
 func (f *operatorFlags) check(cmd *cobra.Command) error {
+	f.prioritySet = cmd.Flags().Changed("priority")
 	switch {
 	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):
 		return usagef("--namespace is empty: name one, or use --all-namespaces")
 	case f.allNamespaces && len(f.namespaces) > 0:
 		return usagef("--all-namespaces excludes --namespace: use one or the other")
+	case f.standalone && f.peering != "":
+		return usagef("--standalone excludes --peering: use one or the other")
 	case f.quiet && (f.verbose || f.debug):
 		return usagef("--quiet excludes --verbose and --debug: use one or the other")
 	case f.until != "" && f.until != settled:
@@ -207,7 +219,7 @@ func anyOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// scope returns the operator's flags for what it handles and the liveness endpoint.
+// scope returns the operator's flags for what it handles, the liveness endpoint and the peering.
 func (f *operatorFlags) scope(cmd *cobra.Command) []string {
 	args := f.scaling.args(cmd)
 	for _, n := range f.namespaces {
@@ -218,6 +230,32 @@ func (f *operatorFlags) scope(cmd *cobra.Command) []string {
 	}
 	if f.liveness != "" {
 		args = append(args, "--liveness="+f.liveness)
+	}
+	return append(args, f.peers()...)
+}
+
+// isShared reports whether the cluster is one of the user's own, where other operators may run.
+func (f *operatorFlags) isShared() bool {
+	return f.cluster == devcluster.Context || f.context != "" || f.kubeconfig != ""
+}
+
+// peers returns the operator's flags for the peering.
+func (f *operatorFlags) peers() []string {
+	var args []string
+	if f.peering != "" {
+		args = append(args, "--peering="+f.peering)
+	}
+	if f.prioritySet {
+		args = append(args, "--priority="+strconv.Itoa(f.priority))
+	}
+	if f.standalone {
+		args = append(args, "--standalone")
+	}
+	if f.identity != "" {
+		args = append(args, "--identity="+f.identity)
+	}
+	if f.dev {
+		args = append(args, "--dev")
 	}
 	return args
 }

@@ -72,6 +72,7 @@ func TestOperatorFlags_DescribedAsByOperator(t *testing.T) {
 var values = map[string]string{
 	"namespace": "ns", "log-format": "plain", "log-refkey": "ref", "inspect": "tcp:127.0.0.1:0", "liveness": "http://127.0.0.1:0/",
 	"watch-label-selector": "tier=gold", "shards": "3", "shard-key": "namespace", "lease": "ns/name",
+	"peering": "example", "priority": "5", "identity": "me",
 }
 
 func TestOperatorFlags_AllArePassedOn(t *testing.T) {
@@ -91,7 +92,10 @@ func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 		}
 	})
 	// Some flags exclude each other.
-	for _, without := range [][]string{{"--quiet", "--all-namespaces", "--leader-elect=true"}, {"--verbose", "--debug", "--namespace=ns", "--shards=3", "--shard-key=namespace"}} {
+	for _, without := range [][]string{
+		{"--quiet", "--all-namespaces", "--standalone", "--leader-elect=true"},
+		{"--verbose", "--debug", "--namespace=ns", "--peering=example", "--shards=3", "--shard-key=namespace"},
+	} {
 		flags := slices.DeleteFunc(slices.Clone(all), func(flag string) bool { return slices.Contains(without, flag) })
 		cmd, stdout, stderr := command(t, dir, append([]string{"run", ".", "--kubeconfig=" + config}, flags...)...)
 		if got := code(t, cmd.Run()); got != 0 {
@@ -133,6 +137,8 @@ func TestOperatorFlags_MistakesReportedAsByOperator(t *testing.T) {
 		{"--shards=2", "--leader-elect", "--lease=x"},
 		{"--leader-elect"},
 		{"--lease=x"},
+		{"--standalone", "--peering=x"},
+		{"--priority=high"},
 	} {
 		t.Run(fmt.Sprint(args), func(t *testing.T) {
 			exit, _, theirs := operator(t, args...)

@@ -32,6 +32,8 @@ type Operator struct {
 	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state
 	Pauses     []Pause       `json:"pauses,omitempty"`     // reasons of [OperatorPaused], the oldest first
 
+	// Peerings are the peering objects that the operator takes part in.
+	Peerings []Peering `json:"peerings,omitempty"`
 	// Shards are those that the operator handles; nil if it shares no objects with other replicas.
 	Shards *Shards `json:"shards,omitempty"`
 
@@ -159,6 +161,9 @@ type Object struct {
 	// Sub-handlers follow their parents.
 	Handlers []HandlerState `json:"handlers"`
 
+	// Paused is set while an annotation of the object pauses its handling.
+	Paused *ObjectPause `json:"paused,omitempty"`
+
 	// Waiting is set until the operator sees the version that its own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
@@ -184,6 +189,11 @@ func (o *Object) Handler(id string) *HandlerState {
 	return nil
 }
 
+// ObjectPause tells why an object is left alone.
+type ObjectPause struct {
+	Reason string `json:"reason,omitempty"` // the value of the annotation
+}
+
 // Unreadable is something that is stored on an object and could not be decoded.
 type Unreadable struct {
 	What  string `json:"what"`  // "the progress of handler \"create\""
@@ -201,10 +211,10 @@ const (
 	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion for long
 	StateFailed   ObjectState = "failed"   // a handler has failed permanently
 	StateRunning  ObjectState = "running"  // a handler is running
+	StatePaused   ObjectState = "paused"   // the object is paused: see its Paused
 	StateWaiting  ObjectState = "waiting"  // the operator waits to see its own patch
 	StateRetrying ObjectState = "retrying" // a handler waits for a retry
 	StateDeleting ObjectState = "deleting" // the deletion is being handled
-	StatePaused   ObjectState = "paused"   // the operator is paused
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
 	StateSettled  ObjectState = "settled"  // all handlers are done
 )
@@ -360,7 +370,7 @@ type Intent struct {
 	Kind    IntentKind `json:"kind"`
 	Object  *Ref       `json:"object,omitempty"`  // set for intents about one object
 	Handler string     `json:"handler,omitempty"` // id of the only handler to retry; all if empty
-	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]
+	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]; see [IntentFreeze], [IntentRelease]
 }
 
 // RetryFormer is the value of an [IntentRetryFailed] that also retries the objects which the operator
@@ -376,6 +386,9 @@ const (
 	IntentRetryFailed IntentKind = "retryfailed" // call the failed handlers of all objects again
 	IntentPause       IntentKind = "pause"       // stop handling objects
 	IntentResume      IntentKind = "resume"      // end IntentPause
+	IntentFreeze      IntentKind = "freeze"      // pause operators of a lower priority than 100 through peering, for the duration in Value
+	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
+	IntentPauseObject IntentKind = "pauseobject" // pause or, with an empty Value, resume one object by its annotation; the Value is the reason
 	IntentLogLevel    IntentKind = "loglevel"    // set the lowest level of log lines in the stream
 	IntentStop        IntentKind = "stop"        // stop the operator gracefully
 )

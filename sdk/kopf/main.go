@@ -91,7 +91,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
-		traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
+		Identity: f.identity, dev: f.dev, keepPriority: f.prioritySet, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
 			ended()
@@ -103,10 +103,16 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	}
 	operator.Settings.Scaling = f.scaling
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
+	operator.Settings.Peering = f.peeringSettings()
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster", observe.EventKey, observe.LogNamespacesUnspecified)
 	}
 	return operator.Run(ctx)
+}
+
+// peeringSettings returns the settings of peering that the flags ask for.
+func (f *mainFlags) peeringSettings() PeeringSettings {
+	return PeeringSettings{Name: f.peering, Mandatory: f.peering != "", Priority: f.priority, Standalone: f.standalone}
 }
 
 // logHandler returns the log handler that the flags ask for.

@@ -27,8 +27,12 @@ type mainFlags struct {
 	inspector, liveness   string
 	scaling               ScalingSettings
 
-	prefixSet bool
-	usage     string
+	peering, identity string
+	priority          int
+	standalone, dev   bool
+
+	prefixSet, prioritySet bool
+	usage                  string
 }
 
 // logFormats are the values of --log-format.
@@ -50,6 +54,11 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
 	shardKey := set.String("shard-key", string(ShardByUID), "what decides about the shard of an object: uid or namespace")
 	lease := set.String("lease", "", "the name that all replicas of this operator have in common, as NAME or NAMESPACE/NAME")
+	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
+	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
+	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
+	set.BoolVar(&f.dev, "dev", false, "development: --priority=666, and others act 10s after this operator is killed")
+	set.StringVar(&f.identity, "identity", "", "the name of the operator in the peering (default: $POD_ID, or one with the user, the host and the time)")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
@@ -63,6 +72,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
+	f.prioritySet = set.Changed("priority")
 	f.prefixSet = set.Changed("log-prefix") || *noPrefix
 	f.logPrefix = f.logPrefix && !*noPrefix
 	f.scaling.ShardKey = ShardKey(*shardKey)
@@ -78,6 +88,8 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		return f, errors.New("--namespace is empty: name one, or use --all-namespaces")
 	case f.allNamespaces && len(f.namespaces) > 0:
 		return f, errors.New("--all-namespaces excludes --namespace: use one or the other")
+	case f.standalone && f.peering != "":
+		return f, errors.New("--standalone excludes --peering: use one or the other")
 	case f.quiet && (f.verbose || f.debug):
 		return f, errors.New("--quiet excludes --verbose and --debug: use one or the other")
 	case !slices.Contains(logFormats, f.logFormat):

@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
 // Operator runs handlers as a part of a program; programs that do nothing else use [Main]. The
@@ -36,6 +38,10 @@ type Operator struct {
 	// ~/.kube/config.
 	Config *rest.Config
 
+	// Identity is the name of the operator among its peers; it must be unique. Defaults to $POD_ID, or else to a
+	// name with the user, the host and the time of the start. See [PeeringSettings].
+	Identity string
+
 	// Memo is the operator's memo, from which the memos of objects inherit. Fill it with [MemoOf]
 	// before Run.
 	Memo Memo
@@ -49,6 +55,8 @@ type Operator struct {
 	OnReady func()
 
 	running             atomic.Bool
+	dev                 bool             // takes precedence over deployed operators
+	keepPriority        bool             // even in development
 	traffic             bool             // log each request to the API server
 	exit                func()           // ends a process that does not end in time; nil in programs without [Main]
 	kubeconfig, context string           // replace the login handlers
@@ -81,10 +89,12 @@ func (o *Operator) Run(ctx context.Context) error {
 	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
 	config := engine.Config{
 		Registry:   &o.Registry.registry,
-		Settings:   func() engine.Settings { return settings.engine() },
+		Settings:   func() engine.Settings { return o.inDevelopment(settings).engine() },
+		Dev:        o.dev,
 		Namespaces: o.Namespaces,
 		REST:       o.Config,
 		Logger:     logger,
+		Identity:   cmp.Or(o.Identity, peering.NewIdentity()),
 		Inspector:  o.Settings.Process.Inspector,
 		Traffic:    o.traffic,
 		OnReady:    o.OnReady,
@@ -101,6 +111,22 @@ func (o *Operator) Run(ctx context.Context) error {
 	config.Logins = o.logins()
 	config.OnLogins = func(l *engine.Logins) { logins = l }
 	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
+}
+
+// devLifetime is how long others wait for a sign of life of an operator in development.
+const devLifetime = 10 * time.Second
+
+// inDevelopment returns the settings with the changes for an operator in development, whatever its startup
+// handlers have set: the priority of the deployed operator.
+func (o *Operator) inDevelopment(s Settings) Settings {
+	if !o.dev {
+		return s
+	}
+	s.Peering.Lifetime = min(s.Peering.Lifetime, devLifetime)
+	if !o.keepPriority {
+		s.Peering.Priority = max(s.Peering.Priority, peering.DevPriority)
+	}
+	return s
 }
 
 // errRunning refuses a second run at the same time.

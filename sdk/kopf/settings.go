@@ -16,6 +16,7 @@ type Settings struct {
 	Scanning    ScanningSettings
 	Execution   ExecutionSettings
 	Background  BackgroundSettings
+	Peering     PeeringSettings
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
 	Scaling     ScalingSettings
@@ -113,6 +114,37 @@ type BackgroundSettings struct {
 	// InstantExitTimeout is how long the operator waits in place for a daemon that stops as soon as it is asked.
 	// Defaults to 10ms.
 	InstantExitTimeout time.Duration
+}
+
+// PeeringSettings configure how the operator deals with other operators of the same objects: of all that take
+// part in the same peering object, only the one with the highest priority handles objects. See [Peering].
+//
+// [Peering]: https://github.com/kopf-dev/kopf/blob/main/docs/peering.md
+type PeeringSettings struct {
+	// Name is the name of the peering object: a ClusterKopfPeering if the operator serves the whole cluster, or
+	// else a KopfPeering in each namespace that it serves. Defaults to "default".
+	Name string
+
+	// Priority is the priority of the operator among its peers. If several have the highest one, all are paused.
+	// Defaults to 0.
+	Priority int
+
+	// Lifetime is how long other operators wait for a sign of life of this one before they act in its place. It is
+	// a whole number of seconds, at least one. Defaults to 60s.
+	Lifetime time.Duration
+
+	// Mandatory pauses the operator while the peering object does not exist, or cannot be read. Defaults to false:
+	// without the object, the operator ignores other operators.
+	Mandatory bool
+
+	// Standalone ignores other operators, even if there is a peering object. Defaults to false.
+	Standalone bool
+
+	// Stealth logs no keep-alives. Defaults to false: they are logged at the debug level.
+	Stealth bool
+
+	// Clusterwide uses a ClusterKopfPeering although the operator serves only some namespaces. Defaults to false.
+	Clusterwide bool
 }
 
 // NetworkingSettings configure requests to the API server, except watch streams.

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
+	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
 // withDefaults returns the settings with the defaults of times and names filled in.
@@ -30,6 +31,8 @@ func (s Settings) withDefaults() Settings {
 	s.Execution.DefaultBackoff = cmp.Or(s.Execution.DefaultBackoff, handlers.DefaultBackoff)
 	s.Background.CancellationPolling = cmp.Or(s.Background.CancellationPolling, time.Minute)
 	s.Background.InstantExitTimeout = cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond)
+	s.Peering.Name = cmp.Or(s.Peering.Name, peering.DefaultName)
+	s.Peering.Lifetime = cmp.Or(s.Peering.Lifetime, peering.DefaultLifetime)
 	s.Networking.RequestTimeout = cmp.Or(s.Networking.RequestTimeout, kube.DefaultRequestTimeout)
 	s.Networking.ConnectTimeout = cmp.Or(s.Networking.ConnectTimeout, kube.DefaultConnectTimeout)
 	s.Watching.ConnectTimeout = cmp.Or(s.Watching.ConnectTimeout, s.Networking.ConnectTimeout)
@@ -88,6 +91,16 @@ func (s Settings) engine() engine.Settings {
 			Polling:     s.Background.CancellationPolling,
 			InstantExit: s.Background.InstantExitTimeout,
 			Cause:       func(r daemons.Reason) error { return StopReason(r) },
+		},
+
+		Peering: engine.Peering{
+			Name:        s.Peering.Name,
+			Priority:    s.Peering.Priority,
+			Lifetime:    s.Peering.Lifetime,
+			Mandatory:   s.Peering.Mandatory,
+			Standalone:  s.Peering.Standalone,
+			Stealth:     s.Peering.Stealth,
+			ClusterWide: s.Peering.Clusterwide,
 		},
 
 		Liveness: s.Process.Liveness,

@@ -30,6 +30,9 @@ func (s *State) Alarm(now time.Time) Alarm {
 		return buildFailed(s)
 	}
 	if reason, paused := s.Paused(); paused {
+		if !s.PausedOnRequest() {
+			return Alarm{Warn, "‖ paused " + reason, "nothing is handled meanwhile · 6 shows the peers"}
+		}
 		return Alarm{Warn, "‖ paused " + reason, "nothing is handled meanwhile · p resumes"}
 	}
 	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" && s.Cluster.Phase == runner.ClusterReady {

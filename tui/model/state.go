@@ -211,6 +211,24 @@ func (s *State) Paused() (reason string, paused bool) {
 	return cmp.Or(s.Snapshot.Operator.Reason, "by you"), true
 }
 
+// PausedOnRequest reports whether the user can resume the operator: it is paused on request, whoever else
+// keeps it paused.
+func (s *State) PausedOnRequest() bool {
+	if _, paused := s.Paused(); !paused {
+		return false
+	}
+	pauses := s.Snapshot.Operator.Pauses
+	return len(pauses) == 0 || slices.ContainsFunc(pauses, func(p inspect.Pause) bool { return p.Kind == inspect.PauseRequest })
+}
+
+// Peerings returns the peering objects that the operator takes part in.
+func (s *State) Peerings() []inspect.Peering {
+	if s.Snapshot == nil {
+		return nil
+	}
+	return s.Snapshot.Operator.Peerings
+}
+
 // NotOperating returns why the operator cannot be asked for anything. It is empty if it can.
 func (s *State) NotOperating() string {
 	switch {

@@ -25,13 +25,22 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 	case inspect.StateWaiting:
 		return waiting(o, now)
 	case inspect.StatePaused:
-		return "The operator is paused: what changes is handled when it resumes."
+		return pausedObject(o)
 	case inspect.StateIgnored:
 		return ignored(o)
 	case inspect.StateSettled:
 		return settled(o, now, held)
 	}
 	return "The operator calls this " + string(o.State) + "."
+}
+
+// pausedObject says why the object is left alone.
+func pausedObject(o *inspect.Object) string {
+	why := "an annotation says so"
+	if o.Paused != nil && o.Paused.Reason != "" {
+		why = o.Paused.Reason
+	}
+	return "Paused: " + why + ". What changes is handled when the annotation kopf.dev/paused is removed, but a deletion at once."
 }
 
 // failed says what failed, and what makes the handler run again.

@@ -71,7 +71,7 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"deleting, tried again":       {inspect.Object{State: inspect.StateDeleting, Handlers: handlers{resize}}, "", "Deletion: resize failed, attempt 2 of 5: still attached. Retrying in 12s."},
 		"deleting, nearly done":       {inspect.Object{State: inspect.StateDeleting, Finalizer: true}, "", "Deletion: our finalizer is being removed."},
 		"deleting, not our own":       {inspect.Object{State: inspect.StateDeleting}, "", "Deletion: nothing of ours blocks it; it waits for others."},
-		"paused":                      {inspect.Object{State: inspect.StatePaused}, "", "The operator is paused: what changes is handled when it resumes."},
+		"paused":                      {inspect.Object{State: inspect.StatePaused}, "", "Paused: an annotation says so. What changes is handled when the annotation kopf.dev/paused is removed, but a deletion at once."},
 		"ignored":                     {inspect.Object{State: inspect.StateIgnored, Handlers: handlers{gold("create"), gold("resize"), runsOn("relabel", "update")}}, "", "No handler matches: label tier is bronze, and create and resize want gold."},
 		"ignored, one handler":        {inspect.Object{State: inspect.StateIgnored, Handlers: handlers{gold("create")}}, "", "No handler matches: label tier is bronze, and create wants gold."},
 		"ignored, other causes":       {inspect.Object{State: inspect.StateIgnored, Handlers: handlers{runsOn("create", "create"), runsOn("release", "delete")}}, "", "No handler matches: create runs on create and release runs on delete."},

@@ -33,6 +33,14 @@ var objectWords = map[inspect.ObjectState]Word{
 	inspect.StateSettled:  {"✓", "settled", OK},
 }
 
+var peerWords = map[inspect.PeerState]Word{
+	inspect.PeerActive: {"▸", "active", OK},
+	inspect.PeerPaused: {"‖", "paused", Warn},
+}
+
+// PeerWord returns the word for the state of a peer.
+func PeerWord(s inspect.PeerState) Word { return lookup(peerWords, s) }
+
 // ObjectWord returns the word for the state of an object.
 func ObjectWord(s inspect.ObjectState) Word { return lookup(objectWords, s) }
 

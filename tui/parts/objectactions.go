@@ -89,6 +89,25 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 	return "nothing to retry: " + o.Name + " is " + model.ObjectWord(o.State).Text
 }
 
+// PauseObject returns the action that pauses an object, or resumes it. The object is nil if none is selected.
+func PauseObject(s *Screen, o *inspect.Object, gone bool) Action {
+	a := Action{Binding: Key("H", ""), Name: "hold the object, or let it go", Column: Act, Unavailable: s.State.NotOperating()}
+	switch {
+	case o == nil:
+		a.Unavailable = NoObject
+	case gone:
+		a.Unavailable = o.Name + " is gone"
+	}
+	a.Do = func() tea.Msg {
+		ref := o.Ref
+		if o.Paused != nil {
+			return Request{"let " + ref.Name + " go", runner.Intent{Kind: runner.IntentPauseObject, Object: &ref}}
+		}
+		return Request{"holding " + ref.Name, runner.Intent{Kind: runner.IntentPauseObject, Object: &ref, Value: "held in the workbench"}}
+	}
+	return a
+}
+
 // CopyName returns the action that copies the name of an object. The object is nil if none
 // is selected.
 func CopyName(o *inspect.Object) Action {

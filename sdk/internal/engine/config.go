@@ -17,6 +17,8 @@ type Config struct {
 	REST       *rest.Config    // how to connect to the cluster; nil if there are logins
 	Logins     []*handlers.Handler
 	Logger     *slog.Logger
+	Dev        bool          // in development: say which operators act beside this one
+	Identity   string        // among other operators
 	Inspector  string        // the address of the inspector; none if empty
 	Traffic    bool          // log each request to the cluster
 	OnReady    func()        // called once all objects are being watched

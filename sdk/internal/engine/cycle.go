@@ -120,7 +120,7 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 // the settings ignore.
 func (c *cycle) essenceOf(tree map[string]any) map[string]any {
 	essence := c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields)))
-	return state.WithoutMetadata(essence, c.deps.settings.Selection.IgnoredMetadata)
+	return state.WithoutMetadata(state.WithoutPaused(essence), c.deps.settings.Selection.IgnoredMetadata)
 }
 
 // key identifies the object.

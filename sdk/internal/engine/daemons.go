@@ -102,7 +102,9 @@ func (d *daemonHost) served() *servedResource {
 
 // MayStart implements [daemons.Host].
 func (d *daemonHost) MayStart() bool {
-	return d.deps.shards.actsOn(d.shard) && !d.deps.state.paused.Load() && !d.deps.state.exiting.Load() && d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load()
+	s := d.deps.state
+	return !s.paused.Load() && !s.exiting.Load() && d.deps.shards.actsOn(d.shard) &&
+		d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load() && !d.memory.paused.Load()
 }
 
 // Logger implements [daemons.Host].

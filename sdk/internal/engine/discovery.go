@@ -35,6 +35,7 @@ type discovery struct {
 	deps       *deps
 	streams    *streams
 	namespaces *namespaces
+	peerings   *peerings
 	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
 
 	joined <-chan struct{} // closes when the operator knows its first shards
@@ -47,11 +48,11 @@ type discovery struct {
 	drift  *driftCheck
 }
 
-func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
+func newDiscovery(d *deps, s *streams, n *namespaces, p *peerings) *discovery {
 	joined := make(chan struct{})
 	close(joined)
 	return &discovery{
-		deps: d, streams: s, namespaces: n, joined: joined, changed: n.changed, warned: map[string]bool{},
+		deps: d, streams: s, namespaces: n, peerings: p, joined: joined, changed: n.changed, warned: map[string]bool{},
 		outage: &discoveryOutage{logger: d.logger, sink: d.sink}, drift: newDriftCheck(d),
 	}
 }
@@ -191,6 +192,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
 	d.drift.serve(resolution.Served)
+	d.peerings.adjust(d.known, d.namespaces.names())
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()

@@ -35,8 +35,10 @@ func TestDiscovery_UndiscoverableGroupKeepsKnownResources(t *testing.T) {
 
 func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	s := testStreams(t, &handlers.Registry{}, noProcessing)
-	d := newDiscovery(s.deps, s, newNamespaces(nil, newWakeup()))
-	i := &intents{deps: s.deps, pauses: newPauses(s.deps, d.changed)}
+	n := newNamespaces(nil, newWakeup())
+	p := newPauses(s.deps, n.changed)
+	d := newDiscovery(s.deps, s, n, newPeerings(s.deps, p, "me", false))
+	i := &intents{deps: s.deps, pauses: p}
 	i.pause()
 	if reason := i.resume(); reason != "" { // before the discovery has seen the pause
 		t.Error(reason)

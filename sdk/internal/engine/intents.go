@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -9,8 +10,11 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -21,6 +25,7 @@ type intents struct {
 	streams  atomic.Pointer[streams] // nil until the operator is connected to the cluster
 	stop     func()                  // stops the operator
 	pauses   *pauses
+	peerings atomic.Pointer[peerings] // nil until the operator is connected to the cluster
 }
 
 // handle carries out an intent, or rejects it with a reason.
@@ -35,6 +40,10 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 		if reason := i.resume(); reason != "" {
 			return reject(reason)
 		}
+	case inspect.IntentFreeze, inspect.IntentRelease:
+		if reason := i.changePeers(ctx, in); reason != "" {
+			return reject(reason)
+		}
 	case inspect.IntentRetry:
 		if i.deps.state.paused.Load() {
 			return reject("the operator is paused " + i.pauses.reason())
@@ -43,6 +52,13 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 			return reject("retry: which object?")
 		}
 		if reason := i.retryNow(ctx, *in.Object, in.Handler); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentPauseObject:
+		if in.Object == nil {
+			return reject("pause: which object?")
+		}
+		if reason := i.pauseObject(ctx, *in.Object, in.Value); reason != "" {
 			return reject(reason)
 		}
 	case inspect.IntentRetryFailed:
@@ -77,6 +93,20 @@ func (i *intents) resume() (reason string) {
 	return ""
 }
 
+// changePeers freezes the operators of the peering, or releases them. If it cannot, it returns the reason.
+func (i *intents) changePeers(ctx context.Context, in inspect.Intent) (reason string) {
+	peerings := i.peerings.Load()
+	if peerings == nil {
+		return "the operator is still starting"
+	}
+	ctx, cancel := context.WithTimeout(ctx, peeringLeave)
+	defer cancel()
+	if in.Kind == inspect.IntentFreeze {
+		return peerings.freeze(ctx, in.Value)
+	}
+	return peerings.releasePeer(ctx, in.Value)
+}
+
 // retryNow calls the delayed and the failed handlers of an object at once, or only one of them. If it
 // cannot, it returns the reason.
 func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string) (reason string) {
@@ -92,6 +122,9 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 	if handler != "" && !hasHandler(res, handler) {
 		return fmt.Sprintf("there is no handler %q for %s", handler, ref.Name)
 	}
+	if memory.paused.Load() {
+		return ref.Name + " is paused by its annotation " + state.PausedAnnotation
+	}
 	object, err := newestVersion(ctx, i.deps.client, res.resource, ref.Namespace, ref.Name, ref.UID)
 	switch {
 	case err != nil:
@@ -101,6 +134,37 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 	}
 	memory.retryNow(newRetryRequest(handler))
 	i.deps.queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: object})
+	return ""
+}
+
+// pauseObject sets the annotation that pauses an object to the reason, or removes it if that is empty. If it
+// cannot, it returns why.
+func (i *intents) pauseObject(ctx context.Context, ref inspect.Ref, reason string) string {
+	streams := i.streams.Load()
+	if streams == nil {
+		return "the operator is still starting"
+	}
+	res := streams.served(ref.Resource)
+	if res == nil {
+		return ref.Name + " is unknown to the operator"
+	}
+	var value any // null removes it
+	if reason != "" {
+		value = reason
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": ref.UID, "annotations": map[string]any{state.PausedAnnotation: value},
+	}})
+	if err != nil {
+		return err.Error()
+	}
+	_, err = i.deps.client.Patch(ctx, res.resource, ref.Namespace, ref.Name, "", patch.MergeType, body)
+	if kube.Classify(err) == kube.NotFound {
+		return ref.Name + " was deleted"
+	}
+	if err != nil {
+		return err.Error()
+	}
 	return ""
 }
 

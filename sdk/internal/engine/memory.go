@@ -46,6 +46,7 @@ type memory struct {
 	group        atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
 	hasFinalizer atomic.Bool                   // the object cannot vanish while its daemons and timers run
 	forgotten    atomic.Bool                   // the object is not handled anymore
+	paused       atomic.Bool                   // the object itself asks to be left alone
 
 	mu     sync.Mutex
 	warned map[string]bool // warnings that are not repeated for the object

@@ -43,6 +43,7 @@ type operator struct {
 
 	streams        *streams
 	discovery      *discovery
+	peerings       *peerings
 	detached       *detachedDaemons
 	stopBackground context.CancelFunc
 	stopped        atomic.Pointer[time.Time] // when the operator was asked to stop; nil before
@@ -141,7 +142,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	if hub != nil {
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
-			Redaction: d.settings.Redaction,
+			Redaction: d.settings.Redaction, Identity: o.config.Identity,
 		}))
 	}
 	return hub
@@ -321,7 +322,9 @@ func (o *operator) connect(ctx context.Context) error {
 		d.running = new(runningCycles)
 	}
 	o.intents.streams.Store(o.streams)
-	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed))
+	o.peerings = newPeerings(d, o.pauses, o.config.Identity, o.config.Dev)
+	o.intents.peerings.Store(o.peerings)
+	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed), o.peerings)
 	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
 }
@@ -386,6 +389,7 @@ func (o *operator) disconnect() {
 // serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and
 // timers, and what else runs in the background.
 func (o *operator) serve(ctx context.Context) error {
+	defer o.peerings.close() // last: other operators may act from then on
 	o.streams.whenReady(o.ready)
 	part, err := o.replica().takePart(ctx)
 	if err != nil {

@@ -102,7 +102,7 @@ func (p *processor) forget(key queue.Key, m *memory) {
 	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
-// run takes the steps of a cycle. They communicate through the cycle:
+// run takes the steps of a cycle, unless the object is paused. They communicate through the cycle:
 //
 //   - writeUnrecorded writes what earlier cycles could not. It returns false if no handlers of changes
 //     may be called before that is written, and seen; holdChanges takes the other steps.
@@ -129,6 +129,10 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	c.endSleep()
 	if ready, err := c.writeUnrecorded(ctx); !ready {
 		return p.holdChanges(ctx, c, err)
+	}
+	if c.paused() {
+		p.daemons.leaveAlone(c)
+		return c.next(false), nil
 	}
 
 	if err := c.callEventHandlers(ctx); err != nil {

@@ -52,6 +52,7 @@ type Settings struct {
 
 	Background daemons.Settings
 
+	Peering   Peering
 	Selection Selection
 	Lease     Lease
 
@@ -78,6 +79,9 @@ func (s *Settings) check(registry *handlers.Registry) error {
 		if h.Family.Group() == handlers.Changing {
 			ids = append(ids, h.ID)
 		}
+	}
+	if p := &s.Peering; p.takesPart() && p.Lifetime < time.Second {
+		return fmt.Errorf("check Settings.Peering: the lifetime is %s; it must be at least a second", p.Lifetime)
 	}
 	var err error
 	if s.Finalizer != "" {
@@ -133,6 +137,20 @@ type Lease struct {
 	Identity  string // defaults to a new one in each run
 	Times     leases.Times
 }
+
+// Peering is how the operator deals with other operators of the same objects.
+type Peering struct {
+	Name        string // of the peering objects
+	Priority    int
+	Lifetime    time.Duration // of the operator's record after each keep-alive
+	Mandatory   bool          // pause while there is no peering object
+	Standalone  bool          // ignore other operators
+	Stealth     bool          // do not log keep-alives
+	ClusterWide bool          // use the peering object of the cluster, even if the operator serves some namespaces
+}
+
+// takesPart reports whether the operator takes notice of other operators.
+func (p *Peering) takesPart() bool { return p.Name != "" && !p.Standalone }
 
 // Posting is how Kubernetes events are posted.
 type Posting struct {

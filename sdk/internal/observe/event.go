@@ -39,10 +39,12 @@ const (
 	KindBackgroundStopped
 	KindObjectIndexed
 	KindObjectForgotten
+	KindObjectPaused
 
 	// The kinds of events about the operator.
 	KindOperatorChanged
 	KindShardsChanged
+	KindPeersChanged
 	KindClusterConnected
 	KindClusterLost
 	KindResourcesServed

@@ -225,6 +225,16 @@ type ObjectForgotten struct {
 	Identity *Identity
 }
 
+// ObjectPaused tells that an annotation of an object pauses its handling, or does not anymore.
+type ObjectPaused struct {
+	Subject *Subject
+	Paused  bool
+	Reason  string // the value of the annotation
+}
+
+// Kind implements [Event].
+func (ObjectPaused) Kind() Kind { return KindObjectPaused }
+
 // Kind implements [Event].
 func (ProcessingStarted) Kind() Kind { return KindProcessingStarted }
 

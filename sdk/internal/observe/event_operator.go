@@ -21,6 +21,12 @@ type ShardsChanged struct {
 	Own      []int // in ascending order; must not be changed
 }
 
+// PeersChanged tells what is known of the operators in a peering object.
+type PeersChanged struct {
+	Peering inspect.Peering
+	Left    bool // the operator does not take part anymore
+}
+
 // ClusterConnected tells the address of the cluster, and again after each login.
 type ClusterConnected struct {
 	Server string
@@ -90,6 +96,9 @@ func (OperatorChanged) Kind() Kind { return KindOperatorChanged }
 
 // Kind implements [Event].
 func (ShardsChanged) Kind() Kind { return KindShardsChanged }
+
+// Kind implements [Event].
+func (PeersChanged) Kind() Kind { return KindPeersChanged }
 
 // Kind implements [Event].
 func (ClusterConnected) Kind() Kind { return KindClusterConnected }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"os"
@@ -38,13 +39,14 @@ type Inspector struct {
 }
 
 // InspectorOptions describe an operator. All fields are required, except that no Namespaces mean
-// the whole cluster, and no Redaction that only the data of Secrets are hidden.
+// the whole cluster, and no Redaction that only the data of Secrets are hidden, and for the Identity.
 type InspectorOptions struct {
 	Hub        *inspector.Hub
 	Registry   *handlers.Registry
 	Indices    *index.Indices
 	Namespaces []string // patterns
 	Started    time.Time
+	Identity   string // defaults to the user, the host and the process
 	Redaction  redact.Policy
 }
 
@@ -68,13 +70,13 @@ func NewInspector(options InspectorOptions) *Inspector {
 	i.indices.init(options.Registry, options.Indices)
 	i.indices.publishResources(i.hub, nil)
 	i.hub.UpdateOperator(func(op *inspect.Operator) {
-		op.Identity, op.PID, op.Started = operatorIdentity(), os.Getpid(), options.Started
+		op.Identity, op.PID, op.Started = cmp.Or(options.Identity, operatorIdentity()), os.Getpid(), options.Started
 		op.State, op.Namespaces = inspect.OperatorStarting, options.Namespaces
 	})
 	return i
 }
 
-// operatorIdentity tells this operator from others of the same program.
+// operatorIdentity tells an operator without an identity from others of the same program.
 func operatorIdentity() string {
 	user, host := os.Getenv("USER"), "localhost"
 	if name, err := os.Hostname(); err == nil {
@@ -91,8 +93,8 @@ func (i *Inspector) Kinds() []Kind {
 	return []Kind{
 		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
-		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
-		KindOperatorChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindResourcesServed, KindTypesCompared,
+		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten, KindObjectPaused,
+		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded,
 	}
 }
@@ -111,6 +113,8 @@ func (i *Inspector) Receive(event Event) {
 		i.hub.UpdateOperator(func(op *inspect.Operator) {
 			op.Shards = &inspect.Shards{Total: e.Division.Shards, Key: string(e.Division.Key), Own: e.Own}
 		})
+	case PeersChanged:
+		i.hub.UpdateOperator(func(op *inspect.Operator) { op.Peerings = withPeering(op.Peerings, e) })
 	case ClusterConnected:
 		i.hub.UpdateOperator(func(op *inspect.Operator) { op.Server = e.Server })
 	case ClusterLost:
@@ -176,6 +180,8 @@ func (i *Inspector) receiveOfObject(event Event) {
 		i.find(e.Identity).update(func(o *inspectedObject) { o.backgroundStopped(e) })
 	case ObjectIndexed:
 		i.recall(e.Subject).update(func(o *inspectedObject) { o.indexed(e) })
+	case ObjectPaused:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.pausedOrResumed(e) })
 	case ObjectForgotten:
 		i.forget(e.Identity)
 	}

@@ -129,6 +129,16 @@ func (o *inspectedObject) consistencyChanged(e ConsistencyChanged) {
 	o.publish()
 }
 
+// pausedOrResumed shows whether the object asks to be left alone.
+func (o *inspectedObject) pausedOrResumed(e ObjectPaused) {
+	o.object.Paused = nil
+	if e.Paused {
+		o.object.Paused = &inspect.ObjectPause{Reason: e.Subject.Secrets.Text(e.Reason)}
+		o.object.ResourceVersion = e.Subject.Object.ResourceVersion
+	}
+	o.publish()
+}
+
 // finish notes that nothing is left to do about the cause.
 func (o *inspectedObject) finish(now time.Time) {
 	if o.object.Cause == nil || !o.object.Cause.Done.IsZero() {

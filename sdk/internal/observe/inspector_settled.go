@@ -81,7 +81,7 @@ func (i *Inspector) publishSettled() {
 // put publishes an object.
 func (i *Inspector) put(o inspect.Object) {
 	i.hub.PutObject(o)
-	settled := o.State == inspect.StateSettled || o.State == inspect.StateIgnored ||
+	settled := o.State == inspect.StateSettled || o.State == inspect.StateIgnored || o.State == inspect.StatePaused ||
 		o.State == inspect.StateFailed && (o.Cause == nil || !o.Cause.Done.IsZero())
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -27,6 +27,8 @@ func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 		return inspect.StateFailed
 	case o.has(inspect.PhaseRunning):
 		return inspect.StateRunning
+	case o.object.Paused != nil:
+		return inspect.StatePaused
 	case o.object.Waiting != nil:
 		return inspect.StateWaiting
 	case unfinished && o.has(inspect.PhaseRetrying):

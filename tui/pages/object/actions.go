@@ -34,6 +34,7 @@ func (p *Page) Actions() []parts.Action {
 		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Do: p.turn(parts.LogTab)},
 		parts.Retry(p.screen, p.last, p.gone),
 		p.retryHandler(),
+		parts.PauseObject(p.screen, p.last, p.gone),
 		parts.CopyName(p.last),
 		{Binding: keys.wrap, Name: "wrap or cut the lines of the log", Column: parts.Look, Unavailable: noLog, Do: p.toggleWrap},
 		{Binding: keys.filter, Name: "filter the log", Column: parts.Go, Unavailable: noLog, Do: p.typeFilter},

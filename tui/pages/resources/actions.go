@@ -36,6 +36,7 @@ func (p *Page) Actions() []parts.Action {
 		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.WhyTab)},
 		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.LogTab)},
 		parts.Retry(p.screen, o, false),
+		parts.PauseObject(p.screen, o, false),
 		parts.CopyName(o),
 		{Binding: keys.nextProblem, Name: "next object that needs you", Column: parts.Go, Unavailable: p.noProblem(), Do: p.nextProblem},
 		{Binding: keys.problemsOnly, Name: "problems only, or all", Column: parts.Look, Do: p.toggleProblems},

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/sdk/peering"
+)
+
+// peeringFlags are the flags of kopf freeze, kopf resume and kopf peers.
+type peeringFlags struct {
+	kubeconfig, context string
+	namespaces          []string
+	allNamespaces       bool
+	peering, id         string
+}
+
+// addScope adds the flags for the peering objects. The default is the name of the objects.
+func (f *peeringFlags) addScope(cmd *cobra.Command, name, usage string) {
+	set := cmd.Flags()
+	set.SortFlags = false
+	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "the operators of a namespace, or of those that match a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "the operators of the whole cluster")
+	set.StringVar(&f.peering, "peering", name, usage)
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (default: $KUBECONFIG, ~/.kube/config)")
+	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use")
+	if err := cmd.MarkFlagFilename("kubeconfig"); err != nil {
+		panic(err) // the flag is not defined: a mistake in this function
+	}
+	registerCompletion(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		names, err := devcluster.Contexts(f.kubeconfig)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return completions(names)
+	})
+}
+
+func (f *peeringFlags) addID(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.id, "id", "i", "", "the identity in the peering (default: $POD_ID, or the user and the host, such as alice@laptop)")
+}
+
+func (f *peeringFlags) check() error {
+	switch {
+	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):
+		return usagef("--namespace is empty: name one, or use --all-namespaces")
+	case f.allNamespaces && len(f.namespaces) > 0:
+		return usagef("--all-namespaces excludes --namespace: use one or the other")
+	}
+	return nil
+}
+
+func (f *peeringFlags) identity() string { return cmp.Or(f.id, peering.PersonalIdentity()) }
+
+func (f *peeringFlags) scope() peering.Scope {
+	return peering.Scope{Name: f.peering, Namespaces: f.namespaces}
+}
+
+func (f *peeringFlags) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+}
+
+// connect returns a client for the cluster of the flags.
+func (f *peeringFlags) connect() (*peering.Client, error) {
+	config, err := f.loader().ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w; name one with --kubeconfig or --context", err)
+	}
+	return peering.NewClient(config)
+}
+
+// find returns the peering objects of the flags, and a client for them.
+func (f *peeringFlags) find(ctx context.Context) (*peering.Client, []*peering.Object, error) {
+	client, err := f.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := client.Find(ctx, f.scope())
+	if err != nil {
+		client.Close()
+		return nil, nil, fmt.Errorf("find the peering: %w", err)
+	}
+	return client, objects, nil
+}
+
+// secondsValue is a flag with a duration: a number of seconds, as in Kopf for Python, or a duration of Go.
+type secondsValue time.Duration
+
+func (v *secondsValue) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return time.Duration(*v).String()
+}
+
+func (*secondsValue) Type() string { return "seconds" }
+
+func (v *secondsValue) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if seconds, notNumber := strconv.Atoi(text); notNumber == nil {
+		d, err = time.Duration(seconds)*time.Second, nil
+	}
+	if err != nil || d < time.Second {
+		return errors.New("want seconds, or a duration such as 10m, of at least a second")
+	}
+	*v = secondsValue(d)
+	return nil
+}
+
+// envPeering returns the name of the peering object that an environment variable of Kopf for Python has, or
+// the default one.
+func envPeering(variable string) string { return cmp.Or(os.Getenv(variable), peering.DefaultName) }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/sdk/peering"
+	"github.com/kopf-dev/kopf/sdk/printable"
+)
+
+func newResumeCommand() *cobra.Command {
+	var f peeringFlags
+	cmd := &cobra.Command{
+		Use:   "resume",
+		Short: "End kopf freeze",
+		Long: `Remove a record from a peering object: that of kopf freeze with the same identity, which is that of the
+user and the host unless --id names another. The operators that it paused resume at once.
+
+` + exitCodes,
+		Example: `  kopf resume
+  kopf resume -n app --id=alice@laptop`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return resume(cmd, &f)
+		},
+	}
+	f.addScope(cmd, envPeering("KOPF_RESUME_PEERING"), "the name of the peering object")
+	f.addID(cmd)
+	return cmd
+}
+
+func resume(cmd *cobra.Command, f *peeringFlags) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	client, objects, err := f.find(ctx)
+	if err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	defer client.Close()
+	identity := f.identity()
+	for _, o := range objects {
+		was := o.Peer(identity) != nil
+		// It is removed in any case: it may have been written since it was looked for.
+		if err := client.Write(ctx, o, &peering.Peer{Identity: identity}); err != nil {
+			return fmt.Errorf("resume: %w", err)
+		}
+		switch {
+		case was:
+			fmt.Fprintf(out, "%s is released by %s\n", printable.Line(o.String()), printable.Line(identity))
+		case len(o.Peers) == 0:
+			fmt.Fprintf(out, "%s was not frozen by %s; nobody is there\n", printable.Line(o.String()), printable.Line(identity))
+		default:
+			fmt.Fprintf(out, "%s was not frozen by %s; name one of these with --id: %s\n", printable.Line(o.String()), printable.Line(identity), listPeers(o.Peers))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package peering
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+func TestPeering_SecondOperatorTakesOver(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("../crd.yaml", "peering.yaml")
+	first := cluster.Launch(Register)
+	first.WaitLog("Pausing until KopfPeering example")
+	cluster.ApplyFile("objects.yaml")
+	first.WaitReady()
+
+	// Whoever starts with the same priority pauses all, and says so.
+	second := cluster.Launch(Register, func(o *kopf.Operator) { o.Identity = "second" })
+	first.WaitLog("Possibly conflicting operators with the same priority: second (priority 100)")
+	example := cluster.ApplyFile("obj.yaml")
+	second.WaitInspect("it is paused", func(s *inspect.Snapshot) bool { return s.Operator.State == inspect.OperatorPaused })
+	if first.Inspect().Operator.State != inspect.OperatorPaused || example.Get().Get("status.create") != nil {
+		t.Error("both are paused, and nobody handles the object")
+	}
+	first.Stop()
+	example.WaitValue("status.create", "created")
+}

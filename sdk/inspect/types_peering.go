@@ -1,0 +1,38 @@
+package inspect
+
+import "time"
+
+// Peering is an object by which operators know of each other.
+type Peering struct {
+	Kind      string `json:"kind"` // "KopfPeering" or "ClusterKopfPeering"
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Exists    bool   `json:"exists"`
+	Peers     []Peer `json:"peers,omitempty"` // sorted by identity
+}
+
+// Peer is an operator, or somebody who pauses operators, in a peering object.
+type Peer struct {
+	Identity string    `json:"identity"`
+	Self     bool      `json:"self,omitempty"` // it is the inspected operator
+	Priority int       `json:"priority"`
+	State    PeerState `json:"state"`
+	Message  string    `json:"message,omitempty"` // why it is there
+	Since    time.Time `json:"since,omitzero"`    // when it came; zero if it does not tell
+	LastSeen time.Time `json:"lastSeen"`          // by its own clock
+	Until    time.Time `json:"until"`             // when it counts as gone unless it renews its record
+
+	// PausedSince and PausedBy are what a paused peer tells about its pause.
+	PausedSince time.Time `json:"pausedSince,omitzero"`
+	PausedBy    []string  `json:"pausedBy,omitempty"`
+}
+
+// PeerState is what a peer does, as its priority says.
+type PeerState string
+
+// The states of peers.
+const (
+	PeerActive PeerState = "active" // it has the highest priority, alone: the others give way to it
+	PeerPaused PeerState = "paused" // another one has its priority or a higher one
+	PeerGone   PeerState = "gone"   // its record has expired, and was not removed yet
+)

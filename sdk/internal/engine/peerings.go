@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/peering"
+)
+
+// peerings are the peering objects that the operator takes part in: that of the cluster, or one in each
+// namespace that it serves. Another operator that has precedence in any of them pauses all handling. The
+// discovery alone uses adjust.
+type peerings struct {
+	deps     *deps
+	pauses   *pauses
+	identity string          // of the operator
+	dev      bool            // in development
+	ctx      context.Context // ends when the operator leaves
+	leave    context.CancelFunc
+	running  sync.WaitGroup
+
+	mu  sync.Mutex
+	all map[resources.Scope]*peeringObject
+
+	warned bool // that there is no peering, in development
+}
+
+func newPeerings(d *deps, p *pauses, identity string, dev bool) *peerings {
+	all := &peerings{deps: d, pauses: p, identity: identity, dev: dev, all: map[resources.Scope]*peeringObject{}}
+	all.ctx, all.leave = context.WithCancel(context.WithoutCancel(d.background))
+	return all
+}
+
+// kindMissing is the reason to pause while the cluster has no resource of peering objects.
+var kindMissing = pauseKey{kind: inspect.PausePeering}
+
+// adjust joins the peering objects of the resources and namespaces, and leaves all others. The empty
+// namespace is the whole cluster. Before it returns, the operator is paused until the peers in new objects
+// are known.
+func (p *peerings) adjust(known []resources.Resource, namespaces []string) {
+	settings := &p.deps.settings.Peering
+	if !settings.takesPart() {
+		return
+	}
+	namespaced := !settings.ClusterWide && (len(namespaces) != 1 || namespaces[0] != "")
+	res := resources.Peerings(known, namespaced)
+	p.tellMissing(res == nil && settings.Mandatory, peering.Kind(namespaced))
+	if res == nil && p.dev && !p.warned {
+		p.warned = true
+		p.deps.logger.Warn("The cluster has no "+peering.Kind(namespaced)+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
+	}
+	wanted := map[resources.Scope]bool{}
+	switch {
+	case res == nil:
+	case namespaced:
+		for _, ns := range namespaces {
+			wanted[resources.Scope{Resource: res.Key(), Namespace: ns}] = true
+		}
+	default:
+		wanted[resources.Scope{Resource: res.Key()}] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for scope, object := range p.all {
+		if !wanted[scope] {
+			delete(p.all, scope)
+			object.stop()
+		}
+	}
+	for scope := range wanted {
+		if p.all[scope] == nil {
+			p.all[scope] = p.join(res, scope)
+		}
+	}
+}
+
+// tellMissing pauses the operator while a resource is missing that must be there.
+func (p *peerings) tellMissing(missing bool, kind string) {
+	if !missing {
+		if removed, _ := p.pauses.remove(kindMissing); removed {
+			p.deps.logger.Info("The cluster has a resource of peering objects now", observe.EventKey, observe.LogPeeringFound)
+		}
+		return
+	}
+	if p.pauses.add(kindMissing, inspect.Pause{Reason: "until the cluster has the kind " + kind}) {
+		p.deps.logger.Warn(fmt.Sprintf("Pausing until the cluster has the kind %s, as the peering is mandatory; apply the manifests of peering, or use --standalone", kind),
+			observe.EventKey, observe.LogPeeringMissing)
+	}
+}
+
+// join joins a peering object. The lock must be held.
+func (p *peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
+	ctx, stop := context.WithCancel(p.ctx)
+	o := newPeeringObject(p.deps, p.pauses, p.identity, res, scope.Namespace)
+	o.stop, o.verdict.dev = stop, p.dev
+	o.assumeUnknown()
+	p.running.Go(func() { o.run(ctx) })
+	return o
+}
+
+// close leaves all peering objects: other operators may resume. It is called when no handler, daemon or timer
+// is running anymore.
+func (p *peerings) close() {
+	p.leave()
+	p.running.Wait()
+}

@@ -1,0 +1,21 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// withPeering returns a copy of the peering objects, sorted, in which one replaces its former state.
+func withPeering(all []inspect.Peering, e PeersChanged) []inspect.Peering {
+	compare := func(a, b inspect.Peering) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}
+	rest := slices.DeleteFunc(slices.Clone(all), func(p inspect.Peering) bool { return compare(p, e.Peering) == 0 })
+	if !e.Left {
+		rest = append(rest, e.Peering)
+	}
+	slices.SortFunc(rest, compare)
+	return rest
+}

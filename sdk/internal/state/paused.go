@@ -1,0 +1,36 @@
+package state
+
+import "maps"
+
+// PausedAnnotation is the annotation that keeps the operator's hands off an object. Its value is the reason,
+// for people; "false" is the same as no annotation.
+const PausedAnnotation = "kopf.dev/paused"
+
+// Paused reports whether an object has the annotation that pauses it, and the reason, which may be empty.
+func Paused(tree map[string]any) (reason string, paused bool) {
+	metadata, _ := tree["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	value, there := annotations[PausedAnnotation]
+	reason, _ = value.(string)
+	return reason, there && reason != "false"
+}
+
+// WithoutPaused returns an essence without the annotation that pauses an object: to pause and to resume it
+// are no changes. The essence itself is not modified.
+func WithoutPaused(essence map[string]any) map[string]any {
+	metadata, _ := essence["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, there := annotations[PausedAnnotation]; !there {
+		return essence
+	}
+	essence, metadata, annotations = maps.Clone(essence), maps.Clone(metadata), maps.Clone(annotations)
+	delete(annotations, PausedAnnotation)
+	essence["metadata"], metadata["annotations"] = metadata, annotations
+	if len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+	if len(metadata) == 0 {
+		delete(essence, "metadata")
+	}
+	return essence
+}
