@@ -322,7 +322,11 @@ func (o *operator) connect(ctx context.Context) error {
 		d.running = new(runningCycles)
 	}
 	o.intents.streams.Store(o.streams)
-	o.peerings = newPeerings(d, o.pauses, o.config.Identity, o.config.Dev)
+	identity := o.config.Identity
+	if d.running != nil {
+		identity = d.settings.Lease.Name // all replicas are one peer, or they would pause each other
+	}
+	o.peerings = newPeerings(d, o.pauses, identity, o.config.Dev)
 	o.intents.peerings.Store(o.peerings)
 	o.discovery = newDiscovery(d, o.streams, newNamespaces(o.config.Namespaces, o.changed), o.peerings)
 	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
