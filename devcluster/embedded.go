@@ -75,6 +75,7 @@ func (e embedded) run(ctx context.Context, name, project string, o Options, deta
 	o.report(Progress{Phase: PhaseStart, Message: "starting the cluster " + name})
 	p, err := instance.Start(ctx, instance.Config{
 		Binary: program, Dir: e.dir(name), Context: contextName(name), Project: project, Detached: detached, Ephemeral: o.Ephemeral,
+		FeatureGates: o.FeatureGates,
 	})
 	if err != nil {
 		return nil, err

@@ -33,6 +33,9 @@ type Options struct {
 	// Ephemeral makes Open start a new cluster whose data are deleted when it stops. It uses
 	// neither a running cluster nor existing data.
 	Ephemeral bool
+	// FeatureGates enable and disable features of the API server of an ephemeral cluster, in the notation of
+	// its flag, such as "ShardedListAndWatch=true".
+	FeatureGates string
 	// Yes skips the check that a context looks like a development cluster.
 	Yes bool
 	// Progress is called with each step. Calls are not concurrent; it must not block. May be

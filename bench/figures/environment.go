@@ -93,7 +93,7 @@ func (l *environment) buildOperator(ctx context.Context) error {
 // inCluster returns a function that measures a figure in a new cluster and stops the cluster.
 func inCluster(measure func(context.Context, *environment, *devcluster.Cluster, *api) ([]row, error)) func(context.Context, *environment) ([]row, error) {
 	return func(ctx context.Context, l *environment) (_ []row, err error) {
-		c, client, err := l.openCluster(ctx)
+		c, client, err := l.openCluster(ctx, "")
 		if err != nil {
 			return nil, err
 		}
@@ -104,9 +104,9 @@ func inCluster(measure func(context.Context, *environment, *devcluster.Cluster, 
 	}
 }
 
-// openCluster starts a new cluster with the example's CRD.
-func (l *environment) openCluster(ctx context.Context) (*devcluster.Cluster, *api, error) {
-	c, err := devcluster.Open(ctx, devcluster.Options{Provider: devcluster.Embedded, Ephemeral: true})
+// openCluster starts a new cluster with the example's CRD, and with feature gates.
+func (l *environment) openCluster(ctx context.Context, gates string) (*devcluster.Cluster, *api, error) {
+	c, err := devcluster.Open(ctx, devcluster.Options{Provider: devcluster.Embedded, Ephemeral: true, FeatureGates: gates})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,6 +35,7 @@ var figures = []figure{
 // optionalFigures are measured only if they are named.
 var optionalFigures = []figure{
 	{"peer", "the same operator written with controller-runtime, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
+	{"shards", "objects that are created while one, two or four replicas share them: CPU and memory of each", measureShards},
 }
 
 // row is a line of the results.

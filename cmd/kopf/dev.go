@@ -128,7 +128,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	options := runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
-		Args:     append(f.scope(), f.levels()...),
+		Args:     append(f.scope(cmd), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			opened, err := cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
 			if err == nil {

@@ -29,6 +29,7 @@ type operatorFlags struct {
 	inspect, liveness string
 
 	webhooks        webhookFlags
+	scaling         scalingFlags
 	peering         string
 	identity        string
 	priority        int
@@ -69,6 +70,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.StringVar(&f.identity, "identity", "", "the name of the operator in the peering (default: $POD_ID, or one with the user, the host and the time)")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	f.webhooks.add(cmd)
+	f.scaling.add(cmd)
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
 	set.StringVar(&f.until, "until", "", "settled: end when everything is handled")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "the limit for --until, from the operator's start; 0 for no limit")
@@ -142,6 +144,9 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	if err := f.webhooks.check(); err != nil {
+		return err
+	}
+	if err := f.scaling.check(cmd); err != nil {
 		return err
 	}
 	if f.report != "" {
@@ -226,9 +231,9 @@ func anyOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// scope returns the operator's flags for the namespaces, the liveness endpoint and the peering.
-func (f *operatorFlags) scope() []string {
-	var args []string
+// scope returns the operator's flags for what it handles, the liveness endpoint and the peering.
+func (f *operatorFlags) scope(cmd *cobra.Command) []string {
+	args := f.scaling.args(cmd)
 	for _, n := range f.namespaces {
 		args = append(args, "--namespace="+n)
 	}

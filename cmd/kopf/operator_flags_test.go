@@ -76,6 +76,7 @@ func TestOperatorFlags_DescribedAsByOperator(t *testing.T) {
 // values are valid values of the operator's flags.
 var values = map[string]string{
 	"namespace": "ns", "log-format": "plain", "log-refkey": "ref", "inspect": "tcp:127.0.0.1:0", "liveness": "http://127.0.0.1:0/",
+	"watch-label-selector": "tier=gold", "shards": "3", "shard-key": "namespace", "lease": "ns/name",
 	"peering": "example", "priority": "5", "identity": "me",
 }
 
@@ -85,6 +86,8 @@ func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case slices.Contains(toolFlags, f.Name), slices.Contains(clusterFlags, f.Name), strings.HasPrefix(f.Name, "webhook"):
+		case f.Name == "leader-elect": // is passed on with its value
+			all = append(all, "--leader-elect=true")
 		case f.Value.Type() == "bool":
 			all = append(all, "--"+f.Name)
 		case values[f.Name] == "":
@@ -94,7 +97,10 @@ func TestOperatorFlags_AllArePassedOn(t *testing.T) {
 		}
 	})
 	// Some flags exclude each other.
-	for _, without := range [][]string{{"--quiet", "--all-namespaces", "--standalone"}, {"--verbose", "--debug", "--namespace=ns", "--peering=example"}} {
+	for _, without := range [][]string{
+		{"--quiet", "--all-namespaces", "--standalone", "--leader-elect=true"},
+		{"--verbose", "--debug", "--namespace=ns", "--peering=example", "--shards=3", "--shard-key=namespace"},
+	} {
 		flags := slices.DeleteFunc(slices.Clone(all), func(flag string) bool { return slices.Contains(without, flag) })
 		cmd, stdout, stderr := command(t, dir, append([]string{"run", ".", "--kubeconfig=" + config}, flags...)...)
 		if got := code(t, cmd.Run()); got != 0 {
@@ -129,6 +135,13 @@ func TestOperatorFlags_MistakesReportedAsByOperator(t *testing.T) {
 		{"--liveness=http://["},
 		{"--liveness=http://0.0.0.0:99999/x"},
 		{"--inspect=here"},
+		{"--watch-label-selector=in in in"},
+		{"--shards=0", "--lease=x"},
+		{"--shard-key=uid"},
+		{"--shards=2", "--shard-key=name", "--lease=x"},
+		{"--shards=2", "--leader-elect", "--lease=x"},
+		{"--leader-elect"},
+		{"--lease=x"},
 		{"--standalone", "--peering=x"},
 		{"--priority=high"},
 	} {

@@ -78,7 +78,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	options := runner.RunOptions{
 		Dir:      dir,
 		Patterns: patterns,
-		Args:     append(f.scope(), f.logging(cmd)...),
+		Args:     append(f.scope(cmd), f.logging(cmd)...),
 		OpenCluster: func(ctx context.Context) (runner.Cluster, error) {
 			c, err := cluster.open(ctx, f.options(printer.progress))
 			printer.endProgress()

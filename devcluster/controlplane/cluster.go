@@ -68,7 +68,7 @@ func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster,
 	if err := dir.WriteFile("kubeconfig", kubeconfig); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	c.startAPI(listener, certs)
+	c.startAPI(listener, certs, o.gates)
 	if err := c.startControllers(ctx, o, dir, certs, admin); err != nil {
 		return nil, err
 	}
@@ -112,10 +112,10 @@ func (c *cluster) startStorage(ctx context.Context, dir *datadir.Dir) (certs pki
 	return certs, nil
 }
 
-func (c *cluster) startAPI(l net.Listener, certs pki.Store) {
+func (c *cluster) startAPI(l net.Listener, certs pki.Store, gates string) {
 	c.api = layer.New(c.fail)
 	c.api.Run("the API server", func(ctx context.Context) error {
-		return apiserver.Run(ctx, l, c.etcd.Endpoint(), certs)
+		return apiserver.Run(ctx, l, c.etcd.Endpoint(), certs, gates)
 	})
 }
 

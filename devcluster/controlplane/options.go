@@ -16,6 +16,7 @@ type options struct {
 	ephemeral bool
 	guard     bool
 	node      bool
+	gates     string
 	verbosity int
 	version   bool
 }
@@ -36,6 +37,7 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	fs.BoolVar(&o.ephemeral, "ephemeral", false, "delete the data directory at the end; defaults to a temporary one")
 	fs.BoolVar(&o.guard, "guard", false, "exit when standard input closes, as it does when the parent process exits")
 	fs.BoolVar(&o.node, "node", true, "simulate a node, on which pods become Running or Completed without any container")
+	fs.StringVar(&o.gates, "feature-gates", "", "features of the API server to enable or disable, such as ShardedListAndWatch=true")
 	fs.IntVar(&o.verbosity, "v", 0, "verbosity of the log")
 	fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes and exit")
 	if err := fs.Parse(args); err != nil {

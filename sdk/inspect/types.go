@@ -38,6 +38,8 @@ type Operator struct {
 
 	// Peerings are the peering objects that the operator takes part in.
 	Peerings []Peering `json:"peerings,omitempty"`
+	// Shards are those that the operator handles; nil if it shares no objects with other replicas.
+	Shards *Shards `json:"shards,omitempty"`
 
 	// Settled means that every object seen so far was handled, and that the initial listing of all served
 	// resources is complete.
@@ -45,6 +47,13 @@ type Operator struct {
 
 	// Lost is the reason why the cluster does not respond; empty if it does.
 	Lost string `json:"lost,omitempty"`
+}
+
+// Shards are an operator's part of the objects that it shares with other replicas.
+type Shards struct {
+	Total int    `json:"total"` // of all replicas
+	Key   string `json:"key"`   // what is hashed: "uid" or "namespace"
+	Own   []int  `json:"own"`   // from 0, in ascending order
 }
 
 // OperatorState is the state of the operator as a whole.
@@ -73,6 +82,7 @@ type PauseKind string
 // The kinds of reasons to pause.
 const (
 	PauseRequest PauseKind = "request" // [IntentPause]
+	PauseStandby PauseKind = "standby" // another replica was elected to handle the objects, or none yet
 	PausePeering PauseKind = "peering" // another operator has precedence, or the peers are not known
 )
 

@@ -116,6 +116,7 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	if f.wantsWayIn(&registry.registry) {
 		return errWayInWanted
 	}
+	operator.Settings.Scaling = f.scaling
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
 	operator.Settings.Peering = f.peeringSettings()
 	if len(f.namespaces) == 0 && !f.allNamespaces {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
@@ -25,6 +26,7 @@ type mainFlags struct {
 	logPrefix             bool
 	inspector, liveness   string
 	admission             admissionFlags
+	scaling               ScalingSettings
 
 	peering, identity string
 	priority          int
@@ -48,6 +50,11 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use, instead of login handlers")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.StringVar(&f.scaling.LabelSelector, "watch-label-selector", "", "handle only objects with these labels, such as 'tier=gold'")
+	set.BoolVar(&f.scaling.LeaderElection, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
+	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
+	shardKey := set.String("shard-key", string(ShardByUID), "what decides about the shard of an object: uid or namespace")
+	lease := set.String("lease", "", "the name that all replicas of this operator have in common, as NAME or NAMESPACE/NAME")
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
 	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
@@ -71,6 +78,12 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	f.prioritySet = set.Changed("priority")
 	f.prefixSet = set.Changed("log-prefix") || *noPrefix
 	f.logPrefix = f.logPrefix && !*noPrefix
+	f.scaling.ShardKey = ShardKey(*shardKey)
+	if namespace, name, both := strings.Cut(*lease, "/"); both {
+		f.scaling.LeaseNamespace, f.scaling.LeaseName = namespace, name
+	} else {
+		f.scaling.LeaseName = *lease
+	}
 	switch {
 	case set.NArg() > 0:
 		return f, fmt.Errorf("unexpected argument %q: an operator takes only flags (see --help)", set.Arg(0))
@@ -85,6 +98,9 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	case !slices.Contains(logFormats, f.logFormat):
 		return f, fmt.Errorf("--log-format=%s: want full, plain, json or none", f.logFormat)
 	}
+	if err := f.checkScaling(set.Changed("shards"), set.Changed("shard-key")); err != nil {
+		return f, err
+	}
 	if err := engine.CheckEndpoint(f.liveness); err != nil {
 		return f, fmt.Errorf("--liveness: %w", err)
 	}
@@ -98,6 +114,30 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		}
 	}
 	return f, nil
+}
+
+// checkScaling rejects flags of several replicas that make no sense together. Startup handlers can set what is
+// missing, but not for flags.
+func (f *mainFlags) checkScaling(shards, shardKey bool) error {
+	s := &f.scaling
+	if _, err := labels.Parse(s.LabelSelector); err != nil {
+		return fmt.Errorf("--watch-label-selector=%s: %w", s.LabelSelector, err)
+	}
+	switch {
+	case shards && s.Shards < 1:
+		return fmt.Errorf("--shards=%d: must be at least 1", s.Shards)
+	case shardKey && !shards:
+		return errors.New("--shard-key needs --shards")
+	case s.ShardKey != ShardByUID && s.ShardKey != ShardByNamespace:
+		return fmt.Errorf("--shard-key=%s: want uid or namespace", s.ShardKey)
+	case shards && s.LeaderElection:
+		return errors.New("--shards excludes --leader-elect: use one or the other")
+	case (shards || s.LeaderElection) && s.LeaseName == "":
+		return errors.New("--shards and --leader-elect need --lease: a name that all replicas of this operator have in common, and no other operator")
+	case s.LeaseName != "" && !shards && !s.LeaderElection:
+		return errors.New("--lease needs --shards or --leader-elect")
+	}
+	return nil
 }
 
 const usage = `Usage: %s [flags]

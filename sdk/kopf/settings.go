@@ -19,6 +19,7 @@ type Settings struct {
 	Peering     PeeringSettings
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
+	Scaling     ScalingSettings
 	Redaction   RedactionSettings
 	Admission   AdmissionSettings
 	Process     ProcessSettings
@@ -176,6 +177,10 @@ type PersistenceSettings struct {
 
 	// DiffBaseStorage stores the essence of the object as last handled. Defaults to [AnnotationsDiffBase].
 	DiffBaseStorage DiffBaseStorage
+
+	// IgnoredMetadata are labels and annotations outside of the essence: their changes are no updates. A name that
+	// ends with a slash stands for all names with this prefix. Defaults to none.
+	IgnoredMetadata []string
 
 	// ConsistencyTimeout is how long the operator waits to see its own patch in the watch stream before it handles
 	// the object again. Defaults to 5s.

@@ -41,6 +41,10 @@ func (s Settings) withDefaults() Settings {
 	}
 	s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, state.DefaultFinalizer)
 	s.Persistence.ConsistencyTimeout = cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)
+	s.Scaling.ShardKey = cmp.Or(s.Scaling.ShardKey, ShardByUID)
+	s.Scaling.LeaseDuration = cmp.Or(s.Scaling.LeaseDuration, 15*time.Second)
+	s.Scaling.RenewDeadline = cmp.Or(s.Scaling.RenewDeadline, 10*time.Second)
+	s.Scaling.RetryPeriod = cmp.Or(s.Scaling.RetryPeriod, 2*time.Second)
 	s.Process.UltimateExitingTimeout = cmp.Or(s.Process.UltimateExitingTimeout, 10*time.Minute)
 	return s
 }
@@ -48,7 +52,7 @@ func (s Settings) withDefaults() Settings {
 // engine converts the settings for the engine.
 func (s Settings) engine() engine.Settings {
 	s = s.withDefaults()
-	return engine.Settings{
+	settings := engine.Settings{
 		ServerTimeout:     s.Watching.ServerTimeout,
 		ClientTimeout:     s.Watching.ClientTimeout,
 		InactivityTimeout: s.Watching.InactivityTimeout,
@@ -108,6 +112,9 @@ func (s Settings) engine() engine.Settings {
 		Progress:           engineProgress(s.Persistence.ProgressStorage),
 		DiffBase:           engineDiffBase(s.Persistence.DiffBaseStorage),
 	}
+	settings.Selection.IgnoredMetadata = s.Persistence.IgnoredMetadata
+	s.Scaling.engine(&settings)
+	return settings
 }
 
 // engine converts the settings for the engine. Paths that are malformed are refused by [Operator.check]; those

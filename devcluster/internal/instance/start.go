@@ -28,6 +28,8 @@ type Config struct {
 	// Detached makes the process outlive this one; otherwise it ends with it.
 	Detached  bool
 	Ephemeral bool
+	// FeatureGates enable and disable features of the API server.
+	FeatureGates string
 }
 
 // Process is a control plane that this process has started.
@@ -106,6 +108,9 @@ func (c Config) args() []string {
 	}
 	if c.Ephemeral {
 		args = append(args, "--ephemeral")
+	}
+	if c.FeatureGates != "" {
+		args = append(args, "--feature-gates="+c.FeatureGates)
 	}
 	return args
 }

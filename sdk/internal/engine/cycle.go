@@ -116,9 +116,11 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 	}
 }
 
-// essenceOf returns the essence of a version of the object, without what the operator itself records.
+// essenceOf returns the essence of a version of the object, without what the operator itself records and what
+// the settings ignore.
 func (c *cycle) essenceOf(tree map[string]any) map[string]any {
-	return state.WithoutPaused(c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields))))
+	essence := c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields)))
+	return state.WithoutMetadata(state.WithoutPaused(essence), c.deps.settings.Selection.IgnoredMetadata)
 }
 
 // key identifies the object.

@@ -43,7 +43,7 @@ func (r *daemonRunner) startMatchingStopOthers(c *cycle) {
 	case group == nil && r.detached.running(c.key()):
 		return // only one of each may run: when the old ones have stopped, the object is handled again
 	case group == nil:
-		group = daemons.NewGroup(r.deps.background, r.newHost(c.served, c.memory), r.deps.settings.Background, c.object)
+		group = daemons.NewGroup(r.deps.background, r.newHost(c), r.deps.settings.Background, c.object)
 		c.memory.group.Store(group)
 	}
 	group.Update(c.object, c.changedSinceLastCycle())
@@ -79,12 +79,13 @@ type daemonHost struct {
 	runner *daemonRunner
 	deps   *deps
 	memory *memory
+	shard  int                            // of the object
 	last   atomic.Pointer[servedResource] // the resource when it was served last
 }
 
-func (r *daemonRunner) newHost(served *servedResource, m *memory) *daemonHost {
-	host := &daemonHost{runner: r, deps: r.deps, memory: m}
-	host.last.Store(served)
+func (r *daemonRunner) newHost(c *cycle) *daemonHost {
+	host := &daemonHost{runner: r, deps: r.deps, memory: c.memory, shard: r.deps.shards.of(c.object)}
+	host.last.Store(c.served)
 	return host
 }
 
@@ -101,7 +102,9 @@ func (d *daemonHost) served() *servedResource {
 
 // MayStart implements [daemons.Host].
 func (d *daemonHost) MayStart() bool {
-	return !d.deps.state.paused.Load() && !d.deps.state.exiting.Load() && d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load() && !d.memory.paused.Load()
+	s := d.deps.state
+	return !s.paused.Load() && !s.exiting.Load() && d.deps.shards.actsOn(d.shard) &&
+		d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load() && !d.memory.paused.Load()
 }
 
 // Logger implements [daemons.Host].

@@ -32,6 +32,8 @@ type deps struct {
 	retries  *retries
 	newMemo  func() any // makes the memo of an object; nil if objects have none
 	state    *runState
+	shards   *ownShards     // nil unless replicas share the objects
+	running  *runningCycles // nil unless other replicas may take objects over
 
 	sink      *observe.Sink      // what happens is told to its subscribers
 	recorders *observe.Recorders // of Kubernetes events

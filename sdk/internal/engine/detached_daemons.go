@@ -23,11 +23,12 @@ type detachedDaemons struct {
 }
 
 // stop stops the daemons and timers of an object. It returns at once and waits for them in the
-// background.
-func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) {
+// background. The channel closes when all have ended or were abandoned; it is nil if none are running, or if
+// the operator exits.
+func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) (stopped <-chan struct{}) {
 	group := m.group.Load()
 	if group == nil || len(group.Tasks()) == 0 {
-		return
+		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,9 +38,11 @@ func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) 
 	d.groups[key] = group
 	d.tellStopping(m.identity, group)
 	if d.closed {
-		return
+		return nil
 	}
+	done := make(chan struct{})
 	d.waiting.Go(func() {
+		defer close(done)
 		group.Wait(d.background, reason)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -47,6 +50,7 @@ func (d *detachedDaemons) stop(key queue.Key, m *memory, reason daemons.Reason) 
 			delete(d.groups, key)
 		}
 	})
+	return done
 }
 
 func (d *detachedDaemons) tellStopping(identity *observe.Identity, group *daemons.Group) {

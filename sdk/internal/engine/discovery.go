@@ -39,6 +39,8 @@ type discovery struct {
 	peerings   *peerings
 	changed    wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
 
+	joined <-chan struct{} // closes when the operator knows its first shards
+
 	rescan atomic.Bool // a CRD has changed
 
 	known  []resources.Resource // of the cluster
@@ -48,8 +50,10 @@ type discovery struct {
 }
 
 func newDiscovery(d *deps, s *streams, a *admissionControl, n *namespaces, p *peerings) *discovery {
+	joined := make(chan struct{})
+	close(joined)
 	return &discovery{
-		deps: d, streams: s, admission: a, namespaces: n, peerings: p, changed: n.changed, warned: map[string]bool{},
+		deps: d, streams: s, admission: a, namespaces: n, peerings: p, joined: joined, changed: n.changed, warned: map[string]bool{},
 		outage: &discoveryOutage{logger: d.logger, sink: d.sink}, drift: newDriftCheck(d),
 	}
 }
@@ -71,10 +75,12 @@ func (d *discovery) run(ctx context.Context) error {
 	if !d.deps.settings.ScanningDisabled {
 		wg.Go(func() { d.drift.run(ctx) })
 	}
-	select {
-	case <-listed:
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, known := range []<-chan struct{}{listed, d.joined} {
+		select {
+		case <-known:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	if unresolved := d.adjustStreams(ctx); unresolved && !d.deps.settings.ScanningDisabled {
 		// A CRD that was created just before the start may not be discoverable yet.
@@ -235,10 +241,11 @@ func (d *discovery) warnOfForeignKinds(served []resources.Resource) {
 func (d *discovery) resolve() resources.Resolution {
 	resolution := resources.Resolve(d.deps.registry.Demands(), d.known)
 	resolution.Reject(func(res *resources.Resource) string {
-		if conflicts := d.deps.registry.ForResource(res).Conflicts(); len(conflicts) > 0 {
+		set := d.deps.registry.ForResource(res)
+		if conflicts := set.Conflicts(); len(conflicts) > 0 {
 			return conflicts[0].String()
 		}
-		return ""
+		return d.deps.shards.refuses(set)
 	})
 	return resolution
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // callEventHandlers calls the handlers of raw events for each event in turn. What they come to is
@@ -16,6 +17,9 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 	}
 	subject := c.unpostedSubject()
 	for _, event := range c.batch.Events {
+		if c.deps.settings.Selection.Labels != "" && event.Type == watch.Deleted && event.Object != c.object {
+			continue // it had left the selection, and has come back
+		}
 		tree, err := event.Object.Tree()
 		if err != nil {
 			return fmt.Errorf("decode the object: %w", err)

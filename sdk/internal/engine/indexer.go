@@ -109,6 +109,20 @@ func (x *indexer) retain(existing map[queue.Key]bool) {
 	x.tellChanged()
 }
 
+// forget removes the entries of objects that other replicas handle from now on.
+func (x *indexer) forget(ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range ids {
+		x.removeEntries(id, x.resource.indexes...)
+		if f := x.failures[id]; f != nil {
+			f.cancelRetry()
+			delete(x.failures, id)
+		}
+	}
+	x.tellChanged()
+}
+
 // handle indexes the object of an event, or removes its entries if it was deleted.
 func (x *indexer) handle(event watch.Event) {
 	x.mu.Lock()

@@ -16,7 +16,7 @@ func (c *cycle) readLastHandled() (old map[string]any, err error) {
 		return nil, fmt.Errorf("read the last-handled state: %w", err)
 	}
 	if old != nil {
-		old = state.WithoutPaused(c.progress.Clear(old))
+		old = state.WithoutMetadata(state.WithoutPaused(c.progress.Clear(old)), c.deps.settings.Selection.IgnoredMetadata)
 	}
 	return old, nil
 }

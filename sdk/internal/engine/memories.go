@@ -49,11 +49,16 @@ func (ms *memories) forget(key queue.Key) {
 
 // forgetWhere drops the memories of some objects of a resource, and returns them.
 func (ms *memories) forgetWhere(resource string, where func(queue.Key, *memory) bool) map[queue.Key]*memory {
+	return ms.forgetAll(func(key queue.Key, m *memory) bool { return key.Resource == resource && where(key, m) })
+}
+
+// forgetAll drops the memories of some objects, and returns them.
+func (ms *memories) forgetAll(where func(queue.Key, *memory) bool) map[queue.Key]*memory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	gone := map[queue.Key]*memory{}
 	for key, m := range ms.m {
-		if key.Resource == resource && where(key, m) {
+		if where(key, m) {
 			m.forgotten.Store(true)
 			gone[key] = m
 			delete(ms.m, key)

@@ -77,6 +77,9 @@ func (c *cycle) endSleep() {
 // fails, it is retried.
 func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
 	c.memory.sleepsUntil = time.Time{}
+	if !c.deps.shards.owns(c.served, c.object) {
+		return nil
+	}
 	err := c.touch(ctx)
 	if err == nil || ctx.Err() != nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -34,6 +35,7 @@ type operator struct {
 	given      *kube.ConfigSource // nil if there are logins
 	intents    *intents
 	pauses     *pauses
+	fail       func(error) // stops the operator, which returns the error
 
 	backlog *observe.Backlog // keeps events for the metrics until the startup is over
 	metrics *observe.Metrics // nil without a meter
@@ -67,6 +69,7 @@ func Run(ctx context.Context, config Config) error {
 	exitAfterTimeout(ctx, func() time.Duration { return o.settings.Load().ExitingTimeout }, config.Exit)
 	context.AfterFunc(ctx, func() { o.stopped.Store(new(o.deps.now())) })
 	o.intents.stop = func() { stop(nil) }
+	o.fail = stop
 	hub := o.startReporting(ctx)
 
 	// Connections and the inspector are needed to the very end, e.g. to post events.
@@ -221,7 +224,7 @@ func (o *operator) cleanup() error {
 // also ends the context, and is returned.
 func unlessStopped(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrLogin):
+	case errors.Is(cause, ErrLogin), errors.Is(cause, errElection):
 		return cause
 	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err()) || errors.Is(err, cause)):
 		return nil
@@ -313,10 +316,20 @@ func (o *operator) connect(ctx context.Context) error {
 		WorkerLimit: d.settings.WorkerLimit,
 		ExitTimeout: d.settings.ExitTimeout,
 	})
+	if division := d.settings.Selection.Division; division.Shards > 0 {
+		d.shards = newOwnShards(division, d.queue, o.changed.raise)
+	}
+	if d.shards != nil || d.settings.LeaderElection {
+		d.running = new(runningCycles)
+	}
 	o.intents.streams.Store(o.streams)
 	o.admission = newAdmissionControl(ctx, d, &o.memories, invoker, o.config.Inspector != "")
 	o.intents.admission.Store(o.admission)
-	o.peerings = newPeerings(d, o.pauses, o.config.Identity, o.config.Dev)
+	identity := o.config.Identity
+	if d.running != nil {
+		identity = d.settings.Lease.Name // all replicas are one peer, or they would pause each other
+	}
+	o.peerings = newPeerings(d, o.pauses, identity, o.config.Dev)
 	o.peerings.handOver = o.config.HandOver
 	o.intents.peerings.Store(o.peerings)
 	o.discovery = newDiscovery(d, o.streams, o.admission, newNamespaces(o.config.Namespaces, o.changed), o.peerings)
@@ -389,7 +402,16 @@ func (o *operator) serve(ctx context.Context) error {
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	o.admission.start(ctx, fail)
-	err := o.discovery.run(running)
+	part, err := o.replica().takePart(running)
+	if err != nil {
+		return err
+	}
+	if part.joined != nil {
+		o.discovery.joined = part.joined
+	}
+	idle := true
+	defer func() { part.giveUp(idle) }()
+	err = o.discovery.run(running)
 	if cause := context.Cause(running); ctx.Err() == nil && cause != nil {
 		err = cause // of the webhook server
 	}
@@ -399,6 +421,7 @@ func (o *operator) serve(ctx context.Context) error {
 	d := o.deps
 	o.pauses.beginStopping()
 	d.state.exiting.Store(true)
+	part.leave()
 	d.retries.stop()
 	o.streams.stopAll()
 	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
@@ -414,10 +437,25 @@ func (o *operator) serve(ctx context.Context) error {
 	defer wg.Wait()
 	var abandoned *queue.AbandonedError
 	if stopped := d.queue.Stop(); errors.As(stopped, &abandoned) {
+		idle = false // others must not take the objects over before the leases have expired
 		d.logger.Warn("Some handlers ignore that the operator stops; abandoning them",
 			observe.EventKey, observe.LogShutdownAbandoned, "objects", len(abandoned.Keys))
 	}
 	return err
+}
+
+// replica returns the operator as one of several replicas.
+func (o *operator) replica() *replica {
+	return &replica{
+		deps: o.deps, pauses: o.pauses, fail: o.fail, defaultNamespace: o.logins.defaultNamespace(),
+		handover: &handover{deps: o.deps, memories: &o.memories, detached: o.detached, streams: o.streams},
+		restConfig: func() *rest.Config {
+			if o.logins == nil {
+				return rest.CopyConfig(o.config.REST)
+			}
+			return o.logins.RESTConfig()
+		},
+	}
 }
 
 // ready is called once all objects are known.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -18,11 +19,12 @@ type processor struct {
 	memories  *memories
 	resources servedResources
 	daemons   *daemonRunner
+	detached  *detachedDaemons
 }
 
 func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, resources servedResources) *processor {
 	return &processor{
-		deps: d, invoker: i, memories: m, resources: resources,
+		deps: d, invoker: i, memories: m, resources: resources, detached: detached,
 		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
 	}
 }
@@ -30,13 +32,19 @@ func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, r
 // process handles one object. It is the processor of the queue.
 func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next {
 	served, newest := p.resources.served(batch.Key.Resource), batch.Newest
-	if served == nil || p.deps.state.paused.Load() {
-		return nil // a paused stream, or a resource that is served again, begins with a listing of all objects
+	ctx, end := p.deps.running.begin(ctx, batch.Key, newest.Object.Namespace)
+	defer end()
+	if served == nil || p.deps.state.paused.Load() || !p.deps.shards.owns(served, newest.Object) {
+		return nil // a stream that is paused, or of a resource or shard that is served again, begins with a listing of all objects
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
 	m.listedUntil(newest.Object, batch.Complete)
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)
+		if leftSelection(ctx, p.deps, served, newest.Object) {
+			p.leave(ctx, served, m, batch)
+			return nil
+		}
 	}
 	if next := throttled(m, newest, p.deps.now()); next != nil {
 		return next
@@ -55,7 +63,24 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	c := p.newCycle(served, m, batch)
 	next, err := p.run(ctx, c)
-	return c.endCycle(ctx, next, err)
+	if next = c.endCycle(ctx, next, err); !p.deps.shards.owns(served, c.object) {
+		return nil // another replica does what comes next
+	}
+	return next
+}
+
+// leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
+// get the events until then.
+func (p *processor) leave(ctx context.Context, served *servedResource, m *memory, batch *queue.Batch) {
+	p.detached.stop(batch.Key, m, daemons.FiltersMismatch)
+	batch.Events = batch.Events[:max(0, len(batch.Events)-1)]
+	c := p.newCycle(served, m, batch)
+	err := c.callEventHandlers(ctx)
+	if err == nil && !c.patch.Empty() {
+		c.logger.Warn("Discarding the patch of handlers of raw events: the object does not match the label selector anymore",
+			observe.EventKey, observe.LogPatchFailed)
+	}
+	c.endCycle(ctx, nil, err)
 }
 
 func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Batch) *cycle {

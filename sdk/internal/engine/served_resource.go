@@ -34,6 +34,12 @@ func newServedResource(registry *handlers.Registry, res *resources.Resource, ins
 	}
 }
 
+// narrowed reports whether the operator handles only its own selection and shards of the objects. Those that
+// are only indexed are all needed for the indices.
+func (s *servedResource) narrowed() bool {
+	return s.handlers.Has(handlers.Changing) || s.handlers.Has(handlers.Watching) || s.handlers.Has(handlers.Spawning)
+}
+
 // replacing makes the resource the successor of an earlier definition of it. Objects that were
 // handled before are remembered, so that they are not only indexed.
 func (s *servedResource) replacing(before *servedResource) *servedResource {
@@ -53,4 +59,9 @@ func idsOf(handlers []*handlers.Handler) []string {
 		ids[i] = h.ID
 	}
 	return ids
+}
+
+// learnsOfDeletions reports whether handlers of raw events or daemons are told that an object is gone.
+func (s *servedResource) learnsOfDeletions() bool {
+	return s.handlers.Has(handlers.Watching) || s.handlers.Has(handlers.Spawning)
 }

@@ -9,11 +9,16 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/leases"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -51,7 +56,14 @@ type Settings struct {
 	Admission  Admission
 	Background daemons.Settings
 
-	Peering Peering
+	Peering   Peering
+	Selection Selection
+	Lease     Lease
+
+	// LeaderElection lets only one of the replicas handle objects, which the elector elects. Startup handlers
+	// may set the elector.
+	LeaderElection bool
+	Elector        Elector
 
 	ExitingTimeout time.Duration // from the request to stop until the process is ended by force
 	Meter          observe.Meter // nil if nothing is counted
@@ -87,6 +99,9 @@ func (s *Settings) check(registry *handlers.Registry) error {
 			return fmt.Errorf("check Settings.Admission.Managed: %w", err)
 		}
 	}
+	if err := s.checkScaling(); err != nil {
+		return fmt.Errorf("check Settings.Scaling: %w", err)
+	}
 	return nil
 }
 
@@ -98,6 +113,48 @@ type Admission struct {
 
 	Managed string // the suffix of the webhooks' names, and the name of their configurations; none are managed if empty
 	Session string // of development; empty in production
+}
+
+// checkScaling returns the mistake in the settings of several replicas.
+func (s *Settings) checkScaling() error {
+	if _, err := labels.Parse(s.Selection.Labels); err != nil {
+		return fmt.Errorf("the label selector %q: %w", s.Selection.Labels, err)
+	}
+	d := s.Selection.Division
+	switch {
+	case d.Shards < 0:
+		return fmt.Errorf("%d shards: there must be at least 1", d.Shards)
+	case d.Shards > 0 && d.Key != shards.ByUID && d.Key != shards.ByNamespace:
+		return fmt.Errorf("the shard key is %q: want %s or %s", d.Key, shards.ByUID, shards.ByNamespace)
+	case d.Shards > 0 && s.LeaderElection:
+		return errors.New("shards let all replicas act, leader election only one: use one or the other")
+	case d.Shards == 0 && !s.LeaderElection:
+		return nil
+	case s.Lease.Name == "":
+		return errors.New("the lease has no name; give one that all replicas of this operator have in common, and no other operator")
+	case len(s.Lease.Name) > leases.MaxNameLength || len(validation.IsDNS1123Label(s.Lease.Name)) > 0:
+		return fmt.Errorf("the name of the lease %q must be at most %d lower case letters, digits and dashes", s.Lease.Name, leases.MaxNameLength)
+	}
+	return s.Lease.Times.Check()
+}
+
+// Selection is which objects the operator handles, of those in its namespaces. Resources that are only indexed
+// are not narrowed.
+type Selection struct {
+	Labels   string          // a label selector; all objects if empty
+	Division shards.Division // of the objects among replicas; no shards if it is zero
+
+	// IgnoredMetadata are the names of labels and annotations outside of the essence, or their prefixes
+	// with a slash at the end.
+	IgnoredMetadata []string
+}
+
+// Lease is what replicas of the operator have in common, and how this one is told from others.
+type Lease struct {
+	Namespace string // defaults to that of the credentials
+	Name      string
+	Identity  string // defaults to a new one in each run
+	Times     leases.Times
 }
 
 // Peering is how the operator deals with other operators of the same objects.

@@ -40,6 +40,7 @@ type stream struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	listed bool
+	gains  int // of shards, when it started: it may miss the objects of later ones
 
 	indexer *indexer // nil if the objects are not indexed
 	gate    *indexGate
@@ -70,13 +71,15 @@ func (s *streams) keepsEvents(key string) bool {
 // namespace is the whole cluster.
 func (s *streams) adjust(ctx context.Context, rs []resources.Resource, namespaces []string) {
 	wanted := scopesOf(rs, namespaces)
-	s.stop(func(scope resources.Scope) bool { return wanted[scope] == nil || s.mustRelist(scope, wanted[scope]) })
+	s.stop(func(scope resources.Scope) bool {
+		return wanted[scope] == nil || s.mustRelist(scope, wanted[scope]) || !s.deps.shards.any(s.resources[scope.Resource])
+	})
 	s.stopServingUnwanted(wanted)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.updateResources(wanted)
 	for scope, res := range wanted {
-		if s.running[scope] != nil {
+		if s.running[scope] != nil || !s.deps.shards.any(s.resources[scope.Resource]) {
 			continue
 		}
 		s.running[scope] = s.start(ctx, scope, res)
@@ -224,10 +227,36 @@ func (s *streams) stopServing(scope resources.Scope) {
 	}
 }
 
+// whole returns the keys of the served resources whose objects are not divided into shards.
+func (s *streams) whole() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := map[string]bool{}
+	for key, res := range s.resources {
+		keys[key] = !res.narrowed()
+	}
+	return keys
+}
+
+// removeFromIndices removes objects, by the keys of their resources, from the indices.
+func (s *streams) removeFromIndices(ids map[string][]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for scope, x := range s.indexers {
+		if gone := ids[scope.Resource]; len(gone) > 0 {
+			x.forget(gone)
+		}
+	}
+}
+
 // forgetObjects forgets the objects of a scope, except for those that are known to exist.
 func (s *streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bool) {
 	s.memories.retainMemos(scope, existing)
+	res := s.served(scope.Resource)
 	gone := s.memories.forgetWhere(scope.Resource, func(key queue.Key, m *memory) bool {
+		if existing != nil && !s.deps.shards.ownsKey(res, key, m.namespace) {
+			return false // its shard was lost during the listing, which does not mean that it is gone
+		}
 		return (scope.Namespace == "" || m.namespace == scope.Namespace) && !existing[key]
 	})
 	keys := make(map[queue.Key]bool, len(gone))
@@ -242,17 +271,19 @@ func (s *streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bo
 // start starts a stream. The lock must be held.
 func (s *streams) start(ctx context.Context, scope resources.Scope, res *resources.Resource) *stream {
 	ctx, cancel := context.WithCancel(ctx)
-	st := &stream{cancel: cancel, done: make(chan struct{})}
+	st := &stream{cancel: cancel, done: make(chan struct{}), gains: s.deps.shards.gains()}
 	s.unlisted++
 	s.known[scope] = true
 	s.prepareIndexing(ctx, scope, st)
 	observe.Tell(s.deps.sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
 	first := initialListing{over: !s.relisting}
+	selection := selectionOf(s.deps, s.resources[scope.Resource])
 	go func() {
 		defer close(st.done)
 		defer st.indexer.stop()
 		watch.Run(ctx, watch.Options{
 			Client: s.deps.client, Resource: res, Namespace: scope.Namespace,
+			LabelSelector: selection.labels, ShardSelector: selection.shards, Keep: selection.keep,
 			Handle: func(event watch.Event) {
 				observe.Tell(s.deps.sink, observe.EventReceived{Stream: scope, Event: event})
 				first.add(queue.KeyOf(scope.Resource, event.Object))
@@ -302,9 +333,13 @@ func (s *streams) prepareIndexing(ctx context.Context, scope resources.Scope, st
 
 // mustRelist reports whether the objects of a scope must be listed again because the definition of
 // the resource has changed and other handlers match it now: daemons start and indices fill without a
-// change of the objects.
+// change of the objects; or because the operator has got more shards of them.
 func (s *streams) mustRelist(scope resources.Scope, res *resources.Resource) bool {
 	before := s.resources[scope.Resource]
+	if st := s.running[scope]; st != nil && before != nil && before.narrowed() && st.gains != s.deps.shards.gains() {
+		s.relisting = true
+		return true
+	}
 	if before == nil || reflect.DeepEqual(before.resource, res) || s.newResource(res).handlers.Same(before.handlers) {
 		return false
 	}

@@ -19,11 +19,15 @@ type ListOptions struct {
 	ResourceVersionMatch string
 	LabelSelector        string
 	FieldSelector        string
+	ShardSelector        string        // ranges of a hash, which only some servers know: others ignore it
 	Limit                int64         // lists only
 	Continue             string        // lists only
 	SendInitialEvents    bool          // streams only: begin with the existing objects
 	Timeout              time.Duration // streams only, on the server's side; 0 is the server's default
 	KeepManagedFields    bool
+
+	// Keep reports whether a listed object is of interest; others are dropped while the list is read. Optional.
+	Keep func(*object.Object) bool
 
 	// Patience is how many times the time until the response to a list begins is doubled, up to the
 	// request timeout.
@@ -54,6 +58,7 @@ func (o ListOptions) query(watch bool) url.Values {
 	set("resourceVersionMatch", o.ResourceVersionMatch)
 	set("labelSelector", o.LabelSelector)
 	set("fieldSelector", o.FieldSelector)
+	set("shardSelector", o.ShardSelector)
 	set("continue", o.Continue)
 	if o.Limit > 0 {
 		q.Set("limit", strconv.FormatInt(o.Limit, 10))
@@ -72,7 +77,7 @@ func (o ListOptions) query(watch bool) url.Values {
 }
 
 func (o ListOptions) wire(res *resources.Resource) object.ParseOptions {
-	return object.ParseOptions{KeepManagedFields: o.KeepManagedFields, APIVersion: res.APIVersion(), Kind: res.Kind}
+	return object.ParseOptions{KeepManagedFields: o.KeepManagedFields, APIVersion: res.APIVersion(), Kind: res.Kind, Keep: o.Keep}
 }
 
 // maxPatience keeps the time from overflowing.

@@ -95,7 +95,9 @@ func readItems(dec *json.Decoder, list *List, opts ParseOptions) error {
 		if err != nil {
 			return err
 		}
-		list.Items = append(list.Items, object)
+		if opts.Keep == nil || opts.Keep(object) {
+			list.Items = append(list.Items, object)
+		}
 	}
 	return delimiter(dec, ']')
 }

@@ -15,6 +15,9 @@ type ParseOptions struct {
 	// of built-in resources.
 	APIVersion string
 	Kind       string
+
+	// Keep reports whether an item of a list is of interest: [ReadList] drops all others. Optional.
+	Keep func(*Object) bool
 }
 
 // Parse reads one object. It copies the data, so that the caller may reuse the buffer. The

@@ -43,6 +43,7 @@ const (
 
 	// The kinds of events about the operator.
 	KindOperatorChanged
+	KindShardsChanged
 	KindPeersChanged
 	KindClusterConnected
 	KindClusterLost

@@ -4,6 +4,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -12,6 +13,12 @@ type OperatorChanged struct {
 	State  inspect.OperatorState
 	Reason string          // why it is paused
 	Pauses []inspect.Pause // the same in detail, the oldest first; must not be changed
+}
+
+// ShardsChanged tells which shards the operator handles from now on.
+type ShardsChanged struct {
+	Division shards.Division
+	Own      []int // in ascending order; must not be changed
 }
 
 // PeersChanged tells what is known of the operators in a peering object.
@@ -86,6 +93,9 @@ type LoginEnded struct {
 
 // Kind implements [Event].
 func (OperatorChanged) Kind() Kind { return KindOperatorChanged }
+
+// Kind implements [Event].
+func (ShardsChanged) Kind() Kind { return KindShardsChanged }
 
 // Kind implements [Event].
 func (PeersChanged) Kind() Kind { return KindPeersChanged }

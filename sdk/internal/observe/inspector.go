@@ -94,7 +94,7 @@ func (i *Inspector) Kinds() []Kind {
 		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten, KindObjectPaused,
-		KindOperatorChanged, KindPeersChanged, KindClusterConnected, KindClusterLost, KindResourcesServed, KindTypesCompared,
+		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
 	}
 }
@@ -108,6 +108,10 @@ func (i *Inspector) Receive(event Event) {
 			if e.State != inspect.OperatorStopping {
 				op.Reason, op.Pauses = e.Reason, e.Pauses
 			}
+		})
+	case ShardsChanged:
+		i.hub.UpdateOperator(func(op *inspect.Operator) {
+			op.Shards = &inspect.Shards{Total: e.Division.Shards, Key: string(e.Division.Key), Own: e.Own}
 		})
 	case PeersChanged:
 		i.hub.UpdateOperator(func(op *inspect.Operator) { op.Peerings = withPeering(op.Peerings, e) })

@@ -118,6 +118,21 @@ func (q *Queue) Drop(match func(Key) bool) {
 	}
 }
 
+// DropObjects is [Queue.Drop] for objects that are matched by their namespaces too.
+func (q *Queue) DropObjects(match func(key Key, namespace string) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for key, e := range q.entries {
+		newest := e.newest.Object
+		if n := len(e.events); n > 0 {
+			newest = e.events[n-1].Object
+		}
+		if newest != nil && match(key, newest.Namespace) {
+			q.drop(e)
+		}
+	}
+}
+
 func (q *Queue) drop(e *entry) {
 	e.clear()
 	switch e.state {

@@ -11,11 +11,13 @@ import (
 type Private struct {
 	t       testing.TB
 	dir     string
+	args    []string
 	process *Process
 }
 
-// NewPrivate starts a control plane with its own data. It stops at the end of the test.
-func NewPrivate(t testing.TB) *Private {
+// NewPrivate starts a control plane with its own data, and with further arguments for its program. It stops at
+// the end of the test.
+func NewPrivate(t testing.TB, args ...string) *Private {
 	t.Helper()
 	skipIfAsked(t)
 	// The name of t.TempDir() is too long for the path of a socket.
@@ -23,7 +25,7 @@ func NewPrivate(t testing.TB) *Private {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Private{t: t, dir: dir}
+	p := &Private{t: t, dir: dir, args: args}
 	t.Cleanup(func() {
 		p.Stop()
 		if err := os.RemoveAll(dir); err != nil {
@@ -40,7 +42,7 @@ func (p *Private) Config() *rest.Config { return p.process.Config() }
 // Start starts the control plane again, with the same data and port.
 func (p *Private) Start() {
 	p.t.Helper()
-	process, err := start("--data-dir", p.dir)
+	process, err := start(append([]string{"--data-dir", p.dir}, p.args...)...)
 	failUnlessStarted(p.t, err)
 	p.process = process
 }

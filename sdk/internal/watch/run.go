@@ -47,7 +47,7 @@ func Run(ctx context.Context, options Options) {
 	defer l.backoff.stop()
 
 	s := &store{
-		resource: options.Resource, handle: options.Handle, listed: options.Listed, restored: l.restored.Swap,
+		resource: options.Resource, keep: options.Keep, handle: options.Handle, listed: options.Listed, restored: l.restored.Swap,
 		stale: func(what string, err error) {
 			options.Logger.DebugContext(ctx, "Dropping what is outdated", "what", what, "reason", err)
 		},
@@ -90,7 +90,7 @@ func (l *listWatcher) failed(err error) {
 // list fetches a list, or a page of it.
 func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	options := kube.FromMeta(o)
-	options.KeepManagedFields = l.options.KeepManagedFields
+	l.narrow(&options)
 	for {
 		if err := l.backoff.wait(ctx); err != nil {
 			return nil, err
@@ -115,6 +115,15 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 	}
 }
 
+// narrow adds to a request what the objects have in common.
+func (l *listWatcher) narrow(options *kube.ListOptions) {
+	options.KeepManagedFields = l.options.KeepManagedFields
+	options.LabelSelector, options.Keep = l.options.LabelSelector, l.options.Keep
+	if l.options.ShardSelector != nil {
+		options.ShardSelector = l.options.ShardSelector()
+	}
+}
+
 // isNameless reports whether an object has no name, so that nothing can be done about it. No API
 // server has such objects.
 func isNameless(o *object.Object) bool { return o.Name == "" }
@@ -123,7 +132,7 @@ func isNameless(o *object.Object) bool { return o.Name == "" }
 // continues from the last resourceVersion instead of relisting.
 func (l *listWatcher) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	options := kube.FromMeta(o)
-	options.KeepManagedFields = l.options.KeepManagedFields
+	l.narrow(&options)
 	options.Timeout = l.options.ServerTimeout
 	for try := 1; ; try++ {
 		if err := l.backoff.wait(ctx); err != nil {

@@ -14,6 +14,7 @@ import (
 // identities.
 type store struct {
 	resource *resources.Resource
+	keep     func(*object.Object) bool // nil to keep all
 	handle   func(Event)
 	listed   func(count int)
 	known    knownObjects
@@ -30,6 +31,10 @@ func (s *store) handleItem(kind string, item any) error {
 		return fmt.Errorf("%T in a stream of objects", item)
 	}
 	key, id := identify(object)
+	if s.keep != nil && !s.keep(object) {
+		delete(s.known, key)
+		return nil
+	}
 	version := numberOf(object.ResourceVersion)
 	known, exists := s.known[key]
 	switch {
@@ -73,7 +78,9 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 		if !ok {
 			return fmt.Errorf("%T in a list of objects", item)
 		}
-		objects = append(objects, object)
+		if s.keep == nil || s.keep(object) {
+			objects = append(objects, object)
+		}
 	}
 	if err := s.versions.list(resourceVersion, objects, s.restored(false)); err != nil {
 		s.staleList(err)
@@ -104,7 +111,9 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 		if gone.UID != "" {
 			s.versions.bury(key)
 		}
-		s.handle(Event{Type: Deleted, Object: gone})
+		if s.keep == nil || s.keep(gone) {
+			s.handle(Event{Type: Deleted, Object: gone})
+		}
 	}
 	for _, object := range objects {
 		if !outdated[object] {

@@ -19,6 +19,7 @@ import (
 // age.
 type stream struct {
 	source     *kube.Stream
+	keep       func(*object.Object) bool // nil to keep all
 	backoff    *backoff
 	inactivity time.Duration // the longest time without a byte; no limit if not positive
 	results    chan watch.Event
@@ -29,7 +30,7 @@ type stream struct {
 
 func newStream(source *kube.Stream, b *backoff, o Options) *stream {
 	s := &stream{
-		source: source, backoff: b, inactivity: o.InactivityTimeout,
+		source: source, keep: o.Keep, backoff: b, inactivity: o.InactivityTimeout,
 		results: make(chan watch.Event), stop: make(chan struct{}),
 	}
 	if o.ClientTimeout > 0 {
@@ -83,7 +84,7 @@ func (s *stream) run() {
 		}
 		received = true
 		s.backoff.reset()
-		if !s.send(event) {
+		if !s.drops(frame) && !s.send(event) {
 			return
 		}
 		if inactive != nil {
@@ -128,6 +129,11 @@ func (s *stream) failed(frame object.Frame) {
 func (s *stream) damaged(err error) {
 	s.backoff.failed(Damaged, err)
 	s.send(watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}})
+}
+
+// drops reports whether an event is of an object that is of no interest.
+func (s *stream) drops(frame object.Frame) bool {
+	return s.keep != nil && frame.Type != object.EventBookmark && !s.keep(frame.Object)
 }
 
 func (s *stream) send(event watch.Event) bool {

@@ -47,6 +47,19 @@ type Options struct {
 	Resource  *resources.Resource
 	Namespace string // empty means the whole cluster
 
+	// LabelSelector selects the objects on the server's side. An object that does not match anymore has an event
+	// as if it was deleted. Optional.
+	LabelSelector string
+
+	// ShardSelector returns a selection of the objects by ranges of a hash, for servers that know it. Others
+	// send all objects. It is called for each request, since fewer objects may be of interest by then.
+	// Optional.
+	ShardSelector func() string
+
+	// Keep reports whether an object is of interest: the stream drops all others. It must depend on nothing that
+	// can change about an object, but may become false while the stream runs. Optional.
+	Keep func(*object.Object) bool
+
 	// Handle is called for every event, one at a time and in order. The stream waits for it.
 	Handle func(Event)
 

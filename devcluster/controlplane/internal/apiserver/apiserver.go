@@ -18,15 +18,20 @@ import (
 // connectionGrace is how long open connections may continue when the server stops.
 const connectionGrace = 200 * time.Millisecond
 
-// Run serves on the listener until the context is cancelled.
-func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs pki.Store) error {
+// Run serves on the listener until the context is cancelled. The gates enable and disable features, in the
+// notation of the flag of the kube-apiserver.
+func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs pki.Store, gates string) error {
 	o := options.NewServerRunOptions()
 	all := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	named := o.Flags()
 	for _, set := range named.FlagSets {
 		all.AddFlagSet(set)
 	}
-	if err := all.Parse(flags(etcdEndpoint, certs)); err != nil {
+	args := flags(etcdEndpoint, certs)
+	if gates != "" {
+		args = append(args, "--feature-gates="+gates)
+	}
+	if err := all.Parse(args); err != nil {
 		return fmt.Errorf("configure the API server: %w", err)
 	}
 	conns := track(listener)

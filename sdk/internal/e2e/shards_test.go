@@ -1,0 +1,416 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+const manyShards = 16
+
+// sharded makes an operator one of the replicas in the namespace of the test.
+func sharded(cluster *kopftest.Cluster, identity string, key kopf.ShardKey) func(*kopf.Operator) {
+	return func(o *kopf.Operator) {
+		o.Settings.Scaling = kopf.ScalingSettings{
+			Shards: manyShards, ShardKey: key, LeaseName: "replicas", LeaseNamespace: cluster.Namespace, Identity: identity,
+			LeaseDuration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 300 * time.Millisecond,
+		}
+	}
+}
+
+// owns waits until a replica handles a number of shards.
+func owns(op *kopftest.Operator, n int) {
+	op.T().Helper()
+	op.WaitInspect(fmt.Sprint("it handles ", n, " shards"), func(s *inspect.Snapshot) bool {
+		return s.Operator.Shards != nil && len(s.Operator.Shards.Own) == n
+	})
+}
+
+// shardCall is a call of a handler by a replica.
+type shardCall struct {
+	replica    string
+	uid        string
+	n          int // of the change
+	start, end time.Time
+}
+
+// shardCalls notes the calls of all replicas. It is safe for concurrent use.
+type shardCalls struct {
+	mu     sync.Mutex
+	all    []shardCall
+	killed map[string]time.Time
+}
+
+func (c *shardCalls) kill(replica string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.killed == nil {
+		c.killed = map[string]time.Time{}
+	}
+	c.killed[replica] = time.Now()
+}
+
+// snapshot returns the calls before the replicas that made them were killed.
+func (c *shardCalls) snapshot() []shardCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var before []shardCall
+	for _, one := range c.all {
+		if end, killed := c.killed[one.replica]; killed {
+			if !one.start.Before(end) {
+				continue // by a process that would not exist
+			}
+			if one.end.After(end) {
+				one.end = end
+			}
+		}
+		before = append(before, one)
+	}
+	slices.SortFunc(before, func(a, b shardCall) int { return a.start.Compare(b.start) })
+	return before
+}
+
+// handled returns the newest change of each object that was handled.
+func (c *shardCalls) handled() map[string]int {
+	newest := map[string]int{}
+	for _, one := range c.snapshot() {
+		newest[one.uid] = max(newest[one.uid], one.n)
+	}
+	return newest
+}
+
+// register registers handlers that note their calls.
+func (c *shardCalls) register(replica string, takes time.Duration) func(*kopf.Registry) {
+	return func(r *kopf.Registry) {
+		note := func(ctx context.Context, req *change) error {
+			one := shardCall{replica: replica, uid: string(req.UID), n: number(req.Body.Get("spec.n")), start: time.Now()}
+			if takes > 0 {
+				select {
+				case <-time.After(takes):
+				case <-ctx.Done():
+				}
+			}
+			one.end = time.Now()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.all = append(c.all, one)
+			return nil
+		}
+		kopf.OnCreate(r, plains, note, kopf.ID("c"))
+		kopf.OnUpdate(r, plains, note, kopf.ID("u"))
+	}
+}
+
+func number(value any) int {
+	var n int
+	_, _ = fmt.Sscan(fmt.Sprint(value), &n)
+	return n
+}
+
+// tenure is a time in which a replica held the lease of a shard, by the times that it wrote itself.
+type tenure struct {
+	holder string
+	from   time.Time
+}
+
+// tenures follows the leases of all shards.
+type tenures struct {
+	mu      sync.Mutex
+	byShard map[string][]tenure
+}
+
+func followTenures(t *testing.T, cluster *kopftest.Cluster) *tenures {
+	t.Helper()
+	tn := &tenures{byShard: map[string][]tenure{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	client := testcluster.Client(t, kube.ClientOptions{})
+	t.Cleanup(func() { cancel(); <-done })
+	leases := &resources.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}
+	go func() {
+		defer close(done)
+		watch.Run(ctx, watch.Options{Client: client, Resource: leases, Namespace: cluster.Namespace, Handle: func(e watch.Event) {
+			lease, err := e.Object.Tree()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			labels, _ := object.Metadata(lease)["labels"].(map[string]any)
+			spec, _ := lease["spec"].(map[string]any)
+			shard, isShard := labels["kopf.dev/shard"].(string)
+			holder, _ := spec["holderIdentity"].(string)
+			from, err := time.Parse(time.RFC3339, fmt.Sprint(spec["acquireTime"]))
+			if !isShard || holder == "" || err != nil {
+				return
+			}
+			tn.mu.Lock()
+			defer tn.mu.Unlock()
+			all := tn.byShard[shard]
+			if len(all) == 0 || all[len(all)-1].holder != holder {
+				tn.byShard[shard] = append(all, tenure{holder, from})
+			}
+		}})
+	}()
+	return tn
+}
+
+// check fails the test for calls by replicas that did not hold the lease.
+func (tn *tenures) check(t *testing.T, division shards.Division, all []shardCall) {
+	t.Helper()
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	const rounding = time.Microsecond
+	for _, one := range all {
+		shard := division.Of(&object.Object{UID: one.uid})
+		within := false
+		history := tn.byShard[fmt.Sprint(shard)]
+		for i, held := range history {
+			until := one.end
+			if i+1 < len(history) {
+				until = history[i+1].from
+			}
+			within = within || held.holder == one.replica && !one.start.Before(held.from.Add(-rounding)) && !one.end.After(until.Add(rounding))
+		}
+		if !within {
+			t.Errorf("%s called a handler for an object of shard %d from %s to %s, without the lease: %v",
+				one.replica, shard, one.start.Format(time.StampMicro), one.end.Format(time.StampMicro), history)
+		}
+	}
+}
+
+// checkApart fails the test if two replicas handled objects of a shard at the same time, or one object twice. A
+// change may be handled again only if the replica that handled it before was killed before it had recorded that.
+func (c *shardCalls) checkApart(t *testing.T, division shards.Division) {
+	t.Helper()
+	last, seen := map[int]shardCall{}, map[string]shardCall{}
+	for _, one := range c.snapshot() {
+		shard := division.Of(&object.Object{UID: one.uid})
+		if before, any := last[shard]; any && before.replica != one.replica && one.start.Before(before.end) {
+			t.Errorf("shard %d: %s and %s at the same time: %+v, %+v", shard, before.replica, one.replica, before, one)
+		}
+		if before := last[shard]; before.end.Before(one.end) {
+			last[shard] = one
+		}
+		id := fmt.Sprint(one.uid, " ", one.n)
+		if before, again := seen[id]; again {
+			end, killed := c.killed[before.replica]
+			if !killed || end.Sub(before.end) > time.Second {
+				t.Errorf("a change is handled twice: %+v, %+v", before, one)
+			}
+		}
+		seen[id] = one
+	}
+}
+
+func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
+	objects, lasting := 200, 20*time.Second
+	if soak, err := time.ParseDuration(os.Getenv("KOPF_SOAK")); err == nil {
+		objects, lasting = 2000, soak
+	}
+	cluster, noted := newCluster(t), &shardCalls{}
+	division := shards.Division{Shards: manyShards, Key: shards.ByUID}
+	held := followTenures(t, cluster)
+	random := rand.New(rand.NewPCG(uint64(lasting), 7)) //nolint:gosec // it has to be the same in each run
+	running := map[string]*kopftest.Operator{}
+	started := 0
+	begin := func() {
+		started++
+		name := fmt.Sprint("replica-", started)
+		running[name] = cluster.Run(noted.register(name, 0), sharded(cluster, name, kopf.ShardByUID))
+	}
+	for range 4 {
+		begin()
+	}
+	for _, op := range running {
+		owns(op, manyShards/4)
+	}
+
+	made := make([]*kopftest.Object, objects)
+	want := map[string]int{}
+	for i := range made {
+		made[i] = cluster.Create(plain.of(tree{"metadata": tree{"name": fmt.Sprint("x-", i)}, "spec": tree{"n": 1}}))
+		want[uidNow(made[i])] = 1
+	}
+	cluster.WaitUntil("all are handled", func() bool { return maps.Equal(noted.handled(), want) })
+	checkSpread(t, noted.snapshot(), len(running))
+
+	uids := map[int]string{}
+	for end := time.Now().Add(lasting); time.Now().Before(end); {
+		for range 20 {
+			i := random.IntN(len(made))
+			if uids[i] == "" {
+				uids[i] = uidNow(made[i])
+			}
+			want[uids[i]]++
+			made[i].Patch(tree{"spec": tree{"n": want[uids[i]]}})
+		}
+		if random.IntN(max(1, int(lasting.Seconds())/4)) > 3 {
+			continue
+		}
+		names := slices.Sorted(maps.Keys(running))
+		victim := names[random.IntN(len(names))]
+		switch kind := random.IntN(3); {
+		case kind == 0 && len(running) > 2:
+			noted.kill(victim)
+			running[victim].Kill()
+			delete(running, victim)
+		case kind == 1 && len(running) > 2:
+			running[victim].Stop()
+			delete(running, victim)
+		case len(running) < 6:
+			begin()
+		}
+	}
+	cluster.WaitUntil("the last changes are handled", func() bool { return maps.Equal(noted.handled(), want) })
+	noted.checkApart(t, division)
+	held.check(t, division, noted.snapshot())
+	t.Logf("%d replicas were started, %d were killed; %d calls", started, len(noted.killed), len(noted.snapshot()))
+}
+
+// checkSpread fails the test if a replica has handled more or less than an even share, by more than 20 %.
+func checkSpread(t *testing.T, all []shardCall, replicas int) {
+	t.Helper()
+	if len(all) < 1000 {
+		return // the shares of few objects differ by chance
+	}
+	counts := map[string]int{}
+	for _, one := range all {
+		counts[one.replica]++
+	}
+	even := float64(len(all)) / float64(replicas)
+	for replica, n := range counts {
+		if share := float64(n) / even; share < 0.8 || share > 1.2 {
+			t.Errorf("%s has %.2f of an even share: %v", replica, share, counts)
+		}
+	}
+	t.Logf("calls by replica: %v", counts)
+}
+
+func TestShards_GracefulExitHandsOverAtOnce(t *testing.T) {
+	cluster, noted := newCluster(t), &shardCalls{}
+	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID))
+	owns(first, manyShards)
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID))
+	owns(first, manyShards/2)
+	owns(second, manyShards/2)
+	first.Stop()
+	released := time.Now()
+	owns(second, manyShards)
+	if took := time.Since(released); took > 4*time.Second {
+		t.Errorf("the shards were taken over %s after they were released", took)
+	}
+	for _, lease := range cluster.List("leases.coordination.k8s.io") {
+		if strings.Contains(fmt.Sprint(lease.Get("metadata.name")), "-replica-") && lease.Get("spec.holderIdentity") == "first" {
+			t.Error("the lease of the replica that has left is still there")
+		}
+	}
+}
+
+func TestShards_RunningHandlerDelaysHandover(t *testing.T) {
+	cluster, noted := newCluster(t), &shardCalls{}
+	entered, release := make(chan string, 100), make(chan struct{})
+	first := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, plains, func(_ context.Context, c *change) error {
+			entered <- string(c.UID)
+			<-release // whatever its context says
+			return nil
+		}, kopf.ID("c"))
+	}, sharded(cluster, "first", kopf.ShardByUID))
+	owns(first, manyShards)
+	x := cluster.Create(plain.of(example("x")))
+	uid := <-entered
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID))
+	owns(first, manyShards/2)
+	shard := shards.Division{Shards: manyShards, Key: shards.ByUID}.Of(&object.Object{UID: uid})
+	keeps := slices.Contains(first.Inspect().Operator.Shards.Own, shard)
+	if !keeps {
+		first.WaitLog("Some handlers ignore that another replica takes their objects over")
+		owns(second, 0)
+	}
+	close(release)
+	owns(second, manyShards/2)
+	x.WaitFor("it is handled", func(o *kopf.Object) bool { return o.Get("metadata.annotations") != nil })
+	if n := len(noted.snapshot()); n > 1 || keeps && n > 0 {
+		t.Errorf("the other replica calls the handler too: %v", noted.snapshot())
+	}
+}
+
+func TestShards_LeaseTakenByHandStopsTheShard(t *testing.T) {
+	cluster, r := newCluster(t), newRunCounts()
+	reasons := make(chan kopf.StopReason, 10)
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.Daemon(reg, plains, func(_ context.Context, d *run) error {
+			defer r.enter("daemon")()
+			<-d.Stopping()
+			reasons <- d.StopReason()
+			return nil
+		}, kopf.ID("daemon"))
+	}, sharded(cluster, "only", kopf.ShardByUID))
+	owns(op, manyShards)
+	x := cluster.Create(plain.of(example("x")))
+	r.wait(cluster, "daemon", 1, 1)
+	shard := shards.Division{Shards: manyShards, Key: shards.ByUID}.Of(&object.Object{UID: uidNow(x)})
+	cluster.Object("leases.coordination.k8s.io", fmt.Sprint("replicas-", shard)).Patch(tree{"spec": tree{"holderIdentity": "somebody"}})
+	if reason := <-reasons; reason != kopf.StopOperatorPausing {
+		t.Errorf("the daemon is told: %v", reason)
+	}
+	owns(op, manyShards-1)
+	owns(op, manyShards) // once that lease has expired
+	r.wait(cluster, "daemon", 1, 2)
+	r.neverTwice(t)
+	op.Stop()
+}
+
+func TestShards_IndexOfHandledResourceIsRefused(t *testing.T) {
+	cluster, b := newCluster(t), &byField{}
+	register := func(r *kopf.Registry) {
+		b.register(r, plains)
+		kopf.OnCreate(r, plains, func(context.Context, *change) error { return nil }, kopf.ID("c"))
+	}
+	err := cluster.RunError(register, sharded(cluster, "one", kopf.ShardByUID))
+	if !strings.Contains(err.Error(), "use --shard-key=namespace") {
+		t.Error(err)
+	}
+	cluster.Create(plain.of(withField("x", "v")))
+	op := cluster.Run(register, sharded(cluster, "one", kopf.ShardByNamespace))
+	owns(op, manyShards)
+	b.waitContent(cluster, "v: x")
+}
+
+func TestShards_OtherDivisionWaits(t *testing.T) {
+	cluster, noted := newCluster(t), &shardCalls{}
+	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID))
+	owns(first, manyShards)
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), func(o *kopf.Operator) {
+		o.Settings.Scaling.Shards = 3
+	})
+	second.WaitLog("Other replicas divide the objects into another number of shards")
+	owns(first, manyShards)
+	if own := second.Inspect().Operator.Shards; own != nil && len(own.Own) > 0 {
+		t.Errorf("both act: %+v", own)
+	}
+	first.Stop()
+	owns(second, 3)
+}
+
+func uidNow(o *kopftest.Object) string { return fmt.Sprint(o.Get().Get("metadata.uid")) }

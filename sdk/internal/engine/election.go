@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/leases"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+// standby is the reason to pause while another replica leads.
+var standby = pauseKey{kind: inspect.PauseStandby}
+
+// candidate is the operator in elections of which replica handles the objects.
+type candidate struct {
+	pauses   *pauses
+	running  *runningCycles
+	identity string
+	logger   *slog.Logger
+
+	mu      sync.Mutex
+	leading bool
+}
+
+// newCandidate returns the operator in elections. It is paused until it is elected.
+func newCandidate(d *deps, p *pauses, identity string) *candidate {
+	c := &candidate{pauses: p, running: d.running, identity: identity, logger: d.logger}
+	c.follow("")
+	return c
+}
+
+// election returns what the elector needs to know. The context is that of the elections.
+func (c *candidate) election(ctx context.Context, lease Lease, config *rest.Config) Election {
+	return Election{
+		Config: config, Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
+		Logger: c.logger, Lead: c.lead, Follow: c.follow,
+		MayRelease: func() bool { return !errors.Is(context.Cause(ctx), leases.ErrBusy) },
+	}
+}
+
+// lead makes the operator handle the objects.
+func (c *candidate) lead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leading {
+		return
+	}
+	c.leading = true
+	c.logger.Info("Elected: this replica handles the objects", observe.EventKey, observe.LogLeaderElected, "identity", c.identity)
+	c.pauses.remove(standby)
+}
+
+// follow pauses the operator. If it has led, another replica may lead soon: the handlers that run are stopped.
+func (c *candidate) follow(leader string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reason := "standby: no replica leads yet"
+	if leader != "" {
+		reason = "standby: " + leader + " leads"
+	}
+	c.pauses.add(standby, inspect.Pause{Reason: reason, By: by(leader)})
+	if !c.leading && leader == "" {
+		return
+	}
+	if !c.leading {
+		c.logger.Info("Standing by: another replica handles the objects", observe.EventKey, observe.LogLeaderStandby, "leader", leader)
+		return
+	}
+	c.leading = false
+	c.logger.Warn("The lease is lost: this replica stops handling the objects, and stands by", observe.EventKey, observe.LogLeaderLost, "leader", leader)
+	c.running.stop(func(queue.Key, string) bool { return true }, 0, func(objects int) {
+		c.logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
+			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
+	})
+}
+
+func by(leader string) []string {
+	if leader == "" {
+		return nil
+	}
+	return []string{leader}
+}

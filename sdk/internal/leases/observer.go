@@ -1,0 +1,38 @@
+package leases
+
+import "time"
+
+// observer tells which leases are held by others. A lease counts as held for its duration after its version
+// was first seen here, whatever its times say: the clocks of replicas differ.
+type observer struct{ seen map[string]observed }
+
+// observed is a version of a lease.
+type observed struct {
+	lease Lease
+	at    time.Time // when it was seen first
+}
+
+// observe notes all leases that exist, as of a request that was answered at the time.
+func (o *observer) observe(all []Lease, now time.Time) {
+	before := o.seen
+	o.seen = make(map[string]observed, len(all))
+	for _, lease := range all {
+		if known, ok := before[lease.Name]; ok && known.lease.Version == lease.Version {
+			o.seen[lease.Name] = known
+			continue
+		}
+		o.seen[lease.Name] = observed{lease, now}
+	}
+	for name, known := range before {
+		// Deleted, perhaps by hand: its holder may not know yet.
+		if _, exists := o.seen[name]; !exists && known.held(now) {
+			known.lease.Version = ""
+			o.seen[name] = known
+		}
+	}
+}
+
+// held reports whether the lease is valid.
+func (o observed) held(now time.Time) bool {
+	return o.lease.Holder != "" && now.Before(o.at.Add(o.lease.Duration))
+}

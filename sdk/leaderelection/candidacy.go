@@ -1,0 +1,109 @@
+package leaderelection
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// candidacy is a replica in elections. It is the lock of the library's elector too, so that it sees who holds
+// the lease as soon as the library does: that tells only when the renew deadline is over.
+type candidacy struct {
+	resourcelock.Interface
+	election *kopf.Election
+
+	mu     sync.Mutex
+	leads  bool
+	leader string             // the holder that was seen last, unless it is this replica
+	resign context.CancelFunc // ends the present term
+}
+
+// serveTerm waits until the replica is elected, and renews the lease until it is lost or the context ends.
+func (c *candidacy) serveTerm(ctx context.Context) error {
+	term, resign := context.WithCancel(ctx)
+	defer resign()
+	c.mu.Lock()
+	c.resign = resign
+	c.mu.Unlock()
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: c, Name: c.election.Name,
+		LeaseDuration: c.election.LeaseDuration, RenewDeadline: c.election.RenewDeadline, RetryPeriod: c.election.RetryPeriod,
+		// The library would release the lease before the handlers have stopped.
+		ReleaseOnCancel: false,
+		Callbacks:       leaderelection.LeaderCallbacks{OnStartedLeading: c.lead, OnStoppedLeading: func() {}},
+	})
+	if err != nil {
+		return err
+	}
+	elector.Run(term)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leads && ctx.Err() == nil {
+		c.leads = false
+		c.election.Follow(c.leader)
+	}
+	return nil
+}
+
+// lead is called in a goroutine of its own, whose context ends with the term.
+func (c *candidacy) lead(term context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if term.Err() != nil {
+		return
+	}
+	c.leads, c.leader = true, ""
+	c.election.Lead()
+}
+
+// Get implements [resourcelock.Interface].
+func (c *candidacy) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := c.Interface.Get(ctx)
+	if err == nil {
+		c.saw(record.HolderIdentity)
+	}
+	return record, raw, err
+}
+
+// saw notes who holds the lease. If that is not this replica, its term is over, whoever has written that.
+func (c *candidacy) saw(holder string) {
+	if holder == c.Identity() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := holder != c.leader
+	c.leader = holder
+	switch {
+	case c.leads:
+		c.resign()
+	case changed:
+		c.election.Follow(holder)
+	}
+}
+
+// release gives the lease up, so that others need not wait until it expires. It does nothing if that fails.
+func (c *candidacy) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.election.RenewDeadline/2)
+	defer cancel()
+	for {
+		record, _, err := c.Interface.Get(ctx)
+		if err != nil || record.HolderIdentity != c.Identity() {
+			return
+		}
+		now := metav1.NewTime(time.Now())
+		err = c.Interface.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+		})
+		if !apierrors.IsConflict(err) {
+			return
+		}
+	}
+}
