@@ -56,6 +56,9 @@ type Handler struct {
 	CancellationPolling          *time.Duration
 	Sharp                        bool
 
+	// Uses are the requests that the function makes by itself. They only serve to describe the operator.
+	Uses []Use
+
 	// NewIndex makes the index for the results of an indexing function.
 	NewIndex func() index.Container
 
