@@ -20,6 +20,10 @@ const (
 	sourceModule = module + "/devcluster/controlplane"
 )
 
+// version is the version of this kopf, which is set in releases. If it is empty, it is that of the main
+// module.
+var version string
+
 // source is what the program is built from: a directory of a checkout, or a released version.
 type source struct {
 	dir     string
@@ -40,6 +44,9 @@ func locateSource(executable string) source {
 		if filepath.IsAbs(dir) && isSource(dir) {
 			return source{dir: filepath.Clean(dir)}
 		}
+	}
+	if version != "" {
+		return source{version: version}
 	}
 	return source{version: releasedVersion(debug.ReadBuildInfo())}
 }
