@@ -74,7 +74,7 @@ func (l *loop) startOperator() {
 
 // operatorArgs returns the flags of the operator.
 func (l *loop) operatorArgs(address string) []string {
-	args := append(l.cluster.args(), "--log-format=none", "--inspect="+address)
+	args := append(l.connection.as.args(), "--log-format=none", "--inspect="+address)
 	return append(args, l.opts.Args...)
 }
 

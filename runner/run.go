@@ -32,6 +32,10 @@ type RunOptions struct {
 	// closes the cluster after Run.
 	OpenCluster func(ctx context.Context) (Cluster, error)
 
+	// Connect returns how a built operator reaches the cluster. It runs before the operator starts.
+	// Defaults to the cluster as it is.
+	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
+
 	// Apply applies the Manifests, files and folders, before the operator starts.
 	Apply     func(ctx context.Context, paths []string) ([]Applied, error)
 	Manifests []string
@@ -133,8 +137,15 @@ func (r *headless) prepare(ctx context.Context) error {
 	try(r.open)
 	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		both.Wait()
-		close(done)
+		if r.Connect == nil || ctx.Err() != nil {
+			return
+		}
+		var err error
+		if r.cluster, err = r.Connect(ctx, r.binary, r.cluster); err != nil {
+			cancel(err)
+		}
 	}()
 	for {
 		select {

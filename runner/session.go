@@ -22,6 +22,10 @@ type Options struct {
 	// the cluster is usable. The caller closes the cluster after Run.
 	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
 
+	// Connect returns how a built operator reaches the cluster. It runs before the operator starts, and
+	// again after each build, when the former operator has ended. Defaults to the cluster as it is.
+	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
+
 	// Apply applies manifests: files and folders. It is called only while the cluster is
 	// ready.
 	Apply func(ctx context.Context, paths []string) ([]Applied, error)
@@ -120,3 +124,6 @@ func (s *Session) Kill() {
 		s.child.kill()
 	}
 }
+
+// Say adds a line of the caller to the session's log, as an error.
+func (s *Session) Say(text string) { s.store.say(inspect.LevelError, text) }

@@ -40,6 +40,10 @@ type loop struct {
 	appliedAt chan applyResult
 	prepared  bool // the initial manifests are applied
 
+	connecting bool
+	connected  chan connection
+	connection *connection // of the binary and the cluster; nil before the first one
+
 	// The operator.
 	wanted    int // incremented to replace the running process
 	operator  *operator
@@ -66,6 +70,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		opened:    make(chan clusterResult),
 		lost:      make(chan *Cluster),
 		appliedAt: make(chan applyResult),
+		connected: make(chan connection),
 		events:    make(chan operatorExit),
 		restart:   time.NewTimer(time.Hour),
 	}
@@ -120,6 +125,8 @@ func (l *loop) step() bool {
 		l.handleClusterEnd(cluster)
 	case result := <-l.appliedAt:
 		l.handleApplied(result)
+	case c := <-l.connected:
+		l.handleConnection(c)
 	case event := <-l.events:
 		l.handleOperatorExit(event)
 	case <-l.restart.C:
@@ -140,12 +147,17 @@ func (l *loop) reconcile() {
 	if l.binary == "" || l.cluster == nil || !l.prepared || time.Now().Before(l.notBefore) {
 		return
 	}
-	l.startOperator()
+	if l.connect() {
+		l.startOperator()
+	}
 }
 
 // requestNewProcess makes the loop replace the operator's process without a backoff.
 func (l *loop) requestNewProcess() {
 	l.wanted++
+	if l.connection != nil && l.connection.err != nil {
+		l.connection = nil
+	}
 	l.crashes, l.notBefore = 0, time.Time{}
 }
 

@@ -108,13 +108,17 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 
 	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
-	session := runner.NewSession(runner.Options{
+	var session *runner.Session
+	deployed := newAsDeployed(f, dir, patterns, &cluster, func(text string) { session.Say(text) })
+	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
+	session = runner.NewSession(runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
 		Args:     append(f.scope(), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
 		},
+		Connect:         deployed.connector(),
 		Apply:           cluster.apply,
 		Manifests:       f.manifests,
 		ManifestFolders: packageFolders(dir, patterns),
@@ -149,6 +153,9 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	})
 	err = errors.Join(err, <-ended, interruption(cmd.Context()))
 	slow.Stop()
+	if err == nil {
+		err = deployed.missing()
+	}
 	return err
 }
 

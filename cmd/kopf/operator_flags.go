@@ -27,6 +27,7 @@ type operatorFlags struct {
 	allNamespaces bool
 
 	inspect, liveness string
+	asDeployed        bool
 
 	manifests []string
 	until     string
@@ -60,6 +61,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.BoolVar(&f.asDeployed, "as-deployed", false, "give the operator only the permissions that kopf manifests writes for it")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
 	set.StringVar(&f.until, "until", "", "settled: end when everything is handled")

@@ -47,8 +47,11 @@ starts a real control plane on this machine.
 		newRunCommand(),
 		newRetryCommand(),
 		newBuildCommand(),
+		newManifestsCommand(),
+		newUninstallCommand(),
 		newClusterCommand(),
 		newVersionCommand(),
+		newManCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -37,6 +37,9 @@ started, with its former data, and stops with the operator.
   # The same, with a report that continuous integration shows
   kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --report=handlers.xml
 
+  # See whether the permissions that kopf manifests writes are enough
+  kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --as-deployed
+
   # With one of your clusters, in two namespaces
   kopf run ./handlers --context=staging --yes -n app-one -n app-two`,
 		Args:              wantPackages,
@@ -71,6 +74,8 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	printer := &progressPrinter{cmd: cmd, flags: f, line: newProgressLine(cmd.ErrOrStderr())}
 	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
+	deployed := newAsDeployed(f, dir, patterns, &cluster, printer.warn)
+	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
 	code, err := runner.Run(ctx, runner.RunOptions{
 		Dir:      dir,
 		Patterns: patterns,
@@ -83,6 +88,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 			}
 			return c, err
 		},
+		Connect:      deployed.connector(),
 		Apply:        cluster.apply,
 		Inspect:      f.inspect,
 		Manifests:    f.manifests,
@@ -96,6 +102,9 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	})
 	if err == nil && code != 0 {
 		return &exitError{code: code}
+	}
+	if err == nil {
+		err = deployed.missing()
 	}
 	return err
 }
