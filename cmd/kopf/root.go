@@ -43,8 +43,10 @@ starts a real control plane on this machine.
 	root.SetFlagErrorFunc(explainFlagError)
 	root.SetHelpCommand(newHelpCommand())
 	addCommands(root,
+		newInitCommand(),
 		newDevCommand(),
 		newRunCommand(),
+		newGetCommand(),
 		newRetryCommand(),
 		newBuildCommand(),
 		newManifestsCommand(),

@@ -44,7 +44,10 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if n := s.Former; n > 0 && s.NotOperating() == "" {
 		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "F runs the failed handlers again"}
 	}
-	return s.unserved()
+	if a := s.unserved(); a != (Alarm{}) {
+		return a
+	}
+	return s.drifted()
 }
 
 // refused shows the first refusal; the page of the cluster has all, in full.
