@@ -66,7 +66,10 @@ func Describe(ctx context.Context, binary, dir string, args []string, resources 
 	if err != nil {
 		return nil, err
 	}
-	defer c.kill()
+	defer func() {
+		c.kill()
+		<-c.done
+	}()
 	if err := awaitAnswer(ctx, c, answer); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,10 @@ func mergeComments(a, b string) string {
 
 // comment names what a permission is for.
 func comment(p inspect.Permission) string {
-	purpose := strings.ToUpper(p.Purpose[:1]) + p.Purpose[1:]
+	purpose := printable.Line(p.Purpose)
+	if purpose != "" {
+		purpose = strings.ToUpper(purpose[:1]) + purpose[1:]
+	}
 	if len(p.Handlers) == 0 {
 		return purpose + "."
 	}

@@ -157,9 +157,13 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 	}
 	stalled := time.AfterFunc(fetchStall, func() { cancel(fmt.Errorf("the server sent nothing for %s", fetchStall)) })
 	defer stalled.Stop()
+	told := int64(-1)
 	counted := &countedReader{next: resp.Body, read: func(n int) {
 		stalled.Reset(fetchStall)
-		from += int64(n)
+		if from += int64(n); from/megabyte == told {
+			return
+		}
+		told = from / megabyte
 		f.report(Progress{
 			Step: StepFetch, Done: int(from / megabyte), Total: int((total + megabyte - 1) / megabyte),
 			Message: "fetching the control plane of " + f.release.version,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // obtain writes the program to a file. That of a released version is fetched from the release, or else from
@@ -21,7 +22,7 @@ func (f finder) obtain(ctx context.Context, tmp, out string) error {
 	if fetchErr == nil || ctx.Err() != nil {
 		return cancelled(ctx, fetchErr)
 	}
-	f.report(Progress{Step: StepFetch, Message: "cannot fetch the control plane: " + fetchErr.Error() + "; trying a module proxy"})
+	f.report(Progress{Step: StepFetch, Message: "cannot fetch the control plane: " + printable.WithoutPasswords(fetchErr.Error()) + "; trying a module proxy"})
 	moduleErr := b.fromModule(ctx, r.version, out)
 	if moduleErr == nil || ctx.Err() != nil {
 		return cancelled(ctx, moduleErr)
