@@ -8,6 +8,7 @@ BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0
 VULNCHECK := v1.8.0
+GORELEASER := v2.18.2
 LDFLAGS   := -s -w
 EXAMPLE   := examples/ephemeral-volume-claims
 
@@ -58,6 +59,16 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(BIN)
 	GOWORK=off GOBIN=$(BIN)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
+
+.PHONY: snapshot
+snapshot: $(BIN)/goreleaser-$(GORELEASER) ## Check the configuration of releases, and build kopf's files into dist/; ALL=1 builds the control planes, too
+	$< check
+	KUBERNETES_VERSION=$$(hack/release-files version) PUBLISH_TOKEN= $< $(if $(ALL),release,build --id kopf) --snapshot --clean $(if $(ALL),--skip=sbom)
+
+$(BIN)/goreleaser-$(GORELEASER):
+	@mkdir -p $(BIN)
+	GOWORK=off GOBIN=$(BIN)/tmp $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	@mv $(BIN)/tmp/goreleaser $@ && rmdir $(BIN)/tmp
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities, if their database can be had

@@ -48,8 +48,10 @@ type Phase string
 
 // The phases, in the order in which they can occur.
 const (
-	// PhaseWait: another process builds the control plane.
+	// PhaseWait: another process fetches or builds the control plane.
 	PhaseWait Phase = "wait"
+	// PhaseFetch: the built control plane is fetched. Done and Total are megabytes.
+	PhaseFetch Phase = "fetch"
 	// PhaseDownload: the modules of the control plane are downloaded. Done counts them.
 	PhaseDownload Phase = "download"
 	// PhaseCompile: the control plane is compiled. Done and Total are packages.

@@ -35,6 +35,9 @@ func NewBuilder() (*Builder, error) {
 	return &Builder{work: work}, nil
 }
 
+// Dir returns the Builder's folder, for files that are of no use after it is closed.
+func (b *Builder) Dir() string { return b.work.path }
+
 // writeOverlay writes the synthesised files and returns the path of the overlay file that
 // adds them to the user's folders. It returns "" if the program has none.
 func (b *Builder) writeOverlay(p *Program) (string, error) {
@@ -83,12 +86,27 @@ var staticFlags = []string{"-trimpath", "-buildvcs=auto"}
 // a repository of another user. The program is then built without a stamp.
 const noStamp = "error obtaining VCS status"
 
-// BuildStatic builds the program into a static file for the platform of GOOS and GOARCH,
-// which runs without Go, for example in an empty container image. It replaces an existing
+// Platform is an operating system and an architecture, as Go names them. The zero value is that of
+// GOOS and GOARCH, or else of this machine.
+type Platform struct{ OS, Arch string }
+
+// String returns the platform as "linux/amd64".
+func (p Platform) String() string { return p.OS + "/" + p.Arch }
+
+// env returns the environment of the go command for the platform.
+func (p Platform) env() []string {
+	if p == (Platform{}) {
+		return nil
+	}
+	return []string{"GOOS=" + p.OS, "GOARCH=" + p.Arch}
+}
+
+// BuildStatic builds the program into a static file for a platform, which runs without Go,
+// for example in an empty container image. It replaces an existing
 // file only if the build succeeds. If compiling is not nil, it is called with the number of
 // packages compiled so far, not counting those in the build cache.
-func (b *Builder) BuildStatic(ctx context.Context, p *Program, output string, compiling func(packages int)) error {
-	cmd, flags := gocommand.Command{Env: staticEnv}, staticFlags
+func (b *Builder) BuildStatic(ctx context.Context, p *Program, platform Platform, output string, compiling func(packages int)) error {
+	cmd, flags := gocommand.Command{Env: append(platform.env(), staticEnv...)}, staticFlags
 	if compiling != nil {
 		packages := 0
 		flags = append(flags[:len(flags):len(flags)], "-v") // names each compiled package

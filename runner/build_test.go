@@ -121,7 +121,7 @@ func buildStatic(t *testing.T, dir string) (path string) {
 	}
 	b := newBuilder(t)
 	path = filepath.Join(t.TempDir(), "operator")
-	if err := b.BuildStatic(t.Context(), p, path, nil); err != nil {
+	if err := b.BuildStatic(t.Context(), p, Platform{}, path, nil); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -260,7 +260,7 @@ func TestBuildStatic_ReportsCompiledPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 		reported := 0
-		err = b.BuildStatic(t.Context(), p, filepath.Join(t.TempDir(), "operator"), func(packages int) { reported = packages })
+		err = b.BuildStatic(t.Context(), p, Platform{}, filepath.Join(t.TempDir(), "operator"), func(packages int) { reported = packages })
 		if reported == 0 || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%s: %d packages, %v", pattern, reported, err)
 		}
@@ -276,7 +276,7 @@ func TestBuildStatic_ReplacesFileOnlyAfterSuccess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b.BuildStatic(t.Context(), p, output, nil)
+		return b.BuildStatic(t.Context(), p, Platform{}, output, nil)
 	}
 	if err := static(); err != nil {
 		t.Fatal(err)

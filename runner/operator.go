@@ -83,7 +83,7 @@ func (l *loop) startOperator() {
 
 // operatorArgs returns the flags of the operator: the address of its inspector, and the socket for reviews.
 func (l *loop) operatorArgs(address, reviews string) []string {
-	args := append(l.cluster.args(), "--log-format=none", "--inspect="+address)
+	args := append(l.connection.as.args(), "--log-format=none", "--inspect="+address)
 	if l.wayIn == WebhooksOpen {
 		args = append(args, l.opts.WayIn.Args(reviews)...)
 	}

@@ -38,6 +38,7 @@ type childSpec struct {
 	path      string
 	args      []string
 	dir       string
+	env       []string                       // in addition to the environment of this process
 	note      string                         // file in which the operator notes how it ends; optional
 	asksWayIn bool                           // it may end to ask for a way in, by the note
 	stdout    *os.File                       // used if line is nil
@@ -51,7 +52,7 @@ func start(spec childSpec) (*child, error) {
 	cmd := exec.Command(spec.path, spec.args...)
 	cmd.Args[0] = "operator" // the name in its error messages
 	cmd.Dir = spec.dir
-	cmd.Env = append(os.Environ(), stdinGuardEnv)
+	cmd.Env = append(append(os.Environ(), stdinGuardEnv), spec.env...)
 	if spec.note != "" {
 		cmd.Env = append(cmd.Env, exitNoteEnv+"="+spec.note)
 	}

@@ -35,6 +35,9 @@ type RunOptions struct {
 	// WayIn brings admission reviews to an operator with admission handlers. Without it, such an operator
 	// has to bring its own.
 	WayIn WayIn
+	// Connect returns how a built operator reaches the cluster. It runs before the operator starts.
+	// Defaults to the cluster as it is.
+	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
 
 	// Apply applies the Manifests, files and folders, before the operator starts.
 	Apply     func(ctx context.Context, paths []string) ([]Applied, error)
@@ -140,8 +143,15 @@ func (r *headless) prepare(ctx context.Context) error {
 	try(r.open)
 	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		both.Wait()
-		close(done)
+		if r.Connect == nil || ctx.Err() != nil {
+			return
+		}
+		var err error
+		if r.cluster, err = r.Connect(ctx, r.binary, r.cluster); err != nil {
+			cancel(err)
+		}
 	}()
 	for {
 		select {

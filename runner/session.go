@@ -22,6 +22,10 @@ type Options struct {
 	// the cluster is usable. The caller closes the cluster after Run.
 	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
 
+	// Connect returns how a built operator reaches the cluster. It runs before the operator starts, and
+	// again after each build, when the former operator has ended. Defaults to the cluster as it is.
+	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
+
 	// Apply applies manifests: files and folders. It is called only while the cluster is
 	// ready.
 	Apply func(ctx context.Context, paths []string) ([]Applied, error)
@@ -133,3 +137,6 @@ func (s *Session) Kill() {
 		s.child.kill()
 	}
 }
+
+// Fault adds a line to the log about something that keeps the operator from its work.
+func (s *Session) Fault(text string) { s.store.say(inspect.LevelError, text) }

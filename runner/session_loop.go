@@ -41,8 +41,11 @@ type loop struct {
 	prepared  bool // the initial manifests are applied
 
 	// The way in for admission reviews.
-	wayIn     WebhooksPhase
-	wayOpened chan wayInResult
+	wayIn      WebhooksPhase
+	wayOpened  chan wayInResult
+	connecting bool
+	connected  chan connection
+	connection *connection // of the binary and the cluster; nil before the first one
 
 	// The operator.
 	wanted    int // incremented to replace the running process
@@ -70,6 +73,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		opened:    make(chan clusterResult),
 		lost:      make(chan *Cluster),
 		appliedAt: make(chan applyResult),
+		connected: make(chan connection),
 		events:    make(chan operatorExit),
 		wayOpened: make(chan wayInResult),
 		restart:   time.NewTimer(time.Hour),
@@ -125,6 +129,8 @@ func (l *loop) step() bool {
 		l.handleClusterEnd(cluster)
 	case result := <-l.appliedAt:
 		l.handleApplied(result)
+	case c := <-l.connected:
+		l.handleConnection(c)
 	case event := <-l.events:
 		l.handleOperatorExit(event)
 	case result := <-l.wayOpened:
@@ -150,12 +156,17 @@ func (l *loop) reconcile() {
 	if l.wayIn == WebhooksOpening || l.wayIn == WebhooksFailed {
 		return
 	}
-	l.startOperator()
+	if l.connect() {
+		l.startOperator()
+	}
 }
 
 // requestNewProcess makes the loop replace the operator's process without a backoff.
 func (l *loop) requestNewProcess() {
 	l.wanted++
+	if l.connection != nil && l.connection.err != nil {
+		l.connection = nil
+	}
 	l.crashes, l.notBefore = 0, time.Time{}
 	l.forgetWayIn()
 }

@@ -14,17 +14,29 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
+// buildFlags are the flags of kopf build.
+type buildFlags struct {
+	output    string
+	image     string
+	layout    string
+	platforms []string
+}
+
 func newBuildCommand() *cobra.Command {
-	var output string
+	var f buildFlags
 	cmd := &cobra.Command{
 		Use:   "build PACKAGE...",
-		Short: "Build an operator into an executable for deployment",
-		Long: `Build an operator into one static executable, which runs without Go and without kopf, for
-example in an empty container image. It has the flags of kopf run that configure the
-operator itself; run it with --help to see them.
+		Short: "Build an operator into an executable or a container image",
+		Long: `Build an operator into one static executable, which runs without Go and without kopf. It has
+the flags of kopf run that configure the operator itself; run it with --help to see them.
 
-The executable is for this platform, or for the one of GOOS and GOARCH. The same commit and
-version of Go give the same file. Name packages as for kopf run.
+With --image, build it into a container image with nothing but this executable, and push the
+image with the credentials of "docker login" or similar tools. No container engine is needed.
+With --layout, the image is written to a folder instead.
+
+The executable is for this platform, or for the one of GOOS and GOARCH; an image is for Linux.
+The same commit and version of Go give the same file and the same image. Name packages as for
+kopf run.
 
 ` + exitCodes,
 		Example: `  # A file called operator in the current folder
@@ -33,13 +45,36 @@ version of Go give the same file. Name packages as for kopf run.
   # Another name, another platform
   GOOS=linux GOARCH=arm64 kopf build ./handlers -o bin/operator-arm64
 
+  # An image for two platforms, pushed to a registry
+  kopf build ./handlers --image=registry.example.com/operator:v1 --platform=linux/amd64,linux/arm64
+
+  # Build, push and deploy exactly this image
+  image=$(kopf build ./handlers --image=registry.example.com/operator:v1)
+  kopf manifests ./handlers --image="$image" | kubectl apply -f -
+
   # Show the versions of Go and of all modules in an executable
   go version -m operator`,
 		Args:              wantPackages,
 		ValidArgsFunction: completeFolders,
-		RunE:              func(cmd *cobra.Command, args []string) error { return buildOperator(cmd, args, output) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.image != "" {
+				return buildImage(cmd, args, &f)
+			}
+			for _, name := range []string{"layout", "platform"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--%s needs --image with the name of the image", name)
+				}
+			}
+			return buildOperator(cmd, args, f.output)
+		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write, or the folder for it: an existing one, or a name that ends with a slash (default: operator)")
+	set := cmd.Flags()
+	set.SortFlags = false
+	set.StringVarP(&f.output, "output", "o", "", "the file to write, or the folder for it: an existing one, or a name that ends with a slash (default: operator)")
+	set.StringVar(&f.image, "image", "", "the name of a container image to build and push, such as registry.example.com/operator:v1")
+	set.StringVar(&f.layout, "layout", "", "with --image: the folder to write the image to, in the layout of OCI, instead of pushing it")
+	set.StringSliceVar(&f.platforms, "platform", nil, "with --image: the platforms, such as linux/amd64,linux/arm64 (default: Linux on the architecture of this machine)")
+	cmd.MarkFlagsMutuallyExclusive("output", "image")
 	return cmd
 }
 
@@ -64,7 +99,7 @@ func buildOperator(cmd *cobra.Command, patterns []string, output string) (err er
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("create the folder of the file: %w", err)
 	}
-	if err := buildStatic(cmd, builder, program, path); err != nil {
+	if err := buildStatic(cmd, builder, program, runner.Platform{}, path); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
@@ -95,7 +130,7 @@ func outputPath(dir, output, goos string) (string, error) {
 const slowBuild = 3 * time.Second
 
 // buildStatic builds the program, and prints the progress of a slow build.
-func buildStatic(cmd *cobra.Command, builder *runner.Builder, program *runner.Program, path string) error {
+func buildStatic(cmd *cobra.Command, builder *runner.Builder, program *runner.Program, platform runner.Platform, path string) error {
 	const why = "building the operator; the first build also compiles its dependencies"
 	var mu sync.Mutex
 	line := newProgressLine(cmd.ErrOrStderr())
@@ -112,7 +147,7 @@ func buildStatic(cmd *cobra.Command, builder *runner.Builder, program *runner.Pr
 		defer mu.Unlock()
 		line.end()
 	}()
-	return builder.BuildStatic(cmd.Context(), program, path, func(packages int) {
+	return builder.BuildStatic(cmd.Context(), program, platform, path, func(packages int) {
 		mu.Lock()
 		defer mu.Unlock()
 		if explained && line.live {

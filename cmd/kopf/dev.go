@@ -125,6 +125,8 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	var session *runner.Session
 	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: func(verbose bool, line string) { session.Say(verbose, line) }}
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
+	deployed := newAsDeployed(f, dir, patterns, &cluster, func(text string) { session.Fault(text) })
+	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
 	options := runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
@@ -136,6 +138,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 			}
 			return opened, err
 		},
+		Connect:         deployed.connector(),
 		Apply:           cluster.apply,
 		Manifests:       f.manifests,
 		ManifestFolders: packageFolders(dir, patterns),
@@ -174,6 +177,9 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	})
 	err = errors.Join(err, <-ended, interruption(cmd.Context()))
 	slow.Stop()
+	if err == nil {
+		err = deployed.missing()
+	}
 	return err
 }
 

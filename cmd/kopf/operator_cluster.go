@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
@@ -65,13 +67,13 @@ func sameCluster(opts devcluster.Options, former *devcluster.Cluster) devcluster
 // apply applies manifests to the open cluster. It returns what was applied even with an error,
 // which may be about other objects.
 func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.Applied, error) {
-	c.mu.Lock()
-	cluster := c.cluster
-	c.mu.Unlock()
-	config, err := cluster.RESTConfig()
+	config, err := c.restConfig()
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	cluster := c.cluster
+	c.mu.Unlock()
 	objects, err := apply.Files(ctx, config, paths, apply.Options{Namespace: cluster.Namespace})
 	applied := make([]runner.Applied, len(objects))
 	for i, o := range objects {
@@ -82,6 +84,13 @@ func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.A
 		}
 	}
 	return applied, err // the objects are applied, even if others were rejected
+}
+
+// restConfig returns the configuration of the open cluster.
+func (c *operatorCluster) restConfig() (*rest.Config, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cluster.RESTConfig()
 }
 
 // resourceKey returns the key of the object's resource in the inspector's format.
@@ -119,6 +128,7 @@ func (c *operatorCluster) close(ctx context.Context) error {
 // clusterPhases maps the phases of opening a cluster to those of the workbench.
 var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
 	devcluster.PhaseWait:     runner.ClusterBuilding,
+	devcluster.PhaseFetch:    runner.ClusterBuilding,
 	devcluster.PhaseDownload: runner.ClusterBuilding,
 	devcluster.PhaseCompile:  runner.ClusterBuilding,
 	devcluster.PhaseLink:     runner.ClusterBuilding,

@@ -27,6 +27,7 @@ type operatorFlags struct {
 	allNamespaces bool
 
 	inspect, liveness string
+	asDeployed        bool
 
 	webhooks        webhookFlags
 	scaling         scalingFlags
@@ -68,6 +69,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
 	set.StringVar(&f.identity, "identity", "", "the name of the operator in the peering (default: $POD_ID, or one with the user, the host and the time)")
+	set.BoolVar(&f.asDeployed, "as-deployed", false, "give the operator only the permissions that kopf manifests writes for it")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	f.webhooks.add(cmd)
 	f.scaling.add(cmd)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -62,6 +63,8 @@ func (l *progressLine) print(s string) { _, _ = io.WriteString(l.w, s) }
 func progressText(p devcluster.Progress) string {
 	message := printable.Line(p.Message)
 	switch {
+	case p.Phase == devcluster.PhaseFetch && p.Total > 0:
+		return fmt.Sprintf("%s %s %d of %d MB", message, progressBar(p.Done, p.Total), p.Done, p.Total)
 	case p.Total > 0:
 		return fmt.Sprintf("%s (%d of %d)", message, p.Done, p.Total)
 	case p.Done > 0:
@@ -69,4 +72,13 @@ func progressText(p devcluster.Progress) string {
 	default:
 		return message
 	}
+}
+
+// barWidth is the width of a progress bar without its ends.
+const barWidth = 20
+
+// progressBar returns a bar of what is done.
+func progressBar(done, total int) string {
+	full := min(barWidth, barWidth*done/total)
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
 }

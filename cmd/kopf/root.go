@@ -53,10 +53,13 @@ starts a real control plane on this machine.
 		newResumeCommand(),
 		newPeersCommand(),
 		newBuildCommand(),
+		newManifestsCommand(),
+		newUninstallCommand(),
 		newClusterCommand(),
 		newCleanupCommand(),
 		newRelayCommand(),
 		newVersionCommand(),
+		newManCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -38,6 +38,9 @@ started, with its former data, and stops with the operator.
   # The same, with a report that continuous integration shows
   kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --report=handlers.xml
 
+  # See whether the permissions that kopf manifests writes are enough
+  kopf run ./handlers --apply crd.yaml --apply examples/ --until=settled --as-deployed
+
   # With one of your clusters, in two namespaces
   kopf run ./handlers --context=staging --yes -n app-one -n app-two`,
 		Args:              wantPackages,
@@ -75,6 +78,8 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
 	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: printer.say}
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
+	deployed := newAsDeployed(f, dir, patterns, &cluster, printer.warn)
+	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
 	options := runner.RunOptions{
 		Dir:      dir,
 		Patterns: patterns,
@@ -88,6 +93,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 			}
 			return c, err
 		},
+		Connect:      deployed.connector(),
 		Apply:        cluster.apply,
 		Inspect:      f.inspect,
 		Manifests:    f.manifests,
@@ -105,6 +111,9 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	code, err := runner.Run(ctx, options)
 	if err == nil && code != 0 {
 		return &exitError{code: code}
+	}
+	if err == nil {
+		err = deployed.missing()
 	}
 	return err
 }

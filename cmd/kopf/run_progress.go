@@ -51,6 +51,11 @@ func (t *progressPrinter) say(verbose bool, text string) {
 	if t.flags.quiet || verbose && !t.flags.verbose && !t.flags.debug {
 		return
 	}
+	t.warn(text)
+}
+
+// warn prints what must be seen, even with --quiet.
+func (t *progressPrinter) warn(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.inJSON() {

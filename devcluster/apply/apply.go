@@ -63,10 +63,11 @@ func Files(ctx context.Context, cfg *rest.Config, paths []string, o Options) ([]
 	if err != nil {
 		return nil, err
 	}
-	return applyAll(ctx, cfg, manifests, o)
+	return All(ctx, cfg, manifests, o)
 }
 
-func applyAll(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Options) ([]Object, error) {
+// All applies manifests like [Files].
+func All(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Options) ([]Object, error) {
 	a, err := newApplier(cfg, o)
 	if err != nil {
 		return nil, err

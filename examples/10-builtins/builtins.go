@@ -25,8 +25,8 @@ func Register(r *kopf.Registry) {
 // register registers methods as handlers, so that they can share a state.
 func register(r *kopf.Registry, d *podDeleter) {
 	pods := kopf.Resource("v1", "pods")
-	kopf.OnCreate(r, pods, d.appeared, kopf.When(isUserPod))
-	kopf.OnResume(r, pods, d.appeared, kopf.When(isUserPod))
+	kopf.OnCreate(r, pods, d.appeared, kopf.When(isUserPod), kopf.Uses(pods, "delete"))
+	kopf.OnResume(r, pods, d.appeared, kopf.When(isUserPod), kopf.Uses(pods, "delete"))
 	kopf.OnDelete(r, pods, d.vanished, kopf.When(isUserPod))
 }
 

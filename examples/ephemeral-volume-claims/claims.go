@@ -32,9 +32,10 @@ type Claim struct {
 // Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	claims := kopf.Resource("kopf.dev/v1", "ephemeralvolumeclaims")
-	kopf.OnCreate(r, claims, create)
-	kopf.OnUpdate(r, claims, resize, kopf.Field("spec.size"))
-	kopf.OnField(r, claims, "metadata.labels", relabel, kopf.When(isUpdate))
+	volumes := kopf.Resource("v1", "persistentvolumeclaims")
+	kopf.OnCreate(r, claims, create, kopf.Uses(volumes, "create"))
+	kopf.OnUpdate(r, claims, resize, kopf.Field("spec.size"), kopf.Uses(volumes, "get", "patch"))
+	kopf.OnField(r, claims, "metadata.labels", relabel, kopf.When(isUpdate), kopf.Uses(volumes, "patch"))
 }
 
 // create creates the volume claim. Result is stored at status.create, where the other handlers

@@ -42,9 +42,17 @@ func isCheckout(dir string) bool {
 	return err == nil && modfile.ModulePath(body) == Module
 }
 
+// version is set in the files of a release, by the linker.
+var version string
+
 // Version returns the released version of this program, or "" for a local build, whose version is
 // (devel) or marked as modified.
-func Version() string { return released(debug.ReadBuildInfo()) }
+func Version() string {
+	if version != "" {
+		return version
+	}
+	return released(debug.ReadBuildInfo())
+}
 
 func released(info *debug.BuildInfo, ok bool) string {
 	if !ok {

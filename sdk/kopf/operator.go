@@ -111,6 +111,9 @@ func (o *Operator) Run(ctx context.Context) error {
 		Exit:       o.exit,
 		Now:        o.now,
 	}
+	if asked, err := describeIfAsked(config); asked {
+		return err
+	}
 	if o.Config != nil {
 		return engine.Run(kube.WithConfig(ctx, o.Config), config)
 	}

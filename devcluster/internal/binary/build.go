@@ -2,8 +2,6 @@ package binary
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,17 +74,11 @@ func buildFlags(dir string) ([]string, error) {
 func (b builder) download(ctx context.Context) (dir string, err error) {
 	name := sourceModule + "@" + b.source.version
 	b.report(Progress{Step: StepDownload, Message: "downloading " + name})
-	var answer struct{ Dir, Error string }
-	stdout, err := b.goCommand(ctx, "", nil, "mod", "download", "-json", name)
-	if jsonErr := json.Unmarshal(stdout, &answer); jsonErr == nil && answer.Error != "" {
-		err = errors.New(answer.Error)
-	} else if err == nil {
-		err = jsonErr
-	}
+	dir, err = b.moduleFolder(ctx, name)
 	if err != nil {
 		return "", buildError(ctx, "cannot download the source of the control plane", err)
 	}
-	return answer.Dir, nil
+	return dir, nil
 }
 
 func (b builder) compile(ctx context.Context, dir string, flags []string, out string, p plan) error {

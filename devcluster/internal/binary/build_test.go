@@ -72,7 +72,7 @@ func TestBuild_CancelledLeavesNoFiles(t *testing.T) {
 func TestBuild_DownloadsRelease(t *testing.T) {
 	f := newFinder(t, nil)
 	f.source = source{version: "v0.0.7"}
-	t.Setenv("GOPROXY", "file://"+proxy(t, "v0.0.7", small))
+	t.Setenv("GOPROXY", "file://"+proxy(t, sourceModule, "v0.0.7", small))
 	t.Setenv("GONOSUMDB", sourceModule)
 	t.Setenv("GOFLAGS", "-modcacherw") // so that the test can clean up
 	t.Setenv("GOMODCACHE", t.TempDir())
@@ -93,18 +93,18 @@ func TestBuild_DownloadsRelease(t *testing.T) {
 	}
 }
 
-// proxy makes a directory that serves as a module proxy.
-func proxy(t *testing.T, version string, files map[string]string) string {
+// proxy makes a directory that serves as a module proxy of one module.
+func proxy(t *testing.T, path, version string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	at := filepath.Join(dir, filepath.FromSlash(sourceModule), "@v", version)
-	mod := "module " + sourceModule + "\n\ngo 1.26\n"
+	at := filepath.Join(dir, filepath.FromSlash(path), "@v", version)
+	mod := "module " + path + "\n\ngo 1.26\n"
 	put(t, at+".info", fmt.Sprintf(`{"Version": %q}`, version), 0o644)
 	put(t, at+".mod", mod, 0o644)
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	add := func(name, body string) {
-		w, err := z.Create(sourceModule + "@" + version + "/" + name)
+		w, err := z.Create(path + "@" + version + "/" + name)
 		if err == nil {
 			_, err = w.Write([]byte(body))
 		}

@@ -21,8 +21,8 @@ const (
 	keptPrograms = 4
 )
 
-// cached returns the program of a key. It builds the program if it is missing, unless another
-// process is building it: then it waits for that.
+// cached returns the program of a key. It fetches or builds the program if it is missing, unless another
+// process does so: then it waits for that.
 func (f finder) cached(ctx context.Context, key string) (string, error) {
 	program := filepath.Join(f.cache, key, programName)
 	if isProgram(program) {
@@ -32,7 +32,7 @@ func (f finder) cached(ctx context.Context, key string) (string, error) {
 		return "", fmt.Errorf("create the cache directory: %w", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(f.cache, key+".lock"), func() {
-		f.report(Progress{Step: StepWait, Message: "waiting for another build of the control plane"})
+		f.report(Progress{Step: StepWait, Message: "waiting for another process that fetches or builds the control plane"})
 	})
 	if err != nil {
 		return "", err
@@ -44,7 +44,7 @@ func (f finder) cached(ctx context.Context, key string) (string, error) {
 	return program, f.fill(ctx, key)
 }
 
-// fill builds into a temporary directory and renames it, so that the cache has complete
+// fill fetches or builds into a temporary directory and renames it, so that the cache has complete
 // programs only. The caller must hold the lock of the key.
 func (f finder) fill(ctx context.Context, key string) (err error) {
 	building := filepath.Join(f.cache, buildPrefix+key)
@@ -62,8 +62,7 @@ func (f finder) fill(ctx context.Context, key string) (err error) {
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return fmt.Errorf("create the build directory: %w", err)
 	}
-	b := builder{source: f.source, report: f.report, tmp: tmp}
-	if err := b.build(ctx, filepath.Join(building, programName)); err != nil {
+	if err := f.obtain(ctx, tmp, filepath.Join(building, programName)); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(tmp); err != nil {

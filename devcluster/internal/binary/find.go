@@ -16,14 +16,16 @@ const EnvVar = "KOPF_CONTROLPLANE"
 type finder struct {
 	override   string // the value of EnvVar
 	executable string // the path of kopf itself
-	cache      string // the directory of built programs
+	cache      string // the directory of programs
 	source     source // what to build if no program is found
+	releases   string // the value of ReleasesVar
 	report     func(Progress)
 }
 
 // Find returns the path of the program of the embedded control plane: the one named by
 // KOPF_CONTROLPLANE, or the one next to this executable, or the one in the user's cache
-// directory, which is built if it is missing. It calls report with the steps of a build.
+// directory. If it is missing, it is fetched from the release of this version of kopf, or else built. Find
+// calls report with the steps.
 func Find(ctx context.Context, report func(Progress)) (string, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -40,6 +42,7 @@ func Find(ctx context.Context, report func(Progress)) (string, error) {
 	f := finder{
 		override: os.Getenv(EnvVar), executable: executable, report: report,
 		cache: filepath.Join(cache, "kopf", "controlplane"), source: locateSource(executable),
+		releases: os.Getenv(ReleasesVar),
 	}
 	return f.find(ctx)
 }

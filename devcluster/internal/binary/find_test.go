@@ -23,6 +23,7 @@ func newFinder(t *testing.T, files map[string]string) finder {
 		executable: filepath.Join(t.TempDir(), "kopf"),
 		cache:      filepath.Join(t.TempDir(), "cache"),
 		source:     source{dir: newSource(t, files)},
+		releases:   noReleases,
 		report:     func(Progress) {},
 	}
 }

@@ -1,17 +1,18 @@
 package binary
 
-// The steps of a build, in order.
+// The steps on the way to a program, in order.
 const (
 	StepWait     = "wait"
+	StepFetch    = "fetch" // of the built program
 	StepDownload = "download"
 	StepCompile  = "compile"
 	StepLink     = "link"
 )
 
-// Progress is one step of a build.
+// Progress is one of the steps.
 type Progress struct {
 	Step string
-	// Done and Total count modules or packages. Total is 0 if it is unknown.
+	// Done and Total count megabytes, modules or packages. Total is 0 if it is unknown.
 	Done, Total int
 	Message     string
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -259,9 +260,10 @@ func (d *discovery) checkHandlers() error {
 	return errors.Join(errs...)
 }
 
-// watchDefinitions watches the CRDs, unless the settings disable it.
+// watchDefinitions watches the CRDs, unless the settings disable it, or no handler can be for a custom
+// resource.
 func (d *discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
-	if d.deps.settings.ScanningDisabled {
+	if d.deps.settings.ScanningDisabled || !servesCustomResources(d.deps.registry) {
 		return
 	}
 	relisted := false
@@ -277,6 +279,12 @@ func (d *discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 		d.deps.logger.Warn("Cannot watch CustomResourceDefinitions (forbidden): restart the operator to serve new resources and to stop serving deleted ones",
 			observe.EventKey, observe.LogDiscoveryForbidden)
 	})
+}
+
+// servesCustomResources reports whether a handler may be for resources that are not Kubernetes' own.
+func servesCustomResources(registry *handlers.Registry) bool {
+	demands := registry.Demands()
+	return len(demands) == 0 || slices.ContainsFunc(demands, func(d resources.Demand) bool { return !d.Selector.BuiltInOnly() })
 }
 
 // definitionChanged handles a CRD that is created, changed or deleted while the operator runs: the

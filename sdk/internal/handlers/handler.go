@@ -60,6 +60,8 @@ type Handler struct {
 	Sharp                        bool
 
 	Admission AdmissionOptions
+	// Uses are the requests that the function makes by itself. They only serve to describe the operator.
+	Uses []Use
 
 	// NewIndex makes the index for the results of an indexing function.
 	NewIndex func() index.Container

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// everything is the name that selects all resources except events.
-const everything = "*"
+// Everything is the name that selects all resources except events.
+const Everything = "*"
 
 // Selector selects resources by exactly one of the names and optionally by the group and the
 // version. It is comparable.
@@ -116,7 +116,7 @@ func (s *Selector) Validate() error {
 
 // Specific reports whether the selector is for one resource.
 func (s *Selector) Specific() bool {
-	return s.Category == "" && s.Name != everything
+	return s.Category == "" && s.Name != Everything
 }
 
 // Match reports whether the selector matches a resource, regardless of the precedence of the
@@ -135,7 +135,7 @@ func (s *Selector) Match(r *Resource) bool {
 		return false
 	case s.Name == "":
 		return true
-	case s.Name == everything:
+	case s.Name == Everything:
 		// Handling a resource creates events. An operator that served them with all other
 		// resources would never become idle.
 		return !r.isEvent()
@@ -191,4 +191,9 @@ func (s Selector) String() string {
 }
 
 // Several reports whether the selector is meant for resources of several kinds.
-func (s Selector) Several() bool { return s.Category != "" || s.Name == everything }
+func (s Selector) Several() bool { return s.Category != "" || s.Name == Everything }
+
+// BuiltInOnly reports whether the selector can only match resources that Kubernetes defines itself.
+func (s Selector) BuiltInOnly() bool {
+	return s.Core || s.Group != "" && (&Resource{Group: s.Group}).BuiltIn()
+}

@@ -51,7 +51,7 @@ func TestParseSelector_Errors(t *testing.T) {
 }
 
 func TestSelector_EverythingExcludesEvents(t *testing.T) {
-	all := Selector{Name: everything}
+	all := Selector{Name: Everything}
 	for _, group := range []string{"", "events.k8s.io"} {
 		if all.Match(&Resource{Group: group, Version: "v1", Plural: "events", Preferred: true}) {
 			t.Errorf("got the events of %q", group)

@@ -114,7 +114,7 @@ func (v *selection) selector() (Selector, error) {
 		words := make([]string, len(v.Args))
 		for i, arg := range v.Args {
 			if arg != nil {
-				words[i] = strings.ReplaceAll(*arg, pythonEverything, everything)
+				words[i] = strings.ReplaceAll(*arg, pythonEverything, Everything)
 			}
 		}
 		var err error
@@ -159,7 +159,7 @@ func (v *selection) sameWords(s Selector) error {
 	}
 	for key, value := range got {
 		want, _ := v.Parsed[key].(string)
-		if strings.ReplaceAll(want, pythonEverything, everything) != value {
+		if strings.ReplaceAll(want, pythonEverything, Everything) != value {
 			return fmt.Errorf("%s: got %q, want %q", key, value, want)
 		}
 	}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/deploy/asdeployed"
+	"github.com/kopf-dev/kopf/deploy/manifests"
+	"github.com/kopf-dev/kopf/deploy/resources"
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// asDeployed runs an operator with the permissions that it would have in the cluster.
+type asDeployed struct {
+	name       string // of the roles
+	dir        string
+	namespaces []string // that the operator serves
+
+	// config returns the configuration of the open cluster.
+	config func() (*rest.Config, error)
+
+	// say tells a person about a missing permission.
+	say func(text string)
+
+	mu        sync.Mutex
+	operators []inspect.Description
+	denied    map[asdeployed.Denial]bool
+	grant     *asdeployed.Grant
+	proxy     *asdeployed.Proxy
+	folder    string
+}
+
+// newAsDeployed returns nil unless the flags ask for it.
+func newAsDeployed(f *operatorFlags, dir string, patterns []string, cluster *operatorCluster, say func(string)) *asDeployed {
+	if !f.asDeployed {
+		return nil
+	}
+	return &asDeployed{
+		// The roles of a real deployment have another name: they stay as they are.
+		name: nameOfOperator("", dir, patterns) + "-as-deployed", dir: dir, namespaces: f.namespaces,
+		config: cluster.restConfig, say: say,
+	}
+}
+
+// connector returns connect, or nil if the operator uses the cluster as it is.
+func (a *asDeployed) connector() func(context.Context, string, runner.Cluster) (runner.Cluster, error) {
+	if a == nil {
+		return nil
+	}
+	return a.connect
+}
+
+// connect asks the built operator for what it needs, creates its roles, and returns the cluster as the
+// deployed operator would see it. It replaces those of an earlier call.
+func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.Cluster) (runner.Cluster, error) {
+	if err := a.close(ctx); err != nil {
+		return cluster, err
+	}
+	config, err := a.config()
+	if err != nil {
+		return cluster, err
+	}
+	known, err := resources.Served(ctx, config)
+	if err != nil {
+		return cluster, err
+	}
+	operators, err := runner.Describe(ctx, binary, a.dir, scopeArgs(a.namespaces), known)
+	if err != nil {
+		return cluster, err
+	}
+	m, err := manifests.New(manifests.Options{Name: a.name, Served: a.namespaces, Operators: operators})
+	if err != nil {
+		return cluster, err
+	}
+	a.mu.Lock()
+	a.operators = operators
+	a.mu.Unlock()
+	if a.grant, err = asdeployed.NewGrant(ctx, config, m); err != nil {
+		return cluster, err
+	}
+	if a.folder, err = os.MkdirTemp("", "kopf-"); err != nil {
+		return cluster, fmt.Errorf("create a folder for the operator's kubeconfig: %w", err)
+	}
+	if a.proxy, err = asdeployed.NewProxy(config, m.User(), a.folder, a.deny); err != nil {
+		return cluster, err
+	}
+	cluster.Kubeconfig, cluster.Context = a.proxy.Kubeconfig, asdeployed.Context
+	return cluster, nil
+}
+
+// deny tells about a denied request, once for each kind.
+func (a *asDeployed) deny(d asdeployed.Denial) {
+	a.mu.Lock()
+	operators, told := a.operators, a.denied[d]
+	if a.denied == nil {
+		a.denied = map[asdeployed.Denial]bool{}
+	}
+	if !d.Expected(operators) {
+		a.denied[d] = true
+	}
+	missing := a.denied[d]
+	a.mu.Unlock()
+	if missing && !told {
+		a.say(d.Explain(operators))
+	}
+}
+
+// missing returns an error if something was denied.
+func (a *asDeployed) missing() error {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.denied) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the deployed operator would lack %d permissions, see above", len(a.denied))
+}
+
+// close ends the proxy and deletes the roles.
+func (a *asDeployed) close(ctx context.Context) error {
+	if a == nil {
+		return nil
+	}
+	var err error
+	if a.proxy != nil {
+		err = a.proxy.Close()
+		a.proxy = nil
+	}
+	if a.folder != "" {
+		err = errors.Join(err, os.RemoveAll(a.folder))
+		a.folder = ""
+	}
+	if a.grant != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		err = errors.Join(err, a.grant.Revoke(ctx))
+		a.grant = nil
+	}
+	return err
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/deploy/manifests"
+	"github.com/kopf-dev/kopf/deploy/resources"
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/printable"
+)
+
+// manifestsFlags are the flags of kopf manifests.
+type manifestsFlags struct {
+	name, image, deployTo string
+	namespaces            []string
+	allNamespaces         bool
+	definitions           []string
+	context, kubeconfig   string
+	output                string
+}
+
+func newManifestsCommand() *cobra.Command {
+	var f manifestsFlags
+	cmd := &cobra.Command{
+		Use:   "manifests PACKAGE...",
+		Short: "Print the manifests to deploy an operator with",
+		Long: `Print the manifests that a deployed operator needs: its service account, its Deployment,
+and roles with nothing but the permissions that its handlers need. A comment at each rule
+names these handlers. Requests that handlers make by themselves are known from the option
+kopf.Uses of their registrations.
+
+The operator is built and asked for its handlers; it does not connect to a cluster. Custom
+resources are known from the definitions in the folders of the packages and from --crd, or
+from a cluster that serves them (--context). Name packages as for kopf run.
+
+` + exitCodes,
+		Example: `  # Print the manifests of an operator of the whole cluster
+  kopf manifests ./handlers --image=registry.example.com/operator:v1
+
+  # With the definition of the custom resource, for one namespace
+  kopf manifests ./handlers --crd=crd.yaml --image=registry.example.com/operator:v1 -n myapp
+
+  # See what a change of the code changes in the cluster
+  kopf manifests ./handlers --image=registry.example.com/operator:v2 | kubectl diff -f -`,
+		Args:              wantPackages,
+		ValidArgsFunction: completeFolders,
+		RunE:              func(cmd *cobra.Command, args []string) error { return printManifests(cmd, &f, args) },
+	}
+	set := cmd.Flags()
+	set.SortFlags = false
+	set.StringVar(&f.image, "image", "", "the operator's container image; without it, no Deployment is printed")
+	set.StringVar(&f.name, "name", "", "the name of all objects (default: that of the package's folder)")
+	set.StringVar(&f.deployTo, "deploy-to", "", "the namespace to run the operator in (default: the one that it serves, or else default)")
+	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster, which is the default")
+	set.StringArrayVar(&f.definitions, "crd", nil, "a manifest, or a folder of manifests, with definitions of custom resources (repeatable)")
+	set.StringVar(&f.context, "context", "", "a context of the kubeconfig, whose cluster knows the resources")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster that knows the resources")
+	set.StringVarP(&f.output, "output", "o", "yaml", "output format: yaml or json")
+	completeWith(cmd, "output", "yaml", "json")
+	cmd.AddCommand(newManifestsPeeringCommand())
+	return cmd
+}
+
+func newManifestsPeeringCommand() *cobra.Command {
+	var name string
+	var namespaces []string
+	cmd := &cobra.Command{
+		Use:   "peering",
+		Short: "Print the manifests of peering",
+		Long: `Print the definitions of the resources for peering, and a peering object: operators with
+the same peering object pause each other by their priorities.
+
+` + exitCodes,
+		Example:           "  kopf manifests peering | kubectl apply -f -\n  kopf manifests peering --name=myapp -n myapp",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), manifests.Peering(name, namespaces))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "default", "the name of the peering object")
+	cmd.Flags().StringArrayVarP(&namespaces, "namespace", "n", nil, "a namespace that needs a peering object of its own (repeatable)")
+	return cmd
+}
+
+func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (err error) {
+	switch {
+	case f.output != "yaml" && f.output != "json":
+		return usagef("unknown output format %q; use yaml or json", f.output)
+	case f.allNamespaces && len(f.namespaces) > 0:
+		return usagef("--all-namespaces excludes --namespace: use one or the other")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the current folder: %w", err)
+	}
+	known, err := f.knownResources(cmd.Context(), packageFolders(dir, patterns))
+	if err != nil {
+		return err
+	}
+	descriptions, err := describeOperator(cmd, dir, patterns, scopeArgs(f.namespaces), known)
+	if err != nil {
+		return err
+	}
+	tellAssumed(cmd.ErrOrStderr(), descriptions)
+	m, err := manifests.New(manifests.Options{
+		Name: nameOfOperator(f.name, dir, patterns), Namespace: f.deployTo, Image: f.image, Served: f.namespaces, Operators: descriptions,
+	})
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		body, err := m.JSON()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", body)
+		return err
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), m.YAML())
+	return err
+}
+
+// knownResources returns the resources that selectors are resolved with.
+func (f *manifestsFlags) knownResources(ctx context.Context, folders []string) ([]inspect.APIResource, error) {
+	if f.context != "" || f.kubeconfig != "" {
+		cluster, err := devcluster.Open(ctx, devcluster.Options{
+			Provider: devcluster.Context, Context: f.context, Kubeconfig: f.kubeconfig,
+			Yes: true, // nothing is changed there
+		})
+		if err != nil {
+			return nil, err
+		}
+		config, err := cluster.RESTConfig()
+		if err != nil {
+			return nil, err
+		}
+		return resources.Served(ctx, config)
+	}
+	known, err := resources.BuiltIn()
+	if err != nil {
+		return nil, err
+	}
+	given, err := apply.Read(f.definitions)
+	if err != nil {
+		return nil, err
+	}
+	defined, err := resources.Defined(append(given, definitionsIn(folders)...))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range defined {
+		same := func(o inspect.APIResource) bool {
+			return o.Group == r.Group && o.Version == r.Version && o.Plural == r.Plural
+		}
+		if !slices.ContainsFunc(known, same) { // the first definition counts: those given before those found
+			known = append(known, r)
+		}
+	}
+	return known, nil
+}
+
+// definitionsIn returns the manifests in the folders. Files that are not manifests are ignored, such as
+// templates of them: nobody has named them.
+func definitionsIn(folders []string) []apply.Manifest {
+	var all []apply.Manifest
+	for _, folder := range folders {
+		for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
+			files, err := filepath.Glob(filepath.Join(folder, pattern))
+			if err != nil {
+				continue // the folder's name is a pattern
+			}
+			for _, file := range files {
+				if found, err := apply.Read([]string{file}); err == nil {
+					all = append(all, found...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// describeOperator builds the operator of the packages and asks it what it needs.
+func describeOperator(cmd *cobra.Command, dir string, patterns, args []string, known []inspect.APIResource) (_ []inspect.Description, err error) {
+	ctx := cmd.Context()
+	program, err := runner.Load(ctx, dir, patterns)
+	if err != nil {
+		return nil, err
+	}
+	builder, err := runner.NewBuilder()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, builder.Close()) }()
+	binary, err := builder.Build(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	return runner.Describe(ctx, binary, dir, args, known)
+}
+
+// scopeArgs returns the operator's flags for the namespaces.
+func scopeArgs(namespaces []string) []string {
+	if len(namespaces) == 0 {
+		return []string{"--all-namespaces"}
+	}
+	args := make([]string, len(namespaces))
+	for i, namespace := range namespaces {
+		args[i] = "--namespace=" + namespace
+	}
+	return args
+}
+
+// tellAssumed warns of resources that are not known.
+func tellAssumed(w io.Writer, descriptions []inspect.Description) {
+	for _, d := range descriptions {
+		for _, name := range d.Assumed {
+			fmt.Fprintf(w, "kopf: no definition of %s is known: assuming that this is its plural name, and that it has a status subresource and belongs to namespaces; add --crd with its definition to be sure\n",
+				printable.Line(name))
+		}
+	}
+}
+
+// nameOfOperator returns the name of the deployed objects: the given one, or else one made of the name of
+// the first package's folder.
+func nameOfOperator(given, dir string, patterns []string) string {
+	if given != "" {
+		return given
+	}
+	pattern, _, _ := strings.Cut(patterns[0], "...")
+	path := filepath.Clean(pattern)
+	if path == "." || path == ".." || !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(filepath.Base(path)))
+	name = strings.Trim(name[:min(len(name), 52)], "-")
+	if name == "" {
+		return "operator"
+	}
+	return name
+}

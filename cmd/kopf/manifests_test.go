@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inCheckout makes a kopf process use the SDK of this checkout.
+func inCheckout(env []string) []string { return append(env, "GOWORK=", "GOPROXY=") }
+
+func TestManifests_OfExample(t *testing.T) {
+	cmd, stdout, stderr := command(t, "testdata", "manifests", example, "--image=registry.example.com/op:v1")
+	cmd.Env = inCheckout(cmd.Env)
+	if got := code(t, cmd.Run()); got != 0 {
+		t.Fatalf("%d, %s", got, stderr)
+	}
+	for _, want := range []string{
+		"kind: ServiceAccount\nmetadata:\n  name: \"01-minimal\"\n  namespace: default\n",
+		"  # The handled objects: create (01-minimal/minimal.go:14).\n  - apiGroups: [kopf.dev]\n    resources: [kopfexamples]\n    verbs: [list, watch, patch]\n",
+		"    resources: [kopfexamples/status]\n    verbs: [patch]\n",
+		`image: "registry.example.com/op:v1"`,
+	} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("%q is missing in %s", want, stdout)
+		}
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("it complains: %s", stderr)
+	}
+}
+
+func TestManifests_UnknownResourceNamesHandlerAndFlag(t *testing.T) {
+	cmd, stdout, stderr := command(t, "testdata", "manifests", "../../../examples/99-all-at-once")
+	cmd.Env = inCheckout(cmd.Env)
+	if got := code(t, cmd.Run()); got != 1 || stdout.Len() > 0 {
+		t.Fatalf("%d, %s", got, stdout)
+	}
+	if text := stderr.String(); !strings.Contains(text, `"kopfexamples" is not a resource of Kubernetes`) || !strings.Contains(text, "create1 (99-all-at-once/all.go:") || !strings.Contains(text, "--crd") {
+		t.Errorf("it says %s", text)
+	}
+	cmd, stdout, stderr = command(t, "testdata", "manifests", "../../../examples/99-all-at-once", "--crd=../../../examples/crd.yaml", "-o", "json", "-n", "one")
+	cmd.Env = inCheckout(cmd.Env)
+	if got := code(t, cmd.Run()); got != 0 || !strings.Contains(stdout.String(), `"kind": "Role"`) || strings.Contains(stdout.String(), "ClusterRole") {
+		t.Errorf("%d, %s%s", got, stdout, stderr)
+	}
+}
+
+func TestManifests_ProgramWithoutOperatorFails(t *testing.T) {
+	dir := operatorTree(t, `fmt.Println("no operator here")`)
+	cmd, _, stderr := command(t, dir, "manifests", ".")
+	if got := code(t, cmd.Run()); got != 1 || !strings.Contains(stderr.String(), "must call kopf.Main") || !strings.Contains(stderr.String(), "no operator here") {
+		t.Errorf("%d, %s", got, stderr)
+	}
+}
+
+func TestManifests_InvalidFlags(t *testing.T) {
+	for _, args := range [][]string{{"-o", "xml"}, {"-A", "-n", "one"}, {"--crd=none.yaml"}} {
+		cmd, _, stderr := command(t, t.TempDir(), append([]string{"manifests", "."}, args...)...)
+		if got := code(t, cmd.Run()); got != exitUsage {
+			t.Errorf("%q: %d, %s", args, got, stderr)
+		}
+	}
+}
+
+func TestNameOfOperator_IsDNSLabel(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"./handlers": "handlers", ".": "here", "./x/...": "x", "./My_Op.v2": "my-op-v2", "example.com/team/op": "op", "./---": "operator",
+		"./" + strings.Repeat("long", 30): strings.Repeat("long", 13),
+	} {
+		if got := nameOfOperator("", filepath.Join(string(os.PathSeparator), "here"), []string{pattern}); got != want {
+			t.Errorf("%s: %s, want %s", pattern, got, want)
+		}
+	}
+}
+
+func TestE2E_AsDeployedTellsMissingPermission(t *testing.T) {
+	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./greedy", "--apply", "greedy/object.yaml", "--until=settled", "-q", "--as-deployed")
+	if got := code(t, cmd.Run()); got != 1 {
+		t.Errorf("%d, %s", got, stdout)
+	}
+	want := `the deployed operator must not list secrets in the namespace default: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(kopf.Resource("v1", "secrets"), "list")`
+	if !strings.Contains(stderr.String(), want) {
+		t.Errorf("it says %s", stderr)
+	}
+}

@@ -1,0 +1,235 @@
+package binary
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// fetchAttempts is the maximal number of consecutive attempts that receive nothing.
+	fetchAttempts = 3
+	// fetchBackoff is the pause after the first of them; it doubles.
+	fetchBackoff = 500 * time.Millisecond
+	// fetchStall is how long a server may send nothing.
+	fetchStall = 30 * time.Second
+	// partialPrefix begins the names of archives in the cache that are not complete.
+	partialPrefix = ".fetching-"
+	// megabyte is the unit of the progress.
+	megabyte = 1 << 20
+)
+
+// errChecksum means that a file is not the one that was released.
+var errChecksum = errors.New("the checksum is wrong")
+
+// fetcher downloads the program of a release. A download that was interrupted, even with the process, is
+// resumed.
+type fetcher struct {
+	client  *http.Client
+	release release
+	cache   string // for what is not complete
+	report  func(Progress)
+	pause   func(ctx context.Context, d time.Duration) error
+}
+
+// newClient returns a client for https, http and file URLs, which fails if a server does not answer.
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = fetchStall
+	t.RegisterProtocol("file", http.NewFileTransport(http.Dir("/")))
+	return &http.Client{Transport: t}
+}
+
+// fetch downloads the program into a file.
+func (f *fetcher) fetch(ctx context.Context, out string) error {
+	defer f.client.CloseIdleConnections()
+	f.report(Progress{Step: StepFetch, Message: "looking for the control plane of " + f.release.version})
+	sum, err := f.release.checksum(ctx, f.client)
+	if err != nil {
+		return err
+	}
+	// The name has the checksum: the rest of another file never follows the beginning of this one.
+	partial := filepath.Join(f.cache, partialPrefix+sum)
+	resumed := exists(partial)
+	err = f.complete(ctx, partial, sum)
+	if errors.Is(err, errChecksum) && resumed {
+		err = f.complete(ctx, partial, sum) // the beginning was damaged, and is gone
+	}
+	if err != nil {
+		return err
+	}
+	if err := unpack(partial, out); err != nil {
+		return err
+	}
+	return f.removePartials()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// complete downloads what is missing of the archive, and verifies it. An archive with another checksum is
+// deleted.
+func (f *fetcher) complete(ctx context.Context, partial, sum string) error {
+	for failures := 0; ; {
+		before := size(partial)
+		err := f.download(ctx, partial)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if failures++; size(partial) > before {
+			failures = 0
+		}
+		if failures == fetchAttempts || errors.Is(err, errNotReleased) {
+			return err
+		}
+		if err := f.pause(ctx, fetchBackoff<<max(0, failures-1)); err != nil {
+			return err
+		}
+	}
+	got, err := hashFile(partial)
+	if err == nil && got != sum {
+		err = fmt.Errorf("%s/%s: %w: got %s, want %s", f.release.folder, f.release.archive(), errChecksum, got, sum)
+		err = errors.Join(err, os.Remove(partial))
+	}
+	return err
+}
+
+func size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// download appends to the file what follows its content.
+func (f *fetcher) download(ctx context.Context, partial string) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	at := f.release.folder + "/" + f.release.archive()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	from := size(partial)
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	how := os.O_CREATE | os.O_WRONLY
+	switch resp.StatusCode {
+	case http.StatusOK: // the whole file, whatever was asked for
+		how, from = how|os.O_TRUNC, 0
+	case http.StatusPartialContent:
+		how |= os.O_APPEND
+	case http.StatusRequestedRangeNotSatisfiable:
+		return nil // it is complete; its checksum shows whether it is right
+	case http.StatusNotFound:
+		return fmt.Errorf("GET %s: %w", at, errNotReleased)
+	default:
+		return fmt.Errorf("GET %s: %s", at, resp.Status)
+	}
+	file, err := os.OpenFile(partial, how, 0o644)
+	if err != nil {
+		return fmt.Errorf("store the control plane: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	total := resp.ContentLength + from
+	if resp.ContentLength < 0 {
+		total = 0
+	}
+	stalled := time.AfterFunc(fetchStall, func() { cancel(fmt.Errorf("the server sent nothing for %s", fetchStall)) })
+	defer stalled.Stop()
+	told := int64(-1)
+	counted := &countedReader{next: resp.Body, read: func(n int) {
+		stalled.Reset(fetchStall)
+		if from += int64(n); from/megabyte == told {
+			return
+		}
+		told = from / megabyte
+		f.report(Progress{
+			Step: StepFetch, Done: int(from / megabyte), Total: int((total + megabyte - 1) / megabyte),
+			Message: "fetching the control plane of " + f.release.version,
+		})
+	}}
+	if _, err := io.Copy(file, counted); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return fmt.Errorf("GET %s: %w", at, err)
+	}
+	return nil
+}
+
+// countedReader tells how much is read.
+type countedReader struct {
+	next io.Reader
+	read func(n int)
+}
+
+// Read implements [io.Reader].
+func (r *countedReader) Read(p []byte) (int, error) {
+	n, err := r.next.Read(p)
+	if n > 0 {
+		r.read(n)
+	}
+	return n, err
+}
+
+func hashFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("verify the control plane: %w", err)
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", fmt.Errorf("verify the control plane: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// removePartials deletes archives, of this version and of others.
+func (f *fetcher) removePartials() error {
+	entries, err := os.ReadDir(f.cache)
+	if err != nil {
+		return fmt.Errorf("clean the cache: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasPrefix(e.Name(), partialPrefix) {
+			if err := os.Remove(filepath.Join(f.cache, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("clean the cache: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// sleep pauses unless the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

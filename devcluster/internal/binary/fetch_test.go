@@ -1,0 +1,387 @@
+package binary
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"text/template"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+)
+
+// released is the version that the tests fetch.
+const released = "v0.0.7"
+
+// script is a program in place of the control plane, long enough to be interrupted.
+var script = "#!/bin/sh\necho fetched\n# " + strings.Repeat("0123456789abcdef", 1<<12) + "\n"
+
+// packed returns the compressed program. It is not really smaller, so that it can be interrupted.
+func packed(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(script)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// mirror serves the files of releases from a folder.
+type mirror struct {
+	dir    string
+	sum    string
+	served atomic.Int64 // requests for the archive
+	ranges []string
+	mu     sync.Mutex
+
+	// cut, if positive, ends the connection after so many bytes of the archive, as long as it is not 0.
+	cut atomic.Int64
+}
+
+func newMirror(t *testing.T) (*mirror, string) {
+	t.Helper()
+	m := &mirror{dir: t.TempDir()}
+	body := packed(t)
+	sum := sha256.Sum256(body)
+	m.sum = hex.EncodeToString(sum[:])
+	r, _ := releaseOf(released, "http://unused")
+	put(t, filepath.Join(m.dir, released, r.archive()), string(body), 0o644)
+	m.putChecksum(t, m.sum)
+	server := httptest.NewServer(m)
+	t.Cleanup(server.Close)
+	return m, server.URL
+}
+
+func (m *mirror) putChecksum(t *testing.T, sum string) {
+	t.Helper()
+	r, _ := releaseOf(released, "http://unused")
+	other := strings.Repeat("0", 64)
+	put(t, filepath.Join(m.dir, released, checksumsFile), other+"  other.tar.gz\n"+sum+"  "+r.archive()+"\n", 0o644)
+}
+
+func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, ".gz") {
+		m.served.Add(1)
+		m.mu.Lock()
+		m.ranges = append(m.ranges, r.Header.Get("Range"))
+		m.mu.Unlock()
+		if cut := m.cut.Load(); cut > 0 {
+			w = &cutWriter{w, int(cut)}
+		}
+	}
+	http.FileServer(http.Dir(m.dir)).ServeHTTP(w, r)
+}
+
+// cutWriter breaks the connection after some bytes.
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (w *cutWriter) Write(p []byte) (int, error) {
+	if len(p) <= w.left {
+		w.left -= len(p)
+		return w.ResponseWriter.Write(p)
+	}
+	if _, err := w.ResponseWriter.Write(p[:w.left]); err != nil {
+		return 0, err
+	}
+	w.ResponseWriter.(http.Flusher).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// newReleasedFinder returns a finder of a released kopf. Its source can be built from a module proxy if
+// there are files.
+func newReleasedFinder(t *testing.T, releases string, files map[string]string) finder {
+	t.Helper()
+	f := newFinder(t, nil)
+	f.source, f.releases = source{version: released}, releases
+	t.Setenv("GOPROXY", "off")
+	if files != nil {
+		t.Setenv("GOPROXY", "file://"+proxy(t, sourceModule, released, files))
+	}
+	t.Setenv("GONOSUMDB", "*")
+	t.Setenv("GOFLAGS", "-modcacherw") // so that the test can clean up
+	t.Setenv("GOMODCACHE", t.TempDir())
+	return f
+}
+
+func expectNoPartials(t *testing.T, f finder) {
+	t.Helper()
+	if left, err := filepath.Glob(filepath.Join(f.cache, partialPrefix+"*")); err != nil || len(left) > 0 {
+		t.Errorf("%q are left (%v)", left, err)
+	}
+	expectCleanCache(t, f)
+}
+
+func TestFetch_ReleasedProgramOnce(t *testing.T) {
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	var last Progress
+	f.report = func(p Progress) { last = p }
+	for range 2 {
+		program, err := f.find(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := filepath.Join(f.cache, released+"-"+runtime.GOOS+"-"+runtime.GOARCH, programName); program != want {
+			t.Errorf("it is at %s", program)
+		}
+		if got := run(t, program); got != "fetched" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if n := m.served.Load(); n != 1 {
+		t.Errorf("fetched %d times", n)
+	}
+	if last.Step != StepFetch || last.Total != 1 {
+		t.Errorf("the last step is %+v", last)
+	}
+	expectNoPartials(t, f)
+}
+
+func TestFetch_MirrorInFolder(t *testing.T) {
+	m, _ := newMirror(t)
+	f := newReleasedFinder(t, "file://"+m.dir, nil)
+	program, err := f.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, program); got != "fetched" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestFetch_WrongChecksumBuilds(t *testing.T) {
+	m, url := newMirror(t)
+	m.putChecksum(t, strings.Repeat("a", 64))
+	f := newReleasedFinder(t, url, small)
+	var messages []string
+	f.report = func(p Progress) { messages = append(messages, p.Message) }
+	program, err := f.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, program); got != "hello" {
+		t.Errorf("the program is %q, not the built one", got)
+	}
+	if all := strings.Join(messages, "\n"); !strings.Contains(all, "the checksum is wrong: got "+m.sum) || !strings.Contains(all, "building it") {
+		t.Errorf("the messages are %s", all)
+	}
+	expectNoPartials(t, f)
+}
+
+func TestFetch_ResumesBrokenConnection(t *testing.T) {
+	m, url := newMirror(t)
+	m.cut.Store(40_000)
+	f := newReleasedFinder(t, url, nil)
+	program, err := f.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, program); got != "fetched" {
+		t.Errorf("got %q", got)
+	}
+	if len(m.ranges) < 2 || m.ranges[0] != "" || m.ranges[1] != "bytes=40000-" {
+		t.Errorf("the ranges are %q", m.ranges)
+	}
+	expectNoPartials(t, f)
+}
+
+func TestFetch_ResumesInterruptedProcess(t *testing.T) {
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	m.cut.Store(30_000)
+	ctx, cancel := context.WithCancel(t.Context())
+	fetch := fetcher{client: newClient(), release: release{url + "/" + released, released}, cache: f.cache, report: f.report}
+	fetch.pause = func(ctx context.Context, _ time.Duration) error {
+		cancel() // ctrl+c
+		return context.Cause(ctx)
+	}
+	if err := os.MkdirAll(f.cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := fetch.fetch(ctx, filepath.Join(t.TempDir(), "out")); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the error is %v", err)
+	}
+	m.cut.Store(0)
+	program, err := f.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, program); got != "fetched" {
+		t.Errorf("got %q", got)
+	}
+	if last := m.ranges[len(m.ranges)-1]; last != "bytes=30000-" {
+		t.Errorf("the last range is %q", last)
+	}
+	expectNoPartials(t, f)
+}
+
+func TestFetch_DamagedBeginningIsFetchedAgain(t *testing.T) {
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	put(t, filepath.Join(f.cache, partialPrefix+m.sum), strings.Repeat("x", 1000), 0o644)
+	program, err := f.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, program); got != "fetched" {
+		t.Errorf("got %q", got)
+	}
+	if m.served.Load() != 2 {
+		t.Errorf("the ranges are %q", m.ranges)
+	}
+}
+
+func TestFetch_UnavailableBuilds(t *testing.T) {
+	down := httptest.NewServer(nil)
+	down.Close()
+	empty := httptest.NewServer(http.NotFoundHandler())
+	defer empty.Close()
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	defer broken.Close()
+	for title, url := range map[string]string{"no server": down.URL, "not found": empty.URL, "broken": broken.URL} {
+		t.Run(title, func(t *testing.T) {
+			f := newReleasedFinder(t, url, small)
+			program, err := f.find(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := run(t, program); got != "hello" {
+				t.Errorf("the program is %q, not the built one", got)
+			}
+		})
+	}
+}
+
+func TestFetch_NothingAvailableExplains(t *testing.T) {
+	down := httptest.NewServer(nil)
+	down.Close()
+	f := newReleasedFinder(t, down.URL, nil)
+	_, err := f.find(t.Context())
+	if !errors.Is(err, fault.ErrBuild) || !strings.Contains(err.Error(), "cannot fetch it either") || !strings.Contains(err.Error(), ReleasesVar) {
+		t.Errorf("the error is %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	_, err = f.find(t.Context())
+	if !errors.Is(err, fault.ErrNoToolchain) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("without Go: %v", err)
+	}
+	expectCleanCache(t, f)
+}
+
+func TestFetch_ModuleIsSecondSource(t *testing.T) {
+	empty := httptest.NewServer(http.NotFoundHandler())
+	defer empty.Close()
+	f := newReleasedFinder(t, empty.URL, nil)
+	t.Setenv("GOPROXY", "file://"+proxy(t, programModule(), released, map[string]string{packedName: string(packed(t))}))
+	program, err := f.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, program); got != "fetched" {
+		t.Errorf("got %q", got)
+	}
+	expectCleanCache(t, f)
+}
+
+func TestFetch_TwoProcessesFetchOnce(t *testing.T) {
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	var both sync.WaitGroup
+	errs := make([]error, 2)
+	for i := range errs {
+		both.Go(func() { _, errs[i] = f.find(t.Context()) })
+	}
+	both.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	if n := m.served.Load(); n != 1 {
+		t.Errorf("fetched %d times", n)
+	}
+}
+
+// TestRelease_HasFetchedNames compares the names with those that the configuration of releases gives the files.
+func TestRelease_HasFetchedNames(t *testing.T) {
+	body, err := os.ReadFile("../../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Archives []struct {
+			ID           string   `json:"id"`
+			Formats      []string `json:"formats"`
+			NameTemplate string   `json:"name_template"`
+		} `json:"archives"`
+		Checksum struct {
+			NameTemplate string `json:"name_template"`
+			Algorithm    string `json:"algorithm"`
+		} `json:"checksum"`
+	}
+	if err := yaml.Unmarshal(body, &config); err != nil {
+		t.Fatal(err)
+	}
+	if config.Checksum.NameTemplate != checksumsFile || config.Checksum.Algorithm != "sha256" {
+		t.Errorf("the checksums are %+v", config.Checksum)
+	}
+	r, _ := releaseOf("v1.2.3", "")
+	for _, a := range config.Archives {
+		if a.ID != "controlplane" {
+			continue
+		}
+		var name strings.Builder
+		values := map[string]string{"Version": "1.2.3", "Os": runtime.GOOS, "Arch": runtime.GOARCH}
+		if err := template.Must(template.New("").Parse(a.NameTemplate)).Execute(&name, values); err != nil {
+			t.Fatal(err)
+		}
+		if got := name.String() + "." + a.Formats[0]; got != r.archive() {
+			t.Errorf("released is %s, fetched %s", got, r.archive())
+		}
+		return
+	}
+	t.Error("the control plane is not released")
+}
+
+func TestReleaseOf_ReleasedVersionsOnly(t *testing.T) {
+	for version, want := range map[string]bool{
+		"v0.2.0": true, "v0.2.0-rc.1": true, "": false, "v0.2.1-0.20260101000000-abcdef123456": false,
+	} {
+		if _, got := releaseOf(version, ""); got != want {
+			t.Errorf("%q: %v", version, got)
+		}
+	}
+	if _, got := releaseOf("v0.2.0", noReleases); got {
+		t.Error("releases are not turned off")
+	}
+	r, _ := releaseOf("v0.2.0", "https://mirror.example.com/kopf/")
+	if want := "https://mirror.example.com/kopf/v0.2.0"; r.folder != want {
+		t.Errorf("got %s", r.folder)
+	}
+	if want := fmt.Sprintf("kopf-controlplane_0.2.0_%s_%s.gz", runtime.GOOS, runtime.GOARCH); r.archive() != want {
+		t.Errorf("got %s", r.archive())
+	}
+}

@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// connection is how an operator reaches the cluster: the result of [Options].Connect.
+type connection struct {
+	binary string   // which it was made for
+	to     *Cluster // which it was made for
+	as     Cluster
+	err    error
+}
+
+// connect makes the connection of the newest binary. It returns false until there is one.
+func (l *loop) connect() bool {
+	if l.opts.Connect == nil {
+		l.connection = &connection{binary: l.binary, to: l.cluster, as: *l.cluster}
+		return true
+	}
+	if c := l.connection; c != nil && c.binary == l.binary && c.to == l.cluster {
+		return c.err == nil
+	}
+	if l.connecting {
+		return false
+	}
+	l.connecting = true
+	c := connection{binary: l.binary, to: l.cluster}
+	l.tasks.Go(func() {
+		c.as, c.err = l.opts.Connect(l.ctx, c.binary, *c.to)
+		post(l.ctx, l.connected, c)
+	})
+	return false
+}
+
+// handleConnection keeps a connection. After a failure, the next build or restart tries again.
+func (l *loop) handleConnection(c connection) {
+	l.connecting = false
+	l.connection = &c
+	if c.err == nil {
+		return
+	}
+	l.store.say(inspect.LevelError, c.err.Error())
+	if l.opts.Unattended && c.binary == l.binary {
+		l.fatal = c.err
+	}
+}

@@ -1,0 +1,146 @@
+package inspect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// DescribeVariable is the environment variable that makes an operator describe itself and stop,
+// instead of connecting to a cluster. It names a file with a [DescribeRequest].
+const DescribeVariable = "KOPF_DESCRIBE"
+
+// DescribeRequest asks an operator to describe itself.
+type DescribeRequest struct {
+	// Resources are those of the cluster that the operator is meant for. Selectors are resolved with
+	// them, as with the discovery of a cluster.
+	Resources []APIResource `json:"resources"`
+
+	// Answer is the file that each operator of the program appends its [Description] to, as a line of
+	// JSON.
+	Answer string `json:"answer"`
+}
+
+// APIResource is a resource as the discovery of a cluster describes it.
+type APIResource struct {
+	Group        string   `json:"group,omitempty"`
+	Version      string   `json:"version"`
+	Plural       string   `json:"plural"`
+	Kind         string   `json:"kind"`
+	Singular     string   `json:"singular,omitempty"`
+	Shortcuts    []string `json:"shortcuts,omitempty"`
+	Categories   []string `json:"categories,omitempty"`
+	Subresources []string `json:"subresources,omitempty"`
+	Verbs        []string `json:"verbs,omitempty"`
+	Namespaced   bool     `json:"namespaced,omitempty"`
+	Preferred    bool     `json:"preferred,omitempty"` // its group prefers the version
+}
+
+// Description is what an operator can say of itself without a cluster. Settings that startup handlers
+// change are not known then.
+type Description struct {
+	Version    int      `json:"version"` // of the format: [DescriptionVersion]
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	Handlers    []Registration `json:"handlers"`
+	Permissions []Permission   `json:"permissions"`
+
+	// Unserved are the selectors that match none of the resources, or several.
+	Unserved []Unserved `json:"unserved,omitempty"`
+
+	// Assumed are the resources that are not among those of the request, whose plural names and groups
+	// were taken from the selectors.
+	Assumed []string `json:"assumed,omitempty"`
+
+	Liveness  string `json:"liveness,omitempty"` // the URL that the operator reports its health at
+	Finalizer string `json:"finalizer"`          // the name of its finalizer
+}
+
+// DescriptionVersion is the version of the format of a [Description].
+const DescriptionVersion = 1
+
+// Registration is a registered handler.
+type Registration struct {
+	ID       string      `json:"id"`
+	Kind     HandlerKind `json:"kind"`
+	Selector string      `json:"selector,omitempty"`
+	Source   string      `json:"source"` // folder/file:line
+}
+
+// Permission is something that an operator does with a resource.
+type Permission struct {
+	Group    string          `json:"group"`    // "*" for all
+	Resource string          `json:"resource"` // the plural name, with a subresource after a slash; "*" for all
+	Verbs    []string        `json:"verbs"`
+	Scope    PermissionScope `json:"scope"`
+	Purpose  string          `json:"purpose"`            // what it is for, without a full stop
+	Handlers []string        `json:"handlers,omitempty"` // what needs it: "id (folder/file:line)"; none for the operator itself
+}
+
+// HandledObjects is the purpose of the permissions for the objects that handlers are for.
+const HandledObjects = "the handled objects"
+
+// PermissionScope is where a permission is needed.
+type PermissionScope string
+
+// The scopes of permissions.
+const (
+	ScopeCluster PermissionScope = "cluster" // objects of the whole cluster, or of no namespace
+	ScopeServed  PermissionScope = "served"  // objects in the namespaces that the operator serves
+	ScopeOwn     PermissionScope = "own"     // objects in the namespace that the operator runs in
+)
+
+// ReadDescribeRequest returns the request of the environment, or nil if there is none.
+func ReadDescribeRequest() (*DescribeRequest, error) {
+	path := os.Getenv(DescribeVariable)
+	if path == "" {
+		return nil, nil
+	}
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("describe the operator: %w", err)
+	}
+	var r DescribeRequest
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, fmt.Errorf("describe the operator: read %s: %w", path, err)
+	}
+	return &r, nil
+}
+
+// Respond appends a description to the answer.
+func (r *DescribeRequest) Respond(d Description) (err error) {
+	d.Version = DescriptionVersion
+	line, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("describe the operator: %w", err)
+	}
+	f, err := os.OpenFile(r.Answer, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("describe the operator: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("describe the operator: %w", err)
+	}
+	return nil
+}
+
+// ReadDescriptions reads the answer to a request: one description for each operator of the program.
+func ReadDescriptions(r io.Reader) ([]Description, error) {
+	var all []Description
+	for decoder := json.NewDecoder(r); ; {
+		var d Description
+		err := decoder.Decode(&d)
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("read the description of the operator: %w", err)
+		case d.Version != DescriptionVersion:
+			return nil, fmt.Errorf("read the description of the operator: it has the format %d, and this program reads %d; use versions of kopf and of its SDK that belong together", d.Version, DescriptionVersion)
+		}
+		all = append(all, d)
+	}
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// Describe describes an operator without a cluster: what it needs if the cluster has the resources.
+func Describe(config Config, known []inspect.APIResource) (inspect.Description, error) {
+	settings := config.Settings()
+	if err := settings.check(config.Registry); err != nil {
+		return inspect.Description{}, err
+	}
+	p := permissions{
+		registry: config.Registry, settings: &settings, namespaces: newNamespaces(config.Namespaces, newWakeup()),
+	}
+	for _, r := range known {
+		p.known = append(p.known, resources.Resource{
+			Group: r.Group, Version: r.Version, Plural: r.Plural, Kind: r.Kind, Singular: r.Singular, Shortcuts: r.Shortcuts,
+			Categories: r.Categories, Subresources: r.Subresources, Verbs: r.Verbs, Namespaced: r.Namespaced, Preferred: r.Preferred,
+		})
+	}
+	d := inspect.Description{Namespaces: config.Namespaces, Liveness: settings.Liveness, Finalizer: settings.Finalizer}
+	for _, h := range config.Registry.All() {
+		d.Handlers = append(d.Handlers, inspect.Registration{
+			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(),
+		})
+	}
+	p.ofFramework()
+	p.ofHandledObjects()
+	p.ofRequests()
+	d.Permissions, d.Unserved, d.Assumed = p.list, p.unserved, p.assumed
+	return d, nil
+}
+
+// requestsOfHandlers is the purpose of what [handlers.Handler].Uses names.
+const requestsOfHandlers = "requests of the handlers themselves"
+
+// permissions collects what an operator does with the resources of a cluster.
+type permissions struct {
+	registry   *handlers.Registry
+	settings   *Settings
+	namespaces *namespaces
+	known      []resources.Resource
+
+	list     []inspect.Permission
+	unserved []inspect.Unserved
+	assumed  []string
+}
+
+// ofFramework adds what the operator does for itself.
+func (p *permissions) ofFramework() {
+	named := !p.namespaces.clusterWide() && p.namespaces.allNamed()
+	if !named && !p.settings.ScanningDisabled && servesCustomResources(p.registry) {
+		p.add("apiextensions.k8s.io", "customresourcedefinitions", inspect.ScopeCluster,
+			"the operator itself: to serve resources that are defined while it runs", nil, "list", "watch")
+	}
+	if !named && !p.namespaces.clusterWide() {
+		verbs := []string{"list", "watch"}
+		if p.settings.ScanningDisabled {
+			verbs = verbs[:1]
+		}
+		p.add("", "namespaces", inspect.ScopeCluster, "the operator itself: to serve the namespaces that match its patterns", nil, verbs...)
+	}
+}
+
+// ofHandledObjects adds what the operator does with the objects that handlers are for.
+func (p *permissions) ofHandledObjects() {
+	for _, h := range p.registry.All() {
+		group := h.Family.Group()
+		verbs := []string{"list", "watch"}
+		switch group {
+		case handlers.Activities, handlers.Admission:
+			continue
+		case handlers.Changing, handlers.Spawning:
+			verbs = append(verbs, "patch")
+		}
+		for _, res := range p.resolve(h, h.Selector) {
+			p.add(res.Group, res.Plural, p.scope(res.Namespaced), inspect.HandledObjects, h, verbs...)
+			p.addEvents(group, res.Namespaced)
+			if len(verbs) > 2 && res.HasSubresource("status") {
+				p.add(res.Group, res.Plural+"/status", p.scope(res.Namespaced), "results, and changes of the status", h, "patch")
+			}
+		}
+	}
+}
+
+// addEvents adds the Kubernetes events about objects. Events about objects of no namespace are in that of
+// the operator.
+func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
+	if p.settings.Posting.Disabled || group == handlers.Indexing {
+		return
+	}
+	scope := p.scope(true)
+	if !namespaced && scope == inspect.ScopeServed {
+		scope = inspect.ScopeOwn
+	}
+	p.add("", "events", scope, "the operator itself: to post Kubernetes events about the objects", nil, "create", "patch")
+}
+
+// ofRequests adds the requests that handlers make by themselves.
+func (p *permissions) ofRequests() {
+	for _, h := range p.registry.All() {
+		for _, use := range h.Uses {
+			for _, res := range p.resolve(h, use.Selector) {
+				plural := res.Plural
+				if use.Subresource != "" {
+					plural += "/" + use.Subresource
+				}
+				verbs := slices.DeleteFunc(slices.Clone(use.Verbs), func(verb string) bool { return p.has(res.Group, plural, verb) })
+				p.add(res.Group, plural, p.scope(res.Namespaced), requestsOfHandlers, h, verbs...)
+			}
+		}
+	}
+}
+
+// scope returns where objects are accessed that belong to a namespace, or to none.
+func (p *permissions) scope(namespaced bool) inspect.PermissionScope {
+	if !namespaced || p.namespaces.clusterWide() || !p.namespaces.allNamed() {
+		return inspect.ScopeCluster
+	}
+	return inspect.ScopeServed
+}
+
+// resolve returns the resources of a selector. One that matches several although it is meant for one, or
+// none, is noted.
+func (p *permissions) resolve(h *handlers.Handler, s resources.Selector) []resources.Resource {
+	if s.Name == resources.Everything {
+		return []resources.Resource{p.everything(s)}
+	}
+	selected := s.Select(p.known)
+	switch {
+	case len(selected) > 1 && s.Specific():
+		keys := make([]string, len(selected))
+		for i := range selected {
+			keys[i] = selected[i].Key()
+		}
+		p.note(h, s, inspect.UnservedAmbiguous, keys)
+		return nil
+	case len(selected) > 0:
+		return selected
+	}
+	name := s.Plural
+	if name == "" && s.Name == strings.ToLower(s.Name) {
+		name = s.Name // the usual notation
+	}
+	if name == "" || s.Group == "" && !s.Core {
+		p.note(h, s, inspect.UnservedUnresolved, nil)
+		return nil
+	}
+	res := resources.Resource{Group: s.Group, Version: s.Version, Plural: name, Subresources: []string{"status"}, Namespaced: true}
+	if full := strings.TrimSuffix(name+"."+s.Group, "."); !slices.Contains(p.assumed, full) {
+		p.assumed = append(p.assumed, full)
+	}
+	return []resources.Resource{res}
+}
+
+// everything returns what stands for all resources of a selector.
+func (p *permissions) everything(s resources.Selector) resources.Resource {
+	group := s.Group
+	if group == "" && !s.Core {
+		group = "*"
+	}
+	return resources.Resource{Group: group, Plural: "*", Namespaced: true}
+}
+
+func (p *permissions) note(h *handlers.Handler, s resources.Selector, reason inspect.UnservedReason, matches []string) {
+	i := slices.IndexFunc(p.unserved, func(u inspect.Unserved) bool { return u.Selector == s.String() })
+	if i < 0 {
+		i = len(p.unserved)
+		p.unserved = append(p.unserved, inspect.Unserved{Selector: s.String(), Reason: reason, Matches: matches})
+	}
+	if name := named(h); !slices.Contains(p.unserved[i].Handlers, name) {
+		p.unserved[i].Handlers = append(p.unserved[i].Handlers, name)
+	}
+}
+
+// has reports whether something permits a verb already.
+func (p *permissions) has(group, resource, verb string) bool {
+	return slices.ContainsFunc(p.list, func(o inspect.Permission) bool {
+		return o.Purpose != requestsOfHandlers && (o.Group == group || o.Group == "*") && (o.Resource == resource || o.Resource == "*") && slices.Contains(o.Verbs, verb)
+	})
+}
+
+// add adds verbs to what is permitted for a purpose. The handler is that which needs them, or nil.
+func (p *permissions) add(group, resource string, scope inspect.PermissionScope, purpose string, h *handlers.Handler, verbs ...string) {
+	if len(verbs) == 0 {
+		return
+	}
+	i := slices.IndexFunc(p.list, func(o inspect.Permission) bool {
+		return o.Group == group && o.Resource == resource && o.Scope == scope && o.Purpose == purpose
+	})
+	if i < 0 {
+		i = len(p.list)
+		p.list = append(p.list, inspect.Permission{Group: group, Resource: resource, Scope: scope, Purpose: purpose})
+	}
+	o := &p.list[i]
+	for _, verb := range verbs {
+		if !slices.Contains(o.Verbs, verb) {
+			o.Verbs = append(o.Verbs, verb)
+		}
+	}
+	if h != nil && !slices.Contains(o.Handlers, named(h)) {
+		o.Handlers = append(o.Handlers, named(h))
+	}
+}
+
+// named returns the id of a handler with its place in the code.
+func named(h *handlers.Handler) string { return h.ID + " (" + h.ShortSource() + ")" }

@@ -1,0 +1,54 @@
+package kopf
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// Uses tells which requests the handler makes by itself, with a client of [RESTConfig]: the verbs of
+// Kubernetes' permissions, such as "get", "list", "watch", "create", "update", "patch" and "delete".
+// It can be given for several resources. A subresource follows the name after a slash:
+//
+//	kopf.OnCreate(r, examples, createPod, kopf.Uses(kopf.Resource("v1", "pods"), "create"))
+//	kopf.OnUpdate(r, examples, resize, kopf.Uses(kopf.Resource("apps/v1", "deployments/scale"), "patch"))
+//
+// It changes nothing of how the operator runs: "kopf manifests" grants these permissions to the deployed
+// operator, besides those that the framework needs for the handled resources. See [Permissions].
+//
+// [Permissions]: https://github.com/kopf-dev/kopf/blob/main/docs/permissions.md
+func Uses(resource Selector, verbs ...string) Option {
+	return option(func(c *config) {
+		use, err := parseUse(resource, verbs)
+		if err != nil {
+			c.fail("Uses: %v", err)
+			return
+		}
+		c.Handler.Uses = append(c.Handler.Uses, use)
+	})
+}
+
+// verbName matches the verbs of permissions: those of the API and those that extensions define.
+var verbName = regexp.MustCompile(`^[a-z]+$`)
+
+func parseUse(resource Selector, verbs []string) (handlers.Use, error) {
+	var use handlers.Use
+	name, subresource, _ := strings.Cut(resource.Name, "/")
+	resource.Name, use.Subresource = name, subresource
+	selector, err := resource.engine()
+	if err != nil {
+		return use, err
+	}
+	if len(verbs) == 0 {
+		return use, fmt.Errorf("%s: no verbs; name some, such as \"get\" or \"create\"", selector)
+	}
+	for _, verb := range verbs {
+		if !verbName.MatchString(verb) {
+			return use, fmt.Errorf("%s: %q is not a verb such as \"get\" or \"create\"; name each verb apart", selector, verb)
+		}
+	}
+	use.Selector, use.Verbs = selector, verbs
+	return use, nil
+}
