@@ -19,6 +19,8 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 		title    string
 		options  Options
 		known    []Info
+		engine   bool   // whether a Docker engine answers
+		probed   string // the reason; empty if the program has no backend
 		provider string
 		name     string
 		reused   bool
@@ -29,7 +31,7 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 		{title: "a stopped dev is started again", known: []Info{stopped("dev")}, provider: Embedded, name: "dev", reason: "no cluster was running"},
 		{title: "a detached dev is used", known: []Info{detached("a"), detached("dev")}, provider: Embedded, name: "dev", reused: true, reason: "already running"},
 		{title: "another detached one is used rather than starting dev", known: []Info{stopped("dev"), detached("lab")}, provider: Embedded, name: "lab", reused: true, reason: "already running"},
-		{title: "one that is starting is used", known: []Info{{Name: "dev", State: Starting, PID: 1}}, provider: Embedded, name: "dev", reused: true, reason: "already running"},
+		{title: "one that is starting is used", known: []Info{{Name: "dev", Provider: Embedded, State: Starting, PID: 1}}, provider: Embedded, name: "dev", reused: true, reason: "already running"},
 		{title: "a child of another process is not used", known: []Info{child("dev")}, provider: Embedded, name: "dev-2", reason: `"dev" belongs to process 199`},
 		{title: "the next free number is taken", known: []Info{child("dev"), child("dev-2"), stopped("dev-3")}, provider: Embedded, name: "dev-3", reason: "belongs to"},
 		{title: "an unreachable one is skipped", known: []Info{stuck("dev")}, provider: Embedded, name: "dev-2", reason: `"dev" is used by process 300`},
@@ -68,14 +70,14 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 		{title: "an unknown provider is refused", options: Options{Provider: "cloud"}, err: ErrInvalid},
 	} {
 		t.Run(test.title, func(t *testing.T) {
-			c, err := choose(test.options, test.known)
+			c, err := choose(test.options, test.known, func() (bool, string) { return test.engine, test.probed })
 			if !errors.Is(err, test.err) || (err != nil) != (test.err != nil) {
 				t.Fatalf("the error is %v", err)
 			}
 			if err != nil {
 				return
 			}
-			if c.provider != test.provider || c.name != test.name || (c.reuse != nil) != test.reused {
+			if c.provider != test.provider || c.name != test.name || c.reuses() != test.reused {
 				t.Errorf("the choice is %+v", c)
 			}
 			if !strings.Contains(c.reason, test.reason) {

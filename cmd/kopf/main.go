@@ -3,11 +3,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/k3d"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 func main() {
@@ -22,6 +26,12 @@ func main() {
 		os.Exit(interrupted.ExitCode()) // child processes stop with their parent
 	}()
 	libraries.redirect(os.Stderr)
+	containers, err := k3d.New(libraries.k3dLine)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kopf:", printable.Error(err))
+		os.Exit(exitFailure)
+	}
+	devcluster.Use(containers)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 
@@ -62,8 +63,12 @@ func (l *progressLine) print(s string) { _, _ = io.WriteString(l.w, s) }
 func progressText(p devcluster.Progress) string {
 	message := printable.Line(p.Message)
 	switch {
+	case p.Phase == devcluster.PhasePull && p.Total > 0:
+		return fmt.Sprintf("%s (%d of %d MB)", message, p.Done, p.Total)
 	case p.Total > 0:
 		return fmt.Sprintf("%s (%d of %d)", message, p.Done, p.Total)
+	case p.Elapsed >= time.Second:
+		return fmt.Sprintf("%s (%d s)", message, int(p.Elapsed.Seconds()))
 	case p.Done > 0:
 		return fmt.Sprintf("%s (%d)", message, p.Done)
 	default:
