@@ -2,7 +2,6 @@ package k3d
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -74,6 +73,3 @@ func networkName(name string) string { return "k3d-" + clusterName(name) }
 
 // contextName returns the name of the context in the kubeconfig, as for embedded clusters.
 func contextName(name string) string { return "kopf-" + name }
-
-// logsHint tells how to see the log of the node.
-func logsHint(name string) string { return fmt.Sprintf("docker logs %s", serverName(name)) }

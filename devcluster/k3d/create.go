@@ -150,6 +150,8 @@ func (e *engine) runLibrary(ctx context.Context, r *record, s *steps) error {
 		return err
 	}
 	s.begin(devcluster.PhaseStart, "starting K3s in the cluster %s", r.Name)
+	ctx, stop := e.untilFatal(ctx, r.Name)
+	defer stop()
 	return k3dclient.ClusterStart(ctx, docker, &cluster.Cluster, k3dtypes.ClusterStartOpts{
 		WaitForServer: true, Timeout: startTimeout, Intent: k3dtypes.IntentClusterCreate,
 		NodeHooks: cluster.ClusterCreateOpts.NodeHooks, EnvironmentInfo: environment,

@@ -82,7 +82,7 @@ func (e *engine) explain(ctx context.Context, attempted, name string, r record, 
 	if known := (*fault.Error)(nil); errors.As(err, &known) {
 		return err
 	}
-	if errors.Is(context.Cause(ctx), context.Canceled) || ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return context.Cause(ctx)
 	}
 	text := err.Error()
@@ -110,7 +110,7 @@ func (e *engine) explain(ctx context.Context, attempted, name string, r record, 
 	case strings.Contains(text, "operation not permitted"):
 		f.Next = "allow the Docker engine to run privileged containers, " + useEmbedded
 	default:
-		if line := e.fatalLine(name); line != "" {
+		if line := e.fatalLine(context.Background(), name); line != "" {
 			f.Cause = errors.New(line)
 		} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			f.Cause = fmt.Errorf("it was not ready within %s", startTimeout)

@@ -68,7 +68,7 @@ func (e *engine) hostGateway(ctx context.Context, image string) (_ netip.Addr, e
 		return netip.Addr{}, fmt.Errorf("wait for a container: %w", err)
 	case <-exited:
 	}
-	hosts, err := e.log(ctx, created.ID)
+	hosts, err := e.log(ctx, created.ID, "")
 	if err != nil {
 		return netip.Addr{}, err
 	}

@@ -117,6 +117,8 @@ func (e *engine) startLibrary(ctx context.Context, r *record) error {
 		return err
 	}
 	opts.WaitForServer, opts.Timeout, opts.Intent, opts.EnvironmentInfo = true, startTimeout, k3dtypes.IntentClusterStart, environment
+	ctx, stop := e.untilFatal(ctx, r.Name)
+	defer stop()
 	return k3dclient.ClusterStart(ctx, docker, cluster, opts)
 }
 
