@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,7 +10,6 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/k3d"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 func main() {
@@ -26,12 +24,10 @@ func main() {
 		os.Exit(interrupted.ExitCode()) // child processes stop with their parent
 	}()
 	libraries.redirect(os.Stderr)
-	containers, err := k3d.New(libraries.k3dLine)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "kopf:", printable.Error(err))
-		os.Exit(exitFailure)
+	// Without a folder for their state, no clusters can be used; the commands that need one say so.
+	if containers, err := k3d.New(libraries.k3dLine); err == nil {
+		devcluster.Use(containers)
 	}
-	devcluster.Use(containers)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -71,5 +71,5 @@ func serverName(name string) string { return "k3d-" + clusterName(name) + "-serv
 // networkName returns the name of the network.
 func networkName(name string) string { return "k3d-" + clusterName(name) }
 
-// contextName returns the name of the context in the kubeconfig, as for embedded clusters.
-func contextName(name string) string { return "kopf-" + name }
+// contextName returns the name of the context in the kubeconfig, which is the one that k3d gives.
+func contextName(name string) string { return "k3d-" + clusterName(name) }

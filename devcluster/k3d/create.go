@@ -235,7 +235,7 @@ func (b *Backend) rollBack(ctx context.Context, e *engine, name string) error {
 	if _, err := b.read(name); errors.Is(err, fs.ErrNotExist) {
 		return nil // no container was created
 	}
-	if e.gone() {
+	if gone() {
 		return nil
 	}
 	if err := b.clean(ctx, e, name); err != nil {

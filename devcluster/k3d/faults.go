@@ -70,6 +70,9 @@ func imageMissing(image string, err error) error {
 // taken matches what the engine says about a port that is in use.
 var taken = regexp.MustCompile(`(?i)port is already allocated|address already in use|ports are not available`)
 
+// unreachable matches what Docker's client says if there is no engine.
+var unreachable = regexp.MustCompile(`Cannot connect to the Docker daemon|error during connect`)
+
 // occupied matches what the engine says about the name of a container that is in use.
 var occupied = regexp.MustCompile(`container name "/?([^"]+)" is already in use`)
 
@@ -103,7 +106,7 @@ func (e *engine) explain(ctx context.Context, attempted, name string, r record, 
 		f.Kind, f.Cause = fault.ErrExists, nil
 		f.Message += fmt.Sprintf(": there is a container %s that kopf has not created", occupied.FindStringSubmatch(text)[1])
 		f.Next = "rename or delete that container, or name another cluster"
-	case e.gone():
+	case unreachable.MatchString(text), gone():
 		f.Kind, f.Cause = fault.ErrNoEngine, nil
 		f.Message += fmt.Sprintf(": the Docker engine at %s has stopped meanwhile", e.endpoint)
 		f.Next = "start it and try again"
@@ -120,10 +123,13 @@ func (e *engine) explain(ctx context.Context, attempted, name string, r record, 
 	return f
 }
 
-// gone reports whether the engine has stopped answering.
-func (e *engine) gone() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
-	defer cancel()
-	_, err := e.Ping(ctx)
-	return err != nil
+// gone reports whether the engine has stopped answering. It connects anew: while an engine stops,
+// it may still answer on the connections that it has.
+func gone() bool {
+	e, err := connect(context.Background(), probeTimeout)
+	if err != nil {
+		return true
+	}
+	_ = e.Close() // nothing was buffered
+	return false
 }

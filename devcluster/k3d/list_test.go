@@ -32,7 +32,7 @@ func TestBackend_WithoutEngineKeepsRecords(t *testing.T) {
 		t.Fatalf("the clusters are %+v, %v", infos, err)
 	}
 	i := infos[0]
-	if i.Name != "lab" || i.State != devcluster.Unreachable || i.Kubeconfig != filepath.Join(b.root, "lab", "kubeconfig") || i.Context != "kopf-lab" || i.Registry != "127.0.0.1:5001" {
+	if i.Name != "lab" || i.State != devcluster.Unreachable || i.Kubeconfig != filepath.Join(b.root, "lab", "kubeconfig") || i.Context != "k3d-kopf-lab" || i.Registry != "127.0.0.1:5001" {
 		t.Errorf("the cluster is %+v", i)
 	}
 	if _, err := b.Start(t.Context(), "lab", devcluster.Options{}); !errors.Is(err, devcluster.ErrNoEngine) {

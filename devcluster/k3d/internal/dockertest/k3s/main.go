@@ -54,7 +54,11 @@ func main() {
 	case name == "ctr":
 		err = importImages(os.Stdin)
 	case name == "kubectl":
-		_, err = os.Stat(readyFile) // k3d's entrypoint uncordons the node until that succeeds, and drains it
+		// k3d's entrypoint uncordons the node until that succeeds, and drains it at the end.
+		if _, err := os.Stat(readyFile); err != nil {
+			fmt.Fprintln(os.Stderr, "the server is not ready")
+			os.Exit(1)
+		}
 	case len(os.Args) > 1 && os.Args[1] == "server":
 		err = serve()
 	default:
