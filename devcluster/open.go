@@ -68,8 +68,12 @@ func openK3d(ctx context.Context, o Options, c choice) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	reason := c.reason
+	if !c.reuses() {
+		reason += "; it keeps running afterwards"
+	}
 	return &Cluster{
-		Provider: K3d, Name: i.Name, Reason: c.reason, Version: i.Version, Server: i.Server,
+		Provider: K3d, Name: i.Name, Reason: reason, Version: i.Version, Server: i.Server,
 		KubeconfigPath: i.Kubeconfig, Context: i.Context, Namespace: "default",
 	}, nil
 }

@@ -49,11 +49,11 @@ func (b *Backend) Create(ctx context.Context, name, project string, o devcluster
 	}
 	defer func() { _ = e.close() }() // nothing was buffered
 	if err := e.checkFree(ctx, name); err != nil {
-		return devcluster.Info{}, e.explain(ctx, "create the cluster "+name, name, record{}, err)
+		return devcluster.Info{}, e.explain(ctx, fault.ErrStart, "create the cluster "+name, record{Name: name}, err)
 	}
 	r := record{Name: name, Project: project, Endpoint: e.endpoint, Created: time.Now(), Image: image}
 	if err := b.create(ctx, e, &r, o.K3d, s); err != nil {
-		err = e.explain(ctx, "create the cluster "+name, name, r, err)
+		err = e.explain(ctx, fault.ErrStart, "create the cluster "+name, r, err)
 		return devcluster.Info{}, errors.Join(err, b.rollBack(ctx, e, name))
 	}
 	s.begin(devcluster.PhaseReady, "%s runs Kubernetes %s, after %.1f s", name, r.Version, time.Since(r.Created).Seconds())

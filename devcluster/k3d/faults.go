@@ -77,8 +77,8 @@ var unreachable = regexp.MustCompile(`Cannot connect to the Docker daemon|error 
 var occupied = regexp.MustCompile(`container name "/?([^"]+)" is already in use`)
 
 // explain turns an error of the engine or of the k3d library into one for a user. What was
-// attempted is a phrase like "create the cluster x".
-func (e *engine) explain(ctx context.Context, attempted, name string, r record, err error) error {
+// attempted is a phrase like "create the cluster x". The kind is that of unknown errors.
+func (e *engine) explain(ctx context.Context, kind error, attempted string, r record, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (e *engine) explain(ctx context.Context, attempted, name string, r record, 
 		return context.Cause(ctx)
 	}
 	text := err.Error()
-	f := &fault.Error{Kind: fault.ErrStart, Message: "cannot " + attempted, Cause: printable.Error(err)}
+	f := &fault.Error{Kind: kind, Message: "cannot " + attempted, Cause: printable.Error(err)}
 	switch {
 	case taken.MatchString(text):
 		f.Kind, f.Cause = fault.ErrPortTaken, nil
@@ -97,7 +97,7 @@ func (e *engine) explain(ctx context.Context, attempted, name string, r record, 
 		if r.Registry != 0 {
 			f.Message += fmt.Sprintf(", with its registry at 127.0.0.1:%d", r.Registry)
 		}
-		f.Next = "end that program, or delete the cluster with: kopf cluster delete " + name
+		f.Next = "end that program, or delete the cluster with: kopf cluster delete " + r.Name
 	case strings.Contains(text, "no space left on device"), strings.Contains(text, "disk quota exceeded"):
 		f.Kind, f.Cause = fault.ErrDiskFull, nil
 		f.Message += ": the disk of the Docker engine is full"
@@ -112,13 +112,15 @@ func (e *engine) explain(ctx context.Context, attempted, name string, r record, 
 		f.Next = "start it and try again"
 	case strings.Contains(text, "operation not permitted"):
 		f.Next = "allow the Docker engine to run privileged containers, " + useEmbedded
-	default:
-		if line := e.fatalLine(context.Background(), name); line != "" {
+	case kind == fault.ErrStart:
+		if line := e.fatalLine(context.Background(), r.Name); line != "" {
 			f.Cause = errors.New(line)
-		} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		} else if errors.Is(err, context.DeadlineExceeded) {
 			f.Cause = fmt.Errorf("it was not ready within %s", startTimeout)
 		}
-		f.Next = "see the log of the engine, or run the command again with -v, " + useEmbedded
+		f.Next = "run the command again with -v to see what k3d does, " + useEmbedded
+	default:
+		f.Next = "run the command again with -v to see what k3d does"
 	}
 	return f
 }

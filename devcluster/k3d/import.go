@@ -47,7 +47,7 @@ func (b *Backend) ImportImages(ctx context.Context, name string, images []string
 	for _, image := range images {
 		s.begin(devcluster.PhasePull, "importing %s", image)
 		if err := e.importImage(ctx, node.ID, image); err != nil {
-			return e.explain(ctx, fmt.Sprintf("import %s into the cluster %s", image, name), name, r, err)
+			return e.explain(ctx, fault.ErrImage, fmt.Sprintf("import %s into the cluster %s", image, name), r, err)
 		}
 	}
 	return nil
@@ -108,19 +108,20 @@ func (e *engine) exec(ctx context.Context, id string, input io.Reader, command .
 	// A cancelled context does not interrupt the connection.
 	stop := context.AfterFunc(ctx, attached.Close)
 	defer stop()
-	sent := make(chan error, 1)
+	source := &readErrors{Reader: input}
+	sent := make(chan struct{})
 	go func() {
-		var err error
+		defer close(sent)
 		if input != nil {
-			_, err = io.Copy(attached.Conn, input)
-			err = errors.Join(err, attached.CloseWrite())
+			// The command need not read to the end. If it misses something, it fails.
+			_, _ = io.Copy(attached.Conn, source)
+			_ = attached.CloseWrite()
 		}
-		sent <- err
 	}()
 	var output bytes.Buffer
 	_, err = stdcopy.StdCopy(&output, &output, attached.Reader)
 	attached.Close() // ends the sender, if the command did not read everything
-	sendErr := <-sent
+	<-sent
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -133,10 +134,24 @@ func (e *engine) exec(ctx context.Context, id string, input io.Reader, command .
 		return output.String(), err
 	case code != 0:
 		return output.String(), fmt.Errorf("%s failed with exit code %d", command[0], code)
-	case sendErr != nil && input != nil:
-		return output.String(), fmt.Errorf("send to %s in the node: %w", command[0], sendErr)
+	case source.err != nil:
+		return output.String(), fmt.Errorf("read what %s gets in the node: %w", command[0], source.err)
 	}
 	return output.String(), nil
+}
+
+// readErrors remembers the error of a reader, other than its end.
+type readErrors struct {
+	io.Reader
+	err error
+}
+
+func (r *readErrors) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
 }
 
 // exitCode returns the exit code of a command. The engine may know it a moment after the end of

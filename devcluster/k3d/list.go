@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 // List implements [devcluster.Backend].
@@ -93,7 +94,7 @@ func (b *Backend) Sweep(ctx context.Context) error {
 	defer func() { _ = e.close() }() // nothing was buffered
 	for _, r := range records {
 		if err := b.sweep(ctx, e, r.Name); err != nil {
-			return e.explain(ctx, "delete what is left of the cluster "+r.Name, r.Name, r, err)
+			return e.explain(ctx, fault.ErrEngine, "delete what is left of the cluster "+r.Name, r, err)
 		}
 	}
 	return nil

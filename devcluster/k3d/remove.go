@@ -9,6 +9,8 @@ import (
 	"github.com/docker/docker/client"
 	k3dclient "github.com/k3d-io/k3d/v5/pkg/client"
 	k3dtypes "github.com/k3d-io/k3d/v5/pkg/types"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 // Stop implements [devcluster.Backend].
@@ -30,7 +32,7 @@ func (b *Backend) Stop(ctx context.Context, name string) error {
 		}
 		return k3dclient.ClusterStop(ctx, docker, cluster)
 	})
-	return e.explain(ctx, "stop the cluster "+name, name, r, err)
+	return e.explain(ctx, fault.ErrEngine, "stop the cluster "+name, r, err)
 }
 
 // Delete implements [devcluster.Backend].
@@ -61,7 +63,7 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 		err = b.clean(ctx, e, name)
 	}
 	if err != nil {
-		return e.explain(ctx, "delete the cluster "+name, name, r, err)
+		return e.explain(ctx, fault.ErrEngine, "delete the cluster "+name, r, err)
 	}
 	return b.forget(name)
 }

@@ -37,7 +37,7 @@ func (b *Backend) Start(ctx context.Context, name string, o devcluster.Options) 
 		err = b.start(ctx, e, node, &r, s)
 	}
 	if err != nil {
-		return devcluster.Info{}, e.explain(ctx, "start the cluster "+name, name, r, err)
+		return devcluster.Info{}, e.explain(ctx, fault.ErrStart, "start the cluster "+name, r, err)
 	}
 	s.begin(devcluster.PhaseReady, "%s runs Kubernetes %s, after %.1f s", name, r.Version, time.Since(began).Seconds())
 	return b.info(r, devcluster.Running), nil

@@ -16,6 +16,7 @@ var (
 	ErrStart          = errors.New("the control plane does not start")
 	ErrInvalid        = errors.New("invalid option")
 	ErrNoEngine       = errors.New("no usable Docker engine")
+	ErrEngine         = errors.New("the Docker engine failed")
 	ErrImage          = errors.New("image not available")
 	ErrPortTaken      = errors.New("port taken")
 	ErrDiskFull       = errors.New("disk full")
