@@ -57,6 +57,7 @@ lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, form
 		echo "lint $$m"; \
 		(cd $$m && if [ $$m = devcluster/controlplane ]; then export GOWORK=off; fi; $< run ./...) || exit 1; \
 	done
+	@$(GO) list -m all >/dev/null || { echo "the module graph is broken: run make tidy"; exit 1; }
 
 $(BIN)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(BIN)

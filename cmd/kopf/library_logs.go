@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// libraryLogs prints what libraries log in this process, which may contain what servers sent. It prints nothing while the workbench has the terminal.
+// libraryLogs prints what libraries log in this process, which may contain what servers sent. It
+// prints nothing while the workbench has the terminal.
 type libraryLogs struct {
 	w       io.Writer
 	hidden  atomic.Bool
