@@ -225,12 +225,47 @@ func TestE2E_LifeOfACluster(t *testing.T) {
 	w.must("cluster", "start", "lab")
 	hook.expectDenied("after-repair")
 
-	if err := errors.Join(privateEngine.Stop(), privateEngine.Start()); err != nil {
+	if err := privateEngine.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	w.expectState("lab", devcluster.Unreachable)
+	if _, stderr, err := w.kopf("cluster", "start", "lab"); err == nil || !strings.Contains(stderr, "no Docker engine answers at unix://") {
+		t.Errorf("start without an engine: %v, %s", err, stderr)
+	}
+	if err := privateEngine.Start(); err != nil {
 		t.Fatal(err)
 	}
 	hook.expectDenied("after-restart")
 	w.expectState("lab", devcluster.Running)
 	w.expectHandled("1 with nothing to do") // the object of before is still there
+}
+
+func TestE2E_DevUsesClusterOfProject(t *testing.T) {
+	w := newWorld(t)
+	defer w.expectNothingLeft()
+	const example = "./examples/01-minimal"
+	run := func(command string) string {
+		t.Helper()
+		stdout, stderr, err := w.kopf(command, example, "-A", "--apply", example, "--until=settled", "--timeout=1m")
+		if err != nil {
+			t.Fatalf("kopf %s: %v\n%s%s", command, err, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	out := run("dev")
+	for _, want := range []string{"creating the cluster", "no cluster was running, and a Docker engine answers", "it keeps running afterwards"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in:\n%s", want, out)
+		}
+	}
+	infos := w.list()
+	if len(infos) != 1 || infos[0].State != devcluster.Running || infos[0].Provider != devcluster.K3d || infos[0].Project == "" {
+		t.Errorf("the clusters are %+v", infos)
+	}
+	if out := run("run"); !strings.Contains(out, "cluster: k3d "+infos[0].Name) || !strings.Contains(out, "already running") {
+		t.Errorf("the second command prints:\n%s", out)
+	}
+	w.must("cluster", "delete")
 }
 
 // expectPrivate fails if others can read the kubeconfig, or if it is not of this cluster.
