@@ -20,7 +20,7 @@ SOAK ?= 10m
 
 .PHONY: help
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build kopf into bin/
@@ -40,6 +40,10 @@ controlplane: build ## Build the embedded control plane into the user's cache, u
 test: controlplane ## Run all tests, with the race detector, against the real control plane
 	@hack/test $(TESTFLAGS)
 
+.PHONY: e2e-k3d
+e2e-k3d: ## Test clusters in containers, with a private Docker engine; needs root. RUN=Failure runs these only
+	@GO="$(GO)" TESTFLAGS="$(TESTFLAGS)" RUN="$(RUN)" hack/e2e-k3d
+
 .PHONY: vectors
 vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs others
 	@hack/vectors
@@ -54,6 +58,7 @@ lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, form
 		echo "lint $$m"; \
 		(cd $$m && if [ $$m = devcluster/controlplane ]; then export GOWORK=off; fi; $< run ./...) || exit 1; \
 	done
+	@$(GO) list -m all >/dev/null || { echo "the module graph is broken: run make tidy"; exit 1; }
 
 $(BIN)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(BIN)

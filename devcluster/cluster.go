@@ -12,7 +12,7 @@ import (
 
 // Cluster is a usable cluster. Its methods must not be called concurrently.
 type Cluster struct {
-	// Provider is Embedded or Context.
+	// Provider is Embedded, K3d or Context.
 	Provider string
 	// Name is the name of the cluster or, for the provider Context, of the context.
 	Name string
@@ -29,7 +29,8 @@ type Cluster struct {
 	Context string
 	// Namespace is the default namespace of the context.
 	Namespace string
-	// Started reports whether Open has started the cluster, so that Close stops it.
+	// Started reports whether Open has started the cluster, so that Close stops it. It is
+	// false for K3d, whose clusters keep running.
 	Started bool
 
 	stop  func(context.Context) error

@@ -34,7 +34,7 @@ func newEmbedded() (embedded, error) {
 func (e embedded) dir(name string) string { return filepath.Join(e.root, name) }
 
 func (e embedded) open(ctx context.Context, o Options, c choice) (*Cluster, error) {
-	if c.reuse != nil {
+	if c.reuses() {
 		return e.join(ctx, o, c)
 	}
 	p, err := e.run(ctx, c.name, c.project, o, false)

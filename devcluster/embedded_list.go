@@ -2,11 +2,34 @@ package devcluster
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
+	"github.com/kopf-dev/kopf/devcluster/internal/apiserver"
 	"github.com/kopf-dev/kopf/devcluster/internal/instance"
 )
+
+// list returns all clusters that kopf manages, sorted by name.
+func list(ctx context.Context, e embedded) ([]Info, error) {
+	if k3d == nil {
+		return e.list(ctx)
+	}
+	var containers []Info
+	var failed error
+	var wg sync.WaitGroup
+	wg.Go(func() { containers, failed = k3d.List(ctx) })
+	all, err := e.list(ctx)
+	wg.Wait()
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	all = append(all, containers...)
+	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
 
 func (e embedded) list(ctx context.Context) ([]Info, error) {
 	all, err := instance.List(e.root)
@@ -52,6 +75,6 @@ func answers(ctx context.Context, r *instance.Ready) bool {
 	if err != nil {
 		return false
 	}
-	_, err = serverVersion(ctx, cfg, probeTimeout)
+	_, err = apiserver.Version(ctx, cfg, probeTimeout)
 	return err == nil
 }

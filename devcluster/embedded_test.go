@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/devcluster/internal/apiserver"
 	"github.com/kopf-dev/kopf/devcluster/internal/binary"
 	"github.com/kopf-dev/kopf/devcluster/internal/instance"
 )
@@ -71,7 +72,7 @@ func TestOpen_StartedClusterStopsWithClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := serverVersion(t.Context(), cfg, connectTimeout); err != nil || v != c.Version {
+	if v, err := apiserver.Version(t.Context(), cfg, connectTimeout); err != nil || v != c.Version {
 		t.Errorf("it answers %q (%v)", v, err)
 	}
 	if i := get(t, "dev"); i.State != Running || i.Owner != os.Getpid() || i.Server != c.Server || i.Kubeconfig != c.KubeconfigPath {

@@ -28,4 +28,14 @@ var (
 	ErrStart = fault.ErrStart
 	// ErrInvalid: an option has an invalid value.
 	ErrInvalid = fault.ErrInvalid
+	// ErrNoEngine: no Docker engine answers, or it cannot be used for clusters.
+	ErrNoEngine = fault.ErrNoEngine
+	// ErrEngine: the Docker engine, or k3d, failed to do something.
+	ErrEngine = fault.ErrEngine
+	// ErrImage: an image is neither in the Docker engine nor can it be pulled.
+	ErrImage = fault.ErrImage
+	// ErrPortTaken: another program listens on the port of the cluster.
+	ErrPortTaken = fault.ErrPortTaken
+	// ErrDiskFull: the Docker engine has no space left.
+	ErrDiskFull = fault.ErrDiskFull
 )

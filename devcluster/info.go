@@ -11,7 +11,7 @@ const (
 	Running State = "running"
 	// Starting: its process is running but not ready yet.
 	Starting State = "starting"
-	// Unreachable: its process is running but does not answer.
+	// Unreachable: its process is running but does not answer; or its Docker engine does not.
 	Unreachable State = "unreachable"
 	// Stopped: only its data exist.
 	Stopped State = "stopped"
@@ -32,12 +32,18 @@ type Info struct {
 	// Ephemeral reports whether the cluster deletes its data when it stops.
 	Ephemeral bool `json:"ephemeral,omitempty"`
 	// Server, Version, Kubeconfig and Context are from the last start.
-	Server     string     `json:"server,omitempty"`
-	Version    string     `json:"version,omitempty"`
-	Kubeconfig string     `json:"kubeconfig,omitempty"`
-	Context    string     `json:"context,omitempty"`
-	Dir        string     `json:"dir"`
-	Started    *time.Time `json:"started,omitempty"`
+	Server     string `json:"server,omitempty"`
+	Version    string `json:"version,omitempty"`
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Context    string `json:"context,omitempty"`
+	// Image is the image of the nodes, with the provider K3d.
+	Image string `json:"image,omitempty"`
+	// Registry is the address of the cluster's registry on this machine, if it has one. The
+	// nodes know it as RegistryHost.
+	Registry     string     `json:"registry,omitempty"`
+	RegistryHost string     `json:"registryHost,omitempty"`
+	Dir          string     `json:"dir"`
+	Started      *time.Time `json:"started,omitempty"`
 }
 
 // free reports whether the cluster can be started, because it has no process.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kopf-dev/kopf/devcluster/internal/apiserver"
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
@@ -53,7 +54,7 @@ func openContext(ctx context.Context, o Options, reason string) (*Cluster, error
 		return nil, kubeconfigError(o.Kubeconfig, err)
 	}
 	o.report(Progress{Phase: PhaseConnect, Message: fmt.Sprintf("connecting to %s at %s", name, server)})
-	v, err := serverVersion(ctx, cfg, connectTimeout)
+	v, err := apiserver.Version(ctx, cfg, connectTimeout)
 	if err != nil {
 		return nil, &fault.Error{
 			Kind:    ErrUnreachable,

@@ -2,6 +2,7 @@ package devcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,7 +16,7 @@ func List(ctx context.Context) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := e.list(ctx)
+	all, err := list(ctx, e)
 	return slices.DeleteFunc(all, Info.forgotten), err
 }
 
@@ -42,11 +43,27 @@ func Get(ctx context.Context, name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return e.get(ctx, name)
+	return lookup(ctx, e, name)
+}
+
+func lookup(ctx context.Context, e embedded, name string) (Info, error) {
+	i, err := e.get(ctx, name)
+	if k3d == nil || !errors.Is(err, ErrNotFound) {
+		return i, err
+	}
+	containers, failed := k3d.List(ctx)
+	if failed != nil {
+		return Info{}, failed
+	}
+	if i := find(containers, name); i != nil {
+		return *i, nil
+	}
+	return Info{}, err
 }
 
 // Create creates a cluster and starts it detached. It uses the provider, the name, the project,
-// Ephemeral and Progress of the options. A cluster with a name is of no project. The error is [ErrExists] if the name is taken.
+// Ephemeral, K3d and Progress of the options. A cluster with a name is of no project. The
+// error is [ErrExists] if the name is taken.
 func Create(ctx context.Context, o Options) (Info, error) {
 	e, err := newEmbedded()
 	if err != nil {
@@ -59,13 +76,13 @@ func Create(ctx context.Context, o Options) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if provider != Embedded {
+	if provider == Context {
 		return Info{}, &fault.Error{
 			Kind: ErrInvalid, Message: fmt.Sprintf("the provider %s cannot create clusters", provider),
-			Next: "use the provider embedded",
+			Next: "use the provider embedded or k3d",
 		}
 	}
-	all, err := e.sweep(ctx)
+	all, err := sweep(ctx, e)
 	if err != nil {
 		return Info{}, err
 	}
@@ -82,21 +99,38 @@ func Create(ctx context.Context, o Options) (Info, error) {
 			Next: "start it with: kopf cluster start " + name,
 		}
 	}
-	return e.start(ctx, name, project, o)
+	switch {
+	case o.Ephemeral:
+		provider = Embedded
+	case provider == Auto && o.K3d != K3dOptions{}:
+		provider = K3d
+	default:
+		provider, _ = newProvider(provider, func() (bool, string) { return probeK3d(ctx) })
+	}
+	if provider == Embedded {
+		return e.start(ctx, name, project, o)
+	}
+	k, err := wantK3d()
+	if err != nil {
+		return Info{}, err
+	}
+	return k.Create(ctx, name, project, o)
 }
 
-// Start starts a stopped cluster, detached. It does nothing if the cluster is running
-// detached already. It uses Progress of the options.
+// Start starts a stopped cluster, detached. If the cluster is running detached already, it only
+// repairs what a restart of the Docker engine has broken. It uses Progress of the options.
 func Start(ctx context.Context, name string, o Options) (Info, error) {
 	e, err := newEmbedded()
 	if err != nil {
 		return Info{}, err
 	}
-	i, err := e.get(ctx, name)
+	i, err := lookup(ctx, e, name)
 	if err != nil {
 		return Info{}, err
 	}
 	switch {
+	case i.Provider == K3d:
+		return k3d.Start(ctx, name, o)
 	case i.Owner != 0:
 		return Info{}, ownedError(i)
 	case i.State == Running || i.State == Starting:
@@ -108,36 +142,65 @@ func Start(ctx context.Context, name string, o Options) (Info, error) {
 // Stop stops a detached cluster and keeps its data, unless it is ephemeral. It does nothing
 // if the cluster is stopped.
 func Stop(ctx context.Context, name string) error {
-	e, err := getDetached(ctx, name)
-	if err != nil {
+	e, i, err := getDetached(ctx, name)
+	switch {
+	case err != nil:
 		return err
+	case i.Provider == K3d:
+		return k3d.Stop(ctx, name)
+	default:
+		return e.stop(ctx, name)
 	}
-	return e.stop(ctx, name)
 }
 
 // Delete stops a detached cluster and deletes its data.
 func Delete(ctx context.Context, name string) error {
-	e, err := getDetached(ctx, name)
+	e, i, err := getDetached(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case i.Provider == K3d:
+		return k3d.Delete(ctx, name)
+	default:
+		return e.remove(ctx, name)
+	}
+}
+
+// ImportImages copies images of the Docker engine, or archives made by docker save, to the nodes
+// of a cluster of the provider K3d. It uses Progress of the options. The error is
+// [ErrImage] if there is no such image, and [ErrInvalid] if the cluster is an embedded one.
+func ImportImages(ctx context.Context, name string, images []string, o Options) error {
+	e, err := newEmbedded()
 	if err != nil {
 		return err
 	}
-	return e.remove(ctx, name)
+	i, err := lookup(ctx, e, name)
+	if err != nil {
+		return err
+	}
+	if i.Provider != K3d {
+		return &fault.Error{
+			Kind: ErrInvalid, Message: fmt.Sprintf("the cluster %q runs no containers, so it needs no images", name),
+			Next: "create one that does with: kopf cluster create --provider=k3d",
+		}
+	}
+	return k3d.ImportImages(ctx, name, images, o)
 }
 
 // getDetached fails if the cluster does not exist or belongs to another process.
-func getDetached(ctx context.Context, name string) (embedded, error) {
+func getDetached(ctx context.Context, name string) (embedded, Info, error) {
 	e, err := newEmbedded()
 	if err != nil {
-		return embedded{}, err
+		return embedded{}, Info{}, err
 	}
-	i, err := e.get(ctx, name)
+	i, err := lookup(ctx, e, name)
 	if err != nil {
-		return embedded{}, err
+		return embedded{}, Info{}, err
 	}
 	if i.Owner != 0 {
-		return embedded{}, ownedError(i)
+		return embedded{}, Info{}, ownedError(i)
 	}
-	return e, nil
+	return e, i, nil
 }
 
 func ownedError(i Info) error {

@@ -33,7 +33,7 @@ func Namespaces(ctx context.Context, o Options) ([]string, error) {
 		return nil, err
 	}
 	kubeconfig, contextName := o.Kubeconfig, o.Context
-	if provider == Embedded {
+	if provider != Context {
 		known, err := List(ctx)
 		if err != nil {
 			return nil, err

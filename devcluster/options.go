@@ -1,24 +1,29 @@
 package devcluster
 
+import "time"
+
 // The providers, as the flag --cluster names them.
 const (
 	// Auto lets Open choose.
 	Auto = "auto"
 	// Embedded is the control plane built from devcluster/controlplane.
 	Embedded = "embedded"
+	// K3d is a cluster in containers of a Docker engine. It needs a [Backend].
+	K3d = "k3d"
 	// Context is an existing context of a kubeconfig.
 	Context = "context"
 )
 
-// DefaultName is the name of an embedded cluster of no project.
+// DefaultName is the name of a cluster of no project.
 const DefaultName = "dev"
 
-// Options select a cluster. The zero value selects an embedded one.
+// Options select a cluster. The zero value lets Open choose.
 type Options struct {
-	// Provider is Auto, Embedded or Context. Defaults to Auto, which means Context if Context
-	// or Kubeconfig is set, and Embedded otherwise.
+	// Provider is Auto, Embedded, K3d or Context. Defaults to Auto, which means Context if
+	// Context or Kubeconfig is set. Otherwise it prefers the cluster that exists already; a new
+	// one is of K3d if a Docker engine answers, and Embedded if none does.
 	Provider string
-	// Name is the name of the embedded cluster. Defaults to the name of the project's folder or,
+	// Name is the name of the cluster. Defaults to the name of the project's folder or,
 	// without a project, to DefaultName; or to the next free name if that cluster belongs to
 	// another process.
 	Name string
@@ -31,16 +36,27 @@ type Options struct {
 	// in kubectl.
 	Kubeconfig string
 	// Ephemeral makes Open start a new cluster whose data are deleted when it stops. It uses
-	// neither a running cluster nor existing data.
+	// neither a running cluster nor existing data. The cluster is an embedded one.
 	Ephemeral bool
 	// FeatureGates enable and disable features of the API server of an ephemeral cluster, in the notation of
 	// its flag, such as "ShardedListAndWatch=true".
 	FeatureGates string
+	// K3d configures a new cluster of the provider K3d.
+	K3d K3dOptions
 	// Yes skips the check that a context looks like a development cluster.
 	Yes bool
 	// Progress is called with each step. Calls are not concurrent; it must not block. May be
 	// nil.
 	Progress func(Progress)
+}
+
+// K3dOptions configure a new cluster of the provider K3d.
+type K3dOptions struct {
+	// Version is the version of K3s, such as v1.32.5-k3s1 or v1.32.5+k3s1. Defaults to the one
+	// that the k3d library was released with.
+	Version string
+	// Registry creates a container registry next to the cluster, from which its nodes pull.
+	Registry bool
 }
 
 // Phase is a step on the way to a cluster.
@@ -58,6 +74,10 @@ const (
 	PhaseCompile Phase = "compile"
 	// PhaseLink: the control plane is linked.
 	PhaseLink Phase = "link"
+	// PhasePull: images are pulled. Done and Total are megabytes.
+	PhasePull Phase = "pull"
+	// PhaseCreate: the containers of the cluster are created.
+	PhaseCreate Phase = "create"
 	// PhaseStart: the control plane is started.
 	PhaseStart Phase = "start"
 	// PhaseConnect: an existing cluster is asked for its version.
@@ -71,6 +91,9 @@ type Progress struct {
 	Phase Phase
 	// Done and Total count the units of the phase. Total is 0 if it is unknown.
 	Done, Total int
+	// Elapsed is how long the step has taken so far. Steps without a count are reported again
+	// each second. It is 0 for most steps of embedded clusters.
+	Elapsed time.Duration
 	// Message is a sentence for a person, without a full stop.
 	Message string
 }

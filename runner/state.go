@@ -128,7 +128,7 @@ type Panic struct {
 // Cluster is the state of the operator's cluster.
 type Cluster struct {
 	Phase      ClusterPhase
-	Provider   string // "embedded" or "context"
+	Provider   string // "embedded", "k3d" or "context"
 	Name       string // the name of the dev cluster or of the context
 	Reason     string // why this cluster was chosen
 	Version    string // the version of Kubernetes
@@ -136,10 +136,12 @@ type Cluster struct {
 	Kubeconfig string // the path of the kubeconfig
 	Context    string // the context in the kubeconfig; empty for the current one
 
-	// Done and Total count the steps of [ClusterBuilding]: packages compiled.
+	// Done and Total count the steps of [ClusterBuilding], packages compiled, and those of
+	// [ClusterStarting], megabytes pulled.
 	Done, Total int
-	Message     string // the current step
-	Error       string // the reason of ClusterFailed or ClusterGone
+	Message     string        // the current step
+	Elapsed     time.Duration // how long it has taken so far, if that is known
+	Error       string        // the reason of ClusterFailed or ClusterGone
 
 	// Ended is closed when the cluster's process has exited; it can be opened again with
 	// the same data. It is nil if the end of the cluster cannot be observed.

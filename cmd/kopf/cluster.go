@@ -11,12 +11,13 @@ func newClusterCommand() *cobra.Command {
 		Short: "Create, list, stop and delete development clusters",
 		Long: `Create, list, stop and delete development clusters.
 
-A cluster is a real Kubernetes control plane in one process on this machine, with a
-simulated node: pods become Running or Completed without any container. A stopped cluster
-keeps its data. Its program is built on first use, which needs Go and takes some minutes.
+An embedded cluster is a real Kubernetes control plane in one process on this machine, with a
+simulated node: pods become Running or Completed without any container. Its program is built
+on first use, which needs Go and takes some minutes. A k3d cluster runs in a container of a
+Docker engine, with pods that really run. A stopped cluster keeps its data.
 
 A cluster started with these commands runs until it is stopped. kopf dev and kopf run start
-the cluster themselves, and stop it, if it is not running.
+the cluster themselves if it is not running; an embedded one stops with them.
 
 Each project has a cluster of its own: without a name, all commands act on that one. The
 project is the module of the current folder (or the folder itself), and names the cluster.
@@ -34,6 +35,7 @@ Your own kubeconfig is never changed; each cluster has its own.`,
   # Delete it with its data
   kopf cluster delete`,
 	}
+	cmd.PersistentFlags().BoolP("verbose", "v", false, "show the log of k3d")
 	addCommands(cmd,
 		newClusterCreateCommand(),
 		newClusterListCommand(),
@@ -41,6 +43,7 @@ Your own kubeconfig is never changed; each cluster has its own.`,
 		newClusterStopCommand(),
 		newClusterDeleteCommand(),
 		newClusterKubeconfigCommand(),
+		newClusterImportCommand(),
 		newClusterPrepareCommand(),
 	)
 	return cmd

@@ -19,11 +19,16 @@ func newClusterCreateCommand() *cobra.Command {
 		Short: "Create a cluster and start it",
 		Long: `Create a cluster and start it. It runs until it is stopped.
 
+The provider embedded is a control plane in one process, with a simulated node. The provider
+k3d is K3s in a container, whose pods really run; it needs a Docker engine, and pulls its image
+on first use. By default, it is k3d if an engine answers, and else embedded.
+
 Without a name, it is the cluster of the project, which is the module of the current folder
 (or the folder itself). kopf dev and kopf run use it there by default.`,
 		Example: `  kopf cluster create
   kopf cluster create experiments
-  kopf cluster create throwaway --ephemeral`,
+  kopf cluster create throwaway --ephemeral
+  kopf cluster create --provider=k3d --registry`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,8 +46,11 @@ Without a name, it is the cluster of the project, which is the module of the cur
 			return printStarted(cmd, "created", i)
 		},
 	}
-	cmd.Flags().StringVar(&o.Provider, "provider", devcluster.Auto, "where the cluster comes from: auto or embedded")
-	cmd.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "delete the data of the cluster when it stops")
+	cmd.Flags().StringVar(&o.Provider, "provider", devcluster.Auto, "where the cluster comes from: auto, embedded or k3d")
+	cmd.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "an embedded cluster, whose data are deleted when it stops")
+	cmd.Flags().StringVar(&o.K3d.Version, "k3s-version", "", "with k3d: the version of K3s, such as v1.32.5-k3s1")
+	cmd.Flags().BoolVar(&o.K3d.Registry, "registry", false, "with k3d: create a registry, from which the cluster pulls images")
+	completeWith(cmd, "provider", devcluster.Auto, devcluster.Embedded, devcluster.K3d)
 	return cmd
 }
 
@@ -136,8 +144,19 @@ func printStarted(cmd *cobra.Command, verb string, i devcluster.Info) error {
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), printable.Line(started)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "Use it with: export KUBECONFIG=%s\nIts node is simulated: pods become Running without any container.\n", printable.Line(i.Kubeconfig))
-	return err
+	notes := []string{"Use it with: export KUBECONFIG=" + i.Kubeconfig}
+	switch {
+	case i.Provider == devcluster.Embedded:
+		notes = append(notes, "Its node is simulated: pods become Running without any container.")
+	case i.Registry != "":
+		notes = append(notes, fmt.Sprintf("Push images to %s; pods pull them from %s.", i.Registry, i.RegistryHost))
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), printable.Line(note)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func completeClusters(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

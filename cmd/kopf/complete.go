@@ -18,7 +18,7 @@ const completionTimeout = 2 * time.Second
 func completeProvidersAndClusters(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 	names, directive := completeClusters(cmd, nil, text)
 	return append([]string{
-		devcluster.Auto + "\tthat of the project", devcluster.Embedded + "\tthat of the project", devcluster.Context + "\tof the kubeconfig",
+		devcluster.Auto + "\tthat of the project", devcluster.Embedded + "\tthat of the project", devcluster.K3d + "\tin containers", devcluster.Context + "\tof the kubeconfig",
 	}, names...), directive
 }
 

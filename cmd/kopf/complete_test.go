@@ -42,7 +42,7 @@ func TestComplete_ContextsClustersAndNamespaces(t *testing.T) {
 		{[]string{"run", ".", "--context", "staging", "-n", ""}, "default\nteam-a\n:4\n"},
 		{[]string{"run", ".", "--context=staging", "--namespace", ""}, "default\nteam-a\n:4\n"},
 		{[]string{"run", ".", "-n", ""}, ":4\n"}, // no cluster is running
-		{[]string{"run", ".", "--cluster", ""}, "auto\tthat of the project\nembedded\tthat of the project\ncontext\tof the kubeconfig\nlab\tstopped\n:4\n"},
+		{[]string{"run", ".", "--cluster", ""}, "auto\tthat of the project\nembedded\tthat of the project\nk3d\tin containers\ncontext\tof the kubeconfig\nlab\tstopped\n:4\n"},
 	} {
 		var out, errs bytes.Buffer
 		if got := execute(t.Context(), append([]string{"__complete"}, test.args...), &out, &errs); got != 0 {

@@ -12,11 +12,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// libraryLogs prints what the Kubernetes libraries log in this process, which may contain what
-// servers sent. It prints nothing while the workbench has the terminal.
+// libraryLogs prints what libraries log in this process, which may contain what servers sent. It
+// prints nothing while the workbench has the terminal.
 type libraryLogs struct {
-	w      io.Writer
-	hidden atomic.Bool
+	w       io.Writer
+	hidden  atomic.Bool
+	verbose atomic.Bool // whether the log of k3d is printed
 
 	mu     sync.Mutex
 	warned map[string]bool
@@ -45,6 +46,13 @@ func (l *libraryLogs) Write(message []byte) (int, error) {
 		fmt.Fprintln(l.w, printable.Paragraph(string(message)))
 	}
 	return len(message), nil
+}
+
+// k3dLine takes a line of the log of k3d.
+func (l *libraryLogs) k3dLine(line string) {
+	if l.verbose.Load() && !l.hidden.Load() {
+		fmt.Fprintf(l.w, "k3d: %s\n", printable.Line(line))
+	}
 }
 
 // maxWarnings limits the number of remembered warnings.

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/k3d"
 	"github.com/kopf-dev/kopf/runner"
 )
 
@@ -22,6 +24,10 @@ func main() {
 		os.Exit(interrupted.ExitCode()) // child processes stop with their parent
 	}()
 	libraries.redirect(os.Stderr)
+	// Without a folder for their state, no clusters can be used; the commands that need one say so.
+	if containers, err := k3d.New(libraries.k3dLine); err == nil {
+		devcluster.Use(containers)
+	}
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

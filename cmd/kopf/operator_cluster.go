@@ -132,6 +132,8 @@ var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
 	devcluster.PhaseDownload: runner.ClusterBuilding,
 	devcluster.PhaseCompile:  runner.ClusterBuilding,
 	devcluster.PhaseLink:     runner.ClusterBuilding,
+	devcluster.PhasePull:     runner.ClusterStarting,
+	devcluster.PhaseCreate:   runner.ClusterStarting,
 	devcluster.PhaseStart:    runner.ClusterStarting,
 	devcluster.PhaseConnect:  runner.ClusterStarting,
 	devcluster.PhaseReady:    runner.ClusterReady,
@@ -139,7 +141,7 @@ var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
 
 // progressOf converts a step of opening a cluster for the workbench.
 func progressOf(p devcluster.Progress) runner.Cluster {
-	return runner.Cluster{Phase: clusterPhases[p.Phase], Done: p.Done, Total: p.Total, Message: p.Message}
+	return runner.Cluster{Phase: clusterPhases[p.Phase], Done: p.Done, Total: p.Total, Message: p.Message, Elapsed: p.Elapsed}
 }
 
 // describe returns a line about the cluster.

@@ -96,7 +96,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 func (f *operatorFlags) addCluster(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.SortFlags = false
-	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, context, or a name of kopf cluster list")
+	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, k3d, context, or a name of kopf cluster list")
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
 	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")
@@ -187,8 +187,8 @@ func (f *operatorFlags) checkCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := append([]string{devcluster.Auto, devcluster.Embedded, devcluster.Context}, names...)
-	return usagef("--cluster=%s: want %s, or a name of kopf cluster list%s", o.Name, strings.Join(known[:3], ", "), didYouMean(o.Name, known))
+	providers := []string{devcluster.Auto, devcluster.Embedded, devcluster.K3d, devcluster.Context}
+	return usagef("--cluster=%s: want %s, or a name of kopf cluster list%s", o.Name, strings.Join(providers, ", "), didYouMean(o.Name, append(providers, names...)))
 }
 
 // checkAddresses rejects addresses that the operator would reject, before it is built.
@@ -311,10 +311,10 @@ func (f *operatorFlags) options(progress func(devcluster.Progress)) devcluster.O
 		Ephemeral: f.ephemeral, Yes: f.yes, Progress: progress,
 	}
 	switch f.cluster {
-	case devcluster.Auto, devcluster.Embedded, devcluster.Context, "":
+	case devcluster.Auto, devcluster.Embedded, devcluster.K3d, devcluster.Context, "":
 		o.Project = currentProject()
 	default:
-		o.Provider, o.Name = devcluster.Embedded, f.cluster
+		o.Provider, o.Name = devcluster.Auto, f.cluster
 	}
 	return o
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -65,8 +66,12 @@ func progressText(p devcluster.Progress) string {
 	switch {
 	case p.Phase == devcluster.PhaseFetch && p.Total > 0:
 		return fmt.Sprintf("%s %s %d of %d MB", message, progressBar(p.Done, p.Total), p.Done, p.Total)
+	case p.Phase == devcluster.PhasePull && p.Total > 0:
+		return fmt.Sprintf("%s (%d of %d MB)", message, p.Done, p.Total)
 	case p.Total > 0:
 		return fmt.Sprintf("%s (%d of %d)", message, p.Done, p.Total)
+	case p.Elapsed >= time.Second:
+		return fmt.Sprintf("%s (%d s)", message, int(p.Elapsed.Seconds()))
 	case p.Done > 0:
 		return fmt.Sprintf("%s (%d)", message, p.Done)
 	default:

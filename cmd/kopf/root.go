@@ -36,6 +36,9 @@ starts a real control plane on this machine.
 				cmd.Annotations = make(map[string]string)
 			}
 			cmd.Annotations[ranAnnotation] = "yes"
+			verbose, _ := cmd.Flags().GetBool("verbose") // false for commands without the flag
+			debug, _ := cmd.Flags().GetBool("debug")
+			libraries.verbose.Store(verbose || debug)
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/kopf-dev/kopf/runner"
 )
@@ -14,6 +15,10 @@ func ClusterProgress(c runner.Cluster) string {
 		return fmt.Sprintf("%d of %d packages, only the first time", c.Done, c.Total)
 	case c.Phase == runner.ClusterReady || c.Phase == runner.ClusterNone:
 		return ""
+	case c.Total > 0:
+		return fmt.Sprintf("%s, %d of %d MB", c.Message, c.Done, c.Total)
+	case c.Elapsed >= time.Second:
+		return fmt.Sprintf("%s, %d s", c.Message, int(c.Elapsed.Seconds()))
 	}
 	return c.Message
 }

@@ -15,6 +15,11 @@ var (
 	ErrKubeconfig     = errors.New("bad kubeconfig")
 	ErrStart          = errors.New("the control plane does not start")
 	ErrInvalid        = errors.New("invalid option")
+	ErrNoEngine       = errors.New("no usable Docker engine")
+	ErrEngine         = errors.New("the Docker engine failed")
+	ErrImage          = errors.New("image not available")
+	ErrPortTaken      = errors.New("port taken")
+	ErrDiskFull       = errors.New("disk full")
 )
 
 // Error is an error for a user: what failed, why, and what to do next.

@@ -1,4 +1,5 @@
-package devcluster
+// Package apiserver asks API servers for their version.
+package apiserver
 
 import (
 	"context"
@@ -13,9 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serverVersion asks the API server for its version. It is the cheapest request that checks
-// the connection and the credentials.
-func serverVersion(ctx context.Context, cfg *rest.Config, timeout time.Duration) (_ string, err error) {
+// Version asks the API server for its version, such as v1.37.1. It is the cheapest request
+// that checks the connection and the credentials. It fails if there is no answer within the
+// timeout.
+func Version(ctx context.Context, cfg *rest.Config, timeout time.Duration) (_ string, err error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = timeout
 	base, _, err := rest.DefaultServerUrlFor(cfg)

@@ -1,7 +1,8 @@
-package devcluster
+package apiserver
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,16 +10,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestServerVersion_TimesOut(t *testing.T) {
+func TestVersion_TimesOut(t *testing.T) {
 	done := make(chan struct{})
-	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 		case <-done:
 		}
-	})
+	}))
+	t.Cleanup(server.Close)
 	defer close(done)
-	_, err := serverVersion(t.Context(), &rest.Config{Host: server}, 50*time.Millisecond)
+	_, err := Version(t.Context(), &rest.Config{Host: server.URL}, 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
 		t.Errorf("the error is %v", err)
 	}
