@@ -42,7 +42,7 @@ type Handler struct {
 func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
 	h := c.Handler
-	h.Family, h.Fn, h.Invoke, h.ObjectKind = family, funcKey(fn), call.engine(), call.kind
+	h.Family, h.Fn, h.Invoke, h.ObjectKind, h.ObjectType = family, funcKey(fn), call.engine(), call.kind, call.typ
 	h.Source = fmt.Sprintf("%s:%d", file, line)
 	fail := func(format string, args ...any) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %s: %s", shortSource(file, line), registrars[family], fmt.Sprintf(format, args...)))

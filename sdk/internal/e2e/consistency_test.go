@@ -181,7 +181,7 @@ func TestConsistency_RecreatedObjectNeverGetsThePatchOfTheFormerOne(t *testing.T
 	}
 	tell()
 	c.wait(cluster, "second", 1)
-	x.WaitFor("it has its own result", func(o *kopf.Object) bool { return o.Get("status.created") == "second" })
+	x.WaitValue("status.created", "second") // it is written after the state is recorded
 	c.are(t, "value", "second")
 }
 

@@ -42,12 +42,13 @@ type discovery struct {
 	known  []resources.Resource // of the cluster
 	warned map[string]bool
 	outage *discoveryOutage
+	drift  *driftCheck
 }
 
 func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
 	return &discovery{
 		deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{},
-		outage: &discoveryOutage{logger: d.logger, sink: d.sink},
+		outage: &discoveryOutage{logger: d.logger, sink: d.sink}, drift: newDriftCheck(d),
 	}
 }
 
@@ -65,6 +66,9 @@ func (d *discovery) run(ctx context.Context) error {
 	defer cancel()
 	listed := d.watchNamespaces(ctx, &wg)
 	d.watchDefinitions(ctx, &wg)
+	if !d.deps.settings.ScanningDisabled {
+		wg.Go(func() { d.drift.run(ctx) })
+	}
 	select {
 	case <-listed:
 	case <-ctx.Done():
@@ -108,6 +112,7 @@ func (d *discovery) followChanges(ctx context.Context) error {
 		}
 		again = nil
 		if scanning {
+			d.drift.forget()
 			err := d.scan(ctx)
 			if next, scanning = nextScan(next, err); scanning {
 				again = time.After(rescanDelays[next])
@@ -179,6 +184,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	}
 	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
+	d.drift.serve(resolution.Served)
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()

@@ -88,6 +88,8 @@ const (
 	LogDiscoveryRecovered    LogName = "discovery.recovered"
 	LogDiscoveryForbidden    LogName = "discovery.forbidden"
 	LogHandlerForeign        LogName = "handler.foreign"
+	LogHandlerDrift          LogName = "handler.drift"
+	LogSchemaUnread          LogName = "schema.unread"
 	LogResourcesUnserved     LogName = "resources.unserved"
 	LogNamespacesForbidden   LogName = "namespaces.forbidden"
 	LogNamespacesUnspecified LogName = "namespaces.unspecified"
