@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -134,6 +136,29 @@ func TestUnseenChange_BackToTheHandledStateIsAnUpdate(t *testing.T) {
 	c.wait(cluster, "b value", 1)
 	waitHandled(x)
 	if c.count("a two") != 1 || c.count("a value") != 1 || c.count("b value") != 1 {
+		t.Errorf("called: %v", c.all())
+	}
+}
+
+func TestUnseenChange_BackToTheHandledStateLeavesNoRecords(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	cluster.Run(func(r *kopf.Registry) {
+		kopf.OnUpdate(r, kexes, sees(c, "b", "two"), kopf.ID("b"))
+	})
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	x.Patch(field("two"))
+	x.WaitFor("b has a record", func(o *kopf.Object) bool {
+		return strings.Contains(fmt.Sprint(o.Get("metadata.annotations")), "kopf.zalando.org/b:")
+	})
+	x.Patch(field("value"))
+	x.WaitFor("b has none", func(o *kopf.Object) bool {
+		return !strings.Contains(fmt.Sprint(o.Get("metadata.annotations")), "kopf.zalando.org/b:")
+	})
+	x.Patch(field("three"))
+	c.wait(cluster, "b three", 1)
+	waitHandled(x)
+	if c.count("b value") != 0 {
 		t.Errorf("called: %v", c.all())
 	}
 }

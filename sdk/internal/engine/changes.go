@@ -56,7 +56,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
 		observe.Tell(c.deps.sink, started)
-		return nil, c.revertUnseen()
+		return nil, c.endUndone()
 	}
 	started.Selected = c.selectHandlers()
 	progress, err := c.readProgress(started.Selected)
@@ -69,7 +69,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	case c.again != nil:
 		return nil, c.finishAgain()
 	default:
-		return nil, c.storeLastHandled()
+		return nil, c.finishUnhandled(progress)
 	}
 	if c.retry != nil && !c.defersRetry() {
 		progress = progress.Restarted(c.retry.restarts, c.deps.now())
@@ -90,16 +90,37 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	c.rememberHandled(progress.Done())
 	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
 	if !progress.Done() {
+		c.memory.unfinished = true
 		return progress.Delays(c.deps.now()), c.markAgain()
 	}
 	if err := c.recordFailures(progress); err != nil {
 		return nil, err
 	}
 	observe.Tell(c.deps.sink, observe.CauseProcessed{Subject: c.subject, Cause: c.cause, Counts: progress.Counts()})
-	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
-		return nil, fmt.Errorf("purge the progress: %w", err)
+	if err := c.purge(progress); err != nil {
+		return nil, err
 	}
 	return nil, c.storeLastHandled()
+}
+
+// finishUnhandled ends a cause that no handler is for. Records of former handlers must not count for the
+// next cause.
+func (c *cycle) finishUnhandled(progress state.Progress) error {
+	if len(progress.Handlers()) > 0 {
+		if err := c.purge(progress); err != nil {
+			return err
+		}
+	}
+	return c.storeLastHandled()
+}
+
+// purge removes the records of a cause that is finished.
+func (c *cycle) purge(progress state.Progress) error {
+	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
+		return fmt.Errorf("purge the progress: %w", err)
+	}
+	c.memory.unfinished = false
+	return nil
 }
 
 // readProgress returns the progress of the cause so far. The progress of an earlier cause that was

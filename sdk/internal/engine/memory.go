@@ -28,6 +28,7 @@ type memory struct {
 
 	unrecorded  *unrecorded    // what the API server has not accepted yet; nil if there is nothing
 	handled     *handledStates // of the handlers of the present cause; nil if none are done, or all
+	unfinished  bool           // there are records of a cause that is not finished
 	annotations annotationBudget
 	throttle    queue.Throttler
 	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for it

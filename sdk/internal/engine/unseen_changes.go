@@ -58,22 +58,27 @@ func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err erro
 	return raw, essence, nil
 }
 
-// revertUnseen makes an update follow if the object is back at its last-handled state before all handlers
-// were done, and one has seen another state meanwhile.
-func (c *cycle) revertUnseen() error {
-	if c.cause.Reason != handlers.ReasonNoop || c.memory.handled == nil {
+// endUndone ends a cause that is not finished if the object is at its last-handled state again: the change
+// was undone, or the cause was of an old version, and the change is handled. Its records must not count for
+// the next cause. If a handler was done for another state, an update follows.
+func (c *cycle) endUndone() error {
+	if c.cause.Reason != handlers.ReasonNoop || !c.memory.unfinished && c.memory.handled == nil {
 		return nil
 	}
 	raw, essence, err := c.lastHandledState()
-	if err != nil || !c.behind {
+	if err != nil {
 		return err
 	}
 	progress, err := c.progressOf(c.served.changing)
 	if err != nil {
 		return fmt.Errorf("read the progress: %w", err)
 	}
-	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
-		return fmt.Errorf("purge the progress of a change that was undone: %w", err)
+	if err := c.purge(progress); err != nil {
+		return err
 	}
-	return c.recordHandled(raw, essence)
+	if c.behind {
+		return c.recordHandled(raw, essence)
+	}
+	c.finished, c.memory.handled = true, nil
+	return nil
 }

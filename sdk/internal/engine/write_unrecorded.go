@@ -9,16 +9,17 @@ import (
 )
 
 // writeUnrecorded writes what earlier cycles could not. It returns true if there is nothing left to
-// write, and if no newer version of the object is expected because of it.
+// write, and if no newer version of the object is expected because of it. If the object is gone, there is
+// nothing to write, but its handlers must not be called again.
 func (c *cycle) writeUnrecorded(ctx context.Context) (ready bool, err error) {
 	held := c.memory.unrecorded
 	if held == nil {
 		return true, nil
 	}
 	c.memory.unrecorded = nil
-	if c.event == watch.Deleted || c.batch.Ended() {
+	if ended := c.batch.Ended(); ended || c.event == watch.Deleted {
 		c.stored = c.memory.annotations.overlay(c.tree)
-		return true, nil
+		return !ended, nil
 	}
 	c.guarded = true
 	changed, left, err := c.transmit(ctx, *held)

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+func TestWriteUnrecorded_GoneObjectHasNoHandlersCalledAgain(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid"}
+	c := newPatchCycle(t, s)
+	deleted := make(chan struct{})
+	var q *queue.Queue
+	q = queue.New(t.Context(), queue.Options{Process: func(ctx context.Context, batch *queue.Batch) *queue.Next {
+		if batch.Newest.Type == watch.Deleted {
+			defer close(deleted)
+		} else {
+			q.Put("pods.v1", watch.Event{Type: watch.Deleted, Object: c.object})
+		}
+		c.batch, c.event = batch, batch.Newest.Type
+		c.memory.unrecorded = &unrecorded{handlers: patch.NewPatch(), own: c.ownPatch, outcomes: []string{"deleted"}, failed: true}
+		ready, err := c.writeUnrecorded(ctx)
+		if last := batch.Newest.Type == watch.Deleted; ready != last || err != nil || c.memory.unrecorded != nil {
+			t.Errorf("at %s, handlers may be called: %t, %v; held: %v", batch.Newest.Type, ready, err, c.memory.unrecorded)
+		}
+		return nil
+	}})
+	t.Cleanup(func() {
+		if err := q.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	q.Put("pods.v1", watch.Event{Type: watch.Modified, Object: c.object})
+	<-deleted
+	if len(s.requests) > 0 {
+		t.Errorf("requests: %v", s.requests)
+	}
+}
