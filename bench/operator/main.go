@@ -30,8 +30,8 @@ func register(r *kopf.Registry) {
 		kopf.OnEvent(r, kopf.Resource("v1", "namespaces"), o.event)
 		return
 	}
-	if os.Getenv(backgroundVariable) != "" {
-		registerBackground(r, examples)
+	if kinds := os.Getenv(backgroundVariable); kinds != "" {
+		registerBackground(r, examples, kinds)
 		return
 	}
 	kopf.OnCreate(r, examples, create)
