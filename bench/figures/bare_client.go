@@ -70,7 +70,7 @@ func runBareClient(args []string) error {
 	}()
 	b := &bareClient{api: client, namespace: *namespace, failed: make(chan error, 1),
 		t: handledState{patch: []byte(os.Getenv(bareVariable)), status: []byte(os.Getenv(bareStatusVariable))}}
-	if err := client.watch(ctx, *namespace, func(line []byte) { b.handle(ctx, line) }); err != nil {
+	if err := client.watchFrom(ctx, *namespace, "", func(line []byte) { b.handle(ctx, line) }); err != nil {
 		return err
 	}
 	select {

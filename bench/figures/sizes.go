@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,20 @@ import (
 // sizes are the numbers of objects that exist before the operator starts. The first is the base: what an
 // operator needs anyway is subtracted from the figures of the others before their growth is compared.
 var sizes = []int{1, 1000, 10_000, 100_000}
+
+// parseSizes replaces all sizes but the base.
+func parseSizes(text string) error {
+	chosen := sizes[:1:1]
+	for field := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil || n <= chosen[len(chosen)-1] {
+			return fmt.Errorf("want ascending numbers above %d", sizes[0])
+		}
+		chosen = append(chosen, n)
+	}
+	sizes = chosen
+	return nil
+}
 
 const (
 	// sampled is how many of the objects are not handled yet when catching up is measured: to handle all of
