@@ -8,17 +8,17 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// creationRounds is how many times each program handles [fewObjects], in turns.
-const creationRounds = 5
+// turns is how many times each program handles [fewObjects], in turns.
+var turns = 5
 
 // measureCreation measures the operator and the bare client in turns, because the load of the machine
 // changes. The last operator goes on with more objects.
 func measureCreation(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
 	var operator, other, bare []time.Duration
 	var last, t = created{}, handledState{}
-	for round := range creationRounds {
+	for round := range turns {
 		var err error
-		if last, err = l.createAndMeasure(ctx, c, client, note("operator-%d", round), round == creationRounds-1); err != nil {
+		if last, err = l.createAndMeasure(ctx, c, client, note("operator-%d", round), round == turns-1); err != nil {
 			return nil, err
 		}
 		operator, t = append(operator, last.cpu), last.state

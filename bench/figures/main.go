@@ -36,6 +36,7 @@ func run() (err error) {
 	profile := flag.String("profile", "", "write profiles of the operator to this folder: for the figures creation, catchup, index, background and resume")
 	against := flag.String("against", "", "measure this operator, which is another build of bench/operator, in turns with the own one: for the figure creation")
 	results := flag.String("results", "", "write the rows of each figure, with their samples, to a JSON file in this folder")
+	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation and protocols")
 	flag.Func("sizes", "the numbers of objects of the figure sizes, separated by commas (default 1000,10000,100000)", parseSizes)
 	flag.Usage = printUsage
 	flag.Parse()
@@ -108,7 +109,7 @@ func choose(names []string) ([]figure, error) {
 
 func printUsage() {
 	var b strings.Builder
-	b.WriteString("Usage: bench/run [-profile DIR] [-against OPERATOR] [-results DIR] [-sizes N,N,N] [FIGURE...]\n\nFigures measured by default:\n")
+	b.WriteString("Usage: bench/run [-profile DIR] [-against OPERATOR] [-results DIR] [-turns N] [-sizes N,N,N] [FIGURE...]\n\nFigures measured by default:\n")
 	list := func(figures []figure) {
 		for _, f := range figures {
 			fmt.Fprintf(&b, "  %-14s %s\n", f.name, f.about)

@@ -18,7 +18,7 @@ func measureProtocols(ctx context.Context, l *environment, c *devcluster.Cluster
 		return nil, err
 	}
 	var two, one []time.Duration
-	for round := range creationRounds {
+	for round := range turns {
 		for _, variant := range []struct {
 			name string
 			env  []string
