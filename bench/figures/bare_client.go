@@ -1,84 +1,129 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
-// bare measures the bare client that sends the operator's requests, with the same watch open.
-func (ld *load) bare(ctx context.Context, t handledState, n int) (u usage, err error) {
-	cpu, err := ownCPU(unix.RUSAGE_SELF)
-	if err != nil {
-		return u, err
+// The bare client that an operator is compared with is a process of its own, paced by the same events:
+// it watches a namespace, and for each created object it does what the operator and its handler do. It
+// prints a line, and sends the two PATCH requests, one after the other, in a goroutine of the object.
+// It decides and remembers nothing, and takes the patches from its environment.
+
+const (
+	// bareVariable makes this program the bare client. Its value is the patch of an object.
+	bareVariable = "KOPF_BENCH_BARE"
+
+	// bareStatusVariable is the patch of an object's status.
+	bareStatusVariable = "KOPF_BENCH_BARE_STATUS"
+
+	// bareHTTP1Variable makes the bare client use HTTP/1.1.
+	bareHTTP1Variable = "KOPF_BENCH_BARE_HTTP1"
+)
+
+// bareConnections is the number of connections of the bare client over HTTP/1.1.
+const bareConnections = 32
+
+// bareProgram returns the program that sends the patches which the operator has sent.
+func bareProgram(t handledState, env ...string) (program, error) {
+	path, err := os.Executable()
+	return program{path: path, env: append(env, bareVariable+"="+string(t.patch), bareStatusVariable+"="+string(t.status))}, err
+}
+
+func runBareClient(args []string) error {
+	flags := flag.NewFlagSet("bare client", flag.ContinueOnError)
+	kubeconfig := flags.String("kubeconfig", "", "the configuration of the cluster")
+	kubeContext := flags.String("context", "", "its context")
+	namespace := flags.String("namespace", "", "the namespace to watch")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	done := ld.completion.expect(n)
-	began := time.Now()
-	if err := ld.client.patchMany(ctx, ld.namespace, n, bareWorkers, t); err != nil {
-		return u, err
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: *kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: *kubeContext}).ClientConfig()
+	if err != nil {
+		return err
+	}
+	client, err := newBareAPI(config, os.Getenv(bareHTTP1Variable) != "")
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // an error is an end as well
+		stop()
+	}()
+	b := &bareClient{api: client, namespace: *namespace, failed: make(chan error, 1),
+		t: handledState{patch: []byte(os.Getenv(bareVariable)), status: []byte(os.Getenv(bareStatusVariable))}}
+	if err := client.watchFrom(ctx, *namespace, "", func(line []byte) { b.handle(ctx, line) }); err != nil {
+		return err
 	}
 	select {
-	case <-done:
-	case <-time.After(waitLimit):
-		return u, errors.New("the watch has not delivered all patches in time")
 	case <-ctx.Done():
-		return u, context.Cause(ctx)
-	}
-	u.took = time.Since(began)
-	after, err := ownCPU(unix.RUSAGE_SELF)
-	u.cpu = after - cpu
-	return u, err
-}
-
-// bareWorkers is the number of concurrent requests of the bare client. More do not make the
-// server faster.
-const bareWorkers = 32
-
-// handledState is what the operator adds to an object, and the patches that add it.
-type handledState struct {
-	annotations   map[string]string
-	patch, status []byte
-}
-
-// readHandledState reads the state that the operator has added to a handled object.
-func (a *api) readHandledState(ctx context.Context, namespace, name string) (handledState, error) {
-	text, err := a.do(ctx, http.MethodGet, objects(namespace, name), "", nil)
-	if err != nil {
-		return handledState{}, err
-	}
-	var object struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-		Status json.RawMessage `json:"status"`
-	}
-	if err := json.Unmarshal(text, &object); err != nil {
-		return handledState{}, fmt.Errorf("read %s: %w", name, err)
-	}
-	t := handledState{annotations: object.Metadata.Annotations}
-	delete(t.annotations, "someannotation")
-	t.patch, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": t.annotations}})
-	if err != nil {
-		return t, err
-	}
-	t.status = fmt.Appendf(nil, `{"status":%s}`, object.Status)
-	return t, nil
-}
-
-// patchMany sends the requests that the operator sends for n objects, as fast as possible with
-// this number of workers.
-func (a *api) patchMany(ctx context.Context, namespace string, n, workers int, t handledState) error {
-	return parallel(n, workers, func(i int) error {
-		path := objects(namespace, numbered(i))
-		if _, err := a.do(ctx, http.MethodPatch, path, mergePatch, t.patch); err != nil {
-			return err
-		}
-		_, err := a.do(ctx, http.MethodPatch, path+"/status", mergePatch, t.status)
+		b.objects.Wait()
+		return nil
+	case err := <-b.failed:
 		return err
+	}
+}
+
+// newBareAPI returns a client over HTTP/2, or over a pool of connections with HTTP/1.1.
+func newBareAPI(config *rest.Config, http1 bool) (*api, error) {
+	if !http1 {
+		return newAPI(config)
+	}
+	tls, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	// The protocols of an http.Transport with an own TLS configuration are HTTP/1 only.
+	pool := &http.Transport{TLSClientConfig: tls, MaxConnsPerHost: bareConnections, MaxIdleConnsPerHost: bareConnections}
+	transport, err := rest.HTTPWrappersForConfig(config, pool)
+	if err != nil {
+		return nil, err
+	}
+	return &api{server: strings.TrimRight(config.Host, "/"), http: &http.Client{Transport: transport}}, nil
+}
+
+// bareClient sends the patches of created objects.
+type bareClient struct {
+	api       *api
+	namespace string
+	t         handledState
+	objects   sync.WaitGroup
+	failed    chan error
+}
+
+var addedPrefix = []byte(`{"type":"ADDED"`)
+
+// handle handles a line of the watch.
+func (b *bareClient) handle(ctx context.Context, line []byte) {
+	if !bytes.HasPrefix(line, addedPrefix) {
+		return
+	}
+	name := objectName(line)
+	b.objects.Go(func() {
+		fmt.Println(name, time.Now().UnixNano())
+		if err := b.api.patchHandled(ctx, objects(b.namespace, name), b.t); err != nil && !errors.Is(err, context.Canceled) {
+			select {
+			case b.failed <- err:
+			default: // another object's error ends the program
+			}
+		}
 	})
 }

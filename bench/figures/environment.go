@@ -22,6 +22,7 @@ type environment struct {
 	dir      string
 	profile  string // the folder for profiles; empty for none
 	operator string // the path of the operator's program
+	against  string // the path of another build of it; empty for none
 
 	clusters []*devcluster.Cluster
 	began    time.Time

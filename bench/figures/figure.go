@@ -26,6 +26,7 @@ var figures = []figure{
 	{"creation", "objects that are created while the operator runs: CPU, requests, memory", inCluster(measureCreation)},
 	{"latency", "from the creation of an object to the call of its handler, at low load", inCluster(measureLatency)},
 	{"catchup", "objects that exist before the operator starts: time and memory", inCluster(measureCatchUp)},
+	{"daemons", "ten thousand objects with a daemon each: goroutines, memory, shutdown", inCluster(measureDaemons)},
 	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", inCluster(measureBackground)},
 	{"resume", "objects that were handled before the operator starts: time and requests", inCluster(measureResume)},
 	{"admission", "reviews at 1,000 a second: CPU and time, beside a bare webhook", inCluster(measureAdmission)},
@@ -34,6 +35,9 @@ var figures = []figure{
 
 // optionalFigures are measured only if they are named.
 var optionalFigures = []figure{
+	{"sizes", "1,000, 10,000 and 100,000 objects that exist before the operator starts: how each figure grows", inCluster(measureSizes)},
+	{"operators", "ten operators of one cluster: CPU, requests, memory", inCluster(measureOperators)},
+	{"protocols", "a bare client over HTTP/2 and over HTTP/1.1: CPU", inCluster(measureProtocols)},
 	{"peer", "the same operator written with controller-runtime, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
 	{"shards", "objects that are created while one, two or four replicas share them: CPU and memory of each", measureShards},
 }
@@ -46,6 +50,7 @@ type row struct {
 	measured string
 	met      bool
 	others   float64
+	samples  []float64 // the single measurements, in the unit of the row; nil if there is but one
 }
 
 func (r row) verdict() string {

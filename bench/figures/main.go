@@ -19,6 +19,13 @@ import (
 const limit = 30 * time.Minute
 
 func main() {
+	if os.Getenv(bareVariable) != "" {
+		if err := runBareClient(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bare client:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -27,6 +34,10 @@ func main() {
 
 func run() (err error) {
 	profile := flag.String("profile", "", "write profiles of the operator to this folder: for the figures creation, catchup, index, background and resume")
+	against := flag.String("against", "", "measure this operator, which is another build of bench/operator, in turns with the own one: for the figure creation")
+	results := flag.String("results", "", "write the rows of each figure, with their samples, to a JSON file in this folder")
+	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation and protocols")
+	flag.Func("sizes", "the numbers of objects of the figure sizes, separated by commas (default 1000,10000,100000)", parseSizes)
 	flag.Usage = printUsage
 	flag.Parse()
 	chosen, err := choose(flag.Args())
@@ -42,6 +53,7 @@ func run() (err error) {
 	if err != nil {
 		return err
 	}
+	l.against = *against
 	defer func() { err = errors.Join(err, l.close()) }()
 	machine, err := describeMachine(ctx)
 	if err != nil {
@@ -54,7 +66,7 @@ func run() (err error) {
 	var rows []row
 	for _, f := range chosen {
 		l.say("%s: %s", f.name, f.about)
-		meter := newMeter()
+		meter, start := newMeter(), time.Now()
 		measured, err := f.measure(ctx, l)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -63,9 +75,14 @@ func run() (err error) {
 		if err != nil {
 			return err
 		}
-		for _, r := range measured {
-			r.figure, r.others = f.name, others
-			rows = append(rows, r)
+		for i := range measured {
+			measured[i].figure, measured[i].others = f.name, others
+		}
+		rows = append(rows, measured...)
+		if *results != "" {
+			if err := writeResults(*results, f.name, machine, start, measured); err != nil {
+				return err
+			}
 		}
 	}
 	fmt.Printf("%s, on %s; %s in total. Others: the share of the machine's CPU time that other programs used meanwhile.\n\n",
@@ -92,7 +109,7 @@ func choose(names []string) ([]figure, error) {
 
 func printUsage() {
 	var b strings.Builder
-	b.WriteString("Usage: bench/run [-profile DIR] [FIGURE...]\n\nFigures measured by default:\n")
+	b.WriteString("Usage: bench/run [-profile DIR] [-against OPERATOR] [-results DIR] [-turns N] [-sizes N,N,N] [FIGURE...]\n\nFigures measured by default:\n")
 	list := func(figures []figure) {
 		for _, f := range figures {
 			fmt.Fprintf(&b, "  %-14s %s\n", f.name, f.about)

@@ -31,13 +31,22 @@ func (ld *load) runUntil(ctx context.Context, p program, what string, done <-cha
 	if err := ld.env.profiled(operator); err != nil {
 		return u, err
 	}
-	if u.memory, err = memoryOf(operator.pid()); err != nil {
+	took := u.took
+	if u, err = operator.usage(); err != nil {
 		return u, err
 	}
-	if u.cpu, err = cpuOf(operator.pid()); err != nil {
-		return u, err
-	}
+	u.took = took
 	_, err = operator.stop()
+	return u, err
+}
+
+// usage returns what a program has used since its start.
+func (p *process) usage() (u usage, err error) {
+	u.took = time.Since(p.began)
+	if u.memory, err = memoryOf(p.pid()); err != nil {
+		return u, err
+	}
+	u.cpu, err = cpuOf(p.pid())
 	return u, err
 }
 

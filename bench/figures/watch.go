@@ -27,7 +27,11 @@ func (a *api) watch(ctx context.Context, namespace string, line func([]byte)) er
 	if err := json.Unmarshal(text, &list); err != nil {
 		return fmt.Errorf("list the objects: %w", err)
 	}
-	version := list.Metadata.ResourceVersion
+	return a.watchFrom(ctx, namespace, list.Metadata.ResourceVersion, line)
+}
+
+// watchFrom is watch from a resourceVersion on. If it is empty, the watch begins with the objects that exist.
+func (a *api) watchFrom(ctx context.Context, namespace, version string, line func([]byte)) error {
 	body, err := a.openWatch(ctx, namespace, version)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// backgroundVariable makes the operator run a daemon and a timer for each object, and no change
-// handlers.
+// backgroundVariable makes the operator run the named kinds of tasks for each object, "daemons" or
+// "daemons,timers", and no change handlers.
 const backgroundVariable = "KOPF_BENCH_BACKGROUND"
 
 // interval is the interval of the timer.
@@ -22,10 +23,13 @@ const interval = time.Minute
 
 var ticks atomic.Int64
 
-// registerBackground registers a daemon and a timer. On SIGUSR2, the operator prints its state.
-func registerBackground(r *kopf.Registry, examples kopf.Selector) {
+// registerBackground registers a daemon, and a timer if the kinds have it. On SIGUSR2, the operator prints
+// its state.
+func registerBackground(r *kopf.Registry, examples kopf.Selector, kinds string) {
 	kopf.Daemon(r, examples, runDaemon)
-	kopf.Timer(r, examples, tick, kopf.Interval(interval))
+	if strings.Contains(kinds, "timers") {
+		kopf.Timer(r, examples, tick, kopf.Interval(interval))
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR2)
 	go func() {

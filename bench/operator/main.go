@@ -34,8 +34,8 @@ func register(r *kopf.Registry) {
 		kopf.OnValidate(r, examples, checkField)
 		return
 	}
-	if os.Getenv(backgroundVariable) != "" {
-		registerBackground(r, examples)
+	if kinds := os.Getenv(backgroundVariable); kinds != "" {
+		registerBackground(r, examples, kinds)
 		return
 	}
 	kopf.OnCreate(r, examples, create)

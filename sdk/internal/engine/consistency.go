@@ -34,10 +34,9 @@ func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
 		})
 	}
 	tell(observe.WaitStarted, false)
-	long := time.NewTimer(longWait)
-	defer long.Stop()
-	end := time.NewTimer(deadline.Sub(began))
-	defer end.Stop()
+	limit := deadline.Sub(began)
+	timer := time.NewTimer(min(longWait, limit))
+	defer timer.Stop()
 	prolonged := false
 	for {
 		select {
@@ -48,10 +47,13 @@ func (c *cycle) awaitOwnWrite(ctx context.Context) (fresh bool, err error) {
 		case <-c.batch.Pressure():
 			tell(observe.WaitOvertaken, prolonged)
 			return false, nil
-		case <-long.C:
-			prolonged = true
-			tell(observe.WaitProlonged, prolonged)
-		case <-end.C:
+		case <-timer.C:
+			if !prolonged && longWait < limit {
+				prolonged = true
+				timer.Reset(limit - longWait)
+				tell(observe.WaitProlonged, prolonged)
+				continue
+			}
 			tell(observe.WaitExpired, prolonged)
 			c.memory.ownVersion = ""
 			return true, nil

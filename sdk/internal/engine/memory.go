@@ -56,9 +56,7 @@ type memory struct {
 // staleUntil reports whether an object is older than the operator's last patch, and until when to
 // wait for the newer version.
 func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Time, stale bool) {
-	if m.ownWrite != nil && !object.Older(obj.ResourceVersion, m.ownWrite.ResourceVersion) {
-		m.ownWrite = nil
-	}
+	m.saw(obj)
 	if m.ownVersion == "" {
 		return time.Time{}, false
 	}
@@ -67,6 +65,14 @@ func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Ti
 		return time.Time{}, false
 	}
 	return m.ownDeadline, true
+}
+
+// saw lets go of the version that the operator's last patch made if it, or a later one, is seen. Thousands of
+// objects with daemons would keep theirs otherwise: nothing else looks at it then.
+func (m *memory) saw(obj *object.Object) {
+	if m.ownWrite != nil && !object.Older(obj.ResourceVersion, m.ownWrite.ResourceVersion) {
+		m.ownWrite = nil
+	}
 }
 
 // wrote remembers the version that the operator's patch made.

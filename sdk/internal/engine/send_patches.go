@@ -61,6 +61,10 @@ func (c *cycle) transmit(ctx context.Context, u unrecorded) (changed bool, left 
 		return false, unrecorded{}, nil
 	}
 	changed, remaining, err := c.send(ctx, c.patch)
+	if err == nil && remaining == nil {
+		left.handlers, left.own = nil, nil
+		return changed, left, nil
+	}
 	left.handlers, left.own = handlers.Unsent(remaining), own.UnsentFields(remaining)
 	if isHopeless(err, left.rejections) {
 		left.handlers.DropFns()
@@ -182,7 +186,8 @@ func (c *cycle) hold(left unrecorded, err error) {
 	if isRejected(err) && left.own.Empty() {
 		left.rejections++
 	}
-	c.memory.unrecorded = &left
+	kept := left // only what is kept is allocated
+	c.memory.unrecorded = &kept
 	if err != nil {
 		observe.Tell(c.deps.sink, observe.OutcomesHeld{
 			Subject: c.unpostedSubject(), Handlers: left.outcomes, Since: left.since, Again: again, Err: err,

@@ -73,11 +73,13 @@ type Retry struct {
 
 // Client sends requests, without a limit per second. It is safe for concurrent use.
 type Client struct {
-	http     *http.Client
-	options  ClientOptions
-	warnings *warnings
-	outages  *outages
-	retrying func(Retry) // optional
+	source    Source
+	following *http.Client // follows redirects
+	options   ClientOptions
+	userAgent []string // the header's values
+	warnings  *warnings
+	outages   *outages
+	retrying  func(Retry) // optional
 }
 
 // NewClient returns a client that gets its sessions from a source.
@@ -97,8 +99,10 @@ func NewClient(source Source, options ClientOptions) *Client {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	sender := &http.Client{Transport: &reloginTransport{source: source, base: anyServer}, CheckRedirect: sameMethod}
-	return &Client{http: sender, options: options, warnings: new(warnings), outages: new(outages)}
+	return &Client{
+		source: source, options: options, userAgent: []string{options.UserAgent}, warnings: new(warnings), outages: new(outages),
+		following: &http.Client{Transport: &reloginTransport{source: source, base: anyServer}, CheckRedirect: sameMethod},
+	}
 }
 
 // sameMethod follows redirects that keep the method. Others would turn a PATCH into a GET, whose answer

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -36,7 +37,7 @@ func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.leave() // after a switch of protocols, the caller owns the connection
 		return resp, err
 	}
-	resp.Body = &countedBody{resp.Body, sync.OnceFunc(c.leave)}
+	resp.Body = &countedBody{ReadCloser: resp.Body, connections: c}
 	return resp, nil
 }
 
@@ -71,11 +72,15 @@ func (c *connections) closeIdle(delay time.Duration) {
 // countedBody is the body of a response, whose connection is in use until it is closed.
 type countedBody struct {
 	io.ReadCloser
-	leave func()
+	connections *connections
+	closed      atomic.Bool
 }
 
 // Close implements [io.Closer].
 func (b *countedBody) Close() error {
-	defer b.leave()
-	return b.ReadCloser.Close()
+	err := b.ReadCloser.Close()
+	if !b.closed.Swap(true) {
+		b.connections.leave()
+	}
+	return err
 }

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,26 +38,19 @@ type exchangeKey struct{}
 // reading of the response too, after which the caller calls end.
 func (e *exchange) send(ctx context.Context) (*http.Response, error) {
 	r := e.request
-	var body io.Reader
-	if r.Body != nil {
-		body = bytes.NewReader(r.Body)
+	resp, err := e.attempt(ctx)
+	if err == nil && mayFollow(r.Method, resp.StatusCode) {
+		_ = resp.Body.Close()
+		resp, err = e.sendFollowing(ctx)
 	}
-	req, err := http.NewRequestWithContext(context.WithValue(ctx, exchangeKey{}, e), r.Method, "https://"+anyHost+r.Path, body)
-	if err != nil {
-		return nil, networkError(r, fmt.Errorf("request: %w", err))
-	}
-	req.Header.Set("Accept", cmp.Or(r.Accept, "application/json"))
-	req.Header.Set("User-Agent", e.client.options.UserAgent)
-	if r.ContentType != "" {
-		req.Header.Set("Content-Type", r.ContentType)
-	}
-	resp, err := e.client.http.Do(req)
 	if missing, ok := errors.AsType[*noSessionError](err); ok {
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, missing.err)
 	}
 	if err != nil {
 		err = networkError(r, causeOf(ctx, err))
-		e.end(0, err)
+		if !e.begun.IsZero() {
+			e.end(0, err)
+		}
 		return nil, err
 	}
 	if e.rejection != nil {
@@ -72,6 +64,79 @@ func (e *exchange) send(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	return resp, nil
+}
+
+// attempt sends the request with the current session, and again after each login.
+func (e *exchange) attempt(ctx context.Context) (*http.Response, error) {
+	source := e.client.source
+	session, err := source.Current(ctx)
+	if err != nil {
+		return nil, &noSessionError{err}
+	}
+	for logins := 0; ; logins++ {
+		req, err := e.newRequest(ctx, session.address)
+		if err != nil {
+			return nil, err
+		}
+		e.begin()
+		resp, err := session.RoundTrip(req)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized {
+			return resp, err
+		}
+		e.rejected(resp, buffer(resp))
+		next := anotherSession(ctx, source, session, logins, e)
+		if next == nil {
+			return resp, nil
+		}
+		session = next
+	}
+}
+
+// sendFollowing sends the request like attempt, and follows redirects. They are so rare that the request
+// is sent again for it.
+func (e *exchange) sendFollowing(ctx context.Context) (*http.Response, error) {
+	req, err := e.newRequest(context.WithValue(ctx, exchangeKey{}, e), "https://"+anyHost)
+	if err != nil {
+		return nil, err
+	}
+	return e.client.following.Do(req)
+}
+
+// mayFollow reports whether a response is a redirect that can be followed without another method. Others
+// would turn a PATCH into a GET, whose answer looks as if the patch was applied.
+func mayFollow(method string, status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		return method == http.MethodGet
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// acceptsJSON is the Accept header of most requests.
+var acceptsJSON = []string{"application/json"}
+
+// newRequest returns the request for an address. Its headers are its own, as plugins for credentials add
+// some.
+func (e *exchange) newRequest(ctx context.Context, address string) (*http.Request, error) {
+	r := &e.request
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, address+r.Path, body)
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	req.Header["Accept"], req.Header["User-Agent"] = acceptsJSON, e.client.userAgent
+	if r.Accept != "" {
+		req.Header["Accept"] = []string{r.Accept}
+	}
+	if r.ContentType != "" {
+		req.Header["Content-Type"] = []string{r.ContentType}
+	}
+	return req, nil
 }
 
 // begin starts an attempt. It does nothing if there is no exchange, as do rejected and

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -53,16 +54,8 @@ func (t *reloginTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 			return resp, err
 		}
 		exchange.rejected(resp, buffer(resp))
-		t.source.Invalidate(session)
-		if logins == maxLogins {
-			return resp, nil
-		}
-		next, err := t.source.Current(ctx)
-		if err != nil {
-			exchange.loginFailed(err)
-			return resp, nil
-		}
-		if next == session {
+		next := anotherSession(ctx, t.source, session, logins, exchange)
+		if next == nil {
 			return resp, nil
 		}
 		if req.Body != nil && req.Body != http.NoBody {
@@ -75,6 +68,24 @@ func (t *reloginTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		}
 		session = next
 	}
+}
+
+// anotherSession invalidates a session that the API server rejected, and returns the one to repeat the
+// request with; nil if there is none, or if the request was repeated too often.
+func anotherSession(ctx context.Context, source Source, rejected *Session, logins int, e *exchange) *Session {
+	source.Invalidate(rejected)
+	if logins == maxLogins {
+		return nil
+	}
+	next, err := source.Current(ctx)
+	if err != nil {
+		e.loginFailed(err)
+		return nil
+	}
+	if next == rejected {
+		return nil
+	}
+	return next
 }
 
 // addressed returns a copy of the request for the address of a session. It has headers of its

@@ -18,6 +18,7 @@ import (
 // concurrent use.
 type Session struct {
 	base        *url.URL
+	address     string // of the base, without a user; what paths are added to
 	connections *connections
 }
 
@@ -44,7 +45,8 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 	}
 	base.RawQuery, base.Fragment = "", ""
 	base.Path = strings.TrimRight(base.Path, "/")
-	return &Session{base: base, connections: &connections{next: transport}}, nil
+	address := url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path, RawPath: base.RawPath}
+	return &Session{base: base, address: address.String(), connections: &connections{next: transport}}, nil
 }
 
 func dialer(connectTimeout time.Duration) *net.Dialer {

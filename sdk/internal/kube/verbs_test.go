@@ -124,3 +124,28 @@ func TestPatch_NoRedirectMakesItAGet(t *testing.T) {
 		t.Errorf("%d requests, %v", len(s.requests), err)
 	}
 }
+
+func TestClient_FollowsRedirectsThatKeepTheMethod(t *testing.T) {
+	for method, status := range map[string]int{http.MethodGet: http.StatusFound, http.MethodPatch: http.StatusTemporaryRedirect} {
+		moved := respond(status, "", "Location", "https://"+anyHost+"/elsewhere")
+		client, s := clientFor(t, ClientOptions{}, moved, moved, respond(200, example))
+		request := Request{Method: method, Path: "/from?x=%2F"}
+		if method == http.MethodPatch {
+			request.ContentType, request.Body = MergePatch, []byte(`{}`)
+		}
+		body, err := client.Do(t.Context(), request)
+		if err != nil || string(body) != example || len(s.requests) != 3 {
+			t.Fatalf("%s: %d requests, %s, %v", method, len(s.requests), body, err)
+		}
+		first, last := s.requests[0], s.requests[2]
+		if first.URL.String() != "http://cluster.test/prefix/from?x=%2F" || last.URL.String() != "http://cluster.test/prefix/elsewhere" || last.Method != method {
+			t.Errorf("%s: from %s to %s %s", method, first.URL, last.Method, last.URL)
+		}
+		if request.Body == nil {
+			continue
+		}
+		if sent, err := io.ReadAll(last.Body); err != nil || string(sent) != `{}` {
+			t.Errorf("%s %s, %v", method, sent, err)
+		}
+	}
+}

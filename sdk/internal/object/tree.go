@@ -1,9 +1,6 @@
 package object
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // Clone returns a deep copy of a tree. It does not copy values of types that a tree does not
 // have.
@@ -51,5 +48,13 @@ func Annotations(object map[string]any) map[string]any {
 
 // SortedKeys returns the keys of a map in the order of their bytes.
 func SortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
+	if len(m) == 0 {
+		return nil
+	}
+	keys := make([]string, 0, len(m)) // an iterator would allocate more
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -13,15 +13,22 @@ func WithLazyAttrs(to slog.Handler, attrs func() []slog.Attr) slog.Handler {
 }
 
 type lazy struct {
-	to    slog.Handler
-	attrs func() []slog.Attr
+	to     slog.Handler
+	parent *lazy // whose attributes precede; nil if there are none
+	attrs  func() []slog.Attr
 
 	once sync.Once
 	with slog.Handler
 }
 
 func (l *lazy) handler() slog.Handler {
-	l.once.Do(func() { l.with = l.to.WithAttrs(l.attrs()) })
+	l.once.Do(func() {
+		to := l.to
+		if l.parent != nil {
+			to = l.parent.handler()
+		}
+		l.with = to.WithAttrs(l.attrs())
+	})
 	return l.with
 }
 
@@ -33,8 +40,11 @@ func (l *lazy) Handle(ctx context.Context, record slog.Record) error {
 	return l.handler().Handle(ctx, record)
 }
 
-// WithAttrs implements [slog.Handler].
-func (l *lazy) WithAttrs(attrs []slog.Attr) slog.Handler { return l.handler().WithAttrs(attrs) }
+// WithAttrs implements [slog.Handler]. The attributes of the handler are not made either: most handlers
+// and daemons log nothing.
+func (l *lazy) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &lazy{to: l.to, parent: l, attrs: func() []slog.Attr { return attrs }}
+}
 
 // WithGroup implements [slog.Handler].
 func (l *lazy) WithGroup(name string) slog.Handler { return l.handler().WithGroup(name) }

@@ -63,11 +63,19 @@ func parseUUID(text string) (key objectKey, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return key, false
 	}
-	digits := text[0:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
-	if strings.ToLower(digits) != digits {
-		return key, false
+	var digits [32]byte
+	n := 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+		case 'A' <= c && c <= 'F':
+			return key, false
+		default:
+			digits[n] = c
+			n++
+		}
 	}
-	_, err := hex.Decode(key[:], []byte(digits))
+	_, err := hex.Decode(key[:], digits[:])
 	return key, err == nil
 }
 

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"math"
+	"testing"
+)
+
+func TestGrowthExponent_OfPowers(t *testing.T) {
+	x := []float64{1000, 10_000, 100_000}
+	for _, want := range []float64{0, 0.5, 1, 2} {
+		y := make([]float64, len(x))
+		for i := range x {
+			y[i] = 3 * math.Pow(x[i], want)
+		}
+		if got := growthExponent(x, y); math.Abs(got-want) > 1e-9 {
+			t.Errorf("exponent %v, want %v", got, want)
+		}
+	}
+	if got := growthExponent(x[:1], x[:1]); got != 0 {
+		t.Errorf("of one value: %v", got)
+	}
+}
+
+func TestGrowth_SubtractsTheBase(t *testing.T) {
+	all := []sized{{n: 1}, {n: 1000}, {n: 10_000}, {n: 100_000}}
+	r := growth("memory", "%.0f MB", all, func(m sized) float64 { return 20 + float64(m.n)/1000 })
+	if !r.met || r.measured != "1.00 (1: 20 MB, 1000: 21 MB, 10000: 30 MB, 100000: 120 MB)" {
+		t.Errorf("%+v", r)
+	}
+	r = growth("time", "%.0f s", all, func(m sized) float64 { return float64(m.n) * float64(m.n) })
+	if r.met {
+		t.Errorf("quadratic growth passes: %+v", r)
+	}
+}

@@ -1,0 +1,61 @@
+package kopf
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+const (
+	// minGarbage is how much garbage a program of [Main] may have before it is collected. By default, Go
+	// collects when there is as much garbage as memory in use, but at least 4 MB. An operator with few
+	// objects would collect for every forty objects that it handles.
+	minGarbage = 10 << 20
+
+	// The percentages that the collector may get, and their steps, since each change stops the program for
+	// a moment.
+	minGarbagePercent, maxGarbagePercent, garbageSteps = 20, 1000, 10
+)
+
+// adjustCollection makes the garbage collector wait until there is as much garbage as there is in use on the
+// heap, but at least [minGarbage]. Go's default counts the stacks too, which would double what ten thousand
+// daemons need. A GOGC in the environment prevails. A GOMEMLIMIT limits the memory as usual.
+func adjustCollection() {
+	if os.Getenv("GOGC") == "" {
+		afterCollection(100)
+	}
+}
+
+// afterCollection adjusts the percentage of the collector after each collection, by means of a finalizer:
+// the runtime calls it when it has collected what the finalizer belongs to.
+func afterCollection(percent int) {
+	type sentinel struct{ _ *byte } // with a pointer, so that it is not allocated together with others
+	runtime.SetFinalizer(new(sentinel), func(*sentinel) {
+		next := garbagePercent(inUse())
+		if next != percent {
+			debug.SetGCPercent(next)
+		}
+		afterCollection(next)
+	})
+}
+
+// garbagePercent returns the percentage by which garbage may exceed what is in use on the heap and what the
+// collector has to look at besides, such as stacks.
+func garbagePercent(heap, besides uint64) int {
+	percent := max(minGarbage, heap) * 100 / max(1, heap+besides)
+	return int(max(minGarbagePercent, min(percent, maxGarbagePercent)/garbageSteps*garbageSteps))
+}
+
+// inUse returns what the last collection found to be in use on the heap, and what it had to look at besides.
+func inUse() (heap, besides uint64) {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples)
+	value := func(i int) uint64 {
+		if samples[i].Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+		return samples[i].Value.Uint64()
+	}
+	return value(0), value(1) + value(2)
+}

@@ -1,0 +1,33 @@
+package kopf
+
+import (
+	"runtime"
+	"testing"
+)
+
+func TestGarbagePercent_AsMuchAsTheHeapButAtLeastTheMinimum(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		heap, besides uint64
+		want          int
+	}{
+		{0, 0, maxGarbagePercent},
+		{2 * mb, 0, 500},
+		{3 * mb, 1 * mb, 250},
+		{10 * mb, 0, 100},
+		{1000 * mb, 0, 100},
+		{50 * mb, 50 * mb, 50},
+		{mb, 1000 * mb, minGarbagePercent},
+	} {
+		if got := garbagePercent(c.heap, c.besides); got != c.want {
+			t.Errorf("%d bytes of heap, %d besides: %d %%, want %d", c.heap, c.besides, got, c.want)
+		}
+	}
+}
+
+func TestInUse_KnowsTheMetrics(t *testing.T) {
+	runtime.GC()
+	if heap, besides := inUse(); heap == 0 || besides == 0 {
+		t.Errorf("%d bytes of heap, %d besides", heap, besides)
+	}
+}
