@@ -56,7 +56,7 @@ type memory struct {
 // staleUntil reports whether an object is older than the operator's last patch, and until when to
 // wait for the newer version.
 func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Time, stale bool) {
-	m.saw(obj)
+	m.releaseSeenWrite(obj)
 	if m.ownVersion == "" {
 		return time.Time{}, false
 	}
@@ -67,9 +67,9 @@ func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Ti
 	return m.ownDeadline, true
 }
 
-// saw lets go of the version that the operator's last patch made if it, or a later one, is seen. Thousands of
+// releaseSeenWrite lets go of the version that the operator's last patch made if it, or a later one, is seen. Thousands of
 // objects with daemons would keep theirs otherwise: nothing else looks at it then.
-func (m *memory) saw(obj *object.Object) {
+func (m *memory) releaseSeenWrite(obj *object.Object) {
 	if m.ownWrite != nil && !object.Older(obj.ResourceVersion, m.ownWrite.ResourceVersion) {
 		m.ownWrite = nil
 	}

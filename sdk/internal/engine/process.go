@@ -39,7 +39,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
 	m.listedUntil(newest.Object, batch.Complete)
-	m.saw(newest.Object)
+	m.releaseSeenWrite(newest.Object)
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)
 		if leftSelection(ctx, p.deps, served, newest.Object) {
