@@ -52,7 +52,7 @@ type Cluster struct {
 type estate struct {
 	client  *kube.Client
 	session *kube.Session // of the client
-	lasting bool // the cluster does not end with the tests
+	lasting bool          // the cluster does not end with the tests
 
 	mu         sync.Mutex
 	namespaces []string
