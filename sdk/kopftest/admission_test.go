@@ -14,9 +14,9 @@ func TestAdmission_OperationFollowsFromObjects(t *testing.T) {
 			Size int `json:"size"`
 		} `json:"spec"`
 	}
-	const small, large = `{metadata: {name: a, labels: {x: y}}, spec: {size: 1}}`, `{metadata: {name: a}, spec: {size: 2}}`
+	const small, large = `{metadata: {name: a, labels: {tier: gold}}, spec: {size: 1}}`, `{metadata: {name: a}, spec: {size: 2}}`
 	created := kopftest.Admission[item](t, nil, small)
-	if created.Operation != kopf.OperationCreate || created.Old != nil || created.Object.Spec.Size != 1 || created.Labels["x"] != "y" {
+	if created.Operation != kopf.OperationCreate || created.Old != nil || created.Object.Spec.Size != 1 || created.Labels["tier"] != "gold" {
 		t.Errorf("%+v", created)
 	}
 	changed := kopftest.Admission[item](t, small, large)
