@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -204,10 +205,6 @@ func TestAdmission_WebhooksAfterTheOperator(t *testing.T) {
 	op.WaitWebhooks(named(own, "probe", "x"))
 	validating := cluster.Object("validatingwebhookconfigurations", cluster.Namespace+".kopf.dev")
 	mutating := cluster.Object("mutatingwebhookconfigurations", cluster.Namespace+".kopf.dev")
-	t.Cleanup(func() {
-		validating.Delete()
-		mutating.Delete()
-	})
 	names := func(o *kopftest.Object) (names []string) {
 		webhooks, _ := o.Get().Get("webhooks").([]any)
 		for _, w := range webhooks {
@@ -235,6 +232,9 @@ func TestAdmission_WebhooksAfterTheOperator(t *testing.T) {
 	if back := cluster.TryCreate(strict); back.Err != nil {
 		t.Error(back.Err)
 	}
+	op.Stop()
+	validating.Delete()
+	mutating.Delete()
 }
 
 func TestAdmission_HandlersWithoutWayInFailTheStart(t *testing.T) {
@@ -242,6 +242,9 @@ func TestAdmission_HandlersWithoutWayInFailTheStart(t *testing.T) {
 	err := cluster.RunError(func(r *kopf.Registry) {
 		kopf.OnValidate(r, kexes, func(context.Context, *admission) error { return nil }, kopf.ID("check"))
 	})
+	if !errors.Is(err, kopf.ErrNoWayIn) {
+		t.Errorf("got %v", err)
+	}
 	for _, says := range []string{"check (e2e/admission_test.go:", "Settings.Admission.Server", "--webhook-listen"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %q in: %v", says, err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,21 +258,49 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 	}
 }
 
+func TestReviews_ManyAtOnce(t *testing.T) {
+	h := doing("inject", func(_ context.Context, call *handlers.Call) error {
+		call.Warn([]string{call.Cause.Object.Name})
+		call.Patch.Set(object.Path{"spec", "a"}, int64(2))
+		return nil
+	})
+	h.Family = handlers.Mutate
+	r := testReviews(t, admissionHandlers(h), kex)
+	const each, clients = 100, 50
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for range each {
+				w := httptest.NewRecorder()
+				r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/inject", strings.NewReader(reviewOf("CREATE", ""))))
+				var got answered
+				if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !got.Response.Allowed || len(got.Response.Warnings) != 1 || got.Response.Patch == nil {
+					t.Errorf("%d: %s, %v", w.Code, w.Body, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if r.history.last != each*clients || len(r.history.kept) != inspect.MaxReviews {
+		t.Errorf("%d reviews, %d are kept", r.history.last, len(r.history.kept))
+	}
+}
+
 func TestReviewHistory_Bounded(t *testing.T) {
 	h := newReviewHistory(time.Now(), true)
 	for range 3 * inspect.MaxReviews {
-		h.add(&review{size: 1})
+		h.add(keptReview{size: 1})
 	}
 	if len(h.kept) != inspect.MaxReviews {
 		t.Errorf("%d reviews are kept", len(h.kept))
 	}
 	for range 100 {
-		h.add(&review{size: 1 << 20})
+		h.add(keptReview{size: 1 << 20})
 	}
 	if h.bytes > maxReviewBytes || len(h.kept) > 16 {
 		t.Errorf("%d bytes of %d reviews are kept", h.bytes, len(h.kept))
 	}
-	if h.find(h.add(&review{size: maxReviewBytes})) != nil {
+	if _, kept := h.find(h.add(keptReview{size: maxReviewBytes})); kept {
 		t.Error("a huge review is kept")
 	}
 }
