@@ -22,7 +22,6 @@ import (
 type kubelet struct {
 	t       *testing.T
 	control string // the address that the ports lead to
-	serving sync.WaitGroup
 
 	mu    sync.Mutex
 	conns []httpstream.Connection
