@@ -25,7 +25,6 @@ type kubelet struct {
 
 	mu    sync.Mutex
 	conns []httpstream.Connection
-	dials int
 }
 
 func (f *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +45,6 @@ func (f *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	f.conns = append(f.conns, conn)
-	f.dials++
 	f.mu.Unlock()
 	defer conn.Close()
 	failures := <-streams
