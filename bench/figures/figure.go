@@ -28,6 +28,7 @@ var figures = []figure{
 	{"catchup", "objects that exist before the operator starts: time and memory", inCluster(measureCatchUp)},
 	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", inCluster(measureBackground)},
 	{"resume", "objects that were handled before the operator starts: time and requests", inCluster(measureResume)},
+	{"admission", "reviews at 1,000 a second: CPU and time, beside a bare webhook", inCluster(measureAdmission)},
 	{"index", "objects that are indexed before the first handler is called: time and memory", inCluster(measureIndex)},
 }
 

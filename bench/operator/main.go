@@ -30,6 +30,10 @@ func register(r *kopf.Registry) {
 		kopf.OnEvent(r, kopf.Resource("v1", "namespaces"), o.event)
 		return
 	}
+	if os.Getenv(admissionVariable) != "" {
+		kopf.OnValidate(r, examples, checkField)
+		return
+	}
 	if os.Getenv(backgroundVariable) != "" {
 		registerBackground(r, examples)
 		return

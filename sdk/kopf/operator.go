@@ -128,9 +128,6 @@ func (o *Operator) check() error {
 	if err := o.Settings.Redaction.check(); err != nil {
 		return err
 	}
-	if err := o.Settings.Admission.check(); err != nil {
-		return err
-	}
 	return checkNamespaces(o.Namespaces)
 }
 

@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
@@ -51,15 +50,4 @@ func clientConfigOf(c webhook.ClientConfig) admission.ClientConfig {
 		out.Service = &admission.Service{Name: s.Name, Namespace: s.Namespace, Path: s.Path, Port: s.Port}
 	}
 	return out
-}
-
-// check returns an error for a name that webhooks cannot have.
-func (s AdmissionSettings) check() error {
-	if s.Managed == "" {
-		return nil
-	}
-	if err := admission.CheckManaged(s.Managed); err != nil {
-		return fmt.Errorf("Settings.Admission.Managed: %w", err)
-	}
-	return nil
 }

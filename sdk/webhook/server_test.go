@@ -355,7 +355,7 @@ func TestServer_ContradictionsAreErrors(t *testing.T) {
 		"begin with a slash":      {Path: "x"},
 		"listens on all":          {Address: ":0"},
 		"cannot reach a Unix":     {Address: "unix:" + filepath.Join(t.TempDir(), "s")},
-		"want https":              {URL: "http://x"},
+		"wants https":             {URL: "http://x"},
 		"no user, query":          {URL: "https://x/?a=b"},
 		"lacks its namespace":     {Service: &Service{Name: "x"}},
 		"choose another port":     {Address: busy.Addr().String()},

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -113,9 +114,9 @@ type wireStatus struct {
 	Code    int    `json:"code"`
 }
 
-// Encode returns the JSON of the response to a review of a version.
+// Encode returns the JSON of the response to a review of a version, which defaults to the preferred one.
 func (r *Response) Encode(apiVersion, uid string) ([]byte, error) {
-	wire := wireResponse{APIVersion: apiVersion, Kind: reviewKind}
+	wire := wireResponse{APIVersion: cmp.Or(apiVersion, group+"/"+Versions[0]), Kind: reviewKind}
 	to := &wire.Response
 	to.UID, to.Allowed, to.Warnings = uid, r.Allowed, r.Warnings
 	if len(r.Patch) > 0 {

@@ -119,7 +119,9 @@ func (v *recording) checkResponse() error {
 	}
 	request, _ := v.Request["request"].(map[string]any)
 	response := Respond(errs, v.Warnings, ops)
-	text, err := response.Encode(v.Request["apiVersion"].(string), request["uid"].(string))
+	apiVersion, _ := v.Request["apiVersion"].(string)
+	uid, _ := request["uid"].(string)
+	text, err := response.Encode(apiVersion, uid)
 	if err != nil {
 		return err
 	}

@@ -204,10 +204,6 @@ func TestAdmission_WebhooksAfterTheOperator(t *testing.T) {
 	op.WaitWebhooks(named(own, "probe", "x"))
 	validating := cluster.Object("validatingwebhookconfigurations", cluster.Namespace+".kopf.dev")
 	mutating := cluster.Object("mutatingwebhookconfigurations", cluster.Namespace+".kopf.dev")
-	t.Cleanup(func() {
-		validating.Delete()
-		mutating.Delete()
-	})
 	names := func(o *kopftest.Object) (names []string) {
 		webhooks, _ := o.Get().Get("webhooks").([]any)
 		for _, w := range webhooks {
@@ -235,6 +231,9 @@ func TestAdmission_WebhooksAfterTheOperator(t *testing.T) {
 	if back := cluster.TryCreate(strict); back.Err != nil {
 		t.Error(back.Err)
 	}
+	op.Stop()
+	validating.Delete()
+	mutating.Delete()
 }
 
 func TestAdmission_HandlersWithoutWayInFailTheStart(t *testing.T) {

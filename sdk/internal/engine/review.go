@@ -180,15 +180,15 @@ func (r *reviews) changes(v *review, tree map[string]any) ([]patch.Op, object.Di
 // tell tells the sink, and keeps the review so that it can be replayed.
 func (r *reviews) tell(v *review, response *admission.Response, diff object.Diff, began time.Time) {
 	observe.Tell(r.deps.sink, observe.ReviewEnded{
-		Subject: v.subject, Request: v.request, Response: response, ID: r.history.add(v), Replay: v.replay,
+		Subject: v.subject, Request: v.request, Response: response, ID: r.history.add(keptReview{request: v.request, limit: v.limit, size: v.size}), Replay: v.replay,
 		Diff: diff, Handlers: v.called, Began: began, Took: r.deps.now().Sub(began),
 	})
 }
 
 // replay calls the handlers for an earlier review again, as a dry run. If it cannot, it returns the reason.
 func (r *reviews) replay(id string) (reason string) {
-	former := r.history.find(id)
-	if former == nil {
+	former, kept := r.history.find(id)
+	if !kept {
 		return fmt.Sprintf("the review %q is not kept; only the newest ones of this run are", id)
 	}
 	request := *former.request

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
 )
 
 // maxReviewBytes limits the sizes of all reviews that are kept.
@@ -21,9 +22,12 @@ type reviewHistory struct {
 	bytes int
 }
 
+// keptReview is what is required to answer a review again.
 type keptReview struct {
-	id     string
-	review *review
+	id      string
+	request *admission.Request
+	limit   time.Duration // for all handlers together
+	size    int           // of the request, in bytes
 }
 
 // newReviewHistory returns a history if there is an inspector, which is what asks for replays.
@@ -35,7 +39,7 @@ func newReviewHistory(started time.Time, inspected bool) *reviewHistory {
 }
 
 // add keeps a review, and returns its id.
-func (h *reviewHistory) add(v *review) (id string) {
+func (h *reviewHistory) add(v keptReview) (id string) {
 	if h == nil {
 		return ""
 	}
@@ -46,27 +50,28 @@ func (h *reviewHistory) add(v *review) (id string) {
 	if v.size > maxReviewBytes/4 {
 		return id // it is not worth all others
 	}
-	h.kept = append(h.kept, keptReview{id, &review{request: v.request, limit: v.limit, size: v.size}})
+	v.id = id
+	h.kept = append(h.kept, v)
 	h.bytes += v.size
 	for len(h.kept) > inspect.MaxReviews || h.bytes > maxReviewBytes {
-		h.bytes -= h.kept[0].review.size
+		h.bytes -= h.kept[0].size
 		h.kept[0] = keptReview{}
 		h.kept = h.kept[1:]
 	}
 	return id
 }
 
-// find returns a review; nil if it is not kept.
-func (h *reviewHistory) find(id string) *review {
+// find returns a review, and false if it is not kept.
+func (h *reviewHistory) find(id string) (keptReview, bool) {
 	if h == nil {
-		return nil
+		return keptReview{}, false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, kept := range h.kept {
 		if kept.id == id {
-			return kept.review
+			return kept, true
 		}
 	}
-	return nil
+	return keptReview{}, false
 }

@@ -260,18 +260,18 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 func TestReviewHistory_Bounded(t *testing.T) {
 	h := newReviewHistory(time.Now(), true)
 	for range 3 * inspect.MaxReviews {
-		h.add(&review{size: 1})
+		h.add(keptReview{size: 1})
 	}
 	if len(h.kept) != inspect.MaxReviews {
 		t.Errorf("%d reviews are kept", len(h.kept))
 	}
 	for range 100 {
-		h.add(&review{size: 1 << 20})
+		h.add(keptReview{size: 1 << 20})
 	}
 	if h.bytes > maxReviewBytes || len(h.kept) > 16 {
 		t.Errorf("%d bytes of %d reviews are kept", h.bytes, len(h.kept))
 	}
-	if h.find(h.add(&review{size: maxReviewBytes})) != nil {
+	if _, kept := h.find(h.add(keptReview{size: maxReviewBytes})); kept {
 		t.Error("a huge review is kept")
 	}
 }

@@ -77,6 +77,11 @@ func (s *Settings) check(registry *handlers.Registry) error {
 	if err := errors.Join(err, state.CheckNames(s.Progress, s.DiffBase, ids)); err != nil {
 		return fmt.Errorf("check Settings.Persistence: %w", err)
 	}
+	if s.Admission.Managed != "" {
+		if err := admission.CheckManaged(s.Admission.Managed); err != nil {
+			return fmt.Errorf("check Settings.Admission.Managed: %w", err)
+		}
+	}
 	return nil
 }
 

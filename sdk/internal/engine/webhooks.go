@@ -25,7 +25,7 @@ const (
 	webhooksInterval = time.Minute
 
 	// withdrawalTimeout limits the removal of the webhooks when the operator exits.
-	withdrawalTimeout = 10 * time.Second
+	withdrawalTimeout = 5 * time.Second
 
 	// withdrawalDelay is the time from the removal until the server stops: API servers learn of it a moment later.
 	withdrawalDelay = 500 * time.Millisecond

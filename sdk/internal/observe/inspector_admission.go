@@ -6,6 +6,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
@@ -13,19 +14,23 @@ import (
 func (i *Inspector) webhooksChanged(e WebhooksChanged) {
 	state := inspect.Admission{Way: e.Client.String(), Managed: e.Managed, Session: e.Session}
 	for at := range e.Webhooks {
-		state.Webhooks = append(state.Webhooks, describeWebhook(&e.Webhooks[at], e.States))
+		w := describeWebhook(&e.Webhooks[at], e.States)
+		if state.Way == "" {
+			w.Address = "" // it is not announced yet
+		}
+		state.Webhooks = append(state.Webhooks, w)
 	}
 	i.hub.SetAdmission(state)
 }
 
-func describeWebhook[F ~string](w *admission.Webhook, states map[F]WebhookState) inspect.Webhook {
+func describeWebhook(w *admission.Webhook, states map[handlers.Family]WebhookState) inspect.Webhook {
 	h := w.Handler
 	out := inspect.Webhook{
 		Handler: h.ID, Kind: inspect.HandlerKind(h.Family), Name: w.Name, Address: w.ClientConfig.String(),
 		FailurePolicy: w.FailurePolicy, Timeout: inspect.Duration(time.Duration(w.TimeoutSeconds) * time.Second),
 		SideEffects: h.Admission.SideEffects, Persistent: h.Admission.Persistent,
 	}
-	state := states[F(h.Family)]
+	state := states[h.Family]
 	if out.State = state.State; state.Err != nil {
 		out.Error = state.Err.Error()
 	}

@@ -61,7 +61,7 @@ func TestLogLines_AllNameTheirEvents(t *testing.T) {
 	files := token.NewFileSet()
 	lines := 0
 	// The loggers of kube and watch have the attribute: these packages are below this one.
-	for _, source := range sourcesOf(t, files, ".", "../engine", "../daemons", "../queue", "../../kopf") {
+	for _, source := range sourcesOf(t, files, ".", "../engine", "../daemons", "../queue", "../../kopf", "../../webhook") {
 		ast.Inspect(source.file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -86,7 +86,7 @@ func TestLogLines_AllNameTheirEvents(t *testing.T) {
 func TestLogNames_AllUsed(t *testing.T) {
 	files := token.NewFileSet()
 	used := map[string]bool{}
-	for _, source := range sourcesOf(t, files, ".", "../engine", "../daemons", "../../kopf") {
+	for _, source := range sourcesOf(t, files, ".", "../engine", "../daemons", "../../kopf", "../../webhook") {
 		if source.name == "log_names.go" {
 			continue
 		}

@@ -13,6 +13,7 @@ func noContext(*kopf.Change[kopf.Object]) error                      { return ni
 func event(context.Context, *kopf.Event[kopf.Object]) error          { return nil }
 func byValue(context.Context, kopf.Change[kopf.Object]) error        { return nil }
 func create(context.Context, *kopf.Change[kopf.Object]) error        { return nil }
+func review(context.Context, *kopf.Admission[kopf.Object]) error     { return nil }
 func result(context.Context, *kopf.Change[kopf.Object]) (any, error) { return nil, nil }
 func index(context.Context, *kopf.IndexRequest[kopf.Object]) (map[string]string, error) {
 	return nil, nil
@@ -34,6 +35,9 @@ func Register(r *kopf.Registry) {
 	kopf.OnDelete(r, kex, create, kopf.Reasons())             // want: missing method delete
 	kopf.OnEvent(r, kex, event, kopf.Retries(3))              // want: missing method event
 	kopf.OnEvent(r, kex, event, kopf.ErrorsIgnored)           // want: missing method event
+	kopf.OnValidate(r, kex, review, kopf.Retries(3))          // want: missing method admission
+	kopf.OnValidate(r, kex, review, kopf.ErrorsIgnored)       // want: missing method admission
+	kopf.OnCreate(r, kex, create, kopf.SideEffects())         // want: missing method create
 	kopf.OnUpdate(r, kex, create, kopf.When(isBig))           // want: does not match
 	kopf.OnField(r, kex, create)                              // want: not enough arguments
 	kopf.NewIndex(r, kex, index, kopf.To("x"))                // want: missing method index

@@ -1,0 +1,69 @@
+// Barewebhook answers the same reviews as bench/operator with net/http and encoding/json alone: it is what an
+// admission webhook costs at least. The figure "admission" compares the two.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+type review struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Request    *struct {
+		UID    string `json:"uid"`
+		Object struct {
+			Spec struct {
+				Field string `json:"field"`
+			} `json:"spec"`
+		} `json:"object"`
+	} `json:"request,omitempty"`
+	Response *response `json:"response,omitempty"`
+}
+
+type response struct {
+	UID     string `json:"uid"`
+	Allowed bool   `json:"allowed"`
+	Status  *struct {
+		Message string `json:"message"`
+		Code    int    `json:"code"`
+	} `json:"status,omitempty"`
+}
+
+func main() {
+	address := flag.String("address", "127.0.0.1:9443", "where to listen")
+	cert, key := flag.String("cert", "", "the certificate"), flag.String("key", "", "its key")
+	flag.Parse()
+	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second}
+	if err := server.ListenAndServeTLS(*cert, *key); err != nil {
+		fmt.Fprintln(os.Stderr, "barewebhook:", err)
+		os.Exit(1)
+	}
+}
+
+func answer(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var r review
+	if err := json.Unmarshal(body, &r); err != nil || r.Request == nil {
+		http.Error(w, "not a review", http.StatusBadRequest)
+		return
+	}
+	r.Response = &response{UID: r.Request.UID, Allowed: r.Request.Object.Spec.Field != "wrong"}
+	r.Request = nil
+	text, err := json.Marshal(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
