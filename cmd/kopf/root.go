@@ -46,6 +46,8 @@ starts a real control plane on this machine.
 		newInitCommand(),
 		newDevCommand(),
 		newRunCommand(),
+		newAttachCommand(),
+		newGetCommand(),
 		newRetryCommand(),
 		newBuildCommand(),
 		newClusterCommand(),
