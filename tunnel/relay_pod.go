@@ -105,6 +105,8 @@ func (p *relayPod) connect(ctx context.Context) (net.Listener, error) {
 	for {
 		pod, err := p.client.Resource(pods).Namespace(p.Namespace).Get(ctx, p.name, metav1.GetOptions{})
 		switch {
+		case apierrors.IsForbidden(err):
+			return nil, err
 		case apierrors.IsNotFound(err):
 			err = p.create(ctx)
 		case err == nil:
