@@ -84,7 +84,8 @@ func (e AdmissionError) Error() string { return e.Message }
 //
 // [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
 func OnValidate[T any](r *Registry, resource Selector, fn func(context.Context, *Admission[T]) error, opts ...AdmissionOption) {
-	add(r, handlers.Validate, resource, fn, callAdmission(fn), applyAll(opts, AdmissionOption.admission))
+	c := applyAll(opts, AdmissionOption.admission)
+	add(r, handlers.Validate, resource, fn, callAdmission(fn, c.Admission.Subresource), c)
 }
 
 // OnMutate registers a handler that is called before an object is stored, and changes it by its Patch. An error
@@ -93,7 +94,8 @@ func OnValidate[T any](r *Registry, resource Selector, fn func(context.Context, 
 //
 // [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
 func OnMutate[T any](r *Registry, resource Selector, fn func(context.Context, *Admission[T]) error, opts ...AdmissionOption) {
-	add(r, handlers.Mutate, resource, fn, callAdmission(fn), applyAll(opts, AdmissionOption.admission))
+	c := applyAll(opts, AdmissionOption.admission)
+	add(r, handlers.Mutate, resource, fn, callAdmission(fn, c.Admission.Subresource), c)
 }
 
 // Operations limits an admission handler to some operations, by the webhook's configuration in the cluster. If you

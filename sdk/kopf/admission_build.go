@@ -3,6 +3,7 @@ package kopf
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -46,13 +47,13 @@ func reviewed(o *object.Object) *Object {
 	return objectOfWire(o)
 }
 
-func callAdmission[T any](fn func(context.Context, *Admission[T]) error) caller {
-	request := admissionOf[T]
-	return caller{
-		kind:    kindOf[T](),
-		request: callerOf(request, func(context.Context, *Admission[T]) (any, error) { return nil, nil }).request,
+func callAdmission[T any](fn func(context.Context, *Admission[T]) error, subresource string) caller {
+	c := caller{
+		request: requestMaker{reflect.TypeFor[Admission[T]](), func(cause *handlers.Cause) (any, error) {
+			return admissionOf[T](cause, nil)
+		}},
 		invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
-			a, err := request(call.Cause, call)
+			a, err := admissionOf[T](call.Cause, call)
 			if err != nil {
 				return nil, err
 			}
@@ -60,4 +61,8 @@ func callAdmission[T any](fn func(context.Context, *Admission[T]) error) caller 
 			return nil, fn(ctx, a)
 		},
 	}
+	if subresource != "" {
+		return c // objects of subresources can be of another kind
+	}
+	return reads[T](c)
 }

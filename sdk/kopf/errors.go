@@ -60,6 +60,9 @@ var (
 	// ErrRegistration is wrapped by the error of [Operator.Run] if there are mistakes in the
 	// registrations.
 	ErrRegistration = errors.New("mistakes in the registration of handlers")
+	// ErrNoWayIn is wrapped by the error of [Operator.Run] if there are admission handlers, and nothing brings
+	// reviews to them: see [AdmissionSettings].Server.
+	ErrNoWayIn = engine.ErrNoWayIn
 	// ErrLogin is wrapped by the error of [Operator.Run] if there are no credentials, or none that
 	// the cluster accepts.
 	ErrLogin = engine.ErrLogin

@@ -63,7 +63,8 @@ type Operator struct {
 // ignore it for longer than the ExitTimeout. Run ignores the signals of the system.
 //
 // If there are mistakes in the registrations, the error wraps [ErrRegistration] and names all of
-// them. If the cluster accepts no credentials, it wraps [ErrLogin]. It also wraps the errors of
+// them. If the cluster accepts no credentials, it wraps [ErrLogin]; if it cannot reach the admission handlers,
+// [ErrNoWayIn]. It also wraps the errors of
 // startup and cleanup handlers that have failed permanently, of the network and of the API server.
 //
 // An operator can be run again, with the same memo, after Run has returned.

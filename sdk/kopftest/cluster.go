@@ -51,7 +51,8 @@ type Cluster struct {
 // estate is what a cluster shares with those of subtests.
 type estate struct {
 	client  *kube.Client
-	lasting bool // the cluster does not end with the tests
+	session *kube.Session // of the client
+	lasting bool          // the cluster does not end with the tests
 
 	mu         sync.Mutex
 	namespaces []string
@@ -70,6 +71,7 @@ func New(t testing.TB) *Cluster {
 		t.Fatalf("kopftest: the configuration of the cluster: %v", err)
 	}
 	t.Cleanup(session.Close)
+	c.session = session
 	c.client = kube.NewClient(kube.Fixed(session), kube.ClientOptions{
 		UserAgent: userAgent,
 		// A young cluster may not be ready for everything, but will be in a moment.

@@ -103,10 +103,6 @@ func (c *Cluster) sendOnce(a *attempted) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rest.HTTPClientFor(c.Config)
-	if err != nil {
-		return nil, err
-	}
 	server, _, err := rest.DefaultServerUrlFor(c.Config)
 	if err != nil {
 		return nil, err
@@ -120,7 +116,7 @@ func (c *Cluster) sendOnce(a *attempted) (*Answer, error) {
 	if a.contentType != "" {
 		req.Header.Set("Content-Type", a.contentType)
 	}
-	resp, err := client.Do(req)
+	resp, err := c.session.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

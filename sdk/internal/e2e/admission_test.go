@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -241,6 +242,9 @@ func TestAdmission_HandlersWithoutWayInFailTheStart(t *testing.T) {
 	err := cluster.RunError(func(r *kopf.Registry) {
 		kopf.OnValidate(r, kexes, func(context.Context, *admission) error { return nil }, kopf.ID("check"))
 	})
+	if !errors.Is(err, kopf.ErrNoWayIn) {
+		t.Errorf("got %v", err)
+	}
 	for _, says := range []string{"check (e2e/admission_test.go:", "Settings.Admission.Server", "--webhook-listen"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %q in: %v", says, err)

@@ -185,8 +185,8 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	}
 	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
-	d.drift.serve(resolution.Served)
 	unreviewed := d.adjustAdmission()
+	d.drift.serve(resolution.Served)
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,6 +255,34 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 	}
 	if reply := i.handle(t.Context(), inspect.Intent{Kind: inspect.IntentReplay, Value: "nonsense"}); reply.OK || !strings.Contains(reply.Error, "nonsense") {
 		t.Errorf("%+v", reply)
+	}
+}
+
+func TestReviews_ManyAtOnce(t *testing.T) {
+	h := doing("inject", func(_ context.Context, call *handlers.Call) error {
+		call.Warn([]string{call.Cause.Object.Name})
+		call.Patch.Set(object.Path{"spec", "a"}, int64(2))
+		return nil
+	})
+	h.Family = handlers.Mutate
+	r := testReviews(t, admissionHandlers(h), kex)
+	const each, clients = 100, 50
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for range each {
+				w := httptest.NewRecorder()
+				r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/inject", strings.NewReader(reviewOf("CREATE", ""))))
+				var got answered
+				if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !got.Response.Allowed || len(got.Response.Warnings) != 1 || got.Response.Patch == nil {
+					t.Errorf("%d: %s, %v", w.Code, w.Body, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if r.history.last != each*clients || len(r.history.kept) != inspect.MaxReviews {
+		t.Errorf("%d reviews, %d are kept", r.history.last, len(r.history.kept))
 	}
 }
 
