@@ -154,7 +154,9 @@ func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(
 	if err := server.Shutdown(closing); err != nil {
 		_ = server.Close() // the requests that are still running are lost
 	}
-	<-ended
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve webhooks: %w", err)
+	}
 	return nil
 }
 

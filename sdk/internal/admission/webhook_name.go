@@ -11,9 +11,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// maxName is the number of bytes that Kubernetes allows in the name of a webhook.
-const maxName = 253
-
 // dnsSubdomain is what Kubernetes accepts as the name of a webhook and in the path of a service.
 var dnsSubdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
@@ -64,7 +61,7 @@ func nameOf(id string) string {
 	return name
 }
 
-// maxID is the number of bytes of a name before the suffix.
+// maxID is the number of bytes of a name before the suffix. Kubernetes allows 253 altogether.
 const maxID = 120
 
 // withHash makes a name distinct by the id that it is made of.
