@@ -40,6 +40,8 @@ func TestGolden_Screens(t *testing.T) {
 		{"webhooks", "admitting", "webhooks", 80, 24},
 		{"webhooks", "admitting", "webhooks", 120, 40},
 		{"webhooks", "admitting", "webhooks", 40, 10},
+		{"webhooks-denied", "admitting", "webhooks, first", 80, 24},
+		{"webhooks-patch", "admitting", "webhooks, patch", 80, 24},
 		{"webhooks-many", "reviews", "webhooks, last", 80, 24},
 		{"webhooks-none", "normal", "webhooks", 80, 24},
 		{"webhooks-no-way-in", "no-way-in", "webhooks", 80, 24},

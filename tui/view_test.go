@@ -41,6 +41,8 @@ var screens = map[string][]string{
 	"webhooks":        {"5", "j"},
 	"webhooks, last":  {"5", "G"},
 	"peers":           {"6", "j", "j", "k"},
+	"webhooks, patch": {"5", "j", "j"},
+	"webhooks, first": {"5"},
 	"log":             {"7", "v", "v", "v", "f"},
 	"log, wrapped":    {"7", "v", "v", "v", "z", "k"},
 	"log, filtered":   {"7", "/", "p", "v", "c"},

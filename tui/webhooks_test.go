@@ -81,7 +81,7 @@ func TestWebhooks_ReplaySendsSelectedReview(t *testing.T) {
 	if got := u.source.intents; len(got) != 1 || got[0] != want {
 		t.Errorf("it sends %+v", got)
 	}
-	u.sees("replayed update status, dry ephemeralvolumeclaim default/reports")
+	u.sees("replayed update status, dry evc default/reports")
 	u.source.err = errors.New("the review is too old")
 	u.press("P").sees("the review is too old")
 }

@@ -120,6 +120,7 @@ func TestForwarder_ReviewMovesToNextOperator(t *testing.T) {
 	}
 	// The first operator is killed while it answers.
 	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is only seen after the body
 		once.Do(func() { close(asked) })
 		<-r.Context().Done()
 	})}

@@ -57,8 +57,11 @@ func withCluster(m *testing.M) (code int, err error) {
 	}
 	before := goleak.IgnoreCurrent()
 	if code = m.Run(); code == 0 {
-		// Connections to the API server are kept for later requests.
-		err = goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		// Connections to the API server are kept for later requests. The client of ngrok notices at its next
+		// heartbeat that a session has ended.
+		err = goleak.Find(before,
+			goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).requester"), goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).check"),
+			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 			goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"), goleak.IgnoreAnyFunction("net/http.(*http2clientConnReadLoop).run"))
 	}
 	return code, err

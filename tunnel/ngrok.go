@@ -106,8 +106,13 @@ func (n Ngrok) Open(ctx context.Context) (*Entrance, error) {
 		Detail:   "a public address, and ngrok sees the reviews",
 		Release: func(context.Context) error {
 			connection.end()
-			defer cancel(nil)
-			return agent.Disconnect()
+			interrupted := ctx.Err() != nil // the client has disconnected by itself
+			err := agent.Disconnect()
+			cancel(nil)
+			if interrupted {
+				return nil
+			}
+			return err
 		},
 	}, nil
 }

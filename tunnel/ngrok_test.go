@@ -16,7 +16,7 @@ import (
 // openNgrok opens the way and serves its connections.
 func openNgrok(t *testing.T, n Ngrok) *Entrance {
 	t.Helper()
-	e, err := n.Open(t.Context())
+	e, err := n.Open(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

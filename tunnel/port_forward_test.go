@@ -22,11 +22,9 @@ import (
 type kubelet struct {
 	t       *testing.T
 	control string // the address that the ports lead to
-	serving sync.WaitGroup
 
 	mu    sync.Mutex
 	conns []httpstream.Connection
-	dials int
 }
 
 func (f *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +45,6 @@ func (f *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	f.conns = append(f.conns, conn)
-	f.dials++
 	f.mu.Unlock()
 	defer conn.Close()
 	failures := <-streams

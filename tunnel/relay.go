@@ -38,6 +38,7 @@ type Relay struct {
 	cluster Cluster
 	session string
 	dial    dialFunc // how the control port is reached, instead of a port-forward
+	restart string   // of the pod, instead of "OnFailure": simulated nodes complete such pods
 }
 
 // Name implements [Way].

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (p *relayPod) pod() map[string]any {
 		"apiVersion": "v1",
 		"kind":       "Pod",
 		"spec": map[string]any{
-			"restartPolicy":                 "OnFailure",
+			"restartPolicy":                 cmp.Or(p.restart, "OnFailure"), // it ends well if nobody needs it any longer
 			"automountServiceAccountToken":  false,
 			"enableServiceLinks":            false,
 			"terminationGracePeriodSeconds": int64(2),
@@ -104,6 +105,8 @@ func (p *relayPod) connect(ctx context.Context) (net.Listener, error) {
 	for {
 		pod, err := p.client.Resource(pods).Namespace(p.Namespace).Get(ctx, p.name, metav1.GetOptions{})
 		switch {
+		case apierrors.IsForbidden(err):
+			return nil, err
 		case apierrors.IsNotFound(err):
 			err = p.create(ctx)
 		case err == nil:

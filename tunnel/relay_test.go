@@ -64,7 +64,7 @@ func TestRelay_APIServerReachesForwarderThroughPortForward(t *testing.T) {
 	o.Cluster.Namespace = "default"
 	lines := make(chan string, 16)
 	way := Relay{
-		Image: "kopf.example/kopf:test", cluster: o.Cluster, session: "relay-test",
+		Image: "kopf.example/kopf:test", cluster: o.Cluster, session: "relay-test", restart: "Always",
 		Say: func(line string) { lines <- line },
 		dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			return forwardPort(ctx, forwarding, "default", "relay", relayControlPort)
@@ -104,7 +104,7 @@ func TestRelay_RemovesPodAndService(t *testing.T) {
 	_, control := runRelay(t)
 	o, _ := options(t)
 	way := Relay{
-		Image: "kopf.example/kopf:test", Namespace: "default", cluster: o.Cluster, session: "relay-removed",
+		Image: "kopf.example/kopf:test", Namespace: "default", cluster: o.Cluster, session: "relay-removed", restart: "Always",
 		dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", control.Addr().String())
 		},
@@ -153,7 +153,7 @@ func TestRelay_WrongImageIsReportedAndRemoved(t *testing.T) {
 	defer listener.Close()
 	o, _ := options(t)
 	way := Relay{
-		Image: "kopf.example/kopf:old", Namespace: "default", cluster: o.Cluster, session: "relay-old",
+		Image: "kopf.example/kopf:old", Namespace: "default", cluster: o.Cluster, session: "relay-old", restart: "Always",
 		dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 		},

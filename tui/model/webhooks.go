@@ -57,8 +57,10 @@ func (s *State) WebhooksByUrgency() []inspect.Webhook {
 	return list
 }
 
-// ReviewTitle names a review: "update status, dry claim default/web-data".
-func ReviewTitle(r *inspect.Review) string { return ReviewOperation(r) + " " + ReviewObject(r) }
+// ReviewTitle names a review: "update status, dry evc default/web-data".
+func (s *State) ReviewTitle(r *inspect.Review) string {
+	return ReviewOperation(r) + " " + s.ReviewKind(r) + " " + ReviewObject(r)
+}
 
 // ReviewOperation says what was asked for: "update status, dry".
 func ReviewOperation(r *inspect.Review) string {
@@ -72,6 +74,18 @@ func ReviewOperation(r *inspect.Review) string {
 	return text
 }
 
+// ReviewKind names the resource of a review, by its short name if it is known.
+func (s *State) ReviewKind(r *inspect.Review) string {
+	if s.State != nil && s.Snapshot != nil {
+		for i := range s.Snapshot.Served {
+			if served := &s.Snapshot.Served[i]; served.Key == r.Object.Resource && served.Short != "" {
+				return served.Short
+			}
+		}
+	}
+	return strings.ToLower(r.Kind)
+}
+
 // ReviewObject names the object of a review, which may not have a name yet.
 func ReviewObject(r *inspect.Review) string {
 	name := r.Object.Name
@@ -81,5 +95,5 @@ func ReviewObject(r *inspect.Review) string {
 	if r.Object.Namespace != "" {
 		name = r.Object.Namespace + "/" + name
 	}
-	return strings.ToLower(r.Kind) + " " + name
+	return name
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/model"
 )
 
@@ -11,6 +12,11 @@ import (
 type reviews struct {
 	pid  int
 	seen map[string]bool
+}
+
+// title names a review with the full name of its kind, as the fields for programs do.
+func title(r *inspect.Review) string {
+	return model.ReviewOperation(r) + " " + strings.ToLower(r.Kind) + " " + model.ReviewObject(r)
 }
 
 // entries returns the new reviews. The operator keeps the last ones only.
@@ -37,7 +43,7 @@ func (x *reviews) entries(s *runner.State) []entry {
 			Time: r.At, Noun: "review", State: word.Text, tone: word.Tone, urgent: !r.Allowed,
 			Kind: r.Kind, Namespace: r.Object.Namespace, Name: r.Object.Name, Error: r.Message,
 		}
-		e.What = model.ReviewTitle(r) + " by " + r.User.Name + " in " + model.Took(r.Took)
+		e.What = title(r) + " by " + r.User.Name + " in " + model.Took(r.Took)
 		if message := r.Message; message != "" {
 			e.What += ": " + message
 		} else if len(r.Warnings) > 0 {

@@ -5,7 +5,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
@@ -32,7 +31,7 @@ func (p *Page) noReplay() string {
 
 func (p *Page) replay() tea.Msg {
 	r := p.current()
-	return parts.Request{What: "replayed " + model.ReviewTitle(r), Intent: runner.Intent{Kind: runner.IntentReplay, Value: r.ID}}
+	return parts.Request{What: "replayed " + p.screen.State.ReviewTitle(r), Intent: runner.Intent{Kind: runner.IntentReplay, Value: r.ID}}
 }
 
 func (p *Page) typeFilter() tea.Msg {

@@ -36,8 +36,9 @@ func (p *Page) drawWayIn(b *render.Block) {
 	l := b.Line().Skip(1).Cell(model.Dim, "way in", 8)
 	switch {
 	case way.Phase == runner.WebhooksFailed:
-		b.End(l.Put(model.Err, "✗ "+firstLine(way.Error)))
-		b.Prose(model.Dim, "b tries again, after you have changed what is in the way; other ways are flags of this command: see --webhook.", 2)
+		b.End(l.Put(model.Err, "✗ there is none"))
+		b.Prose(model.Err, firstLine(way.Error), 5)
+		b.Prose(model.Dim, "R tries again, after you have changed what is in the way. Other ways are flags of this command: see --webhook.", 2)
 		return
 	case way.Phase == runner.WebhooksOpening:
 		b.End(l.Put(model.Busy, "▸ being opened and checked"))

@@ -13,6 +13,7 @@ import (
 const (
 	decisionColumn = iota
 	operationColumn
+	kindColumn
 	objectColumn
 	userColumn
 	tookColumn
@@ -44,20 +45,22 @@ func (p *Page) drawReviews(b *render.Block) {
 	if detail.H > 0 {
 		p.drawReview(detail, p.current())
 	}
-	b.Add(strings.Split(p.split.Join(p.screen, model.ReviewTitle(p.current()), list, detail), "\n")...)
+	b.Add(strings.Split(p.split.Join(p.screen, p.screen.State.ReviewTitle(p.current()), list, detail), "\n")...)
 }
 
 func (p *Page) table() *render.Table {
-	object, user := 0, 0
+	operation, object, user := 0, 0, 0
 	for _, r := range p.rows {
+		operation = max(operation, render.Width(model.ReviewOperation(r)))
 		object, user = max(object, render.Width(model.ReviewObject(r))), max(user, render.Width(r.User.Name))
 	}
 	return &render.Table{
 		Columns: []render.Column{
 			decisionColumn:  {Title: "DECISION", Width: 9, State: true},
-			operationColumn: {Title: "WHAT", Width: 7, Grow: 1, Max: 16},
-			objectColumn:    {Title: "OBJECT", Width: 14, Grow: 3, Max: object, Cut: render.CutMiddle},
-			userColumn:      {Title: "WHO", Width: 8, Grow: 1, Max: user, Drop: 2},
+			operationColumn: {Title: "WHAT", Width: 7, Grow: 1, Max: operation},
+			kindColumn:      {Title: "KIND", Width: 5, Drop: 3},
+			objectColumn:    {Title: "OBJECT", Width: 21, Grow: 3, Max: object, Cut: render.CutMiddle},
+			userColumn:      {Title: "WHO", Width: 8, Grow: 1, Max: user, Cut: render.CutMiddle, Drop: 2},
 			tookColumn:      {Title: "TOOK", Width: 5, Right: true, Drop: 1},
 			agoColumn:       {Title: "AGO", Width: 4, Right: true},
 		},
@@ -73,6 +76,8 @@ func (p *Page) cell(r *inspect.Review, column int) render.Cell {
 		return render.Cell{Tone: word.Tone, Text: word.String()}
 	case operationColumn:
 		return render.Cell{Tone: model.Text, Text: model.ReviewOperation(r)}
+	case kindColumn:
+		return render.Cell{Tone: model.Dim, Text: p.screen.State.ReviewKind(r)}
 	case objectColumn:
 		return render.Cell{Tone: model.Text, Text: model.ReviewObject(r)}
 	case userColumn:
@@ -86,7 +91,7 @@ func (p *Page) cell(r *inspect.Review, column int) render.Cell {
 // drawReview draws a review in full: the message or the patch first.
 func (p *Page) drawReview(b *render.Block, r *inspect.Review) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, model.ReviewTitle(r)))
+		b.End(b.Line().Skip(1).Put(model.Title, p.screen.State.ReviewTitle(r)))
 		b.Blank()
 	}
 	word := model.ReviewWord(r)
