@@ -35,6 +35,9 @@ func (s *State) Alarm(now time.Time) Alarm {
 		}
 		return Alarm{Warn, "‖ paused " + reason, "nothing is handled meanwhile · p resumes"}
 	}
+	if s.Attached != "" && s.Process.Phase == runner.ProcessNone {
+		return Alarm{Warn, "! " + FirstLine(s.Process.Exit), "waiting for an operator at " + s.Attached}
+	}
 	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" && s.Cluster.Phase == runner.ClusterReady {
 		return Alarm{Warn, "! operator ended", s.Process.Exit + " · R starts it again"}
 	}
