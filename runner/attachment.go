@@ -140,7 +140,7 @@ func (a *Attachment) Do(ctx context.Context, intent Intent) error {
 	case IntentLogLevel: // it changes what readers are told, not what the operator does
 		level := inspect.LogLevel(intent.Value)
 		a.level.Store(&level)
-	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume:
+	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentFreeze, IntentRelease:
 		if a.options.ReadOnly {
 			return ErrReadOnly
 		}

@@ -140,6 +140,46 @@ func TestFreeze_OperatorsPauseUntilResume(t *testing.T) {
 	expect(t, kopfCommand(t, cluster, 0, "peers"), "deployed", "active")
 }
 
+func TestFreeze_WhileHandling(t *testing.T) {
+	cluster := peeringCluster(t)
+	createPeering(cluster, "default")
+	op := deploy(cluster, "deployed")
+	const objects, changes = 10, 12
+	names := make([]*kopftest.Object, objects)
+	for i := range names {
+		names[i] = cluster.Create(kopfExample(fmt.Sprintf("kex%d", i), "0"))
+	}
+	for n := 1; n <= changes; n++ {
+		for _, o := range names {
+			o.Patch(map[string]any{"spec": map[string]any{"field": fmt.Sprint(n)}})
+		}
+		switch n % 4 {
+		case 1:
+			kopfCommand(t, cluster, 0, "freeze", "--lifetime=600", "--id=me") // handlers are running, or about to
+		case 3:
+			op.waitState(inspect.OperatorPaused)
+			kopfCommand(t, cluster, 0, "resume", "--id=me")
+		}
+	}
+	op.waitState(inspect.OperatorRunning)
+	cluster.WaitUntil("the last changes are handled", func() bool {
+		all := op.all()
+		for _, o := range names {
+			if !slices.Contains(all, fmt.Sprintf("%s=%d", o.Name, changes)) {
+				return false
+			}
+		}
+		return true
+	})
+	op.Stop()
+	counts := map[string]int{}
+	for _, what := range op.all() {
+		if counts[what]++; counts[what] > 1 {
+			t.Errorf("%s is handled %d times", what, counts[what])
+		}
+	}
+}
+
 func TestFreeze_StaysUntilInterrupted(t *testing.T) {
 	cluster := peeringCluster(t)
 	createPeering(cluster, "default")

@@ -49,6 +49,7 @@ func TestSettings_DefaultsMatchComments(t *testing.T) {
 		RequestTimeout: 5 * time.Minute, ConnectTimeout: 30 * time.Second, AnswerTimeout: 30 * time.Second,
 		Finalizer: "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
 		Background: daemons.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
+		Peering:    engine.Peering{Name: "default", Lifetime: time.Minute},
 		Progress:   got.Progress, DiffBase: got.DiffBase,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -25,7 +25,8 @@ func TestObjectPause_HandledOnceAfterwards(t *testing.T) {
 		}, kopf.ID("update"))
 		kopf.OnDelete(reg, kexes, calls.does("delete"), kopf.ID("delete"))
 		kopf.OnEvent(reg, kexes, func(_ context.Context, e *event) error {
-			if e.Object.Get("metadata.annotations") != nil && strings.HasPrefix(e.Name, "x") && e.Object.Get(kopf.Path(`metadata.annotations.'`+pausedBy+`'`)) != nil && e.Object.Get("metadata.deletionTimestamp") == nil {
+			paused := e.Object.Get(kopf.PathOf("metadata", "annotations", pausedBy)) != nil
+			if paused && e.Object.Get("metadata.deletionTimestamp") == nil {
 				calls.add("event while paused")
 			}
 			return nil

@@ -128,12 +128,16 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	defer func() { c.object.DropTree() }()
 	c.endSleep()
-	if ready, err := c.writeUnrecorded(ctx); !ready {
-		return p.holdChanges(ctx, c, err)
-	}
-	if c.paused() {
+	ready, err := c.writeUnrecorded(ctx)
+	switch {
+	case c.paused():
 		p.daemons.leaveAlone(c)
+		if err != nil {
+			return nil, err // it is retried
+		}
 		return c.next(false), nil
+	case !ready:
+		return p.holdChanges(ctx, c, err)
 	}
 
 	if err := c.callEventHandlers(ctx); err != nil {
