@@ -11,7 +11,9 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
@@ -42,7 +44,12 @@ type Elector struct{}
 
 // Elect implements [kopf.Elector].
 func (Elector) Elect(ctx context.Context, e *kopf.Election) error {
-	client, err := coordination.NewForConfig(e.Config)
+	transport, err := rest.HTTPClientFor(e.Config)
+	if err != nil {
+		return fmt.Errorf("create a client of leases: %w", err)
+	}
+	defer utilnet.CloseIdleConnectionsFor(transport.Transport)
+	client, err := coordination.NewForConfigAndClient(e.Config, transport)
 	if err != nil {
 		return fmt.Errorf("create a client of leases: %w", err)
 	}

@@ -255,15 +255,15 @@ func (s *Sharing) stopActing(gone []int) {
 	set := shards.NewSet(slices.Collect(maps.Keys(stopping))...)
 	s.options.Logger.Info("Handing over shards to other replicas", observe.EventKey, observe.LogShardsReleased, "shards", set.String())
 	s.act()
-	s.stopped.Go(func() {
-		s.options.Stop(set, false)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, h := range stopping {
+	for shard, h := range stopping { // a handler that does not end delays only its own shard
+		s.stopped.Go(func() {
+			s.options.Stop(shards.NewSet(shard), false)
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			h.drained = true
-		}
-		s.raise()
-	})
+			s.raise()
+		})
+	}
 }
 
 // releaseDrained releases the leases of shards for which nothing is done anymore.
