@@ -46,6 +46,7 @@ starts a real control plane on this machine.
 		newInitCommand(),
 		newDevCommand(),
 		newRunCommand(),
+		newAttachCommand(),
 		newGetCommand(),
 		newRetryCommand(),
 		newBuildCommand(),
