@@ -18,7 +18,7 @@ func TestManifests_OfExample(t *testing.T) {
 	}
 	for _, want := range []string{
 		"kind: ServiceAccount\nmetadata:\n  name: \"01-minimal\"\n  namespace: default\n",
-		"  # The handled objects: create (01-minimal/minimal.go:14).\n  - apiGroups: [kopf.dev]\n    resources: [kopfexamples]\n    verbs: [list, watch, patch]\n",
+		"  # The handled objects: create (01-minimal/minimal.go:13).\n  - apiGroups: [kopf.dev]\n    resources: [kopfexamples]\n    verbs: [list, watch, patch]\n",
 		"    resources: [kopfexamples/status]\n    verbs: [patch]\n",
 		`image: "registry.example.com/op:v1"`,
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -55,20 +56,25 @@ func NewProxy(config *rest.Config, user, folder string, denied func(Denial)) (*P
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", printable.Error(err))
 	}
+	certificate, authority, err := newCertificate()
+	if err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the operator: %w", err)
 	}
 	token := rand.Text()
 	p := &Proxy{Kubeconfig: filepath.Join(folder, "as-deployed.kubeconfig"), served: make(chan error, 1), client: client}
-	if err := writeKubeconfig(p.Kubeconfig, "http://"+listener.Addr().String(), token); err != nil {
+	if err := writeKubeconfig(p.Kubeconfig, "https://"+listener.Addr().String(), authority, token); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	p.server = &http.Server{
 		Handler: authorized(token, forward(base, client.Transport, denied)), ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: log.New(io.Discard, "", 0), // of connections that the operator closes
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13},
+		ErrorLog:  log.New(io.Discard, "", 0), // of connections that the operator closes
 	}
-	go func() { p.served <- p.server.Serve(listener) }()
+	go func() { p.served <- p.server.ServeTLS(listener, "", "") }()
 	return p, nil
 }
 
@@ -82,9 +88,9 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-func writeKubeconfig(path, server, token string) error {
+func writeKubeconfig(path, server string, authority []byte, token string) error {
 	config := api.NewConfig()
-	config.Clusters[Context] = &api.Cluster{Server: server}
+	config.Clusters[Context] = &api.Cluster{Server: server, CertificateAuthorityData: authority}
 	config.AuthInfos[Context] = &api.AuthInfo{Token: token}
 	config.Contexts[Context] = &api.Context{Cluster: Context, AuthInfo: Context}
 	config.CurrentContext = Context

@@ -94,7 +94,7 @@ func TestProxy_ImpersonatesWithOwnCredentials(t *testing.T) {
 func TestProxy_NeedsToken(t *testing.T) {
 	_, config, _ := throughProxy(t, func(http.ResponseWriter, *http.Request) { t.Error("the request came through") })
 	for _, token := range []string{"", "wrong", config.BearerToken + "x"} {
-		other, err := rest.HTTPClientFor(&rest.Config{Host: config.Host, BearerToken: token})
+		other, err := rest.HTTPClientFor(&rest.Config{Host: config.Host, BearerToken: token, TLSClientConfig: config.TLSClientConfig})
 		if err != nil {
 			t.Fatal(err)
 		}
