@@ -82,6 +82,10 @@ faults: controlplane ## Break everything for 10 minutes, and report what it does
 	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/soak.json \
 		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run 'Pattern|Soak' ./internal/faults
 
+.PHONY: soak
+soak: controlplane ## Break everything for 90 seconds; KOPFTEST_SEED=N repeats a run
+	cd sdk && KOPF_SOAK=90s $(GO) test $(TESTFLAGS) -count 1 -timeout 20m -v -run Soak ./internal/faults
+
 .PHONY: tidy
 tidy: ## Tidy the go.mod files
 	hack/tidy

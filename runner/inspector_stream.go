@@ -115,22 +115,10 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 	op.mu.Lock()
 	op.inspected = true
 	op.mu.Unlock()
-	op.replica.Apply(m)
-	lines := m.Log
-	if m.Snapshot != nil {
-		// A stream that restarts because this reader was slow repeats lines.
-		lines = slices.DeleteFunc(slices.Clone(m.Snapshot.Log), func(line inspect.LogLine) bool { return !line.At.After(op.lastLog) })
-	}
-	if len(lines) > 0 || m.Dropped > 0 {
-		l.store.log(m.Dropped, lines...)
-	}
-	if len(lines) > 0 {
-		op.lastLog = lines[len(lines)-1].At
-	}
-	if m.More {
+	snapshot := op.feed.receive(l.store, m)
+	if snapshot == nil {
 		return
 	}
-	snapshot := op.replica.Snapshot()
 	l.mu.Lock()
 	l.client = client
 	settling := l.settling

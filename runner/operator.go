@@ -19,8 +19,7 @@ type operator struct {
 	reload   time.Time // the At of the reload that led to it; zero if none did
 
 	// Used by the goroutine that reads the inspector.
-	replica inspect.Replica
-	lastLog time.Time
+	feed    operatorFeed
 	ready   bool
 	retried bool // failed handlers were to be called again
 

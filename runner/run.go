@@ -51,7 +51,8 @@ type RunOptions struct {
 	Signals <-chan os.Signal
 
 	// Progress is called with lines for a person about what happens. Verbose lines are
-	// for those who asked for details.
+	// for those who asked for details. Several goroutines can call it at the same time.
+	// Required.
 	Progress func(verbose bool, line string)
 
 	// Stdout and Stderr are passed to the operator.

@@ -95,6 +95,8 @@ func (a *app) apply() tea.Msg {
 func (a *app) noManifests() string {
 	s := a.screen.State
 	switch {
+	case s.NotOurs() != "":
+		return s.NotOurs()
 	case len(s.Manifests) == 0:
 		return "there are no manifests next to the code or on the command line"
 	case s.Cluster.Phase != runner.ClusterReady || s.Lost() != "":
@@ -111,7 +113,7 @@ func (a *app) alreadyBuilding() string {
 	if a.screen.State.Build.Phase == runner.BuildBuilding {
 		return "a build is running"
 	}
-	return ""
+	return a.screen.State.NotOurs()
 }
 
 func (a *app) pause() tea.Msg {
@@ -133,6 +135,8 @@ func (a *app) restart() tea.Msg {
 // again.
 func (a *app) noRestart() string {
 	switch s := a.screen.State; {
+	case s.NotOurs() != "":
+		return s.NotOurs()
 	case s.Cluster.Phase == runner.ClusterFailed:
 		return ""
 	case s.Process.Phase == runner.ProcessNone && s.Build.Phase != runner.BuildBuilt:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 func TestObject_WhyNamesTheFilterThatKeptHandlersOut(t *testing.T) {
@@ -30,4 +31,18 @@ func TestObject_GoneOneIsShownAsLastSeen(t *testing.T) {
 		sees("✓ deleted").sees("This object was deleted").sees("spec.size  1Gi → 2Gi").
 		press("r").sees("web-cache is gone").
 		press("esc", "esc").seesNot("web-cache")
+}
+
+func TestObject_WhyShowsWhatWasSetAside(t *testing.T) {
+	u := start(t, "normal", 120, 40).press("j", "j", "j", "j", "j", "w").seesNot("set aside")
+	u.publish(func(s *runner.State) {
+		for i := range s.Snapshot.Objects {
+			s.Snapshot.Objects[i].Unreadable = []inspect.Unreadable{{
+				What: `the progress of handler "create"`, Where: "kopf.zalando.org/create", Error: "want a map, got\x1b[2J bool", Aside: "kopf.zalando.org/unreadable.create",
+			}}
+		}
+	}).
+		sees("set aside").sees(`the progress of handler "create" cannot be read: want a map, got`).
+		sees("it was at kopf.zalando.org/create, and is kept at kopf.zalando.org/unreadable.create").
+		seesNot("\x1b[2J bool")
 }

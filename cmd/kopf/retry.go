@@ -83,7 +83,7 @@ func (f *retryFlags) check(args []string) error {
 
 func retry(cmd *cobra.Command, f *retryFlags, args []string) error {
 	ctx := cmd.Context()
-	operators, unread, err := f.operators(ctx)
+	operators, unread, err := operatorsAt(ctx, f.inspect)
 	if err != nil {
 		return err
 	}
@@ -103,30 +103,6 @@ func retry(cmd *cobra.Command, f *retryFlags, args []string) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "retrying %s\n", qualified(o))
 	return nil
-}
-
-// operators returns the operators that may be meant, and why others cannot be read: they are needed only if the
-// object is not found. There is at least one operator.
-func (f *retryFlags) operators(ctx context.Context) (operators []runner.RunningOperator, unread, err error) {
-	if f.inspect != "" {
-		if _, err := inspect.Dial(f.inspect); err != nil { // Dial only parses the address
-			return nil, nil, usagef("--inspect: %w", err)
-		}
-		op, err := runner.ConnectOperator(ctx, f.inspect)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w; is it running?", err)
-		}
-		return []runner.RunningOperator{op}, nil, nil
-	}
-	operators, unread = runner.RunningOperators(ctx)
-	switch {
-	case len(operators) > 0:
-		return operators, unread, nil
-	case unread != nil:
-		return nil, nil, unread
-	}
-	return nil, nil, errors.New("no operator runs on this machine; start it with kopf run, or with kopf dev --retry-failed, " +
-		"which retries at once; name the address of a deployed one with --inspect")
 }
 
 // retryAllFailed retries the failed objects of the only operator that has any. Unread is why others cannot be read.
@@ -205,7 +181,7 @@ func findObject(operators []runner.RunningOperator, unread error, kind, name, na
 	for _, op := range operators {
 		for i := range op.Snapshot.Objects {
 			o := &op.Snapshot.Objects[i]
-			if o.Name == name && (namespace == "" || o.Namespace == namespace) && isKind(o, kind) {
+			if o.Name == name && (namespace == "" || o.Namespace == namespace) && inspect.IsNamed(o, kind) {
 				found = append(found, match{op, o})
 			}
 		}
@@ -229,14 +205,6 @@ func findObject(operators []runner.RunningOperator, unread error, kind, name, na
 		fmt.Fprintf(&list, "\n  %s of %s", qualified(m.object), m.operator)
 	}
 	return runner.RunningOperator{}, nil, fmt.Errorf("several objects are named %s/%s; choose with -n or --inspect:%s", kind, name, list.String())
-}
-
-// isKind reports whether a word names the object's kind: as its kind, its short name, or its plural
-// with or without the group.
-func isKind(o *inspect.Object, word string) bool {
-	plural, rest, _ := strings.Cut(o.Resource, ".")
-	_, group, _ := strings.Cut(rest, ".")
-	return slices.Contains([]string{strings.ToLower(o.Kind), o.Short, plural, plural + "." + group}, strings.ToLower(word))
 }
 
 // nothingToRetry returns why neither a failed nor a delayed handler can be called; empty if one can.

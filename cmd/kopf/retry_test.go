@@ -245,3 +245,18 @@ func TestRetry_NoOperatorAtTheAddress(t *testing.T) {
 		t.Errorf("%d, %s", got, output.String())
 	}
 }
+
+func TestRetry_OperatorRefusesToken(t *testing.T) {
+	t.Setenv(inspect.TokenVariable, "of another operator")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(inspect.VersionHeader, strconv.Itoa(inspect.Version))
+		http.Error(w, "a token is needed", http.StatusUnauthorized)
+	}))
+	t.Cleanup(server.Close)
+	var output strings.Builder
+	address := "--inspect=tcp:" + server.Listener.Addr().String()
+	got := execute(t.Context(), []string{"retry", "--all-failed", address}, &output, &output)
+	if got != 1 || !strings.Contains(output.String(), "401") || strings.Contains(output.String(), "is it running?") {
+		t.Errorf("%d, %s", got, output.String())
+	}
+}

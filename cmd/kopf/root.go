@@ -46,8 +46,11 @@ starts a real control plane on this machine.
 	root.SetFlagErrorFunc(explainFlagError)
 	root.SetHelpCommand(newHelpCommand())
 	addCommands(root,
+		newInitCommand(),
 		newDevCommand(),
 		newRunCommand(),
+		newAttachCommand(),
+		newGetCommand(),
 		newRetryCommand(),
 		newBuildCommand(),
 		newClusterCommand(),

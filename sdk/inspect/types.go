@@ -57,6 +57,17 @@ type Resource struct {
 	Short      string `json:"short"`
 	Namespaced bool   `json:"namespaced"`
 	Listed     bool   `json:"listed"` // the initial listing is complete
+
+	// Drift is what the Go types of the handlers have and the schema of the resource does not have.
+	Drift []Drift `json:"drift,omitempty"`
+}
+
+// Drift is a field of a Go type that the schema of a resource does not have. It is always empty, because
+// Kubernetes drops what is not in the schema.
+type Drift struct {
+	Field    string   `json:"field"`    // such as "spec.siez"
+	Type     string   `json:"type"`     // the Go type, such as "claims.Claim"
+	Handlers []string `json:"handlers"` // ids of the handlers that use the type, sorted
 }
 
 // Unserved is a selector without a resource that can be served.

@@ -15,7 +15,8 @@ import (
 // caller lets the engine call a user's function without knowing its type.
 type caller struct {
 	request requestMaker
-	kind    string // the kind that the type of the object is of; empty if it can be any
+	kind    string       // the kind that the type of the object is of; empty if it can be any
+	typ     reflect.Type // the type of the object or of the field; nil if it has no fields of its own
 	invoke  func(context.Context, *handlers.Call) (any, error)
 }
 
@@ -44,10 +45,19 @@ func callerOf[R any](request func(*handlers.Cause, *handlers.Call) (*R, error), 
 	}
 }
 
-// of sets the kind.
-func (c caller) of(kind string) caller {
-	c.kind = kind
+// reads sets the type that the object is read into.
+func reads[T any](c caller) caller {
+	c.kind, c.typ = kindOf[T](), typeOf[T]()
 	return c
+}
+
+// typeOf returns the type that an object, or a field of it, is read into; nil for an untyped object.
+func typeOf[T any]() reflect.Type {
+	t := reflect.TypeFor[T]()
+	if t == reflect.TypeFor[Object]() {
+		return nil
+	}
+	return t
 }
 
 // kindOf returns the kind of objects that a type is made for: API types are named after their kinds. It
@@ -67,9 +77,9 @@ func kindOf[T any]() string {
 }
 
 func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
-	return callerOf(changeOf[T], func(ctx context.Context, c *Change[T]) (any, error) {
+	return reads[T](callerOf(changeOf[T], func(ctx context.Context, c *Change[T]) (any, error) {
 		return result(&c.Result, fn(ctx, c))
-	}).of(kindOf[T]())
+	}))
 }
 
 // callField calls a handler of a field. The field of a sub-handler is that of its parent.
@@ -77,26 +87,28 @@ func callField[F any](fn func(context.Context, *FieldChange[F]) error, field obj
 	request := func(cause *handlers.Cause, call *handlers.Call) (*FieldChange[F], error) {
 		return fieldChangeOf[F](cause, call, field)
 	}
-	return callerOf(request, func(ctx context.Context, c *FieldChange[F]) (any, error) {
+	c := callerOf(request, func(ctx context.Context, c *FieldChange[F]) (any, error) {
 		return result(&c.Result, fn(ctx, c))
 	})
+	c.typ = typeOf[F]()
+	return c
 }
 
 func callEvent[T any](fn func(context.Context, *Event[T]) error) caller {
-	return callerOf(eventOf[T], func(ctx context.Context, e *Event[T]) (any, error) {
+	return reads[T](callerOf(eventOf[T], func(ctx context.Context, e *Event[T]) (any, error) {
 		return nil, fn(ctx, e)
-	}).of(kindOf[T]())
+	}))
 }
 
 func callTimer[T any](fn func(context.Context, *TimerTick[T]) error) caller {
-	return callerOf(timerTickOf[T], func(ctx context.Context, t *TimerTick[T]) (any, error) {
+	return reads[T](callerOf(timerTickOf[T], func(ctx context.Context, t *TimerTick[T]) (any, error) {
 		return result(&t.Result, fn(ctx, t))
-	}).of(kindOf[T]())
+	}))
 }
 
 func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 	return caller{
-		kind: kindOf[T](),
+		kind: kindOf[T](), typ: typeOf[T](),
 		// Filters get a plain request, because the daemon is not running yet.
 		request: requestMaker{reflect.TypeFor[Request](), func(cause *handlers.Cause) (any, error) {
 			return new(requestOf(cause, nil)), nil
@@ -112,7 +124,7 @@ func callDaemon[T any](fn func(context.Context, *DaemonRun[T]) error) caller {
 }
 
 func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexRequest[T]) (map[K]V, error)) caller {
-	return callerOf(indexRequestOf[T], func(ctx context.Context, p *IndexRequest[T]) (any, error) {
+	return reads[T](callerOf(indexRequestOf[T], func(ctx context.Context, p *IndexRequest[T]) (any, error) {
 		values, err := fn(ctx, p)
 		if err != nil || values == nil {
 			return nil, err
@@ -123,7 +135,7 @@ func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexReques
 			}
 		}
 		return values, nil
-	}).of(kindOf[T]())
+	}))
 }
 
 // result returns the value that a handler left as plain JSON values, or the error of the handler. It

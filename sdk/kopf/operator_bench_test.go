@@ -186,6 +186,9 @@ func mergedText(template string, patch io.Reader) (string, error) {
 	if err := json.NewDecoder(patch).Decode(&changes); err != nil {
 		return "", err
 	}
+	if metadata, ok := changes["metadata"].(map[string]any); ok {
+		delete(metadata, "uid") // the precondition; others have another
+	}
 	merge(object, changes)
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

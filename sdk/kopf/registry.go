@@ -42,7 +42,7 @@ type Handler struct {
 func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
 	h := c.Handler
-	h.Family, h.Fn, h.Invoke, h.ObjectKind = family, funcKey(fn), call.engine(), call.kind
+	h.Family, h.Fn, h.Invoke, h.ObjectKind, h.ObjectType = family, funcKey(fn), call.engine(), call.kind, call.typ
 	h.Source = fmt.Sprintf("%s:%d", file, line)
 	fail := func(format string, args ...any) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %s: %s", shortSource(file, line), registrars[family], fmt.Sprintf(format, args...)))
@@ -75,6 +75,9 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		fail("%s", mistake)
 	}
 	for i, o := range r.handlers {
+		if name != "" && o.Selector == sel && h.SharesAnnotation(r.registry.All()[i]) {
+			fail("handler %q would keep its progress in the same annotation as handler %q at %s; give one of them another id", h.ID, o.ID, o.Source)
+		}
 		if name == "" || o.Kind != string(family) || o.Selector != sel || !h.Clashes(r.registry.All()[i]) {
 			continue
 		}

@@ -212,6 +212,10 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 				kopf.OnCreate(r, kex, fn, kopf.ID("create"), kopf.Labels{"zone": zone})
 			}
 		},
+		"handler \"a.b\" would keep its progress in the same annotation as handler \"a/b\" at kopf/registry_test.go:": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.ID("a/b"))
+			kopf.OnUpdate(r, kex, func1, kopf.ID("a.b"))
+		},
 		"the function takes a *kopf.Event[": func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.When(func(context.Context, *kopf.Event[kopf.Object]) bool { return true }))
 		},

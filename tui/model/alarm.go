@@ -32,6 +32,9 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if reason, paused := s.Paused(); paused {
 		return Alarm{Warn, "‖ paused " + reason, "nothing is handled meanwhile · p resumes"}
 	}
+	if s.Attached != "" && s.Process.Phase == runner.ProcessNone {
+		return Alarm{Warn, "! " + FirstLine(s.Process.Exit), "waiting for an operator at " + s.Attached}
+	}
 	if s.Process.Phase == runner.ProcessNone && s.Process.Exit != "" && s.Cluster.Phase == runner.ClusterReady {
 		return Alarm{Warn, "! operator ended", s.Process.Exit + " · R starts it again"}
 	}
@@ -44,7 +47,10 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if n := s.Former; n > 0 && s.NotOperating() == "" {
 		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "F runs the failed handlers again"}
 	}
-	return s.unserved()
+	if a := s.unserved(); a != (Alarm{}) {
+		return a
+	}
+	return s.drifted()
 }
 
 // refused shows the first refusal; the page of the cluster has all, in full.

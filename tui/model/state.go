@@ -220,6 +220,16 @@ func (s *State) NotOperating() string {
 		return "the operator has crashed"
 	case s.Snapshot == nil || !s.Live:
 		return "the operator is not running"
+	case s.ReadOnly:
+		return "kopf attach only looks without --allow-actions"
+	}
+	return ""
+}
+
+// NotOurs returns why the operator cannot be built, restarted or given manifests. It is empty if it can.
+func (s *State) NotOurs() string {
+	if s.Attached != "" {
+		return "somebody else runs the operator"
 	}
 	return ""
 }

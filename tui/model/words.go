@@ -90,6 +90,9 @@ func ClusterWord(p runner.ClusterPhase) Word { return lookup(clusterWords, p) }
 func OperatorWord(s *runner.State) Word {
 	switch s.Process.Phase {
 	case runner.ProcessNone:
+		if s.Attached != "" {
+			return Word{"·", "ended", Dim}
+		}
 		return Word{"·", "not started", Dim}
 	case runner.ProcessCrashed:
 		return Word{"✗", "crashed", Err}

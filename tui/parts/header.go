@@ -19,6 +19,9 @@ type chip struct {
 // build and the cluster.
 func DrawHeader(s *Screen, b *render.Block, title string, current PageKey) {
 	chips := []chip{operatorChip(s), buildChip(s), clusterChip(s)}
+	if s.State.Attached != "" {
+		chips = []chip{operatorChip(s), clusterChip(s)}
+	}
 	width := func(level int) (n int) {
 		for _, ch := range chips {
 			n += ch.width(level)

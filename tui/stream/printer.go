@@ -18,6 +18,7 @@ type printer struct {
 	build    lastKey
 	operator lastKey
 	unserved map[string]bool
+	drifted  map[string]bool
 	objects  objects
 	log      log
 }

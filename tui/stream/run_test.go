@@ -202,6 +202,18 @@ func TestRun_WritesUnservedSelectorOnce(t *testing.T) {
 	expect(t, got, "12:00:00  resource  ambiguous  kex.v1.kopf.dev, kept waiting: create; it could be a, b")
 }
 
+func TestRun_WritesDriftOnce(t *testing.T) {
+	got := output(t, stream.Options{Quiet: true}, func(s *source) {
+		drifted := func(s *runner.State) {
+			runs()(s)
+			s.Snapshot.Served = []inspect.Resource{{Key: "kex.v1.kopf.dev", Drift: []inspect.Drift{{Field: "spec.siez", Type: "op.Kex", Handlers: []string{"create"}}}}}
+		}
+		s.change(drifted)
+		s.change(drifted)
+	})
+	expect(t, got, "12:00:00  resource  drift      spec.siez is in op.Kex but not in the schema of kex.v1.kopf.dev: it is always empty")
+}
+
 func TestRun_WritesLogLinesOnceAndInOrder(t *testing.T) {
 	line := func(n int, level inspect.LogLevel, message string) inspect.LogLine {
 		return inspect.LogLine{At: noon.Add(time.Duration(n) * time.Second), Level: level, Message: message, Handler: "create", Object: &inspect.Ref{Namespace: "default", Name: "a"}}

@@ -113,7 +113,7 @@ func (p *printer) operatorEntries(s *runner.State) []entry {
 	if p.operator.changed(key) {
 		entries = append(entries, e)
 	}
-	return append(entries, p.unservedEntries(s)...)
+	return append(append(entries, p.unservedEntries(s)...), p.driftEntries(s)...)
 }
 
 func at(p *runner.Panic) string {
@@ -160,5 +160,27 @@ func (p *printer) unservedEntries(s *runner.State) []entry {
 		entries = append(entries, entry{Noun: "resource", State: string(u.Reason), tone: model.Warn, urgent: true, What: what})
 	}
 	p.unserved = now
+	return entries
+}
+
+// driftEntries returns the fields of Go types that the schemas lack: each once, and again after the
+// schema had it in between.
+func (p *printer) driftEntries(s *runner.State) []entry {
+	if s.Snapshot == nil || !s.Live {
+		return nil
+	}
+	var entries []entry
+	now := map[string]bool{}
+	for i := range s.Snapshot.Served {
+		res := &s.Snapshot.Served[i]
+		for j := range res.Drift {
+			what := model.DriftSentence(res.Key, &res.Drift[j])
+			now[what] = true
+			if !p.drifted[what] {
+				entries = append(entries, entry{Noun: "resource", State: "drift", tone: model.Warn, urgent: true, What: what})
+			}
+		}
+	}
+	p.drifted = now
 	return entries
 }

@@ -8,17 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
-	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/semver"
+	"github.com/kopf-dev/kopf/internal/origin"
 )
 
-const (
-	module       = "github.com/kopf-dev/kopf"
-	sourceModule = module + "/devcluster/controlplane"
-)
+const sourceModule = origin.Module + "/devcluster/controlplane"
 
 // source is what the program is built from: a directory of a checkout, or a released version.
 type source struct {
@@ -29,42 +24,10 @@ type source struct {
 // locateSource returns the source in a checkout of kopf, if there is one, so that a change of
 // the control plane takes effect at once. Otherwise it returns the version of this kopf.
 func locateSource(executable string) source {
-	_, file, _, _ := runtime.Caller(0)
-	// This file is devcluster/internal/binary/source.go.
-	candidates := []string{filepath.Join(filepath.Dir(file), "..", "..", "controlplane")}
-	for dir := filepath.Dir(executable); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		candidates = append(candidates, filepath.Join(dir, "devcluster", "controlplane"))
+	if checkout := origin.Checkout(executable); checkout != "" {
+		return source{dir: filepath.Join(checkout, "devcluster", "controlplane")}
 	}
-	for _, dir := range candidates {
-		// With -trimpath the first candidate is not a path of the file system.
-		if filepath.IsAbs(dir) && isSource(dir) {
-			return source{dir: filepath.Clean(dir)}
-		}
-	}
-	return source{version: releasedVersion(debug.ReadBuildInfo())}
-}
-
-func isSource(dir string) bool {
-	body, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	return err == nil && modfile.ModulePath(body) == sourceModule
-}
-
-// releasedVersion returns the version of this kopf if it can be downloaded, or "" for a local
-// build, whose version is (devel) or marked as dirty.
-func releasedVersion(info *debug.BuildInfo, ok bool) string {
-	if !ok {
-		return ""
-	}
-	version := ""
-	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == module && m.Replace == nil {
-			version = m.Version
-		}
-	}
-	if !semver.IsValid(version) || semver.Build(version) != "" {
-		return ""
-	}
-	return version
+	return source{version: origin.Version()}
 }
 
 // key identifies the built program in the cache. The key of a checkout has the hash of its

@@ -1,8 +1,8 @@
 package binary
 
 import (
+	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -37,41 +37,9 @@ func TestSourceKey_CoversCompiledFilesOnly(t *testing.T) {
 	}
 }
 
-func TestReleasedVersion_IgnoresLocalBuilds(t *testing.T) {
-	main := func(path, version string) *debug.BuildInfo {
-		return &debug.BuildInfo{Main: debug.Module{Path: path, Version: version}}
-	}
-	dependency := main("example.com/other", "v9.0.0")
-	dependency.Deps = []*debug.Module{{Path: module, Version: "v0.3.0"}}
-	replaced := main("example.com/other", "v9.0.0")
-	replaced.Deps = []*debug.Module{{Path: module, Version: "v0.3.0", Replace: &debug.Module{Path: "../kopf"}}}
-	for _, test := range []struct {
-		title string
-		info  *debug.BuildInfo
-		want  string
-	}{
-		{"a release", main(module, "v0.2.0"), "v0.2.0"},
-		{"a local build", main(module, "(devel)"), ""},
-		{"a local build with changes", main(module, "v0.2.1-0.20260101000000-abcdef123456+dirty"), ""},
-		{"a dependency of another program", dependency, "v0.3.0"},
-		{"a replaced dependency", replaced, ""},
-	} {
-		if got := releasedVersion(test.info, true); got != test.want {
-			t.Errorf("%s: %q", test.title, got)
-		}
-	}
-}
-
 func TestLocateSource_FindsCheckout(t *testing.T) {
 	s := locateSource("/nowhere/kopf")
-	if s.dir == "" || !isSource(s.dir) {
-		t.Errorf("the source is %+v", s)
-	}
-	// A program that was built elsewhere is found by where it lies.
-	root := t.TempDir()
-	put(t, filepath.Join(root, "devcluster/controlplane/go.mod"), "module "+sourceModule+"\n", 0o644)
-	put(t, filepath.Join(root, "other/devcluster/controlplane/go.mod"), "module example.com/x\n", 0o644)
-	if isSource(filepath.Join(root, "other/devcluster/controlplane")) || !isSource(filepath.Join(root, "devcluster/controlplane")) {
-		t.Error("the module's path is not what counts")
+	if _, err := os.Stat(filepath.Join(s.dir, "go.mod")); s.dir == "" || err != nil {
+		t.Errorf("the source is %+v (%v)", s, err)
 	}
 }

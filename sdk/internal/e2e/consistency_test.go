@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -142,6 +143,46 @@ func TestConsistency_RecreatedObjectIsAnotherOne(t *testing.T) {
 	if o := waitHandled(x); o.Get("spec.field") != "second" {
 		t.Error("it is another object")
 	}
+}
+
+func TestConsistency_RecreatedObjectNeverGetsThePatchOfTheFormerOne(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	started, proceed, late := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	untold := heldBack(func(line string) bool {
+		if strings.Contains(line, `"DELETED"`) {
+			<-late
+		}
+		return false
+	})
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			field := kopf.GetOr(r.Body, "spec.field", "")
+			c.add(field)
+			if field == "value" {
+				close(started)
+				<-proceed
+			}
+			r.Result = field
+			return nil
+		}, kopf.ID("created"))
+	}, transport(untold))
+	tell := sync.OnceFunc(func() { close(late) })
+	t.Cleanup(tell)
+	x := cluster.Create(example("x"))
+	<-started
+	x.Delete()
+	second := example("x")
+	second["spec"].(tree)["field"] = "second"
+	version := kopf.GetOr(cluster.Create(second).Get(), "metadata.resourceVersion", "")
+	close(proceed)
+	op.WaitLog("Patching was skipped: the object does not exist anymore.")
+	if now := kopf.GetOr(x.Get(), "metadata.resourceVersion", ""); now != version {
+		t.Errorf("it has version %s, and was created with %s", now, version)
+	}
+	tell()
+	c.wait(cluster, "second", 1)
+	x.WaitValue("status.created", "second") // it is written after the state is recorded
+	c.are(t, "value", "second")
 }
 
 func TestConsistency_HandledObjectsSettleThoughTimersPatchThem(t *testing.T) {

@@ -173,6 +173,8 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	})
 	x := cluster.Create(example("x"))
 	phases(op, "x", inspect.StateSettled, "slow=alive", "quick=alive")
+	r.wait(cluster, "slow x", 1, 1) // the attempts are reported before the daemons count them
+	r.wait(cluster, "quick x", 1, 1)
 	for range 6 {
 		// The operator is resumed while the slow daemon is still stopping.
 		op.Pause()
@@ -188,7 +190,7 @@ func TestDaemon_OneAtATimeThroughPauses(t *testing.T) {
 	x.Patch(field("changed in a pause"))
 	op.Resume()
 	phases(op, "x", inspect.StateSettled, "slow=alive", "quick=alive")
-	r.wait(cluster, "slow x", 1, 1) // the attempt is reported before the daemon counts it
+	r.wait(cluster, "slow x", 1, 1)
 	if n := r.count(r.all, "slow x"); n != runs+1 {
 		t.Errorf("it has run %d times during the pause", n-runs-1)
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -350,4 +351,35 @@ func TestRetry_DuringTheHandlingStartsTheFailedHandlerAgain(t *testing.T) {
 	phases(op, "x", inspect.StateRetrying, "broken=done", "slow=retrying")
 	retry(t, op, seen, "")
 	phases(op, "x", inspect.StateSettled, "broken=done", "slow=done")
+}
+
+func TestRetry_CallsAllHandlersThatWait(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	var mended atomic.Bool
+	slow := func(id string) func(context.Context, *change) error {
+		return func(context.Context, *change) error {
+			if !mended.Load() {
+				return kopf.Temporaryf(time.Hour, "not yet")
+			}
+			c.add(id)
+			return nil
+		}
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, slow("one"), kopf.ID("one"))
+		kopf.OnCreate(r, kexes, slow("two"), kopf.ID("two"))
+		kopf.OnCreate(r, kexes, func(_ context.Context, c *change) error {
+			c.Sub("x", slow("x"))
+			c.Sub("y", slow("y"))
+			return nil
+		}, kopf.ID("parent"))
+	})
+	cluster.Create(example("x"))
+	op.WaitLogs("failed temporarily: not yet", 4)
+	seen := phases(op, "x", inspect.StateRetrying, "one=retrying", "two=retrying", "parent=retrying", "parent/x=retrying", "parent/y=retrying")
+	mended.Store(true)
+	retry(t, op, seen, "")
+	phases(op, "x", inspect.StateSettled, "one=done", "two=done", "parent=done", "parent/x=done", "parent/y=done")
+	slices.Sort(c.list)
+	c.are(t, "one", "two", "x", "y")
 }

@@ -185,7 +185,7 @@ func lines(log []kopftest.LogEntry) []string {
 }
 
 // withoutAdditions drops from a patch what Kopf for Python does not send: the annotations that tell of
-// permanent failures, if there are others too, and the precondition of patches whose cycle took long.
+// permanent failures, if there are others too, and the precondition.
 func withoutAdditions(payload any) any {
 	body, _ := payload.(tree)
 	metadata, _ := body["metadata"].(tree)

@@ -119,6 +119,47 @@ func TestUnseenChange_DuringRetryReachesHandlersThatWereDone(t *testing.T) {
 	}
 }
 
+func TestUnseenChange_BackToTheHandledStateIsAnUpdate(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	cluster.Run(func(r *kopf.Registry) {
+		kopf.OnUpdate(r, kexes, sees(c, "a"), kopf.ID("a"))
+		kopf.OnUpdate(r, kexes, sees(c, "b", "two"), kopf.ID("b"))
+	})
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	x.Patch(field("two"))
+	c.wait(cluster, "b two", 1)
+	x.Patch(field("value"))
+	c.wait(cluster, "a value", 1)
+	c.wait(cluster, "b value", 1)
+	waitHandled(x)
+	if c.count("a two") != 1 || c.count("a value") != 1 || c.count("b value") != 1 {
+		t.Errorf("called: %v", c.all())
+	}
+}
+
+func TestUnseenChange_BackToTheHandledStateBeforeResumingIsAnUpdate(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnUpdate(r, kexes, sees(c, "a"), kopf.ID("a"))
+		kopf.OnUpdate(r, kexes, sees(c, "b", "two"), kopf.ID("b"))
+		kopf.OnResume(r, kexes, sees(c, "resumed"), kopf.ID("resumed"))
+	})
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	op.Stop()
+	x.Patch(field("two"))
+	op.Start()
+	c.wait(cluster, "a two", 1)
+	c.wait(cluster, "b two", 1)
+	x.Patch(field("value"))
+	c.wait(cluster, "a value", 1)
+	waitHandled(x)
+	if c.count("a two") != 1 || c.count("a value") != 1 {
+		t.Errorf("called: %v", c.all())
+	}
+}
+
 func TestUnseenChange_OfOtherFieldsIsNoUpdate(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	op := cluster.Run(func(r *kopf.Registry) {

@@ -39,11 +39,12 @@ func (c *cycle) detectCause(ctx context.Context) error {
 		Reason: reason, Initial: initial, Deleted: evidence.Deleting,
 		Old: old, New: essence, Diff: changes, Excluded: c.memory.retired(), Context: ctx, Views: &handlers.Views{Memo: c.memory.memo},
 	}
+	c.requested = c.memory.retry.Load()
 	c.planAgain()
 	// An object that no handler matches is left alone: nothing is stored or logged.
 	c.changing = c.served.handlers.Has(handlers.Changing) && c.served.handlers.Prematch(c.cause)
 	if !c.changing {
-		c.memory.takeRetry(c.memory.retry.Load()) // there is nothing to retry
+		c.memory.takeRetry(c.requested) // there is nothing to retry
 	}
 	return nil
 }

@@ -52,11 +52,11 @@ func (c *cycle) startOver(ctx context.Context) error {
 // handleCause calls the handlers that are due, records their outcomes, and returns the delays of
 // the others. There are none when all handlers are done.
 func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
-	c.retry = c.memory.retry.Load()
+	c.retry = c.requested
 	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
 		observe.Tell(c.deps.sink, started)
-		return nil, nil
+		return nil, c.revertUnseen()
 	}
 	started.Selected = c.selectHandlers()
 	progress, err := c.readProgress(started.Selected)
@@ -72,7 +72,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 		return nil, c.storeLastHandled()
 	}
 	if c.retry != nil && !c.defersRetry() {
-		progress = progress.Restarted(c.retry.handler, c.deps.now())
+		progress = progress.Restarted(c.retry.restarts, c.deps.now())
 	}
 
 	outcomes, err := c.invokeDue(ctx, started.Selected, progress)
@@ -117,9 +117,6 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, erro
 			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extras[purpose],
 		})
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
-	}
-	if len(extras) > 0 {
-		c.memory.handled = c.memory.handled.of(ids) // what is done remains done for this cause
 	}
 	if len(progress.Extras()) > 0 {
 		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {

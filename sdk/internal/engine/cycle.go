@@ -42,7 +42,9 @@ type cycle struct {
 	finalizer    finalizerChange
 	failures     []state.Failure // permanent ones that are recorded on the object
 	again        *again          // failed handlers that are called again; nil if none are
-	retry        *retryRequest   // delayed and failed handlers are due, on request; else nil
+	requested    *retryRequest   // that handlers be called when the cause was detected; nil if nobody asked for it
+	retry        *retryRequest   // that, if the handlers of the cause can be called; else nil
+	retryLeft    bool            // the lifecycle has not chosen all handlers of the request yet
 	slot         slot            // of the handlers that run
 
 	subRecords map[string]state.Record // of the sub-handlers whose parents were called
@@ -54,7 +56,7 @@ type cycle struct {
 	behind    bool           // the last-handled state is an earlier one: an update follows
 	patched   *object.Object // the version that the patch made; nil if it made none
 	postponed bool           // the transformations must be applied to a newer version
-	guarded   bool           // the patch must name the object's uid from the first attempt on
+	guarded   bool           // the first request for the status is guarded too: see [requester.guard]
 	finished  bool           // nothing is left to do for the cause
 	recorded  bool           // nothing was left to do for an earlier cause, which is recorded by now
 	gone      bool           // the object was deleted meanwhile

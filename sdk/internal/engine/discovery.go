@@ -41,10 +41,15 @@ type discovery struct {
 
 	known  []resources.Resource // of the cluster
 	warned map[string]bool
+	outage *discoveryOutage
+	drift  *driftCheck
 }
 
 func newDiscovery(d *deps, s *streams, n *namespaces) *discovery {
-	return &discovery{deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{}}
+	return &discovery{
+		deps: d, streams: s, namespaces: n, changed: n.changed, warned: map[string]bool{},
+		outage: &discoveryOutage{logger: d.logger, sink: d.sink}, drift: newDriftCheck(d),
+	}
 }
 
 // run serves the resources and namespaces until the context ends.
@@ -61,6 +66,9 @@ func (d *discovery) run(ctx context.Context) error {
 	defer cancel()
 	listed := d.watchNamespaces(ctx, &wg)
 	d.watchDefinitions(ctx, &wg)
+	if !d.deps.settings.ScanningDisabled {
+		wg.Go(func() { d.drift.run(ctx) })
+	}
 	select {
 	case <-listed:
 	case <-ctx.Done():
@@ -75,14 +83,14 @@ func (d *discovery) run(ctx context.Context) error {
 
 // firstScan finds the resources of the cluster. It retries for as long as the client does.
 func (d *discovery) firstScan(ctx context.Context) error {
-	retrying := d.deps.client.Telling(warnOfRetries(d.deps.sink, d.deps.logger))
-	found, err := retrying.Discover(ctx)
+	found, err := d.deps.client.Telling(d.outage.retrying).Discover(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
 		return fmt.Errorf("discover the resources of the cluster: %w", err)
 	}
+	d.outage.over()
 	d.known = found.Resources
 	d.warnOfFailed(found.Failed)
 	return nil
@@ -104,13 +112,16 @@ func (d *discovery) followChanges(ctx context.Context) error {
 		}
 		again = nil
 		if scanning {
+			d.drift.forget()
 			err := d.scan(ctx)
 			if next, scanning = nextScan(next, err); scanning {
 				again = time.After(rescanDelays[next])
 			}
-			if err != nil && ctx.Err() == nil {
-				d.deps.logger.Warn("Cannot discover the resources of the cluster; retrying in "+rescanDelays[next].String(),
-					observe.EventKey, observe.LogDiscoveryFailed, "error", err)
+			switch {
+			case err == nil:
+				d.outage.over()
+			case ctx.Err() == nil:
+				d.outage.failed(observe.LogDiscoveryFailed, err, rescanDelays[next])
 			}
 		}
 		d.adjustStreams(ctx)
@@ -173,6 +184,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	}
 	d.warnOfForeignKinds(resolution.Served)
 	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
+	d.drift.serve(resolution.Served)
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()

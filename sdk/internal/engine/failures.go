@@ -41,8 +41,7 @@ func (c *cycle) planAgain() {
 	if len(c.failures) == 0 || !c.isUnchanged() {
 		return
 	}
-	request := c.memory.retry.Load()
-	chosen := slices.DeleteFunc(slices.Clone(c.failures), func(f state.Failure) bool { return !f.Again && !request.means(f.Handler) })
+	chosen := slices.DeleteFunc(slices.Clone(c.failures), func(f state.Failure) bool { return !f.Again && !c.requested.means(f.Handler) })
 	if len(chosen) == 0 {
 		return
 	}
@@ -209,4 +208,11 @@ func (c *cycle) awaitsRetry() bool {
 func (c *cycle) defersRetry() bool {
 	return c.again == nil && c.cause.Reason == handlers.ReasonResume &&
 		slices.ContainsFunc(c.failures, func(f state.Failure) bool { return c.retry.means(f.Handler) })
+}
+
+// endRetry ends the request to retry when all of its handlers were called.
+func (c *cycle) endRetry() {
+	if c.retry != nil && !c.retryLeft && !c.defersRetry() {
+		c.memory.takeRetry(c.retry)
+	}
 }

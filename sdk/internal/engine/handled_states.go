@@ -3,33 +3,16 @@ package engine
 import (
 	"encoding/json"
 	"hash/maphash"
-	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// handledStates is what the handlers of the present cause had seen when they were done.
+// handledStates is what handlers had seen when they were done, since the object was last handled: those of
+// the present cause, and of causes that it has superseded.
 type handledStates struct {
 	first  *object.Object    // the version of the first of them
 	hashes map[string]uint64 // of the essences, by the ids of the handlers
-}
-
-// of returns the states of some handlers and their sub-handlers; nil if there are none.
-func (s *handledStates) of(ids []string) *handledStates {
-	if s == nil {
-		return nil
-	}
-	some := &handledStates{first: s.first, hashes: map[string]uint64{}}
-	for id, hash := range s.hashes {
-		if slices.ContainsFunc(ids, func(top string) bool { return id == top || strings.HasPrefix(id, top+"/") }) {
-			some.hashes[id] = hash
-		}
-	}
-	if len(some.hashes) == 0 {
-		return nil
-	}
-	return some
 }
 
 // differFrom reports whether a handler has seen another essence.

@@ -22,7 +22,7 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 	due := make([]handlers.Due, 0, len(hs))
 	for _, h := range hs {
 		one, ok := progress.Handler(h.ID)
-		if ok && (one.Awakened(c.deps.now()) || c.retry.means(h.ID) && !one.Finished()) {
+		if ok && (one.Awakened(c.deps.now()) || c.retry.calls(h.ID) && !one.Finished()) {
 			due = append(due, handlers.Due{ID: h.ID, Retries: one.Record.Retries})
 		}
 	}
@@ -36,12 +36,19 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 	}
 	for _, one := range chosen {
 		i := slices.IndexFunc(hs, func(h *handlers.Handler) bool { return h.ID == one.ID })
+		left := c.retryLeft
+		c.retryLeft = false
 		out, err := c.invokeChangeHandler(ctx, hs[i], progress)
 		if err != nil {
 			return outcomes, err
 		}
 		outcomes[one.ID] = out
+		if !c.retryLeft { // by its sub-handlers
+			c.retry.noteCalled(one.ID)
+		}
+		c.retryLeft = c.retryLeft || left
 	}
+	c.retryLeft = c.retryLeft || slices.ContainsFunc(due, func(d handlers.Due) bool { return c.retry.calls(d.ID) })
 	return outcomes, nil
 }
 

@@ -27,11 +27,18 @@ func (c *cycle) storeLastHandled() error {
 	if err != nil {
 		return err
 	}
-	if essence != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
-		if err := c.diffbase.Store(c.stored, raw, essence, c.served.extraFields, c.ownPatch); err != nil {
-			return fmt.Errorf("record the last-handled state: %w", err)
-		}
+	if c.behind || essence != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
+		return c.recordHandled(raw, essence)
 	}
-	c.finished = true
+	c.finished, c.memory.handled = true, nil
+	return nil
+}
+
+// recordHandled records a state as the last-handled one.
+func (c *cycle) recordHandled(raw []byte, essence map[string]any) error {
+	if err := c.diffbase.Store(c.stored, raw, essence, c.served.extraFields, c.ownPatch); err != nil {
+		return fmt.Errorf("record the last-handled state: %w", err)
+	}
+	c.finished, c.memory.handled = true, nil
 	return nil
 }

@@ -33,6 +33,7 @@ type memory struct {
 	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for it
 	essenceHash uint64    // of the essence that idle timers saw last
 
+	newest      uint64         // resourceVersion of the newest version that was seen or written; 0 if it is no number
 	ownVersion  string         // resourceVersion of the operator's last patch until it is seen; else empty
 	ownDeadline time.Time      // until when to wait for it
 	ownWrite    *object.Object // that version; nil when it, or a later one, is seen
@@ -68,8 +69,28 @@ func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Ti
 
 // wrote remembers the version that the operator's patch made.
 func (m *memory) wrote(patched *object.Object, deadline time.Time) {
+	m.newest = max(m.newest, versionNumber(patched))
 	m.ownVersion, m.ownDeadline, m.ownWrite = patched.ResourceVersion, deadline, patched
 	patched.DropTree()
+}
+
+// saw remembers the version of an event. After a restored backup, it may be an older one.
+func (m *memory) saw(obj *object.Object) { m.newest = versionNumber(obj) }
+
+// isOutdated reports whether a version that is no event was read before newer ones were seen, so that no
+// event of a newer one is going to come.
+func (m *memory) isOutdated(obj *object.Object) bool {
+	version := versionNumber(obj)
+	return version != 0 && version < m.newest && m.ownVersion == "" && m.ownWrite == nil
+}
+
+// versionNumber returns the resourceVersion of an object; 0 if it is no number.
+func versionNumber(obj *object.Object) uint64 {
+	number, err := strconv.ParseUint(obj.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
 }
 
 // listedUntil forgets the version that the operator's last patch made if a list that is complete up to a
@@ -108,7 +129,7 @@ func (m *memory) retired() map[string]struct{} {
 	return nil
 }
 
-// takeRetry ends a request that was carried out.
+// takeRetry ends requests that were carried out.
 func (m *memory) takeRetry(r *retryRequest) {
 	if r != nil {
 		m.retry.CompareAndSwap(r, nil)
@@ -116,14 +137,16 @@ func (m *memory) takeRetry(r *retryRequest) {
 	}
 }
 
-// retryNow requests that handlers be called; the object must be queued again. It replaces an earlier
-// request that is not carried out yet.
+// retryNow requests that handlers be called; the object must be queued again.
 func (m *memory) retryNow(r *retryRequest) {
-	if before := m.retry.Swap(r); before != nil {
-		before.end()
+	for {
+		r.before = m.retry.Load()
+		if m.retry.CompareAndSwap(r.before, r) {
+			break
+		}
 	}
 	if group := m.group.Load(); group != nil {
-		group.RetryNow(r.means)
+		group.RetryNow(r.names)
 	}
 }
 

@@ -85,3 +85,26 @@ func TestMemory_WarnsOncePerObject(t *testing.T) {
 		t.Error("a warning is missing or repeated")
 	}
 }
+
+func TestMemory_VersionReadBeforeNewerOnesIsOutdated(t *testing.T) {
+	version := func(v string) *object.Object { return object.Stub("kopf.dev/v1", "KopfExample", "ns", "x", "uid", v) }
+	m := &memory{}
+	m.saw(version("5"))
+	for v, want := range map[string]bool{"4": true, "5": false, "6": false, "x": false} {
+		if got := m.isOutdated(version(v)); got != want {
+			t.Errorf("isOutdated(%s) = %t", v, got)
+		}
+	}
+	m.wrote(version("8"), time.Now().Add(time.Hour))
+	if m.isOutdated(version("7")) {
+		t.Error("the event of the own patch is still to come")
+	}
+	m.staleUntil(version("8"), time.Now())
+	if !m.isOutdated(version("7")) {
+		t.Error("no other event comes")
+	}
+	m.saw(version("3"))
+	if m.isOutdated(version("3")) {
+		t.Error("the server was restored from a backup")
+	}
+}

@@ -29,6 +29,9 @@ func throttled(m *memory, newest watch.Event, now time.Time) *queue.Next {
 	return nil
 }
 
+// rereadDelay is how long an object waits whose newest version cannot be read.
+const rereadDelay = time.Second
+
 // next returns what to do when the first of the delays is over: touch the object, so that an event
 // arrives; or check daemons that are stopping. If the patch changed the object, an event arrives
 // anyway, and the next cycle takes care of the delays.

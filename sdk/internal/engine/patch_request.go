@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// sendPatch sends a patch of an object in as few requests as possible. A guarded one names the uid from
-// the first attempt on, so that another object of the same name does not get it.
+// sendPatch sends a patch of an object in as few requests as possible. If it is guarded, the first attempt
+// at the status is too, so that another object of the same name does not get it.
 func (d *deps) sendPatch(ctx context.Context, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger) (result patch.Result, err error) {
 	defer recoverPanic(&err)
 	r := &requester{deps: d, ctx: ctx, resource: res, object: obj, newest: obj, guarded: guarded, logger: logger}

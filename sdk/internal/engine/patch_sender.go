@@ -48,13 +48,9 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	if err := checkPinnedVersion(call); err != nil {
 		return nil, err
 	}
-	plain, err := json.Marshal(call.Payload)
-	if err != nil {
-		return nil, err
-	}
 	missing, repeated := false, false
 	for attempt := 1; ; attempt++ {
-		patched, again, err := r.request(call, plain)
+		patched, again, err := r.request(call)
 		repeated = repeated || again // an earlier one may have been applied, whatever the last answer is
 		answer := classifyAnswer(err, call.ContentType)
 		if answer == patchRejected && kube.RefusesUID(err) && !setsMetadata(call, "uid") {
@@ -99,27 +95,29 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	}
 }
 
-func (r *requester) request(call patch.Call, plain []byte) (patched *object.Object, repeated bool, err error) {
+func (r *requester) request(call patch.Call) (patched *object.Object, repeated bool, err error) {
 	request := kube.PatchRequest{
 		Namespace: r.object.Namespace, Name: r.object.Name, Subresource: call.Subresource, ContentType: call.ContentType,
-		Body: plain,
 	}
 	merge, ok := call.Payload.(map[string]any)
 	switch {
 	case !ok || r.object.UID == "": // JSON patches test the version
-	case r.guarded:
-		if request.Body, err = r.guard(call, merge); err != nil {
-			return nil, false, err
-		}
+		request.Body, err = json.Marshal(call.Payload)
+	case call.Subresource == "" || r.guarded:
+		request.Body, err = r.guard(call, merge)
 	default:
+		request.Body, err = json.Marshal(merge)
 		request.Repeat = func() ([]byte, error) { return r.guard(call, merge) }
+	}
+	if err != nil {
+		return nil, false, err
 	}
 	return r.deps.client.SendPatch(r.ctx, r.resource, request)
 }
 
 // guard returns the body of a merge patch that applies to this object only, and not to another one that
 // was made under its name. The uid of custom resources is not checked in requests for the status, so these
-// name the newest version.
+// name the newest version too.
 func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error) {
 	metadata := maps.Clone(object.Metadata(merge))
 	if metadata == nil {

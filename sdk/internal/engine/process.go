@@ -41,6 +41,18 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if next := throttled(m, newest, p.deps.now()); next != nil {
 		return next
 	}
+	if len(batch.Events) > 0 {
+		m.saw(newest.Object)
+	} else if m.isOutdated(newest.Object) {
+		current, err := newestVersion(ctx, p.deps.client, served.resource, newest.Object.Namespace, newest.Object.Name, newest.Object.UID)
+		switch {
+		case err != nil:
+			return &queue.Next{After: rereadDelay}
+		case current == nil:
+			return nil // an event tells of its deletion
+		}
+		batch.Newest.Object = current
+	}
 	c := p.newCycle(served, m, batch)
 	next, err := p.run(ctx, c)
 	return c.endCycle(ctx, next, err)
@@ -120,14 +132,13 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	changed, err := c.apply(ctx)
 	if err != nil {
-		if c.retry != nil && !c.defersRetry() {
-			c.memory.takeRetry(c.retry) // the handlers were called
-		}
+		c.endRetry() // the handlers were called
 		return nil, err
 	}
 	next = c.next(changed)
-	if c.retry != nil && !c.defersRetry() {
-		c.memory.takeRetry(c.retry)
+	c.endRetry()
+	if c.retryLeft && !changed {
+		next = &queue.Next{}
 	}
 	if c.finished {
 		c.memory.resumed = true

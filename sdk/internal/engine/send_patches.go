@@ -9,14 +9,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // patchTimeout limits the last patches of an operator that is stopping, after its time to exit is
 // over. The queue waits slightly longer, so that they end before the operator does.
 const patchTimeout = queue.AbandonAfter - 100*time.Millisecond
 
-// guardAfter is how long a cycle may take until its patch names the uid of the object: meanwhile, another
-// object may have got the same name.
+// guardAfter is how long a cycle may take until its first request for the status is guarded too: meanwhile,
+// another object may have got the same name. A version of a list may be an old one from the beginning.
 const guardAfter = time.Second
 
 // apply sends what the cycle has collected: the changes by handlers and the operator's own. It
@@ -35,7 +36,7 @@ func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 			return false, err
 		}
 	}
-	c.guarded = c.deps.now().Sub(c.began) > guardAfter
+	c.guarded = c.event == watch.Listed || c.deps.now().Sub(c.began) > guardAfter
 	return c.sendCollected(ctx)
 }
 

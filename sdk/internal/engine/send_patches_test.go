@@ -136,7 +136,7 @@ func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
 	if want := []string{"PATCH", "GET", "PATCH", "GET", "PATCH"}; !slices.Equal(s.requests, want) {
 		t.Errorf("requests: %v", s.requests)
 	}
-	for _, i := range []int{2, 4} {
+	for _, i := range []int{0, 2, 4} {
 		if !strings.Contains(s.bodies[i], `"outcome":"done"`) || !strings.Contains(s.bodies[i], `"wish":1`) {
 			t.Errorf("the outcomes are lost: %s", s.bodies[i])
 		}
@@ -163,7 +163,7 @@ func TestApply_LastingConflictLosesNoOutcomes(t *testing.T) {
 	if held := c.memory.unrecorded; held == nil || held.handlers.Empty() || !held.own.Empty() {
 		t.Errorf("kept for the next cycle: %+v", held)
 	}
-	if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"}}}` {
+	if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"},"uid":"uid"}}` {
 		t.Errorf("sent in the end: %s", last)
 	}
 }
@@ -197,7 +197,7 @@ func TestApply_DeniedChangesByHandlersLoseNoOutcomes(t *testing.T) {
 			if _, err := c.sendCollected(t.Context()); kube.Status(err) != denied {
 				t.Fatal(err)
 			}
-			if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"}}}` {
+			if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"},"uid":"uid"}}` {
 				t.Errorf("sent in the end: %s", last)
 			}
 			cycles := 0

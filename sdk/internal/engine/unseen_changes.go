@@ -11,7 +11,8 @@ import (
 // handler has not seen the change, and nobody would tell it: it is done for this cause, and the changed
 // state would become the last-handled one. So the operator remembers what each handler has seen. If a
 // change would interest a handler that has not seen it, the state of the first handler that was done
-// becomes the last-handled one: an update follows.
+// becomes the last-handled one: an update follows. The same holds if the object changes back to its
+// last-handled state: then there is no cause, or one that has nothing to do with the change.
 
 // rememberHandled remembers what the handlers have seen that were done in this cycle, unless these are
 // all.
@@ -33,7 +34,6 @@ func (c *cycle) rememberHandled(allDone bool) {
 // lastHandledState returns the version of the object and the essence to be recorded as last handled.
 func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err error) {
 	states := c.memory.handled
-	c.memory.handled = nil
 	raw, essence = c.object.Raw, c.cause.New
 	if states == nil || c.cause.Deleted || !states.differFrom(hashEssence(essence)) {
 		return raw, essence, nil
@@ -56,4 +56,24 @@ func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err erro
 		}
 	}
 	return raw, essence, nil
+}
+
+// revertUnseen makes an update follow if the object is back at its last-handled state before all handlers
+// were done, and one has seen another state meanwhile.
+func (c *cycle) revertUnseen() error {
+	if c.cause.Reason != handlers.ReasonNoop || c.memory.handled == nil {
+		return nil
+	}
+	raw, essence, err := c.lastHandledState()
+	if err != nil || !c.behind {
+		return err
+	}
+	progress, err := c.progressOf(c.served.changing)
+	if err != nil {
+		return fmt.Errorf("read the progress: %w", err)
+	}
+	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
+		return fmt.Errorf("purge the progress of a change that was undone: %w", err)
+	}
+	return c.recordHandled(raw, essence)
 }

@@ -117,8 +117,8 @@ func (i *inspection) duplicates() {
 func (i *inspection) explain(first, again call) string {
 	stored, ok := i.stored(first)
 	switch {
-	case ok && i.unseen(stored, again):
-		return "call repeated: another call of the process had not seen the change"
+	case ok && i.unseen(first, stored, again):
+		return "call repeated: another call had not seen the change"
 	case first.life == again.life:
 		return ""
 	case !ok || stored > i.starts[again.life]:
@@ -135,14 +135,14 @@ func (i *inspection) explain(first, again call) string {
 }
 
 // unseen reports whether the handling ended with the state of before the change as the last-handled one,
-// since a handler had been called with another state in the same process.
-func (i *inspection) unseen(stored uint64, again call) bool {
+// since a handler had been called with another state by the process that ended it.
+func (i *inspection) unseen(first call, stored uint64, again call) bool {
 	if again.reason != kopf.ReasonUpdate {
 		return false
 	}
 	ended := i.ends(stored, again.version, func(v version) bool { return v.last == again.old && v.last != v.value })
 	return ended && slices.ContainsFunc(i.calls, func(c call) bool {
-		return c.life == again.life && c.at.Before(again.at) && c.new != again.new && i.oldView(c)
+		return c.life >= first.life && c.life <= again.life && c.at.Before(again.at) && c.new != again.new && i.oldView(c)
 	})
 }
 

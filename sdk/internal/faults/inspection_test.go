@@ -72,6 +72,16 @@ func TestInspection_Duplicates(t *testing.T) {
 			calls:  []call{{handler: "update_2", new: "v0", life: 2, version: 5}, updated(2, 10), updated(2, 30)},
 			starts: []uint64{0, 0, 15}, want: "had not seen",
 		},
+		"of an update that another handler had not seen, after a restart": {
+			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
+			calls:  []call{{handler: "update_2", new: "v0", life: 1, version: 5}, updated(1, 10), updated(2, 30)},
+			starts: []uint64{0, 15, 35}, want: "had not seen",
+		},
+		"of an update that another handler had not seen in an earlier life": {
+			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
+			calls:  []call{{handler: "update_2", new: "v0", life: 0, version: 5}, updated(1, 10), updated(2, 30)},
+			starts: []uint64{15, 15, 35},
+		},
 		"of an update that all handlers had seen": {
 			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
 			calls:  []call{updated(2, 10), updated(2, 30)}, starts: []uint64{0, 0, 15},

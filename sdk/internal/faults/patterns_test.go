@@ -54,10 +54,8 @@ func TestPattern_CrashAtAnyWrite(t *testing.T) {
 	})
 }
 
-// A process connects again, and sees the objects as they were before. It runs with the soak only: the
-// first request of a process with an old view can reach a new object of the same name.
+// A process connects again, and sees the objects as they were before.
 func TestPattern_StaleViewAfterReconnect(t *testing.T) {
-	soakTime(t)
 	try(t, 4, 60, func(seed uint64) kopftest.ChaosPlan {
 		plan := kopftest.ChaosPlan{Seed: seed, KillWithin: 20}
 		for _, rule := range kopftest.ChaosRules() {

@@ -5,31 +5,42 @@ import (
 	"slices"
 )
 
-// Conflict is two handlers of one resource with the same id but different functions. They would share
-// their progress: if one is done, the other is never called.
+// Conflict is two handlers of one resource with the same id but different functions, or with ids that
+// make the same annotation name. They would share their progress: if one is done, the other is never called.
 type Conflict struct{ First, Second *Handler }
 
 // String returns who conflicts, and what to do.
 func (c Conflict) String() string {
+	if c.First.ID != c.Second.ID {
+		return fmt.Sprintf("%s (at %s) and %s (at %s) would keep their progress in the same annotation; give one of them another id with kopf.ID",
+			c.First, c.First.ShortSource(), c.Second, c.Second.ShortSource())
+	}
 	return fmt.Sprintf("%s (at %s) and another one (at %s) have the same id; give one of them another id with kopf.ID",
 		c.Second, c.First.ShortSource(), c.Second.ShortSource())
 }
 
 // Conflicts returns the conflicts of the handlers that keep their state under their id: of changes, if
-// one cause can select both, and of daemons and timers.
+// one cause can select both or if their annotations are the same; and of daemons and timers.
 func (s *Set) Conflicts() []Conflict {
 	var found []Conflict
 	for _, g := range [...]Group{Changing, Spawning} {
 		all := s.members[g].distinct
 		for i, second := range all {
 			for _, first := range all[:i] {
-				if first.ID == second.ID && first.meets(second) {
+				if first.ID == second.ID && first.meets(second) || first.SharesAnnotation(second) {
 					found = append(found, Conflict{first, second})
 				}
 			}
 		}
 	}
 	return found
+}
+
+// SharesAnnotation reports whether two handlers of changes have different ids that make the same annotation
+// name, such as a/b and a.b. Then even the records of different causes are mixed up.
+func (h *Handler) SharesAnnotation(other *Handler) bool {
+	return h.ID != other.ID && h.Family.Group() == Changing && other.Family.Group() == Changing &&
+		annotationName(h.ID) == annotationName(other.ID)
 }
 
 // meets reports whether one cause can select both handlers, whatever their filters.

@@ -17,6 +17,11 @@ func TestSet_ConflictsOfIDs(t *testing.T) {
 		"two functions":                      {Handler{Family: Create, Fn: 1}, Handler{Family: Create, Fn: 2}, true},
 		"one function":                       {Handler{Family: Create, Fn: 1}, Handler{Family: Create, Fn: 1}, false},
 		"other ids":                          {Handler{Family: Create, Fn: 1}, Handler{Family: Create, Fn: 2, ID: "b"}, false},
+		"other ids, one annotation":          {Handler{Family: Create, Fn: 1, ID: "a/b"}, Handler{Family: Create, Fn: 2, ID: "a.b"}, true},
+		"one annotation for several causes":  {Handler{Family: Create, Fn: 1, ID: "a/b"}, Handler{Family: Update, Fn: 1, ID: "a.b"}, true},
+		"one annotation, brackets":           {Handler{Family: Field, Fn: 1, ID: "a<b>c"}, Handler{Family: Update, Fn: 2, ID: "a_b_c"}, true},
+		"daemons have no annotations":        {Handler{Family: Daemon, Fn: 1, ID: "a/b"}, Handler{Family: Timer, Fn: 2, ID: "a.b"}, false},
+		"events have no annotations":         {Handler{Family: Create, Fn: 1, ID: "a/b"}, Handler{Family: Event, Fn: 2, ID: "a.b"}, false},
 		"never for one cause":                {Handler{Family: Create, Fn: 1}, Handler{Family: Update, Fn: 2}, false},
 		"a field, for all causes":            {Handler{Family: Field, Fn: 1}, Handler{Family: Update, Fn: 2}, true},
 		"a field, for other causes":          {Handler{Family: Field, Fn: 1, Reasons: []Reason{ReasonCreate}}, Handler{Family: Update, Fn: 2}, false},
@@ -51,6 +56,16 @@ func TestConflict_NamesBothPlaces(t *testing.T) {
 		&Handler{ID: "create", Family: Create, Source: "/home/me/one/a.go:1"}, &Handler{ID: "create", Family: Create, Source: "/home/me/two/b.go:2"},
 	}
 	want := "Handler 'create' (at one/a.go:1) and another one (at two/b.go:2) have the same id; give one of them another id with kopf.ID"
+	if got := c.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestConflict_NamesBothIDs(t *testing.T) {
+	c := Conflict{
+		&Handler{ID: "a/b", Family: Create, Source: "/home/me/one/a.go:1"}, &Handler{ID: "a.b", Family: Update, Source: "/home/me/two/b.go:2"},
+	}
+	want := "Handler 'a/b' (at one/a.go:1) and Handler 'a.b' (at two/b.go:2) would keep their progress in the same annotation; give one of them another id with kopf.ID"
 	if got := c.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

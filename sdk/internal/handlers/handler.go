@@ -25,6 +25,9 @@ type Handler struct {
 	// ObjectKind is the kind that the handler's Go type is made for; empty if it can be any.
 	ObjectKind string
 
+	// ObjectType is the Go type that the object, or its field, is read into; nil if it has no fields of its own.
+	ObjectType reflect.Type
+
 	// Fn identifies the user's function. It must be comparable: a function that is registered twice
 	// under one id is called once.
 	Fn any

@@ -29,13 +29,18 @@ func checkID(id string) error {
 	if last := rune(id[len(id)-1]); !isAlphanumeric(last) {
 		return fmt.Errorf("the id %q ends with %q, which annotation names cannot; end it with a letter or a digit, for instance with kopf.ID(\"...\")", id, last)
 	}
-	name := strings.ReplaceAll(id, "/", ".")
+	name := annotationName(id)
 	reserved := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	if slices.Contains(reservedNames, name) || slices.ContainsFunc(reservedPrefixes, reserved) {
 		return fmt.Errorf("the id %q is the name of an annotation with another meaning; use another id", id)
 	}
 	return nil
 }
+
+var annotationNames = strings.NewReplacer("/", ".", "<", "_", ">", "_")
+
+// annotationName returns the name of the annotation for an id, without its prefix, before it is shortened.
+func annotationName(id string) string { return annotationNames.Replace(id) }
 
 func isAlphanumeric(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'

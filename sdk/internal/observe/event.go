@@ -45,6 +45,7 @@ const (
 	KindClusterConnected
 	KindClusterLost
 	KindResourcesServed
+	KindTypesCompared
 	KindStreamChanged
 	KindEventReceived
 	KindIndexChanged

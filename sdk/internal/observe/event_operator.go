@@ -29,6 +29,12 @@ type ResourcesServed struct {
 	Resolution *resources.Resolution
 }
 
+// TypesCompared tells which fields of the Go types of handlers the schema of a resource does not have.
+type TypesCompared struct {
+	Resource string // its key
+	Drift    []inspect.Drift
+}
+
 // StreamChanged tells about the life of a watch-stream.
 type StreamChanged struct {
 	Stream  resources.Scope
@@ -82,6 +88,9 @@ func (ClusterLost) Kind() Kind { return KindClusterLost }
 
 // Kind implements [Event].
 func (ResourcesServed) Kind() Kind { return KindResourcesServed }
+
+// Kind implements [Event].
+func (TypesCompared) Kind() Kind { return KindTypesCompared }
 
 // Kind implements [Event].
 func (StreamChanged) Kind() Kind { return KindStreamChanged }

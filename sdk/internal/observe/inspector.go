@@ -28,6 +28,7 @@ type Inspector struct {
 
 	mu      sync.Mutex
 	served  inspect.Served
+	drift   map[string][]inspect.Drift    // by the keys of resources
 	busy    map[inspect.Ref]struct{}      // objects that are not settled
 	pending map[resources.Scope]struct{}  // streams whose first list is not complete
 	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
@@ -91,7 +92,7 @@ func (i *Inspector) Kinds() []Kind {
 		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
-		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed,
+		KindOperatorChanged, KindClusterConnected, KindClusterLost, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded,
 	}
 }
@@ -114,6 +115,8 @@ func (i *Inspector) Receive(event Event) {
 		i.noteAnswer(e.Call)
 	case ResourcesServed:
 		i.setServed(e.Resolution)
+	case TypesCompared:
+		i.setDrift(e.Resource, e.Drift)
 	case StreamChanged:
 		i.streamChanged(e)
 	case EventReceived:

@@ -17,9 +17,25 @@ func (i *Inspector) setServed(resolution *resources.Resolution) {
 	served := make([]inspect.Resource, len(resolution.Served))
 	for at := range resolution.Served {
 		res := &resolution.Served[at]
-		served[at] = inspect.Resource{Key: res.Key(), Kind: res.Kind, Short: shortName(res), Namespaced: res.Namespaced}
+		served[at] = inspect.Resource{Key: res.Key(), Kind: res.Kind, Short: shortName(res), Namespaced: res.Namespaced, Drift: i.drift[res.Key()]}
 	}
 	i.served = inspect.Served{Resources: served, Unserved: unserved}
+	i.publishServed()
+}
+
+// setDrift publishes the fields of Go types that the schema of a resource does not have.
+func (i *Inspector) setDrift(resource string, drift []inspect.Drift) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.drift == nil {
+		i.drift = map[string][]inspect.Drift{}
+	}
+	i.drift[resource] = drift
+	for at := range i.served.Resources {
+		if res := &i.served.Resources[at]; res.Key == resource {
+			res.Drift = drift
+		}
+	}
 	i.publishServed()
 }
 

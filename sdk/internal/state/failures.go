@@ -231,11 +231,11 @@ func failureOf(id, parent string, r Record) Failure {
 }
 
 // Restarted returns the progress in which active handlers that have failed permanently start again:
-// all of them, or the one with the id.
-func (s Progress) Restarted(id string, now time.Time) Progress {
+// those that are chosen by their ids.
+func (s Progress) Restarted(chosen func(id string) bool, now time.Time) Progress {
 	s = s.clone()
 	for i, h := range s.handlers {
-		if h.Active && h.Record.Failure && (id == "" || id == h.ID) {
+		if h.Active && h.Record.Failure && chosen(h.ID) {
 			s.handlers[i].Record = Record{Started: stored(now), Purpose: s.purpose, Subrefs: h.Record.Subrefs}
 		}
 	}

@@ -25,11 +25,12 @@ func CheckFinalizer(name string) error {
 }
 
 // CheckNames returns an error if the storages would keep something in annotations that have no valid
-// name, or the progress of one of the handlers where they keep something else.
+// name, or the progress of one of the handlers where they keep something else. Whether two handlers share
+// an annotation depends on their resources: see [handlers.Set.Conflicts].
 func CheckNames(progress ProgressStorage, base DiffBaseStorage, ids []string) error {
 	var errs []error
 	taken := map[string]string{}
-	take := func(prefix string, v1 bool, key, what string) {
+	check := func(prefix string, v1 bool, key, what string) {
 		for _, name := range annotationKeys(prefix, v1, key, nil) {
 			if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {
 				errs = append(errs, fmt.Errorf("%s is stored in an annotation of the name %q, which is none: %s", what, name, strings.Join(wrong, "; ")))
@@ -37,6 +38,11 @@ func CheckNames(progress ProgressStorage, base DiffBaseStorage, ids []string) er
 			if other, ok := taken[name]; ok && other != what {
 				errs = append(errs, fmt.Errorf("the annotation %s is for %s as well as for %s; use different names", name, other, what))
 			}
+		}
+	}
+	take := func(prefix string, v1 bool, key, what string) {
+		check(prefix, v1, key, what)
+		for _, name := range annotationKeys(prefix, v1, key, nil) {
 			taken[name] = what
 		}
 	}
@@ -44,7 +50,7 @@ func CheckNames(progress ProgressStorage, base DiffBaseStorage, ids []string) er
 	eachProgress(progress, func(s *AnnotationsProgress) { take(s.Prefix, s.V1, s.TouchKey, "touching the object") })
 	eachProgress(progress, func(s *AnnotationsProgress) {
 		for _, id := range ids {
-			take(s.Prefix, s.V1, id, progressOf(id))
+			check(s.Prefix, s.V1, id, progressOf(id))
 		}
 	})
 	return errors.Join(errs...)

@@ -79,13 +79,15 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 		s.staleList(err)
 		return err
 	}
-	before := s.known
+	before, complete := s.known, s.versions.complete(resourceVersion)
 	s.known = make(knownObjects, len(objects))
 	outdated := map[*object.Object]bool{}
 	for _, object := range objects {
 		key, id := identify(object)
 		version := numberOf(object.ResourceVersion)
-		if known := before[key]; version < known.version && version != 0 && !s.versions.restored {
+		// A list that is complete up to a newer version than the known one shows that this is lost: the
+		// server was restored from a backup.
+		if known := before[key]; version < known.version && version != 0 && complete < known.version {
 			s.stale(object.String(), errOutdated)
 			outdated[object], version = true, known.version
 		}
@@ -104,7 +106,6 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 		}
 		s.handle(Event{Type: Deleted, Object: gone})
 	}
-	complete := s.versions.complete(resourceVersion)
 	for _, object := range objects {
 		if !outdated[object] {
 			s.handle(Event{Type: Listed, Object: object, Complete: complete})

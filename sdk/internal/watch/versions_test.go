@@ -42,8 +42,16 @@ func TestVersions_OnlyGoForward(t *testing.T) {
 		"a second deletion": {
 			func(s *store) error { return errors.Join(s.Delete(versionOf("a", "8")), s.Delete(versionOf("a", "8"))) }, "[DELETED a@8]",
 		},
-		"a newer list":              {func(s *store) error { return s.Replace([]any{versionOf("a", "8")}, "9") }, "[ a@8]"},
-		"an older item of a list":   {func(s *store) error { return s.Replace([]any{versionOf("a", "4")}, "9") }, "[]"},
+		"a newer list": {func(s *store) error { return s.Replace([]any{versionOf("a", "8")}, "9") }, "[ a@8]"},
+		"an older item of a newer list": {
+			func(s *store) error {
+				return errors.Join(s.Replace([]any{versionOf("a", "4")}, "9"), s.Update(versionOf("a", "10")))
+			}, "[ a@4 MODIFIED a@10]",
+		},
+		"an older item of a list without a version": {func(s *store) error { return s.Replace([]any{versionOf("a", "4")}, "") }, "[]"},
+		"an older item of a list with versions of its own": {
+			func(s *store) error { return s.Replace([]any{versionOf("a", "4"), versionOf("b", "90")}, "9") }, "[ b@90]",
+		},
 		"a list with no version":    {func(s *store) error { return s.Replace([]any{versionOf("a", "6")}, "") }, "[ a@6]"},
 		"a list without the object": {func(s *store) error { return s.Replace(nil, "9") }, "[DELETED a@9]"},
 		"a late event after a list": {func(s *store) error { return errors.Join(s.Replace(nil, "9"), s.Update(versionOf("a", "6"))) }, "[DELETED a@9]"},

@@ -27,7 +27,10 @@ func (p *Page) View() string {
 	if b.Len() == 0 {
 		b.Blank()
 		idle := "nothing was built yet"
-		if p.build().Phase != runner.BuildIdle {
+		switch {
+		case p.screen.State.Attached != "":
+			idle = "somebody else builds this operator"
+		case p.build().Phase != runner.BuildIdle:
 			idle = "no reloads yet: nothing was saved since the start"
 		}
 		b.Text(model.Dim, "  "+idle)

@@ -108,6 +108,9 @@ func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 		l.Put(model.Warn, render.CutEnd(render.Clean(h.Stats.LastError), l.Rest()-9))
 		b.End(l.Right(model.Dim, model.Since(p.screen.Since(h.Stats.LastAt))))
 	}
+	for _, sentence := range model.DriftOf(p.screen.State.Snapshot.Served, h.ID) {
+		b.Prose(model.Warn, "! "+sentence+".", 2)
+	}
 	if p.screen.State.Runs(h) == 0 {
 		b.Prose(model.Dim, "Never ran: nothing that it waits for has happened since the start. enter lists its objects, each with what kept it out.", 3)
 	}

@@ -27,6 +27,7 @@ func (p *Page) drawWhy(b *render.Block) {
 	parts.DrawVerdict(s, all, p.last, 4)
 	gap()
 	drawCause(s, all, p.last)
+	drawUnreadable(all, p.last)
 	gap()
 	parts.Decisions{Screen: s, Block: all}.Draw(p.last)
 
@@ -76,5 +77,17 @@ func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
 	}
 	if o.Waiting != nil {
 		b.End(label("waiting").Put(model.Dim, fmt.Sprintf("for our patch: wrote v%s, seen v%s", o.Waiting.Wrote, o.Waiting.Seen)))
+	}
+}
+
+// drawUnreadable draws what of the operator's own state on the object could not be read.
+func drawUnreadable(b *render.Block, o *inspect.Object) {
+	for i, u := range o.Unreadable {
+		name := ""
+		if i == 0 {
+			name = "set aside"
+		}
+		b.End(b.Line().Skip(1).Cell(model.Warn, name, 10).Put(model.Text, u.What).Put(model.Dim, " cannot be read: "+u.Error))
+		b.End(b.Line().Skip(1).Cell(model.Dim, "", 10).Put(model.Dim, fmt.Sprintf("it was at %s, and is kept at %s", u.Where, u.Aside)))
 	}
 }

@@ -39,6 +39,7 @@ func summarizeStart(s *parts.Screen, l *render.Line) {
 	case s.State.Snapshot != nil && s.State.Live:
 		l.Put(model.Dim, "no objects yet")
 		return
+	case s.State.Attached != "":
 	case s.State.Build.Phase == runner.BuildFailed:
 		word = model.BuildWord(s.State.Build.Phase)
 	case s.State.Cluster.Phase != runner.ClusterReady:

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+func TestGet_ListsAndRefuses(t *testing.T) {
+	op := serveInspector(t, filepath.Join(shortDir(t), "s"), kex("one", "a", inspect.StateFailed, failedCreate), kex("two", "b", inspect.StateSettled, doneFine))
+	for line, test := range map[string]struct {
+		output string
+		code   int
+	}{
+		"resources":                   {"STATE     KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT   AGE\nfailed    KopfExample   one         a      create          –", 0},
+		"resources kex/b -n two":      {"STATE     KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT   AGE\nsettled   KopfExample   two         b", 0},
+		"resources kex/none":          {"kopf: operator 4711 at unix:", 1},
+		"resources -n none":           {"kopf: no resources\n", 0},
+		"daemons -o json":             {"[]\n", 0},
+		"index by-size":               {"kopf: operator 4711 at unix:", 1},
+		"resource":                    {"STATE ", 0},
+		"resourses":                   {"kopf: cannot list \"resourses\": want resources, handlers, indices or daemons; did you mean resources?\n", 2},
+		"handlers -n one":             {"kopf: --namespace is for objects and daemons; handlers have none\n", 2},
+		"resources kex/":              {"kopf: kex/: want KIND or KIND/NAME", 2},
+		"resources -o xml":            {"kopf: --output=xml: want table, wide, json or yaml\n", 2},
+		"resources --inspect=nowhere": {"kopf: --inspect: ", 2},
+	} {
+		t.Run(line, func(t *testing.T) {
+			var output strings.Builder
+			args := append([]string{"get", "--inspect=" + op.address}, strings.Fields(line)...)
+			if got := execute(t.Context(), args, &output, &output); got != test.code || !strings.HasPrefix(output.String(), test.output) {
+				t.Errorf("%d, %s", got, output.String())
+			}
+		})
+	}
+}
+
+// TestE2E_GetFollowsAnOperator lists and watches the objects of an operator that runs.
+func TestE2E_GetFollowsAnOperator(t *testing.T) {
+	state := shortDir(t)
+	address := "unix:" + filepath.Join(state, "i")
+	operator, _, log := withCluster(t, state, "run", example, "--apply", example, "--inspect="+address)
+	if err := operator.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if operator.ProcessState == nil {
+			operator.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it may have ended
+			operator.Wait()                          //nolint:errcheck
+		}
+	})
+	waitFor(t, func() bool {
+		var output bytes.Buffer
+		if execute(t.Context(), []string{"get", "resources", "kopfexamples", "-o", "json", "--inspect=" + address}, &output, io.Discard) != 0 {
+			return false
+		}
+		var objects []inspect.Object
+		if err := json.Unmarshal(output.Bytes(), &objects); err != nil {
+			t.Fatalf("%v: %s", err, &output)
+		}
+		return len(objects) == 1 && objects[0].State == inspect.StateSettled
+	}, func() string { return log.String() })
+
+	cmd, stdout, stderr := command(t, "testdata", "get", "handlers", "--watch", "--inspect="+address)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := code(t, operator.Wait()); got != 0 {
+		t.Errorf("the operator exits with %d: %s", got, log)
+	}
+	// It may not have connected before the operator ended: either way, it says so and ends.
+	if got := code(t, cmd.Wait()); got != 1 || !strings.Contains(stderr.String(), "operator") {
+		t.Errorf("%d, %s%s", got, stdout, stderr)
+	}
+}
+
+// waitFor waits until a condition holds.
+func waitFor(t *testing.T, condition func() bool, explain func() string) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("the condition does not hold after a minute: %s", explain())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package listing
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+)
+
+// Kind is a kind of what can be listed.
+type Kind string
+
+// The kinds.
+const (
+	Resources Kind = "resources" // the objects that the operator has seen
+	Handlers  Kind = "handlers"
+	Indices   Kind = "indices"
+	Daemons   Kind = "daemons" // the daemons and timers of the objects
+)
+
+// kinds maps the words for the kinds.
+var kinds = map[string]Kind{
+	"resources": Resources, "resource": Resources, "objects": Resources, "object": Resources,
+	"handlers": Handlers, "handler": Handlers,
+	"indices": Indices, "indexes": Indices, "index": Indices,
+	"daemons": Daemons, "daemon": Daemons, "timers": Daemons, "timer": Daemons,
+}
+
+// Kinds returns the names of the kinds, as they are suggested to users.
+func Kinds() []string {
+	return []string{string(Resources), string(Handlers), string(Indices), string(Daemons)}
+}
+
+// ParseKind returns the kind that a word names, in the singular or the plural.
+func ParseKind(word string) (Kind, bool) {
+	kind, ok := kinds[strings.ToLower(word)]
+	return kind, ok
+}
+
+// Selection limits what is listed. The zero value is everything.
+type Selection struct {
+	Namespace string // of the objects
+	Resource  string // the kind, the plural or the short name of the objects
+	Name      string // of the object; of the handler or the index: its id
+}
+
+// Daemon is a daemon or a timer of an object.
+type Daemon struct {
+	Object  inspect.Ref          `json:"object"`
+	Handler inspect.HandlerState `json:"handler"`
+}
+
+// row is a line of a table, and what it is about.
+type row struct {
+	key   string // identifies what it is about
+	cells []string
+	item  any
+}
+
+// stateGone is the state of an object that does not exist anymore.
+const stateGone = "gone"
+
+// asGone returns the row of an object that is gone, or of its daemon; nothing for other rows.
+func (r row) asGone() []row {
+	cells := slices.Clone(r.cells)
+	cells[0] = stateGone
+	switch item := r.item.(type) {
+	case *inspect.Object:
+		o := *item
+		o.State = stateGone
+		return []row{{r.key, cells, &o}}
+	case *Daemon:
+		d := *item
+		d.Handler.State = stateGone
+		return []row{{r.key, cells, &d}}
+	}
+	return nil
+}
+
+// table is what is listed of one state of the operator.
+type table struct {
+	header []string
+	rows   []row
+}
+
+// tableOf lists a state of the operator.
+func tableOf(s *inspect.Snapshot, kind Kind, selection Selection, now time.Time, wide bool) table {
+	t := table{header: headers(kind, wide)}
+	switch kind {
+	case Resources:
+		t.addObjects(s, selection, now, wide)
+	case Daemons:
+		t.addDaemons(s, selection, now, wide)
+	case Handlers:
+		for i := range s.Handlers {
+			if h := &s.Handlers[i]; selection.Name == "" || h.ID == selection.Name {
+				t.add(h.ID, h, handlerCells(h, now, wide)...)
+			}
+		}
+	case Indices:
+		for i := range s.Indices {
+			if x := &s.Indices[i]; selection.Name == "" || x.ID == selection.Name {
+				t.add(x.ID, x, x.ID, x.Key, x.Value, strconv.Itoa(x.Keys), strconv.Itoa(x.Values), strconv.Itoa(x.Objects), strings.Join(x.Resources, ","))
+			}
+		}
+	}
+	return t
+}
+
+func headers(kind Kind, wide bool) []string {
+	var header, more []string
+	switch kind {
+	case Resources:
+		header = []string{"STATE", "KIND", "NAMESPACE", "NAME", "HANDLER", "TRY", "NEXT", "AGE"}
+		more = []string{"CAUSE", "VERSION", "ERROR"}
+	case Handlers:
+		header = []string{"ID", "KIND", "SELECTOR", "RUNS", "RETRIED", "FAILED", "P50", "P99"}
+		more = []string{"SOURCE", "FILTERS", "LAST ERROR"}
+	case Indices:
+		header = []string{"ID", "KEY", "VALUE", "KEYS", "VALUES", "OBJECTS", "RESOURCES"}
+	case Daemons:
+		header = []string{"STATE", "HANDLER", "KIND", "NAMESPACE", "NAME", "TRY", "NEXT"}
+		more = []string{"STARTED", "ERROR"}
+	}
+	if wide {
+		header = append(header, more...)
+	}
+	return header
+}
+
+func (t *table) add(key string, item any, cells ...string) {
+	t.rows = append(t.rows, row{key: key, item: item, cells: cells})
+}
+
+func (t *table) addObjects(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
+	for _, o := range selected(s, selection) {
+		cells := []string{model.ObjectWord(o.State).Text, o.Kind, o.Namespace, o.Name, "", "", "", age(o.Created, now)}
+		message := ""
+		if h := model.Active(o); h != nil {
+			cells[4], cells[5], cells[6] = h.ID, model.Try(h), model.Next(h, now, held(s)).Cell()
+			message = errorOf(h)
+		}
+		if wide {
+			cause := ""
+			if o.Cause != nil {
+				cause = model.ReasonWord(o.Cause.Reason)
+			}
+			cells = append(cells, cause, o.ResourceVersion, message)
+		}
+		t.add(o.Resource+" "+o.UID, o, cells...)
+	}
+}
+
+func (t *table) addDaemons(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
+	for _, o := range selected(s, selection) {
+		for i := range o.Handlers {
+			h := &o.Handlers[i]
+			if !model.IsBackground(h) {
+				continue
+			}
+			cells := []string{model.HandlerWord(h.State).Text, h.ID, o.Kind, o.Namespace, o.Name, model.Try(h), model.Next(h, now, held(s)).Cell()}
+			if wide {
+				cells = append(cells, age(h.Started, now), errorOf(h))
+			}
+			t.add(o.Resource+" "+o.UID+" "+h.ID, &Daemon{Object: o.Ref, Handler: *h}, cells...)
+		}
+	}
+}
+
+// selected returns the chosen objects, in the order of the workbench.
+func selected(s *inspect.Snapshot, selection Selection) []*inspect.Object {
+	sorted := model.NewState(&runner.State{Snapshot: s, Live: true}, nil).Objects
+	return slices.DeleteFunc(sorted, func(o *inspect.Object) bool {
+		return selection.Namespace != "" && o.Namespace != selection.Namespace ||
+			selection.Name != "" && o.Name != selection.Name ||
+			selection.Resource != "" && !inspect.IsNamed(o, selection.Resource)
+	})
+}
+
+// held returns why nothing is retried; empty if retries go on.
+func held(s *inspect.Snapshot) string {
+	switch {
+	case s.Operator.Lost != "":
+		return "the cluster is gone"
+	case s.Operator.State == inspect.OperatorPaused:
+		return "paused"
+	}
+	return ""
+}
+
+func handlerCells(h *inspect.Handler, now time.Time, wide bool) []string {
+	s := &h.Stats
+	selector := h.Selector
+	if h.Field != "" {
+		selector += " " + h.Field
+	}
+	cells := []string{
+		h.ID, string(h.Kind), selector, strconv.Itoa(s.Runs), strconv.Itoa(s.Retried), strconv.Itoa(s.Failed), model.Took(s.P50), model.Took(s.P99),
+	}
+	if wide {
+		last := s.LastError
+		if last != "" {
+			last = age(s.LastAt, now) + " ago: " + last
+		}
+		cells = append(cells, h.Source, strings.Join(h.Filters, "; "), last)
+	}
+	return cells
+}
+
+func errorOf(h *inspect.HandlerState) string {
+	if h.Error == nil {
+		return ""
+	}
+	return h.Error.Message
+}
+
+func age(at, now time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return model.Ago(now.Sub(at))
+}

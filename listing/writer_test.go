@@ -1,0 +1,168 @@
+package listing
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func object(namespace, name string, state inspect.ObjectState, handlers ...inspect.HandlerState) inspect.Object {
+	return inspect.Object{
+		Ref:  inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: namespace, Name: name, UID: namespace + name},
+		Kind: "KopfExample", Short: "kex", State: state, Handlers: handlers, Created: now.Add(-time.Minute), ResourceVersion: "7",
+	}
+}
+
+func snapshot() *inspect.Snapshot {
+	retrying := inspect.HandlerState{
+		ID: "create", Kind: inspect.KindCreate, State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second),
+		Error: &inspect.HandlerError{Message: "not yet\x1b[31m"},
+	}
+	daemon := inspect.HandlerState{ID: "watch", Kind: inspect.KindDaemon, State: inspect.PhaseAlive, Attempt: 1, Started: now.Add(-time.Hour)}
+	busy := object("two", "b", inspect.StateRetrying, retrying, daemon)
+	busy.Cause = &inspect.Cause{Reason: "create"}
+	return &inspect.Snapshot{
+		Operator: inspect.Operator{State: inspect.OperatorRunning},
+		Served:   []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev"}},
+		Objects:  []inspect.Object{busy, object("one", "a", inspect.StateSettled)},
+		Handlers: []inspect.Handler{
+			{ID: "create", Kind: inspect.KindCreate, Selector: "kopfexamples.v1.kopf.dev", Source: "a.go:7", Filters: []string{"label a=b"},
+				Stats: inspect.Stats{Runs: 3, Retried: 2, P50: inspect.Duration(3 * time.Millisecond), LastError: "oh", LastAt: now.Add(-time.Minute)}},
+			{ID: "resize/spec.size", Kind: inspect.KindField, Selector: "kopfexamples.v1.kopf.dev", Field: "spec.size"},
+		},
+		Indices: []inspect.Index{{ID: "by-size", Key: "string", Value: "int", Keys: 2, Values: 3, Objects: 3, Resources: []string{"kopfexamples.v1.kopf.dev"}}},
+	}
+}
+
+func TestWriter_Tables(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind      Kind
+		selection Selection
+		format    Format
+		want      string
+		n         int
+	}{
+		"objects": {Resources, Selection{}, Table, `
+STATE      KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT     AGE
+settled    KopfExample   one         a                               60s
+retrying   KopfExample   two         b      create    2/5   in 12s   60s
+`, 2},
+		"more of an object": {Resources, Selection{Resource: "KEX", Name: "b", Namespace: "two"}, Wide, `
+STATE      KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT     AGE   CAUSE    VERSION   ERROR
+retrying   KopfExample   two         b      create    2/5   in 12s   60s   create   7         not yet\x1b[31m
+`, 1},
+		"no objects": {Resources, Selection{Resource: "pods"}, Table, "\n", 0},
+		"daemons": {Daemons, Selection{}, Wide, `
+STATE   HANDLER   KIND          NAMESPACE   NAME   TRY   NEXT   STARTED   ERROR
+alive   watch     KopfExample   two         b      1            60m
+`, 1},
+		"handlers": {Handlers, Selection{}, Table, `
+ID                 KIND     SELECTOR                             RUNS   RETRIED   FAILED   P50   P99
+create             create   kopfexamples.v1.kopf.dev             3      2         0        3ms
+resize/spec.size   field    kopfexamples.v1.kopf.dev spec.size   0      0         0
+`, 2},
+		"more of a handler": {Handlers, Selection{Name: "create"}, Wide, `
+ID       KIND     SELECTOR                   RUNS   RETRIED   FAILED   P50   P99   SOURCE   FILTERS     LAST ERROR
+create   create   kopfexamples.v1.kopf.dev   3      2         0        3ms         a.go:7   label a=b   60s ago: oh
+`, 1},
+		"indices": {Indices, Selection{}, Table, `
+ID        KEY      VALUE   KEYS   VALUES   OBJECTS   RESOURCES
+by-size   string   int     2      3        3         kopfexamples.v1.kopf.dev
+`, 1},
+	} {
+		var out strings.Builder
+		n, err := NewWriter(&out, test.kind, test.selection, test.format, func() time.Time { return now }).Write(snapshot())
+		if err != nil || n != test.n {
+			t.Errorf("%s: %d entries, %v", name, n, err)
+		}
+		if diff := cmp.Diff(test.want, "\n"+out.String()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestWriter_JSONAndYAMLHaveWhatTheInspectorTells(t *testing.T) {
+	want := snapshot().Objects[0]
+	for format, decode := range map[Format]func([]byte, any) error{JSON: json.Unmarshal, YAML: func(text []byte, v any) error { return yaml.Unmarshal(text, v) }} {
+		var out strings.Builder
+		if _, err := NewWriter(&out, Resources, Selection{Name: "b"}, format, time.Now).Write(snapshot()); err != nil {
+			t.Fatal(err)
+		}
+		var got []inspect.Object
+		if err := decode([]byte(out.String()), &got); err != nil || len(got) != 1 {
+			t.Fatalf("%s: %v in %s", format, err, out.String())
+		}
+		if diff := cmp.Diff(want, got[0]); diff != "" {
+			t.Errorf("%s: %s", format, diff)
+		}
+		if strings.Contains(out.String(), "\x1b") {
+			t.Errorf("%s: it has control characters: %q", format, out.String())
+		}
+	}
+	var out strings.Builder
+	if _, err := NewWriter(&out, Resources, Selection{Name: "none"}, JSON, time.Now).Write(snapshot()); err != nil || out.String() != "[]\n" {
+		t.Errorf("an empty list is %q (%v)", out.String(), err)
+	}
+}
+
+func TestWriter_ChangesAreWrittenOnce(t *testing.T) {
+	var out strings.Builder
+	w := NewWriter(&out, Resources, Selection{}, Table, func() time.Time { return now })
+	changed, gone := snapshot(), snapshot()
+	changed.Objects[0].State = inspect.StateFailed
+	changed.Objects[0].Handlers[0].State = inspect.PhaseFailed
+	gone.Objects = gone.Objects[1:]
+	for _, s := range []*inspect.Snapshot{snapshot(), snapshot(), changed, gone} {
+		if err := w.WriteChanges(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `
+STATE      KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT     AGE
+settled    KopfExample   one         a                               60s
+retrying   KopfExample   two         b      create    2/5   in 12s   60s
+failed     KopfExample   two         b      create    2/5   –        60s
+gone       KopfExample   two         b      create    2/5   –        60s
+`
+	if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
+		t.Error(diff)
+	}
+
+	out.Reset()
+	lines := NewWriter(&out, Daemons, Selection{}, JSON, time.Now)
+	for _, s := range []*inspect.Snapshot{snapshot(), gone} {
+		if err := lines.WriteChanges(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var states []inspect.HandlerPhase
+	for line := range strings.Lines(out.String()) {
+		var d Daemon
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, d.Handler.State)
+	}
+	if diff := cmp.Diff([]inspect.HandlerPhase{inspect.PhaseAlive, "gone"}, states); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseKind_SingularAndPlural(t *testing.T) {
+	for word, want := range map[string]Kind{"objects": Resources, "Handler": Handlers, "index": Indices, "timers": Daemons} {
+		if got, ok := ParseKind(word); got != want || !ok {
+			t.Errorf("%s is %q", word, got)
+		}
+	}
+	if _, ok := ParseKind("pods"); ok {
+		t.Error("pods are a kind")
+	}
+}
