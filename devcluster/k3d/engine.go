@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/cli/cli/command"
 	"github.com/docker/cli/cli/config"
 	"github.com/docker/cli/cli/flags"
@@ -120,7 +121,7 @@ func (e *engine) node(ctx context.Context, name string) (*container.InspectRespo
 			continue
 		}
 		details, err := e.ContainerInspect(ctx, c.ID)
-		if client.IsErrNotFound(err) {
+		if cerrdefs.IsNotFound(err) {
 			continue // deleted meanwhile
 		}
 		if err != nil {
@@ -134,7 +135,7 @@ func (e *engine) node(ctx context.Context, name string) (*container.InspectRespo
 // findNetwork returns the network of the cluster, or nil.
 func (e *engine) findNetwork(ctx context.Context, name string) (*network.Inspect, error) {
 	n, err := e.NetworkInspect(ctx, networkName(name), network.InspectOptions{})
-	if client.IsErrNotFound(err) {
+	if cerrdefs.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

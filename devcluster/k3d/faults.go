@@ -112,7 +112,7 @@ func (e *engine) explain(ctx context.Context, kind error, attempted string, r re
 		f.Next = "start it and try again"
 	case strings.Contains(text, "operation not permitted"):
 		f.Next = "allow the Docker engine to run privileged containers, " + useEmbedded
-	case kind == fault.ErrStart:
+	case errors.Is(kind, fault.ErrStart):
 		if line := e.fatalLine(context.Background(), r.Name); line != "" {
 			f.Cause = errors.New(line)
 		} else if errors.Is(err, context.DeadlineExceeded) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 	k3dtypes "github.com/k3d-io/k3d/v5/pkg/types"
@@ -57,7 +58,7 @@ func registryImage() string {
 // telling how far it is, and again and again if the pull fails midway.)
 func (e *engine) ensureImage(ctx context.Context, name string, s *steps) error {
 	_, err := e.ImageInspect(ctx, name)
-	if err == nil || !client.IsErrNotFound(err) {
+	if err == nil || !cerrdefs.IsNotFound(err) {
 		return err
 	}
 	s.begin(devcluster.PhasePull, "pulling the image %s", name)

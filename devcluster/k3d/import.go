@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/kopf-dev/kopf/devcluster"
@@ -76,7 +76,7 @@ func (e *engine) openImage(ctx context.Context, image string) (io.ReadCloser, er
 		}
 		return file, nil
 	}
-	if _, err := e.ImageInspect(ctx, image); client.IsErrNotFound(err) {
+	if _, err := e.ImageInspect(ctx, image); cerrdefs.IsNotFound(err) {
 		return nil, &fault.Error{
 			Kind: fault.ErrImage, Message: fmt.Sprintf("the Docker engine at %s has no image %s, and there is no such file", e.endpoint, image),
 			Next: "build or pull it first",

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/docker/docker/client"
+	cerrdefs "github.com/containerd/errdefs"
 	k3dclient "github.com/k3d-io/k3d/v5/pkg/client"
 	k3dtypes "github.com/k3d-io/k3d/v5/pkg/types"
 
@@ -101,7 +101,7 @@ func (e *engine) removeNetwork(ctx context.Context, name string) error {
 	if err != nil || n == nil || n.Labels["app"] != "k3d" || len(n.Containers) > 0 {
 		return err
 	}
-	if err := e.NetworkRemove(ctx, n.ID); err != nil && !client.IsErrNotFound(err) {
+	if err := e.NetworkRemove(ctx, n.ID); err != nil && !cerrdefs.IsNotFound(err) {
 		return fmt.Errorf("delete the network %s: %w", networkName(name), err)
 	}
 	return nil
