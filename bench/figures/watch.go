@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 // watch calls the function for each line of a watch until the context is cancelled. It returns
-// when the watch is open. If the watch fails later, those who wait for its lines run into
+// when the watch is open. If the watch fails for good later, those who wait for its lines run into
 // their own limits.
 func (a *api) watch(ctx context.Context, namespace string, line func([]byte)) error {
 	text, err := a.do(ctx, http.MethodGet, objects(namespace, "")+"?limit=1", "", nil)
@@ -40,14 +41,22 @@ func (a *api) watchFrom(ctx context.Context, namespace, version string, line fun
 		for {
 			version = readLines(body, version, line)
 			_ = body.Close() // the stream has ended
-			// The server may end a watch at any time, for example after a change of the CRD.
-			if body, err = a.openWatch(ctx, namespace, version); err != nil {
-				return
+			// The server may end a watch at any time, for example after a change of the CRD, and be busy then.
+			for {
+				if body, err = a.openWatch(ctx, namespace, version); err == nil {
+					break
+				}
+				if sleep(ctx, reopenDelay) != nil {
+					return
+				}
 			}
 		}
 	}()
 	return nil
 }
+
+// reopenDelay is the time until another attempt to open a watch that has ended.
+const reopenDelay = 200 * time.Millisecond
 
 func (a *api) openWatch(ctx context.Context, namespace, version string) (io.ReadCloser, error) {
 	response, err := a.send(ctx, http.MethodGet, objects(namespace, "")+"?watch=1&resourceVersion="+version, "", nil)

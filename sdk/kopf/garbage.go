@@ -13,14 +13,18 @@ const (
 	// objects would collect for every forty objects that it handles.
 	minGarbage = 10 << 20
 
-	// The percentages that the collector may get, and their steps, since each change stops the program for
-	// a moment.
-	minGarbagePercent, maxGarbagePercent, garbageSteps = 20, 1000, 10
+	// minHeap is the heap at which Go collects for the first time, if the percentage is 100. It grows with
+	// the percentage.
+	minHeap = 4 << 20
+
+	// The least percentage that the collector may get, and the steps of it, since each change stops the
+	// program for a moment.
+	minGarbagePercent, garbageSteps = 20, 5
 )
 
-// adjustCollection makes the garbage collector wait until there is as much garbage as there is in use on the
-// heap, but at least [minGarbage]. Go's default counts the stacks too, which would double what ten thousand
-// daemons need. A GOGC in the environment prevails. A GOMEMLIMIT limits the memory as usual.
+// adjustCollection makes the garbage collector wait until there is three quarters as much garbage as there is
+// in use on the heap, but at least [minGarbage]. Go's default is as much as the heap and the stacks, which would
+// double what ten thousand daemons need. A GOGC in the environment prevails. A GOMEMLIMIT limits the memory as usual.
 func adjustCollection() {
 	if os.Getenv("GOGC") == "" {
 		afterCollection(100)
@@ -43,8 +47,9 @@ func afterCollection(percent int) {
 // garbagePercent returns the percentage by which garbage may exceed what is in use on the heap and what the
 // collector has to look at besides, such as stacks.
 func garbagePercent(heap, besides uint64) int {
-	percent := max(minGarbage, heap) * 100 / max(1, heap+besides)
-	return int(max(minGarbagePercent, min(percent, maxGarbagePercent)/garbageSteps*garbageSteps))
+	garbage := max(minGarbage, heap*3/4)
+	percent := min(garbage*100/max(1, heap+besides), (heap+garbage)*100/minHeap)
+	return int(max(minGarbagePercent, percent/garbageSteps*garbageSteps))
 }
 
 // inUse returns what the last collection found to be in use on the heap, and what it had to look at besides.

@@ -11,12 +11,12 @@ func TestGarbagePercent_AsMuchAsTheHeapButAtLeastTheMinimum(t *testing.T) {
 		heap, besides uint64
 		want          int
 	}{
-		{0, 0, maxGarbagePercent},
-		{2 * mb, 0, 500},
+		{0, 0, 250},
+		{2 * mb, 0, 300},
 		{3 * mb, 1 * mb, 250},
 		{10 * mb, 0, 100},
-		{1000 * mb, 0, 100},
-		{50 * mb, 50 * mb, 50},
+		{1000 * mb, 0, 75},
+		{40 * mb, 40 * mb, 35},
 		{mb, 1000 * mb, minGarbagePercent},
 	} {
 		if got := garbagePercent(c.heap, c.besides); got != c.want {

@@ -21,7 +21,7 @@ import (
 // Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once.
 // It does not return: the exit code is 0 after a graceful stop, 1 after a failure or a panic in
 // register, and 2 for invalid flags. Main adjusts when garbage is collected, unless GOGC
-// is set in the environment: when it is as much as the heap in use, and at least 10 MB. The flags are those of "kopf run" that concern the operator itself: see
+// is set in the environment: when it is three quarters of the heap in use, and at least 10 MB. The flags are those of "kopf run" that concern the operator itself: see
 // [Command line].
 //
 //	func main() { kopf.Main(Register) }
