@@ -114,15 +114,6 @@ func (c *cycle) finishUnhandled(progress state.Progress) error {
 	return c.storeLastHandled()
 }
 
-// purge removes the records of a cause that is finished.
-func (c *cycle) purge(progress state.Progress) error {
-	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
-		return fmt.Errorf("purge the progress: %w", err)
-	}
-	c.memory.unfinished = false
-	return nil
-}
-
 // readProgress returns the progress of the cause so far. The progress of an earlier cause that was
 // not completed is purged.
 func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, error) {
