@@ -3,12 +3,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -40,7 +44,10 @@ func main() {
 	cert, key := flag.String("cert", "", "the certificate"), flag.String("key", "", "its key")
 	flag.Parse()
 	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second}
-	if err := server.ListenAndServeTLS(*cert, *key); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	if err := server.ListenAndServeTLS(*cert, *key); !errors.Is(err, http.ErrServerClosed) {
 		fmt.Fprintln(os.Stderr, "barewebhook:", err)
 		os.Exit(1)
 	}

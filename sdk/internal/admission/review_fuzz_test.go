@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -53,6 +54,9 @@ func FuzzPatch(f *testing.F) {
 	f.Add([]byte(`{}`), []byte(`{"":{"":0}}`))
 	f.Add([]byte(`{"a":[[1],[2]]}`), []byte(`{"a":[[2]],"b":{"c":null}}`))
 	f.Fuzz(func(t *testing.T, body, merge []byte) {
+		if !utf8.Valid(body) || !utf8.Valid(merge) {
+			return // JSON cannot have it
+		}
 		tree, ok := decodedObject(body)
 		if !ok {
 			return
