@@ -49,7 +49,9 @@ func (v *peeringVerdict) release() (remaining string) {
 func (v *peeringVerdict) missing(object string, mandatory bool) {
 	news := v.isNews("missing")
 	if !mandatory {
-		v.release()
+		if paused := v.pause != nil; v.release() == "" && paused {
+			v.logger.Info("Resuming operations after the pause: there is no "+object+" anymore", observe.EventKey, observe.LogOperatorResumed)
+		}
 		if news && v.dev {
 			v.logger.Warn("There is no "+object+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
 		}
