@@ -32,11 +32,7 @@ func (h *happened) all() []string {
 }
 
 func withLabels(o tree, labels tree) tree {
-	meta := tree{"labels": labels}
-	for key, value := range o["metadata"].(tree) {
-		meta[key] = value
-	}
-	o["metadata"] = meta
+	o["metadata"].(tree)["labels"] = labels
 	return o
 }
 
