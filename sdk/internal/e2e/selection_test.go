@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,8 @@ func (h *happened) all() []string {
 }
 
 func withLabels(o tree, labels tree) tree {
-	o["metadata"].(tree)["labels"] = labels
+	all := o["metadata"].(tree)["labels"].(tree)
+	maps.Copy(all, labels)
 	return o
 }
 
