@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,11 +33,8 @@ func (h *happened) all() []string {
 }
 
 func withLabels(o tree, labels tree) tree {
-	meta := tree{"labels": labels}
-	for key, value := range o["metadata"].(tree) {
-		meta[key] = value
-	}
-	o["metadata"] = meta
+	all := o["metadata"].(tree)["labels"].(tree)
+	maps.Copy(all, labels)
 	return o
 }
 

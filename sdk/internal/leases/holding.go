@@ -308,8 +308,18 @@ func (s *Sharing) releaseAll(ctx context.Context) {
 	defer s.abandonAll()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.RenewDeadline/2)
 	defer cancel()
-	all := s.holdings()
-	s.release(ctx, all)
+	// The end of the context may have interrupted a renewal, which the server has carried out.
+	all, err := s.options.Client.List(ctx, nameLabel+"="+s.options.Name)
+	if err != nil {
+		s.warn(ctx, "list the leases", err)
+	} else {
+		s.observer.observe(all, time.Now())
+		s.reconcile()
+		if seen, exists := s.observer.seen[s.member.Name]; exists && seen.lease.Holder == s.options.Identity {
+			s.member.Version = seen.lease.Version
+		}
+	}
+	s.release(ctx, s.holdings())
 	s.deleteMember(ctx)
 }
 

@@ -47,7 +47,7 @@ func Run(ctx context.Context, options Options) {
 	defer l.backoff.stop()
 
 	s := &store{
-		resource: options.Resource, keep: options.Keep, handle: options.Handle, listed: options.Listed, restored: l.restored.Swap,
+		resource: options.Resource, keep: options.Keep, comeBack: options.LabelSelector != "", handle: options.Handle, listed: options.Listed, restored: l.restored.Swap,
 		stale: func(what string, err error) {
 			options.Logger.DebugContext(ctx, "Dropping what is outdated", "what", what, "reason", err)
 		},

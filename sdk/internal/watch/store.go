@@ -15,6 +15,7 @@ import (
 type store struct {
 	resource *resources.Resource
 	keep     func(*object.Object) bool // nil to keep all
+	comeBack bool                      // objects can come back, as they are selected by their labels
 	handle   func(Event)
 	listed   func(count int)
 	known    knownObjects
@@ -43,7 +44,7 @@ func (s *store) handleItem(kind string, item any) error {
 		return nil
 	case kind == Deleted:
 		delete(s.known, key)
-		if object.UID != "" {
+		if object.UID != "" && !s.comeBack {
 			s.versions.bury(key)
 		}
 	case exists && version < known.version && version != 0:
@@ -108,7 +109,7 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 	})
 	for key, known := range before {
 		gone := key.deleted(known.identity, s.resource, resourceVersion)
-		if gone.UID != "" {
+		if gone.UID != "" && !s.comeBack {
 			s.versions.bury(key)
 		}
 		if s.keep == nil || s.keep(gone) {
