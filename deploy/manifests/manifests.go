@@ -168,9 +168,6 @@ func (m *Manifests) Needs() []Need {
 	return all
 }
 
-// Namespace returns the namespace in which the operator runs.
-func (m *Manifests) Namespace() string { return m.options.Namespace }
-
 func parse(text string) ([]map[string]any, error) {
 	var all []map[string]any
 	for document := range strings.SplitSeq(text, "---\n") {
