@@ -113,7 +113,11 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		Patterns: patterns,
 		Args:     append(f.scope(), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
-			return cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
+			return cluster.open(ctx, f.options(func(p devcluster.Progress) {
+				if p.Phase != devcluster.PhaseReady { // the result follows, which tells more
+					report(progressOf(p))
+				}
+			}))
 		},
 		Apply:           cluster.apply,
 		Manifests:       f.manifests,
