@@ -132,7 +132,11 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		Patterns: patterns,
 		Args:     append(f.scope(cmd), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
-			opened, err := cluster.open(ctx, f.options(func(p devcluster.Progress) { report(progressOf(p)) }))
+			opened, err := cluster.open(ctx, f.options(func(p devcluster.Progress) {
+				if p.Phase != devcluster.PhaseReady { // the result follows, which tells more
+					report(progressOf(p))
+				}
+			}))
 			if err == nil {
 				cluster.cleanUpBefore(ctx, session.Say)
 			}
