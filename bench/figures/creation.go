@@ -15,13 +15,13 @@ var turns = 5
 // changes. The last operator goes on with more objects.
 func measureCreation(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
 	var operator, other, bare []time.Duration
-	var last, t = created{}, handledState{}
+	var last created
 	for round := range turns {
 		var err error
 		if last, err = l.createAndMeasure(ctx, c, client, note("operator-%d", round), round == turns-1); err != nil {
 			return nil, err
 		}
-		operator, t = append(operator, last.cpu), last.state
+		operator = append(operator, last.cpu)
 		if l.against != "" {
 			cpu, err := l.turn(ctx, c, client, note("other-%d", round), program{path: l.against})
 			if err != nil {
@@ -29,7 +29,7 @@ func measureCreation(ctx context.Context, l *environment, c *devcluster.Cluster,
 			}
 			other = append(other, cpu)
 		}
-		p, err := bareProgram(t)
+		p, err := bareProgram(last.state)
 		if err != nil {
 			return nil, err
 		}

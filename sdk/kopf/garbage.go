@@ -20,6 +20,10 @@ const (
 	// The least percentage that the collector may get, and the steps of it, since each change stops the
 	// program for a moment.
 	minGarbagePercent, garbageSteps = 20, 5
+
+	// startCollections is the number of collections after which the percentage is adjusted. An operator that
+	// starts and has nothing to do makes fewer, and keeps the little memory that it needs.
+	startCollections = 3
 )
 
 // adjustCollection makes the garbage collector wait until there is three quarters as much garbage as there is
@@ -27,20 +31,24 @@ const (
 // double what ten thousand daemons need. A GOGC in the environment prevails. A GOMEMLIMIT limits the memory as usual.
 func adjustCollection() {
 	if os.Getenv("GOGC") == "" {
-		afterCollection(100)
+		afterCollection(100, startCollections)
 	}
 }
 
 // afterCollection adjusts the percentage of the collector after each collection, by means of a finalizer:
-// the runtime calls it when it has collected what the finalizer belongs to.
-func afterCollection(percent int) {
+// the runtime calls it when it has collected what the finalizer belongs to. The first collections are skipped.
+func afterCollection(percent, skipped int) {
 	type sentinel struct{ _ *byte } // with a pointer, so that it is not allocated together with others
 	runtime.SetFinalizer(new(sentinel), func(*sentinel) {
+		if skipped > 0 {
+			afterCollection(percent, skipped-1)
+			return
+		}
 		next := garbagePercent(inUse())
 		if next != percent {
 			debug.SetGCPercent(next)
 		}
-		afterCollection(next)
+		afterCollection(next, 0)
 	})
 }
 
