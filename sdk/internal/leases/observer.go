@@ -24,8 +24,9 @@ func (o *observer) observe(all []Lease, now time.Time) {
 		o.seen[lease.Name] = observed{lease, now}
 	}
 	for name, known := range before {
-		// Deleted, perhaps by hand: its holder may not know yet.
-		if _, exists := o.seen[name]; !exists && known.held(now) {
+		// The lease of a shard is only deleted by hand: its holder may not know yet.
+		_, exists := o.seen[name]
+		if _, isShard := shardOf(known.lease); isShard && !exists && known.held(now) {
 			known.lease.Version = ""
 			o.seen[name] = known
 		}
