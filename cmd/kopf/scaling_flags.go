@@ -42,7 +42,7 @@ func (f *scalingFlags) check(cmd *cobra.Command) error {
 	case shards && f.leaderElect:
 		return usagef("--shards excludes --leader-elect: use one or the other")
 	case (shards || f.leaderElect) && f.lease == "":
-		return usagef("--shards and --leader-elect need --lease: a name that all replicas of this operator have in common, and no other operator")
+		return usagef("--shards and --leader-elect need --lease: a name that all replicas have in common, and nobody else")
 	case f.lease != "" && !shards && !f.leaderElect:
 		return usagef("--lease needs --shards or --leader-elect")
 	}

@@ -133,7 +133,7 @@ func (f *mainFlags) checkScaling(shards, shardKey bool) error {
 	case shards && s.LeaderElection:
 		return errors.New("--shards excludes --leader-elect: use one or the other")
 	case (shards || s.LeaderElection) && s.LeaseName == "":
-		return errors.New("--shards and --leader-elect need --lease: a name that all replicas of this operator have in common, and no other operator")
+		return errors.New("--shards and --leader-elect need --lease: a name that all replicas have in common, and nobody else")
 	case s.LeaseName != "" && !shards && !s.LeaderElection:
 		return errors.New("--lease needs --shards or --leader-elect")
 	}

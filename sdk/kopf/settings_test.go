@@ -98,6 +98,9 @@ func set(t *testing.T, v reflect.Value) {
 	case reflect.TypeFor[WebhookServer]():
 		v.Set(reflect.ValueOf(&webhook.Server{}))
 		return
+	case reflect.TypeFor[Elector]():
+		v.Set(reflect.ValueOf(struct{ Elector }{}))
+		return
 	case reflect.TypeFor[Metrics]():
 		v.Set(reflect.ValueOf(struct{ Metrics }{}))
 		return
