@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/leases"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -50,6 +51,7 @@ func TestSettings_DefaultsMatchComments(t *testing.T) {
 		Finalizer: "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
 		Background: daemons.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
 		Peering:    engine.Peering{Name: "default", Lifetime: time.Minute},
+		Lease:      engine.Lease{Times: leases.Times{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}},
 		Progress:   got.Progress, DiffBase: got.DiffBase,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -70,6 +72,9 @@ func TestSettings_EachReachesEngine(t *testing.T) {
 			field := group.Type.Field(j)
 			t.Run(group.Name+"."+field.Name, func(t *testing.T) {
 				var s Settings
+				if group.Name+"."+field.Name == "Scaling.ShardKey" {
+					s.Scaling.Shards = 3 // there is no key without shards
+				}
 				before := describe(s.engine())
 				set(t, reflect.ValueOf(&s).Elem().Field(i).Field(j))
 				if after := describe(s.engine()); after == before && group.Name+"."+field.Name != published {
