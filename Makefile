@@ -42,7 +42,7 @@ test: controlplane ## Run all tests, with the race detector, against the real co
 
 .PHONY: e2e-k3d
 e2e-k3d: ## Test clusters in containers, with a private Docker engine; needs root. RUN=Failure runs these only
-	@GO="$(GO)" TESTFLAGS="$(TESTFLAGS)" RUN="$(RUN)" hack/e2e-k3d
+	@GO="$(GO)" RUN="$(RUN)" hack/e2e-k3d
 
 .PHONY: vectors
 vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs others
