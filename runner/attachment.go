@@ -32,7 +32,7 @@ var ErrReadOnly = errors.New("the operator is only looked at")
 // ErrOperatorEnded is the error of an attachment to an operator that has ended.
 var ErrOperatorEnded = errors.New("the operator has ended")
 
-// Attachment follows an operator that somebody else runs. It is safe for concurrent use.
+// Attachment follows an operator that another process runs. It is safe for concurrent use.
 type Attachment struct {
 	*store
 	options AttachOptions
@@ -145,7 +145,7 @@ func (a *Attachment) Do(ctx context.Context, intent Intent) error {
 			return ErrReadOnly
 		}
 	default:
-		return errors.New("somebody else runs the operator; kopf dev builds and restarts its own")
+		return errors.New("another process runs the operator; kopf dev builds and restarts its own")
 	}
 	err := a.client.Do(ctx, inspect.Intent{
 		Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Handler: intent.Handler, Value: intent.Value,

@@ -15,7 +15,7 @@ type State struct {
 	Module   string   // the path of their module
 	Dir      string   // the folder of the module; file names in [Build] are relative to it
 
-	// Attached is the address of the inspector if somebody else runs the operator: see [Attachment]. There is
+	// Attached is the address of the inspector if another process runs the operator: see [Attachment]. There is
 	// no build then, and the cluster is known by its address only.
 	Attached string
 

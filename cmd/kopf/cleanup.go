@@ -24,8 +24,8 @@ cluster because they were killed. They carry a mark of their session; a session 
 its process on this machine has ended, or if it has not renewed its mark for some minutes.
 Whatever has no such mark is left alone.
 
-kopf dev and kopf run do the same when they start. Until then, such webhooks block nobody:
-their failures are ignored.
+kopf dev and kopf run do the same when they start. Until then, such webhooks block no
+requests: their failures are ignored.
 
 The flags select the cluster, as for kopf dev.`,
 		Example: `  # See what would be removed
@@ -89,8 +89,8 @@ func describeLeftover(verb string, l tunnel.Leftover) string {
 	return printable.Line(fmt.Sprintf("%s %s of session %s: %s", verb, l, l.Session, l.Reason))
 }
 
-// cleanUpBefore removes the leftovers of dead sessions before a new one starts. Whoever may not see them goes on: they
-// block nobody.
+// cleanUpBefore removes the leftovers of dead sessions before a new one starts. A user without the
+// permission to see them goes on: they block no requests.
 func (c *operatorCluster) cleanUpBefore(ctx context.Context, say func(verbose bool, line string)) {
 	target, err := c.target()
 	if err == nil {

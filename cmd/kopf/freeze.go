@@ -18,7 +18,7 @@ import (
 const (
 	freezeLifetime = 60 * time.Second // how long it lasts when the command is killed
 	freezeRenewal  = 20 * time.Second
-	freezeLook     = 2 * time.Second // how soon it notices that somebody else has resumed
+	freezeLook     = 2 * time.Second // how soon it notices a resume by another command
 )
 
 func newFreezeCommand() *cobra.Command {
@@ -93,7 +93,7 @@ func freeze(cmd *cobra.Command, f *peeringFlags, peer peering.Peer) error {
 	err = hold(ctx, client, objects, peer)
 	switch {
 	case errors.Is(err, errResumed):
-		fmt.Fprintln(out, "resumed by somebody else")
+		fmt.Fprintln(out, "resumed by another command")
 		err = nil
 	case err == nil:
 		fmt.Fprintln(out, "resumed")
@@ -149,10 +149,10 @@ func writeAll(ctx context.Context, client *peering.Client, objects []*peering.Ob
 	return nil
 }
 
-// errResumed ends a freeze whose record somebody has removed.
+// errResumed ends a freeze whose record was removed.
 var errResumed = errors.New("the record was removed")
 
-// hold renews a record until the context ends, or somebody removes it.
+// hold renews a record until the context ends or the record is removed.
 func hold(ctx context.Context, client *peering.Client, objects []*peering.Object, peer peering.Peer) error {
 	ticker := time.NewTicker(freezeLook)
 	defer ticker.Stop()

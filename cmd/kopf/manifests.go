@@ -175,7 +175,7 @@ func (f *manifestsFlags) knownResources(ctx context.Context, folders []string) (
 }
 
 // definitionsIn returns the manifests in the folders. Files that are not manifests are ignored, such as
-// templates of them: nobody has named them.
+// templates of them: the user has named the folders only.
 func definitionsIn(folders []string) []apply.Manifest {
 	var all []apply.Manifest
 	for _, folder := range folders {

@@ -208,7 +208,7 @@ func TestFreeze_StaysUntilInterrupted(t *testing.T) {
 	if got := code(t, cmd.Wait()); got != 0 {
 		t.Errorf("%d, %s", got, out)
 	}
-	expect(t, out.String(), "resumed by somebody else")
+	expect(t, out.String(), "resumed by another command")
 	op.waitState(inspect.OperatorRunning)
 }
 

@@ -135,7 +135,7 @@ func printPeers(w io.Writer, objects []*peering.Object, now time.Time, asJSON bo
 			where = o.Namespace + "/" + o.Name
 		}
 		if len(o.Peers) == 0 {
-			fmt.Fprintf(table, "%s\t-\t\t\t\t\tnobody is there\n", printable.Line(where))
+			fmt.Fprintf(table, "%s\t-\t\t\t\t\tno operators\n", printable.Line(where))
 		}
 		for i := range o.Peers {
 			p := &o.Peers[i]

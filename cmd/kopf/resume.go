@@ -52,7 +52,7 @@ func resume(cmd *cobra.Command, f *peeringFlags) error {
 		case was:
 			fmt.Fprintf(out, "%s is released by %s\n", printable.Line(o.String()), printable.Line(identity))
 		case len(o.Peers) == 0:
-			fmt.Fprintf(out, "%s was not frozen by %s; nobody is there\n", printable.Line(o.String()), printable.Line(identity))
+			fmt.Fprintf(out, "%s was not frozen by %s; it has no operators\n", printable.Line(o.String()), printable.Line(identity))
 		default:
 			fmt.Fprintf(out, "%s was not frozen by %s; name one of these with --id: %s\n", printable.Line(o.String()), printable.Line(identity), listPeers(o.Peers))
 		}

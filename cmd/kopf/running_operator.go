@@ -50,7 +50,7 @@ func oneOperator(ctx context.Context, address string) (runner.RunningOperator, e
 	return operators[0], nil
 }
 
-// isUnreachable reports whether nobody listens at an address.
+// isUnreachable reports whether an error means that no process listens at an address.
 func isUnreachable(err error) bool {
 	network, ok := errors.AsType[*net.OpError](err)
 	return ok && network.Op == "dial"

@@ -22,7 +22,7 @@ func (f *scalingFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.leaderElect, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
 	set.IntVar(&f.shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
 	set.StringVar(&f.shardKey, "shard-key", "uid", "what decides about the shard of an object: uid or namespace")
-	set.StringVar(&f.lease, "lease", "", "the name that all replicas of this operator have in common, as NAME or NAMESPACE/NAME")
+	set.StringVar(&f.lease, "lease", "", "the name that all replicas of this operator share, as NAME or NAMESPACE/NAME")
 	completeWith(cmd, "shard-key", "uid", "namespace")
 }
 
@@ -42,7 +42,7 @@ func (f *scalingFlags) check(cmd *cobra.Command) error {
 	case shards && f.leaderElect:
 		return usagef("--shards excludes --leader-elect: use one or the other")
 	case (shards || f.leaderElect) && f.lease == "":
-		return usagef("--shards and --leader-elect need --lease: a name that all replicas have in common, and nobody else")
+		return usagef("--shards and --leader-elect need --lease: a name that all replicas share, and that no other program uses")
 	case f.lease != "" && !shards && !f.leaderElect:
 		return usagef("--lease needs --shards or --leader-elect")
 	}

@@ -54,7 +54,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.BoolVar(&f.scaling.LeaderElection, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
 	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
 	shardKey := set.String("shard-key", string(ShardByUID), "what decides about the shard of an object: uid or namespace")
-	lease := set.String("lease", "", "the name that all replicas of this operator have in common, as NAME or NAMESPACE/NAME")
+	lease := set.String("lease", "", "the name that all replicas of this operator share, as NAME or NAMESPACE/NAME")
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
 	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
@@ -133,7 +133,7 @@ func (f *mainFlags) checkScaling(shards, shardKey bool) error {
 	case shards && s.LeaderElection:
 		return errors.New("--shards excludes --leader-elect: use one or the other")
 	case (shards || s.LeaderElection) && s.LeaseName == "":
-		return errors.New("--shards and --leader-elect need --lease: a name that all replicas have in common, and nobody else")
+		return errors.New("--shards and --leader-elect need --lease: a name that all replicas share, and that no other program uses")
 	case s.LeaseName != "" && !shards && !s.LeaderElection:
 		return errors.New("--lease needs --shards or --leader-elect")
 	}

@@ -247,7 +247,7 @@ func (s *State) NotOperating() string {
 // NotOurs returns why the operator cannot be built, restarted or given manifests. It is empty if it can.
 func (s *State) NotOurs() string {
 	if s.Attached != "" {
-		return "somebody else runs the operator"
+		return "another process runs the operator"
 	}
 	return ""
 }

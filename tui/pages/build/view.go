@@ -29,7 +29,7 @@ func (p *Page) View() string {
 		idle := "nothing was built yet"
 		switch {
 		case p.screen.State.Attached != "":
-			idle = "somebody else builds this operator"
+			idle = "the operator was built elsewhere"
 		case p.build().Phase != runner.BuildIdle:
 			idle = "no reloads yet: nothing was saved since the start"
 		}
