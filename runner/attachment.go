@@ -26,8 +26,8 @@ type AttachOptions struct {
 // reconnectEvery is the interval between attempts to connect to an operator that has ended.
 const reconnectEvery = time.Second
 
-// ErrReadOnly is the error of an intent to an operator that is only looked at.
-var ErrReadOnly = errors.New("the operator is only looked at")
+// ErrReadOnly is the error of an intent that a read-only attachment was given.
+var ErrReadOnly = errors.New("the attachment is read-only; allow actions to change the operator")
 
 // ErrOperatorEnded is the error of an attachment to an operator that has ended.
 var ErrOperatorEnded = errors.New("the operator has ended")
@@ -37,7 +37,7 @@ type Attachment struct {
 	*store
 	options AttachOptions
 	client  *inspect.Client
-	level   atomic.Pointer[inspect.LogLevel] // asked for; nil for that of the operator
+	level   atomic.Pointer[inspect.LogLevel] // the requested one; nil to keep the operator's
 }
 
 // NewAttachment returns an attachment to an operator. The error is an [*inspect.AddressError].
@@ -125,7 +125,7 @@ func (a *Attachment) lost(err error) {
 	a.update(func(s *State) {
 		s.Live = false
 		if s.Process.Phase == ProcessNone {
-			return // the first reason is the one that helps
+			return // later errors only say that nothing answers
 		}
 		s.Process.Phase, s.Process.Exit = ProcessNone, ErrOperatorEnded.Error()
 		if err != nil {

@@ -19,7 +19,7 @@ type State struct {
 	// no build then, and the cluster is known by its address only.
 	Attached string
 
-	// ReadOnly reports whether the operator is only looked at.
+	// ReadOnly reports whether intents to the operator are refused.
 	ReadOnly bool
 
 	Build   Build

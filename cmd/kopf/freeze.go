@@ -18,7 +18,7 @@ import (
 const (
 	freezeLifetime = 60 * time.Second // how long it lasts when the command is killed
 	freezeRenewal  = 20 * time.Second
-	freezeLook     = 2 * time.Second // how soon it notices a resume by another command
+	freezePoll     = 2 * time.Second // how often it checks whether another command has ended the freeze
 )
 
 func newFreezeCommand() *cobra.Command {
@@ -30,8 +30,8 @@ func newFreezeCommand() *cobra.Command {
 		Use:   "freeze",
 		Short: "Pause operators through peering",
 		Long: `Pause the operators of a cluster, in Go or in Python, that take part in a peering object and have a
-lower priority. They stop their daemons and timers and handle no objects; when they resume, they
-handle what has changed meanwhile. Handlers that are running end first.
+lower priority, or the same one. They stop their daemons and timers and handle no objects; when they
+resume, they handle what has changed meanwhile. Handlers that are running end first.
 
 With --lifetime, the operators resume after that time at the latest; kopf resume ends it earlier.
 Without it, they stay paused until kopf resume or ctrl+c, and for a minute if this command is
@@ -59,7 +59,7 @@ killed.
 	f.addID(cmd)
 	cmd.Flags().IntVarP(&priority, "priority", "p", peering.FreezePriority, "pause operators with a lower priority, and with the same one")
 	cmd.Flags().VarP(&lifetime, "lifetime", "t", "how long the operators are paused at most (default: until kopf resume or ctrl+c)")
-	cmd.Flags().StringVarP(&message, "message", "m", "", "why, for those who look at the peering")
+	cmd.Flags().StringVarP(&message, "message", "m", "", "the reason, which the peering shows")
 	return cmd
 }
 
@@ -116,14 +116,14 @@ func (f *peeringFlags) resumeCommand() string {
 	return command
 }
 
-// tellFrozen prints who is paused by a peer, and who is not.
+// tellFrozen prints which operators a freeze pauses, and which it does not.
 func tellFrozen(w io.Writer, o *peering.Object, peer *peering.Peer) {
 	d := peering.Decide(o.Peers, peer.Identity, peer.Priority, time.Now())
 	fmt.Fprintf(w, "%s is frozen by %s, priority %d\n", printable.Line(o.String()), printable.Line(peer.Identity), peer.Priority)
 	if paused := append(d.Lower, d.Equal...); len(paused) > 0 {
 		fmt.Fprintf(w, "  paused: %s\n", listPeers(paused))
 	} else {
-		fmt.Fprintf(w, "  no operator is there to pause; one that comes with a lower priority waits\n")
+		fmt.Fprintf(w, "  no operator takes part in it yet; one that starts later with the same or a lower priority is paused\n")
 	}
 	if len(d.Higher) > 0 {
 		fmt.Fprintf(w, "  not paused, as their priority is higher: %s\n", listPeers(d.Higher))
@@ -154,7 +154,7 @@ var errResumed = errors.New("the record was removed")
 
 // hold renews a record until the context ends or the record is removed.
 func hold(ctx context.Context, client *peering.Client, objects []*peering.Object, peer peering.Peer) error {
-	ticker := time.NewTicker(freezeLook)
+	ticker := time.NewTicker(freezePoll)
 	defer ticker.Stop()
 	for renewed := time.Now(); ; {
 		select {

@@ -38,8 +38,8 @@ func newManifestsCommand() *cobra.Command {
 		Short: "Print the manifests to deploy an operator with",
 		Long: `Print the manifests that a deployed operator needs: its service account, its Deployment,
 and roles with nothing but the permissions that its handlers need. A comment at each rule
-names these handlers. Requests that handlers make by themselves are known from the option
-kopf.Uses of their registrations.
+names these handlers. If handlers send requests themselves, declare these with the
+option kopf.Uses.
 
 The operator is built and asked for its handlers; it does not connect to a cluster. Custom
 resources are known from the definitions in the folders of the packages and from --crd, or
@@ -182,7 +182,7 @@ func definitionsIn(folders []string) []apply.Manifest {
 		for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
 			files, err := filepath.Glob(filepath.Join(folder, pattern))
 			if err != nil {
-				continue // the folder's name is a pattern
+				continue // the folder's name is not a valid pattern
 			}
 			for _, file := range files {
 				if found, err := apply.Read([]string{file}); err == nil {

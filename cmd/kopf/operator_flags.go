@@ -81,7 +81,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
 	set.StringVar(&f.logFormat, "log-format", logFormats[0], "how logs look: "+anyOf(logFormats))
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
-	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "the opposite")
+	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "do not begin messages with the name of the object")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 
 	registerCompletion(cmd, "namespace", f.completeNamespaces)

@@ -128,7 +128,7 @@ func TestFreeze_OperatorsPauseUntilResume(t *testing.T) {
 	}
 	expect(t, kopfCommand(t, cluster, 0, "resume", "--id=bob"), "was not frozen by bob; name one of these with --id: alice@")
 
-	expect(t, kopfCommand(t, cluster, 0, "resume"), "is released by alice@")
+	expect(t, kopfCommand(t, cluster, 0, "resume"), "is no longer frozen by alice@")
 	op.waitState(inspect.OperatorRunning)
 	cluster.WaitUntil("it is handled once", func() bool { return slices.Equal(op.all(), []string{"kex=0", "kex=1"}) })
 
@@ -212,7 +212,7 @@ func TestFreeze_StaysUntilInterrupted(t *testing.T) {
 	op.waitState(inspect.OperatorRunning)
 }
 
-func TestDevOperator_KilledLetsOthersGo(t *testing.T) {
+func TestDevOperator_OthersResumeAfterItIsKilled(t *testing.T) {
 	cluster := peeringCluster(t)
 	createPeering(cluster, "default")
 	op := deploy(cluster, "deployed")

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// peersInterval is how often kopf peers --watch looks.
+// peersInterval is how often kopf peers --watch reads the peering objects.
 const peersInterval = 2 * time.Second
 
 func newPeersCommand() *cobra.Command {
@@ -93,7 +93,7 @@ func listAllPeers(cmd *cobra.Command, f *peeringFlags, asJSON, watch bool) error
 	}
 }
 
-// stateOf is what counts as a change: not the times of keep-alives.
+// stateOf returns a text that differs if the list does. The times of keep-alives do not count.
 func stateOf(objects []*peering.Object, now time.Time) string {
 	var b strings.Builder
 	for _, o := range objects {
@@ -153,7 +153,7 @@ func printPeers(w io.Writer, objects []*peering.Object, now time.Time, asJSON bo
 	return table.Flush()
 }
 
-// ago formats how long ago a time is; empty if it is unknown.
+// ago formats how long ago a time is; "-" if it is unknown.
 func ago(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"

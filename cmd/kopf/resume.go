@@ -44,13 +44,13 @@ func resume(cmd *cobra.Command, f *peeringFlags) error {
 	identity := f.identity()
 	for _, o := range objects {
 		was := o.Peer(identity) != nil
-		// It is removed in any case: it may have been written since it was looked for.
+		// Remove it in any case: it may have been written since the objects were read.
 		if err := client.Write(ctx, o, &peering.Peer{Identity: identity}); err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
 		switch {
 		case was:
-			fmt.Fprintf(out, "%s is released by %s\n", printable.Line(o.String()), printable.Line(identity))
+			fmt.Fprintf(out, "%s is no longer frozen by %s\n", printable.Line(o.String()), printable.Line(identity))
 		case len(o.Peers) == 0:
 			fmt.Fprintf(out, "%s was not frozen by %s; it has no operators\n", printable.Line(o.String()), printable.Line(identity))
 		default:

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// operatorsAt returns the operators that may be meant: the one whose inspector has an address, or those that
-// run on this machine if it is empty. Unread is why others cannot be read. There is at least one operator.
+// operatorsAt returns the operator whose inspector has an address or, if the address is empty, those that run on
+// this machine. There is at least one. Unread is why others cannot be read.
 func operatorsAt(ctx context.Context, address string) (operators []runner.RunningOperator, unread, err error) {
 	if address != "" {
 		if _, err := inspect.Dial(address); err != nil { // Dial only parses the address
@@ -22,7 +22,7 @@ func operatorsAt(ctx context.Context, address string) (operators []runner.Runnin
 		case err != nil && isUnreachable(err):
 			return nil, nil, fmt.Errorf("%w; is it running?", err)
 		case err != nil:
-			return nil, nil, err // it runs, and answers
+			return nil, nil, err // it has answered: do not ask whether it is running
 		}
 		return []runner.RunningOperator{op}, nil, nil
 	}
@@ -36,7 +36,7 @@ func operatorsAt(ctx context.Context, address string) (operators []runner.Runnin
 	return nil, nil, errors.New("no operator runs on this machine; start it with kopf run or kopf dev, or name the address of a deployed one with --inspect")
 }
 
-// oneOperator returns the only operator that may be meant.
+// oneOperator returns the only operator that operatorsAt returns.
 func oneOperator(ctx context.Context, address string) (runner.RunningOperator, error) {
 	operators, unread, err := operatorsAt(ctx, address)
 	switch {

@@ -15,13 +15,13 @@ type scalingFlags struct {
 	lease         string
 }
 
-// add adds the flags, in the words of the operator.
+// add adds the flags, with the descriptions that operators have.
 func (f *scalingFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.labelSelector, "watch-label-selector", "", "handle only objects with these labels, such as 'tier=gold'")
 	set.BoolVar(&f.leaderElect, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
 	set.IntVar(&f.shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
-	set.StringVar(&f.shardKey, "shard-key", "uid", "what decides about the shard of an object: uid or namespace")
+	set.StringVar(&f.shardKey, "shard-key", "uid", "what the shard of an object is computed from: uid or namespace")
 	set.StringVar(&f.lease, "lease", "", "the name that all replicas of this operator share, as NAME or NAMESPACE/NAME")
 	completeWith(cmd, "shard-key", "uid", "namespace")
 }

@@ -46,14 +46,14 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
 	set.SortFlags = false
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use, instead of login handlers (default: these; else the pod's service account, $KUBECONFIG, ~/.kube/config)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use, instead of login handlers (default: the login handlers; without any, the pod's service account, $KUBECONFIG, ~/.kube/config)")
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use, instead of login handlers")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.StringVar(&f.scaling.LabelSelector, "watch-label-selector", "", "handle only objects with these labels, such as 'tier=gold'")
 	set.BoolVar(&f.scaling.LeaderElection, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
 	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
-	shardKey := set.String("shard-key", string(ShardByUID), "what decides about the shard of an object: uid or namespace")
+	shardKey := set.String("shard-key", string(ShardByUID), "what the shard of an object is computed from: uid or namespace")
 	lease := set.String("lease", "", "the name that all replicas of this operator share, as NAME or NAMESPACE/NAME")
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
 	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
@@ -65,7 +65,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
 	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: full, plain, json or none")
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
-	noPrefix := set.Bool("no-log-prefix", false, "the opposite")
+	noPrefix := set.Bool("no-log-prefix", false, "do not begin messages with the name of the object")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN sets its token)")
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
@@ -116,8 +116,8 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	return f, nil
 }
 
-// checkScaling rejects flags of several replicas that make no sense together. Startup handlers can set what is
-// missing, but not for flags.
+// checkScaling rejects flags of several replicas that contradict each other, or are incomplete although startup
+// handlers could set the rest.
 func (f *mainFlags) checkScaling(shards, shardKey bool) error {
 	s := &f.scaling
 	if _, err := labels.Parse(s.LabelSelector); err != nil {
@@ -145,7 +145,7 @@ const usage = `Usage: %s [flags]
 Flags:
 %s
 Exit codes:
-  0  it was asked to end, and has
+  0  it ended as requested
   1  something failed; standard error says what
-  2  the flags make no sense
+  2  the flags are wrong, or contradict each other
 `

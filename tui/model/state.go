@@ -21,8 +21,8 @@ type State struct {
 	Longest Longest
 	Former  int // the number of objects that an earlier operator has failed to handle
 
-	failures  map[string]int // the numbers of objects that handlers have failed for, by id; all by the empty one
-	running   map[string]int // the numbers of objects that the handlers run on now, by id
+	failures  map[string]int // the number of failed objects by handler id; the empty id counts all of them
+	running   map[string]int // the number of objects that a handler runs for now, by handler id
 	order     []int          // indices into the snapshot's objects, reused by the following state
 	nextRetry *inspect.HandlerState
 
@@ -211,8 +211,8 @@ func (s *State) Paused() (reason string, paused bool) {
 	return cmp.Or(s.Snapshot.Operator.Reason, "by you"), true
 }
 
-// PausedOnRequest reports whether the user can resume the operator: it is paused on request, whoever else
-// keeps it paused.
+// PausedOnRequest reports whether the user can resume the operator: it is paused on request, and
+// possibly for other reasons too.
 func (s *State) PausedOnRequest() bool {
 	if _, paused := s.Paused(); !paused {
 		return false
@@ -239,7 +239,7 @@ func (s *State) NotOperating() string {
 	case s.Snapshot == nil || !s.Live:
 		return "the operator is not running"
 	case s.ReadOnly:
-		return "kopf attach only looks without --allow-actions"
+		return "kopf attach is read-only without --allow-actions"
 	}
 	return ""
 }

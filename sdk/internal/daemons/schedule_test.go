@@ -65,11 +65,11 @@ func TestTimer_Schedule(t *testing.T) {
 			sets{interval(2)}, failing(permanent{}),
 			[]string{"0s t retry=0"},
 		},
-		"so do errors beyond its limits": {
+		"errors beyond the limit of retries end it": {
 			sets{interval(5), backoff(2), retries(2)}, failing(errOops, errOops),
 			[]string{"0s t retry=0", "2s t retry=1"},
 		},
-		"and such that would come too late": {
+		"errors that would be retried after the timeout end it": {
 			sets{interval(5), backoff(2), func(h *handlers.Handler) { h.Timeout = seconds(5) }}, failing(errOops, errOops, errOops),
 			[]string{"0s t retry=0", "2s t retry=1", "4s t retry=2"},
 		},
@@ -104,7 +104,7 @@ func TestTimer_Schedule(t *testing.T) {
 	}
 }
 
-// The examples of the chapter.
+// The examples of docs/daemons-and-timers.md.
 func TestTimer_ExamplesOfDocumentation(t *testing.T) {
 	runSynctest(t, "three failures with a backoff of 5 seconds and an interval of 10 take 25 seconds", func(t *testing.T) {
 		s := newFakeHost(failing(errOops, errOops, errOops))
@@ -170,7 +170,7 @@ func TestTimer_Idle(t *testing.T) {
 		end(t, g)
 	})
 
-	runSynctest(t, "do not wait longer since they match again", func(t *testing.T) {
+	runSynctest(t, "matching again does not restart the idle time", func(t *testing.T) {
 		s, h := newFakeHost(fine), timer("t", idle(10))
 		g := group(t, s, h)
 		time.Sleep(4 * time.Second)
@@ -191,7 +191,7 @@ func TestTimer_Stop(t *testing.T) {
 		"in the rest of a sharp one":    timer("t", interval(60), sharp),
 		"in the wait for a change":      timer("t", idle(1)),
 		"in the delay of an error":      timer("t", interval(1), backoff(60)),
-		"however patient they might be": timer("t", interval(60), patient(60, 60, -1)),
+		"with long cancellation times": timer("t", interval(60), patient(60, 60, -1)),
 	} {
 		runSynctest(t, name+" end at once", func(t *testing.T) {
 			fn := fine
@@ -233,7 +233,7 @@ func TestTimer_Stop(t *testing.T) {
 		s.expect(t, "0s t retry=0")
 	})
 
-	runSynctest(t, "by their own goroutines are over", func(t *testing.T) {
+	runSynctest(t, "a timer that ends its goroutine has ended", func(t *testing.T) {
 		s := newFakeHost(func(context.Context, call) error { runtime.Goexit(); return nil })
 		g := group(t, s, timer("t", interval(1)))
 		time.Sleep(5 * time.Second)
@@ -259,7 +259,7 @@ func TestTimer_TicksNeverOverlap(t *testing.T) {
 		end(t, g)
 	})
 
-	runSynctest(t, "but those of several timers do", func(t *testing.T) {
+	runSynctest(t, "ticks of different timers overlap", func(t *testing.T) {
 		var now, most atomic.Int32
 		s := newFakeHost(func(context.Context, call) error {
 			if n := now.Add(1); n > most.Load() {
@@ -294,7 +294,7 @@ func TestTimer_EachTickCountsItsOwnAttempts(t *testing.T) {
 	})
 }
 
-func TestTimer_DayOfManyTimersTakesNoTime(t *testing.T) {
+func TestTimer_KeepsIntervalForADay(t *testing.T) {
 	const objects = 20
 	began := time.Now() // outside of the bubble
 	synctest.Test(t, func(t *testing.T) {

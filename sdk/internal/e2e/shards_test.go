@@ -75,7 +75,7 @@ func (c *shardCalls) snapshot() []shardCall {
 	for _, one := range c.all {
 		if end, killed := c.killed[one.replica]; killed {
 			if !one.start.Before(end) {
-				continue // by a process that would not exist
+				continue // begun after the simulated kill
 			}
 			if one.end.After(end) {
 				one.end = end
@@ -374,7 +374,7 @@ func TestShards_LeaseTakenByHandStopsTheShard(t *testing.T) {
 	shard := shards.Division{Shards: manyShards, Key: shards.ByUID}.Of(&object.Object{UID: uidNow(x)})
 	cluster.Object("leases.coordination.k8s.io", fmt.Sprint("replicas-", shard)).Patch(tree{"spec": tree{"holderIdentity": "somebody"}})
 	if reason := <-reasons; reason != kopf.StopOperatorPausing {
-		t.Errorf("the daemon is told: %v", reason)
+		t.Errorf("stop reason %v, want %v", reason, kopf.StopOperatorPausing)
 	}
 	owns(op, manyShards-1)
 	owns(op, manyShards) // once that lease has expired
@@ -399,7 +399,7 @@ func TestShards_IndexOfHandledResourceIsRefused(t *testing.T) {
 	b.waitContent(cluster, "v: x")
 }
 
-func TestShards_OtherDivisionWaits(t *testing.T) {
+func TestShards_ReplicaWithOtherShardCountWaits(t *testing.T) {
 	cluster, noted := newCluster(t), &shardCalls{}
 	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID))
 	owns(first, manyShards)

@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// hasCause reports whether handlers need to know what happened to the object. Daemons may still run
-// that an earlier definition of the resource had handlers for.
-func (c *cycle) hasCause() bool {
+// needsCause reports whether it matters what happened to the object: to handlers, or to daemons that still
+// run although the resource has no handlers for them anymore.
+func (c *cycle) needsCause() bool {
 	set := c.served.handlers
 	return set.Has(handlers.Changing) || set.Has(handlers.Spawning) || c.memory.group.Load() != nil
 }

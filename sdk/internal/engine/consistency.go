@@ -115,8 +115,8 @@ func (c *cycle) expectEcho(next *queue.Next) {
 	}
 }
 
-// isEcho reports whether the only new event is the expected echo.
-func (c *cycle) isEcho() bool {
+// skipsEcho reports whether the only new event is the expected echo, which is then expected no longer.
+func (c *cycle) skipsEcho() bool {
 	expected := c.memory.echoVersion
 	c.memory.echoVersion = ""
 	if expected == "" || expected != c.object.ResourceVersion || len(c.batch.Events) == 0 || c.event != watch.Modified {

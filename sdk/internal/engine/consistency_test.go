@@ -46,10 +46,10 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 func TestEcho_RecognizedOnce(t *testing.T) {
 	c := written(t)
 	c.expectEcho(nil)
-	if c.event, c.object = watch.Modified, c.patched; !c.isEcho() {
+	if c.event, c.object = watch.Modified, c.patched; !c.skipsEcho() {
 		t.Error("it is not known again")
 	}
-	if c.isEcho() {
+	if c.skipsEcho() {
 		t.Error("it is known for ever")
 	}
 }
@@ -68,7 +68,7 @@ func TestEcho_OtherEventsAreNoEchoes(t *testing.T) {
 		c.expectEcho(nil)
 		c.event, c.object = watch.Modified, c.patched
 		change(c)
-		if c.isEcho() {
+		if c.skipsEcho() {
 			t.Errorf("%s is taken for an echo", name)
 		}
 	}

@@ -85,8 +85,8 @@ func (m *memory) wrote(patched *object.Object, deadline time.Time) {
 // saw remembers the version of an event. After a restored backup, it may be an older one.
 func (m *memory) saw(obj *object.Object) { m.newest = versionNumber(obj) }
 
-// isOutdated reports whether a version that is no event was read before newer ones were seen, so that no
-// event of a newer one is going to come.
+// isOutdated reports whether a newer version of the object has arrived before: the given one was kept from an
+// earlier cycle, and no event is going to replace it.
 func (m *memory) isOutdated(obj *object.Object) bool {
 	version := versionNumber(obj)
 	return version != 0 && version < m.newest && m.ownVersion == "" && m.ownWrite == nil

@@ -65,6 +65,24 @@ func (c *cycle) next(changed bool) *queue.Next {
 	return &queue.Next{After: delay, Do: c.touchWhenDue}
 }
 
+// nextAfter returns when the object is handled next, after its patch was sent: at once if handlers are left to
+// call and no event will arrive, and otherwise as next says.
+func (c *cycle) nextAfter(changed bool) *queue.Next {
+	next, atOnce := c.next(changed), &queue.Next{}
+	switch {
+	case c.retryLeft && !changed:
+		return atOnce // the other handlers of the request to retry
+	case !c.finished || next != nil:
+		return next
+	case c.awaitsRetry():
+		return atOnce // the failed handlers that are called again for another cause
+	case c.behind && !changed:
+		return atOnce // the update that follows the handled change
+	default:
+		return nil
+	}
+}
+
 // endSleep notes that an event arrived before the delay of the last cycle was over.
 func (c *cycle) endSleep() {
 	if left := c.memory.sleepsUntil.Sub(c.deps.now()); left > 0 {

@@ -7,9 +7,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// paused reports whether the object itself asks to be left alone. An object that is being deleted is handled
-// nevertheless: the deletion would not end otherwise.
-func (c *cycle) paused() bool {
+// notePause reports whether the object's own annotation pauses its handling, and tells when that begins and
+// ends. An object that is being deleted is handled nevertheless: the deletion would not end otherwise.
+func (c *cycle) notePause() bool {
 	reason, paused := state.Paused(c.tree)
 	paused = paused && c.event != watch.Deleted && !c.object.Deleting
 	before := c.memory.paused.Swap(paused)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -35,7 +36,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	ctx, end := p.deps.running.begin(ctx, batch.Key, newest.Object.Namespace)
 	defer end()
 	if served == nil || p.deps.state.paused.Load() || !p.deps.shards.owns(served, newest.Object) {
-		return nil // a stream that is paused, or of a resource or shard that is served again, begins with a listing of all objects
+		return nil // nothing is lost: when the stream starts again, it lists all objects
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
 	m.listedUntil(newest.Object, batch.Complete)
@@ -53,27 +54,36 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if len(batch.Events) > 0 {
 		m.saw(newest.Object)
 	} else if m.isOutdated(newest.Object) {
-		current, err := newestVersion(ctx, p.deps.client, served.resource, newest.Object.Namespace, newest.Object.Name, newest.Object.UID)
-		switch {
-		case err != nil:
-			return &queue.Next{After: rereadDelay}
-		case current == nil:
-			return nil // an event tells of its deletion
+		current, next := p.reread(ctx, served, newest.Object)
+		if current == nil {
+			return next
 		}
 		batch.Newest.Object = current
 	}
 	c := p.newCycle(served, m, batch)
 	next, err := p.run(ctx, c)
-	if next = c.endCycle(ctx, next, err); !p.deps.shards.owns(served, c.object) {
+	next = c.endCycle(ctx, next, err)
+	if !p.deps.shards.owns(served, c.object) {
 		return nil // another replica does what comes next
 	}
 	return next
 }
 
+// reread reads the newest version of an object. It returns nil, and when to try again, if that fails, or if
+// the object does not exist anymore, of which an event is on its way.
+func (p *processor) reread(ctx context.Context, served *servedResource, old *object.Object) (*object.Object, *queue.Next) {
+	current, err := newestVersion(ctx, p.deps.client, served.resource, old.Namespace, old.Name, old.UID)
+	if err != nil {
+		return nil, &queue.Next{After: rereadDelay}
+	}
+	return current, nil
+}
+
 // leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
-// get the events until then.
+// get the events before it left the selection.
 func (p *processor) leave(ctx context.Context, served *servedResource, m *memory, batch *queue.Batch) {
 	p.detached.stop(batch.Key, m, daemons.FiltersMismatch)
+	// The last event says DELETED, but the object was not deleted.
 	batch.Events = batch.Events[:max(0, len(batch.Events)-1)]
 	c := p.newCycle(served, m, batch)
 	err := c.callEventHandlers(ctx)
@@ -103,14 +113,18 @@ func (p *processor) forget(key queue.Key, m *memory) {
 	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
-// run takes the steps of a cycle, unless the object is paused. They communicate through the cycle:
+// run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops
+// the daemons. The steps communicate through the cycle:
 //
-//   - writeUnrecorded writes what earlier cycles could not. It returns false if no handlers of changes
-//     may be called before that is written, and seen; holdChanges takes the other steps.
-//   - awaitOwnWrite returns false if a newer version is on its way, which the next cycle handles.
-//   - addFinalizer sets c.finalizer. Change handlers wait for the version that has the finalizer, and
-//     daemons do not start before it.
-//   - startMatchingStopOthers sets c.daemonDelays, and callChangeHandlers c.handlerDelays, for next.
+//   - awaitOwnWrite returns false if a newer version has arrived, which the next cycle handles, or if the
+//     operator is stopping. It comes first only for resources without event handlers and daemons.
+//   - writeUnrecorded writes what earlier cycles could not. It returns false if change handlers must wait
+//     until that is written and its version has arrived; holdChanges then takes the other steps.
+//   - detectCause sets c.cause, c.changing and c.hasFinalizer.
+//   - addFinalizer and the two removals set c.finalizer. Change handlers wait for the version that has the
+//     finalizer, and daemons do not start before it.
+//   - startMatchingStopOthers sets c.daemonDelays, and callChangeHandlers sets c.handlerDelays. Both are for
+//     [cycle.nextAfter].
 //   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
 //   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
@@ -118,7 +132,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if !c.served.handlers.Has(handlers.Watching) && !c.served.handlers.Has(handlers.Spawning) {
 		// Only change handlers: stale versions and echoes of own patches need not even be decoded. Event
 		// handlers and daemons see every version; then the wait is a part of callChangeHandlers.
-		if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh || c.isEcho() {
+		if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh || c.skipsEcho() {
 			return nil, err
 		}
 		c.adoptOwnWrite()
@@ -126,11 +140,11 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if err := c.decode(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { c.object.DropTree() }()
+	defer func() { c.object.DropTree() }() // c.object may be another version by then
 	c.endSleep()
 	ready, err := c.writeUnrecorded(ctx)
 	switch {
-	case c.paused():
+	case c.notePause():
 		p.daemons.leaveAlone(c)
 		if err != nil {
 			return nil, err // it is retried
@@ -143,7 +157,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if err := c.callEventHandlers(ctx); err != nil {
 		return nil, err
 	}
-	if c.hasCause() {
+	if c.needsCause() {
 		if err := c.detectCause(ctx); err != nil {
 			return nil, err
 		}
@@ -159,26 +173,19 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 			c.removeFinalizerAfterDeletion()
 		}
 	} else {
-		c.tellCause()
+		c.tellCause() // that no handler needs one
 	}
 	if c.event == watch.Deleted {
-		return nil, nil
+		return nil, nil // nothing can be patched
 	}
 	changed, err := c.apply(ctx)
+	c.endRetry() // the handlers were called, whether or not their patch was accepted
 	if err != nil {
-		c.endRetry() // the handlers were called
 		return nil, err
 	}
-	next = c.next(changed)
-	c.endRetry()
-	if c.retryLeft && !changed {
-		next = &queue.Next{}
-	}
+	next = c.nextAfter(changed)
 	if c.finished {
 		c.memory.resumed = true
-		if next == nil && (c.awaitsRetry() || c.behind && !changed) {
-			next = &queue.Next{}
-		}
 		c.expectEcho(next)
 	}
 	return next, nil
@@ -190,7 +197,7 @@ func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 	if err := c.callEventHandlers(ctx); err != nil {
 		return nil, err
 	}
-	if c.hasCause() {
+	if c.needsCause() {
 		if err := c.detectCause(ctx); err != nil {
 			return nil, err
 		}

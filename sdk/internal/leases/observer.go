@@ -12,7 +12,7 @@ type observed struct {
 	at    time.Time // when it was seen first
 }
 
-// observe notes all leases that exist, as of a request that was answered at the time.
+// observe notes all leases of a list. Now is the time of the response.
 func (o *observer) observe(all []Lease, now time.Time) {
 	before := o.seen
 	o.seen = make(map[string]observed, len(all))

@@ -5,7 +5,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/model"
 )
 
-// maxLines is more than there is to say about any build.
+// maxLines limits the page. No build reaches it.
 const maxLines = 1000
 
 // View draws the page.
