@@ -15,7 +15,10 @@ import (
 
 const (
 	programName = "controlplane"
+	// buildPrefix begins the names of directories of programs that are not complete; the key follows.
 	buildPrefix = ".building-"
+	// partialPrefix begins the names of archives that are not complete.
+	partialPrefix = ".fetching-"
 	// keptPrograms is the maximal number of programs in the cache. A program has 130 MB, and
 	// every change of the control plane's source makes a new one.
 	keptPrograms = 4
@@ -62,7 +65,7 @@ func (f finder) fill(ctx context.Context, key string) (err error) {
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return fmt.Errorf("create the build directory: %w", err)
 	}
-	if err := f.obtain(ctx, tmp, filepath.Join(building, programName)); err != nil {
+	if err := f.obtain(ctx, key, tmp, filepath.Join(building, programName)); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(tmp); err != nil {
@@ -71,11 +74,29 @@ func (f finder) fill(ctx context.Context, key string) (err error) {
 	if err := os.Rename(building, filepath.Join(f.cache, key)); err != nil {
 		return fmt.Errorf("move the control plane into the cache: %w", err)
 	}
-	return f.prune()
+	return f.prune(key)
 }
 
-// prune deletes the least recently used programs.
-func (f finder) prune() error {
+// partialName returns the name of an archive that is not complete. It has the checksum, so that the rest of
+// another archive never follows the beginning of this one, and the key of the program, whose lock protects it.
+func partialName(sum, key string) string { return partialPrefix + sum + "-" + key }
+
+// unfinishedKey returns the key of a program from the name of what is left of its build or download, or "".
+func unfinishedKey(name string) string {
+	if key, ok := strings.CutPrefix(name, buildPrefix); ok {
+		return key
+	}
+	rest, ok := strings.CutPrefix(name, partialPrefix)
+	if !ok {
+		return ""
+	}
+	_, key, _ := strings.Cut(rest, "-")
+	return key
+}
+
+// prune deletes the least recently used programs, and what is left of interrupted builds and downloads. The
+// caller must hold the lock of the key, whose program is complete.
+func (f finder) prune(held string) error {
 	entries, err := os.ReadDir(f.cache)
 	if err != nil {
 		return fmt.Errorf("read the cache: %w", err)
@@ -87,13 +108,16 @@ func (f finder) prune() error {
 	var programs []program
 	for _, e := range entries {
 		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) || !e.IsDir() {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if key, building := strings.CutPrefix(e.Name(), buildPrefix); building {
-			if err := f.removeAbandoned(key); err != nil {
+		if key := unfinishedKey(e.Name()); key != "" {
+			if err := f.removeAbandoned(filepath.Join(f.cache, e.Name()), key, key == held); err != nil {
 				return err
 			}
+			continue
+		}
+		if !e.IsDir() {
 			continue
 		}
 		if err != nil {
@@ -113,20 +137,22 @@ func (f finder) prune() error {
 	return nil
 }
 
-// removeAbandoned deletes the directory of a build whose process was killed. It holds up to
-// several hundred MB, and no other build reuses it, because its source has changed.
-func (f finder) removeAbandoned(key string) error {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	unlock, err := lock(now, filepath.Join(f.cache, key+".lock"), nil)
-	if errors.Is(err, context.Canceled) {
-		return nil // a process is building
+// removeAbandoned deletes what a killed process has left of a build or of a download. That is up to several
+// hundred MB, and nothing uses it again once the source or the version has changed.
+func (f finder) removeAbandoned(path, key string, held bool) error {
+	if !held {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		unlock, err := lock(now, filepath.Join(f.cache, key+".lock"), nil)
+		if errors.Is(err, context.Canceled) {
+			return nil // a process works on it
+		}
+		if err != nil {
+			return err
+		}
+		defer unlock()
 	}
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := os.RemoveAll(filepath.Join(f.cache, buildPrefix+key)); err != nil {
+	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove an abandoned build: %w", err)
 	}
 	return nil

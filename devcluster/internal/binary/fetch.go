@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,8 +22,8 @@ const (
 	fetchBackoff = 500 * time.Millisecond
 	// fetchStall is how long a server may send nothing.
 	fetchStall = 30 * time.Second
-	// partialPrefix begins the names of archives in the cache that are not complete.
-	partialPrefix = ".fetching-"
+	// connectTimeout bounds the connection to a server, which some networks neither allow nor refuse.
+	connectTimeout = 10 * time.Second
 	// megabyte is the unit of the progress.
 	megabyte = 1 << 20
 )
@@ -30,19 +31,41 @@ const (
 // errChecksum means that a file is not the one that was released.
 var errChecksum = errors.New("the checksum is wrong")
 
+// storeError means that the program cannot be stored on this machine, wherever it comes from.
+type storeError struct{ err error }
+
+// Error implements error.
+func (e *storeError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *storeError) Unwrap() error { return e.err }
+
+func cannotStore(err error) bool {
+	_, ok := errors.AsType[*storeError](err)
+	return ok
+}
+
 // fetcher downloads the program of a release. A download that was interrupted, even with the process, is
 // resumed.
 type fetcher struct {
 	client  *http.Client
 	release release
-	cache   string // for what is not complete
+	cache   string // the directory for what is not complete
+	key     string // of the program in the cache; the caller must hold its lock
 	report  func(Progress)
+	stall   time.Duration // how long a server may send nothing
 	pause   func(ctx context.Context, d time.Duration) error
+}
+
+// newFetcher returns a fetcher for https, http and file URLs.
+func newFetcher(r release, cache, key string, report func(Progress)) *fetcher {
+	return &fetcher{client: newClient(), release: r, cache: cache, key: key, report: report, stall: fetchStall, pause: sleep}
 }
 
 // newClient returns a client for https, http and file URLs, which fails if a server does not answer.
 func newClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	t.ResponseHeaderTimeout = fetchStall
 	t.RegisterProtocol("file", http.NewFileTransport(http.Dir("/")))
 	return &http.Client{Transport: t}
@@ -52,12 +75,11 @@ func newClient() *http.Client {
 func (f *fetcher) fetch(ctx context.Context, out string) error {
 	defer f.client.CloseIdleConnections()
 	f.report(Progress{Step: StepFetch, Message: "looking for the control plane of " + f.release.version})
-	sum, err := f.release.checksum(ctx, f.client)
+	sum, err := f.checksum(ctx)
 	if err != nil {
 		return err
 	}
-	// The name has the checksum: the rest of another file never follows the beginning of this one.
-	partial := filepath.Join(f.cache, partialPrefix+sum)
+	partial := filepath.Join(f.cache, partialName(sum, f.key))
 	resumed := exists(partial)
 	err = f.complete(ctx, partial, sum)
 	if errors.Is(err, errChecksum) && resumed {
@@ -66,10 +88,33 @@ func (f *fetcher) fetch(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := unpack(partial, out); err != nil {
-		return err
+	return unpack(partial, out)
+}
+
+// checksum returns the checksum of the release. It tries again if the server does not answer well.
+func (f *fetcher) checksum(ctx context.Context) (string, error) {
+	for failures := 1; ; failures++ {
+		sum, err := f.askChecksum(ctx)
+		if err == nil || errors.Is(err, errNotReleased) || failures == fetchAttempts {
+			return sum, err
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if err := f.pause(ctx, fetchBackoff<<(failures-1)); err != nil {
+			return "", err
+		}
 	}
-	return f.removePartials()
+}
+
+func (f *fetcher) askChecksum(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, f.stall, fmt.Errorf("the server took more than %s", f.stall))
+	defer cancel()
+	sum, err := f.release.checksum(ctx, f.client)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("GET %s/%s: %w", f.release.folder, checksumsFile, context.Cause(ctx))
+	}
+	return sum, err
 }
 
 func exists(path string) bool {
@@ -92,7 +137,7 @@ func (f *fetcher) complete(ctx context.Context, partial, sum string) error {
 		if failures++; size(partial) > before {
 			failures = 0
 		}
-		if failures == fetchAttempts || errors.Is(err, errNotReleased) {
+		if failures == fetchAttempts || errors.Is(err, errNotReleased) || cannotStore(err) {
 			return err
 		}
 		if err := f.pause(ctx, fetchBackoff<<max(0, failures-1)); err != nil {
@@ -138,6 +183,9 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 	case http.StatusOK: // the whole file, whatever was asked for
 		how, from = how|os.O_TRUNC, 0
 	case http.StatusPartialContent:
+		if !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", from)) {
+			return fmt.Errorf("GET %s: the server sent %q instead of what follows byte %d", at, resp.Header.Get("Content-Range"), from)
+		}
 		how |= os.O_APPEND
 	case http.StatusRequestedRangeNotSatisfiable:
 		return nil // it is complete; its checksum shows whether it is right
@@ -148,18 +196,18 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 	}
 	file, err := os.OpenFile(partial, how, 0o644)
 	if err != nil {
-		return fmt.Errorf("store the control plane: %w", err)
+		return &storeError{err}
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	total := resp.ContentLength + from
 	if resp.ContentLength < 0 {
 		total = 0
 	}
-	stalled := time.AfterFunc(fetchStall, func() { cancel(fmt.Errorf("the server sent nothing for %s", fetchStall)) })
+	stalled := time.AfterFunc(f.stall, func() { cancel(fmt.Errorf("the server sent nothing for %s", f.stall)) })
 	defer stalled.Stop()
 	told := int64(-1)
 	counted := &countedReader{next: resp.Body, read: func(n int) {
-		stalled.Reset(fetchStall)
+		stalled.Reset(f.stall)
 		if from += int64(n); from/megabyte == told {
 			return
 		}
@@ -169,7 +217,9 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 			Message: "fetching the control plane of " + f.release.version,
 		})
 	}}
-	if _, err := io.Copy(file, counted); err != nil {
+	if _, err := io.Copy(storer{file}, counted); cannotStore(err) {
+		return err
+	} else if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -193,6 +243,18 @@ func (r *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// storer writes to a file. Its errors are of type storeError.
+type storer struct{ file *os.File }
+
+// Write implements [io.Writer].
+func (s storer) Write(p []byte) (int, error) {
+	n, err := s.file.Write(p)
+	if err != nil {
+		err = &storeError{err}
+	}
+	return n, err
+}
+
 func hashFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -204,22 +266,6 @@ func hashFile(path string) (string, error) {
 		return "", fmt.Errorf("verify the control plane: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// removePartials deletes archives, of this version and of others.
-func (f *fetcher) removePartials() error {
-	entries, err := os.ReadDir(f.cache)
-	if err != nil {
-		return fmt.Errorf("clean the cache: %w", err)
-	}
-	for _, e := range entries {
-		if !e.IsDir() && strings.HasPrefix(e.Name(), partialPrefix) {
-			if err := os.Remove(filepath.Join(f.cache, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("clean the cache: %w", err)
-			}
-		}
-	}
-	return nil
 }
 
 // sleep pauses unless the context ends.

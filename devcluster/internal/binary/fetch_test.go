@@ -128,6 +128,32 @@ func newReleasedFinder(t *testing.T, releases string, files map[string]string) f
 	return f
 }
 
+// testFetcher returns the fetcher of a finder, without pauses.
+func testFetcher(t *testing.T, f finder, url string) *fetcher {
+	t.Helper()
+	if err := os.MkdirAll(f.cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fetch := newFetcher(release{url + "/" + released, released}, f.cache, f.key(t), f.report)
+	fetch.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	return fetch
+}
+
+func (f finder) key(t *testing.T) string {
+	t.Helper()
+	key, err := f.source.key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// partial returns the path of the archive that is not complete.
+func (f finder) partial(t *testing.T, sum string) string {
+	t.Helper()
+	return filepath.Join(f.cache, partialName(sum, f.key(t)))
+}
+
 func expectNoPartials(t *testing.T, f finder) {
 	t.Helper()
 	if left, err := filepath.Glob(filepath.Join(f.cache, partialPrefix+"*")); err != nil || len(left) > 0 {
@@ -217,13 +243,10 @@ func TestFetch_ResumesInterruptedProcess(t *testing.T) {
 	f := newReleasedFinder(t, url, nil)
 	m.cut.Store(30_000)
 	ctx, cancel := context.WithCancel(t.Context())
-	fetch := fetcher{client: newClient(), release: release{url + "/" + released, released}, cache: f.cache, report: f.report}
+	fetch := testFetcher(t, f, url)
 	fetch.pause = func(ctx context.Context, _ time.Duration) error {
 		cancel() // ctrl+c
 		return context.Cause(ctx)
-	}
-	if err := os.MkdirAll(f.cache, 0o755); err != nil {
-		t.Fatal(err)
 	}
 	if err := fetch.fetch(ctx, filepath.Join(t.TempDir(), "out")); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the error is %v", err)
@@ -245,7 +268,7 @@ func TestFetch_ResumesInterruptedProcess(t *testing.T) {
 func TestFetch_DamagedBeginningIsFetchedAgain(t *testing.T) {
 	m, url := newMirror(t)
 	f := newReleasedFinder(t, url, nil)
-	put(t, filepath.Join(f.cache, partialPrefix+m.sum), strings.Repeat("x", 1000), 0o644)
+	put(t, f.partial(t, m.sum), strings.Repeat("x", 1000), 0o644)
 	program, err := f.find(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -255,6 +278,134 @@ func TestFetch_DamagedBeginningIsFetchedAgain(t *testing.T) {
 	}
 	if m.served.Load() != 2 {
 		t.Errorf("the ranges are %q", m.ranges)
+	}
+}
+
+func TestFetch_WrongRangeIsNotAppended(t *testing.T) {
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	put(t, f.partial(t, m.sum), "0123456789", 0o644)
+	careless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") != "" {
+			r.Header.Set("Range", "bytes=5-")
+		}
+		m.ServeHTTP(w, r)
+	}))
+	defer careless.Close()
+	fetch := testFetcher(t, f, careless.URL)
+	err := fetch.fetch(t.Context(), filepath.Join(t.TempDir(), "out"))
+	if err == nil || !strings.Contains(err.Error(), "instead of what follows byte 10") {
+		t.Errorf("the error is %v", err)
+	}
+	if body, err := os.ReadFile(f.partial(t, m.sum)); err != nil || string(body) != "0123456789" {
+		t.Errorf("the beginning is now %d bytes, %v", len(body), err)
+	}
+}
+
+func TestFetch_RetriesChecksums(t *testing.T) {
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	var asked atomic.Int64
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, checksumsFile) && asked.Add(1) < fetchAttempts {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		m.ServeHTTP(w, r)
+	}))
+	defer busy.Close()
+	out := filepath.Join(t.TempDir(), "out")
+	if err := testFetcher(t, f, busy.URL).fetch(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, out); got != "fetched" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestFetch_SilentServerIsGivenUp(t *testing.T) {
+	for _, suffix := range []string{checksumsFile, ".gz"} {
+		t.Run(suffix, func(t *testing.T) {
+			m, url := newMirror(t)
+			f := newReleasedFinder(t, url, nil)
+			silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, suffix) {
+					m.ServeHTTP(w, r)
+					return
+				}
+				w.Header().Set("Content-Length", "1000")
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			}))
+			defer silent.Close()
+			fetch := testFetcher(t, f, silent.URL)
+			fetch.stall = time.Second
+			err := fetch.fetch(t.Context(), filepath.Join(t.TempDir(), "out"))
+			if err == nil || !strings.Contains(err.Error(), "the server took") && !strings.Contains(err.Error(), "the server sent nothing") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+func TestFetch_FullDiskEndsAllAttempts(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("needs /dev/full:", err)
+	}
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, small)
+	if err := os.MkdirAll(f.cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", f.partial(t, m.sum)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.find(t.Context())
+	if !errors.Is(err, fault.ErrDiskFull) || !strings.Contains(err.Error(), f.cache) || !strings.Contains(err.Error(), "free about") {
+		t.Errorf("the error is %v", err)
+	}
+	if n := m.served.Load(); n != 1 {
+		t.Errorf("fetched %d times", n)
+	}
+}
+
+func TestFetch_KeepsDownloadsOfOtherProcesses(t *testing.T) {
+	_, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	sum := strings.Repeat("b", 64)
+	running, abandoned := filepath.Join(f.cache, partialName(sum, "v0.0.6-linux-amd64")), filepath.Join(f.cache, partialName(sum, "v0.0.5-linux-amd64"))
+	outdated := f.partial(t, sum) // of an archive that was released again
+	for _, path := range []string{running, abandoned, outdated} {
+		put(t, path, "half", 0o644)
+	}
+	unlock, err := lock(t.Context(), filepath.Join(f.cache, "v0.0.6-linux-amd64.lock"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := f.find(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{running: true, abandoned: false, outdated: false} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s exists: %v", path, err == nil)
+		}
+	}
+}
+
+func TestFetch_UnusableMirrorIsRefused(t *testing.T) {
+	for _, releases := range []string{"/srv/kopf", "file://srv/kopf", "https://", "ftp://mirror.example.com", "mirror.example.com/kopf", "no", "https://me:secret@%zz"} {
+		f := newReleasedFinder(t, releases, small)
+		_, err := f.find(t.Context())
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), ReleasesVar) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", releases, err)
+		}
+	}
+	// A checkout does not fetch.
+	f := newFinder(t, small)
+	f.releases = "/srv/kopf"
+	if _, err := f.find(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,23 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// obtain writes the program to a file. That of a released version is fetched from the release, or else from
+// obtain writes the program of the key to a file. That of a released version is fetched from the release, or else from
 // a module proxy. If neither has it, or in a checkout, the program is built from its source.
-func (f finder) obtain(ctx context.Context, tmp, out string) error {
+func (f finder) obtain(ctx context.Context, key, tmp, out string) error {
 	b := builder{source: f.source, report: f.report, tmp: tmp}
-	r, released := releaseOf(f.source.version, f.releases)
-	if f.source.dir != "" || !released {
+	if f.source.dir != "" {
 		return b.build(ctx, out)
 	}
-	fetch := fetcher{client: newClient(), release: r, cache: f.cache, report: f.report, pause: sleep}
-	fetchErr := fetch.fetch(ctx, out)
+	if err := checkReleases(f.releases); err != nil {
+		return err
+	}
+	r, released := releaseOf(f.source.version, f.releases)
+	if !released {
+		return b.build(ctx, out)
+	}
+	fetchErr := newFetcher(r, f.cache, key, f.report).fetch(ctx, out)
 	if fetchErr == nil || ctx.Err() != nil {
 		return cancelled(ctx, fetchErr)
+	}
+	if cannotStore(fetchErr) {
+		// No other source would help.
+		failure := &fault.Error{Kind: fault.ErrBuild, Message: "cannot store the control plane in " + f.cache, Cause: fetchErr, Next: "correct that, and try again"}
+		if errors.Is(fetchErr, syscall.ENOSPC) || errors.Is(fetchErr, syscall.EDQUOT) {
+			failure.Kind, failure.Next = fault.ErrDiskFull, "free about 200 MB there, and try again"
+		}
+		return failure
 	}
 	f.report(Progress{Step: StepFetch, Message: "cannot fetch the control plane: " + printable.WithoutPasswords(fetchErr.Error()) + "; trying a module proxy"})
 	moduleErr := b.fromModule(ctx, r.version, out)

@@ -14,6 +14,9 @@ import (
 	"strings"
 
 	gomodule "golang.org/x/mod/module"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // ReleasesVar is the environment variable with the URL of a mirror of the releases, or "off" to build the
@@ -36,6 +39,23 @@ const maxChecksums = 1 << 20
 type release struct {
 	folder  string // URL
 	version string
+}
+
+// checkReleases returns an error unless a value of ReleasesVar can be used.
+func checkReleases(base string) error {
+	if base == "" || base == noReleases {
+		return nil
+	}
+	u, err := url.Parse(base)
+	usable := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" || err == nil && u.Scheme == "file" && u.Host == "" && strings.HasPrefix(u.Path, "/")
+	if usable {
+		return nil
+	}
+	return &fault.Error{
+		Kind:    fault.ErrInvalid,
+		Message: fmt.Sprintf("%s is set to %q, which is no URL of a mirror", ReleasesVar, printable.WithoutPasswords(base)),
+		Next:    "use one such as https://mirror.example.com/kopf or file:///srv/kopf, or \"off\" to build from source, or unset it",
+	}
 }
 
 // releaseOf returns the release of a version; false if there is none, or if releases are turned off.

@@ -29,10 +29,10 @@ func unpack(archive, out string) (err error) {
 	}
 	file, err := os.OpenFile(out, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
 	if err != nil {
-		return err
+		return &storeError{err}
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	n, err := io.Copy(file, io.LimitReader(body, maxProgram+1))
+	n, err := io.Copy(storer{file}, io.LimitReader(body, maxProgram+1))
 	if err == nil && n > maxProgram {
 		err = fmt.Errorf("it has more than %d bytes", maxProgram)
 	}
