@@ -24,8 +24,9 @@ var (
 )
 
 const (
-	// checkPath is the path of the checks below the forwarder's secret; handlers cannot have such ids.
-	checkPath = "-/check/"
+	// checkPath is the path of the checks below the forwarder's secret, apart from those of handlers. Its elements
+	// must be DNS names: API servers reject others in the path of a service.
+	checkPath = "dev.kopf.check/"
 
 	// checkLabel is the label of the object that a check creates, and of no other.
 	checkLabel = "kopf.dev/webhook-check"

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
 // options are those for the embedded cluster, with lines that are said.
@@ -57,6 +60,19 @@ func expectNoChecks(t *testing.T) {
 	maps, err := newClient(t).Resource(configMaps).Namespace("default").List(t.Context(), metav1.ListOptions{LabelSelector: checkLabel})
 	if err != nil || len(maps.Items) > 0 {
 		t.Errorf("%d objects of checks remain (%v)", len(maps.Items), err)
+	}
+}
+
+func TestCheck_APIServerAcceptsTargets(t *testing.T) {
+	c := &checker{client: newClient(t), namespace: "default", forwarder: NewForwarder(0), mark: newMark("session", time.Now())}
+	for title, target := range map[string]Target{
+		"url": {URL: "https://127.0.0.1:9443/hooks"}, "service": {Service: &webhook.Service{Namespace: "default", Name: "relay", Path: "/hooks"}},
+	} {
+		id := randomName()
+		o := c.configuration("kopf-check-"+id, id, target.below(c.forwarder.secret, checkPath+id), nil)
+		if _, err := c.client.Resource(validatingConfigurations).Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+			t.Errorf("%s: %v", title, err)
+		}
 	}
 }
 

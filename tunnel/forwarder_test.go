@@ -200,7 +200,7 @@ func TestForwarder_LimitIsThatOfAPIServer(t *testing.T) {
 
 func TestForwarder_RejectsOtherPaths(t *testing.T) {
 	g := NewForwarder(0)
-	for _, path := range []string{"/", "/check", "/x" + g.secret + "/check", "/" + g.secret[1:] + "/check", "/" + g.secret + "/-/check/unknown"} {
+	for _, path := range []string{"/", "/check", "/x" + g.secret + "/check", "/" + g.secret[1:] + "/check", "/" + g.secret + "/dev.kopf.check/unknown"} {
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader("{}")))
 		if w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), g.secret) {
