@@ -34,7 +34,7 @@ const (
 
 // makeImages makes the stand-ins, and lets kopf use them.
 func makeImages(ctx context.Context, e *engine) error {
-	node, err := dockertest.NodeRootfs(filepath.Join(e2eDir, "k3s"), os.Getenv("KOPF_CONTROLPLANE"))
+	node, err := dockertest.NodeRootfs(filepath.Join(e2eDir, "k3s"), os.Getenv("KOPF_CONTROLPLANE"), filepath.Join(e2eDir, "kopf"))
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,9 @@ import (
 type Rootfs map[string]string
 
 // NodeRootfs returns the content of an image that k3d can start as a node. The programs are those
-// of the package k3s, and of the embedded control plane.
-func NodeRootfs(k3s, controlplane string) (Rootfs, error) {
-	root := Rootfs{"bin/k3s": k3s, "bin/kubectl": "-> k3s", "bin/ctr": "-> k3s", "bin/controlplane": controlplane}
+// of the package k3s, of the embedded control plane, and kopf, which runs in the pods of relays.
+func NodeRootfs(k3s, controlplane, kopf string) (Rootfs, error) {
+	root := Rootfs{"bin/k3s": k3s, "bin/kubectl": "-> k3s", "bin/ctr": "-> k3s", "bin/controlplane": controlplane, "bin/kopf": kopf}
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func NodeRootfs(k3s, controlplane string) (Rootfs, error) {
 			root["bin/"+applet] = "-> busybox"
 		}
 	}
-	return root, root.addIPTables()
+	return root, errors.Join(root.addIPTables(), root.addLibraries(kopf))
 }
 
 // library matches the files of libraries in the output of ldd.
@@ -52,12 +52,8 @@ func (r Rootfs) addIPTables() error {
 	for _, name := range []string{"iptables", "iptables-save", "iptables-restore"} {
 		r["sbin/"+name] = "-> xtables-nft-multi"
 	}
-	libraries, err := exec.Command("ldd", program).Output()
-	if err != nil {
-		return fmt.Errorf("find the libraries of iptables: %w", err)
-	}
-	for _, match := range library.FindAllStringSubmatch(string(libraries), -1) {
-		r[match[1][1:]] = match[1]
+	if err := r.addLibraries(program); err != nil {
+		return err
 	}
 	modules, err := filepath.Glob("/usr/lib/*/xtables/lib*.so")
 	if err != nil {
@@ -65,6 +61,18 @@ func (r Rootfs) addIPTables() error {
 	}
 	for _, module := range modules {
 		r[module[1:]] = module
+	}
+	return nil
+}
+
+// addLibraries adds the libraries of a program, if it has some.
+func (r Rootfs) addLibraries(program string) error {
+	out, err := exec.Command("ldd", program).CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "not a dynamic executable") {
+		return fmt.Errorf("find the libraries of %s: %w: %s", program, err, out)
+	}
+	for _, match := range library.FindAllStringSubmatch(string(out), -1) {
+		r[match[1][1:]] = match[1]
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Command k3s stands in for K3s in tests, which cannot pull its image. It does what k3d and kopf
 // rely on, with the embedded control plane of kopf: so the API server is real, and the node is
-// simulated.
+// simulated. Only the pods of relays really run.
 //
 // It is installed as k3s, kubectl and ctr in the image of a node.
 package main
@@ -107,6 +107,9 @@ func serve() error {
 	var ready struct{ Kubeconfig, Error string }
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || ready.Error != "" {
 		return fmt.Errorf("the control plane: %s, %w", ready.Error, err)
+	}
+	if err := startKubelet(ready.Kubeconfig); err != nil {
+		return fmt.Errorf("start the kubelet: %w", err)
 	}
 	if err := publish(ready.Kubeconfig); err != nil {
 		return err
