@@ -11,11 +11,11 @@ import (
 func newClusterPrepareCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prepare",
-		Short: "Build the program of embedded clusters ahead of time",
-		Long: `Build the program of embedded clusters ahead of time, and print its path.
+		Short: "Fetch or build the program of embedded clusters ahead of time",
+		Long: `Fetch the program of embedded clusters ahead of time, or build it, and print its path.
 
-It is otherwise built on first use. Build it ahead of time in images for CI, and before tests
-that use the package kopftest.`,
+This happens otherwise on first use. Do it ahead of time in images for CI, and before tests that
+use the package kopftest. KOPF_RELEASES names a mirror to fetch it from, or is "off" to build it.`,
 		Example:           "  kopf cluster prepare\n  KOPF_CONTROLPLANE=$(kopf cluster prepare) go test ./...",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
