@@ -48,6 +48,7 @@ func TestE2E_AdmissionHandlersOfOperator(t *testing.T) {
 		w := w.in(t)
 		o := w.startAdmission()
 		o.says("webhooks: k3d, since the cluster is one of k3d; the API server reaches https://host.k3d.internal:")
+		o.says("(listens at " + w.gateway("lab") + ":") // and so is open to no other network
 		o.expectReviews(client)
 		o.interrupt()
 		expectNoWebhooks(t, client)
@@ -88,6 +89,16 @@ func (w *world) in(t *testing.T) *world {
 	inner := *w
 	inner.t = t
 	return &inner
+}
+
+// gateway returns the address of this machine in the network of a cluster.
+func (w *world) gateway(name string) string {
+	w.t.Helper()
+	n, err := w.findNetwork(w.t.Context(), name)
+	if err != nil || n == nil || len(n.IPAM.Config) == 0 {
+		w.t.Fatalf("the network is %+v, %v", n, err)
+	}
+	return n.IPAM.Config[0].Gateway
 }
 
 // eventually waits until a condition holds.

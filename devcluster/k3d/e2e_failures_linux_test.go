@@ -225,6 +225,11 @@ func TestE2EFailure_KilledMidwayIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
+	// Where the engine is in a virtual machine, it may have been killed while it asked for the address.
+	probe := &container.Config{Image: standIn, Entrypoint: []string{"true"}, Labels: map[string]string{probeLabel: networkName("lab")}}
+	if _, err := w.ContainerCreate(t.Context(), probe, nil, nil, nil, ""); err != nil {
+		t.Fatal(err)
+	}
 	if infos := w.list(); len(infos) != 0 {
 		t.Errorf("after the kill, the clusters are %+v", infos)
 	}
@@ -331,7 +336,7 @@ func TestE2E_PullsImageWithProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.must("cluster", "delete", "store")
-	gateway, err := w.hostGateway(t.Context(), standIn)
+	gateway, err := w.hostGateway(t.Context(), networkName("store"), standIn)
 	if err != nil || !gateway.Is4() {
 		t.Errorf("the address of this machine is %v, %v", gateway, err)
 	}

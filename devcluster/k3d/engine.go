@@ -23,7 +23,8 @@ import (
 // nameLabel is the label of our containers with the name of the cluster.
 const nameLabel = "dev.kopf.cluster"
 
-// probeLabel is the label of our containers that only live for a moment.
+// probeLabel is the label of our containers that only live for a moment, with the network of the cluster that
+// they are for.
 const probeLabel = "dev.kopf.probe"
 
 // engine is a connection to the Docker engine.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	k3ddocker "github.com/k3d-io/k3d/v5/pkg/runtimes/docker"
 	runtimetypes "github.com/k3d-io/k3d/v5/pkg/runtimes/types"
@@ -28,7 +29,7 @@ func (e *engine) environment(ctx context.Context, network, image string) (*k3dty
 	address := func() (netip.Addr, error) { return docker.GetHostIP(ctx, network) } // the gateway
 	if runtime.GOOS != "linux" || k3ddocker.IsDockerDesktop(info.OperatingSystem) || info.Name == "colima" {
 		// The engine is in a virtual machine, so that the gateway is that machine.
-		address = func() (netip.Addr, error) { return e.hostGateway(ctx, image) }
+		address = func() (netip.Addr, error) { return e.hostGateway(ctx, network, image) }
 	}
 	ip, err := address()
 	if err != nil {
@@ -45,11 +46,11 @@ func (e *engine) environment(ctx context.Context, network, image string) (*k3dty
 }
 
 // hostGateway returns what the engine says is the address of this machine, which it only tells to
-// a container. The image must have a shell.
-func (e *engine) hostGateway(ctx context.Context, image string) (_ netip.Addr, err error) {
+// a container. The image must have a shell. The container is labelled with the network of the cluster.
+func (e *engine) hostGateway(ctx context.Context, network, image string) (_ netip.Addr, err error) {
 	const alias = "host.kopf.internal"
 	created, err := e.ContainerCreate(ctx,
-		&container.Config{Image: image, Entrypoint: []string{"sh", "-c", "cat /etc/hosts"}, Labels: map[string]string{probeLabel: "true"}},
+		&container.Config{Image: image, Entrypoint: []string{"sh", "-c", "cat /etc/hosts"}, Labels: map[string]string{probeLabel: network}},
 		&container.HostConfig{ExtraHosts: []string{alias + ":host-gateway"}}, nil, nil, "")
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("create a container: %w", err)
@@ -78,6 +79,20 @@ func (e *engine) hostGateway(ctx context.Context, image string) (_ netip.Addr, e
 		}
 	}
 	return netip.Addr{}, fmt.Errorf("the engine does not tell it to containers: %s", lastLine(hosts))
+}
+
+// removeProbes deletes the containers of hostGateway that a killed process has left.
+func (e *engine) removeProbes(ctx context.Context, network string) error {
+	left, err := e.containers(ctx, probeLabel, network)
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		if err := e.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}); err != nil && !cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("delete the container %s: %w", c.ID[:12], err)
+		}
+	}
+	return nil
 }
 
 // hostsEntry returns the argument that makes the engine itself write the alias of this machine

@@ -90,6 +90,9 @@ func (b *Backend) clean(ctx context.Context, e *engine, name string) error {
 			return fmt.Errorf("the container %s cannot be deleted", members[0].ID[:12])
 		}
 	}
+	if err := e.removeProbes(ctx, networkName(name)); err != nil {
+		return err
+	}
 	return e.removeNetwork(ctx, name)
 }
 

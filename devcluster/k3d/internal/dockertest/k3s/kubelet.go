@@ -10,11 +10,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/portforward"
@@ -37,6 +39,7 @@ const (
 )
 
 var (
+	nodesResource    = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	podsResource     = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	servicesResource = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	policiesResource = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
@@ -47,6 +50,7 @@ var (
 // their services reachable, as the kubelet and kube-proxy of K3s do. It has one network for all pods.
 type kubelet struct {
 	client    dynamic.Interface
+	address   string                  // of this container
 	processes map[string]*exec.Cmd    // by the UID of the pod
 	listeners map[string]net.Listener // by the UID of the service
 }
@@ -59,6 +63,9 @@ func startKubelet(kubeconfig string) error {
 	}
 	k := &kubelet{processes: map[string]*exec.Cmd{}, listeners: map[string]net.Listener{}}
 	if k.client, err = dynamic.NewForConfig(config); err != nil {
+		return err
+	}
+	if k.address, err = ownAddress(); err != nil {
 		return err
 	}
 	if err := keepPodsRunning(k.client); err != nil {
@@ -85,6 +92,20 @@ func startKubelet(kubeconfig string) error {
 	go func() { logf("error", "the kubelet: %v", server.Serve(listener)) }()
 	go k.run()
 	return nil
+}
+
+// ownAddress returns the address of this container, before those of services are added.
+func ownAddress() (string, error) {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range interfaces {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && n.IP.To4() != nil {
+			return n.IP.String(), nil
+		}
+	}
+	return "", fmt.Errorf("this container has no address besides %v", interfaces)
 }
 
 // nameNode lets the API server find the node by its name.
@@ -132,13 +153,34 @@ func keepPodsRunning(client dynamic.Interface) error {
 	return nil
 }
 
-// run follows the pods and the services.
+// run follows the node, the pods and the services.
 func (k *kubelet) run() {
 	for range time.Tick(podsInterval) {
-		if err := errors.Join(k.runPods(), k.serveServices()); err != nil {
+		if err := errors.Join(k.addressNode(), k.runPods(), k.serveServices()); err != nil {
 			logf("error", "the kubelet: %v", err)
 		}
 	}
+}
+
+// addressNode gives the node the address of this container, as the nodes of K3s have it, after the control plane
+// has given it another one.
+func (k *kubelet) addressNode() error {
+	node, err := k.client.Resource(nodesResource).Get(context.Background(), simulatedNode, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // not yet
+	}
+	if err != nil {
+		return err
+	}
+	if addresses, _, _ := unstructured.NestedSlice(node.Object, "status", "addresses"); slices.ContainsFunc(addresses, func(a any) bool {
+		address, _ := a.(map[string]any)
+		return address["address"] == k.address
+	}) {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q},{"type":"Hostname","address":%q}]}}`, k.address, simulatedNode)
+	_, err = k.client.Resource(nodesResource).Patch(context.Background(), simulatedNode, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	return err
 }
 
 // list returns the objects of relays that are not being deleted, by their UIDs.
