@@ -8,7 +8,8 @@ BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0
 VULNCHECK := v1.8.0
-GORELEASER := v2.18.2
+GORELEASER := v2.14.3
+ACTIONLINT := v1.7.12
 LDFLAGS   := -s -w
 EXAMPLE   := examples/ephemeral-volume-claims
 
@@ -66,14 +67,8 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 	@mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
 
 .PHONY: snapshot
-snapshot: $(BIN)/goreleaser-$(GORELEASER) ## Check the configuration of releases, and build kopf's files into dist/; ALL=1 builds the control planes, too
-	$< check
-	KUBERNETES_VERSION=$$(hack/release-files version) PUBLISH_TOKEN= $< $(if $(ALL),release,build --id kopf) --snapshot --clean $(if $(ALL),--skip=sbom)
-
-$(BIN)/goreleaser-$(GORELEASER):
-	@mkdir -p $(BIN)
-	GOWORK=off GOBIN=$(BIN)/tmp $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
-	@mv $(BIN)/tmp/goreleaser $@ && rmdir $(BIN)/tmp
+snapshot: controlplane ## Try the configuration of releases: ALL=kopf for all platforms, ALL=1 with their control planes
+	@hack/snapshot $(BIN)/goreleaser-$(GORELEASER) $(BIN)/actionlint-$(ACTIONLINT) "$$($(BIN)/kopf cluster prepare)"
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities, if their database can be had
