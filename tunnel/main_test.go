@@ -58,8 +58,10 @@ func withCluster(m *testing.M) (code int, err error) {
 	before := goleak.IgnoreCurrent()
 	if code = m.Run(); code == 0 {
 		// Connections to the API server are kept for later requests. The client of ngrok notices at its next
-		// heartbeat that a session has ended.
+		// heartbeat that a session has ended. A port-forward that the other side ended first waits a second for
+		// somebody who wants to know.
 		err = goleak.Find(before,
+			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"),
 			goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).requester"), goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).check"),
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 			goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"), goleak.IgnoreAnyFunction("net/http.(*http2clientConnReadLoop).run"))

@@ -127,8 +127,9 @@ func (f *forwardedStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the port-forward.
+// Close ends the port-forward. It returns no error: after the reset, the other side may end the connection first.
 func (f *forwardedStream) Close() error {
-	_ = f.Reset() // the connection ends with it
-	return f.conn.Close()
+	_ = f.Reset()
+	_ = f.conn.Close()
+	return nil
 }
