@@ -20,6 +20,8 @@ const (
 	Handlers  Kind = "handlers"
 	Indices   Kind = "indices"
 	Daemons   Kind = "daemons" // the daemons and timers of the objects
+	Reviews   Kind = "reviews" // the latest admission reviews
+	Peers     Kind = "peers"   // the operators that know of each other through peering
 )
 
 // kinds maps the words for the kinds.
@@ -28,11 +30,13 @@ var kinds = map[string]Kind{
 	"handlers": Handlers, "handler": Handlers,
 	"indices": Indices, "indexes": Indices, "index": Indices,
 	"daemons": Daemons, "daemon": Daemons, "timers": Daemons, "timer": Daemons,
+	"reviews": Reviews, "review": Reviews,
+	"peers": Peers, "peer": Peers,
 }
 
 // Kinds returns the names of the kinds, as they are suggested to users.
 func Kinds() []string {
-	return []string{string(Resources), string(Handlers), string(Indices), string(Daemons)}
+	return []string{string(Resources), string(Handlers), string(Indices), string(Daemons), string(Reviews), string(Peers)}
 }
 
 // ParseKind returns the kind that a word names, in the singular or the plural.
@@ -41,17 +45,26 @@ func ParseKind(word string) (Kind, bool) {
 	return kind, ok
 }
 
+// OfObjects reports whether what is listed belongs to objects, which have a kind and a namespace.
+func (k Kind) OfObjects() bool { return k == Resources || k == Daemons || k == Reviews }
+
 // Selection limits what is listed. The zero value is everything.
 type Selection struct {
 	Namespace string // of the objects
 	Resource  string // the kind, the plural or the short name of the objects
-	Name      string // of the object; of the handler or the index: its id
+	Name      string // of the object; of the handler or the index: its id; of the peer: its identity
 }
 
 // Daemon is a daemon or a timer of an object.
 type Daemon struct {
 	Object  inspect.Ref          `json:"object"`
 	Handler inspect.HandlerState `json:"handler"`
+}
+
+// Peer is an operator in a peering object, which has a kind, a name and perhaps a namespace.
+type Peer struct {
+	Peering inspect.Peering `json:"peering"` // without its peers
+	inspect.Peer
 }
 
 // row is a line of a table, and what it is about.
@@ -64,7 +77,7 @@ type row struct {
 // stateGone is the state of an object that does not exist anymore.
 const stateGone = "gone"
 
-// asGone returns the row of an object that is gone, or of its daemon; nothing for other rows.
+// asGone returns the row of an object, a daemon or a peer that is gone; nothing for other rows.
 func (r row) asGone() []row {
 	cells := slices.Clone(r.cells)
 	cells[0] = stateGone
@@ -77,6 +90,10 @@ func (r row) asGone() []row {
 		d := *item
 		d.Handler.State = stateGone
 		return []row{{r.key, cells, &d}}
+	case *Peer:
+		p := *item
+		p.State = stateGone
+		return []row{{r.key, cells, &p}}
 	}
 	return nil
 }
@@ -95,6 +112,10 @@ func tableOf(s *inspect.Snapshot, kind Kind, selection Selection, now time.Time,
 		t.addObjects(s, selection, now, wide)
 	case Daemons:
 		t.addDaemons(s, selection, now, wide)
+	case Reviews:
+		t.addReviews(s, selection, now, wide)
+	case Peers:
+		t.addPeers(s, selection, now, wide)
 	case Handlers:
 		for i := range s.Handlers {
 			if h := &s.Handlers[i]; selection.Name == "" || h.ID == selection.Name {
@@ -125,6 +146,12 @@ func headers(kind Kind, wide bool) []string {
 	case Daemons:
 		header = []string{"STATE", "HANDLER", "KIND", "NAMESPACE", "NAME", "TRY", "NEXT"}
 		more = []string{"STARTED", "ERROR"}
+	case Reviews:
+		header = []string{"ANSWER", "OPERATION", "KIND", "NAMESPACE", "NAME", "USER", "TOOK", "AGE"}
+		more = []string{"ID", "HANDLERS", "MESSAGE"}
+	case Peers:
+		header = []string{"STATE", "IDENTITY", "PRIORITY", "SEEN", "PEERING", "NAMESPACE", "NAME"}
+		more = []string{"SINCE", "MESSAGE", "PAUSED BY"}
 	}
 	if wide {
 		header = append(header, more...)
@@ -171,14 +198,79 @@ func (t *table) addDaemons(s *inspect.Snapshot, selection Selection, now time.Ti
 	}
 }
 
+func (t *table) addReviews(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
+	for i := range s.Reviews {
+		r := &s.Reviews[i]
+		if !selection.has(&inspect.Object{Ref: r.Object, Kind: r.Kind, Short: shortOf(s, r.Object.Resource)}) {
+			continue
+		}
+		cells := []string{
+			model.ReviewWord(r).Text, model.ReviewOperation(r), r.Kind, r.Object.Namespace, r.Object.Name, r.User.Name, model.Took(r.Took), age(r.At, now),
+		}
+		if wide {
+			message := r.Message
+			if message == "" {
+				message = strings.Join(r.Warnings, "; ")
+			}
+			cells = append(cells, r.ID, reviewers(r), message)
+		}
+		t.add(r.ID, r, cells...)
+	}
+}
+
+// reviewers returns the ids of the handlers that were called for a review.
+func reviewers(r *inspect.Review) string {
+	ids := make([]string, len(r.Handlers))
+	for i, h := range r.Handlers {
+		ids[i] = h.ID
+	}
+	return strings.Join(ids, ",")
+}
+
+// shortOf returns the short name of a resource, or "" if the operator does not watch it.
+func shortOf(s *inspect.Snapshot, key string) string {
+	for i := range s.Served {
+		if s.Served[i].Key == key {
+			return s.Served[i].Short
+		}
+	}
+	return ""
+}
+
+func (t *table) addPeers(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
+	for i := range s.Operator.Peerings {
+		peering := s.Operator.Peerings[i]
+		peers := peering.Peers
+		peering.Peers = nil
+		for _, p := range peers {
+			if selection.Name != "" && p.Identity != selection.Name {
+				continue
+			}
+			cells := []string{
+				model.PeerWord(p.State).Text, p.Identity, strconv.Itoa(p.Priority), age(p.LastSeen, now), peering.Kind, peering.Namespace, peering.Name,
+			}
+			if p.Self {
+				cells[1] += " (this one)"
+			}
+			if wide {
+				cells = append(cells, age(p.Since, now), p.Message, strings.Join(p.PausedBy, ","))
+			}
+			t.add(peering.Kind+" "+peering.Namespace+" "+peering.Name+" "+p.Identity, &Peer{Peering: peering, Peer: p}, cells...)
+		}
+	}
+}
+
 // selected returns the chosen objects, in the order of the workbench.
 func selected(s *inspect.Snapshot, selection Selection) []*inspect.Object {
 	sorted := model.NewState(&runner.State{Snapshot: s, Live: true}, nil).Objects
-	return slices.DeleteFunc(sorted, func(o *inspect.Object) bool {
-		return selection.Namespace != "" && o.Namespace != selection.Namespace ||
-			selection.Name != "" && o.Name != selection.Name ||
-			selection.Resource != "" && !inspect.IsNamed(o, selection.Resource)
-	})
+	return slices.DeleteFunc(sorted, func(o *inspect.Object) bool { return !selection.has(o) })
+}
+
+// has reports whether an object is chosen.
+func (s Selection) has(o *inspect.Object) bool {
+	return (s.Namespace == "" || o.Namespace == s.Namespace) &&
+		(s.Name == "" || o.Name == s.Name) &&
+		(s.Resource == "" || inspect.IsNamed(o, s.Resource))
 }
 
 // held returns why nothing is retried; empty if retries go on.

@@ -30,13 +30,24 @@ func snapshot() *inspect.Snapshot {
 	busy := object("two", "b", inspect.StateRetrying, retrying, daemon)
 	busy.Cause = &inspect.Cause{Reason: "create"}
 	return &inspect.Snapshot{
-		Operator: inspect.Operator{State: inspect.OperatorRunning},
-		Served:   []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev"}},
+		Operator: inspect.Operator{State: inspect.OperatorRunning, Peerings: []inspect.Peering{{
+			Kind: "KopfPeering", Namespace: "one", Name: "default", Exists: true, Peers: []inspect.Peer{
+				{Identity: "me", Self: true, State: inspect.PeerPaused, LastSeen: now.Add(-2 * time.Second), PausedBy: []string{"you"}},
+				{Identity: "you", Priority: 100, State: inspect.PeerActive, LastSeen: now.Add(-3 * time.Second), Since: now.Add(-time.Hour), Message: "deploy"},
+			},
+		}}},
+		Served: []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev", Short: "kex"}},
 		Objects:  []inspect.Object{busy, object("one", "a", inspect.StateSettled)},
 		Handlers: []inspect.Handler{
 			{ID: "create", Kind: inspect.KindCreate, Selector: "kopfexamples.v1.kopf.dev", Source: "a.go:7", Filters: []string{"label a=b"},
 				Stats: inspect.Stats{Runs: 3, Retried: 2, P50: inspect.Duration(3 * time.Millisecond), LastError: "oh", LastAt: now.Add(-time.Minute)}},
 			{ID: "resize/spec.size", Kind: inspect.KindField, Selector: "kopfexamples.v1.kopf.dev", Field: "spec.size"},
+		},
+		Reviews: []inspect.Review{
+			{ID: "1", At: now.Add(-time.Minute), User: inspect.User{Name: "alice"}, Operation: "CREATE", Kind: "KopfExample", Took: inspect.Duration(4 * time.Millisecond),
+				Object: inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: "one", Name: "a"}, Allowed: true},
+			{ID: "2", At: now.Add(-time.Second), User: inspect.User{Name: "bob"}, Operation: "UPDATE", Kind: "KopfExample", Took: inspect.Duration(7 * time.Millisecond),
+				Object: inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: "two", Name: "b"}, Message: "too small", Handlers: []inspect.ReviewedHandler{{ID: "check"}, {ID: "size"}}},
 		},
 		Indices: []inspect.Index{{ID: "by-size", Key: "string", Value: "int", Keys: 2, Values: 3, Objects: 3, Resources: []string{"kopfexamples.v1.kopf.dev"}}},
 	}
@@ -76,6 +87,24 @@ create   create   kopfexamples.v1.kopf.dev   3      2         0        3ms      
 		"indices": {Indices, Selection{}, Table, `
 ID        KEY      VALUE   KEYS   VALUES   OBJECTS   RESOURCES
 by-size   string   int     2      3        3         kopfexamples.v1.kopf.dev
+`, 1},
+		"reviews": {Reviews, Selection{}, Table, `
+ANSWER    OPERATION   KIND          NAMESPACE   NAME   USER    TOOK   AGE
+allowed   create      KopfExample   one         a      alice   4ms    60s
+denied    update      KopfExample   two         b      bob     7ms    1s
+`, 2},
+		"more of a review": {Reviews, Selection{Resource: "kex", Name: "b"}, Wide, `
+ANSWER   OPERATION   KIND          NAMESPACE   NAME   USER   TOOK   AGE   ID   HANDLERS     MESSAGE
+denied   update      KopfExample   two         b      bob    7ms    1s    2    check,size   too small
+`, 1},
+		"peers": {Peers, Selection{}, Table, `
+STATE    IDENTITY        PRIORITY   SEEN   PEERING       NAMESPACE   NAME
+paused   me (this one)   0          2s     KopfPeering   one         default
+active   you             100        3s     KopfPeering   one         default
+`, 2},
+		"more of a peer": {Peers, Selection{Name: "you"}, Wide, `
+STATE    IDENTITY   PRIORITY   SEEN   PEERING       NAMESPACE   NAME      SINCE   MESSAGE   PAUSED BY
+active   you        100        3s     KopfPeering   one         default   60m     deploy
 `, 1},
 	} {
 		var out strings.Builder
@@ -137,6 +166,19 @@ gone       KopfExample   two         b      create    2/5   –        60s
 	}
 
 	out.Reset()
+	peers := NewWriter(&out, Peers, Selection{Name: "you"}, Table, func() time.Time { return now })
+	left := snapshot()
+	left.Operator.Peerings[0].Peers = left.Operator.Peerings[0].Peers[:1]
+	for _, s := range []*inspect.Snapshot{snapshot(), left} {
+		if err := peers.WriteChanges(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines := strings.Split(out.String(), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[2], "gone     you ") {
+		t.Errorf("a peer that has left is shown as %q", lines)
+	}
+
+	out.Reset()
 	lines := NewWriter(&out, Daemons, Selection{}, JSON, time.Now)
 	for _, s := range []*inspect.Snapshot{snapshot(), gone} {
 		if err := lines.WriteChanges(s); err != nil {
@@ -157,7 +199,7 @@ gone       KopfExample   two         b      create    2/5   –        60s
 }
 
 func TestParseKind_SingularAndPlural(t *testing.T) {
-	for word, want := range map[string]Kind{"objects": Resources, "Handler": Handlers, "index": Indices, "timers": Daemons} {
+	for word, want := range map[string]Kind{"objects": Resources, "Handler": Handlers, "index": Indices, "timers": Daemons, "review": Reviews, "Peers": Peers} {
 		if got, ok := ParseKind(word); got != want || !ok {
 			t.Errorf("%s is %q", word, got)
 		}

@@ -25,17 +25,20 @@ func newGetCommand() *cobra.Command {
 	kinds := strings.Join(listing.Kinds(), "|")
 	cmd := &cobra.Command{
 		Use:   "get {" + kinds + "} [NAME]",
-		Short: "List what a running operator knows: objects, handlers, indices, daemons",
+		Short: "List what a running operator knows: objects, handlers, indices, reviews, peers",
 		Long: `List what the workbench shows of a running operator, for scripts and for a quick look:
 
   resources   the objects, with the handler that needs attention, its attempt, and when it is next
   handlers    the handlers, with their counts and durations since the operator started
   indices     the indices and their sizes
   daemons     the daemons and timers of the objects
+  reviews     the latest admission reviews, with their answers
+  peers       the operators that know of each other through peering
 
 The operator is one of kopf run or kopf dev on this machine, or one whose inspector has the address
-of --inspect: see kopf retry. NAME is the id of a handler or of an index. For objects and daemons it
-is KIND, the kind, the plural or the short name of a resource, or KIND/NAME.
+of --inspect: see kopf retry. NAME is the id of a handler or of an index, or the identity of a peer.
+For objects, daemons and reviews it is KIND, the kind, the plural or the short name of a resource,
+or KIND/NAME.
 
 ` + exitCodes,
 		Example: `  # What needs attention?
@@ -120,14 +123,13 @@ func ended(ctx context.Context, err error) error {
 // selection returns what the arguments after the kind select.
 func (f *getFlags) selection(kind listing.Kind, args []string) (listing.Selection, error) {
 	s := listing.Selection{Namespace: f.namespace}
-	ofObjects := kind == listing.Resources || kind == listing.Daemons
-	if f.namespace != "" && !ofObjects {
-		return s, usagef("--namespace is for objects and daemons; %s have none", kind)
+	if f.namespace != "" && !kind.OfObjects() {
+		return s, usagef("--namespace is for objects, daemons and reviews; %s have none", kind)
 	}
 	if len(args) == 0 {
 		return s, nil
 	}
-	if !ofObjects {
+	if !kind.OfObjects() {
 		s.Name = args[0]
 		return s, nil
 	}
