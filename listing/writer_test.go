@@ -36,8 +36,8 @@ func snapshot() *inspect.Snapshot {
 				{Identity: "you", Priority: 100, State: inspect.PeerActive, LastSeen: now.Add(-3 * time.Second), Since: now.Add(-time.Hour), Message: "deploy"},
 			},
 		}}},
-		Served: []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev", Short: "kex"}},
-		Objects:  []inspect.Object{busy, object("one", "a", inspect.StateSettled)},
+		Served:  []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev", Short: "kex"}},
+		Objects: []inspect.Object{busy, object("one", "a", inspect.StateSettled)},
 		Handlers: []inspect.Handler{
 			{ID: "create", Kind: inspect.KindCreate, Selector: "kopfexamples.v1.kopf.dev", Source: "a.go:7", Filters: []string{"label a=b"},
 				Stats: inspect.Stats{Runs: 3, Retried: 2, P50: inspect.Duration(3 * time.Millisecond), LastError: "oh", LastAt: now.Add(-time.Minute)}},

@@ -15,6 +15,10 @@ type AttachOptions struct {
 	// Address is that of the operator's inspector, such as "unix:PATH".
 	Address string
 
+	// Client reaches the inspector if its address is not one that this machine can connect to. The Address is then
+	// a name for people.
+	Client *inspect.Client
+
 	// ReadOnly rejects all intents with [ErrReadOnly].
 	ReadOnly bool
 
@@ -42,9 +46,12 @@ type Attachment struct {
 
 // NewAttachment returns an attachment to an operator. The error is an [*inspect.AddressError].
 func NewAttachment(o AttachOptions) (*Attachment, error) {
-	client, err := inspect.Dial(o.Address)
-	if err != nil {
-		return nil, err
+	client := o.Client
+	if client == nil {
+		var err error
+		if client, err = inspect.Dial(o.Address); err != nil {
+			return nil, err
+		}
 	}
 	a := &Attachment{store: newStore(), options: o, client: client}
 	a.update(func(s *State) {

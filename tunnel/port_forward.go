@@ -28,7 +28,7 @@ func (p *relayPod) portForward(ctx context.Context) (io.ReadWriteCloser, error) 
 }
 
 // forwardPort opens a stream to a port of a pod. Unlike kubectl, it listens nowhere.
-func forwardPort(ctx context.Context, config *rest.Config, namespace, pod string, port int) (io.ReadWriteCloser, error) {
+func forwardPort(ctx context.Context, config *rest.Config, namespace, pod string, port int) (*forwardedStream, error) {
 	dialer, err := forwardDialer(config, namespace, pod)
 	if err != nil {
 		return nil, fmt.Errorf("forward a port of pod %s/%s: %w", namespace, pod, err)

@@ -3,10 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/podinspector"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
@@ -19,28 +24,33 @@ type attachFlags struct {
 	allowActions   bool
 	logFormat      string
 	verbose, quiet bool
+
+	// For an operator in a pod.
+	kubeconfig, context, namespace string
+	port                           int
 }
 
 func newAttachCommand() *cobra.Command {
 	var f attachFlags
 	cmd := &cobra.Command{
-		Use:   "attach [ADDRESS]",
+		Use:   "attach [ADDRESS | pod/NAME | deploy/NAME]",
 		Short: "Show a running operator in the workbench",
 		Long: `Show what a running operator does in the workbench of kopf dev: one of kopf run on this
-machine, or one whose inspector has an address, unix:PATH or tcp:127.0.0.1:PORT. A deployed
-operator that was started with --inspect=tcp:127.0.0.1:7070 is reached through a port-forward; the
-inspector then wants the token of KOPF_INSPECTOR_TOKEN: see kopf retry.
+machine, one whose inspector has an address, unix:PATH or tcp:127.0.0.1:PORT, or one in a pod that
+was started with --inspect=tcp:127.0.0.1:PORT. The API server forwards the port of the pod; of a
+deployment, it is that of a pod that is ready. The token of the inspector is that of
+KOPF_INSPECTOR_TOKEN here, or else that of this variable in the container.
 
 The operator is only looked at, unless --allow-actions is given. When it ends, kopf attach waits for
-one at the same address. Without a terminal, or with --log-format, it prints lines.
+one at the same address, or for the next pod. Without a terminal, or with --log-format, it prints
+lines.
 
 ` + exitCodes,
 		Example: `  # The operator that kopf run has started on this machine
   kopf attach
 
   # A deployed one, with the right to pause it and to retry
-  kubectl port-forward deploy/operator 7070 &
-  KOPF_INSPECTOR_TOKEN=... kopf attach tcp:127.0.0.1:7070 --allow-actions`,
+  kopf attach deploy/operator -n operators --context=staging --allow-actions`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return attach(cmd, &f, args) },
@@ -51,7 +61,18 @@ one at the same address. Without a terminal, or with --log-format, it prints lin
 	set.StringVar(&f.logFormat, "log-format", "plain", "print lines instead of the workbench: plain or json")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "(lines) show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "(lines) show only what needs attention")
+	set.StringVarP(&f.namespace, "namespace", "n", "", "(pods) the namespace of the pod or the deployment (default: that of the context)")
+	set.StringVar(&f.context, "context", "", "(pods) the context of the kubeconfig to use")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "(pods) the kubeconfig file to use (default: $KUBECONFIG, ~/.kube/config)")
+	set.IntVar(&f.port, "port", 0, "(pods) the port of the inspector (default: that of the flag --inspect in the pod)")
 	completeWith(cmd, "log-format", "plain", "json")
+	registerCompletion(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		names, err := devcluster.Contexts(f.kubeconfig)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return completions(names)
+	})
 	return cmd
 }
 
@@ -62,19 +83,11 @@ func attach(cmd *cobra.Command, f *attachFlags, args []string) error {
 	if f.quiet && f.verbose {
 		return usagef("--quiet excludes --verbose: use one or the other")
 	}
-	address := ""
-	if len(args) > 0 {
-		address = args[0]
-		if _, _, err := inspect.ParseAddress(address); err != nil {
-			return &usageError{err}
-		}
-	}
-	op, err := oneOperator(cmd.Context(), address)
+	options, err := f.attachOptions(cmd, args)
 	if err != nil {
 		return err
 	}
-	// The socket of an operator that was found on this machine is of that one only.
-	attachment, err := runner.NewAttachment(runner.AttachOptions{Address: op.Address, ReadOnly: !f.allowActions, Once: address == ""})
+	attachment, err := runner.NewAttachment(options)
 	if err != nil {
 		return usagef("%w", err)
 	}
@@ -87,7 +100,7 @@ func attach(cmd *cobra.Command, f *attachFlags, args []string) error {
 	}()
 	out := cmd.OutOrStdout()
 	if showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(out) && os.Getenv("TERM") != "dumb") {
-		err = libraries.hideWhile(func() error { return tui.Run(ctx, attachment, tui.Options{Title: printable.Line(op.Address)}) })
+		err = libraries.hideWhile(func() error { return tui.Run(ctx, attachment, tui.Options{Title: printable.Line(options.Address)}) })
 	} else {
 		format := stream.Plain
 		if f.logFormat == "json" {
@@ -100,4 +113,60 @@ func attach(cmd *cobra.Command, f *attachFlags, args []string) error {
 	}
 	cancel()
 	return errors.Join(err, <-ended, interruption(cmd.Context()))
+}
+
+// podFlags are the flags of kopf attach for operators in pods.
+var podFlags = []string{"namespace", "context", "kubeconfig", "port"}
+
+// attachOptions finds the operator of the arguments, and connects to it once, so that a wrong name is an error
+// rather than an endless wait.
+func (f *attachFlags) attachOptions(cmd *cobra.Command, args []string) (runner.AttachOptions, error) {
+	options := runner.AttachOptions{ReadOnly: !f.allowActions}
+	if len(args) > 0 {
+		if target, ok := podinspector.ParseTarget(args[0], f.namespace); ok {
+			return f.connectPod(cmd.Context(), target, options)
+		}
+	}
+	for _, name := range podFlags {
+		if cmd.Flags().Changed(name) {
+			return options, usagef("--%s is for operators in pods; name one as pod/NAME or deploy/NAME", name)
+		}
+	}
+	if len(args) > 0 {
+		options.Address = args[0]
+		if _, _, err := inspect.ParseAddress(options.Address); err != nil {
+			return options, usagef("%w, pod/NAME or deploy/NAME", err)
+		}
+	}
+	op, err := oneOperator(cmd.Context(), options.Address)
+	// The socket of an operator that was found on this machine is of that one only.
+	options.Address, options.Once = op.Address, options.Address == ""
+	return options, err
+}
+
+func (f *attachFlags) connectPod(ctx context.Context, target podinspector.Target, options runner.AttachOptions) (runner.AttachOptions, error) {
+	if f.port < 0 || f.port > math.MaxUint16 {
+		return options, usagef("--port=%d: want the number of a port", f.port)
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return options, fmt.Errorf("find the cluster: %w; name one with --kubeconfig or --context", err)
+	}
+	if target.Namespace == "" {
+		if target.Namespace, _, err = loader.Namespace(); err != nil {
+			return options, fmt.Errorf("find the namespace of the context: %w; name one with -n", err)
+		}
+	}
+	target.Port = f.port
+	if options.Client, err = podinspector.Connect(ctx, config, target); err != nil {
+		return options, err
+	}
+	if _, err := options.Client.Snapshot(ctx); err != nil {
+		return options, fmt.Errorf("attach to the operator of %s: %w", target, printable.Error(err))
+	}
+	options.Address = target.String()
+	return options, nil
 }

@@ -47,6 +47,11 @@ func serveInspector(t *testing.T, socket string, objects ...inspect.Object) *ins
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/snapshot", func(w http.ResponseWriter, _ *http.Request) { respond(w, snapshot) })
+	mux.HandleFunc("GET /v1/stream", func(w http.ResponseWriter, r *http.Request) {
+		respond(w, inspect.Message{Snapshot: &snapshot})
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
 	mux.HandleFunc("POST /v1/intents", func(w http.ResponseWriter, r *http.Request) {
 		var in inspect.Intent
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {

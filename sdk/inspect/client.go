@@ -41,9 +41,9 @@ func (e *RefusedError) Error() string { return e.Reason }
 
 // Client reads an operator's state. It is safe for concurrent use.
 type Client struct {
-	http *http.Client
-	base string
-	port string // of a TCP address; else empty
+	http  *http.Client
+	base  string
+	token func() (token, error) // nil if the operator wants none
 }
 
 // Dial returns a client for the operator at an address, "unix:PATH" or "tcp:127.0.0.1:PORT". It does
@@ -57,28 +57,41 @@ func Dial(address string) (*Client, error) {
 		return nil, err
 	}
 	var dialer net.Dialer
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, where)
-			if err != nil {
-				return nil, err
-			}
-			if err := CheckPeer(conn); err != nil {
-				return nil, errors.Join(err, conn.Close())
-			}
-			return conn, nil
-		},
+	c := newClient(func(ctx context.Context) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, where)
+		if err != nil {
+			return nil, err
+		}
+		if err := CheckPeer(conn); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return conn, nil
+	})
+	if network == "tcp" {
+		_, port, err := net.SplitHostPort(where)
+		if err != nil {
+			return nil, &AddressError{Address: address, Reason: err.Error()}
+		}
+		c.token = func() (token, error) { return tokenOf(port) } // a new operator has a new one
+	}
+	return c, nil
+}
+
+// NewClient returns a client for an operator that a function connects to, such as through a port-forward to its
+// pod, with the token of the operator. It does not connect.
+func NewClient(dial func(context.Context) (net.Conn, error), bearer string) *Client {
+	c := newClient(dial)
+	c.token = func() (token, error) { return token{text: bearer}, nil }
+	return c
+}
+
+func newClient(dial func(context.Context) (net.Conn, error)) *Client {
+	return &Client{base: "http://localhost", http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		// An operator that stops would wait for idle connections.
 		DisableKeepAlives:  true,
 		DisableCompression: true,
-	}
-	c := &Client{http: &http.Client{Transport: transport}, base: "http://localhost"}
-	if network == "tcp" {
-		if _, c.port, err = net.SplitHostPort(where); err != nil {
-			return nil, &AddressError{Address: address, Reason: err.Error()}
-		}
-	}
-	return c, nil
+	}}}
 }
 
 // Snapshot returns the current state of the operator.
@@ -190,8 +203,8 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 		request.Header.Set("Content-Type", "application/json")
 	}
 	var sent token
-	if c.port != "" {
-		if sent, err = tokenOf(c.port); err != nil { // a new operator has a new one
+	if c.token != nil {
+		if sent, err = c.token(); err != nil {
 			return nil, err
 		}
 		request.Header.Set("Authorization", "Bearer "+sent.text)
