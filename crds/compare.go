@@ -1,0 +1,45 @@
+package crds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/crdify/pkg/config"
+	"sigs.k8s.io/crdify/pkg/runner"
+	"sigs.k8s.io/crdify/pkg/validations"
+)
+
+// Breaking returns what breaks objects that exist, or programs that use them, if a new definition replaces an old one: a
+// sentence for each change, sorted.
+func Breaking(old, new *apiextensions.CustomResourceDefinition) ([]string, error) {
+	checks, err := runner.New(&config.Config{
+		// Only what a check knows to be incompatible: a new description is not.
+		UnhandledEnforcement: config.EnforcementPolicyNone,
+		Conversion:           config.ConversionPolicyIgnore,
+		Validations:          []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}},
+	}, runner.DefaultRegistry())
+	if err != nil {
+		return nil, fmt.Errorf("compare the definitions %s: %w", new.Name, err)
+	}
+	results := checks.Run(old, new)
+	var all []string
+	add := func(where string, r validations.ComparisonResult) {
+		for _, text := range slices.Concat(r.Errors, r.Warnings) {
+			all = append(all, strings.TrimPrefix(where+": "+text, ": "))
+		}
+	}
+	for _, r := range results.CRDValidation {
+		add("", r)
+	}
+	for _, version := range results.SameVersionValidation {
+		for _, property := range version.PropertyComparisons {
+			for _, r := range property.ComparisonResults {
+				add(version.Version+" "+strings.TrimPrefix(property.Property, "^."), r)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
