@@ -149,6 +149,7 @@ func (l *loop) handleIntent(r request) {
 		case l.cluster == nil:
 			r.reply <- errors.New("cannot apply the manifests: the cluster is not ready")
 		default:
+			l.reapplies = l.reapplies || r.intent.Value == ""
 			l.apply(paths, r.reply)
 		}
 	}

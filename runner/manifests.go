@@ -105,8 +105,12 @@ func (w *manifestWatcher) watches(path string) bool {
 	return w.files[path] || w.folders[filepath.Dir(path)] && isManifest(path)
 }
 
-// handleSavedManifests offers to apply files that were saved, as long as they exist.
+// handleSavedManifests offers to apply files that were saved, as long as they exist. Files that were applied before are
+// applied again, if the cluster is one for that.
 func (l *loop) handleSavedManifests(files []string) {
+	if l.opts.NoReload {
+		return
+	}
 	l.store.update(func(s *State) {
 		saved := slices.Concat(s.SavedManifests, files)
 		slices.Sort(saved)
@@ -116,4 +120,14 @@ func (l *loop) handleSavedManifests(files []string) {
 		})
 		s.Manifests = l.opts.findManifests()
 	})
+	l.reapplySaved()
+}
+
+// reapplySaved applies the manifests that were saved since they were applied, one application at a time.
+func (l *loop) reapplySaved() {
+	saved := l.State().SavedManifests
+	if len(saved) == 0 || !l.reapplies || l.applying || l.cluster == nil || !l.prepared || l.opts.Reapplies == nil || !l.opts.Reapplies(*l.cluster) {
+		return
+	}
+	l.apply(saved, nil)
 }

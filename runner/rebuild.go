@@ -104,6 +104,9 @@ func (l *loop) runBuild(ctx context.Context, task *buildTask, program *Program) 
 	if r.err == nil {
 		r.digest, r.err = digestOf(r.binary)
 	}
+	if r.err == nil && !task.first && l.opts.Define != nil {
+		l.opts.Define(ctx)
+	}
 	r.took = time.Since(task.started)
 	return r
 }
@@ -152,6 +155,9 @@ func (l *loop) handleBuildResult(r buildResult) {
 	l.store.update(func(s *State) {
 		s.Packages, s.Module, s.Dir = l.program.Packages, l.program.Module, l.program.Dir
 		s.Build.Phase, s.Build.Took, s.Build.Errors = BuildBuilt, r.took, nil
+		if !same && l.operator != nil {
+			s.Process.Phase = ProcessStopping // no reader of the state takes its objects for those of the new code
+		}
 	})
 	if same {
 		reload.Ready = time.Since(r.task.at) // the running process has this code

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,18 @@ type Options struct {
 	// ManifestFolders are where [IntentApply] finds manifests if Manifests is empty.
 	Manifests       []string
 	ManifestFolders []string
+
+	// Define makes and applies the definitions of the resources that the program handles. It is called after each
+	// successful build but the first, before the operator is replaced. The definitions for the first one are to be there
+	// when OpenCluster returns. See [Session.WarnAboutBuild].
+	Define func(ctx context.Context)
+
+	// Reapplies reports whether manifests that were applied are applied again when they are saved. Otherwise, and if it
+	// is nil, they are only published as [State].SavedManifests.
+	Reapplies func(Cluster) bool
+
+	// NoReload makes changes of source files and manifests have no effect until [IntentRebuild] and [IntentApply].
+	NoReload bool
 
 	// LogLevel is the lowest level of the operator's log lines that are published.
 	// Defaults to "info". [IntentLogLevel] changes it.
@@ -127,6 +140,18 @@ func (s *Session) Say(verbose bool, line string) {
 		level = inspect.LevelDebug
 	}
 	s.store.say(level, line)
+}
+
+// WarnAboutBuild publishes the warnings about the sources that the last build is of, in place of the former ones. New
+// ones also go to the log.
+func (s *Session) WarnAboutBuild(warnings []string) {
+	former := s.State().Build.Warnings
+	s.store.update(func(state *State) { state.Build.Warnings = warnings })
+	for _, w := range warnings {
+		if !slices.Contains(former, w) {
+			s.store.say(inspect.LevelWarn, w)
+		}
+	}
 }
 
 // Kill kills the operator without waiting for a graceful stop.

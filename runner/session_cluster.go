@@ -42,6 +42,7 @@ func (l *loop) handleClusterResult(r clusterResult) {
 	l.store.update(func(s *State) { s.Cluster = r.cluster })
 	l.watchClusterEnd(l.cluster)
 	if l.prepared = len(l.opts.Manifests) == 0; !l.prepared {
+		l.reapplies = true
 		l.apply(l.opts.Manifests, nil)
 	}
 }
@@ -74,6 +75,7 @@ func (l *loop) handleClusterEnd(cluster *Cluster) {
 }
 
 func (l *loop) apply(paths []string, reply chan error) {
+	l.applying = true
 	l.store.update(func(s *State) { s.SavedManifests = nil }) // those saved from now on are new again
 	l.tasks.Go(func() {
 		applied, err := l.opts.Apply(l.ctx, paths)
@@ -82,12 +84,15 @@ func (l *loop) apply(paths []string, reply chan error) {
 }
 
 func (l *loop) handleApplied(r applyResult) {
+	l.applying = false
 	result := newApplication(r.applied, r.err)
 	l.store.update(func(s *State) { s.Application = result })
 	if r.reply != nil {
 		r.reply <- r.err
 	}
+	first := !l.prepared
 	l.prepared = true
+	defer l.reapplySaved() // what was saved meanwhile
 	for _, o := range result.Objects {
 		l.store.say(inspect.LevelInfo, o.String())
 	}
@@ -95,7 +100,7 @@ func (l *loop) handleApplied(r applyResult) {
 		l.store.say(inspect.LevelError, "cannot apply the manifests: "+refused)
 	}
 	l.want(r.applied)
-	if r.err != nil && l.opts.Unattended && r.reply == nil {
+	if r.err != nil && l.opts.Unattended && first {
 		l.fatal = r.err
 		return
 	}

@@ -39,6 +39,8 @@ type loop struct {
 	lost      chan *Cluster // clusters that have ended
 	appliedAt chan applyResult
 	prepared  bool // the initial manifests are applied
+	applying  bool // manifests are being applied
+	reapplies bool // the manifests of the session were applied, so that those that are saved are, too
 
 	// The way in for admission reviews.
 	wayIn      WebhooksPhase
@@ -114,6 +116,9 @@ func (l *loop) step() bool {
 	case <-l.ctx.Done():
 		return false
 	case c := <-l.watcher.changed:
+		if l.opts.NoReload {
+			return true
+		}
 		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
 	case err := <-l.watcher.failed:
 		l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))

@@ -68,6 +68,9 @@ type Build struct {
 	Files   []string      // the changed files that triggered the build; none for the first
 	Errors  []BuildError  // errors of the last build, if it failed
 
+	// Warnings are about the sources that were built last: see [Session.WarnAboutBuild].
+	Warnings []string
+
 	// History are the last 50 reloads, newest first.
 	History []Reload
 }

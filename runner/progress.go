@@ -1,0 +1,78 @@
+package runner
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Progress follows the states of a session or an attachment, and knows whether the newest code has handled what was
+// applied, and all objects that it has seen. The zero value is ready to use. It is not safe for concurrent use.
+type Progress struct {
+	application time.Time // of the objects that are being followed
+	settling    *settling
+	state       *State
+}
+
+// Note takes a state into account. It ignores states that are older than the last one.
+func (p *Progress) Note(s *State) {
+	if p.state != nil && s.Revision < p.state.Revision {
+		return
+	}
+	p.state = s
+	if p.settling == nil || !s.Application.At.Equal(p.application) {
+		p.application = s.Application.At
+		p.settling = newSettling(slices.Clone(s.Application.Objects))
+	}
+	if s.Snapshot != nil && len(p.settling.wanted) > 0 {
+		maps.Copy(p.settling.seen, p.settling.find(s.Snapshot))
+	}
+}
+
+// Unsettled returns what is not settled yet in the last state, and what has failed permanently or is never going to be
+// handled.
+func (p *Progress) Unsettled(now time.Time) (pending, failed []Unsettled) {
+	if p.state == nil {
+		return []Unsettled{{What: "nothing is known of the operator yet"}}, nil
+	}
+	if reason := notHandling(p.state); reason != "" {
+		return []Unsettled{{What: reason}}, nil
+	}
+	all := newSettling(nil).check(p.state.Snapshot, now)
+	if len(p.settling.wanted) == 0 {
+		return all.Pending, all.Failed
+	}
+	applied := p.settling.check(p.state.Snapshot, now)
+	return union(applied.Pending, all.Pending), union(applied.Failed, all.Failed)
+}
+
+// union appends what is new.
+func union(list, more []Unsettled) []Unsettled {
+	for _, u := range more {
+		if !slices.Contains(list, u) {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// notHandling returns why the operator with the newest code does not handle objects yet; empty if it does.
+func notHandling(s *State) string {
+	switch {
+	case s.Attached != "" && !s.Live:
+		return "the operator does not answer"
+	case s.Attached != "":
+		return ""
+	case s.Cluster.Phase != ClusterReady:
+		return "the cluster is not ready"
+	case s.Build.Phase != BuildBuilt:
+		return "the operator is being built"
+	case s.Process.Phase != ProcessRunning || !s.Live:
+		return "the operator is not running yet"
+	case s.Snapshot.Operator.State == inspect.OperatorStarting:
+		return "the operator is still starting"
+	}
+	return ""
+}
