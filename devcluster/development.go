@@ -16,10 +16,10 @@ var localPrefixes = []string{"kind-", "k3d-", "kopf-", "minikube-", "colima-"}
 // localHosts are names of this machine that need no DNS lookup.
 var localHosts = []string{"localhost", "host.docker.internal", "kubernetes.docker.internal"}
 
-// looksLikeDevelopment reports whether the name of a context or the address of its server is
-// one of a development cluster. A loopback address is enough. It may be a tunnel to
-// production, so the name of the context is always shown too.
-func looksLikeDevelopment(contextName, server string) bool {
+// IsDevelopment reports whether the name of a context, which may be empty, or the address of its
+// server looks like one of a development cluster. A loopback address is enough. It may be a tunnel
+// to production, so the name of the context is always shown too.
+func IsDevelopment(contextName, server string) bool {
 	if slices.Contains(localNames, contextName) {
 		return true
 	}

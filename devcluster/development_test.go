@@ -23,7 +23,7 @@ func TestLooksLikeDevelopment_JudgesNameAndServer(t *testing.T) {
 		{"unkind-x", "https://example.com", false},
 		{"production", "%", false},
 	} {
-		if got := looksLikeDevelopment(test.context, test.server); got != test.want {
+		if got := IsDevelopment(test.context, test.server); got != test.want {
 			t.Errorf("%s at %s: %v", test.context, test.server, got)
 		}
 	}

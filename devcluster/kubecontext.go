@@ -36,7 +36,7 @@ func openContext(ctx context.Context, o Options, reason string) (*Cluster, error
 	if err != nil {
 		return nil, err
 	}
-	isDevelopment := looksLikeDevelopment(name, server)
+	isDevelopment := IsDevelopment(name, server)
 	server = printable.WithoutPasswords(server) // from here on, it is only shown
 	if !o.Yes && !isDevelopment {
 		return nil, &fault.Error{

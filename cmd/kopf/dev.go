@@ -26,7 +26,6 @@ import (
 
 func newDevCommand() *cobra.Command {
 	var f operatorFlags
-	var retryFailed bool
 	cmd := &cobra.Command{
 		Use:   "dev PACKAGE...",
 		Short: "Write an operator and watch what it does",
@@ -62,11 +61,11 @@ started, with its former data, and stops with the operator.
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return develop(cmd, &f, retryFailed, args)
+			return develop(cmd, &f, args, nil)
 		},
 	}
 	f.add(cmd, "plain", "json")
-	cmd.Flags().BoolVar(&retryFailed, "retry-failed", false, "call handlers again that have failed permanently, at the start and whenever the code has changed")
+	f.addReload(cmd)
 	cmd.Flags().Lookup("log-format").Usage = "print lines instead of the workbench: " + anyOf(f.logFormats)
 	for _, name := range logLineFlags {
 		cmd.Flags().Lookup(name).Hidden = true
@@ -96,7 +95,9 @@ func showsWorkbench(cmd *cobra.Command, terminal bool) bool {
 	return terminal && !cmd.Flags().Changed("log-format")
 }
 
-func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []string) (err error) {
+// develop runs a development session until it is over. The function serve shows it to its user, who may act on errors,
+// until the function returns; nil is for the workbench, or for lines without a terminal.
+func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func(context.Context, *runner.Session) error) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("find the current folder: %w", err)
@@ -127,6 +128,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
 	deployed := newAsDeployed(f, dir, patterns, &cluster, func(text string) { session.Fault(text) })
 	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
+	definer := &definer{dir: dir, patterns: patterns, cluster: &cluster, warn: func(warnings []string) { session.WarnAboutBuild(warnings) }}
 	options := runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
@@ -139,6 +141,9 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 			}))
 			if err == nil {
 				cluster.cleanUpBefore(ctx, session.Say)
+				if f.crd {
+					definer.define(ctx)
+				}
 			}
 			return opened, err
 		},
@@ -147,10 +152,15 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		Manifests:       f.manifests,
 		ManifestFolders: packageFolders(dir, patterns),
 		LogLevel:        level,
-		RetryFailed:     retryFailed,
+		RetryFailed:     f.retryFailed,
+		Reapplies:       isProvided,
+		NoReload:        f.noReload,
 
-		Unattended: !screen,
-		Once:       !screen && f.until == settled,
+		Unattended: !screen && serve == nil,
+		Once:       !screen && serve == nil && f.until == settled,
+	}
+	if f.crd {
+		options.Define = definer.define
 	}
 	if f.webhooks.way != tunnel.Off {
 		options.WayIn = way
@@ -164,7 +174,9 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		cancel(err) // the session has ended
 		ended <- err
 	}()
-	if screen {
+	if serve != nil {
+		err = serve(ctx, session)
+	} else if screen {
 		err = libraries.hideWhile(func() error {
 			return tui.Run(ctx, session, tui.Options{
 				Title:        strings.Join(patterns, " "),
@@ -185,6 +197,18 @@ func develop(cmd *cobra.Command, f *operatorFlags, retryFailed bool, patterns []
 		err = deployed.missing()
 	}
 	return err
+}
+
+// isProvided reports whether a cluster is one that kopf provides to develop with.
+func isProvided(c runner.Cluster) bool {
+	return c.Provider == devcluster.Embedded || c.Provider == devcluster.K3d
+}
+
+// addReload adds the flags of sessions that rebuild the operator.
+func (f *operatorFlags) addReload(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.retryFailed, "retry-failed", false, "call handlers again that have failed permanently, at the start and whenever the code has changed")
+	cmd.Flags().BoolVar(&f.crd, "crd", false, "make the definitions of the resources from the Go types, and apply them, at the start and with each build: see kopf crd")
+	cmd.Flags().BoolVar(&f.noReload, "no-reload", false, "build and apply only on demand, not when a file is saved")
 }
 
 // slowStop is the time after which a running stop is explained.

@@ -37,6 +37,8 @@ type operatorFlags struct {
 	prioritySet     bool
 	standalone, dev bool
 
+	retryFailed, noReload, crd bool // of sessions that rebuild the operator
+
 	manifests []string
 	until     string
 	timeout   time.Duration
