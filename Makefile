@@ -75,8 +75,9 @@ vulncheck: ## Look for known vulnerabilities, if their database can be had
 	@hack/vulncheck $(BIN)/govulncheck-$(VULNCHECK) $(MODULES)
 
 .PHONY: golden
-golden: ## Rewrite the golden files of the workbench; review the diff before you commit
+golden: ## Rewrite the golden files of the workbench, and the pictures and tables in docs/; review the diff before you commit
 	$(GO) test ./tui -update
+	$(GO) test ./docs -run Inspector -update
 
 .PHONY: bench
 bench: controlplane ## Measure the figures of bench/README.md

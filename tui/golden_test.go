@@ -111,9 +111,13 @@ func TestGolden_ASCIIWithoutUTF8(t *testing.T) {
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
+	goldenFile(t, filepath.Join("testdata", name+".golden"), got)
+}
+
+func goldenFile(t *testing.T, path, got string) {
+	t.Helper()
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -126,6 +130,6 @@ func golden(t *testing.T, name, got string) {
 		t.Fatalf("%v: make it with -update", err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s has changed; if it is meant to, write it anew with -update (-then +now):\n%s", name, diff)
+		t.Errorf("%s has changed; if it is meant to, write it anew with make golden (-then +now):\n%s", path, diff)
 	}
 }

@@ -28,6 +28,9 @@ var motionHelp = []Action{
 	{Binding: Key("1 2 6-9", ""), Name: "the views"},
 }
 
+// Motions describes the keys that move the cursor.
+func Motions() []Action { return motionHelp }
+
 // Motion returns by how many rows a key moves the cursor on a page of a number of rows. It
 // reports whether the key is a motion.
 func Motion(msg tea.KeyPressMsg, page int) (rows int, ok bool) {

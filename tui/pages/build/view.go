@@ -22,6 +22,10 @@ func (p *Page) View() string {
 			drawError(b, &build.Errors[i], i == p.selected)
 		}
 	}
+	for _, warning := range p.build().Warnings {
+		b.Blank()
+		b.Prose(model.Warn, " ! "+warning, 3)
+	}
 	p.drawCrash(b)
 	p.drawReloads(b)
 	if b.Len() == 0 {
