@@ -8,7 +8,6 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/crdify/pkg/config"
 	"sigs.k8s.io/crdify/pkg/runner"
-	"sigs.k8s.io/crdify/pkg/validations"
 )
 
 // Breaking returns what breaks objects that exist, or programs that use them, if a new definition replaces an old one: a
@@ -25,18 +24,27 @@ func Breaking(old, new *apiextensions.CustomResourceDefinition) ([]string, error
 	}
 	results := checks.Run(old, new)
 	var all []string
-	add := func(where string, r validations.ComparisonResult) {
-		for _, text := range slices.Concat(r.Errors, r.Warnings) {
-			all = append(all, strings.TrimPrefix(where+": "+text, ": "))
-		}
-	}
+	removed := map[string]bool{} // fields, of which other checks say that their types have changed
 	for _, r := range results.CRDValidation {
-		add("", r)
+		for _, text := range slices.Concat(r.Errors, r.Warnings) {
+			if field, ok := strings.CutPrefix(text, "removed field : "); ok {
+				field = strings.Replace(field, ".^.", " ", 1)
+				removed[field] = true
+				text = field + ": removed"
+			}
+			all = append(all, text)
+		}
 	}
 	for _, version := range results.SameVersionValidation {
 		for _, property := range version.PropertyComparisons {
+			field := version.Version + " " + strings.TrimPrefix(property.Property, "^.")
+			if removed[field] {
+				continue
+			}
 			for _, r := range property.ComparisonResults {
-				add(version.Version+" "+strings.TrimPrefix(property.Property, "^."), r)
+				for _, text := range slices.Concat(r.Errors, r.Warnings) {
+					all = append(all, field+": "+text)
+				}
 			}
 		}
 	}

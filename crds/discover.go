@@ -30,8 +30,17 @@ type resource struct {
 
 func (r resource) String() string { return r.group + "/" + r.version + " " + r.name }
 
-// discover finds the resources of the packages that match the patterns, with the types of their objects. It leaves out
-// resources whose group has no dot: these are of Kubernetes.
+// isCustom reports whether a definition can be made: the resource is named, and its group is not one of Kubernetes.
+func (r resource) isCustom() bool {
+	return r.name != everything && strings.Contains(r.group, ".") && !strings.HasSuffix(r.group, ".k8s.io") && !strings.HasSuffix(r.group, ".kubernetes.io")
+}
+
+// everything is the name that selects all resources, as [kopf.Everything].
+//
+// [kopf.Everything]: https://pkg.go.dev/github.com/kopf-dev/kopf/sdk/kopf#Everything
+const everything = "*"
+
+// discover finds the custom resources of the packages that match the patterns, with the types of their objects.
 func discover(ctx context.Context, dir string, patterns []string) ([]resource, error) {
 	config := &packages.Config{
 		Context: ctx, Dir: dir, Env: os.Environ(),
@@ -138,7 +147,7 @@ func (d *discoverer) noteCall(n ast.Node) bool {
 	case !ok:
 		d.fail("%s: the resource of a handler is no call of kopf.Resource with constant names; write one, so that its definition can be made", at)
 		return true
-	case !strings.Contains(r.group, "."):
+	case !r.isCustom():
 		return true
 	}
 	r.pkg, r.typ, r.at = object.Pkg().Path(), object.Name(), fmt.Sprintf("%s:%d", at.Filename, at.Line)

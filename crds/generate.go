@@ -22,6 +22,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// MadeFrom is the annotation of generated definitions: the Go type, as IMPORT-PATH.NAME. Those without it were made by
+// somebody else.
+const MadeFrom = "kopf.dev/made-from"
+
 // NoTypesError reports that no handler has a type to make a definition of.
 type NoTypesError struct{ Patterns []string }
 
@@ -146,6 +150,7 @@ func (g *generator) definition(r resource) (*apiextensions.CustomResourceDefinit
 		return nil, fmt.Errorf("make the definition of %s: type %s has none", r, r.typ)
 	}
 	complete(&d, r, kind)
+	d.Annotations = map[string]string{MadeFrom: r.pkg + "." + r.typ}
 	return &d, nil
 }
 

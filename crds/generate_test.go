@@ -58,6 +58,8 @@ func Register(r *kopf.Registry) {
 	kopf.OnCreate(r, claims, create)
 	kopf.OnField(r, claims, "spec.size", resize)
 	kopf.OnEvent(r, kopf.Resource("v1", "pods"), seen)
+	kopf.OnEvent(r, kopf.Resource("networking.k8s.io/v1", "ingresses"), seen)
+	kopf.OnEvent(r, kopf.Resource("example.com/v1", kopf.Everything), seen)
 }
 
 func create(context.Context, *kopf.Change[Claim]) error     { return nil }
@@ -82,6 +84,8 @@ func TestGenerate_DefinitionOfTypeWithInlineStructs(t *testing.T) {
 	want := `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
+  annotations:
+    kopf.dev/made-from: example.com/op.Claim
   name: claims.example.com
 spec:
   group: example.com
@@ -185,7 +189,7 @@ func TestBreaking_NamesChangesThatBreakObjects(t *testing.T) {
 		"a description":  {[]string{"Size is the size", "Size is the volume"}, nil},
 		"a new field":    {[]string{"Phase string", "More string `json:\"more,omitempty\"`\n\t\tPhase string"}, nil},
 		"a type":         {[]string{"Size int", "Size string", "	// +kubebuilder:validation:Minimum=1\n", ""}, []string{"spec.size", "type"}},
-		"a gone field":   {[]string{"Name string `json:\"name\"`", "Title string `json:\"title\"`"}, []string{"spec.parts.items.name"}},
+		"a gone field":   {[]string{"Name string `json:\"name\"`", "Title string `json:\"title\"`"}, []string{"v1alpha1 spec.parts.items.name: removed"}},
 		"a higher limit": {[]string{"Minimum=1", "Minimum=2"}, []string{"spec.size", "minimum"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ type definer struct {
 
 	mu      sync.Mutex
 	applied map[string]string                                  // texts, by name
-	former  map[string]*apiextensions.CustomResourceDefinition // those before the session, or else its first ones
+	former  map[string]*apiextensions.CustomResourceDefinition // those before the session, or else its first ones, by name
 }
 
 // define makes and applies the definitions that have changed. What goes wrong is a warning: the operator runs with
@@ -64,6 +64,10 @@ func (d *definer) update(ctx context.Context) (warnings []string, err error) {
 		}
 		if d.former[name] == nil {
 			d.former[name] = definition
+		}
+		if d.former[name].Annotations[crds.MadeFrom] == "" {
+			warnings = append(warnings, fmt.Sprintf("the definition of %s in the cluster was made by somebody else and stays as it is; delete it to have it made from the Go type", name))
+			continue
 		}
 		broken, err := crds.Breaking(d.former[name], definition)
 		if err != nil {

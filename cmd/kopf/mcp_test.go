@@ -172,23 +172,25 @@ func TestE2E_MCP(t *testing.T) {
 
 	// A handler fails permanently.
 	var applied mcpserver.Applied
-	bad := "apiVersion: example.com/v1\nkind: Hello\nmetadata: {name: bad, namespace: default}\nspec: {size: 0}\n"
-	if failure := a.call("apply", map[string]any{"manifest": bad}, &applied); failure != "" || !slices.Equal(applied.Objects, []string{"hellos default/bad created"}) {
+	manifest := "apiVersion: example.com/v1\nkind: Hello\nmetadata: {name: bad, namespace: default}\nspec: {size: 0}\n"
+	if failure := a.call("apply", map[string]any{"manifest": manifest}, &applied); failure != "" || !slices.Equal(applied.Objects, []string{"hellos default/bad created"}) {
 		t.Errorf("%s %+v", failure, applied)
 	}
 	if s := a.settle(); s.Settled || len(s.Failed) != 1 || !strings.Contains(s.Failed[0], "spec.size is 0") {
 		t.Errorf("it did not fail: %+v", s)
 	}
-	if failure := a.call("retry", map[string]any{"kind": "hello", "name": "bad"}, nil); failure != "" {
+	bad := map[string]any{"kind": "hello", "name": "bad"}
+	var before, after mcpserver.Attempts
+	a.call("attempts", bad, &before)
+	if failure := a.call("retry", bad, nil); failure != "" {
 		t.Error(failure)
 	}
 	if s := a.settle(); len(s.Failed) != 1 {
 		t.Errorf("the retry did not fail: %+v", s)
 	}
-	var attempts mcpserver.Attempts
-	a.call("attempts", map[string]any{"kind": "hello", "name": "bad"}, &attempts)
-	if len(attempts.Handlers) != 1 || len(attempts.Handlers[0].Attempts) != 2 || attempts.Handlers[0].Error == nil {
-		t.Errorf("the attempts are %+v", attempts)
+	a.call("attempts", bad, &after)
+	if len(before.Handlers) != 1 || len(after.Handlers) != 1 || after.Handlers[0].Error == nil || !after.Handlers[0].Started.After(before.Handlers[0].Started) {
+		t.Errorf("the attempts are %+v, then %+v", before, after)
 	}
 	var log mcpserver.Log
 	a.call("log", map[string]any{"object": "bad", "level": "error"}, &log)
