@@ -56,6 +56,22 @@ type Description struct {
 
 	Liveness  string `json:"liveness,omitempty"` // the URL that the operator reports its health at
 	Finalizer string `json:"finalizer"`          // the name of its finalizer
+
+	// Webhooks is the name of the webhook configurations that the operator writes; empty if it writes none.
+	Webhooks string `json:"webhooks,omitempty"`
+
+	// Peering is the name of the peering objects of the operator; empty if it ignores other operators.
+	Peering string `json:"peering,omitempty"`
+
+	// Leases are those that its replicas share.
+	Leases Leases `json:"leases,omitzero"`
+}
+
+// Leases are the leases of the replicas of an operator. There are none if the name is empty.
+type Leases struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"` // defaults to that of the operator
+	Shards    int    `json:"shards,omitempty"`    // the number of shards; 0 for leader election
 }
 
 // DescriptionVersion is the version of the format of a [Description].
@@ -71,12 +87,14 @@ type Registration struct {
 
 // Permission is something that an operator does with a resource.
 type Permission struct {
-	Group    string          `json:"group"`    // "*" for all
-	Resource string          `json:"resource"` // the plural name, with a subresource after a slash; "*" for all
-	Verbs    []string        `json:"verbs"`
-	Scope    PermissionScope `json:"scope"`
-	Purpose  string          `json:"purpose"`            // what it is for, without a full stop
-	Handlers []string        `json:"handlers,omitempty"` // what needs it: "id (folder/file:line)"; none for the operator itself
+	Group     string          `json:"group"`           // "*" for all
+	Resource  string          `json:"resource"`        // the plural name, with a subresource after a slash; "*" for all
+	Names     []string        `json:"names,omitempty"` // of the only objects; none for all objects
+	Verbs     []string        `json:"verbs"`
+	Scope     PermissionScope `json:"scope"`
+	Namespace string          `json:"namespace,omitempty"` // of [ScopeNamed]
+	Purpose   string          `json:"purpose"`             // what it is for, without a full stop
+	Handlers  []string        `json:"handlers,omitempty"`  // what needs it: "id (folder/file:line)"; none for the operator itself
 }
 
 // HandledObjects is the purpose of the permissions for the objects that handlers are for.
@@ -90,6 +108,7 @@ const (
 	ScopeCluster PermissionScope = "cluster" // objects of the whole cluster, or of no namespace
 	ScopeServed  PermissionScope = "served"  // objects in the namespaces that the operator serves
 	ScopeOwn     PermissionScope = "own"     // objects in the namespace that the operator runs in
+	ScopeNamed   PermissionScope = "named"   // objects in the Namespace of the permission
 )
 
 // ReadDescribeRequest returns the request of the environment, or nil if there is none.

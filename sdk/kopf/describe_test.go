@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
@@ -25,10 +27,10 @@ var knownResources = []inspect.APIResource{
 }
 
 // describeOperator returns what an operator says of itself.
-func describeOperator(t *testing.T, operator *kopf.Operator) inspect.Description {
+func describeOperator(t *testing.T, operator *kopf.Operator, known ...inspect.APIResource) inspect.Description {
 	t.Helper()
 	dir := t.TempDir()
-	request := inspect.DescribeRequest{Resources: knownResources, Answer: filepath.Join(dir, "answer")}
+	request := inspect.DescribeRequest{Resources: append(slices.Clone(knownResources), known...), Answer: filepath.Join(dir, "answer")}
 	body, err := json.Marshal(request)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +59,10 @@ func describeOperator(t *testing.T, operator *kopf.Operator) inspect.Description
 func lines(d inspect.Description) []string {
 	var all []string
 	for _, p := range d.Permissions {
-		line := fmt.Sprintf("%s %s.%s %s", p.Scope, p.Resource, p.Group, strings.Join(p.Verbs, ","))
+		line := strings.TrimSpace(string(p.Scope)+" "+p.Namespace) + fmt.Sprintf(" %s.%s %s", p.Resource, p.Group, strings.Join(p.Verbs, ","))
+		if len(p.Names) > 0 {
+			line += " of " + strings.Join(p.Names, ",")
+		}
 		for _, h := range p.Handlers {
 			id, _, _ := strings.Cut(h, " (")
 			line += " " + id
@@ -164,6 +169,102 @@ func TestDescribe_PermissionsOfFamilies(t *testing.T) {
 			}
 			if len(d.Unserved)+len(d.Assumed) > 0 || d.Finalizer != "kopf.zalando.org/KopfFinalizerMarker" || len(d.Handlers) == 0 {
 				t.Errorf("it is %+v", d)
+			}
+		})
+	}
+}
+
+func onAnyReview(context.Context, *kopf.Admission[kopf.Object]) error { return nil }
+
+func TestDescribe_PermissionsOfTheOperatorItself(t *testing.T) {
+	kex := kopf.Resource("kex")
+	events := func(r *kopf.Registry) { kopf.OnEvent(r, kopf.Resource("v1", "pods"), onRawEvent) }
+	peerings := []inspect.APIResource{
+		{Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering", Preferred: true, Subresources: []string{"status"}},
+		{Group: "kopf.dev", Version: "v1", Plural: "kopfpeerings", Kind: "KopfPeering", Namespaced: true, Preferred: true},
+	}
+	const pods, events0 = "cluster pods. list,watch onRawEvent", "cluster events. create,patch"
+	for title, test := range map[string]struct {
+		register   func(r *kopf.Registry)
+		known      []inspect.APIResource
+		namespaces []string
+		settings   kopf.Settings
+		want       []string
+		describes  inspect.Description
+	}{
+		"no peering unless the cluster has its resources": {
+			register: events, want: []string{pods, events0}, describes: inspect.Description{Peering: "default"},
+		},
+		"peering of the cluster": {
+			register: events, known: peerings,
+			want: []string{
+				"cluster clusterkopfpeerings.kopf.dev list,watch", "cluster clusterkopfpeerings/status.kopf.dev patch of default", pods, events0,
+			},
+			describes: inspect.Description{Peering: "default"},
+		},
+		"peering in namespaces, which must be there": {
+			register: events, namespaces: []string{"one"},
+			settings:  kopf.Settings{Peering: kopf.PeeringSettings{Name: "mine", Mandatory: true}},
+			want:      []string{"served kopfpeerings.kopf.dev list,watch", "served kopfpeerings.kopf.dev patch of mine", "served pods. list,watch onRawEvent", "served events. create,patch"},
+			describes: inspect.Description{Peering: "mine"},
+		},
+		"no peering of a standalone operator": {
+			register: events, known: peerings, settings: kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}},
+			want: []string{pods, events0},
+		},
+		"leader election": {
+			register: events, settings: kopf.Settings{Scaling: kopf.ScalingSettings{LeaderElection: true, LeaseName: "lease"}},
+			want:      []string{"own leases.coordination.k8s.io create", "own leases.coordination.k8s.io get,update of lease", pods, events0},
+			describes: inspect.Description{Peering: "default", Leases: inspect.Leases{Name: "lease"}},
+		},
+		"shards, with leases elsewhere": {
+			register: events, settings: kopf.Settings{Scaling: kopf.ScalingSettings{Shards: 4, LeaseName: "lease", LeaseNamespace: "there"}},
+			want:      []string{"named there leases.coordination.k8s.io list,create,update,delete", pods, events0},
+			describes: inspect.Description{Peering: "default", Leases: inspect.Leases{Name: "lease", Namespace: "there", Shards: 4}},
+		},
+		"requests of handlers elsewhere than those of the operator": {
+			register: func(r *kopf.Registry) {
+				kopf.OnEvent(r, kopf.Resource("v1", "pods"), onRawEvent, kopf.Uses(kopf.Resource("coordination.k8s.io", "leases"), "create"))
+			},
+			namespaces: []string{"one"}, settings: kopf.Settings{Scaling: kopf.ScalingSettings{LeaderElection: true, LeaseName: "lease"}},
+			want: []string{
+				"own leases.coordination.k8s.io create", "own leases.coordination.k8s.io get,update of lease",
+				"served pods. list,watch onRawEvent", "served events. create,patch", "served leases.coordination.k8s.io create onRawEvent",
+			},
+			describes: inspect.Description{Peering: "default", Leases: inspect.Leases{Name: "lease"}, Assumed: []string{"leases.coordination.k8s.io"}},
+		},
+		"configurations of the families with handlers": {
+			register: func(r *kopf.Registry) {
+				kopf.OnValidate(r, kex, onAnyReview)
+				kopf.OnValidate(r, kex, onAnyReview, kopf.ID("second"))
+			},
+			settings: kopf.Settings{Admission: kopf.AdmissionSettings{Managed: "claims.example.com"}},
+			want: []string{
+				"cluster customresourcedefinitions.apiextensions.k8s.io list,watch",
+				"cluster validatingwebhookconfigurations.admissionregistration.k8s.io create onAnyReview second",
+				"cluster validatingwebhookconfigurations.admissionregistration.k8s.io patch of claims.example.com onAnyReview second",
+			},
+			describes: inspect.Description{Peering: "default", Webhooks: "claims.example.com"},
+		},
+		"configurations of nobody": {
+			register: events, settings: kopf.Settings{Admission: kopf.AdmissionSettings{Managed: "claims.example.com"}},
+			want: []string{pods, events0}, describes: inspect.Description{Peering: "default"},
+		},
+		"configurations that others manage": {
+			register: func(r *kopf.Registry) { kopf.OnMutate(r, kex, onAnyReview) },
+			want:     []string{"cluster customresourcedefinitions.apiextensions.k8s.io list,watch"}, describes: inspect.Description{Peering: "default"},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			operator := kopf.Operator{Registry: &kopf.Registry{}, Namespaces: test.namespaces, AllNamespaces: len(test.namespaces) == 0, Settings: test.settings}
+			test.register(operator.Registry)
+			d := describeOperator(t, &operator, test.known...)
+			if got := lines(d); !slices.Equal(got, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+			got := inspect.Description{Peering: d.Peering, Leases: d.Leases, Webhooks: d.Webhooks, Assumed: d.Assumed}
+			if diff := cmp.Diff(test.describes, got); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

@@ -25,12 +25,12 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 		})
 	}
 	d := inspect.Description{Namespaces: config.Namespaces, Liveness: settings.Liveness, Finalizer: settings.Finalizer}
+	p.ofFramework(&d)
 	for _, h := range config.Registry.All() {
 		d.Handlers = append(d.Handlers, inspect.Registration{
 			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(),
 		})
 	}
-	p.ofFramework()
 	p.ofHandledObjects()
 	p.ofRequests()
 	d.Permissions, d.Unserved, d.Assumed = p.list, p.unserved, p.assumed
@@ -52,22 +52,6 @@ type permissions struct {
 	assumed  []string
 }
 
-// ofFramework adds what the operator does for itself.
-func (p *permissions) ofFramework() {
-	named := !p.namespaces.clusterWide() && p.namespaces.allNamed()
-	if !named && !p.settings.ScanningDisabled && servesCustomResources(p.registry) {
-		p.add("apiextensions.k8s.io", "customresourcedefinitions", inspect.ScopeCluster,
-			"the operator itself: to serve resources that are defined while it runs", nil, "list", "watch")
-	}
-	if !named && !p.namespaces.clusterWide() {
-		verbs := []string{"list", "watch"}
-		if p.settings.ScanningDisabled {
-			verbs = verbs[:1]
-		}
-		p.add("", "namespaces", inspect.ScopeCluster, "the operator itself: to serve the namespaces that match its patterns", nil, verbs...)
-	}
-}
-
 // ofHandledObjects adds what the operator does with the objects that handlers are for.
 func (p *permissions) ofHandledObjects() {
 	for _, h := range p.registry.All() {
@@ -80,10 +64,15 @@ func (p *permissions) ofHandledObjects() {
 			verbs = append(verbs, "patch")
 		}
 		for _, res := range p.resolve(h, h.Selector) {
-			p.add(res.Group, res.Plural, p.scope(res.Namespaced), inspect.HandledObjects, h, verbs...)
+			p.add(inspect.Permission{
+				Group: res.Group, Resource: res.Plural, Verbs: verbs, Scope: p.scope(res.Namespaced), Purpose: inspect.HandledObjects,
+			}, h)
 			p.addEvents(group, res.Namespaced)
 			if len(verbs) > 2 && res.HasSubresource("status") {
-				p.add(res.Group, res.Plural+"/status", p.scope(res.Namespaced), "results, and changes of the status", h, "patch")
+				p.add(inspect.Permission{
+					Group: res.Group, Resource: res.Plural + "/status", Verbs: []string{"patch"}, Scope: p.scope(res.Namespaced),
+					Purpose: "results, and changes of the status",
+				}, h)
 			}
 		}
 	}
@@ -99,7 +88,10 @@ func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
 	if !namespaced && scope == inspect.ScopeServed {
 		scope = inspect.ScopeOwn
 	}
-	p.add("", "events", scope, "the operator itself: to post Kubernetes events about the objects", nil, "create", "patch")
+	p.add(inspect.Permission{
+		Resource: "events", Verbs: []string{"create", "patch"}, Scope: scope,
+		Purpose: "the operator itself: to post Kubernetes events about the objects",
+	}, nil)
 }
 
 // ofRequests adds the requests that handlers make by themselves.
@@ -111,8 +103,9 @@ func (p *permissions) ofRequests() {
 				if use.Subresource != "" {
 					plural += "/" + use.Subresource
 				}
-				verbs := slices.DeleteFunc(slices.Clone(use.Verbs), func(verb string) bool { return p.has(res.Group, plural, verb) })
-				p.add(res.Group, plural, p.scope(res.Namespaced), requestsOfHandlers, h, verbs...)
+				wanted := inspect.Permission{Group: res.Group, Resource: plural, Scope: p.scope(res.Namespaced), Purpose: requestsOfHandlers}
+				wanted.Verbs = slices.DeleteFunc(slices.Clone(use.Verbs), func(verb string) bool { return p.has(wanted, verb) })
+				p.add(wanted, h)
 			}
 		}
 	}
@@ -179,27 +172,30 @@ func (p *permissions) note(h *handlers.Handler, s resources.Selector, reason ins
 	}
 }
 
-// has reports whether something permits a verb already.
-func (p *permissions) has(group, resource, verb string) bool {
+// has reports whether the operator itself needs a verb of a permission already.
+func (p *permissions) has(wanted inspect.Permission, verb string) bool {
 	return slices.ContainsFunc(p.list, func(o inspect.Permission) bool {
-		return o.Purpose != requestsOfHandlers && (o.Group == group || o.Group == "*") && (o.Resource == resource || o.Resource == "*") && slices.Contains(o.Verbs, verb)
+		return o.Purpose != requestsOfHandlers && len(o.Names) == 0 && (o.Scope == wanted.Scope || o.Scope == inspect.ScopeCluster) &&
+			(o.Group == wanted.Group || o.Group == "*") && (o.Resource == wanted.Resource || o.Resource == "*") && slices.Contains(o.Verbs, verb)
 	})
 }
 
-// add adds verbs to what is permitted for a purpose. The handler is that which needs them, or nil.
-func (p *permissions) add(group, resource string, scope inspect.PermissionScope, purpose string, h *handlers.Handler, verbs ...string) {
-	if len(verbs) == 0 {
+// add adds a permission to those for the same purpose. The handler is that which needs it, or nil.
+func (p *permissions) add(wanted inspect.Permission, h *handlers.Handler) {
+	if len(wanted.Verbs) == 0 {
 		return
 	}
 	i := slices.IndexFunc(p.list, func(o inspect.Permission) bool {
-		return o.Group == group && o.Resource == resource && o.Scope == scope && o.Purpose == purpose
+		return o.Group == wanted.Group && o.Resource == wanted.Resource && slices.Equal(o.Names, wanted.Names) &&
+			o.Scope == wanted.Scope && o.Namespace == wanted.Namespace && o.Purpose == wanted.Purpose
 	})
 	if i < 0 {
 		i = len(p.list)
-		p.list = append(p.list, inspect.Permission{Group: group, Resource: resource, Scope: scope, Purpose: purpose})
+		wanted.Verbs = slices.Clone(wanted.Verbs)
+		p.list = append(p.list, wanted)
 	}
 	o := &p.list[i]
-	for _, verb := range verbs {
+	for _, verb := range wanted.Verbs {
 		if !slices.Contains(o.Verbs, verb) {
 			o.Verbs = append(o.Verbs, verb)
 		}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// ofFramework adds what the operator does for itself, and describes it.
+func (p *permissions) ofFramework(d *inspect.Description) {
+	p.ofDiscovery()
+	d.Peering = p.ofPeering()
+	d.Leases = p.ofReplicas()
+	d.Webhooks = p.ofWebhooks()
+}
+
+// ofDiscovery adds what the operator needs to notice new resources and namespaces.
+func (p *permissions) ofDiscovery() {
+	clusterWide := p.namespaces.clusterWide()
+	if !clusterWide && p.namespaces.allNamed() {
+		return
+	}
+	if !p.settings.ScanningDisabled && servesCustomResources(p.registry) {
+		p.add(inspect.Permission{
+			Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}, Scope: inspect.ScopeCluster,
+			Purpose: "the operator itself: to serve resources that are defined while it runs",
+		}, nil)
+	}
+	if clusterWide {
+		return
+	}
+	verbs := []string{"list", "watch"}
+	if p.settings.ScanningDisabled {
+		verbs = verbs[:1]
+	}
+	p.add(inspect.Permission{
+		Resource: "namespaces", Verbs: verbs, Scope: inspect.ScopeCluster,
+		Purpose: "the operator itself: to serve the namespaces that match its patterns",
+	}, nil)
+}
+
+// ofPeering adds what [peerings] does, if the cluster has the resource of peering objects, or must have it. It
+// returns the name of the objects.
+func (p *permissions) ofPeering() string {
+	settings := &p.settings.Peering
+	if !settings.takesPart() {
+		return ""
+	}
+	namespaced := !settings.ClusterWide && !p.namespaces.clusterWide()
+	res := resources.Peerings(p.known, namespaced)
+	if res == nil && settings.Mandatory {
+		res = &resources.Resource{Group: "kopf.dev", Plural: resources.ClusterPeerings}
+		if namespaced {
+			res.Plural = resources.NamespacedPeerings
+		}
+	}
+	if res == nil {
+		return settings.Name
+	}
+	scope := p.scope(namespaced)
+	p.add(inspect.Permission{
+		Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: scope,
+		Purpose: "the operator itself: to pause while an operator of a higher priority acts",
+	}, nil)
+	written := res.Plural
+	if res.HasSubresource("status") {
+		written += "/status"
+	}
+	p.add(inspect.Permission{
+		Group: res.Group, Resource: written, Names: []string{settings.Name}, Verbs: []string{"patch"}, Scope: scope,
+		Purpose: "the operator itself: to tell other operators that it is there",
+	}, nil)
+	return settings.Name
+}
+
+// ofReplicas adds what the replicas of the operator do with their leases. It returns the leases.
+func (p *permissions) ofReplicas() inspect.Leases {
+	count := p.settings.Selection.Division.Shards
+	if count == 0 && !p.settings.LeaderElection {
+		return inspect.Leases{}
+	}
+	lease := &p.settings.Lease
+	add := func(purpose string, names []string, verbs ...string) {
+		permission := inspect.Permission{
+			Group: "coordination.k8s.io", Resource: "leases", Names: names, Verbs: verbs, Scope: inspect.ScopeOwn, Purpose: purpose,
+		}
+		if lease.Namespace != "" {
+			permission.Scope, permission.Namespace = inspect.ScopeNamed, lease.Namespace
+		}
+		p.add(permission, nil)
+	}
+	if count > 0 {
+		add("the operator itself: to divide the objects among its replicas", nil, "list", "create", "update", "delete")
+	} else {
+		// A creation has no name that a rule could restrict.
+		add("the operator itself: to begin the election of the replica that acts", nil, "create")
+		add("the operator itself: to elect the replica that acts", []string{lease.Name}, "get", "update")
+	}
+	return inspect.Leases{Name: lease.Name, Namespace: lease.Namespace, Shards: count}
+}
+
+// ofWebhooks adds what [webhooks] does. It returns the name of the configurations; empty if there are none.
+func (p *permissions) ofWebhooks() string {
+	settings := &p.settings.Admission
+	if settings.Managed == "" {
+		return ""
+	}
+	name := admission.ConfigurationName(settings.Managed, settings.Session)
+	found := false
+	for _, f := range admissionFamilies {
+		for _, h := range p.registry.Admission() {
+			if h.Family != f.family {
+				continue
+			}
+			found = true
+			p.addConfiguration(h, f.family, nil, "create")
+			p.addConfiguration(h, f.family, []string{name}, "patch")
+		}
+	}
+	if !found {
+		return ""
+	}
+	return name
+}
+
+// addConfiguration adds what a handler's webhook needs in the configuration of its family.
+func (p *permissions) addConfiguration(h *handlers.Handler, family handlers.Family, names []string, verb string) {
+	purpose := "webhooks, in their configuration"
+	if len(names) == 0 {
+		purpose = "the configuration of the webhooks, which is created once"
+	}
+	res := configurationResources[family]
+	p.add(inspect.Permission{
+		Group: res.Group, Resource: res.Plural, Names: slices.Clone(names), Verbs: []string{verb}, Scope: inspect.ScopeCluster, Purpose: purpose,
+	}, h)
+}
