@@ -58,6 +58,9 @@ kopf run.
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.image != "" {
+				if f.output != "" {
+					return usagef("--output excludes --image: use --layout to write the image to a folder")
+				}
 				return buildImage(cmd, args, &f)
 			}
 			for _, name := range []string{"layout", "platform"} {
@@ -74,7 +77,6 @@ kopf run.
 	set.StringVar(&f.image, "image", "", "the name of a container image to build and push, such as registry.example.com/operator:v1")
 	set.StringVar(&f.layout, "layout", "", "with --image: the folder to write the image to, in the layout of OCI, instead of pushing it")
 	set.StringSliceVar(&f.platforms, "platform", nil, "with --image: the platforms, such as linux/amd64,linux/arm64 (default: Linux on the architecture of this machine)")
-	cmd.MarkFlagsMutuallyExclusive("output", "image")
 	return cmd
 }
 

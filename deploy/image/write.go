@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -24,6 +26,13 @@ const refName = "org.opencontainers.image.ref.name"
 // layoutFile is in each folder in the layout of OCI.
 const layoutFile = "oci-layout"
 
+// unfinished begins the names of folders with images that are being written.
+const unfinished = ".image-"
+
+// layoutEntries are all files and folders of the layout. The index is the last one, so that it never names what is not
+// there.
+var layoutEntries = []string{layoutFile, "blobs", "index.json"}
+
 // Reference is the name of an image in a registry.
 type Reference struct{ name name.Reference }
 
@@ -38,6 +47,14 @@ func ParseReference(text string) (Reference, error) {
 		return Reference{}, fmt.Errorf("the image %q has a digest, which a new image does not have yet; name a tag", text)
 	}
 	return Reference{parsed}, nil
+}
+
+// CheckReference returns an error unless the text is the name of an image, with or without a tag or a digest.
+func CheckReference(text string) error {
+	if _, err := name.ParseReference(text); err != nil {
+		return fmt.Errorf("the image %q: %w", text, err)
+	}
+	return nil
 }
 
 // String returns the whole name, with the registry and the tag.
@@ -75,34 +92,36 @@ func explainPush(r Reference, err error) error {
 
 // WriteLayout writes an image to a folder in the layout of OCI, and replaces the one that is there. It
 // refuses a folder with anything else.
-func WriteLayout(dir string, r Reference, image v1.ImageIndex) error {
+func WriteLayout(dir string, r Reference, image v1.ImageIndex) (err error) {
 	if err := checkLayout(dir); err != nil {
 		return err
 	}
-	dir = filepath.Clean(dir)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return fmt.Errorf("write the image: %w", err)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write the image: %w", err)
+		}
+	}()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".image-")
+	tmp, err := os.MkdirTemp(dir, unfinished) // it must be on the same file system
 	if err != nil {
-		return fmt.Errorf("write the image: %w", err)
+		return err
 	}
-	defer os.RemoveAll(tmp) // nothing is left there after a success
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return fmt.Errorf("write the image: %w", err)
-	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	path, err := layout.Write(tmp, empty.Index)
 	if err != nil {
-		return fmt.Errorf("write the image: %w", err)
+		return err
 	}
 	if err := path.AppendIndex(image, layout.WithAnnotations(map[string]string{refName: r.name.Identifier()})); err != nil {
-		return fmt.Errorf("write the image: %w", err)
+		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("replace the image in %s: %w", dir, err)
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return fmt.Errorf("write the image: %w", err)
+	// The folder itself stays: it may be that of somebody's shell.
+	for _, name := range layoutEntries {
+		to := filepath.Join(dir, name)
+		if err := errors.Join(os.RemoveAll(to), os.Rename(filepath.Join(tmp, name), to)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -110,6 +129,9 @@ func WriteLayout(dir string, r Reference, image v1.ImageIndex) error {
 // checkLayout refuses a folder that has something else than an image.
 func checkLayout(dir string) error {
 	entries, err := os.ReadDir(dir)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), unfinished) // of a build that was killed, or of another one
+	})
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
 	}
