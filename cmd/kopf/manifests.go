@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-dev/kopf/deploy/image"
 	"github.com/kopf-dev/kopf/deploy/manifests"
 	"github.com/kopf-dev/kopf/deploy/resources"
 	"github.com/kopf-dev/kopf/devcluster"
@@ -29,6 +31,13 @@ type manifestsFlags struct {
 	definitions           []string
 	context, kubeconfig   string
 	output                string
+
+	replicas    int
+	scaling     scalingFlags
+	peering     string
+	standalone  bool
+	managed     string
+	certificate string
 }
 
 func newManifestsCommand() *cobra.Command {
@@ -39,7 +48,7 @@ func newManifestsCommand() *cobra.Command {
 		Long: `Print the manifests that a deployed operator needs: its service account, its Deployment,
 and roles with nothing but the permissions that its handlers need. A comment at each rule
 names these handlers. If handlers send requests themselves, declare these with the
-option kopf.Uses.
+option kopf.Uses. With admission handlers, there is a Service for them.
 
 The operator is built and asked for its handlers; it does not connect to a cluster. Custom
 resources are known from the definitions in the folders of the packages and from --crd, or
@@ -51,6 +60,10 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 
   # With the definition of the custom resource, for one namespace
   kopf manifests ./handlers --crd=crd.yaml --image=registry.example.com/operator:v1 -n myapp
+
+  # With a replica that stands by, and a certificate of cert-manager for the webhooks
+  kopf manifests ./handlers --image=registry.example.com/operator:v1 \\
+    --leader-elect --lease=claims --webhook-cert-secret=claims-webhooks
 
   # See what a change of the code changes in the cluster
   kopf manifests ./handlers --image=registry.example.com/operator:v2 | kubectl diff -f -`,
@@ -69,40 +82,57 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set.StringVar(&f.context, "context", "", "a context of the kubeconfig, whose cluster knows the resources")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster that knows the resources")
 	set.StringVarP(&f.output, "output", "o", "yaml", "output format: yaml or json")
+	set.IntVar(&f.replicas, "replicas", 0, "the number of pods (default: 1, or 2 with --leader-elect or --shards)")
+	f.scaling.add(cmd)
+	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\", if the cluster of --context has peering)")
+	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
+	set.StringVar(&f.managed, "webhook-managed", "", "the name of the webhook configurations, with a dot (default: that of all objects, with .kopf.dev)")
+	set.StringVar(&f.certificate, "webhook-cert-secret", "", "the Secret with the certificate of the webhooks, as cert-manager writes it (default: the operator makes one)")
 	completeWith(cmd, "output", "yaml", "json")
 	cmd.AddCommand(newManifestsPeeringCommand())
 	return cmd
 }
 
-func newManifestsPeeringCommand() *cobra.Command {
-	var name string
-	var namespaces []string
-	cmd := &cobra.Command{
-		Use:   "peering",
-		Short: "Print the manifests of peering",
-		Long: `Print the definitions of the resources for peering, and a peering object: operators with
-the same peering object pause each other by their priorities.
-
-` + exitCodes,
-		Example:           "  kopf manifests peering | kubectl apply -f -\n  kopf manifests peering --name=myapp -n myapp",
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), manifests.Peering(name, namespaces))
-			return err
-		},
-	}
-	cmd.Flags().StringVar(&name, "name", "default", "the name of the peering object")
-	cmd.Flags().StringArrayVarP(&namespaces, "namespace", "n", nil, "a namespace that needs a peering object of its own (repeatable)")
-	return cmd
-}
-
-func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (err error) {
+// check rejects flags that make no sense.
+func (f *manifestsFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.output != "yaml" && f.output != "json":
 		return usagef("unknown output format %q; use yaml or json", f.output)
+	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):
+		return usagef("--namespace is empty: name one, or use --all-namespaces")
 	case f.allNamespaces && len(f.namespaces) > 0:
 		return usagef("--all-namespaces excludes --namespace: use one or the other")
+	case f.standalone && f.peering != "":
+		return usagef("--standalone excludes --peering: use one or the other")
+	case cmd.Flags().Changed("replicas") && f.replicas < 1:
+		return usagef("--replicas=%d: want at least 1", f.replicas)
+	case f.replicas > 1 && f.scaling.lease == "":
+		return usagef("--replicas=%d: each would handle all objects; add --lease with --leader-elect or --shards", f.replicas)
+	}
+	if f.image != "" {
+		if err := image.CheckReference(f.image); err != nil {
+			return usagef("--image: %w", err)
+		}
+	}
+	return f.scaling.check(cmd)
+}
+
+// args returns the operator's flags that have a part in what it needs, besides those for what it serves and for its
+// webhooks.
+func (f *manifestsFlags) args(cmd *cobra.Command) []string {
+	args := f.scaling.args(cmd)
+	if f.peering != "" {
+		args = append(args, "--peering="+f.peering)
+	}
+	if f.standalone {
+		args = append(args, "--standalone")
+	}
+	return args
+}
+
+func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (err error) {
+	if err := f.check(cmd); err != nil {
+		return err
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -112,28 +142,43 @@ func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (e
 	if err != nil {
 		return err
 	}
-	descriptions, err := describeOperator(cmd, dir, patterns, scopeArgs(f.namespaces), known)
+	name := nameOfOperator(f.name, dir, patterns)
+	args := f.args(cmd)
+	asked := slices.Concat(scopeArgs(f.namespaces), args, []string{"--webhook-managed=" + cmp.Or(f.managed, webhooksOf(name))})
+	descriptions, err := describeOperator(cmd, dir, patterns, asked, known)
 	if err != nil {
 		return err
 	}
 	tellAssumed(cmd.ErrOrStderr(), descriptions)
 	m, err := manifests.New(manifests.Options{
-		Name: nameOfOperator(f.name, dir, patterns), Namespace: f.deployTo, Image: f.image, Served: f.namespaces, Operators: descriptions,
+		Name: name, Namespace: f.deployTo, Image: f.image, Replicas: f.replicas, Served: f.namespaces, Args: args,
+		Certificate: f.certificate, Operators: descriptions,
 	})
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
+	return writeManifests(cmd.OutOrStdout(), m, f.output)
+}
+
+// writeManifests writes manifests in a format.
+func writeManifests(w io.Writer, m interface {
+	YAML() string
+	JSON() ([]byte, error)
+}, format string) error {
+	text := m.YAML()
+	if format == "json" {
 		body, err := m.JSON()
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", body)
-		return err
+		text = string(body) + "\n"
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), m.YAML())
+	_, err := io.WriteString(w, text)
 	return err
 }
+
+// webhooksOf returns the name of the webhook configurations of an operator, unless the flags have another one.
+func webhooksOf(name string) string { return name + ".kopf.dev" }
 
 // knownResources returns the resources that selectors are resolved with.
 func (f *manifestsFlags) knownResources(ctx context.Context, folders []string) ([]inspect.APIResource, error) {

@@ -55,11 +55,64 @@ func TestManifests_ProgramWithoutOperatorFails(t *testing.T) {
 	}
 }
 
+func TestManifests_OfAdmissionReplicasAndPeering(t *testing.T) {
+	args := []string{"manifests", "./guarding", "--image=op:v1", "--leader-elect", "--lease=guards", "--peering=mine", "--webhook-cert-secret=guards"}
+	cmd, stdout, stderr := command(t, "testdata", args...)
+	cmd.Env = inCheckout(cmd.Env)
+	if got := code(t, cmd.Run()); got != 0 || stderr.Len() > 0 {
+		t.Fatalf("%d, %s", got, stderr)
+	}
+	for _, want := range []string{
+		"  # Webhooks, in their configuration: check (guarding/guarding.go:16).\n  - apiGroups: [admissionregistration.k8s.io]\n" +
+			"    resources: [validatingwebhookconfigurations]\n    resourceNames: [guarding.kopf.dev]\n    verbs: [patch]\n",
+		"    resources: [leases]\n    resourceNames: [guards]\n    verbs: [get, update]\n",
+		"    resources: [clusterkopfpeerings]\n    resourceNames: [mine]\n    verbs: [patch]\n",
+		"kind: Service\n", "replicas: 2\n", "            - --leader-elect=true\n            - --lease=guards\n            - --peering=mine\n",
+		`            - "--webhook-service=$(POD_NAMESPACE)/guarding"`, "secretName: guards\n",
+	} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("%q is missing in %s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout.String(), "mutatingwebhook") || strings.Contains(stdout.String(), "Recreate") {
+		t.Errorf("there is too much in %s", stdout)
+	}
+	cmd, _, stderr = command(t, "testdata", args[:len(args)-1]...)
+	cmd.Env = inCheckout(cmd.Env)
+	if got := code(t, cmd.Run()); got != 1 || !strings.Contains(stderr.String(), "name a Secret with a certificate for guarding.default.svc: --webhook-cert-secret") {
+		t.Errorf("%d, %s", got, stderr)
+	}
+}
+
+func TestManifests_PeeringFormatsAndParts(t *testing.T) {
+	cmd, stdout, stderr := command(t, t.TempDir(), "manifests", "peering", "--only=objects", "-n", "one", "--name=mine", "-o", "json")
+	if got := code(t, cmd.Run()); got != 0 || strings.Count(stdout.String(), `"kind"`) != 2 || !strings.Contains(stdout.String(), `"kind": "KopfPeering"`) {
+		t.Errorf("%d, %s%s", got, stdout, stderr)
+	}
+	cmd, stdout, stderr = command(t, t.TempDir(), "manifests", "peering", "--only=definitions")
+	if got := code(t, cmd.Run()); got != 0 || strings.Count(stdout.String(), "kind: CustomResourceDefinition\n") != 2 || strings.Contains(stdout.String(), "\nkind: ClusterKopfPeering\n") {
+		t.Errorf("%d, %s%s", got, stdout, stderr)
+	}
+}
+
 func TestManifests_InvalidFlags(t *testing.T) {
-	for _, args := range [][]string{{"-o", "xml"}, {"-A", "-n", "one"}, {"--crd=none.yaml"}} {
-		cmd, _, stderr := command(t, t.TempDir(), append([]string{"manifests", "."}, args...)...)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-o", "xml"}, "use yaml or json"}, {[]string{"-A", "-n", "one"}, "one or the other"}, {[]string{"--crd=none.yaml"}, "none.yaml"},
+		{[]string{"-n", " "}, "--namespace is empty"}, {[]string{"--image=a b"}, "--image: the image"}, {[]string{"--standalone", "--peering=x"}, "one or the other"},
+		{[]string{"--replicas=0"}, "want at least 1"}, {[]string{"--replicas=2"}, "add --lease"}, {[]string{"--shards=2"}, "need --lease"},
+	} {
+		cmd, _, stderr := command(t, t.TempDir(), append([]string{"manifests", "."}, test.args...)...)
+		if got := code(t, cmd.Run()); got != exitUsage || !strings.Contains(stderr.String(), test.want) {
+			t.Errorf("%q: %d, %s", test.args, got, stderr)
+		}
+	}
+	for _, args := range [][]string{{"--name=a b"}, {"-n", "app-*"}, {"-o", "xml"}, {"--only=x"}} {
+		cmd, _, stderr := command(t, t.TempDir(), append([]string{"manifests", "peering"}, args...)...)
 		if got := code(t, cmd.Run()); got != exitUsage {
-			t.Errorf("%q: %d, %s", args, got, stderr)
+			t.Errorf("peering %q: %d, %s", args, got, stderr)
 		}
 	}
 }
@@ -83,5 +136,27 @@ func TestE2E_AsDeployedTellsMissingPermission(t *testing.T) {
 	want := `the deployed operator must not list secrets in the namespace default: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(kopf.Resource("v1", "secrets"), "list")`
 	if !strings.Contains(stderr.String(), want) {
 		t.Errorf("it says %s", stderr)
+	}
+}
+
+func TestE2E_AsDeployedPermitsAdmissionAndReplicas(t *testing.T) {
+	for _, sub := range []string{"run", "dev"} {
+		for _, flags := range [][]string{{"--leader-elect", "--lease=guards"}, {"--shards=2", "--lease=guards"}} {
+			args := append([]string{sub, "./guarding", "--apply", "guarding/object.yaml", "--until=settled", "--as-deployed"}, flags...)
+			cmd, stdout, stderr := withCluster(t, shortDir(t), args...)
+			if got := code(t, cmd.Run()); got != 0 || strings.Contains(stdout.String()+stderr.String(), "must not") {
+				t.Errorf("%q: %d, %s%s", args, got, stdout, stderr)
+			}
+		}
+	}
+}
+
+func TestE2E_DevAsDeployedTellsMissingPermission(t *testing.T) {
+	cmd, stdout, stderr := withCluster(t, shortDir(t), "dev", "./greedy", "--apply", "greedy/object.yaml", "--until=settled", "--as-deployed")
+	if got := code(t, cmd.Run()); got != 1 {
+		t.Errorf("%d, %s%s", got, stdout, stderr)
+	}
+	if want := `the deployed operator must not list secrets in the namespace default: its roles have no rule for that`; !strings.Contains(stdout.String(), want) {
+		t.Errorf("it says %s%s", stdout, stderr)
 	}
 }

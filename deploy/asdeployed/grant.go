@@ -115,7 +115,10 @@ func awaitEffect(ctx context.Context, config *rest.Config, m *manifests.Manifest
 func mayAccess(ctx context.Context, client *http.Client, at string, need manifests.Need) (allowed bool, err error) {
 	resource, subresource, _ := strings.Cut(need.Resource, "/")
 	attributes := map[string]any{
-		"verb": need.Verbs[0], "group": need.Group, "resource": resource, "subresource": subresource, "namespace": need.Namespace,
+		"verb": need.Verbs[0], "group": need.Group, "resource": resource, "subresource": subresource, "namespace": need.In,
+	}
+	if len(need.Names) > 0 {
+		attributes["name"] = need.Names[0]
 	}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{"resourceAttributes": attributes},

@@ -1,10 +1,10 @@
 package manifests
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -17,19 +17,29 @@ import (
 
 // Options describe a deployment.
 type Options struct {
-	// Name is the name of all objects. It must be a DNS label.
+	// Name is the name of all objects. It must be a DNS label, and the only one of the name in the cluster.
 	Name string
 
 	// Namespace is where the operator runs. Defaults to the namespace that it serves if that is one, or
 	// else to "default".
 	Namespace string
 
-	// Image is the operator's container image. Without it, there is no Deployment.
+	// Image is the operator's container image. Without it, there is no Deployment and no Service.
 	Image string
+
+	// Replicas is the number of pods. More than one need leases. Defaults to 2 with leases, and to 1 without.
+	Replicas int
 
 	// Served are the namespaces that the operator serves, as names or patterns. Defaults to the whole
 	// cluster.
 	Served []string
+
+	// Args are flags of the operator besides those for what it serves, its log, its health and its webhooks.
+	Args []string
+
+	// Certificate is the name of the Secret with the certificate of the webhooks (tls.crt), its key (tls.key) and
+	// its authorities (ca.crt). Defaults to none: the operator makes a certificate, which only one replica can.
+	Certificate string
 
 	// Operators are what the operators of the program say of themselves.
 	Operators []inspect.Description
@@ -37,11 +47,22 @@ type Options struct {
 
 // Manifests are the manifests of an operator.
 type Manifests struct {
-	options Options
+	options  Options
+	health   health
+	leases   bool   // replicas share leases
+	peering  bool   // the operator takes part in peering
+	webhooks string // the name of the webhook configurations; empty if there are none
 
-	cluster []Rule // of the ClusterRole
-	served  []Rule // of the Role in each of the served namespaces
-	own     []Rule // of the Role in the operator's namespace
+	cluster []Rule      // of the ClusterRole
+	served  []Rule      // of the Role in each of the served namespaces
+	own     []Rule      // of the Role in the operator's namespace
+	named   []namespace // other namespaces
+}
+
+// namespace is a namespace with a Role of its own.
+type namespace struct {
+	name  string
+	rules []Rule
 }
 
 // New returns the manifests for the options. It fails if a selector of an operator cannot be resolved: the
@@ -55,23 +76,98 @@ func New(o Options) (*Manifests, error) {
 			return nil, err
 		}
 	}
+	o.Served = unique(o.Served)
 	if o.Namespace == "" {
 		o.Namespace = "default"
 		if len(o.Served) == 1 && !isPattern(o.Served[0]) {
 			o.Namespace = o.Served[0]
 		}
 	}
-	for _, name := range []string{o.Name, o.Namespace} {
-		if mistakes := validation.NameIsDNSLabel(name, false); len(mistakes) > 0 {
-			return nil, fmt.Errorf("write manifests: %q is not a valid name: %s", name, mistakes[0])
+	m := &Manifests{options: o}
+	for _, d := range o.Operators {
+		m.leases = m.leases || d.Leases.Name != ""
+		m.webhooks = cmp.Or(m.webhooks, d.Webhooks)
+	}
+	m.addRules()
+	if m.options.Replicas == 0 {
+		m.options.Replicas = 1
+		if m.leases {
+			m.options.Replicas = 2
 		}
 	}
-	return &Manifests{
-		options: o,
-		cluster: rules(o.Operators, inspect.ScopeCluster),
-		served:  rules(o.Operators, inspect.ScopeServed),
-		own:     rules(o.Operators, inspect.ScopeOwn),
-	}, nil
+	var err error
+	if m.health, err = o.findHealth(); err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+// addRules adds the rules of all roles.
+func (m *Manifests) addRules() {
+	o := &m.options
+	of := func(scope inspect.PermissionScope, namespace string) []Rule {
+		return rules(o.Operators, func(p inspect.Permission) bool { return p.Scope == scope && p.Namespace == namespace })
+	}
+	m.cluster, m.served = of(inspect.ScopeCluster, ""), of(inspect.ScopeServed, "")
+	m.own = rules(o.Operators, func(p inspect.Permission) bool {
+		return p.Scope == inspect.ScopeOwn || p.Scope == inspect.ScopeNamed && p.Namespace == o.Namespace
+	})
+	for _, d := range o.Operators {
+		for _, p := range d.Permissions {
+			m.peering = m.peering || p.Resource == "clusterkopfpeerings" || p.Resource == "kopfpeerings"
+			known := func(n namespace) bool { return n.name == p.Namespace }
+			if p.Scope == inspect.ScopeNamed && p.Namespace != o.Namespace && !slices.ContainsFunc(m.named, known) {
+				m.named = append(m.named, namespace{p.Namespace, of(inspect.ScopeNamed, p.Namespace)})
+			}
+		}
+	}
+}
+
+// check returns what is wrong with the options.
+func (m *Manifests) check() error {
+	o := &m.options
+	labels := []string{o.Name, o.Namespace}
+	if len(m.served) > 0 {
+		labels = append(labels, o.Served...)
+	}
+	for _, n := range m.named {
+		labels = append(labels, n.name)
+	}
+	for _, name := range labels {
+		if mistakes := validation.NameIsDNSLabel(name, false); len(mistakes) > 0 {
+			return fmt.Errorf("write manifests: %q is not a valid name: %s", name, mistakes[0])
+		}
+	}
+	switch {
+	case o.Replicas < 1:
+		return fmt.Errorf("write manifests: %d replicas: want at least 1", o.Replicas)
+	case o.Replicas > 1 && !m.leases:
+		return fmt.Errorf("write manifests: %d replicas would handle each object %d times: let them share a lease, by --leader-elect or --shards", o.Replicas, o.Replicas)
+	case m.webhooks == "" && o.Certificate != "":
+		return errors.New("write manifests: there is a certificate, but the operator has no admission handlers")
+	case m.webhooks == "" || o.Image == "":
+		return nil
+	case o.Replicas > 1 && o.Certificate == "":
+		return fmt.Errorf("write manifests: %d replicas would each make a certificate for the webhooks: name a Secret with a certificate for %s.%s.svc: --webhook-cert-secret", o.Replicas, o.Name, o.Namespace)
+	}
+	if mistakes := validation.NameIsDNS1035Label(o.Name, false); len(mistakes) > 0 {
+		return fmt.Errorf("write manifests: %q is not a valid name for the Service of the webhooks: %s", o.Name, mistakes[0])
+	}
+	if mistakes := validation.NameIsDNSSubdomain(o.Certificate, false); o.Certificate != "" && len(mistakes) > 0 {
+		return fmt.Errorf("write manifests: %q is not a valid name of a Secret: %s", o.Certificate, mistakes[0])
+	}
+	return nil
+}
+
+// unique returns the texts without repetitions.
+func unique(texts []string) []string {
+	var all []string
+	for _, text := range texts {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // isPattern reports whether a namespace to serve is not just a name.
@@ -108,6 +204,9 @@ func unresolved(list []inspect.Unserved) error {
 func (m *Manifests) YAML() string {
 	documents := append(m.account(), m.roles()...)
 	if m.options.Image != "" {
+		if m.webhooks != "" {
+			documents = append(documents, m.service())
+		}
 		documents = append(documents, m.deployment())
 	}
 	return strings.Join(documents, "---\n")
@@ -115,7 +214,12 @@ func (m *Manifests) YAML() string {
 
 // JSON returns all manifests as a list.
 func (m *Manifests) JSON() ([]byte, error) {
-	objects, err := parse(m.YAML())
+	return toJSON(m.YAML())
+}
+
+// toJSON returns the objects of documents as a list.
+func toJSON(text string) ([]byte, error) {
+	objects, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +241,9 @@ func (m *Manifests) Permissions() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
+// Namespace returns the namespace that the operator runs in.
+func (m *Manifests) Namespace() string { return m.options.Namespace }
+
 // User returns the name of the user that the operator is in the cluster.
 func (m *Manifests) User() string {
 	return "system:serviceaccount:" + m.options.Namespace + ":" + m.options.Name
@@ -145,7 +252,7 @@ func (m *Manifests) User() string {
 // Need is a permission in one namespace, or in the whole cluster.
 type Need struct {
 	inspect.Permission
-	Namespace string // empty for the whole cluster
+	In string // the namespace; empty for the whole cluster
 }
 
 // Needs returns what the roles permit.
@@ -159,6 +266,8 @@ func (m *Manifests) Needs() []Need {
 				namespaces = m.options.Served
 			case inspect.ScopeOwn:
 				namespaces = []string{m.options.Namespace}
+			case inspect.ScopeNamed:
+				namespaces = []string{p.Namespace}
 			}
 			for _, namespace := range namespaces {
 				all = append(all, Need{p, namespace})
@@ -178,27 +287,4 @@ func parse(text string) ([]map[string]any, error) {
 		all = append(all, tree)
 	}
 	return all, nil
-}
-
-// liveness returns the port and the path at which the operator reports its health. The address that the
-// code of an operator sets takes precedence.
-func (m *Manifests) liveness() (address string, port, path string) {
-	address = "http://0.0.0.0:8080/healthz"
-	for _, d := range m.options.Operators {
-		if d.Liveness != "" {
-			address = d.Liveness
-		}
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", "", "" // the operator refuses it
-	}
-	port, path = u.Port(), u.Path
-	if port == "" {
-		port = "80"
-	}
-	if path == "" {
-		path = "/"
-	}
-	return address, port, path
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,27 @@ func operator(scope inspect.PermissionScope) inspect.Description {
 	}}
 }
 
+// guarded is what an operator with an admission handler and peering says of itself.
+func guarded() inspect.Description {
+	return inspect.Description{Webhooks: "op.kopf.dev", Peering: "mine", Permissions: []inspect.Permission{
+		{Group: "kopf.dev", Resource: "clusterkopfpeerings", Verbs: []string{"patch"}, Names: []string{"mine"}, Scope: inspect.ScopeCluster, Purpose: "the operator itself: peering"},
+		{
+			Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations", Names: []string{"op.kopf.dev"}, Verbs: []string{"patch"},
+			Scope: inspect.ScopeCluster, Purpose: "webhooks", Handlers: []string{"check (x/x.go:1)"},
+		},
+	}}
+}
+
+// scaled is what an operator with admission handlers says of itself whose leases are elsewhere.
+func scaled() inspect.Description {
+	d := guarded()
+	d.Leases = inspect.Leases{Name: "op", Namespace: "there", Shards: 4}
+	d.Permissions = append(d.Permissions, inspect.Permission{
+		Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"list"}, Scope: inspect.ScopeNamed, Namespace: "there", Purpose: "the operator itself: shards",
+	})
+	return d
+}
+
 func newManifests(t *testing.T, o Options) *Manifests {
 	t.Helper()
 	m, err := New(o)
@@ -45,6 +67,11 @@ func TestYAML_Golden(t *testing.T) {
 			Name: "op", Namespace: "ops", Image: "op", Served: []string{"one", "on"},
 			Operators: []inspect.Description{operator(inspect.ScopeServed), operator(inspect.ScopeServed)},
 		},
+		"replicas": {
+			Name: "op", Image: "op", Replicas: 3, Args: []string{"--shards=4", "--lease=there/op"}, Certificate: "op-webhooks",
+			Operators: []inspect.Description{scaled()},
+		},
+		"webhooks": {Name: "op", Image: "op", Operators: []inspect.Description{guarded()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := newManifests(t, o).YAML()
@@ -105,15 +132,45 @@ func TestNew_UnresolvedSelectorsFail(t *testing.T) {
 	}
 }
 
-func TestNew_InvalidNamesFail(t *testing.T) {
-	for _, o := range []Options{{Name: ""}, {Name: "Upper"}, {Name: "op", Namespace: "a: b"}} {
-		o.Operators = []inspect.Description{{}}
-		if _, err := New(o); err == nil {
-			t.Errorf("%+v has no error", o)
+func TestNew_RefusesWhatKubernetesWouldNot(t *testing.T) {
+	served := operator(inspect.ScopeServed)
+	local := operator(inspect.ScopeCluster)
+	local.Liveness = "http://127.0.0.1:8080/healthz"
+	for want, o := range map[string]Options{
+		`"" is not a valid name`:           {Operators: []inspect.Description{{}}},
+		`"Upper" is not a valid name`:      {Name: "Upper", Operators: []inspect.Description{{}}},
+		`"a: b" is not a valid name`:       {Name: "op", Namespace: "a: b", Operators: []inspect.Description{{}}},
+		`"a/b" is not a valid name`:        {Name: "op", Served: []string{"a/b"}, Operators: []inspect.Description{served}},
+		"has no operator":                  {Name: "op"},
+		"2 replicas would handle":          {Name: "op", Replicas: 2, Operators: []inspect.Description{served}},
+		"-1 replicas: want":                {Name: "op", Replicas: -1, Operators: []inspect.Description{served}},
+		"no admission handlers":            {Name: "op", Certificate: "x", Operators: []inspect.Description{served}},
+		"2 replicas would each make":       {Name: "op", Image: "op", Operators: []inspect.Description{scaled()}},
+		"for the Service of the webhooks":  {Name: "1st", Image: "op", Operators: []inspect.Description{guarded()}},
+		`"X" is not a valid name of a Sec`: {Name: "op", Image: "op", Certificate: "X", Operators: []inspect.Description{guarded()}},
+		"where Kubernetes cannot probe it": {Name: "op", Operators: []inspect.Description{local}},
+	} {
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if _, err := New(Options{Name: "op"}); err == nil {
-		t.Error("no operators, no error")
+}
+
+func TestYAML_RoleOfManyHandlersHasOneRule(t *testing.T) {
+	d := operator(inspect.ScopeServed)
+	d.Permissions = d.Permissions[:1]
+	d.Permissions[0].Handlers = nil
+	for i := range 100 {
+		d.Permissions[0].Handlers = append(d.Permissions[0].Handlers, fmt.Sprintf("handler%d (x/x.go:%d)", i, i))
+	}
+	text := newManifests(t, Options{Name: "op", Served: []string{"one", "one"}, Operators: []inspect.Description{d}}).YAML()
+	if strings.Count(text, "verbs:") != 1 || strings.Count(text, "kind: Role\n") != 2 || !strings.Contains(text, "handler99 (x/x.go:99).\n") {
+		t.Errorf("got %s", text)
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > commentWidth+1 {
+			t.Errorf("the line is too long: %s", line)
+		}
 	}
 }
 
@@ -137,17 +194,38 @@ func TestScalar_ReadsBackEqual(t *testing.T) {
 	}
 }
 
-func TestPeering_IsValid(t *testing.T) {
-	text := Peering("default", []string{"one"})
-	kinds := ""
-	for document := range strings.SplitSeq(text, "---\n") {
-		var object struct{ Kind string }
-		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			t.Errorf("%v: %s", err, document)
+func TestPeering_DefinitionsAndObjects(t *testing.T) {
+	for _, test := range []struct {
+		o    PeeringOptions
+		want string
+	}{
+		{PeeringOptions{}, "CustomResourceDefinition CustomResourceDefinition ClusterKopfPeering "},
+		{PeeringOptions{Namespaces: []string{"one", "on", "one"}, NoDefinitions: true}, "KopfPeering KopfPeering "},
+		{PeeringOptions{NoObjects: true}, "CustomResourceDefinition CustomResourceDefinition "},
+	} {
+		p, err := NewPeering(test.o)
+		if err != nil {
+			t.Fatal(err)
 		}
-		kinds += object.Kind + " "
+		body, err := p.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list struct{ Items []struct{ Kind string } }
+		if err := json.Unmarshal(body, &list); err != nil {
+			t.Fatal(err)
+		}
+		kinds := ""
+		for _, item := range list.Items {
+			kinds += item.Kind + " "
+		}
+		if kinds != test.want {
+			t.Errorf("%+v: got %s", test.o, kinds)
+		}
 	}
-	if want := "CustomResourceDefinition CustomResourceDefinition ClusterKopfPeering KopfPeering "; kinds != want {
-		t.Errorf("got %s", kinds)
+	for _, o := range []PeeringOptions{{Name: "a b"}, {Namespaces: []string{"app-*"}}, {Namespaces: []string{""}}} {
+		if _, err := NewPeering(o); err == nil {
+			t.Errorf("%+v has no error", o)
+		}
 	}
 }

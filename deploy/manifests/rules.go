@@ -12,21 +12,23 @@ import (
 type Rule struct {
 	Groups    []string
 	Resources []string
+	Names     []string // of the only objects; none for all
 	Verbs     []string
 
 	// Comment says what the rule is for, and names the handlers that need it.
 	Comment string
 }
 
-// rules returns the rules of a scope, without repetitions of what several operators of one program need.
-func rules(descriptions []inspect.Description, scope inspect.PermissionScope) []Rule {
+// rules returns the rules for those permissions that are wanted, without repetitions of what several operators of
+// one program need.
+func rules(descriptions []inspect.Description, wanted func(inspect.Permission) bool) []Rule {
 	var all []Rule
 	for _, d := range descriptions {
 		for _, p := range d.Permissions {
-			if p.Scope != scope {
+			if !wanted(p) {
 				continue
 			}
-			r := Rule{Groups: []string{p.Group}, Resources: []string{p.Resource}, Verbs: p.Verbs, Comment: comment(p)}
+			r := Rule{Groups: []string{p.Group}, Resources: []string{p.Resource}, Names: p.Names, Verbs: p.Verbs, Comment: comment(p)}
 			if i := slices.IndexFunc(all, r.same); i >= 0 {
 				all[i].Comment = mergeComments(all[i].Comment, r.Comment)
 				continue
@@ -38,7 +40,8 @@ func rules(descriptions []inspect.Description, scope inspect.PermissionScope) []
 }
 
 func (r Rule) same(o Rule) bool {
-	return slices.Equal(r.Groups, o.Groups) && slices.Equal(r.Resources, o.Resources) && slices.Equal(r.Verbs, o.Verbs)
+	return slices.Equal(r.Groups, o.Groups) && slices.Equal(r.Resources, o.Resources) &&
+		slices.Equal(r.Names, o.Names) && slices.Equal(r.Verbs, o.Verbs)
 }
 
 func mergeComments(a, b string) string {
