@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/deploy/asdeployed"
@@ -21,6 +22,7 @@ type asDeployed struct {
 	name       string // of the roles
 	dir        string
 	namespaces []string // that the operator serves
+	args       []string // the operator's flags
 
 	// config returns the configuration of the open cluster.
 	config func() (*rest.Config, error)
@@ -37,13 +39,14 @@ type asDeployed struct {
 }
 
 // newAsDeployed returns nil unless the flags ask for it.
-func newAsDeployed(f *operatorFlags, dir string, patterns []string, cluster *operatorCluster, say func(string)) *asDeployed {
+func newAsDeployed(cmd *cobra.Command, f *operatorFlags, dir string, patterns []string, cluster *operatorCluster, say func(string)) *asDeployed {
 	if !f.asDeployed {
 		return nil
 	}
+	// The roles of a real deployment have another name: they stay as they are.
+	name := nameOfOperator("", dir, patterns) + "-as-deployed"
 	return &asDeployed{
-		// The roles of a real deployment have another name: they stay as they are.
-		name: nameOfOperator("", dir, patterns) + "-as-deployed", dir: dir, namespaces: f.namespaces,
+		name: name, dir: dir, namespaces: f.namespaces, args: append(f.scope(cmd), "--webhook-managed="+webhooksOf(name)),
 		config: cluster.restConfig, say: say,
 	}
 }
@@ -70,16 +73,17 @@ func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.
 	if err != nil {
 		return cluster, err
 	}
-	operators, err := runner.Describe(ctx, binary, a.dir, scopeArgs(a.namespaces), known)
+	operators, err := runner.Describe(ctx, binary, a.dir, a.args, known)
 	if err != nil {
 		return cluster, err
 	}
+	inSession(operators)
 	m, err := manifests.New(manifests.Options{Name: a.name, Served: a.namespaces, Operators: operators})
 	if err != nil {
 		return cluster, err
 	}
 	a.mu.Lock()
-	a.operators = operators
+	a.operators, a.denied = operators, nil // what the former program lacked, this one may have
 	a.mu.Unlock()
 	if a.grant, err = asdeployed.NewGrant(ctx, config, m); err != nil {
 		return cluster, err
@@ -87,11 +91,23 @@ func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.
 	if a.folder, err = os.MkdirTemp("", "kopf-"); err != nil {
 		return cluster, fmt.Errorf("create a folder for the operator's kubeconfig: %w", err)
 	}
-	if a.proxy, err = asdeployed.NewProxy(config, m.User(), a.folder, a.deny); err != nil {
+	if a.proxy, err = asdeployed.NewProxy(config, asdeployed.User{Name: m.User(), Namespace: m.Namespace()}, a.folder, a.deny); err != nil {
 		return cluster, err
 	}
 	cluster.Kubeconfig, cluster.Context = a.proxy.Kubeconfig, asdeployed.Context
 	return cluster, nil
+}
+
+// inSession permits the operators to write webhook configurations of any name: in development, each session has
+// configurations of its own, whose name is not known before.
+func inSession(operators []inspect.Description) {
+	for _, o := range operators {
+		for i := range o.Permissions {
+			if p := &o.Permissions[i]; p.Group == "admissionregistration.k8s.io" {
+				p.Names = nil
+			}
+		}
+	}
 }
 
 // deny tells about a denied request, once for each kind.
@@ -120,6 +136,9 @@ func (a *asDeployed) missing() error {
 	defer a.mu.Unlock()
 	if len(a.denied) == 0 {
 		return nil
+	}
+	if len(a.denied) == 1 {
+		return errors.New("the deployed operator would lack a permission, see above")
 	}
 	return fmt.Errorf("the deployed operator would lack %d permissions, see above", len(a.denied))
 }

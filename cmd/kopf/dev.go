@@ -126,7 +126,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	var session *runner.Session
 	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: func(verbose bool, line string) { session.Say(verbose, line) }}
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
-	deployed := newAsDeployed(f, dir, patterns, &cluster, func(text string) { session.Fault(text) })
+	deployed := newAsDeployed(cmd, f, dir, patterns, &cluster, func(text string) { session.Fault(text) })
 	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
 	definer := &definer{dir: dir, patterns: patterns, cluster: &cluster, warn: func(warnings []string) { session.WarnAboutBuild(warnings) }}
 	options := runner.Options{

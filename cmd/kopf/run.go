@@ -78,7 +78,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
 	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: printer.say}
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
-	deployed := newAsDeployed(f, dir, patterns, &cluster, printer.warn)
+	deployed := newAsDeployed(cmd, f, dir, patterns, &cluster, printer.warn)
 	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
 	options := runner.RunOptions{
 		Dir:      dir,

@@ -1,6 +1,7 @@
 package asdeployed
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -26,12 +27,17 @@ var (
 	deniedPath     = regexp.MustCompile(`User "[^"]*" cannot (\S+) path "([^"]*)"`)
 )
 
+// protobufPrefix begins bodies in the binary format, which clients of Kubernetes' own types ask for.
+const protobufPrefix = "k8s\x00"
+
 // parseDenial parses a response with status 403. It returns false for one that has other reasons.
 func parseDenial(body []byte) (Denial, bool) {
 	var status struct {
 		Message string `json:"message"`
 	}
-	if err := json.Unmarshal(body, &status); err != nil {
+	if bytes.HasPrefix(body, []byte(protobufPrefix)) {
+		status.Message = string(body) // it has the text of the message as it is
+	} else if err := json.Unmarshal(body, &status); err != nil {
 		return Denial{}, false // of a proxy, or in another format
 	}
 	if m := deniedResource.FindStringSubmatch(status.Message); m != nil {
@@ -73,16 +79,34 @@ func (d Denial) Explain(operators []inspect.Description) string {
 	if d.Path != "" {
 		return fmt.Sprintf("the deployed operator must not %s: kopf manifests writes no rules for such paths; add a rule to your own role", d)
 	}
-	for _, o := range operators {
-		for _, p := range o.Permissions {
-			if matches(p.Group, d.Group) && matches(p.Resource, d.Resource) && slices.Contains(p.Verbs, d.Verb) {
-				return fmt.Sprintf("the deployed operator must not %s: its roles lack a rule that kopf manifests writes for %s; apply the manifests again, or serve the namespace",
-					d, strings.Join(append([]string{p.Purpose}, p.Handlers...), ", "))
-			}
+	if p := d.permission(operators); p != nil {
+		only := ""
+		if len(p.Names) > 0 {
+			only = ", for the object " + strings.Join(p.Names, ", ") + " alone"
 		}
+		return fmt.Sprintf("the deployed operator must not %s: its roles lack a rule that kopf manifests writes for %s%s; apply the manifests again, or serve the namespace",
+			d, strings.Join(append([]string{p.Purpose}, p.Handlers...), ", "), only)
 	}
 	return fmt.Sprintf("the deployed operator must not %s: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(%s, %q)",
 		d, d.selector(), d.Verb)
+}
+
+// permission returns what the operators need that permits the request; nil if there is none. One for all objects is
+// preferred to one for some.
+func (d Denial) permission(operators []inspect.Description) *inspect.Permission {
+	var found *inspect.Permission
+	for _, o := range operators {
+		for i := range o.Permissions {
+			p := &o.Permissions[i]
+			if !matches(p.Group, d.Group) || !matches(p.Resource, d.Resource) || !slices.Contains(p.Verbs, d.Verb) {
+				continue
+			}
+			if found == nil || len(p.Names) == 0 && len(found.Names) > 0 {
+				found = p
+			}
+		}
+	}
+	return found
 }
 
 func matches(rule, value string) bool { return rule == "*" || rule == value }
@@ -96,16 +120,25 @@ func (d Denial) selector() string {
 	return fmt.Sprintf("kopf.Resource(%q, %q)", group, d.Resource)
 }
 
-// Expected reports whether the operator does without what is denied, as [manifests.New] intends for an
-// operator of single namespaces.
+// Expected reports whether the operator does without what is denied, as [manifests.New] intends: one of single
+// namespaces does not watch namespaces and definitions, and one without handlers of a family of webhooks does not
+// remove those that a former version of it may have left.
 func (d Denial) Expected(operators []inspect.Description) bool {
-	own := d.Group == "apiextensions.k8s.io" && d.Resource == "customresourcedefinitions" || d.Group == "" && d.Resource == "namespaces"
-	if !own || d.Verb != "list" && d.Verb != "watch" {
+	switch {
+	case d.permission(operators) != nil:
 		return false
+	case d.Group == "apiextensions.k8s.io" && d.Resource == "customresourcedefinitions", d.Group == "" && d.Resource == "namespaces":
+		return d.Verb == "list" || d.Verb == "watch"
+	case d.Group == "admissionregistration.k8s.io" && d.Resource == "validatingwebhookconfigurations":
+		return d.Verb == "patch" && !hasHandler(operators, inspect.KindValidate)
+	case d.Group == "admissionregistration.k8s.io" && d.Resource == "mutatingwebhookconfigurations":
+		return d.Verb == "patch" && !hasHandler(operators, inspect.KindMutate)
 	}
-	return !slices.ContainsFunc(operators, func(o inspect.Description) bool {
-		return slices.ContainsFunc(o.Permissions, func(p inspect.Permission) bool {
-			return matches(p.Group, d.Group) && matches(p.Resource, d.Resource) && slices.Contains(p.Verbs, d.Verb)
-		})
+	return false
+}
+
+func hasHandler(operators []inspect.Description, kind inspect.HandlerKind) bool {
+	return slices.ContainsFunc(operators, func(o inspect.Description) bool {
+		return slices.ContainsFunc(o.Handlers, func(h inspect.Registration) bool { return h.Kind == kind })
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -73,8 +74,9 @@ func TestExamples_NeedEachRule(t *testing.T) {
 	cluster := openCluster(t)
 	for _, c := range cases {
 		t.Run(c.folder, func(t *testing.T) {
-			e := newExample(t, cluster, c.folder)
+			e := newExample(t, cluster, "../../examples/"+c.folder)
 			e.deletes = c.deletes
+			e.expectApplicable(t)
 			e.run(t, nil)
 			for i, p := range e.operator.Permissions {
 				name := Denial{Group: p.Group, Resource: p.Resource}.resource()
@@ -117,27 +119,87 @@ func openCluster(t *testing.T) *rest.Config {
 	return config
 }
 
+// features are what operators do only when they are told to, with the API groups whose rules are for that.
+var features = []struct {
+	title, group string
+	args         []string
+}{
+	{"leader election", "coordination.k8s.io", []string{"--leader-elect", "--lease=tried"}},
+	{"shards", "coordination.k8s.io", []string{"--shards=2", "--lease=tried"}},
+	{"peering", "kopf.dev", []string{"--peering=tried"}},
+	{"webhooks", "admissionregistration.k8s.io", nil},
+}
+
+// TestFeatures_NeedEachVerb runs an operator with each feature: with all rules, nothing is denied; without any
+// verb of the rules for the feature, the proxy tells of it.
+func TestFeatures_NeedEachVerb(t *testing.T) {
+	cluster := openCluster(t)
+	peering, err := manifests.NewPeering(manifests.PeeringOptions{Name: "tried"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	applyText(t, cluster, peering.YAML())
+	e := newExample(t, cluster, "testdata/everything")
+	webhooks := []string{"--webhook-listen=127.0.0.1:0", "--webhook-managed=tried.kopf.dev"}
+	for _, f := range features {
+		t.Run(f.title, func(t *testing.T) {
+			e.describe(t, slices.Concat([]string{"-A", "--peering=tried"}, webhooks, f.args)...)
+			e.run(t, nil)
+			tried := 0
+			for _, p := range e.operator.Permissions {
+				ofFeature := p.Group == f.group && (len(p.Handlers) == 0 || f.group != "kopf.dev")
+				for _, verb := range p.Verbs {
+					if !ofFeature || verb == "list" && slices.Contains(p.Verbs, "watch") {
+						continue // a watch lists as well, where the server can do that
+					}
+					tried++
+					without := p
+					without.Verbs = []string{verb}
+					t.Run("without "+verb+" "+strings.ReplaceAll(p.Resource, "/", "."), func(t *testing.T) { e.run(t, &without) })
+				}
+			}
+			if tried < 2 {
+				t.Errorf("%d verbs of %s", tried, f.group)
+			}
+		})
+	}
+}
+
+// applyText applies manifests, and removes them when the test ends.
+func applyText(t *testing.T, config *rest.Config, text string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply.Files(t.Context(), config, []string{path}, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // example is a built example with what it says of itself.
 type example struct {
 	config    *rest.Config
 	folder    string
 	binary    string
+	args      []string // the operator's flags
 	manifests []apply.Manifest
 	operator  inspect.Description
 	deletes   bool // the operator deletes the objects
 }
 
+// newExample builds the package in a folder.
 func newExample(t *testing.T, config *rest.Config, folder string) *example {
 	t.Helper()
-	root, err := filepath.Abs("../../examples")
+	folder, err := filepath.Abs(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &example{config: config, folder: filepath.Join(root, folder)}
+	e := &example{config: config, folder: folder}
 	if e.manifests, err = apply.Read([]string{e.folder}); err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := apply.Read([]string{filepath.Join(root, "crd.yaml")})
+	definitions, err := apply.Read([]string{"../../examples/crd.yaml"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,16 +224,23 @@ func newExample(t *testing.T, config *rest.Config, folder string) *example {
 	if e.binary, err = builder.Build(t.Context(), program); err != nil {
 		t.Fatal(err)
 	}
-	known, err := resources.Served(t.Context(), config)
+	e.describe(t, "-A")
+	return e
+}
+
+// describe asks the example what it needs with some flags.
+func (e *example) describe(t *testing.T, args ...string) {
+	t.Helper()
+	known, err := resources.Served(t.Context(), e.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	operators, err := runner.Describe(t.Context(), e.binary, e.folder, []string{"-A"}, known)
+	e.args = args
+	operators, err := runner.Describe(t.Context(), e.binary, e.folder, e.args, known)
 	if err != nil || len(operators) != 1 {
 		t.Fatalf("%d operators (%v)", len(operators), err)
 	}
 	e.operator = operators[0]
-	return e
 }
 
 // definitions returns the manifests that are definitions, or the others.
@@ -186,9 +255,7 @@ func (e *example) definitions(wanted bool) []apply.Manifest {
 func (e *example) run(t *testing.T, without *inspect.Permission) {
 	operator := e.operator
 	if without != nil {
-		operator.Permissions = slices.DeleteFunc(slices.Clone(operator.Permissions), func(p inspect.Permission) bool {
-			return p.Group == without.Group && p.Resource == without.Resource && p.Purpose == without.Purpose
-		})
+		operator.Permissions = lacking(operator.Permissions, without)
 	}
 	m, err := manifests.New(manifests.Options{Name: "tried", Operators: []inspect.Description{operator}})
 	if err != nil {
@@ -206,13 +273,15 @@ func (e *example) run(t *testing.T, without *inspect.Permission) {
 
 	var mu sync.Mutex
 	var denied []Denial
+	var first Denial // that of the missing rule
 	noticed := make(chan struct{})
 	once := sync.OnceFunc(func() { close(noticed) })
-	proxy, err := NewProxy(e.config, m.User(), t.TempDir(), func(d Denial) {
+	proxy, err := NewProxy(e.config, User{m.User(), m.Namespace()}, t.TempDir(), func(d Denial) {
 		mu.Lock()
 		defer mu.Unlock()
 		denied = append(denied, d)
 		if without != nil && d.Group == without.Group && d.Resource == without.Resource && slices.Contains(without.Verbs, d.Verb) {
+			first = d
 			once()
 		}
 	})
@@ -227,7 +296,7 @@ func (e *example) run(t *testing.T, without *inspect.Permission) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	socket := filepath.Join(filepath.Dir(e.binary), "try.sock")
-	cmd := exec.CommandContext(ctx, e.binary, "-A", "--kubeconfig="+proxy.Kubeconfig, "--inspect=unix:"+socket)
+	cmd := exec.CommandContext(ctx, e.binary, append(e.args, "--kubeconfig="+proxy.Kubeconfig, "--inspect=unix:"+socket)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	var output strings.Builder
@@ -259,13 +328,27 @@ func (e *example) run(t *testing.T, without *inspect.Permission) {
 		select {
 		case <-noticed:
 			want := without.Purpose
-			if got := denied[len(denied)-1].Explain([]inspect.Description{e.operator}); !strings.Contains(got, want) {
+			if got := first.Explain([]inspect.Description{e.operator}); !strings.Contains(got, want) {
 				t.Errorf("the sentence does not name the rule for %s: %s", want, got)
 			}
 		default:
 			t.Errorf("the missing rule was not noticed; denied: %v (%v)\n%s", denied, err, &output)
 		}
 	}
+}
+
+// lacking returns the permissions without the verbs of one of them.
+func lacking(all []inspect.Permission, without *inspect.Permission) []inspect.Permission {
+	var left []inspect.Permission
+	for _, p := range all {
+		if p.Group == without.Group && p.Resource == without.Resource && p.Purpose == without.Purpose {
+			p.Verbs = slices.DeleteFunc(slices.Clone(p.Verbs), func(verb string) bool { return slices.Contains(without.Verbs, verb) })
+		}
+		if len(p.Verbs) > 0 {
+			left = append(left, p)
+		}
+	}
+	return left
 }
 
 // live creates the objects of the example, waits until they are handled, changes them, waits again, and
@@ -377,13 +460,25 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// remove deletes the objects of the example, whatever the operator has left of them.
+// left are the objects that operators create for themselves.
+var left = []apply.Object{
+	{Resource: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, Namespace: "default"},
+	{Resource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}},
+	{Resource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}},
+}
+
+// remove deletes the objects of the example, and whatever the operator has left of them and of itself.
 func (e *example) remove() error {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	client, err := dynamic.NewForConfig(e.config)
 	if err != nil {
 		return err
+	}
+	for _, o := range left {
+		if err := client.Resource(o.Resource).Namespace(o.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return err
+		}
 	}
 	objects, err := apply.All(ctx, e.config, e.manifests, apply.Options{})
 	if err != nil {

@@ -42,11 +42,14 @@ type Proxy struct {
 	client *http.Client
 }
 
+// User is who a [Proxy] passes requests on as: a service account, and its namespace, which is that of the operator.
+type User struct{ Name, Namespace string }
+
 // NewProxy starts a proxy of a cluster, and writes its kubeconfig into a folder. It calls denied for each
 // denied request, possibly concurrently. The proxy must be closed.
-func NewProxy(config *rest.Config, user, folder string, denied func(Denial)) (*Proxy, error) {
+func NewProxy(config *rest.Config, user User, folder string, denied func(Denial)) (*Proxy, error) {
 	config = rest.CopyConfig(config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user.Name}
 	config.Timeout = 0 // streams have none
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -66,7 +69,7 @@ func NewProxy(config *rest.Config, user, folder string, denied func(Denial)) (*P
 	}
 	token := rand.Text()
 	p := &Proxy{Kubeconfig: filepath.Join(folder, "as-deployed.kubeconfig"), served: make(chan error, 1), client: client}
-	if err := writeKubeconfig(p.Kubeconfig, "https://"+listener.Addr().String(), authority, token); err != nil {
+	if err := writeKubeconfig(p.Kubeconfig, "https://"+listener.Addr().String(), user.Namespace, authority, token); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	p.server = &http.Server{
@@ -88,11 +91,11 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-func writeKubeconfig(path, server string, authority []byte, token string) error {
+func writeKubeconfig(path, server, namespace string, authority []byte, token string) error {
 	config := api.NewConfig()
 	config.Clusters[Context] = &api.Cluster{Server: server, CertificateAuthorityData: authority}
 	config.AuthInfos[Context] = &api.AuthInfo{Token: token}
-	config.Contexts[Context] = &api.Context{Cluster: Context, AuthInfo: Context}
+	config.Contexts[Context] = &api.Context{Cluster: Context, AuthInfo: Context, Namespace: namespace}
 	config.CurrentContext = Context
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		return fmt.Errorf("write the kubeconfig of the operator: %w", err)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ func throughProxy(t *testing.T, handler http.HandlerFunc) (client *http.Client, 
 	t.Cleanup(server.Close)
 	var mu sync.Mutex
 	var all []Denial
-	proxy, err := NewProxy(&rest.Config{Host: server.URL + "/base", BearerToken: "of the person"}, "system:serviceaccount:ops:op", t.TempDir(), func(d Denial) {
+	proxy, err := NewProxy(&rest.Config{Host: server.URL + "/base", BearerToken: "of the person"}, User{"system:serviceaccount:ops:op", "ops"}, t.TempDir(), func(d Denial) {
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, d)
@@ -111,18 +112,23 @@ func TestProxy_TellsDenialsOfRolesOnly(t *testing.T) {
 		"/base/quota":  `{"kind":"Status","message":"pods \"x\" is forbidden: exceeded quota: few"}`,
 		"/base/path":   `{"kind":"Status","message":"forbidden: User \"u\" cannot get path \"/metrics\""}`,
 		"/base/text":   "Forbidden",
+		"/base/binary": "k8s\x00\n\x0c\n\x02v1\x12\x06Status\x12\xe4\x01\x12\x07Failure\x1a\x80\x01leases is forbidden: User \"u\" cannot create resource \"leases\" in API group \"coordination.k8s.io\" in the namespace \"ops\"\"\x09Forbidden0\x93\x03",
 	}
 	client, config, denied := throughProxy(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, answers[r.URL.Path])
 	})
-	for _, path := range []string{"/denied", "/quota", "/path", "/text"} {
+	for _, path := range []string{"/denied", "/quota", "/path", "/text", "/binary"} {
 		if code, body := get(t, client, config.Host+path); code != http.StatusForbidden || body != answers["/base"+path] {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
 	got := denied()
-	if len(got) != 2 || got[0] != (Denial{Verb: "create", Resource: "pods", Namespace: "default"}) || got[1] != (Denial{Verb: "get", Path: "/metrics"}) {
+	want := []Denial{
+		{Verb: "create", Resource: "pods", Namespace: "default"}, {Verb: "get", Path: "/metrics"},
+		{Verb: "create", Group: "coordination.k8s.io", Resource: "leases", Namespace: "ops"},
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("denied %+v", got)
 	}
 }
@@ -153,7 +159,7 @@ func TestProxy_StreamsAtOnce(t *testing.T) {
 func TestProxy_LostClusterIsBadGateway(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
-	proxy, err := NewProxy(&rest.Config{Host: server.URL}, "u", t.TempDir(), func(Denial) {})
+	proxy, err := NewProxy(&rest.Config{Host: server.URL}, User{Name: "u"}, t.TempDir(), func(Denial) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +185,7 @@ func TestProxy_LostClusterIsBadGateway(t *testing.T) {
 func TestDenial_ExplainNamesRuleOrOption(t *testing.T) {
 	operators := []inspect.Description{{Permissions: []inspect.Permission{
 		{Group: "kopf.dev", Resource: "kopfexamples", Verbs: []string{"list", "watch"}, Purpose: inspect.HandledObjects, Handlers: []string{"create (x.go:1)"}},
+		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"lease"}, Verbs: []string{"update"}, Purpose: "replicas"},
 	}}}
 	for _, test := range []struct {
 		denial Denial
@@ -189,6 +196,7 @@ func TestDenial_ExplainNamesRuleOrOption(t *testing.T) {
 		{Denial{Verb: "get", Resource: "pods/log", Namespace: "one"}, `kopf.Uses(kopf.Resource("v1", "pods/log"), "get")`},
 		{Denial{Verb: "patch", Group: "apps", Resource: "deployments/scale"}, "patch deployments.apps/scale in the whole cluster"},
 		{Denial{Verb: "get", Path: "/metrics"}, "get /metrics"},
+		{Denial{Verb: "update", Group: "coordination.k8s.io", Resource: "leases"}, "for replicas, for the object lease alone; apply"},
 	} {
 		if got := test.denial.Explain(operators); !strings.Contains(got, test.want) {
 			t.Errorf("%+v: %s", test.denial, got)
@@ -197,6 +205,13 @@ func TestDenial_ExplainNamesRuleOrOption(t *testing.T) {
 }
 
 func TestDenial_ExpectedWhereManifestsDoWithout(t *testing.T) {
+	patch := Denial{Verb: "patch", Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}
+	mutating := []inspect.Description{{Handlers: []inspect.Registration{{Kind: inspect.KindMutate}}}}
+	create := patch
+	create.Verb = "create"
+	if !patch.Expected(nil) || patch.Expected(mutating) || create.Expected(nil) {
+		t.Error("webhooks of a family without handlers are expected not to be removed, and nothing else")
+	}
 	definitions := Denial{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 	if !definitions.Expected(nil) || (Denial{Verb: "list", Resource: "pods"}).Expected(nil) || (Denial{Verb: "create", Resource: "namespaces"}).Expected(nil) {
 		t.Error("other denials are expected")
