@@ -1,3 +1,4 @@
-// Package uninstall removes what an operator has left in a cluster that would block others after it is
-// gone: its finalizers, without which objects cannot be deleted.
+// Package uninstall removes what an operator has left in a cluster: its finalizers, without which objects cannot
+// be deleted, the configurations of its webhooks, without which requests are refused, its leases, and its records in
+// peering objects.
 package uninstall
