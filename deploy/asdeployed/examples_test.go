@@ -298,7 +298,7 @@ func (e *example) run(t *testing.T, without *inspect.Permission) {
 	socket := filepath.Join(filepath.Dir(e.binary), "try.sock")
 	cmd := exec.CommandContext(ctx, e.binary, append(e.args, "--kubeconfig="+proxy.Kubeconfig, "--inspect=unix:"+socket)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
+	cmd.WaitDelay = patience // what it does at its end counts as well
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
