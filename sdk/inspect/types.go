@@ -32,6 +32,8 @@ type Operator struct {
 	Started    time.Time     `json:"started"`
 	State      OperatorState `json:"state"`
 	Server     string        `json:"server"`               // address of the API server
+	Finalizer  string        `json:"finalizer,omitempty"`  // name of its finalizer; empty if an older operator does not tell
+	Hidden     [][]string    `json:"hidden,omitempty"`     // paths of fields whose values must not be shown, besides the data of Secrets
 	Namespaces []string      `json:"namespaces,omitempty"` // patterns; none means the whole cluster
 	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state
 	Pauses     []Pause       `json:"pauses,omitempty"`     // reasons of [OperatorPaused], the oldest first
@@ -397,6 +399,7 @@ const (
 	IntentFreeze      IntentKind = "freeze"      // pause operators of a lower priority than 100 through peering, for the duration in Value
 	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
 	IntentPauseObject IntentKind = "pauseobject" // pause or, with an empty Value, resume one object by its annotation; the Value is the reason
+	IntentStartOver   IntentKind = "startover"   // forget what is recorded on an object, so that it is handled as if it were new
 	IntentLogLevel    IntentKind = "loglevel"    // set the lowest level of log lines in the stream
 	IntentReplay      IntentKind = "replay"      // call the handlers for an earlier review again, as a dry run; see [Review].Replay
 	IntentStop        IntentKind = "stop"        // stop the operator gracefully

@@ -67,6 +67,13 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 		if reason := i.pauseObject(ctx, *in.Object, in.Value); reason != "" {
 			return reject(reason)
 		}
+	case inspect.IntentStartOver:
+		if in.Object == nil {
+			return reject("start over: which object?")
+		}
+		if reason := i.startOver(ctx, *in.Object); reason != "" {
+			return reject(reason)
+		}
 	case inspect.IntentRetryFailed:
 		if reason := i.retryAll(in); reason != "" {
 			return reject(reason)

@@ -143,7 +143,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	if hub != nil {
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
-			Redaction: d.settings.Redaction, Identity: o.config.Identity,
+			Redaction: d.settings.Redaction, Identity: o.config.Identity, Finalizer: d.settings.Finalizer,
 		}))
 	}
 	return hub

@@ -48,6 +48,7 @@ type InspectorOptions struct {
 	Started    time.Time
 	Identity   string // defaults to the user, the host and the process
 	Redaction  redact.Policy
+	Finalizer  string
 }
 
 // NewInspector returns an inspector of an operator that starts, and publishes its handlers.
@@ -71,7 +72,10 @@ func NewInspector(options InspectorOptions) *Inspector {
 	i.indices.publishResources(i.hub, nil)
 	i.hub.UpdateOperator(func(op *inspect.Operator) {
 		op.Identity, op.PID, op.Started = cmp.Or(options.Identity, operatorIdentity()), os.Getpid(), options.Started
-		op.State, op.Namespaces = inspect.OperatorStarting, options.Namespaces
+		op.State, op.Namespaces, op.Finalizer = inspect.OperatorStarting, options.Namespaces, options.Finalizer
+		for _, field := range options.Redaction.Fields {
+			op.Hidden = append(op.Hidden, field)
+		}
 	})
 	return i
 }

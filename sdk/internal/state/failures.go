@@ -167,6 +167,15 @@ func (s Failures) Remove(obj map[string]any, id string, p *patch.Patch) {
 	}
 }
 
+// RemoveAll removes all failures from the object through the patch.
+func (s Failures) RemoveAll(obj map[string]any, p *patch.Patch) {
+	for key := range object.Annotations(obj) {
+		if s.owns(key) {
+			p.Remove(annotation(key))
+		}
+	}
+}
+
 // Clear returns the essence without the failures, or the essence itself if it has none. Storages of
 // users may regard all annotations as a part of the essence.
 func (s Failures) Clear(essence map[string]any) map[string]any {
