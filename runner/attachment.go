@@ -67,6 +67,9 @@ func (a *Attachment) State() *State { return a.get() }
 // Changes delivers a value soon after the state has changed. It is closed when [Attachment.Run] has ended.
 func (a *Attachment) Changes() <-chan struct{} { return a.changes }
 
+// Objects returns nil: an attachment knows the operator only, not the cluster.
+func (a *Attachment) Objects() Objects { return nil }
+
 // Run follows the operator until the context ends, and returns nil then. It returns an error if the operator
 // speaks another version of the protocol, and [ErrOperatorEnded] as the options say.
 func (a *Attachment) Run(ctx context.Context) error {
@@ -147,10 +150,15 @@ func (a *Attachment) Do(ctx context.Context, intent Intent) error {
 	case IntentLogLevel: // it changes what readers are told, not what the operator does
 		level := inspect.LogLevel(intent.Value)
 		a.level.Store(&level)
-	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentFreeze, IntentRelease:
+	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentStartOver, IntentFreeze, IntentRelease:
 		if a.options.ReadOnly {
 			return ErrReadOnly
 		}
+	case IntentLook:
+		if intent.Object == nil {
+			return nil // nothing is looked at anyway
+		}
+		return errors.New("kopf attach asks only the operator, not the cluster; kopf dev asks both")
 	default:
 		return errors.New("another process runs the operator; kopf dev builds and restarts its own")
 	}

@@ -12,19 +12,20 @@ import (
 // Intent is a request of the user to a [Session].
 type Intent struct {
 	Kind    IntentKind
-	Object  *inspect.Ref // for [IntentRetry] and [IntentPauseObject]
+	Object  *inspect.Ref // for [IntentRetry], [IntentPauseObject], [IntentStartOver] and [IntentLook]
 	Handler string       // the only handler for [IntentRetry] and [IntentRetryFailed]; all if empty
-	Value   string       // the level for [IntentLogLevel]; the review for [IntentReplay]; an optional path for [IntentApply]; see the kinds of peering
+	Value   string       // the level for [IntentLogLevel]; the review for [IntentReplay]; an optional path for [IntentApply]; the facet for [IntentLook]; see the kinds of peering
 }
 
 // IntentKind is the kind of an [Intent].
 type IntentKind string
 
-// The kinds of intents. The session handles the first three, the operator the others.
+// The kinds of intents. The session handles the first four, the operator the others.
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
 	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
 	IntentApply   IntentKind = "apply"   // apply the manifests
+	IntentLook    IntentKind = "look"    // keep [State].Looked up to date: the [Facet] in the Value of the object; of none if that is nil
 
 	IntentRetry       IntentKind = "retry"       // call delayed and failed handlers of the object now
 	IntentRetryFailed IntentKind = "retryfailed" // call failed handlers of all objects again
@@ -34,6 +35,7 @@ const (
 	IntentLogLevel    IntentKind = "loglevel"
 
 	IntentPauseObject IntentKind = "pauseobject" // pause one object by its annotation; resume it if the Value, the reason, is empty
+	IntentStartOver   IntentKind = "startover"   // forget what is recorded on an object, so that it is handled as if it were new
 	IntentFreeze      IntentKind = "freeze"      // pause operators through peering for the duration in the Value
 	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
 )
@@ -47,14 +49,14 @@ type request struct {
 // Do carries out an intent. The error says why it was rejected, for people to read.
 func (s *Session) Do(ctx context.Context, intent Intent) error {
 	switch intent.Kind {
-	case IntentRebuild, IntentRestart, IntentApply:
+	case IntentRebuild, IntentRestart, IntentApply, IntentLook:
 		return s.request(ctx, intent)
 	case IntentLogLevel:
 		s.mu.Lock()
 		s.logLevel = intent.Value // applies to later processes, too
 		s.mu.Unlock()
 		return s.sendToOperator(ctx, intent)
-	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentFreeze, IntentRelease:
+	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentStartOver, IntentFreeze, IntentRelease:
 		return s.sendToOperator(ctx, intent)
 	}
 	return fmt.Errorf("unknown intent %q", intent.Kind)
@@ -138,6 +140,8 @@ func (l *loop) handleIntent(r request) {
 		l.recordReload(Reload{At: time.Now(), Built: true})
 		l.requestNewProcess()
 		r.reply <- nil
+	case IntentLook:
+		r.reply <- l.look(r.intent)
 	case IntentApply:
 		paths := l.State().Manifests
 		if r.intent.Value != "" {

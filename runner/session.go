@@ -35,6 +35,10 @@ type Options struct {
 	// has to bring its own.
 	WayIn WayIn
 
+	// Objects reads and changes single objects of the cluster. It is used only while the cluster is ready.
+	// Without it, [IntentLook] is rejected.
+	Objects Objects
+
 	// Manifests are applied at the start, and by [IntentApply] without a path.
 	// ManifestFolders are where [IntentApply] finds manifests if Manifests is empty.
 	Manifests       []string
@@ -119,6 +123,14 @@ func (s *Session) State() *State { return s.store.get() }
 // changes may share one value. It is closed when the session has ended. Every call returns
 // the same channel, so it must have a single reader.
 func (s *Session) Changes() <-chan struct{} { return s.store.changes }
+
+// Objects returns what reads and changes single objects of the cluster. It is nil if there is no cluster.
+func (s *Session) Objects() Objects {
+	if s.State().Cluster.Phase != ClusterReady {
+		return nil
+	}
+	return s.opts.Objects
+}
 
 // Settled waits until all applied objects are handled or, if none were applied, until the
 // operator is idle. It returns a [*SettleError] if a handler has failed permanently, or if

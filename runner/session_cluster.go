@@ -41,6 +41,7 @@ func (l *loop) handleClusterResult(r clusterResult) {
 	l.cluster = &r.cluster
 	l.store.update(func(s *State) { s.Cluster = r.cluster })
 	l.watchClusterEnd(l.cluster)
+	l.lookAgain()
 	if l.prepared = len(l.opts.Manifests) == 0; !l.prepared {
 		l.reapplies = true
 		l.apply(l.opts.Manifests, nil)

@@ -42,6 +42,10 @@ type loop struct {
 	applying  bool // manifests are being applied
 	reapplies bool // the manifests of the session were applied, so that those that are saved are, too
 
+	// The object that is looked at.
+	looking  Intent             // the last one of [IntentLook]
+	stopLook context.CancelFunc // nil if nothing is looked at
+
 	// The way in for admission reviews.
 	wayIn      WebhooksPhase
 	wayOpened  chan wayInResult

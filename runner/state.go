@@ -39,6 +39,9 @@ type State struct {
 	// Application is the result of the last application of manifests.
 	Application Application
 
+	// Looked is what the cluster itself tells of an object, while [IntentLook] asks for it; else nil.
+	Looked *Looked
+
 	// Snapshot is the last one that an operator has published, possibly one that is not
 	// running any longer; see Live. It is nil before the first one.
 	Snapshot *inspect.Snapshot

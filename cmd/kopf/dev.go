@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/internal/objects"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/peering"
 	"github.com/kopf-dev/kopf/tui"
@@ -149,6 +150,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		},
 		Connect:         deployed.connector(),
 		Apply:           cluster.apply,
+		Objects:         &objects.Client{Config: cluster.restConfig},
 		Manifests:       f.manifests,
 		ManifestFolders: packageFolders(dir, patterns),
 		LogLevel:        level,

@@ -1,0 +1,2 @@
+// Package objects reads and changes single objects of a cluster for the workbench.
+package objects

@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Objects reads and changes single objects of the cluster itself, with the credentials of the session. Values that
+// must not be shown are replaced in all that it returns: the data of Secrets, and the fields that the operator
+// hides.
+type Objects interface {
+	// Watch follows a facet of an object until the context ends. It reports every change, and every error;
+	// after an error it goes on.
+	Watch(ctx context.Context, what Look, report func(Looked))
+
+	// Owned names the objects that Kubernetes deletes with an object: "configmaps web-cache-conf". It looks among the
+	// resources that the operator watches and the usual ones. The error joins what could not be looked at.
+	Owned(ctx context.Context, ref inspect.Ref, served []inspect.Resource) ([]string, error)
+
+	// Draft reads an object to be edited.
+	Draft(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
+
+	// Sample makes the draft of a new object of an existing one.
+	Sample(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
+
+	// Save changes what the text changes of the draft, and returns the paths of these fields. What others have
+	// changed meanwhile stays; if they have changed the same fields, it returns a [*ConflictError]. It returns
+	// a [*RefusedTextError] if the text is no such object, or the API server does not accept it. Of a new
+	// object it creates one and returns no fields.
+	Save(ctx context.Context, draft *Draft, text string) (changed []string, err error)
+
+	// Delete deletes the object of this UID.
+	Delete(ctx context.Context, ref inspect.Ref) error
+
+	// SetMetadata changes labels and annotations.
+	SetMetadata(ctx context.Context, ref inspect.Ref, change MetadataChange) error
+
+	// RemoveFinalizer removes a finalizer from an object, if it has it.
+	RemoveFinalizer(ctx context.Context, ref inspect.Ref, finalizer string) error
+}
+
+// Facet is what is looked at of an object.
+type Facet string
+
+// The facets.
+const (
+	FacetObject Facet = "object" // the object as the cluster has it
+	FacetEvents Facet = "events" // the Kubernetes events about it
+)
+
+// Look is what is looked at.
+type Look struct {
+	Object inspect.Ref
+	Facet  Facet
+	Hidden [][]string // paths of fields whose values are replaced, besides the data of Secrets
+}
+
+// Looked is what the cluster itself tells of an object.
+type Looked struct {
+	Object inspect.Ref
+	Facet  Facet
+
+	Loaded bool   // there was an answer; the rest is as seen last
+	Error  string // why there is no answer now; empty if there is
+
+	Version string   // resourceVersion of [FacetObject]
+	YAML    []string // its lines
+	Events  []Event  // of [FacetEvents], the oldest first
+}
+
+// Event is a Kubernetes event about an object.
+type Event struct {
+	At      time.Time // when it was seen last
+	Warning bool
+	Reason  string
+	Message string
+	From    string // the component that has posted it
+	Count   int    // how often it was seen; at least 1
+}
+
+// MetadataChange is a change of labels and annotations: values by keys. Nil removes the key.
+type MetadataChange struct {
+	Labels      map[string]*string
+	Annotations map[string]*string
+}
+
+// Draft is an object while it is edited.
+type Draft struct {
+	Object  inspect.Ref
+	New     bool   // there is no such object yet
+	Version string // resourceVersion that the edit began with
+	Text    string // YAML, without what cannot be edited
+
+	Base   map[string]any // what the text says; it must not be modified
+	Hidden [][]string     // as in [Look]
+}
+
+// RefusedTextError reports that an edited text is not accepted.
+type RefusedTextError struct{ Reason string }
+
+// Error returns the reason.
+func (e *RefusedTextError) Error() string { return e.Reason }
+
+// ConflictError reports that somebody else has changed the same fields.
+type ConflictError struct {
+	Fields []FieldConflict
+
+	// Draft begins with the newest version of the object; its text has the changes of the user.
+	Draft *Draft
+}
+
+// FieldConflict is a field that two have changed.
+type FieldConflict struct{ Path, Yours, Theirs string }
+
+// Error names the fields.
+func (e *ConflictError) Error() string {
+	paths := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		paths[i] = f.Path
+	}
+	return fmt.Sprintf("somebody else has changed %s meanwhile", strings.Join(paths, ", "))
+}
