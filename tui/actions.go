@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"cmp"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -70,8 +72,20 @@ func (a *app) do(msg tea.Msg) tea.Cmd {
 		a.back()
 	case parts.Request:
 		return a.send(msg.What, msg.Intent)
+	case parts.Change:
+		return a.change(msg)
+	case parts.EditObject:
+		return a.beginEdit(msg.Ref, msg.Sample)
+	case parts.ConfirmDelete:
+		return a.confirmDelete(msg)
+	case resumeEdit:
+		return a.resume(msg)
+	case parts.Ask:
+		a.dialog = msg.Dialog
+	case parts.Save:
+		return save(msg)
 	case parts.Copy:
-		a.toast.Success(a.screen.Now, "copied "+msg.Text)
+		a.toast.Success(a.screen.Now, "copied "+cmp.Or(msg.What, msg.Text))
 		return tea.SetClipboard(msg.Text)
 	case parts.Edit:
 		return a.edit(msg.File, msg.Line)

@@ -28,7 +28,7 @@ func TestActions_UnavailableOnesShowTheReason(t *testing.T) {
 		t.Fatalf("was asked for %+v", u.source.intents)
 	}
 	start(t, "gone", 80, 24).press("j", "j", "j", "j", "j", "r").sees("the cluster does not answer")
-	start(t, "gone", 80, 24).press("F").sees("the cluster does not answer")
+	start(t, "gone", 80, 24).press("A").sees("the cluster does not answer")
 	start(t, "crashed", 80, 24).press("p").sees("the operator has crashed")
 }
 
@@ -39,10 +39,10 @@ func TestRetry_OfFailedObjectHandlerAndAll(t *testing.T) {
 		want runner.Intent
 	}{
 		"an object":               {[]string{"r"}, "✓ retrying batch-scratch", runner.Intent{Kind: runner.IntentRetry}},
-		"a handler of an object":  {[]string{"enter", "t"}, "✓ retrying create of batch-scratch", runner.Intent{Kind: runner.IntentRetry, Handler: "create"}},
-		"a handler":               {[]string{"2", "t"}, "✓ retrying 1 object", runner.Intent{Kind: runner.IntentRetryFailed, Handler: "create"}},
-		"a handler of its object": {[]string{"2", "enter", "t"}, "✓ retrying create of batch-scratch", runner.Intent{Kind: runner.IntentRetry, Handler: "create"}},
-		"all":                     {[]string{"F"}, "✓ retrying 2 objects", runner.Intent{Kind: runner.IntentRetryFailed}},
+		"a handler of an object":  {[]string{"enter", "T"}, "✓ retrying create of batch-scratch", runner.Intent{Kind: runner.IntentRetry, Handler: "create"}},
+		"a handler":               {[]string{"2", "T"}, "✓ retrying 1 object", runner.Intent{Kind: runner.IntentRetryFailed, Handler: "create"}},
+		"a handler of its object": {[]string{"2", "enter", "T"}, "✓ retrying create of batch-scratch", runner.Intent{Kind: runner.IntentRetry, Handler: "create"}},
+		"all":                     {[]string{"A"}, "✓ retrying 2 objects", runner.Intent{Kind: runner.IntentRetryFailed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := start(t, "normal", 120, 40).press(test.keys...).sees(test.sees)
@@ -59,10 +59,10 @@ func TestRetry_OfFailedObjectHandlerAndAll(t *testing.T) {
 			}
 		})
 	}
-	start(t, "normal", 120, 40).press("enter", "j", "t").sees("neither failed nor waits for a retry")
-	start(t, "normal", 120, 40).press("enter", "w", "t").sees("only among the handlers (h)")
-	start(t, "normal", 120, 40).press("2", "j", "t").sees("resize has not failed")
-	start(t, "empty", 120, 40).press("F").sees("nothing has failed")
+	start(t, "normal", 120, 40).press("enter", "j", "T").sees("neither failed nor waits for a retry")
+	start(t, "normal", 120, 40).press("enter", "w", "T").sees("only among the handlers (h)")
+	start(t, "normal", 120, 40).press("2", "j", "T").sees("resize has not failed")
+	start(t, "empty", 120, 40).press("A").sees("nothing has failed")
 	start(t, "normal", 80, 24).press(":").write("retry all").press("enter").sees("✓ retrying 2 objects")
 }
 
@@ -75,8 +75,8 @@ func TestAlarm_OffersWhatFailedBeforeTheStart(t *testing.T) {
 				o.Handlers[0].Attempts = nil // of an earlier process
 			}
 		}
-	}).sees("! 1 object failed before this start · F runs the failed handlers again")
-	u.press("F").sees("✓ retrying 2 objects")
+	}).sees("! 1 object failed before this start · A runs the failed handlers again")
+	u.press("A").sees("✓ retrying 2 objects")
 	u.publish(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).seesNot("failed before this start")
 }
 

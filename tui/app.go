@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"image/color"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -41,8 +42,10 @@ type app struct {
 	handlers *handlers.Page
 	object   *object.Page // nil if no object is open
 
+	looking  looking // what the session was asked to look at
+	exec     func(*exec.Cmd, tea.ExecCallback) tea.Cmd
 	logStrip bool
-	dialog   dialog // nil if none is open
+	dialog   parts.Dialog // nil if none is open
 	toast    parts.Toast
 
 	frame string // as drawn last; empty if it must be drawn again
@@ -85,17 +88,10 @@ type page interface {
 	Back() bool
 }
 
-// dialog lies above everything, and gets all keys while it is open. Actions are those that
-// are possible without it.
-type dialog interface {
-	Update(msg tea.Msg, actions []parts.Action) tea.Msg
-	View(s *parts.Screen, actions []parts.Action) string
-}
-
 func newApp(ctx context.Context, source Source, opts Options) *app {
-	a := &app{ctx: ctx, source: source, opts: opts, clock: time.Now, dark: true, colors: colorprofile.TrueColor, logStrip: true}
+	a := &app{ctx: ctx, source: source, opts: opts, clock: time.Now, dark: true, colors: colorprofile.TrueColor, logStrip: true, exec: tea.ExecProcess}
 	a.env = newEnvironment(opts.Environ)
-	s := &parts.Screen{State: model.NewState(source.State(), nil), Now: a.clock()}
+	s := &parts.Screen{State: model.NewState(source.State(), nil), Now: a.clock(), Editor: a.env.editor != ""}
 	a.screen = s
 	a.setTheme()
 	a.current = parts.ResourcesPage
@@ -131,6 +127,14 @@ func (a *app) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, tick
 func (a *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	a.frame = ""
 	a.screen.Now = a.clock()
+	_, cmd := a.update(msg)
+	if look := a.look(); look != nil {
+		cmd = tea.Batch(cmd, look)
+	}
+	return a, cmd
+}
+
+func (a *app) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.screen.Width, a.screen.Height = msg.Width, msg.Height
@@ -147,6 +151,12 @@ func (a *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		a.show(msg.state)
 	case resultMsg:
 		a.showResult(msg)
+	case ownedMsg:
+		if a.dialog == msg.question {
+			parts.SetOwned(msg.question, msg.names, msg.err)
+		}
+	case draftMsg, editedMsg, savedMsg:
+		return a, a.continueEdit(msg)
 	case tea.KeyPressMsg:
 		return a, a.pressKey(msg)
 	case tea.PasteMsg:

@@ -44,7 +44,7 @@ func demo(now time.Time) *runner.State {
 		Manifests: []string{"/home/me/claims/crd.yaml", "/home/me/claims/obj.yaml"},
 		Snapshot: &inspect.Snapshot{
 			Version: inspect.Version, Revision: 1,
-			Operator: inspect.Operator{Identity: "me@laptop/20261121135012/x7q", PID: 4711, Started: now.Add(-12 * time.Minute), State: inspect.OperatorRunning, Server: "https://127.0.0.1:41877"},
+			Operator: inspect.Operator{Identity: "me@laptop/20261121135012/x7q", PID: 4711, Started: now.Add(-12 * time.Minute), State: inspect.OperatorRunning, Server: "https://127.0.0.1:41877", Finalizer: "kopf.zalando.org/KopfFinalizerMarker"},
 			Handlers: demoHandlers(now),
 			Served: []inspect.Resource{
 				{Key: evcKey, Kind: "EphemeralVolumeClaim", Short: "evc", Namespaced: true, Listed: true},

@@ -15,7 +15,7 @@ func (a *app) edit(file string, line int) tea.Cmd {
 	// The user's own variable names the program.
 	cmd := exec.CommandContext(a.ctx, args[0], args[1:]...)
 	cmd.Dir = a.screen.State.Dir
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+	return a.exec(cmd, func(err error) tea.Msg {
 		if err != nil {
 			return resultMsg{what: args[0], err: err}
 		}

@@ -33,6 +33,17 @@ func TestGolden_Screens(t *testing.T) {
 		{"object-why", "normal", "why", 80, 24},
 		{"object-why", "normal", "why", 120, 40},
 		{"object-why", "normal", "why", 40, 10},
+		{"object-handlers", "normal", "object", 40, 10},
+		{"object-yaml", "normal", "yaml", 80, 24},
+		{"object-yaml", "normal", "yaml", 120, 40},
+		{"object-yaml", "normal", "yaml", 40, 10},
+		{"object-yaml-search", "normal", "yaml, searched", 80, 24},
+		{"object-events", "normal", "events", 80, 24},
+		{"object-events", "normal", "events", 120, 40},
+		{"object-events", "normal", "events", 40, 10},
+		{"object-delete", "normal", "delete", 80, 24},
+		{"object-finalizer", "normal", "finalizer", 80, 24},
+		{"object-label", "normal", "label", 80, 24},
 		{"object-log", "normal", "object's log", 80, 24},
 		{"handlers", "normal", "handlers", 80, 24},
 		{"handlers", "normal", "handlers", 120, 40},
@@ -69,6 +80,7 @@ func TestGolden_Screens(t *testing.T) {
 	}
 	for _, s := range shots {
 		u := startWith(t, scenarios[s.scenario](noon), s.w, s.h, Options{Title: "./handlers", ClusterStays: true})
+		u.source.objects.events, u.source.objects.owned = demoEvents(noon), []string{"configmaps web-cache-conf"}
 		u.press(screens[s.screen]...)
 		golden(t, fmt.Sprintf("%s-%dx%d", s.name, s.w, s.h), strings.Join(u.lines(), "\n")+"\n")
 	}
@@ -90,8 +102,9 @@ func TestGolden_Colors(t *testing.T) {
 }
 
 func TestGolden_ColorsOfPagesAndDialogs(t *testing.T) {
-	for _, screen := range []string{"why", "build", "palette", "keys", "toast"} {
+	for _, screen := range []string{"object", "yaml", "events", "why", "build", "palette", "keys", "toast"} {
 		u := start(t, "buildfail", 80, 24)
+		u.source.objects.events = demoEvents(noon)
 		u.setProfile(colorprofile.ANSI256)
 		golden(t, "colours-"+screen, strings.ReplaceAll(u.press(screens[screen]...).screen(), "\x1b", "␛")+"\n")
 	}

@@ -14,7 +14,7 @@ func TestHandlers_OpenObjectsAndBack(t *testing.T) {
 		sees("Never ran").
 		press("enter").sees("relabel on 4 objects").
 		sees("annotation kopf").
-		press("enter").sees("Handlers  Why  Log").
+		press("enter").sees("Handlers  Why  YAML  Events  Log").
 		press("esc").sees("relabel on 4 objects").
 		press("esc").sees("7 handlers").
 		press("esc").sees("11 objects")

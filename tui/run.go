@@ -24,6 +24,9 @@ type Source interface {
 
 	// Do performs an intent. The error is shown to the user.
 	Do(ctx context.Context, intent runner.Intent) error
+
+	// Objects returns what reads and changes objects of the cluster itself; nil if there is no connection.
+	Objects() runner.Objects
 }
 
 // Options configure the workbench. The zero value works.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ type fakeSource struct {
 	intents []runner.Intent
 	err     error
 	changes chan struct{}
+	objects fakeObjects
 }
 
 func newFakeSource(s *runner.State) *fakeSource {
@@ -40,8 +42,18 @@ func (f *fakeSource) Do(_ context.Context, intent runner.Intent) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.intents = append(f.intents, intent)
+	if intent.Kind == runner.IntentLook && f.err == nil {
+		s := *f.state
+		s.Revision++
+		if s.Looked = nil; intent.Object != nil {
+			s.Looked = f.objects.look(runner.Look{Object: *intent.Object, Facet: runner.Facet(intent.Value)})
+		}
+		f.state = &s
+	}
 	return f.err
 }
+
+func (f *fakeSource) Objects() runner.Objects { return &f.objects }
 
 func (f *fakeSource) set(s *runner.State) {
 	f.mu.Lock()
@@ -77,6 +89,9 @@ func startWith(t testing.TB, s *runner.State, w, h int, opts Options) *user {
 	u := &user{t: t, source: newFakeSource(s), now: noon}
 	u.app = newApp(t.Context(), u.source, opts)
 	u.app.clock = func() time.Time { return u.now }
+	u.app.exec = func(cmd *exec.Cmd, done tea.ExecCallback) tea.Cmd {
+		return func() tea.Msg { return done(cmd.Run()) }
+	}
 	u.send(tea.WindowSizeMsg{Width: w, Height: h})
 	u.setProfile(colorprofile.NoTTY)
 	return u
@@ -88,6 +103,9 @@ func (u *user) send(msg tea.Msg) {
 	_, cmd := u.app.Update(msg)
 	u.app.View() // a program draws after every message
 	u.run(cmd)
+	if s := u.source.State(); s.Revision != u.app.screen.State.Revision {
+		u.send(stateMsg{model.NewState(s, u.app.screen.State)})
+	}
 }
 
 // run runs a command as the loop of the program does.
@@ -98,7 +116,12 @@ func (u *user) run(cmd tea.Cmd) {
 	switch msg := cmd().(type) {
 	case tea.QuitMsg:
 		u.quit = true
-	case resultMsg:
+	case tea.BatchMsg:
+		for _, cmd := range msg {
+			u.run(cmd)
+		}
+	case nil:
+	default:
 		u.send(msg)
 	}
 }

@@ -36,6 +36,16 @@ var screens = map[string][]string{
 	"why":             {"j", "j", "j", "j", "j", "w"},
 	"why, its end":    {"j", "j", "j", "j", "j", "w", "G"},
 	"object's log":    {"j", "j", "j", "j", "j", "l", "k"},
+	"yaml":            {"j", "j", "j", "j", "j", "y", "j", "j"},
+	"yaml, its end":   {"y", "G", "z"},
+	"yaml, searched":  {"j", "j", "j", "j", "j", "y", "/", "t", "i", "e", "r"},
+	"yaml, folded":    {"y", "j", "j", "enter", "m"},
+	"events":          {"j", "j", "j", "j", "j", "v"},
+	"events, held":    {"j", "j", "j", "j", "j", "v", "k", "k"},
+	"delete":          {"j", "j", "j", "j", "j", "D"},
+	"finalizer":       {"j", "j", "j", "F"},
+	"from scratch":    {"X"},
+	"label":           {"t", "a", "="},
 	"handlers":        {"2", "j"},
 	"decisions":       {"2", "j", "enter", "j"},
 	"webhooks":        {"5", "j"},
@@ -93,6 +103,7 @@ func everySize(t *testing.T, scenario, screen string, profile colorprofile.Profi
 		}
 	}
 	u.setProfile(profile)
+	u.source.objects.events = demoEvents(noon)
 	u.press(screens[screen]...)
 	ws, hs := sizes()
 	for _, w := range ws {

@@ -48,7 +48,7 @@ func (s *State) Alarm(now time.Time) Alarm {
 		return Alarm{Warn, "! saved, not applied: " + strings.Join(saved, ", "), "a applies"}
 	}
 	if n := s.Former; n > 0 && s.NotOperating() == "" {
-		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "F runs the failed handlers again"}
+		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "A runs the failed handlers again"}
 	}
 	if a := s.unserved(); a != (Alarm{}) {
 		return a

@@ -17,6 +17,8 @@ const (
 	Busy          // happens now
 	Added         // a value that was added
 	Removed       // a value that was removed
+	Key           // names of fields in YAML
+	Literal       // numbers and the like in YAML
 	Inverted      // buttons and the text cursor
 	Tones         // the number of tones
 )

@@ -8,15 +8,20 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// DrawAttempts draws the whole error of a handler on an object, and its latest attempts.
+// DrawAttempts draws the whole error of a handler on an object, its attempts on a time axis, and in the space that is
+// left a line for each of the latest ones.
 func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
 	b.Rule(h.ID, s.State.SourceOf(h.ID))
 	word := model.HandlerWord(h.State)
+	prose := max(1, min(3, b.Rest()-timelineHeight))
+	if len(h.Attempts) == 0 {
+		prose = 3
+	}
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
-		b.Prose(word.Tone, model.ErrorText(h.Error), 3)
+		b.Prose(word.Tone, model.ErrorText(h.Error), prose)
 	case model.IsNotCalled(h):
-		b.Prose(model.Text, model.Mismatch(h.Why), 3)
+		b.Prose(model.Text, model.Mismatch(h.Why), prose)
 	default:
 		text := word.Text
 		if note := Note(s, h); note != "" {
@@ -25,34 +30,48 @@ func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
 		if try := model.Try(h); try != "" {
 			text += ", attempt " + try
 		}
-		b.Prose(model.Text, text, 3)
+		b.Prose(model.Text, text, prose)
 	}
 	if len(h.Attempts) == 0 {
 		return
 	}
-	l := b.Line().Skip(1).Put(model.Dim, "attempts")
-	latest := h.Attempts
-	if space := max(1, (b.W-12)/20); len(latest) > space {
-		latest = latest[len(latest)-space:]
+	t := newTimeline(s, h)
+	if b.Rest() < timelineHeight {
+		t.drawTrack(s, b)
+		return
 	}
-	first := max(1, h.Attempt-len(latest)+1)
-	if h.State == inspect.PhaseRunning {
-		first = max(1, first-1) // the running one is not among them
+	t.draw(s, b)
+	latest := t.attempts[max(0, len(t.attempts)-b.Rest()+1):]
+	if b.Rest() < 2 {
+		return
 	}
+	b.Blank()
 	for i, a := range latest {
-		putAttempt(s, l.Skip(2), first+i, a)
+		n := len(t.attempts) - len(latest) + i
+		drawAttempt(s, b, a, t.first+n)
+	}
+}
+
+// drawAttempt draws one attempt in a line.
+func drawAttempt(s *Screen, b *render.Block, a inspect.Attempt, n int) {
+	word := attemptWord(a)
+	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).CellRight(model.Text, strconv.Itoa(n), 3).Skip(2)
+	l.Cell(model.Dim, model.Since(s.Since(a.At)), 8).Skip(2).Cell(model.Dim, model.Took(a.Took), 6).Skip(2)
+	if a.Error != nil {
+		l.Put(word.Tone, model.ErrorText(a.Error))
+	} else {
+		l.Put(model.Dim, word.Text)
 	}
 	b.End(l)
 }
 
-func putAttempt(s *Screen, l *render.Line, n int, a inspect.Attempt) {
-	word := model.HandlerWord(inspect.PhaseDone)
-	if a.Error != nil {
-		word = model.HandlerWord(inspect.PhaseRetrying)
-		if a.Error.Kind == inspect.ErrorPermanent || a.Error.Kind == inspect.ErrorRetries || a.Error.Kind == inspect.ErrorTimeout {
-			word = model.HandlerWord(inspect.PhaseFailed)
-		}
+// attemptWord returns the word for the outcome of an attempt.
+func attemptWord(a inspect.Attempt) model.Word {
+	switch {
+	case a.Error == nil:
+		return model.HandlerWord(inspect.PhaseDone)
+	case a.Error.Kind == inspect.ErrorPermanent || a.Error.Kind == inspect.ErrorRetries || a.Error.Kind == inspect.ErrorTimeout:
+		return model.HandlerWord(inspect.PhaseFailed)
 	}
-	l.Put(word.Tone, word.Glyph+" "+strconv.Itoa(n)).Skip(1)
-	l.Put(model.Dim, model.Since(s.Since(a.At))+" "+model.Took(a.Took))
+	return model.HandlerWord(inspect.PhaseRetrying)
 }

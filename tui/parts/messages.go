@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"context"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/runner"
@@ -24,8 +26,32 @@ type (
 		Intent runner.Intent
 	}
 
-	// Copy copies a text to the clipboard.
-	Copy struct{ Text string }
+	// Copy copies a text to the clipboard. What names it in the toast; it defaults to the text.
+	Copy struct{ Text, What string }
+
+	// Change changes an object in the cluster itself. What is its text in the toast.
+	Change struct {
+		What string
+		Do   func(context.Context, runner.Objects) error
+	}
+
+	// EditObject opens an object in the user's editor, or a new object that is made of it.
+	EditObject struct {
+		Ref    inspect.Ref
+		Sample bool
+	}
+
+	// ConfirmDelete asks whether to delete an object.
+	ConfirmDelete struct{ Object *inspect.Object }
+
+	// Ask opens a dialog.
+	Ask struct{ Dialog Dialog }
+
+	// Save writes lines to a new file. What names them in the toast.
+	Save struct {
+		What  string
+		Lines []string
+	}
 
 	// Edit opens the user's editor at a line of a file; 0 is no line.
 	Edit struct {
@@ -43,6 +69,12 @@ type (
 	Perform struct{ Action *Action }
 )
 
+// Dialog lies above everything, and gets all keys while it is open. Actions are those that are possible without it.
+type Dialog interface {
+	Update(msg tea.Msg, actions []Action) tea.Msg
+	View(s *Screen, actions []Action) string
+}
+
 // ObjectTab is a tab of the page of an object.
 type ObjectTab int
 
@@ -50,12 +82,16 @@ type ObjectTab int
 const (
 	HandlersTab ObjectTab = iota
 	WhyTab
+	YAMLTab
+	EventsTab
 	LogTab
 	ObjectTabs // the number of tabs
 )
 
 // Key returns the key that opens the tab.
-func (t ObjectTab) Key() string { return [ObjectTabs]string{"h", "w", "l"}[t] }
+func (t ObjectTab) Key() string { return [ObjectTabs]string{"h", "w", "y", "v", "l"}[t] }
 
 // String returns the title of the tab.
-func (t ObjectTab) String() string { return [ObjectTabs]string{"Handlers", "Why", "Log"}[t] }
+func (t ObjectTab) String() string {
+	return [ObjectTabs]string{"Handlers", "Why", "YAML", "Events", "Log"}[t]
+}

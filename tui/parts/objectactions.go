@@ -29,7 +29,7 @@ func Retry(s *Screen, o *inspect.Object, gone bool) Action {
 // if none is selected.
 func RetryHandler(s *Screen, o *inspect.Object, handler string, gone bool) Action {
 	return Action{
-		Binding: Key("t", ""), Name: "retry this handler only", Column: Act, Unavailable: noRetry(s, o, handler, gone),
+		Binding: Key("T", ""), Name: "retry this handler only", Column: Act, Unavailable: noRetry(s, o, handler, gone),
 		Do: func() tea.Msg {
 			ref := o.Ref
 			intent := runner.Intent{Kind: runner.IntentRetry, Object: &ref, Handler: handler}
@@ -42,14 +42,14 @@ func RetryHandler(s *Screen, o *inspect.Object, handler string, gone bool) Actio
 // the one with the id.
 func RetryFailed(s *Screen, handler string) Action {
 	a := Action{
-		Binding: Key("F", ""), Name: "retry all failed", Column: Act, Unavailable: noFailures(s, handler),
+		Binding: Key("A", ""), Name: "retry all failed", Column: Act, Unavailable: noFailures(s, handler),
 		Do: func() tea.Msg {
 			n := s.State.Failures(handler)
 			return Request{"retrying " + model.Count(n, "object"), runner.Intent{Kind: runner.IntentRetryFailed, Handler: handler}}
 		},
 	}
 	if handler != "" {
-		a.Binding, a.Name = Key("t", ""), "retry where this handler failed"
+		a.Binding, a.Name = Key("T", ""), "retry where this handler failed"
 	}
 	return a
 }
@@ -116,6 +116,6 @@ func CopyName(o *inspect.Object) Action {
 		a.Unavailable = NoObject
 		return a
 	}
-	a.Do = func() tea.Msg { return Copy{model.QualifiedName(o.Ref)} }
+	a.Do = func() tea.Msg { return Copy{Text: model.QualifiedName(o.Ref)} }
 	return a
 }

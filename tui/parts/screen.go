@@ -15,6 +15,7 @@ type Screen struct {
 	Now    time.Time
 	Width  int
 	Height int
+	Editor bool // the user has named one
 	Clicks Clicks
 }
 

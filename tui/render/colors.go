@@ -27,6 +27,8 @@ var toneColors = map[model.Tone]colors{
 	model.Err:     {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
 	model.Busy:    {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
 	model.Added:   {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.BrightGreen},
+	model.Key:     {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
+	model.Literal: {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Magenta, lipgloss.BrightMagenta},
 	model.Removed: {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
 }
 

@@ -120,3 +120,17 @@ func Wrap(s string, w, n int) []string {
 
 // StyledWidth returns how many cells a text with escape sequences takes.
 func StyledWidth(s string) int { return ansi.StringWidth(s) }
+
+// Chunks breaks a text into lines of w cells wherever they are full. It returns at least one.
+func Chunks(s string, w int) []string {
+	s = Clean(s)
+	var lines []string
+	for Width(s) > w {
+		head := ansi.Truncate(s, w, "")
+		if head == "" {
+			break // not even one rune fits
+		}
+		lines, s = append(lines, head), s[len(head):]
+	}
+	return append(lines, s)
+}

@@ -1,6 +1,8 @@
 package object
 
 import (
+	"strings"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -8,37 +10,96 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-var keys = struct{ next, previous, back, handlers, why, log, wrap, filter key.Binding }{
+var keys = struct {
+	next, previous, back, handlers, why, yaml, events, log, fold, managed, match, matchBefore, wrap, filter, copy, save key.Binding
+}{
 	next:     parts.Key("tab", "next tab", "right"),
 	previous: parts.Key("shift+tab", "", "left"),
 	back:     parts.Key("esc", "back"),
 	handlers: parts.Key("h", ""),
 	why:      parts.Key("w", ""),
+	yaml:     parts.Key("y", ""),
+	events:   parts.Key("v", ""),
 	log:      parts.Key("l", ""),
-	wrap:     parts.Key("z", ""),
-	filter:   parts.Key("/", ""),
+	fold:     parts.Key("enter", "fold"),
+	managed:  parts.Key("m", "managed"),
+	match:    parts.Key("n", ""),
+
+	matchBefore: parts.Key("N", ""),
+
+	wrap:   parts.Key("z", ""),
+	filter: parts.Key("/", ""),
+	copy:   parts.Key("c", ""),
+	save:   parts.Key("s", ""),
 }
 
 // Actions returns the actions of the page.
 func (p *Page) Actions() []parts.Action {
-	noLog := ""
-	if p.tab != parts.LogTab {
-		noLog = "only in the log (l)"
-	}
-	return []parts.Action{
+	actions := []parts.Action{
 		{Binding: keys.next, Name: "next tab", Column: parts.Go, Do: p.turn(p.tab + 1)},
 		{Binding: keys.previous, Name: "previous tab", Column: parts.Go, Do: p.turn(p.tab + parts.ObjectTabs - 1)},
 		{Binding: keys.back, Name: "back", Column: parts.Go, Do: func() tea.Msg { return parts.Back{} }},
-		{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Do: p.turn(parts.HandlersTab)},
-		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Do: p.turn(parts.WhyTab)},
-		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Do: p.turn(parts.LogTab)},
+	}
+	actions = append(actions, p.tabActions()...)
+	actions = append(actions,
+		parts.Action{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Do: p.turn(parts.HandlersTab)},
+		parts.Action{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Do: p.turn(parts.WhyTab)},
+		parts.Action{Binding: keys.yaml, Name: "YAML of the object", Column: parts.Look, Do: p.turn(parts.YAMLTab)},
+		parts.Action{Binding: keys.events, Name: "Kubernetes events", Column: parts.Look, Do: p.turn(parts.EventsTab)},
+		parts.Action{Binding: keys.log, Name: "log of the object", Column: parts.Look, Do: p.turn(parts.LogTab)},
 		parts.Retry(p.screen, p.last, p.gone),
 		p.retryHandler(),
 		parts.PauseObject(p.screen, p.last, p.gone),
-		parts.CopyName(p.last),
-		{Binding: keys.wrap, Name: "wrap or cut the lines of the log", Column: parts.Look, Unavailable: noLog, Do: p.toggleWrap},
-		{Binding: keys.filter, Name: "filter the log", Column: parts.Go, Unavailable: noLog, Do: p.typeFilter},
+	)
+	actions = append(actions, parts.ObjectChanges(p.screen, p.last, p.gone)...)
+	return append(actions, parts.CopyName(p.last))
+}
+
+// tabActions returns the actions of the tab that is shown.
+func (p *Page) tabActions() []parts.Action {
+	switch p.tab {
+	case parts.YAMLTab:
+		noText, noMatch := "", ""
+		if p.yaml.text() == "" {
+			noText = "there is nothing to copy yet"
+		}
+		if len(p.yaml.matches) == 0 {
+			noMatch = "nothing is searched for; / searches"
+		}
+		return []parts.Action{
+			{Binding: keys.fold, Name: "fold or unfold", Column: parts.Look, Do: p.do(p.yaml.fold)},
+			{Binding: keys.managed, Name: "managed fields on or off", Column: parts.Look, Do: p.do(p.yaml.toggleManaged)},
+			{Binding: keys.filter, Name: "search", Column: parts.Go, Do: p.do(p.yaml.search.Type)},
+			{Binding: keys.match, Name: "next match", Column: parts.Go, Unavailable: noMatch, Do: p.do(func() { p.yaml.next(+1) })},
+			{Binding: keys.matchBefore, Name: "previous match", Column: parts.Go, Unavailable: noMatch, Do: p.do(func() { p.yaml.next(-1) })},
+			{Binding: keys.wrap, Name: "wrap or cut long lines", Column: parts.Look, Do: p.do(func() { p.yaml.wrap = !p.yaml.wrap })},
+			{Binding: keys.copy, Name: "copy the YAML", Column: parts.Look, Unavailable: noText, Do: p.copyYAML},
+		}
+	case parts.EventsTab:
+		return []parts.Action{
+			{Binding: keys.filter, Name: "filter the events", Column: parts.Go, Do: p.do(p.events.filter.Type)},
+		}
+	case parts.LogTab:
+		return []parts.Action{
+			{Binding: keys.wrap, Name: "wrap or cut the lines of the log", Column: parts.Look, Do: p.do(func() { p.log.Wrap = !p.log.Wrap })},
+			{Binding: keys.filter, Name: "filter the log", Column: parts.Go, Do: p.do(p.log.Filter.Type)},
+			parts.SaveLog(p.log),
+		}
 	}
+	return nil
+}
+
+// do returns the function of an action that only concerns the page.
+func (p *Page) do(f func()) func() tea.Msg {
+	return func() tea.Msg {
+		f()
+		return nil
+	}
+}
+
+func (p *Page) copyYAML() tea.Msg {
+	text := p.yaml.text()
+	return parts.Copy{Text: text, What: model.Count(strings.Count(text, "\n"), "line") + " of YAML"}
 }
 
 // retryHandler returns the action on the selected handler.
@@ -63,16 +124,6 @@ func (p *Page) turn(tab parts.ObjectTab) func() tea.Msg {
 		p.tab = tab % parts.ObjectTabs
 		return nil
 	}
-}
-
-func (p *Page) toggleWrap() tea.Msg {
-	p.log.Wrap = !p.log.Wrap
-	return nil
-}
-
-func (p *Page) typeFilter() tea.Msg {
-	p.log.Filter.Type()
-	return nil
 }
 
 // Back clears the filter. It reports whether there was one.

@@ -17,16 +17,27 @@ func (p *Page) drawHandlers(b *render.Block) {
 		b.Text(model.Dim, "  no handler is registered for this kind")
 		return
 	}
-	attempts := 0
-	if b.Rest() >= 14 {
-		attempts = 6
-	}
+	attempts := attemptsHeight(b.Rest(), p.rows)
 	top := p.screen.Block(b.W, b.Rest()-attempts)
 	table(p.screen, handlers).Draw(top, &p.handlers)
 	b.Add(top.Fill()...)
 	if attempts > 0 {
 		parts.DrawAttempts(p.screen, b, handlers[p.handlers.Cursor])
 	}
+}
+
+// attemptsHeight returns how many of h lines the attempts get beneath a table of n rows: a whole timeline where there
+// is space, and only its track in small terminals.
+func attemptsHeight(h, n int) int {
+	switch {
+	case h >= 24:
+		return max(7, min(14, h-n-2))
+	case h >= 14:
+		return 7
+	case h >= 7:
+		return 3
+	}
+	return 0
 }
 
 // The columns of the table.

@@ -5,6 +5,7 @@ package object
 import (
 	"charm.land/bubbles/v2/viewport"
 
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
@@ -24,12 +25,15 @@ type Page struct {
 	handlers render.List
 	rows     int // of the table of handlers
 	why      viewport.Model
+	yaml     *yamlPane
+	events   *eventPane
 	log      *parts.LogPane
 }
 
 // New returns the page of an object, which must be in the state.
 func New(s *parts.Screen, ref inspect.Ref, tab parts.ObjectTab) *Page {
 	p := &Page{screen: s, ref: ref, tab: tab, why: viewport.New(), log: parts.NewLogPane(s, &ref)}
+	p.yaml, p.events = newYAMLPane(s, ref), newEventPane(s, ref)
 	p.Refresh()
 	return p
 }
@@ -46,9 +50,27 @@ func (p *Page) Tab() parts.ObjectTab { return p.tab }
 // SetSize sets the size of the page.
 func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
 
-// Filter returns the filter of the log if that is shown, else nil.
+// LooksAt returns which facet of the object in the cluster is shown; it is empty if none is.
+func (p *Page) LooksAt() runner.Facet {
+	switch {
+	case p.screen.State.NotConnected() != "":
+		return ""
+	case p.tab == parts.YAMLTab:
+		return runner.FacetObject
+	case p.tab == parts.EventsTab:
+		return runner.FacetEvents
+	}
+	return ""
+}
+
+// Filter returns the filter of the tab, or nil if it has none. That of the YAML only searches.
 func (p *Page) Filter() *parts.Filter {
-	if p.tab == parts.LogTab {
+	switch p.tab {
+	case parts.YAMLTab:
+		return &p.yaml.search
+	case parts.EventsTab:
+		return &p.events.filter
+	case parts.LogTab:
 		return &p.log.Filter
 	}
 	return nil
@@ -65,6 +87,8 @@ func (p *Page) Refresh() {
 		p.gone = true
 	}
 	p.log.Refresh()
+	p.yaml.refresh()
+	p.events.refresh()
 }
 
 // Move moves the cursor or scrolls by d rows.
@@ -74,15 +98,26 @@ func (p *Page) Move(d int) {
 		p.handlers.Move(d, p.rows)
 	case parts.WhyTab:
 		p.why.SetYOffset(p.why.YOffset() + d)
+	case parts.YAMLTab:
+		p.yaml.move(d)
+	case parts.EventsTab:
+		p.events.move(d)
 	case parts.LogTab:
 		p.log.Move(d)
 	}
 }
 
-// Click selects the handler at a place.
+// Click selects the row at a place. A second click folds YAML.
 func (p *Page) Click(_, y int) (again bool) {
-	if i := p.handlers.Offset + y - 1; p.tab == parts.HandlersTab && y > 0 && i < p.rows {
-		p.handlers.Cursor = i
+	switch p.tab {
+	case parts.HandlersTab:
+		if i := p.handlers.Offset + y - 1; y > 0 && i < p.rows {
+			p.handlers.Cursor = i
+		}
+	case parts.EventsTab:
+		p.events.click(y)
+	case parts.YAMLTab:
+		return p.yaml.click(y)
 	}
 	return false
 }
@@ -106,11 +141,24 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	for t := range parts.ObjectTabs {
 		tabsWidth += len(t.String()) + 2
 	}
-	name := render.CutMiddle(render.Clean(model.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-3)
-	l.Put(model.Title, name).Skip(2).Put(word.Tone, state).Skip(2)
-	p.summarizeNext(l)
-	if f := p.Filter(); f != nil && f.Visible() && l.Rest() > tabsWidth+12 {
-		f.Draw(s, l)
+	f := p.Filter()
+	typed := 0 // the least space for the filter
+	if f != nil && f.Visible() {
+		typed = 18
+	}
+	if l.Rest()-tabsWidth-render.Width(state)-typed < 12 {
+		state = "" // the name tells more
+	}
+	name := render.CutMiddle(render.Clean(model.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-typed-3)
+	if l.Put(model.Title, name).Skip(2); state != "" {
+		l.Put(word.Tone, state).Skip(2)
+	}
+	if typed == 0 {
+		p.summarizeNext(l)
+	} else if space := l.Rest() - tabsWidth; space > 0 {
+		filter := s.Line(space)
+		f.Draw(s, filter)
+		l.Append(filter)
 	}
 	l.To(l.Used() + l.Rest() - tabsWidth)
 	for t := range parts.ObjectTabs {
@@ -152,6 +200,10 @@ func (p *Page) View() string {
 		p.drawHandlers(b)
 	case parts.WhyTab:
 		p.drawWhy(b)
+	case parts.YAMLTab:
+		p.yaml.draw(b)
+	case parts.EventsTab:
+		p.events.draw(b)
 	case parts.LogTab:
 		p.log.Draw(b, "nothing has been logged about this object since the start")
 	}

@@ -8,10 +8,12 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-var keys = struct{ open, handlers, why, log, nextProblem, problemsOnly, order, group, filter key.Binding }{
+var keys = struct{ open, handlers, why, yaml, events, log, nextProblem, problemsOnly, order, group, filter key.Binding }{
 	open:         parts.Key("enter", "open"),
 	handlers:     parts.Key("h", ""),
 	why:          parts.Key("w", "why"),
+	yaml:         parts.Key("y", ""),
+	events:       parts.Key("v", ""),
 	log:          parts.Key("l", "log"),
 	nextProblem:  parts.Key("n", "next problem"),
 	problemsOnly: parts.Key("!", ""),
@@ -30,10 +32,12 @@ func (p *Page) Actions() []parts.Action {
 	if o == nil {
 		noObject = parts.NoObject
 	}
-	return []parts.Action{
+	actions := []parts.Action{
 		{Binding: keys.open, Name: "open the object", Column: parts.Go, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
 		{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
 		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.WhyTab)},
+		{Binding: keys.yaml, Name: "YAML of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.YAMLTab)},
+		{Binding: keys.events, Name: "Kubernetes events", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.EventsTab)},
 		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.LogTab)},
 		parts.Retry(p.screen, o, false),
 		parts.PauseObject(p.screen, o, false),
@@ -44,6 +48,7 @@ func (p *Page) Actions() []parts.Action {
 		{Binding: keys.group, Name: "group by kind, on or off", Column: parts.Look, Unavailable: p.oneKind(), Do: p.toggleGroups},
 		{Binding: keys.filter, Name: "filter", Column: parts.Go, Do: p.typeFilter},
 	}
+	return append(actions, parts.ObjectChanges(p.screen, o, false)...)
 }
 
 func (p *Page) noProblem() string {

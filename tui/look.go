@@ -1,0 +1,38 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// looking is what the session was asked to look at in the cluster; nothing if the facet is empty.
+type looking struct {
+	ref   inspect.Ref
+	facet runner.Facet
+}
+
+// look asks the session to look at what is shown of the cluster, and at nothing if that is not shown any longer.
+func (a *app) look() tea.Cmd {
+	var wanted looking
+	if a.object != nil {
+		if facet := a.object.LooksAt(); facet != "" {
+			wanted = looking{a.object.Ref(), facet}
+		}
+	}
+	if wanted == a.looking {
+		return nil
+	}
+	a.looking = wanted
+	intent := runner.Intent{Kind: runner.IntentLook, Value: string(wanted.facet)}
+	if wanted.facet != "" {
+		intent.Object = &wanted.ref
+	}
+	return func() tea.Msg {
+		if err := a.source.Do(a.ctx, intent); err != nil {
+			return resultMsg{"reading from the cluster", err}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,394 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// fakeObjects answers as a cluster with any object does, and records what it is asked for. The real one is tested in
+// internal/objects, and in cmd/kopf with the workbench.
+type fakeObjects struct {
+	yaml   string // of any object; demoYAML if empty
+	events []runner.Event
+	failed string // why nothing can be read
+
+	calls   []string
+	refuse  []error // what the next calls of Save return
+	saved   string  // the text of the last call of Save
+	owned   []string
+	ownedBy error
+}
+
+const demoYAML = `apiVersion: kopf.dev/v1
+kind: EphemeralVolumeClaim
+metadata:
+  annotations:
+    kopf.zalando.org/last-handled-configuration: |
+      {"metadata":{"labels":{"tier":"gold"}},"spec":{"size":"1Gi","ttl":60}}
+    note: kept
+  creationTimestamp: "2026-11-21T13:50:23Z"
+  finalizers:
+  - kopf.zalando.org/KopfFinalizerMarker
+  generation: 2
+  labels:
+    team: storage
+    tier: gold
+  managedFields:
+  - apiVersion: kopf.dev/v1
+    fieldsType: FieldsV1
+    fieldsV1:
+      f:spec:
+        f:size: {}
+    manager: kubectl-create
+    operation: Update
+  name: web-cache
+  namespace: default
+  resourceVersion: "4711"
+  uid: uid-of-web-cache
+spec:
+  mirrors:
+  - host: one.example.com
+    ready: true
+  - host: two.example.com
+    ready: false
+  size: 2Gi
+  ttl: 60
+status:
+  phase: Resizing
+`
+
+func (f *fakeObjects) look(what runner.Look) *runner.Looked {
+	l := &runner.Looked{Object: what.Object, Facet: what.Facet, Loaded: f.failed == "", Error: f.failed}
+	switch {
+	case f.failed != "":
+	case what.Facet == runner.FacetEvents:
+		l.Events = f.events
+	default:
+		text := f.yaml
+		if text == "" {
+			text = demoYAML
+		}
+		l.Version, l.YAML = "4711", strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	return l
+}
+
+func (f *fakeObjects) Watch(context.Context, runner.Look, func(runner.Looked)) {}
+
+func (f *fakeObjects) Owned(context.Context, inspect.Ref, []inspect.Resource) ([]string, error) {
+	return f.owned, f.ownedBy
+}
+
+func (f *fakeObjects) Draft(_ context.Context, ref inspect.Ref, _ [][]string) (*runner.Draft, error) {
+	return &runner.Draft{Object: ref, Text: "spec:\n  size: 2Gi\n"}, nil
+}
+
+func (f *fakeObjects) Sample(_ context.Context, ref inspect.Ref, _ [][]string) (*runner.Draft, error) {
+	return &runner.Draft{Object: ref, New: true, Text: "metadata:\n  name: " + ref.Name + "-copy\n"}, nil
+}
+
+func (f *fakeObjects) Save(_ context.Context, draft *runner.Draft, text string) ([]string, error) {
+	f.calls, f.saved = append(f.calls, "save "+draft.Object.Name), text
+	if len(f.refuse) > 0 {
+		err := f.refuse[0]
+		f.refuse = f.refuse[1:]
+		return nil, err
+	}
+	return []string{"spec.size"}, nil
+}
+
+func (f *fakeObjects) Delete(_ context.Context, ref inspect.Ref) error {
+	f.calls = append(f.calls, "delete "+ref.Name)
+	return nil
+}
+
+func (f *fakeObjects) SetMetadata(_ context.Context, ref inspect.Ref, change runner.MetadataChange) error {
+	for what, values := range map[string]map[string]*string{"label": change.Labels, "annotation": change.Annotations} {
+		for key, value := range values {
+			if value == nil {
+				f.calls = append(f.calls, fmt.Sprintf("remove %s %s of %s", what, key, ref.Name))
+			} else {
+				f.calls = append(f.calls, fmt.Sprintf("set %s %s=%s of %s", what, key, *value, ref.Name))
+			}
+		}
+	}
+	return nil
+}
+
+func (f *fakeObjects) RemoveFinalizer(_ context.Context, ref inspect.Ref, finalizer string) error {
+	f.calls = append(f.calls, "release "+ref.Name+" from "+finalizer)
+	return nil
+}
+
+// demoEvents are events about web-cache.
+func demoEvents(now time.Time) []runner.Event {
+	return []runner.Event{
+		{At: now.Add(-12 * time.Minute), Reason: "Logging", From: "kopf", Message: "Creation is processed: 1 succeeded; 0 failed.", Count: 1},
+		{At: now.Add(-41 * time.Second), Reason: "Logging", From: "kopf", Message: "resizing from=1Gi to=2Gi", Count: 1},
+		{At: now.Add(-18 * time.Second), Warning: true, Reason: "FailedAttachVolume", From: "attachdetach-controller", Message: "Multi-Attach error for volume pvc-4711: the volume is already used by pod web-0", Count: 12},
+		{At: now.Add(-3 * time.Second), Warning: true, Reason: "Logging", From: "kopf", Message: "Handler 'resize' failed temporarily: PVC web-cache-pvc is still attached to pod web-0", Count: 2},
+	}
+}
+
+// expectCalls fails the test unless the cluster was asked for exactly this.
+func (u *user) expectCalls(want ...string) *user {
+	u.t.Helper()
+	if got := strings.Join(u.source.objects.calls, "\n"); got != strings.Join(want, "\n") {
+		u.t.Fatalf("the cluster was asked for %q", got)
+	}
+	return u
+}
+
+func TestYAML_FoldsSearchesAndHidesManagedFields(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j", "y").
+		sees("default/web-cache  ↻ retrying").sees("apiVersion: kopf.dev/v1").
+		sees("managedFields: … 7 lines, m shows them").seesNot("kubectl-create").
+		press("m").press("pgdown").sees("manager: kubectl-create").press("m").seesNot("kubectl-create")
+	u.press("g").cursorOn("apiVersion").press("j", "j").cursorOn("metadata:").
+		press("enter").sees("metadata: … 23 lines").sees("phase: Resizing").
+		press("enter").seesNot("23 lines")
+
+	u.press("/").write("two.ex").sees("match 1 of 1").cursorOn("host: two.example.com").press("enter")
+	u.press("g", "/", "ctrl+u").write("kubectl").press("enter").cursorOn("manager: kubectl-create") // what is folded is found, too
+	u.press("esc").sees("apiVersion").press("g", "/").write("gold").press("enter").
+		cursorOn(`{"metadata":{"labels":{"tier":"gold"}}`).press("n").cursorOn("tier: gold").press("n").cursorOn(`"tier":"gold"`).press("N").cursorOn("tier: gold")
+	u.press("esc", "c").sees("lines of YAML")
+	if got := u.source.intents; len(got) != 1 || got[0].Kind != runner.IntentLook || got[0].Object.Name != "web-cache" || got[0].Value != "object" {
+		t.Errorf("the intents are %+v", got)
+	}
+	u.press("esc", "esc")
+	if got := u.source.intents; len(got) != 2 || got[1].Kind != runner.IntentLook || got[1].Object != nil {
+		t.Errorf("it is still looked at: %+v", got)
+	}
+}
+
+func TestYAML_LongLinesWrap(t *testing.T) {
+	u := start(t, "normal", 60, 24)
+	u.source.objects.yaml = "metadata:\n  note: " + strings.Repeat("0123456789", 9) + "END\n"
+	u.press("y").seesNot("END").press("z").sees("END").press("z").seesNot("END")
+}
+
+func TestYAML_NewVersionKeepsCursorAndFolds(t *testing.T) {
+	u := start(t, "normal", 80, 40).press("y", "/").write("size: 2").press("enter", "esc").cursorOn("size: 2Gi")
+	u.publish(func(s *runner.State) {
+		l := *s.Looked
+		l.Version, l.YAML = "4712", append([]string{"added: true"}, l.YAML...)
+		l.YAML = strings.Split(strings.Replace(strings.Join(l.YAML, "\n"), "size: 2Gi", "size: 3Gi", 1), "\n")
+		s.Looked = &l
+	})
+	u.cursorOn("size: 3Gi").press("g").cursorOn("added: true").sees("managedFields: … 7 lines")
+	u.publish(func(s *runner.State) {
+		l := *s.Looked
+		l.Error = "404 not found: the object was deleted; this is how it was last"
+		s.Looked = &l
+	}).sees("✗ 404 not found: the object was deleted").sees("added: true")
+}
+
+func TestLook_ErrorsAreShownInsteadOfAnEmptyTab(t *testing.T) {
+	for _, key := range []string{"y", "v"} {
+		u := start(t, "normal", 80, 24)
+		u.source.objects.failed = `403 forbidden: events is forbidden: User "dev" cannot list`
+		u.press(key).sees("✗ 403 forbidden").seesNot("no Kubernetes events")
+		start(t, "gone", 80, 24).press(key).sees("the cluster does not answer")
+		attached := demo(noon)
+		attached.Attached = "unix:/run/op"
+		u = startWith(t, attached, 80, 24, Options{}).press(key).sees("kopf attach asks only the operator")
+		if len(u.source.intents) != 0 {
+			t.Errorf("it asks for %+v", u.source.intents)
+		}
+	}
+}
+
+func TestEvents_NewestLastAndFollowed(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("v").sees("There are no Kubernetes events about this object").press("esc")
+	u.source.objects.events = demoEvents(noon)
+	u.press("j", "j", "j", "j", "j", "v").cursorOn("Handler 'resize'").sees("─ Logging ").sees("kopf · 2 times").sees(" pod web-0 ")
+	more := func(message string) {
+		u.publish(func(s *runner.State) {
+			l := *s.Looked
+			l.Events = append(l.Events[:len(l.Events):len(l.Events)], runner.Event{At: noon, Reason: "Logging", Message: message, Count: 1})
+			s.Looked = &l
+		})
+	}
+	more("one more")
+	u.cursorOn("one more").press("k", "k").cursorOn("FailedAttach")
+	more("another")
+	u.cursorOn("FailedAttach").sees("12").press("G").cursorOn("another")
+	u.press("/").write("attachdetach").sees("FailedAttach").seesNot("resizing from").press("esc").sees("resizing from")
+}
+
+func TestTimeline_ShowsBackoff(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j", "enter")
+	u.sees("1").sees("18s ago").sees("in 12s").sees("now")
+	var track string
+	for _, l := range u.lines() {
+		if strings.HasPrefix(l, " ↻") && strings.Contains(l, "─") {
+			track = l
+		}
+	}
+	// The axis takes 30s: the second attempt is at the half, now is at 3/5, the next one at the end.
+	cells := []rune(strings.TrimSpace(track))
+	if len(cells) != 78 || string(cells[0]) != "↻" || string(cells[38]) != "↻" || string(cells[46]) != "│" || string(cells[60]) != "·" || string(cells[77]) != "◌" {
+		t.Errorf("the track is %q (%d cells)", string(cells), len(cells))
+	}
+	start(t, "normal", 40, 10).press("j", "j", "j", "j", "j", "enter").sees("↻──").sees("◌")
+	ascii := startWith(t, demo(noon), 80, 24, Options{Environ: []string{"LC_ALL=C"}}).press("j", "j", "j", "j", "j", "enter")
+	ascii.sees("~-----").sees(".....o")
+}
+
+// editor makes a program that changes the file that it opens, and returns the user's environment.
+func editor(t *testing.T, script string) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "editor")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nset -e\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	return []string{"LANG=C.UTF-8", "EDITOR=" + path}
+}
+
+// drafts returns the files that edits have left.
+func drafts(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(os.TempDir(), "kopf-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestEdit_AppliesWhatTheEditorHasChanged(t *testing.T) {
+	env := editor(t, `sed -i s/2Gi/3Gi/ "$1"`)
+	u := startWith(t, demo(noon), 80, 24, Options{Environ: env}).press("e").sees("✓ edited batch-scratch: spec.size").expectCalls("save batch-scratch")
+	if u.source.objects.saved != "spec:\n  size: 3Gi\n" {
+		t.Errorf("saved %q", u.source.objects.saved)
+	}
+	if left := drafts(t); len(left) != 0 {
+		t.Errorf("it leaves %v", left)
+	}
+	env = editor(t, "true")
+	startWith(t, demo(noon), 80, 24, Options{Environ: env}).press("e").sees("nothing was changed").expectCalls()
+	startWith(t, demo(noon), 80, 24, Options{Environ: []string{"LANG=C.UTF-8"}}).press("e").sees("$EDITOR is not set")
+}
+
+func TestEdit_RefusedTextIsKeptAndReopened(t *testing.T) {
+	env := editor(t, `cp "$1" "$TMPDIR/seen"; sed -i s/2Gi/3Gi/ "$1"`)
+	u := startWith(t, demo(noon), 80, 24, Options{Environ: env})
+	u.source.objects.refuse = []error{&runner.RefusedTextError{Reason: "422 invalid: spec.size must be at most 2Gi"}}
+	u.press("e").sees("The change of batch-scratch was not made").sees("422 invalid: spec.size must be at most 2Gi").sees("Your text is kept in")
+	u.press("e").sees("✓ edited batch-scratch")
+	seen, err := os.ReadFile(filepath.Join(os.TempDir(), "seen"))
+	if err != nil || string(seen) != "#: 422 invalid: spec.size must be at most 2Gi\nspec:\n  size: 3Gi\n" {
+		t.Errorf("the editor got %q, %v", seen, err)
+	}
+	if u.source.objects.saved != "spec:\n  size: 3Gi\n" {
+		t.Errorf("saved %q", u.source.objects.saved)
+	}
+
+	u.source.objects.refuse = []error{errors.New("connection refused")}
+	u.press("e").sees("connection refused").press("esc")
+	left := drafts(t)
+	if len(left) != 1 {
+		t.Fatalf("the text is in %v", left)
+	}
+	if text, err := os.ReadFile(left[0]); err != nil || string(text) != "spec:\n  size: 3Gi\n" {
+		t.Errorf("the text is %q, %v", text, err)
+	}
+}
+
+func TestEdit_ConflictShowsBothSidesAndLosesNothing(t *testing.T) {
+	env := editor(t, `sed -i s/2Gi/3Gi/ "$1"`)
+	u := startWith(t, demo(noon), 80, 24, Options{Environ: env})
+	ref := u.app.screen.State.Objects[0].Ref
+	u.source.objects.refuse = []error{&runner.ConflictError{
+		Fields: []runner.FieldConflict{{Path: "spec.size", Yours: `"3Gi"`, Theirs: `"9Gi"`}},
+		Draft:  &runner.Draft{Object: ref, Text: "spec:\n  size: 3Gi\n  theirs: true\n"},
+	}}
+	u.press("e").sees("409 conflict").sees("yours   \"3Gi\"").sees("theirs  \"9Gi\"")
+	if left := drafts(t); len(left) != 1 {
+		t.Fatalf("the text is in %v", left)
+	}
+	u.press("e").sees("✓ edited").expectCalls("save batch-scratch", "save batch-scratch")
+	if u.source.objects.saved != "spec:\n  size: 3Gi\n  theirs: true\n" {
+		t.Errorf("saved %q", u.source.objects.saved)
+	}
+	if left := drafts(t); len(left) != 0 {
+		t.Errorf("it leaves %v", left)
+	}
+}
+
+func TestSample_CreatesAnotherObject(t *testing.T) {
+	env := editor(t, `sed -i s/-copy/-two/ "$1"`)
+	u := startWith(t, demo(noon), 80, 24, Options{Environ: env}).press("C").sees("✓ created another batch-scratch")
+	if u.source.objects.saved != "metadata:\n  name: batch-scratch-two\n" {
+		t.Errorf("saved %q", u.source.objects.saved)
+	}
+}
+
+func TestDelete_AsksAndNamesWhatFollows(t *testing.T) {
+	u := start(t, "normal", 80, 24)
+	u.source.objects.owned = []string{"configmaps web-cache-conf", "pods web-cache-0"}
+	u.press("j", "j", "j", "j", "j", "D").
+		sees("Delete evc default/web-cache?").sees("Handlers that run: release.").sees("Daemons and timers that stop: expire.").
+		sees("configmaps web-cache-conf").sees("pods web-cache-0")
+	u.press("enter").expectCalls() // the cursor is on the harmless answer
+	u.press("D", "y").sees("✓ deleting web-cache").expectCalls("delete web-cache")
+	u.press("k", "k", "D").sees("old-logs is being deleted already").expectCalls("delete web-cache")
+
+	u.source.objects.owned, u.source.objects.ownedBy = nil, errors.New("secrets: 403 forbidden")
+	u.press("g", "D").sees("It may own objects that cannot be looked for").sees("secrets: 403 forbidden").press("esc")
+
+	crashed := start(t, "crashed", 80, 24).press("D").sees("The deletion waits for the operator, which does not act now: crashed.").press("esc")
+	crashed.expectCalls()
+	start(t, "gone", 80, 24).press("D").sees("delete the object: the cluster does not answer")
+}
+
+func TestMetadata_LabelsAndAnnotations(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("t").sees("label batch-scratch").write("tier=gold").press("enter").
+		sees("✓ labelled batch-scratch").expectCalls("set label tier=gold of batch-scratch")
+	u.press("t").write("nonsense").press("enter").sees(`"nonsense": want key=value`).press("esc")
+	u.source.objects.calls = nil
+	u.press("t", "tab").sees("annotate batch-scratch").write("note=two words").press("enter").
+		sees("✓ annotated batch-scratch").expectCalls("set annotation note=two words of batch-scratch")
+	u.source.objects.calls = nil
+	u.press("t").write("old-").press("enter").expectCalls("remove label old of batch-scratch")
+}
+
+func TestStartOver_AsksFirst(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("X").sees("Handle batch-scratch again from scratch?").sees("run again: create")
+	u.press("esc").press("X", "y").sees("✓ handling batch-scratch from scratch")
+	if len(u.source.intents) != 1 || u.source.intents[0].Kind != runner.IntentStartOver || u.source.intents[0].Object.Name != "batch-scratch" {
+		t.Fatalf("was asked for %+v", u.source.intents)
+	}
+	start(t, "crashed", 80, 24).press("X").sees("the operator has crashed")
+}
+
+func TestFinalizer_IsRemovedFromStuckObjectsOnly(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("F").sees("batch-scratch is not being deleted")
+	u.press("esc", "j", "j", "j").cursorOn("old-logs").press("F").
+		sees("Remove our finalizer from old-logs?").sees("kopf.zalando.org/KopfFinalizerMarker").sees("release will not finish")
+	u.press("y").sees("✓ removed the finalizer from old-logs").expectCalls("release old-logs from kopf.zalando.org/KopfFinalizerMarker")
+}
+
+func TestLog_IsSaved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	u := start(t, "normal", 120, 40).press("7", "s").sees("✓ saved 9 lines to " + os.TempDir())
+	files := drafts(t)
+	if len(files) != 1 {
+		t.Fatalf("it was saved to %v", files)
+	}
+	text, err := os.ReadFile(files[0])
+	if want := "2026-11-21T14:02:05.000Z  warn  default/web-cache  resize  temporary (1/5)"; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("the file has %s, %v", text, err)
+	}
+	u.press("1", "j", "j", "j", "j", "j", "l", "s").sees("✓ saved 4 lines")
+}

@@ -1,0 +1,388 @@
+package object
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// managedFields is the path of what is folded unless the user wants to see it.
+const managedFields = "metadata/managedFields"
+
+// yamlPane shows an object as the cluster has it.
+type yamlPane struct {
+	screen *parts.Screen
+	ref    inspect.Ref
+	search parts.Filter
+
+	seen    *runner.Looked // nil before the first answer
+	doc     *model.Document
+	folded  map[string]bool // by path
+	managed bool            // the managed fields are shown
+	wrap    bool            // long lines, instead of cutting them
+
+	rows    []int // the visible lines of the document
+	list    render.List
+	needle  string // that was searched for last
+	matches []int  // lines of the document
+	drawn   []drawnRow
+}
+
+// drawnRow is a row of the screen.
+type drawnRow struct{ y, row int }
+
+func newYAMLPane(s *parts.Screen, ref inspect.Ref) *yamlPane {
+	return &yamlPane{screen: s, ref: ref, search: parts.NewFilter(), doc: model.NewDocument(nil), folded: map[string]bool{}}
+}
+
+// refresh takes over a new version, or what is searched for.
+func (p *yamlPane) refresh() {
+	looked := p.screen.State.LookedAt(p.ref, runner.FacetObject)
+	if looked != nil && looked != p.seen && (looked.Loaded || p.seen == nil || !p.seen.Loaded) {
+		if p.seen == nil || p.seen.Version != looked.Version {
+			p.replace(looked.YAML)
+		}
+		p.seen = looked
+	}
+	if needle := strings.ToLower(p.search.Text()); needle != p.needle {
+		p.needle = needle
+		p.find()
+	}
+}
+
+// replace takes over another version. The cursor stays on its field.
+func (p *yamlPane) replace(lines []string) {
+	path := ""
+	if line := p.line(); line < len(p.doc.Lines) {
+		path = p.doc.Lines[line].Path
+	}
+	p.doc = model.NewDocument(lines)
+	p.layOut()
+	for i := range p.doc.Lines {
+		if path != "" && p.doc.Lines[i].Path == path {
+			p.goTo(i)
+		}
+	}
+	if p.needle != "" {
+		at := p.line()
+		p.find()
+		p.goTo(at)
+	}
+}
+
+// layOut collects the visible lines. The cursor stays on its line.
+func (p *yamlPane) layOut() {
+	line := p.line()
+	p.rows = p.rows[:0]
+	for i := 0; i < len(p.doc.Lines); i++ {
+		p.rows = append(p.rows, i)
+		if p.isFolded(i) {
+			i = p.doc.Lines[i].End - 1
+		}
+	}
+	p.goTo(line)
+}
+
+func (p *yamlPane) isFolded(i int) bool {
+	l := &p.doc.Lines[i]
+	if !l.Folds(i) || l.Path == "" {
+		return false
+	}
+	return p.folded[l.Path] || l.Path == managedFields && !p.managed
+}
+
+// line returns the line of the document at the cursor.
+func (p *yamlPane) line() int {
+	if p.list.Cursor < len(p.rows) {
+		return p.rows[p.list.Cursor]
+	}
+	return 0
+}
+
+// goTo moves the cursor to a line of the document, or to the folded one that it is in.
+func (p *yamlPane) goTo(line int) {
+	for row, i := range p.rows {
+		if i > line {
+			break
+		}
+		p.list.Cursor = row
+	}
+}
+
+// find collects the lines with what is searched for, and goes to the first one from the cursor on.
+func (p *yamlPane) find() {
+	p.matches = p.matches[:0]
+	if p.needle == "" {
+		return
+	}
+	var managed []int // found in managed fields that are hidden, which few look for
+	hiddenUntil := 0
+	for i := range p.doc.Lines {
+		l := &p.doc.Lines[i]
+		if l.Path == managedFields && !p.managed {
+			hiddenUntil = l.End
+		}
+		switch found := strings.Contains(strings.ToLower(l.Text()), p.needle); {
+		case found && i < hiddenUntil && l.Path != managedFields:
+			managed = append(managed, i)
+		case found:
+			p.matches = append(p.matches, i)
+		}
+	}
+	if len(p.matches) == 0 {
+		p.matches = managed
+	}
+	at := p.line()
+	for _, i := range p.matches {
+		if i >= at && slices.Contains(p.rows, i) {
+			p.goTo(i)
+			return
+		}
+	}
+	for _, i := range p.matches {
+		if slices.Contains(p.rows, i) {
+			p.goTo(i)
+			return
+		}
+	}
+	if len(p.matches) > 0 {
+		p.reveal(p.matches[0])
+	}
+}
+
+// next goes to the next match, or to the one before.
+func (p *yamlPane) next(d int) {
+	n := len(p.matches)
+	if n == 0 {
+		return
+	}
+	at, k := p.line(), -1
+	for i, line := range p.matches {
+		if line <= at {
+			k = i
+		}
+	}
+	if d < 0 && k >= 0 && p.matches[k] < at {
+		d = 0 // the cursor is behind it
+	}
+	p.reveal(p.matches[((k+d)%n+n)%n])
+}
+
+// reveal unfolds what a line is in, and goes to it.
+func (p *yamlPane) reveal(line int) {
+	for i := range p.doc.Lines[:line] {
+		if l := &p.doc.Lines[i]; l.End > line && p.isFolded(i) {
+			delete(p.folded, l.Path)
+			p.managed = p.managed || l.Path == managedFields
+		}
+	}
+	p.layOut()
+	p.goTo(line)
+}
+
+// fold folds or unfolds what begins at the cursor, or folds what the cursor is in.
+func (p *yamlPane) fold() {
+	line := p.line()
+	for i := line; i >= 0 && i < len(p.doc.Lines); i-- {
+		l := &p.doc.Lines[i]
+		if l.Path == "" || !l.Folds(i) || l.End <= line {
+			continue
+		}
+		switch {
+		case l.Path == managedFields:
+			p.managed = !p.managed
+		case p.folded[l.Path]:
+			delete(p.folded, l.Path)
+		default:
+			p.folded[l.Path] = true
+		}
+		p.layOut()
+		p.goTo(i)
+		return
+	}
+}
+
+// toggleManaged shows or hides the managed fields.
+func (p *yamlPane) toggleManaged() {
+	p.managed = !p.managed
+	p.layOut()
+}
+
+// text returns what can be copied: the object, without managed fields that are hidden.
+func (p *yamlPane) text() string {
+	if p.seen == nil {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(p.seen.YAML); i++ {
+		if p.doc.Lines[i].Path == managedFields && !p.managed {
+			i = p.doc.Lines[i].End - 1
+			continue
+		}
+		b.WriteString(p.seen.YAML[i] + "\n")
+	}
+	return b.String()
+}
+
+// click selects the line at a row of the screen. It reports whether that was selected already.
+func (p *yamlPane) click(y int) (again bool) {
+	for _, d := range p.drawn {
+		if d.y == y {
+			again = p.list.Cursor == d.row
+			p.list.Cursor = d.row
+		}
+	}
+	return again
+}
+
+func (p *yamlPane) move(d int) { p.list.Move(d, len(p.rows)) }
+
+// notice returns what is to be said above the text: an error, or how many matches there are.
+func (p *yamlPane) notice() (tone model.Tone, text string) {
+	switch {
+	case p.seen == nil || !p.seen.Loaded && p.seen.Error == "":
+		return model.Dim, "reading the object from the cluster"
+	case p.seen.Error != "":
+		return model.Err, "✗ " + p.seen.Error
+	case p.search.Visible() && p.needle != "":
+		for k, line := range p.matches {
+			if line == p.line() {
+				return model.Dim, fmt.Sprintf("match %d of %d · n next · N previous", k+1, len(p.matches))
+			}
+		}
+		return model.Dim, model.Count(len(p.matches), "line") + " found"
+	}
+	return model.Dim, ""
+}
+
+// draw draws the visible lines.
+func (p *yamlPane) draw(b *render.Block) {
+	if why := p.screen.State.NotConnected(); why != "" && p.seen == nil {
+		drawNothing(b, why)
+		return
+	}
+	if tone, text := p.notice(); text != "" {
+		b.Prose(tone, text, 3)
+	}
+	h := b.Rest()
+	p.drawn = p.drawn[:0]
+	if h == 0 {
+		return
+	}
+	p.list.Fit(len(p.rows), h)
+	if p.wrap {
+		p.scrollWrapped(b.W, h)
+	}
+	for row := p.list.Offset; row < len(p.rows) && b.Rest() > 0; row++ {
+		p.drawn = append(p.drawn, drawnRow{b.Len(), row})
+		p.drawLine(b, row)
+	}
+}
+
+// drawNothing draws why a tab is empty.
+func drawNothing(b *render.Block, why string) {
+	b.Blank()
+	for _, line := range render.Wrap(why, b.W-4, 5) {
+		b.Text(model.Dim, "  "+line)
+	}
+}
+
+// scrollWrapped scrolls so that the line at the cursor is visible if those before it take several rows.
+func (p *yamlPane) scrollWrapped(w, h int) {
+	space := h
+	for row := p.list.Cursor; row >= p.list.Offset; row-- {
+		if space -= len(p.wrapped(w, p.rows[row])); space < 0 {
+			p.list.Offset = min(row+1, p.list.Cursor)
+			return
+		}
+	}
+}
+
+// wrapped returns the value of a line in parts that fit.
+func (p *yamlPane) wrapped(w, i int) []string {
+	l := &p.doc.Lines[i]
+	width := w - 2 - l.Indent - 1
+	if l.Key != "" {
+		width -= render.Width(l.Key) + 2
+	}
+	return render.Chunks(l.Value, max(8, width))
+}
+
+func (p *yamlPane) drawLine(b *render.Block, row int) {
+	i := p.rows[row]
+	l := &p.doc.Lines[i]
+	values := []string{l.Value}
+	if p.wrap && !p.isFolded(i) {
+		values = p.wrapped(b.W, i)
+	}
+	for k, value := range values {
+		out := b.Line()
+		if row == p.list.Cursor {
+			out.Selected = true
+			out.Put(model.Accent, "▌").Skip(1)
+		} else {
+			out.Skip(2)
+		}
+		out.Skip(l.Indent)
+		if l.Key != "" && k == 0 {
+			p.putMarked(out, model.Key, l.Key)
+			out.Put(model.Dim, ":")
+			if value != "" {
+				out.Skip(1)
+			}
+		} else if l.Key != "" {
+			out.Skip(render.Width(l.Key) + 2)
+		}
+		p.putMarked(out, valueTone(l), value)
+		if p.isFolded(i) {
+			note := "… " + model.Count(l.End-i-1, "line")
+			if l.Path == managedFields {
+				note += ", m shows them"
+			}
+			out.Skip(1).Put(model.Dim, note)
+		}
+		b.End(out)
+	}
+}
+
+// putMarked puts a text in which the matches are marked.
+func (p *yamlPane) putMarked(l *render.Line, tone model.Tone, text string) {
+	text = render.Clean(text)
+	lower := strings.ToLower(text)
+	if p.needle == "" || len(lower) != len(text) {
+		l.Put(tone, text)
+		return
+	}
+	for {
+		at := strings.Index(lower, p.needle)
+		if at < 0 {
+			l.Put(tone, text)
+			return
+		}
+		end := at + len(p.needle)
+		l.Put(tone, text[:at]).Put(model.Inverted, text[at:end])
+		text, lower = text[end:], lower[end:]
+	}
+}
+
+// valueTone returns the tone of the value of a line.
+func valueTone(l *model.DocumentLine) model.Tone {
+	value := strings.TrimPrefix(l.Value, "- ")
+	switch value {
+	case "true", "false", "null", "{}", "[]":
+		return model.Literal
+	case "[redacted]", "'[redacted]'":
+		return model.Dim
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
+		return model.Literal
+	}
+	return model.Text
+}

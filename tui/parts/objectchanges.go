@@ -1,0 +1,182 @@
+package parts
+
+import (
+	"context"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+)
+
+// ObjectChanges returns the actions that change an object in the cluster. The object is nil if none is selected.
+func ObjectChanges(s *Screen, o *inspect.Object, gone bool) []Action {
+	no := noChange(s, o, gone)
+	noEdit := no
+	if noEdit == "" && !s.Editor {
+		noEdit = "$EDITOR is not set"
+	}
+	return []Action{
+		{Binding: Key("e", "edit"), Name: "edit the object in $EDITOR", Column: Act, Unavailable: noEdit,
+			Do: func() tea.Msg { return EditObject{Ref: o.Ref} }},
+		{Binding: Key("D", "delete"), Name: "delete the object", Column: Act, Unavailable: noDelete(no, o),
+			Do: func() tea.Msg { return ConfirmDelete{o} }},
+		{Binding: Key("t", ""), Name: "label or annotate", Column: Act, Unavailable: no,
+			Do: func() tea.Msg { return Ask{NewMetadataPrompt(o.Ref)} }},
+		{Binding: Key("X", ""), Name: "handle from scratch", Column: Act, Unavailable: noStartOver(s, o, gone),
+			Do: func() tea.Msg { return Ask{askStartOver(s, o)} }},
+		{Binding: Key("F", ""), Name: "remove our finalizer", Column: Act, Unavailable: noFinalizer(s, no, o),
+			Do: func() tea.Msg { return Ask{askFinalizer(s, o)} }},
+		{Binding: Key("C", ""), Name: "create another like it", Column: Act, Unavailable: noEdit,
+			Do: func() tea.Msg { return EditObject{Ref: o.Ref, Sample: true} }},
+	}
+}
+
+// noChange returns why an object cannot be changed.
+func noChange(s *Screen, o *inspect.Object, gone bool) string {
+	switch {
+	case o == nil:
+		return NoObject
+	case gone:
+		return o.Name + " is gone"
+	}
+	return s.State.NotConnected()
+}
+
+func noDelete(no string, o *inspect.Object) string {
+	if no == "" && model.IsDeleting(o) {
+		return o.Name + " is being deleted already"
+	}
+	return no
+}
+
+func noStartOver(s *Screen, o *inspect.Object, gone bool) string {
+	switch {
+	case o == nil:
+		return NoObject
+	case gone:
+		return o.Name + " is gone"
+	}
+	for i := range o.Handlers {
+		if h := &o.Handlers[i]; h.State == inspect.PhaseRunning {
+			return s.State.NameOf(h) + " is running; wait until it has ended"
+		}
+	}
+	return s.State.NotOperating()
+}
+
+func noFinalizer(s *Screen, no string, o *inspect.Object) string {
+	switch {
+	case no != "":
+		return no
+	case !o.Finalizer:
+		return o.Name + " does not have it"
+	case !model.IsDeleting(o):
+		return o.Name + " is not being deleted; the operator would add it again"
+	case s.State.Finalizer() == "":
+		return "the operator does not tell its name"
+	}
+	return ""
+}
+
+func askStartOver(s *Screen, o *inspect.Object) *Question {
+	ref := o.Ref
+	text := []string{"Its progress, its failures and its last-handled state are forgotten."}
+	what, handlers := "its creation", model.HandlersOn(o, inspect.KindCreate, inspect.KindField)
+	if model.IsDeleting(o) {
+		what, handlers = "its deletion", model.HandlersOn(o, inspect.KindDelete)
+	}
+	if len(handlers) == 0 {
+		text = append(text, "No handler of "+what+" matches it.")
+	} else {
+		text = append(text, "The handlers of "+what+" run again: "+s.State.ShortNames(handlers)+".")
+	}
+	return &Question{
+		Title: "Handle " + o.Name + " again from scratch?",
+		Text:  text,
+		Answers: []Answer{
+			{Key: "esc", Name: "keep"},
+			{Key: "y", Name: "from scratch", Then: Request{"handling " + o.Name + " from scratch", runner.Intent{Kind: runner.IntentStartOver, Object: &ref}}},
+		},
+	}
+}
+
+func askFinalizer(s *Screen, o *inspect.Object) *Question {
+	ref, finalizer := o.Ref, s.State.Finalizer()
+	text := []string{"  " + finalizer, "The object is deleted at once, unless others have finalizers on it."}
+	if handlers := model.HandlersOn(o, inspect.KindDelete); len(handlers) > 0 {
+		text = append(text, s.State.ShortNames(handlers)+" will not finish: what it cleans up may stay.")
+	}
+	return &Question{
+		Title: "Remove our finalizer from " + o.Name + "?",
+		Text:  text,
+		Answers: []Answer{
+			{Key: "esc", Name: "keep"},
+			{Key: "y", Name: "remove", Then: Change{"removed the finalizer from " + o.Name, func(ctx context.Context, objects runner.Objects) error {
+				return objects.RemoveFinalizer(ctx, ref, finalizer)
+			}}},
+		},
+	}
+}
+
+// AskDelete returns the question before an object is deleted: what follows from it.
+func AskDelete(s *Screen, o *inspect.Object) *Question {
+	ref := o.Ref
+	var text []string
+	if s.State.Cluster.Provider == "context" {
+		text = append(text, "In the cluster of the context "+s.State.Cluster.Name+".")
+	}
+	handlers := model.HandlersOn(o, inspect.KindDelete)
+	if len(handlers) > 0 {
+		text = append(text, "Handlers that run: "+s.State.ShortNames(handlers)+".")
+	} else {
+		text = append(text, "No handler runs.")
+	}
+	if background := model.InBackground(o); len(background) > 0 {
+		text = append(text, "Daemons and timers that stop: "+s.State.ShortNames(background)+".")
+	}
+	if held := s.State.Held(); o.Finalizer && held != "" {
+		text = append(text, fmt.Sprintf("The deletion waits for the operator, which does not act now: %s.", held))
+	}
+	return &Question{
+		Title: "Delete " + o.Short + " " + model.QualifiedName(ref) + "?",
+		Text:  append(text, lookingForOwned),
+		Answers: []Answer{
+			{Key: "esc", Name: "keep"},
+			{Key: "y", Name: "delete", Then: Change{"deleting " + o.Name, func(ctx context.Context, objects runner.Objects) error {
+				return objects.Delete(ctx, ref)
+			}}},
+		},
+	}
+}
+
+// lookingForOwned is the last line of the question until the owned objects are known.
+const lookingForOwned = "Objects that it owns: looking for them …"
+
+// maxOwned is how many owned objects the question names.
+const maxOwned = 6
+
+// SetOwned completes the question with the owned objects, or with why they are not known.
+func SetOwned(q *Question, owned []string, err error) {
+	text := q.Text[:len(q.Text)-1]
+	if len(owned) == 0 && err == nil {
+		q.Text = append(text, "It owns no objects.")
+		return
+	}
+	if len(owned) > 0 {
+		text = append(text, "Objects that it owns, and that Kubernetes deletes with it:")
+	}
+	for i, name := range owned {
+		if i == maxOwned {
+			text = append(text, fmt.Sprintf("  and %s more", model.Thousands(len(owned)-maxOwned)))
+			break
+		}
+		text = append(text, "  "+name)
+	}
+	if err != nil {
+		text = append(text, "It may own objects that cannot be looked for:", "  "+err.Error())
+	}
+	q.Text = text
+}
