@@ -69,7 +69,7 @@ func withError(what string, err *inspect.HandlerError) string {
 	return what + ": " + err.Message
 }
 
-// summary says how many objects and handlers there are: "settled: 3 objects; 2 handlers succeeded". It is
+// summary says how many objects, handlers and webhooks there are: "settled: 3 objects; 2 handlers succeeded". It is
 // empty while nothing is known about them.
 func (s settlement) summary() string {
 	if len(s.outcomes) == 0 && len(s.Pending) > 0 {
@@ -115,6 +115,13 @@ func (s settlement) summary() string {
 	}
 	if open > 0 {
 		handlers = append(handlers, strconv.Itoa(open)+" not done")
+	}
+	switch s.webhooks {
+	case 0:
+	case 1:
+		handlers = append(handlers, "1 webhook installed")
+	default:
+		handlers = append(handlers, strconv.Itoa(s.webhooks)+" webhooks installed")
 	}
 	word := "settled"
 	if len(s.Failed) > 0 || len(s.Pending) > 0 {

@@ -30,6 +30,7 @@ type settlement struct {
 	Failed  []Unsettled // failed permanently, or never going to be handled
 
 	outcomes []objectOutcome // of all objects that were checked
+	webhooks int             // that are installed
 	retrying bool            // as in settling
 }
 
@@ -91,6 +92,8 @@ func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 			result.addObject(o, want, snapshot, now)
 		case s.seen[want.Ref] != nil:
 			result.addDeleted(s.seen[want.Ref])
+		case isReviewed(want, snapshot):
+			result.addReviewed(want)
 		case isUnserved(want, snapshot):
 			unserved++
 			result.addUnserved(want, snapshot)
@@ -106,6 +109,7 @@ func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 	case result.done() && len(result.Failed) == 0 && !slices.ContainsFunc(result.outcomes, objectOutcome.isHandled):
 		result.Failed = append(result.Failed, Unsettled{What: "no handler matches any of the applied objects: check the filters"})
 	}
+	result.addWebhooks(snapshot)
 	return result
 }
 
@@ -146,8 +150,40 @@ func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 	case len(s.Pending) > 0:
 	case starting || !snapshot.Operator.Settled:
 		s.Pending = append(s.Pending, Unsettled{What: notSeen(snapshot)})
-	case len(snapshot.Served) == 0:
+	case len(snapshot.Served)+len(snapshot.Reviewed) == 0:
 		s.Failed = append(s.Failed, Unsettled{What: "the operator serves no resource" + withoutResource(snapshot)})
+	}
+}
+
+// addReviewed adds an object of a resource that has no handlers but those of admission. Nothing is left to be done for
+// an object that the cluster has accepted.
+func (s *settlement) addReviewed(want Applied) {
+	s.outcomes = append(s.outcomes, objectOutcome{name: objectName(shortOf(want.Ref), want.Ref)})
+}
+
+// addWebhooks adds the admission handlers that the cluster does not call yet. What was written for a former state of the
+// cluster may lack resources.
+func (s *settlement) addWebhooks(snapshot *inspect.Snapshot) {
+	var called []string
+	if snapshot.Admission != nil {
+		for _, w := range snapshot.Admission.Webhooks {
+			for _, rule := range w.Rules {
+				called = append(called, rule.Resource)
+			}
+			switch w.State {
+			case inspect.WebhookInstalled:
+				s.webhooks++
+			case inspect.WebhookFailed:
+				s.Pending = append(s.Pending, Unsettled{Handler: w.Handler, What: "its webhook is not installed: " + strings.ReplaceAll(w.Error, "\n", " ")})
+			case inspect.WebhookPending:
+				s.Pending = append(s.Pending, Unsettled{Handler: w.Handler, What: "its webhook is not installed yet"})
+			}
+		}
+	}
+	for _, key := range snapshot.Reviewed {
+		if !slices.Contains(called, key) {
+			s.Pending = append(s.Pending, Unsettled{What: "the webhooks of " + key + " are not installed yet"})
+		}
 	}
 }
 
@@ -315,21 +351,33 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
+// isReviewed reports whether the object's resource has admission handlers, and no others.
+func isReviewed(want Applied, snapshot *inspect.Snapshot) bool {
+	group := groupOf(want.Resource)
+	return isDiscovered(snapshot) && !isWatched(group, snapshot) &&
+		slices.ContainsFunc(snapshot.Reviewed, func(key string) bool { return groupOf(key) == group })
+}
+
 // isUnserved reports whether the operator will never handle the object's resource: it is not
 // watched, and no handler waits for a resource with such a name.
 func isUnserved(want Applied, snapshot *inspect.Snapshot) bool {
-	unlisted := func(r inspect.Resource) bool { return !r.Listed }
-	if snapshot.Operator.State == inspect.OperatorStarting || len(snapshot.Served)+len(snapshot.Unserved) == 0 ||
-		slices.ContainsFunc(snapshot.Served, unlisted) {
-		return false // discovery is not complete
-	}
-	group := groupOf(want.Resource)
-	if slices.ContainsFunc(snapshot.Served, func(r inspect.Resource) bool { return groupOf(r.Key) == group }) {
+	if !isDiscovered(snapshot) || isWatched(groupOf(want.Resource), snapshot) {
 		return false
 	}
 	return !slices.ContainsFunc(snapshot.Unserved, func(u inspect.Unserved) bool {
 		return strings.Contains(strings.ToLower(u.Selector), shortOf(want.Ref))
 	})
+}
+
+// isDiscovered reports whether the operator knows the resources of its handlers, and has listed their objects.
+func isDiscovered(snapshot *inspect.Snapshot) bool {
+	return snapshot.Operator.State != inspect.OperatorStarting && len(snapshot.Served)+len(snapshot.Reviewed)+len(snapshot.Unserved) > 0 &&
+		!slices.ContainsFunc(snapshot.Served, func(r inspect.Resource) bool { return !r.Listed })
+}
+
+// isWatched reports whether the operator watches a resource in any version.
+func isWatched(group string, snapshot *inspect.Snapshot) bool {
+	return slices.ContainsFunc(snapshot.Served, func(r inspect.Resource) bool { return groupOf(r.Key) == group })
 }
 
 // groupOf removes the version from the key of a resource: "evcs.v1.kopf.dev" becomes

@@ -40,6 +40,37 @@ func settledOperator(s *inspect.Snapshot) *inspect.Snapshot {
 	return s
 }
 
+// reviewing is a snapshot of an operator with one admission handler of things, and no others.
+func reviewing(state inspect.WebhookState) *inspect.Snapshot {
+	webhook := inspect.Webhook{Handler: "limits", Rules: []inspect.WebhookRule{{Resource: "things.v1.example.com"}}, State: state}
+	if state == inspect.WebhookFailed {
+		webhook.Error = "forbidden:\nno rights"
+	}
+	return settledOperator(&inspect.Snapshot{
+		Operator:  inspect.Operator{State: inspect.OperatorRunning},
+		Reviewed:  []string{"things.v1.example.com"},
+		Admission: &inspect.Admission{Webhooks: []inspect.Webhook{webhook}},
+	})
+}
+
+// starting makes the operator of a snapshot one that has just started.
+func starting(s *inspect.Snapshot) *inspect.Snapshot {
+	s.Operator.State = inspect.OperatorStarting
+	return s
+}
+
+// withoutRules removes the rules of the webhooks of a snapshot.
+func withoutRules(s *inspect.Snapshot) *inspect.Snapshot {
+	s.Admission.Webhooks[0].Rules = nil
+	return s
+}
+
+// alsoServing adds a watched resource to a snapshot.
+func alsoServing(s *inspect.Snapshot) *inspect.Snapshot {
+	s.Served = running().Served
+	return s
+}
+
 // misspelt adds a selector to a snapshot that the cluster does not serve.
 func misspelt(s *inspect.Snapshot) *inspect.Snapshot {
 	s.Unserved = []inspect.Unserved{{Selector: "secretes", Reason: "unresolved", Handlers: []string{"create"}}}
@@ -109,6 +140,22 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 			"failed": {"the operator serves no resource"}}},
 		"nothing applied and a misspelt resource": {nil, misspelt(&inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true}}), map[string][]string{
 			"failed": {"the operator serves no resource; the cluster does not serve secretes (of create): check the names"}}},
+		"only admission handlers":                   {nil, reviewing(inspect.WebhookInstalled), map[string][]string{}},
+		"only admission handlers, not managed":      {nil, reviewing(inspect.WebhookUnmanaged), map[string][]string{}},
+		"only admission handlers, and an object":    {[]Applied{applied("a", "10")}, reviewing(inspect.WebhookInstalled), map[string][]string{}},
+		"only admission handlers, and a definition": {[]Applied{secret}, reviewing(inspect.WebhookInstalled), map[string][]string{}},
+		"only admission handlers, and another object": {[]Applied{typo}, reviewing(inspect.WebhookInstalled), map[string][]string{
+			"failed": {"others/o: no handler matches this resource"}}},
+		"only admission handlers, starting": {[]Applied{applied("a", "10")}, starting(reviewing(inspect.WebhookPending)), map[string][]string{
+			"pending": {"things/default/a: the operator is still starting", "limits: its webhook is not installed yet"}}},
+		"webhooks that are not installed yet": {[]Applied{applied("a", "10")}, reviewing(inspect.WebhookPending), map[string][]string{
+			"pending": {"limits: its webhook is not installed yet"}}},
+		"webhooks that are refused": {nil, reviewing(inspect.WebhookFailed), map[string][]string{
+			"pending": {"limits: its webhook is not installed: forbidden: no rights"}}},
+		"webhooks of before a resource was there": {[]Applied{applied("a", "10")}, withoutRules(reviewing(inspect.WebhookInstalled)), map[string][]string{
+			"pending": {"the webhooks of things.v1.example.com are not installed yet"}}},
+		"admission handlers beside others": {[]Applied{applied("a", "10")}, alsoServing(reviewing(inspect.WebhookInstalled)), map[string][]string{
+			"pending": {"things/default/a: not seen by the operator yet"}}},
 		"nothing applied, not listed": {nil, running(), map[string][]string{"pending": {"not seen by the operator yet"}}},
 		"nothing applied, one fails":  {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
 	} {
@@ -187,6 +234,7 @@ func TestSummary_CountsObjectsAndHandlers(t *testing.T) {
 		"settled: 1 object; 1 handler succeeded":                         settledOperator(running(seen("a", "1", settled, done, other))),
 		"settled: 2 objects, 1 with nothing to do; 1 handler succeeded":  settledOperator(running(seen("a", "1", settled, done), seen("b", "1", settled, other))),
 		"not settled: 1 object, 1 failed; 1 handler succeeded, 1 failed": settledOperator(running(seen("a", "1", inspect.StateFailed, done, failed))),
+		"settled: 0 objects; 0 handlers succeeded, 1 webhook installed":  reviewing(inspect.WebhookInstalled),
 		"settled: 2 objects, 1 without handlers; 1 handler succeeded":    settledOperator(running(seen("a", "1", settled, done), seen("b", "1", inspect.StateIgnored))),
 	} {
 		if got := newSettling(nil).check(snapshot, now).summary(); got != want {

@@ -251,6 +251,22 @@ func TestE2E_LeftoversOfKilledSessionAreRemoved(t *testing.T) {
 	expectConfigurations(t, client, 0)
 }
 
+func TestE2E_SettlesWithAdmissionHandlersOnly(t *testing.T) {
+	const admitting = "../../../examples/17-admission"
+	for _, command := range []string{"run", "dev"} {
+		t.Run(command, func(t *testing.T) {
+			cmd, stdout, stderr := withCluster(t, shortDir(t), command, admitting,
+				"--apply", example+"/crd.yaml", "--apply", admitting+"/obj.yaml", "--until=settled", "--timeout=3m")
+			if got := code(t, cmd.Run()); got != 0 {
+				t.Fatalf("%d, %s%s", got, stdout, stderr)
+			}
+			if want := "settled: 2 objects, 1 with nothing to do, 1 without handlers; 0 handlers succeeded, 7 webhooks installed\n"; command == "run" && !strings.HasSuffix(stderr.String(), want) {
+				t.Errorf("the last line is missing: %s", stderr)
+			}
+		})
+	}
+}
+
 func TestRelay_CommandEndsWithoutClient(t *testing.T) {
 	cmd, _, stderr := command(t, t.TempDir(), "relay", "--listen=127.0.0.1:0", "--control=127.0.0.1:0", "--idle=200ms")
 	if got := code(t, cmd.Run()); got != 0 {

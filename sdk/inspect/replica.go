@@ -29,7 +29,7 @@ func (r *Replica) Apply(m Message) {
 		r.state.Handlers = m.Handlers
 	}
 	if m.Served != nil {
-		r.state.Served, r.state.Unserved = m.Served.Resources, m.Served.Unserved
+		r.state.Served, r.state.Unserved, r.state.Reviewed = m.Served.Resources, m.Served.Unserved, m.Served.Reviewed
 	}
 	if m.Indices != nil {
 		r.state.Indices = m.Indices

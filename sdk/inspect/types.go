@@ -11,8 +11,11 @@ type Snapshot struct {
 	Handlers []Handler  `json:"handlers"` // in the order of registration
 	Served   []Resource `json:"served"`   // resources that are being watched
 
-	// Unserved are the selectors without a resource that can be watched.
+	// Unserved are the selectors without a resource that can be watched, or reviewed by admission handlers.
 	Unserved []Unserved `json:"unserved,omitempty"`
+
+	// Reviewed are the keys of the resources with admission handlers. Other handlers may watch them, too.
+	Reviewed []string `json:"reviewed,omitempty"`
 
 	// Indices are the operator's indices, sorted by id. [Client.Index] returns their contents.
 	Indices []Index `json:"indices,omitempty"`
@@ -369,10 +372,11 @@ type Message struct {
 	Bye     *string   `json:"bye,omitempty"`     // reason why the operator ends
 }
 
-// Served are the watched resources, and the selectors without one.
+// Served are the watched resources, those with admission handlers, and the selectors without one.
 type Served struct {
 	Resources []Resource `json:"resources"`
 	Unserved  []Unserved `json:"unserved,omitempty"`
+	Reviewed  []string   `json:"reviewed,omitempty"`
 }
 
 // Intent is a request to the operator to do something.

@@ -13,6 +13,6 @@ func AllListed(s *inspect.Snapshot) bool {
 			return false
 		}
 	}
-	// Until the selectors of its handlers are resolved, the operator has neither.
-	return len(s.Handlers) == 0 || len(s.Served)+len(s.Unserved) > 0
+	// Until the selectors of its handlers are resolved, the operator has none of them.
+	return len(s.Handlers) == 0 || len(s.Served)+len(s.Reviewed)+len(s.Unserved) > 0
 }

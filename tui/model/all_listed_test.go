@@ -17,6 +17,7 @@ func TestComplete_OnlyWhenAllResourcesAreListed(t *testing.T) {
 		"starting":             {&inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorStarting}}, false},
 		"nothing found yet":    {&inspect.Snapshot{Handlers: one}, false},
 		"nothing to be found":  {&inspect.Snapshot{Handlers: one, Unserved: make([]inspect.Unserved, 1)}, true},
+		"nothing to be listed": {&inspect.Snapshot{Handlers: one, Reviewed: []string{"pods.v1"}}, true},
 		"no handlers":          {&inspect.Snapshot{}, true},
 		"one is not listed":    {&inspect.Snapshot{Handlers: one, Served: []inspect.Resource{{Listed: true}, {}}}, false},
 		"everything is listed": {&inspect.Snapshot{Handlers: one, Served: []inspect.Resource{{Listed: true}, {Listed: true}}}, true},

@@ -133,6 +133,9 @@ func serving(s *inspect.Snapshot) string {
 	if len(keys) > 0 {
 		what += ", watching " + strings.Join(keys, ", ")
 	}
+	if len(s.Reviewed) > 0 {
+		what += ", reviewing " + strings.Join(s.Reviewed, ", ")
+	}
 	return what
 }
 

@@ -185,17 +185,13 @@ func (d *discovery) warnOfFailed(failed map[string]error) {
 // of the ones that are gone. It reports whether a selector matches no resource.
 func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	resolution := d.resolve()
-	for _, warning := range resolution.Warnings() {
-		if !d.warned[warning] {
-			d.warned[warning] = true
-			d.deps.logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
-		}
-	}
+	d.warnOfUnserved(&resolution)
+	reviewed := d.resolveAdmission()
 	d.warnOfForeignKinds(resolution.Served)
-	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution})
+	observe.Tell(d.deps.sink, observe.ResourcesServed{Resolution: &resolution, Reviewed: reviewed})
 	d.peerings.adjust(d.known, d.namespaces.names())
 	d.drift.serve(resolution.Served)
-	unreviewed := d.adjustAdmission()
+	unreviewed := d.adjustAdmission(reviewed)
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
 		d.streams.pause()
@@ -206,17 +202,30 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	return len(resolution.Unresolved) > 0 || unreviewed
 }
 
-// adjustAdmission sets the resources that admission handlers are for. It reports whether a selector matches no resource.
-func (d *discovery) adjustAdmission() (unresolved bool) {
-	if d.admission == nil {
-		return false
-	}
-	resolution := resources.Resolve(d.deps.registry.AdmissionDemands(), d.known)
+// warnOfUnserved warns of selectors that match no resources, once for each reason.
+func (d *discovery) warnOfUnserved(resolution *resources.Resolution) {
 	for _, warning := range resolution.Warnings() {
 		if !d.warned[warning] {
 			d.warned[warning] = true
 			d.deps.logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
 		}
+	}
+}
+
+// resolveAdmission selects the resources that admission handlers are for. It returns nil if there are no such handlers.
+func (d *discovery) resolveAdmission() *resources.Resolution {
+	if d.admission == nil {
+		return nil
+	}
+	resolution := resources.Resolve(d.deps.registry.AdmissionDemands(), d.known)
+	d.warnOfUnserved(&resolution)
+	return &resolution
+}
+
+// adjustAdmission sets the resources that admission handlers are for. It reports whether a selector matches no resource.
+func (d *discovery) adjustAdmission(resolution *resources.Resolution) (unresolved bool) {
+	if resolution == nil {
+		return false
 	}
 	var namespaces []string
 	if !d.namespaces.clusterWide() {

@@ -152,7 +152,7 @@ func (h *Hub) HandlerRan(index int, run Run) {
 	h.handlersRev = h.changed()
 }
 
-// SetServed publishes the watched resources, and the selectors without one.
+// SetServed publishes the watched resources, those with admission handlers, and the selectors without one.
 func (h *Hub) SetServed(served inspect.Served) {
 	if h == nil {
 		return

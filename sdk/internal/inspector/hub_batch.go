@@ -80,6 +80,7 @@ func (b *batch) snapshot() *inspect.Snapshot {
 		Handlers: b.handlers,
 		Served:   b.served.Resources,
 		Unserved: b.served.Unserved,
+		Reviewed: b.served.Reviewed,
 		Indices:  b.indices,
 		Objects:  make([]inspect.Object, len(b.objects)),
 		Log:      b.log,

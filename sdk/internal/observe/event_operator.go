@@ -41,6 +41,7 @@ type ClusterLost struct {
 // ResourcesServed tells which resources are served from now on, and which selectors have none.
 type ResourcesServed struct {
 	Resolution *resources.Resolution
+	Reviewed   *resources.Resolution // of the selectors of admission handlers; nil if there are none
 }
 
 // TypesCompared tells which fields of the Go types of handlers the schema of a resource does not have.

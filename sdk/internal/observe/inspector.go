@@ -126,7 +126,7 @@ func (i *Inspector) Receive(event Event) {
 	case RequestEnded:
 		i.noteAnswer(e.Call)
 	case ResourcesServed:
-		i.setServed(e.Resolution)
+		i.setServed(e)
 	case TypesCompared:
 		i.setDrift(e.Resource, e.Drift)
 	case StreamChanged:

@@ -69,7 +69,7 @@ func TestInspectedObject_IndexMayShareTheIDOfAHandler(t *testing.T) {
 
 func TestInspector_SizesAndResourcesOfIndices(t *testing.T) {
 	in := newInspected(indexing("x"))
-	Tell(&in.sink, ResourcesServed{&resources.Resolution{Served: []resources.Resource{pods}}})
+	Tell(&in.sink, ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{pods}}})
 	in.indices.Find("x").Replace(index.Object{ID: "a"}, map[string]string{"k": "v"})
 	Tell(&in.sink, IndexChanged{[]string{"x"}})
 	shown := in.hub.Snapshot().Indices[0]

@@ -9,9 +9,20 @@ import (
 )
 
 // setServed publishes which resources are served, and which selectors have none.
-func (i *Inspector) setServed(resolution *resources.Resolution) {
+func (i *Inspector) setServed(e ResourcesServed) {
+	resolution := e.Resolution
 	i.indices.publishResources(i.hub, resolution.Served)
 	unserved := i.unserved(resolution)
+	var reviewed []string
+	if e.Reviewed != nil {
+		reviewed = keysOf(e.Reviewed.Served)
+		for _, u := range i.unserved(e.Reviewed) {
+			// A selector may be one of other handlers, too.
+			if !slices.ContainsFunc(unserved, func(known inspect.Unserved) bool { return known.Selector == u.Selector }) {
+				unserved = append(unserved, u)
+			}
+		}
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	served := make([]inspect.Resource, len(resolution.Served))
@@ -19,7 +30,7 @@ func (i *Inspector) setServed(resolution *resources.Resolution) {
 		res := &resolution.Served[at]
 		served[at] = inspect.Resource{Key: res.Key(), Kind: res.Kind, Short: shortName(res), Namespaced: res.Namespaced, Drift: i.drift[res.Key()]}
 	}
-	i.served = inspect.Served{Resources: served, Unserved: unserved}
+	i.served = inspect.Served{Resources: served, Unserved: unserved, Reviewed: reviewed}
 	i.publishServed()
 }
 
@@ -41,7 +52,8 @@ func (i *Inspector) setDrift(resource string, drift []inspect.Drift) {
 
 // publishServed publishes the resources with whether they are listed. The lock is held.
 func (i *Inspector) publishServed() {
-	served := inspect.Served{Resources: slices.Clone(i.served.Resources), Unserved: i.served.Unserved}
+	served := i.served
+	served.Resources = slices.Clone(served.Resources)
 	for at := range served.Resources {
 		res := &served.Resources[at]
 		res.Listed = true

@@ -66,10 +66,18 @@ func drawWatched(s *parts.Screen, b *render.Block) {
 		}
 		b.End(b.Line().Skip(3).Put(model.Dim, what).Put(model.Accent, r.Key))
 	}
-	if len(snapshot.Served) > 0 {
+	switch {
+	case len(snapshot.Served) > 0:
 		b.End(b.Line().Skip(16).Put(model.Dim, where))
-	} else {
+	case len(snapshot.Reviewed) == 0:
 		b.End(b.Line().Skip(3).Put(model.Dim, "It watches nothing yet."))
+	}
+	for i, key := range snapshot.Reviewed {
+		what := "         and "
+		if i == 0 {
+			what = "It reviews   "
+		}
+		b.End(b.Line().Skip(3).Put(model.Dim, what).Put(model.Accent, key))
 	}
 	for _, u := range snapshot.Unserved {
 		b.End(b.Line().Skip(3).Put(model.Warn, "! ").Put(model.Text, u.Selector).Put(model.Warn, " "+model.UnservedReason(u.Reason)))
