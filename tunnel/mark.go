@@ -16,8 +16,8 @@ const (
 	ExpiresAnnotation = "kopf.dev/session-expires"
 )
 
-// markLife is how long the mark of what is not renewed is valid: checks and relays of sessions on other
-// machines. On the same machine, the lock of the session tells.
+// markLife is how long the mark of a check or a relay is valid for other machines, unless it is renewed. On the same
+// machine, the lock of the session tells. A check ends long before; a relay is renewed: see [Entrance].Renew.
 const markLife = 10 * time.Minute
 
 // Mark marks what a session creates in a cluster, so that others can remove it after the session has died.

@@ -137,7 +137,7 @@ func (s *Session) try(ctx context.Context, client dynamic.Interface, way Way, o 
 	}
 	s.Target = s.entrance.Target.below(s.Forwarder.secret)
 	s.Forwarder.base = s.Target.path()
-	if err = s.serve(ctx, o.Certificates); err == nil {
+	if err = s.serve(ctx, o); err == nil {
 		c := &checker{client: client, namespace: o.Cluster.Namespace, forwarder: s.Forwarder, mark: newMark(s.ID, time.Now())}
 		err = c.check(ctx, s.entrance.Target, s.CA, s.entrance.Settles)
 	}
@@ -148,7 +148,7 @@ func (s *Session) try(ctx context.Context, client dynamic.Interface, way Way, o 
 }
 
 // serve accepts connections until the way is closed.
-func (s *Session) serve(ctx context.Context, files Certificates) error {
+func (s *Session) serve(ctx context.Context, o Options) error {
 	server := &webhook.Server{
 		Listener: s.entrance.Listener, URL: s.entrance.Target.URL, Service: s.entrance.Target.Service,
 		// Handshakes of port scanners fail, and those of API servers that do not trust us: the check tells.
@@ -159,7 +159,7 @@ func (s *Session) serve(ctx context.Context, files Certificates) error {
 		server.URL = ""
 	}
 	if !s.entrance.Plain {
-		files.apply(server)
+		o.Certificates.apply(server)
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	announced := make(chan webhook.ClientConfig, 1)
@@ -180,6 +180,9 @@ func (s *Session) serve(ctx context.Context, files Certificates) error {
 		return s.Err()
 	}
 	s.CA = config.CABundle
+	if renew := s.entrance.Renew; renew != nil {
+		s.serving.Go(func() { renewMarks(ctx, renew, o.Say) })
+	}
 	return nil
 }
 

@@ -74,6 +74,7 @@ func (r Relay) Open(ctx context.Context) (*Entrance, error) {
 		Target:   Target{Service: &webhook.Service{Namespace: r.Namespace, Name: p.name}},
 		Settles:  relaySettles,
 		Detail:   "pod " + r.Namespace + "/" + p.name,
+		Renew:    p.renew,
 		Release:  p.remove,
 	}, nil
 }

@@ -3,6 +3,7 @@ package tunnel
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-dev/kopf/tunnel/relay"
@@ -45,6 +47,30 @@ func (p *relayPod) create(ctx context.Context) error {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create the relay: %w", err)
 		}
+	}
+	return nil
+}
+
+// renew renews the marks of the pod and the service. What is gone is created again.
+func (p *relayPod) renew(ctx context.Context) error {
+	metadata := map[string]any{}
+	newMark(p.session, time.Now()).put(metadata)
+	change, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	missing := false
+	for _, resource := range []schema.GroupVersionResource{services, pods} {
+		_, err := p.client.Resource(resource).Namespace(p.Namespace).Patch(ctx, p.name, types.MergePatchType, change, metav1.PatchOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			missing = true
+		case err != nil:
+			return fmt.Errorf("renew the mark of the relay: %w", err)
+		}
+	}
+	if missing {
+		return p.create(ctx)
 	}
 	return nil
 }

@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-dev/kopf/tunnel/relay"
 )
@@ -131,6 +134,62 @@ func expectGone(t *testing.T, name string) {
 	if _, err := newClient(t).Resource(services).Namespace("default").Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the service remains: %v", err)
 	}
+}
+
+func TestRelay_RenewsMarks(t *testing.T) {
+	_, control := runRelay(t)
+	o, _ := options(t)
+	way := Relay{
+		Image: "kopf.example/kopf:test", Namespace: "default", cluster: o.Cluster, session: "relay-renewed", restart: "Always",
+		dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", control.Addr().String())
+		},
+	}
+	e, err := way.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(e.Listener.Close(), e.Release(context.WithoutCancel(t.Context()))); err != nil {
+			t.Error(err)
+		}
+	}()
+	const name = "kopf-relay-relay-renewed"
+	expired := []byte(`{"metadata":{"annotations":{"` + ExpiresAnnotation + `":"2026-01-31T12:00:00Z"}}}`)
+	for _, resource := range []schema.GroupVersionResource{services, pods} {
+		if _, err := newClient(t).Resource(resource).Namespace("default").Patch(t.Context(), name, types.MergePatchType, expired, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// No lock tells that this session is alive: so it is for other machines.
+	expect := func(want ...string) {
+		t.Helper()
+		found, err := Leftovers(t.Context(), config)
+		var got []string
+		for _, l := range found {
+			got = append(got, l.String())
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	}
+	expect("Service default/"+name, "Pod default/"+name)
+	if err := e.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect()
+
+	// What another session has removed comes back.
+	if err := newClient(t).Resource(services).Namespace("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newClient(t).Resource(services).Namespace("default").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	expect()
 }
 
 func TestRelay_WrongImageIsReportedAndRemoved(t *testing.T) {

@@ -35,6 +35,10 @@ type Entrance struct {
 	// Detail tells a person what others may want to know about the way. May be empty.
 	Detail string
 
+	// Renew renews the [Mark] of what the way has created in the cluster, and creates what is missing. It is called
+	// every few minutes while the way is open. May be nil.
+	Renew func(context.Context) error
+
 	// Release gives back what the way has created besides the listener. May be nil.
 	Release func(context.Context) error
 }
