@@ -69,10 +69,13 @@ func (u *upstream) ask(ctx context.Context, in *review) (*answer, error) {
 }
 
 // forward asks the operator, and the next one if the operator ends without an answer. A review may be sent
-// twice, as API servers also do.
+// twice, as API servers also do. Only the time without an operator that answers is limited by the forwarder's wait: an
+// operator that has taken the review answers it in the time of the API server, which ends the context.
 func (f *Forwarder) forward(ctx context.Context, w http.ResponseWriter, in *review) {
 	retry := time.NewTicker(dialEvery)
 	defer retry.Stop()
+	late := time.NewTimer(f.wait)
+	defer late.Stop()
 	last := "no operator is running"
 	for {
 		operator, changed := f.current()
@@ -98,11 +101,14 @@ func (f *Forwarder) forward(ctx context.Context, w http.ResponseWriter, in *revi
 		}
 		select {
 		case <-changed:
+			continue
 		case <-next:
+			continue
+		case <-late.C:
 		case <-ctx.Done():
-			http.Error(w, fmt.Sprintf("kopf: no operator has answered the review in time: %s", last), http.StatusServiceUnavailable)
-			return
 		}
+		http.Error(w, fmt.Sprintf("kopf: no operator has answered the review in time: %s", last), http.StatusServiceUnavailable)
+		return
 	}
 }
 

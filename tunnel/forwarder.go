@@ -27,6 +27,9 @@ const (
 	// is the default timeout of webhooks.
 	defaultWait = 10 * time.Second
 
+	// longestTimeout is how long API servers wait at most.
+	longestTimeout = 30 * time.Second
+
 	// answerMargin is the part of the API server's timeout that is left for the answer.
 	answerMargin = 250 * time.Millisecond
 )
@@ -47,7 +50,7 @@ type Forwarder struct {
 }
 
 // NewForwarder returns a forwarder without an operator. A review waits for one for the duration, or 10s if it is 0, but
-// never longer than the API server.
+// never longer than the API server. The duration does not limit the operator that is there.
 func NewForwarder(wait time.Duration) *Forwarder {
 	if wait <= 0 {
 		wait = defaultWait
@@ -118,7 +121,7 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("read the review: %v", err), code)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), f.limit(r))
+	ctx, cancel := context.WithTimeout(r.Context(), limit(r))
 	defer cancel()
 	f.forward(ctx, w, &review{path: f.base + "/" + rest, query: r.URL.RawQuery, method: r.Method, header: headerFor(r), body: body})
 }
@@ -136,12 +139,12 @@ func (f *Forwarder) below(path string) (rest string, ok bool) {
 }
 
 // limit returns how long the review may take: the API server tells its own timeout in the query.
-func (f *Forwarder) limit(r *http.Request) time.Duration {
+func limit(r *http.Request) time.Duration {
 	asked, err := time.ParseDuration(r.URL.Query().Get("timeout"))
-	if err != nil || asked <= 0 {
-		return f.wait
+	if err != nil || asked <= 0 || asked > longestTimeout {
+		asked = longestTimeout
 	}
-	return min(f.wait, max(asked-answerMargin, asked/2))
+	return max(asked-answerMargin, asked/2)
 }
 
 // headerFor returns the headers for the operator: those of the API server, and its certificate. Nobody else

@@ -182,17 +182,37 @@ func TestForwarder_EndAnswersWhatWaits(t *testing.T) {
 	}
 }
 
+func TestForwarder_WaitDoesNotLimitOperator(t *testing.T) {
+	socket := filepath.Join(shortDir(t), "1.sock")
+	const wait = 20 * time.Millisecond
+	operatorAt(t, socket, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(5 * wait): // a slow handler
+			fmt.Fprint(w, "at last")
+		case <-r.Context().Done():
+		}
+	})
+	g := NewForwarder(wait)
+	g.Pass(socket)
+	if w := ask(t, g, "?timeout=10s", "{}"); w.Code != http.StatusOK || w.Body.String() != "at last" {
+		t.Errorf("it answers %d %s", w.Code, w.Body)
+	}
+	g.Hold()
+	if w := ask(t, g, "?timeout=10s", "{}"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "no operator is running") {
+		t.Errorf("without an operator, it answers %d %s", w.Code, w.Body)
+	}
+}
+
 func TestForwarder_LimitIsThatOfAPIServer(t *testing.T) {
-	g := NewForwarder(5 * time.Second)
 	for query, want := range map[string]time.Duration{
-		"":              5 * time.Second,
-		"?timeout=x":    5 * time.Second,
-		"?timeout=-1s":  5 * time.Second,
-		"?timeout=30s":  5 * time.Second,
+		"":              29750 * time.Millisecond,
+		"?timeout=x":    29750 * time.Millisecond,
+		"?timeout=-1s":  29750 * time.Millisecond,
+		"?timeout=1h":   29750 * time.Millisecond,
 		"?timeout=2s":   1750 * time.Millisecond,
 		"?timeout=10ms": 5 * time.Millisecond,
 	} {
-		if got := g.limit(httptest.NewRequest(http.MethodPost, "/"+query, nil)); got != want {
+		if got := limit(httptest.NewRequest(http.MethodPost, "/"+query, nil)); got != want {
 			t.Errorf("%q: %s instead of %s", query, got, want)
 		}
 	}
