@@ -3,7 +3,7 @@ package tunnel
 import "github.com/kopf-dev/kopf/sdk/webhook"
 
 // Certificates are the files of the certificate that API servers see. With the zero value, an authority and a
-// certificate for the address are made, and kept in memory.
+// certificate for the address are made, and kept in memory. Ways that end TLS themselves, such as ngrok, take no others.
 type Certificates struct {
 	// CertFile and KeyFile are a certificate chain and its key, in PEM. They are read again when they change.
 	CertFile, KeyFile string

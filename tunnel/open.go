@@ -158,8 +158,11 @@ func (s *Session) serve(ctx context.Context, o Options) error {
 	if server.Service != nil {
 		server.URL = ""
 	}
-	if !s.entrance.Plain {
+	switch {
+	case !s.entrance.Plain:
 		o.Certificates.apply(server)
+	case o.Certificates != Certificates{}:
+		return fmt.Errorf("%s ends the TLS of the API server itself: leave out the files of certificates", s.Way)
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	announced := make(chan webhook.ClientConfig, 1)

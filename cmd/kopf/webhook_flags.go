@@ -67,6 +67,9 @@ func (f *webhookFlags) check() error {
 			return usagef("--webhook=%s needs --%s", needed.way, needed.flag)
 		}
 	}
+	if err := f.checkUnused(); err != nil {
+		return err
+	}
 	switch {
 	case f.port < 0 || f.port > 65535:
 		return usagef("--webhook-port=%d: want a number from 1 to 65535", f.port)
@@ -91,6 +94,37 @@ func (f *webhookFlags) check() error {
 	if f.service != "" {
 		if _, err := webhook.ParseService(f.service); err != nil {
 			return usagef("--webhook-service: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkUnused rejects flags that the way in does not use. Some of them protect it: nobody may take them for granted.
+func (f *webhookFlags) checkUnused() error {
+	plain := f.way == "ngrok" || f.way == tunnel.Off // no TLS of kopf's own
+	off := f.way == tunnel.Off
+	not := func(ways ...string) bool { return f.way != tunnel.Auto && !slices.Contains(ways, f.way) }
+	for _, flag := range []struct {
+		name          string
+		given, unused bool
+	}{
+		{"webhook-host", f.host != "", plain || f.way == "relay"},
+		{"webhook-port", f.port != 0, plain || f.way == "relay"},
+		{"webhook-wait", f.wait != 0, off},
+		{"webhook-url", f.url != "", not("url")},
+		{"webhook-service", f.service != "", not("service")},
+		{"webhook-cert", f.certificates.CertFile != "", plain},
+		{"webhook-key", f.certificates.KeyFile != "", plain},
+		{"webhook-ca", f.certificates.CAFile != "", plain},
+		{"webhook-client-ca", f.certificates.ClientCAFile != "", plain},
+		{"webhook-dump-ca", f.certificates.DumpCA != "", plain},
+		{"webhook-ngrok-token", f.ngrokToken != "", f.way != "ngrok"},
+		{"webhook-ngrok-domain", f.ngrokDomain != "", f.way != "ngrok"},
+		{"webhook-relay-image", f.relayImage != "", not("relay")},
+		{"webhook-relay-namespace", f.relayNamespace != "", not("relay")},
+	} {
+		if flag.given && flag.unused {
+			return usagef("--%s has no effect with --webhook=%s: leave it out, or choose another way", flag.name, f.way)
 		}
 	}
 	return nil

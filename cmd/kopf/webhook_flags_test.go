@@ -18,11 +18,16 @@ func TestWebhookFlags_MistakesAreExplained(t *testing.T) {
 		"--webhook-host=here":  "--webhook-host=here: want an IP address of this machine",
 		"--webhook-wait=-1s":   "--webhook-wait=-1s: must not be negative",
 		"--webhook-cert=c.pem": "--webhook-cert and --webhook-key belong together",
-		"--webhook-url=https://x --webhook-service=a/b": "--webhook-url excludes --webhook-service",
-		"--webhook-url=https://x":                       "--webhook-url and --webhook-service need --webhook-port",
-		"--webhook-url=http://x --webhook-port=9443":    "--webhook-url: webhook URL \"http://x\"",
-		"--webhook-service=nowhere --webhook-port=9443": "--webhook-service: service \"nowhere\": the namespace is missing",
-		"--webhook-service=a/b:x/y --webhook-port=9443": "\"x\" is not a port",
+		"--webhook-url=https://x --webhook-service=a/b":                    "--webhook-url excludes --webhook-service",
+		"--webhook-url=https://x":                                          "--webhook-url and --webhook-service need --webhook-port",
+		"--webhook-url=http://x --webhook-port=9443":                       "--webhook-url: webhook URL \"http://x\"",
+		"--webhook-service=nowhere --webhook-port=9443":                    "--webhook-service: service \"nowhere\": the namespace is missing",
+		"--webhook=ngrok --webhook-client-ca=ca.pem":                       "--webhook-client-ca has no effect with --webhook=ngrok: leave it out, or choose another way",
+		"--webhook=k3d --webhook-url=https://x":                            "--webhook-url has no effect with --webhook=k3d",
+		"--webhook=off --webhook-port=9443":                                "--webhook-port has no effect with --webhook=off",
+		"--webhook=relay --webhook-relay-image=x --webhook-host=127.0.0.1": "--webhook-host has no effect with --webhook=relay",
+		"--webhook-ngrok-domain=x.ngrok.app":                               "--webhook-ngrok-domain has no effect with --webhook=auto",
+		"--webhook-service=a/b:x/y --webhook-port=9443":                    "\"x\" is not a port",
 	} {
 		var out, errs bytes.Buffer
 		got := execute(t.Context(), append([]string{"run", "."}, strings.Fields(flags)...), &out, &errs)
