@@ -1,13 +1,13 @@
 package webhook
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 )
 
 // ReplayHeader is the header of a request that repeats an earlier review, whose id it has: handlers are called for a
@@ -25,6 +25,7 @@ func (r *running) handler(reviews http.Handler) http.Handler {
 		maxReviews = DefaultMaxReviews
 	}
 	slots := make(chan struct{}, maxReviews)
+	bytes := &budget{free: budgetFactor * maxBytes}
 	prefix := strings.TrimRight(s.Path, "/")
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		path, ours := strings.CutPrefix(req.URL.Path, prefix)
@@ -39,33 +40,38 @@ func (r *running) handler(reviews http.Handler) http.Handler {
 		if !r.takeOver(w, req) {
 			return
 		}
-		if !r.acquire(slots, req) {
+		size := req.ContentLength
+		if size < 0 {
+			size = maxBytes // it is not known in advance
+		}
+		if !r.acquire(req, slots, bytes, size) {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many reviews at the same time", http.StatusServiceUnavailable)
 			return
 		}
-		defer func() { <-slots }()
+		defer func() {
+			bytes.give(size)
+			<-slots
+		}()
 		req.Body = http.MaxBytesReader(w, req.Body, maxBytes)
 		reviews.ServeHTTP(w, req)
 	})
 }
 
-// acquire waits for a slot.
-func (r *running) acquire(slots chan struct{}, req *http.Request) bool {
+// acquire waits for a slot, and for the size's part of the bytes.
+func (r *running) acquire(req *http.Request, slots chan struct{}, bytes *budget, size int64) bool {
+	ctx, cancel := context.WithTimeout(req.Context(), r.timeout)
+	defer cancel()
 	select {
 	case slots <- struct{}{}:
-		return true
-	default:
+	case <-ctx.Done():
+		return false
 	}
-	timer := time.NewTimer(r.timeout)
-	defer timer.Stop()
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-timer.C:
-	case <-req.Context().Done():
+	if !bytes.take(ctx, size) {
+		<-slots
+		return false
 	}
-	return false
+	return true
 }
 
 // takeOver takes the certificate of the client from the header, if the listener in front of a Unix socket has sent it.

@@ -96,7 +96,8 @@ type Server struct {
 	// Insecure serves plain HTTP on the port. Kubernetes does not accept that; a proxy in front of it is required.
 	Insecure bool
 
-	// MaxBytes limits the size of a request; larger ones get 413. Defaults to 8 MiB.
+	// MaxBytes limits the size of a request; larger ones get 413. Requests with more than eight times as many bytes
+	// altogether wait for each other, so that they do not take all memory. Defaults to 8 MiB.
 	MaxBytes int64
 
 	// MaxReviews limits the number of reviews at the same time; others wait for theirs. Defaults to 1000.
