@@ -29,7 +29,7 @@ var figures = []figure{
 	{"daemons", "ten thousand objects with a daemon each: goroutines, memory, shutdown", inCluster(measureDaemons)},
 	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", inCluster(measureBackground)},
 	{"resume", "objects that were handled before the operator starts: time and requests", inCluster(measureResume)},
-	{"admission", "reviews at 1,000 a second: CPU and time, beside a bare webhook", inCluster(measureAdmission)},
+	{"admission", "reviews at 1,000 a second: CPU and time, beside a bare webhook and one of controller-runtime", inCluster(measureAdmission)},
 	{"index", "objects that are indexed before the first handler is called: time and memory", inCluster(measureIndex)},
 }
 

@@ -1,6 +1,6 @@
 // Controllerruntime is the operator of bench/operator written with controller-runtime: for each
 // new object, it stores the diff base in an annotation and a result in the status. The figure
-// "peer" compares the two.
+// "peer" compares the two. With -webhook, it answers admission reviews instead.
 package main
 
 import (
@@ -38,8 +38,13 @@ func main() {
 func run() error {
 	name := flag.String("context", "", "the context of the kubeconfig")
 	namespace := flag.String("namespace", "", "the namespace to serve")
+	address := flag.String("webhook", "", "answer admission reviews at this address, and do nothing else")
+	cert, key := flag.String("cert", "", "the certificate of the webhook"), flag.String("key", "", "its key")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
+	if *address != "" {
+		return serveWebhook(*address, *cert, *key)
+	}
 	config, err := configuration(flag.Lookup("kubeconfig").Value.String(), *name)
 	if err != nil {
 		return err
