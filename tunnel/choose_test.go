@@ -39,6 +39,7 @@ func TestCandidates_AreThoseOfTheClustersTool(t *testing.T) {
 		want    []string // the ways, with the host and where to listen
 	}{
 		"embedded":            {facts{embedded: true}, node("node", "", "10.0.0.1", nil), Options{}, []string{"direct 127.0.0.1 127.0.0.1"}},
+		"all addresses":       {facts{embedded: true}, node("node", "", "10.0.0.1", nil), Options{Local: LocalOptions{Host: "0.0.0.0"}}, []string{"direct 127.0.0.1 0.0.0.0"}},
 		"k3d":                 {facts{local: true, context: "k3d-x"}, node("k3d-x-server-0", "", "172.18.0.3", nil), Options{}, []string{"k3d host.k3d.internal 172.18.0.1", "direct 127.0.0.1 127.0.0.1", "docker 172.18.0.1 172.18.0.1"}},
 		"kind":                {facts{local: true}, node("x-control-plane", "kind://docker/x/x-control-plane", "172.18.0.2", nil), Options{}, []string{"docker 172.18.0.1 172.18.0.1", "direct 127.0.0.1 127.0.0.1"}},
 		"minikube elsewhere":  {facts{}, node("m", "", "10.1.1.1", map[string]any{"minikube.k8s.io/name": "m"}), Options{Local: LocalOptions{Host: "10.1.1.2"}}, []string{"minikube host.minikube.internal 10.1.1.2"}},

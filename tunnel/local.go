@@ -51,10 +51,13 @@ func (l Local) Open(ctx context.Context) (*Entrance, error) {
 }
 
 // Direct is the way for API servers that run on this machine. The host is the address to listen at: loopback
-// if it is empty.
+// if it is empty. API servers call it, or loopback if it stands for all addresses.
 func Direct(host string, port int) Way {
-	host = cmp.Or(host, loopback)
-	return Local{Word: "direct", Listen: host, Port: port, Host: host}
+	listen := cmp.Or(host, loopback)
+	if ip := net.ParseIP(listen); ip != nil && ip.IsUnspecified() {
+		return Local{Word: "direct", Listen: listen, Port: port, Host: loopback}
+	}
+	return Local{Word: "direct", Listen: listen, Port: port, Host: listen}
 }
 
 // hostWay is a way in through the name that a tool for local clusters gives to this machine. It listens at the
