@@ -8,8 +8,8 @@ type Certificates struct {
 	// CertFile and KeyFile are a certificate chain and its key, in PEM. They are read again when they change.
 	CertFile, KeyFile string
 
-	// CAFile is the authority that API servers have to trust, in PEM. Without it, they trust those of their
-	// system if there is a CertFile.
+	// CAFile is the authority that API servers have to trust, in PEM, or [SystemCA]. Without it, they trust those of
+	// their system if there is a CertFile.
 	CAFile string
 
 	// ClientCAFile has the authorities of clients, in PEM; others are rejected. Without it, the certificate of a
@@ -20,7 +20,14 @@ type Certificates struct {
 	DumpCA string
 }
 
+// SystemCA is the [Certificates].CAFile for a tunnel that ends TLS with a certificate that the systems of API servers
+// trust anyway.
+const SystemCA = "system"
+
 // apply sets the files of the server.
 func (c Certificates) apply(s *webhook.Server) {
+	if c.CAFile == SystemCA {
+		c.CAFile = "" // it is about the tunnel, not the server
+	}
 	s.CertFile, s.KeyFile, s.CAFile, s.ClientCAFile, s.CADump = c.CertFile, c.KeyFile, c.CAFile, c.ClientCAFile, c.DumpCA
 }

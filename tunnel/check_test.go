@@ -208,6 +208,20 @@ func TestOpen_ForeignCertificateIsRefused(t *testing.T) {
 	expectNoChecks(t)
 }
 
+func TestOpen_SystemAuthorities(t *testing.T) {
+	o, _ := options(t)
+	o.Certificates.CAFile = SystemCA
+	s, err := Open(t.Context(), o)
+	if err == nil {
+		t.Fatal(s.Close(t.Context(), true), "it is open")
+	}
+	// The API server was not told of the authority that has signed the certificate.
+	if _, ok := errors.AsType[*UnreachableError](err); !ok || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("the error is %v", err)
+	}
+	expectNoChecks(t)
+}
+
 // wrongCertificate makes the session serve a certificate for another name than that in the target.
 type wrongCertificate struct{ Local }
 

@@ -182,7 +182,9 @@ func (s *Session) serve(ctx context.Context, o Options) error {
 	if !ok {
 		return s.Err()
 	}
-	s.CA = config.CABundle
+	if o.Certificates.CAFile != SystemCA {
+		s.CA = config.CABundle
+	}
 	if renew := s.entrance.Renew; renew != nil {
 		s.serving.Go(func() { renewMarks(ctx, renew, o.Say) })
 	}

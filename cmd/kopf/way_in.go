@@ -21,6 +21,7 @@ type wayIn struct {
 	session *tunnel.Session // nil until it is open
 	server  string          // URL of the API server that the session is for
 	ca      string          // the file with the authority; empty if there is none
+	dir     string          // the temporary folder with it; empty if the file is one of the user
 }
 
 // Open implements [runner.WayIn].
@@ -54,15 +55,18 @@ func (w *wayIn) state() runner.Webhooks {
 
 // writeCA writes the authority to a file for the operators, which read a file of the user by themselves.
 func (w *wayIn) writeCA() error {
-	w.ca = w.flags.certificates.CAFile
-	if w.ca != "" || len(w.session.CA) == 0 {
+	w.ca = ""
+	if len(w.session.CA) == 0 {
 		return nil
 	}
-	dir, err := os.MkdirTemp("", "kopf-webhooks-")
-	if err != nil {
+	if w.ca = w.flags.certificates.CAFile; w.ca != "" {
+		return nil
+	}
+	var err error
+	if w.dir, err = os.MkdirTemp("", "kopf-webhooks-"); err != nil {
 		return fmt.Errorf("create a folder for the authority of the webhooks: %w", err)
 	}
-	w.ca = filepath.Join(dir, "ca.pem")
+	w.ca = filepath.Join(w.dir, "ca.pem")
 	if err := os.WriteFile(w.ca, w.session.CA, 0o600); err != nil {
 		return fmt.Errorf("write the authority of the webhooks: %w", err)
 	}
@@ -109,8 +113,9 @@ func (w *wayIn) close(ctx context.Context) error {
 	session := w.session
 	w.session = nil
 	err := session.Close(ctx, !w.cluster.hasEnded())
-	if w.ca != w.flags.certificates.CAFile {
-		err = errors.Join(err, os.RemoveAll(filepath.Dir(w.ca)))
+	if w.dir != "" {
+		err = errors.Join(err, os.RemoveAll(w.dir))
+		w.dir = ""
 	}
 	if err != nil {
 		return fmt.Errorf("close the way in for webhooks: %w", err)

@@ -40,7 +40,7 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.service, "webhook-service", "", "the service by which the cluster reaches --webhook-port: NAMESPACE/NAME[:PORT][/PATH]")
 	set.StringVar(&f.certificates.CertFile, "webhook-cert", "", "a file with the certificate of the webhooks, read again when it changes (default: a generated one)")
 	set.StringVar(&f.certificates.KeyFile, "webhook-key", "", "the file with its key")
-	set.StringVar(&f.certificates.CAFile, "webhook-ca", "", "a file with the authorities that the cluster must trust (default: a generated one)")
+	set.StringVar(&f.certificates.CAFile, "webhook-ca", "", "a file with the authorities that the cluster must trust, or system for those of its own system (default: a generated one)")
 	set.StringVar(&f.certificates.ClientCAFile, "webhook-client-ca", "", "a file with the authorities of clients; others are rejected")
 	set.StringVar(&f.certificates.DumpCA, "webhook-dump-ca", "", "write the authorities that the cluster must trust to a file")
 	set.StringVar(&f.ngrokToken, "webhook-ngrok-token", "", "the token of your account of ngrok (default: $"+ngrokTokenEnv+")")
@@ -79,6 +79,8 @@ func (f *webhookFlags) check() error {
 		return usagef("--webhook-wait=%s: must not be negative", f.wait)
 	case (f.certificates.CertFile == "") != (f.certificates.KeyFile == ""):
 		return usagef("--webhook-cert and --webhook-key belong together: give both")
+	case f.certificates.CAFile == tunnel.SystemCA && f.certificates.DumpCA != "":
+		return usagef("--webhook-ca=%s leaves nothing to write for --webhook-dump-ca: leave out one of them", tunnel.SystemCA)
 	case f.url != "" && f.service != "":
 		return usagef("--webhook-url excludes --webhook-service: use one or the other")
 	case (f.url != "" || f.service != "") && f.port == 0:
