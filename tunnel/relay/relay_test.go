@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.ngrok.com/muxado/v2"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -156,6 +157,28 @@ func TestRelay_NewestClientGetsConnections(t *testing.T) {
 	if got, err := post(public, "/", ""); err != nil || got != "two / 0 <nil>" {
 		t.Error(got, err)
 	}
+}
+
+func TestServer_OvertakenClientIsClosed(t *testing.T) {
+	session := func() muxado.Session {
+		one, other := net.Pipe()
+		peer := muxado.Client(other, &muxado.Config{})
+		t.Cleanup(func() {
+			_ = peer.Close() // it has ended with the other one
+			peer.Wait()
+		})
+		return muxado.Server(one, &muxado.Config{})
+	}
+	s := &Server{changed: make(chan struct{})}
+	older, newer := session(), session()
+	s.replace(newer, 2)
+	s.replace(older, 1)
+	if s.client != newer {
+		t.Error("the older client gets the connections")
+	}
+	older.Wait() // it was closed
+	s.replace(nil, 0)
+	newer.Wait()
 }
 
 func TestRelay_RejectsOtherVersions(t *testing.T) {

@@ -39,6 +39,8 @@ type Server struct {
 
 	mu      sync.Mutex
 	client  muxado.Session // nil while there is none
+	number  uint64         // of the newest one that was the client
+	clients uint64         // that have connected
 	changed chan struct{}  // closed when client is replaced
 	idle    *time.Timer    // nil without a limit
 }
@@ -82,7 +84,7 @@ func (s *Server) Run(ctx context.Context) error {
 	<-ctx.Done()
 	// An accept that fails from now on is the end, not a failure.
 	_, _ = s.Public.Close(), s.Control.Close()
-	s.detach(nil)
+	s.replace(nil, 0)
 	running.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
@@ -92,6 +94,10 @@ func (s *Server) Run(ctx context.Context) error {
 
 // attach makes the connection the client, until it ends or another one comes.
 func (s *Server) attach(ctx context.Context, conn net.Conn) {
+	s.mu.Lock()
+	s.clients++
+	number := s.clients // before the client knows that it is connected, and others can be newer
+	s.mu.Unlock()
 	_ = conn.SetDeadline(time.Now().Add(greetTimeout)) // a connection that has ended fails below
 	err := expectGreeting(conn)
 	if _, failed := io.WriteString(conn, greeting); err == nil {
@@ -106,18 +112,24 @@ func (s *Server) attach(ctx context.Context, conn net.Conn) {
 	session := muxado.Server(conn, &muxado.Config{})
 	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
 	defer stop()
-	s.detach(session)
+	s.replace(session, number)
 	s.Logger.Info("A client is there")
 	err, _, _ = session.Wait()
 	s.forget(session)
 	s.Logger.Info("The client is gone", "reason", err)
 }
 
-// detach closes the former client, and replaces it.
-func (s *Server) detach(next muxado.Session) {
+// replace closes the former client, and replaces it by the next one, or by none. A client that a newer one has overtaken
+// is closed instead.
+func (s *Server) replace(next muxado.Session, number uint64) {
 	s.mu.Lock()
+	if next != nil && number < s.number {
+		s.mu.Unlock()
+		_ = next.Close() // it may have ended before
+		return
+	}
 	former := s.client
-	s.client = next
+	s.client, s.number = next, max(number, s.number)
 	close(s.changed)
 	s.changed = make(chan struct{})
 	if s.idle != nil && next != nil {
