@@ -153,7 +153,9 @@ func TestAdmission_DenyWarnMutate(t *testing.T) {
 		"labelled CREATE": 0, "labelled UPDATE": 1, "labelled DELETE": 0, "status UPDATE status": 2, "status UPDATE": 0,
 		"check UPDATE status": 0, "keep DELETE": 2, "keep CREATE": 0,
 	} {
-		if n := count(line); n != want {
+		// The API server changes and deletes the object of its cache first, and asks again if that was outdated.
+		again := want > 0 && !strings.HasSuffix(line, "CREATE")
+		if n := count(line); n < want || n > want && !again {
 			t.Errorf("%q: %d times, want %d: %q", line, n, want, got)
 		}
 	}
@@ -167,6 +169,9 @@ func TestAdmission_DenyWarnMutate(t *testing.T) {
 func checkInspectedReviews(t *testing.T, op *kopftest.Operator) {
 	t.Helper()
 	snapshot := op.Inspect()
+	if len(snapshot.Reviewed) != 1 || len(snapshot.Served) != 0 || len(snapshot.Unserved) != 0 {
+		t.Errorf("it reviews %q, watches %+v, and lacks %+v", snapshot.Reviewed, snapshot.Served, snapshot.Unserved)
+	}
 	for _, w := range snapshot.Admission.Webhooks {
 		if w.State != inspect.WebhookInstalled || len(w.Rules) != 1 || !strings.HasPrefix(w.Address, snapshot.Admission.Way) {
 			t.Errorf("%+v", w)
@@ -250,6 +255,16 @@ func TestAdmission_HandlersWithoutWayInFailTheStart(t *testing.T) {
 			t.Errorf("want %q in: %v", says, err)
 		}
 	}
+}
+
+func TestAdmission_UnknownResourceIsInspected(t *testing.T) {
+	cluster := newCluster(t)
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnValidate(r, kopf.Resource("misspelt.example.com/v1", "claimz"), func(context.Context, *admission) error { return nil }, kopf.ID("check"))
+	}, withWebhooks(cluster))
+	op.WaitInspect("the selector is unserved", func(s *inspect.Snapshot) bool {
+		return len(s.Unserved) == 1 && s.Unserved[0].Reason == inspect.UnservedUnresolved && slices.Equal(s.Unserved[0].Handlers, []string{"check"})
+	})
 }
 
 func TestAdmission_ServiceWithCamelCaseIDs(t *testing.T) {
