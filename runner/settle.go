@@ -155,38 +155,6 @@ func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 	}
 }
 
-// addReviewed adds an object of a resource that has no handlers but those of admission. Nothing is left to be done for
-// an object that the cluster has accepted.
-func (s *settlement) addReviewed(want Applied) {
-	s.outcomes = append(s.outcomes, objectOutcome{name: objectName(shortOf(want.Ref), want.Ref)})
-}
-
-// addWebhooks adds the admission handlers that the cluster does not call yet. What was written for a former state of the
-// cluster may lack resources.
-func (s *settlement) addWebhooks(snapshot *inspect.Snapshot) {
-	var called []string
-	if snapshot.Admission != nil {
-		for _, w := range snapshot.Admission.Webhooks {
-			for _, rule := range w.Rules {
-				called = append(called, rule.Resource)
-			}
-			switch w.State {
-			case inspect.WebhookInstalled:
-				s.webhooks++
-			case inspect.WebhookFailed:
-				s.Pending = append(s.Pending, Unsettled{Handler: w.Handler, What: "its webhook is not installed: " + strings.ReplaceAll(w.Error, "\n", " ")})
-			case inspect.WebhookPending:
-				s.Pending = append(s.Pending, Unsettled{Handler: w.Handler, What: "its webhook is not installed yet"})
-			}
-		}
-	}
-	for _, key := range snapshot.Reviewed {
-		if !slices.Contains(called, key) {
-			s.Pending = append(s.Pending, Unsettled{What: "the webhooks of " + key + " are not installed yet"})
-		}
-	}
-}
-
 // addUnserved adds an object whose resource no handler matches. What comes with a cluster, such as a
 // definition or a secret, is often applied only because others need it.
 func (s *settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
@@ -349,13 +317,6 @@ func olderThan(a, b string) bool {
 
 func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-// isReviewed reports whether the object's resource has admission handlers, and no others.
-func isReviewed(want Applied, snapshot *inspect.Snapshot) bool {
-	group := groupOf(want.Resource)
-	return isDiscovered(snapshot) && !isWatched(group, snapshot) &&
-		slices.ContainsFunc(snapshot.Reviewed, func(key string) bool { return groupOf(key) == group })
 }
 
 // isUnserved reports whether the operator will never handle the object's resource: it is not
