@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-MODULES   := . sdk sdk/metrics examples devcluster/controlplane
+MODULES   := . sdk sdk/leaderelection sdk/metrics examples devcluster/controlplane
 BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0

@@ -33,7 +33,7 @@ type ScalingSettings struct {
 	// LeaseName and Elector, and excludes Shards. Defaults to false.
 	LeaderElection bool
 
-	// Elector elects the leader. Defaults to none; leaderelection.Register of the package sdk/leaderelection sets
+	// Elector elects the leader. Defaults to none; leaderelection.Register of the module sdk/leaderelection sets
 	// one.
 	Elector Elector
 
@@ -69,7 +69,7 @@ const (
 	ShardByNamespace ShardKey = "namespace" // keeps the objects of a namespace together
 )
 
-// Elector elects one of the replicas of an operator. The package sdk/leaderelection has one.
+// Elector elects one of the replicas of an operator. The module sdk/leaderelection has one.
 type Elector interface {
 	// Elect takes part in elections until the context ends. It returns an error only if it cannot begin, which
 	// stops the operator.

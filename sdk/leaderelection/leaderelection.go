@@ -1,5 +1,5 @@
 // Package leaderelection lets one of several replicas of an operator handle the objects, by means of client-go's
-// leader election. It is a package of its own because that library links all types of the Kubernetes API, which
+// leader election. It is a module of its own because that library links all types of the Kubernetes API, which
 // increases an operator's program from 12 to about 30 MB. See [Scaling].
 //
 // [Scaling]: https://github.com/kopf-dev/kopf/blob/main/docs/scaling.md

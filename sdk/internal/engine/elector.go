@@ -39,4 +39,5 @@ type Election struct {
 // errElection is wrapped by the error of an elector, with which the operator stops.
 var errElection = errors.New("take part in the leader election")
 
-var errElector = errors.New("take part in the leader election: this operator has none; import github.com/kopf-dev/kopf/sdk/leaderelection and call leaderelection.Register(r) where the handlers are registered")
+var errElector = errors.New("take part in the leader election: this operator has no elector; call leaderelection.Register(r) where the handlers are registered, " +
+	"and run: go get github.com/kopf-dev/kopf/sdk/leaderelection")

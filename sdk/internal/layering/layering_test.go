@@ -70,6 +70,25 @@ func TestOperator_LinksOnlyListedPackagesOfClientGo(t *testing.T) {
 	}
 }
 
+// TestSDK_DoesNotRequireAPITypes checks the SDK's go.mod: what is in it is in the go.sum of all operators.
+func TestSDK_DoesNotRequireAPITypes(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if path := strings.Fields(line); len(path) > 0 && path[0] == "k8s.io/api" {
+			t.Error("the SDK requires k8s.io/api, which only operators with leader election should; run: go mod why -m k8s.io/api")
+		}
+	}
+}
+
+func TestLeaderElection_IsModuleOfItsOwn(t *testing.T) {
+	if modules := golist(t, "-f", "{{.Module.Path}}", module+"/leaderelection"); !slices.Equal(modules, []string{module + "/leaderelection"}) {
+		t.Errorf("sdk/leaderelection is in the module %v", modules)
+	}
+}
+
 // TestSDK_DoesNotRequirePrometheus checks the modules that all operators have in their go.sum.
 func TestSDK_DoesNotRequirePrometheus(t *testing.T) {
 	t.Setenv("GOWORK", "off") // other modules of the workspace require more
