@@ -67,6 +67,9 @@ func (o Options) Check() error {
 	if err == nil && provider == K3d {
 		_, err = wantK3d()
 	}
+	if err == nil {
+		_, err = normalGates(o.FeatureGates)
+	}
 	return err
 }
 
@@ -82,6 +85,8 @@ func chooseProvider(o Options) (provider, reason string, err error) {
 		provider = Auto
 		if given {
 			provider, reason = Context, "a kubeconfig or a context was given"
+		} else if o.FeatureGates != "" {
+			provider = Embedded
 		}
 	default:
 		return "", "", &fault.Error{
@@ -99,6 +104,10 @@ func chooseProvider(o Options) (provider, reason string, err error) {
 		err = &fault.Error{Kind: ErrInvalid, Message: "a k3d cluster cannot be ephemeral", Next: "use the provider embedded, or delete the cluster with: kopf cluster delete"}
 	case provider == Embedded && o.K3d != K3dOptions{}:
 		err = &fault.Error{Kind: ErrInvalid, Message: "an embedded cluster has neither a version of K3s nor a registry", Next: "use the provider k3d"}
+	case provider == K3d && o.FeatureGates != "":
+		err = &fault.Error{Kind: ErrInvalid, Message: "only embedded clusters have feature gates to choose", Next: "use the provider embedded"}
+	case provider == Context && o.FeatureGates != "":
+		err = &fault.Error{Kind: ErrInvalid, Message: "an existing cluster has its own feature gates", Next: "use the provider embedded"}
 	case provider == Context && o.Ephemeral:
 		err = &fault.Error{Kind: ErrInvalid, Message: "an existing cluster cannot be ephemeral", Next: "use the provider embedded"}
 	case provider == Context && o.Name != "":

@@ -80,6 +80,10 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 		{title: "k3d does not go with a context", options: Options{Provider: K3d, Context: "kind-x"}, err: ErrInvalid},
 		{title: "an embedded one has no registry", options: Options{Provider: Embedded, K3d: K3dOptions{Registry: true}}, err: ErrInvalid},
 
+		{title: "one with feature gates is embedded", options: Options{FeatureGates: "A=true"}, known: []Info{k3d("dev", Running)}, engine: true, probed: answers, provider: Embedded, name: "dev-2", reason: `"dev" has the provider k3d`},
+		{title: "one of k3d has no feature gates", options: Options{Provider: K3d, FeatureGates: "A=true"}, err: ErrInvalid},
+		{title: "a context has no feature gates", options: Options{Context: "kind-x", FeatureGates: "A=true"}, err: ErrInvalid},
+
 		{title: "a context implies its provider", options: Options{Context: "kind-x"}, known: []Info{detached("dev")}, provider: Context, name: "kind-x", reason: "was given"},
 		{title: "a kubeconfig implies its provider", options: Options{Kubeconfig: "f"}, provider: Context, reason: "was given"},
 		{title: "the current context can be asked for", options: Options{Provider: Context}, provider: Context, reason: "requested"},

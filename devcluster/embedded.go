@@ -57,6 +57,9 @@ func (e embedded) join(ctx context.Context, o Options, c choice) (*Cluster, erro
 	if err != nil {
 		return nil, fmt.Errorf("wait for the cluster %s: %w", c.name, err)
 	}
+	if err := o.checkRunning(c.name, s.FeatureGates); err != nil {
+		return nil, err
+	}
 	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s runs Kubernetes %s", c.name, s.Ready.Version)})
 	return &Cluster{
 		Provider: Embedded, Name: c.name, Reason: c.reason, Version: s.Ready.Version, Server: s.Ready.Server,
@@ -66,6 +69,10 @@ func (e embedded) join(ctx context.Context, o Options, c choice) (*Cluster, erro
 
 // run finds or builds the program of the control plane, and starts it.
 func (e embedded) run(ctx context.Context, name, project string, o Options, detached bool) (*instance.Process, error) {
+	gates, err := normalGates(o.FeatureGates)
+	if err != nil {
+		return nil, err
+	}
 	program, err := findProgram(ctx, o)
 	if err != nil {
 		return nil, err
@@ -75,7 +82,7 @@ func (e embedded) run(ctx context.Context, name, project string, o Options, deta
 	o.report(Progress{Phase: PhaseStart, Message: "starting the cluster " + name})
 	p, err := instance.Start(ctx, instance.Config{
 		Binary: program, Dir: e.dir(name), Context: contextName(name), Project: project, Detached: detached, Ephemeral: o.Ephemeral,
-		FeatureGates: o.FeatureGates,
+		FeatureGates: gates,
 	})
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (e embedded) list(ctx context.Context) ([]Info, error) {
 func infoOf(ctx context.Context, s instance.Status) Info {
 	i := Info{
 		Name: filepath.Base(s.Dir), Provider: Embedded, State: Stopped,
-		Project: s.Project, PID: s.PID, Ephemeral: s.Ephemeral, Dir: s.Dir,
+		Project: s.Project, PID: s.PID, Ephemeral: s.Ephemeral, FeatureGates: s.FeatureGates, Dir: s.Dir,
 	}
 	if s.Ready != nil {
 		i.Server, i.Version, i.Kubeconfig, i.Context = s.Ready.Server, s.Ready.Version, s.Ready.Kubeconfig, s.Ready.Context

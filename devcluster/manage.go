@@ -62,7 +62,7 @@ func lookup(ctx context.Context, e embedded, name string) (Info, error) {
 }
 
 // Create creates a cluster and starts it detached. It uses the provider, the name, the project,
-// Ephemeral, K3d and Progress of the options. A cluster with a name is of no project. The
+// Ephemeral, FeatureGates, K3d and Progress of the options. A cluster with a name is of no project. The
 // error is [ErrExists] if the name is taken.
 func Create(ctx context.Context, o Options) (Info, error) {
 	e, err := newEmbedded()

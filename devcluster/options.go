@@ -38,8 +38,9 @@ type Options struct {
 	// Ephemeral makes Open start a new cluster whose data are deleted when it stops. It uses
 	// neither a running cluster nor existing data. The cluster is an embedded one.
 	Ephemeral bool
-	// FeatureGates enable and disable features of the API server of an ephemeral cluster, in the notation of
-	// its flag, such as "ShardedListAndWatch=true".
+	// FeatureGates enable and disable features of the API server of an embedded cluster, in the notation of
+	// its flag, such as "ShardedListAndWatch=true". A cluster keeps them until it is started with others; one
+	// that runs with others is refused. With them, Auto means Embedded.
 	FeatureGates string
 	// K3d configures a new cluster of the provider K3d.
 	K3d K3dOptions

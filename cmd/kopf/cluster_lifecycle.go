@@ -28,6 +28,7 @@ Without a name, it is the cluster of the project, which is the module of the cur
 		Example: `  kopf cluster create
   kopf cluster create experiments
   kopf cluster create throwaway --ephemeral
+  kopf cluster create --feature-gates=ShardedListAndWatch=true
   kopf cluster create --provider=k3d --registry`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -48,10 +49,16 @@ Without a name, it is the cluster of the project, which is the module of the cur
 	}
 	cmd.Flags().StringVar(&o.Provider, "provider", devcluster.Auto, "where the cluster comes from: auto, embedded or k3d")
 	cmd.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "an embedded cluster, whose data are deleted when it stops")
+	addFeatureGates(cmd, &o.FeatureGates)
 	cmd.Flags().StringVar(&o.K3d.Version, "k3s-version", "", "with k3d: the version of K3s, such as v1.32.5-k3s1")
 	cmd.Flags().BoolVar(&o.K3d.Registry, "registry", false, "with k3d: create a registry, from which the cluster pulls images")
 	completeWith(cmd, "provider", devcluster.Auto, devcluster.Embedded, devcluster.K3d)
 	return cmd
+}
+
+// addFeatureGates adds the flag for the features of an embedded cluster.
+func addFeatureGates(cmd *cobra.Command, gates *string) {
+	cmd.Flags().StringVar(gates, "feature-gates", "", "with an embedded cluster: features of the API server, such as ShardedListAndWatch=true")
 }
 
 func newClusterStartCommand() *cobra.Command {

@@ -22,6 +22,7 @@ import (
 type operatorFlags struct {
 	cluster, context, kubeconfig string
 	ephemeral, yes               bool
+	featureGates                 string
 
 	namespaces    []string
 	allNamespaces bool
@@ -65,6 +66,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	f.addCluster(cmd)
 	set := cmd.Flags()
 	set.BoolVar(&f.ephemeral, "ephemeral", false, "start a new embedded cluster and delete its data at the end")
+	addFeatureGates(cmd, &f.featureGates)
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
@@ -310,7 +312,7 @@ func (f *operatorFlags) levels() []string {
 func (f *operatorFlags) options(progress func(devcluster.Progress)) devcluster.Options {
 	o := devcluster.Options{
 		Provider: f.cluster, Context: f.context, Kubeconfig: f.kubeconfig,
-		Ephemeral: f.ephemeral, Yes: f.yes, Progress: progress,
+		Ephemeral: f.ephemeral, FeatureGates: f.featureGates, Yes: f.yes, Progress: progress,
 	}
 	switch f.cluster {
 	case devcluster.Auto, devcluster.Embedded, devcluster.K3d, devcluster.Context, "":

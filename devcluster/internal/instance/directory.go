@@ -108,6 +108,9 @@ func (s *Status) readMarks() error {
 		return fmt.Errorf("read the project: %w", err)
 	}
 	s.Project = strings.TrimSuffix(string(body), "\n")
+	if s.FeatureGates, err = readGates(s.Dir); err != nil {
+		return err
+	}
 	mark, err := os.Open(filepath.Join(s.Dir, ephemeralFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -30,6 +30,8 @@ const (
 	ephemeralFile = "ephemeral"
 	// projectFile has the folder of the project that the cluster was created for.
 	projectFile = "project"
+	// gatesFile has the feature gates of the cluster, unless it has none.
+	gatesFile = "feature-gates"
 )
 
 // Holder is the content of the lock file: the process that holds the lock.

@@ -28,7 +28,8 @@ type Config struct {
 	// Detached makes the process outlive this one; otherwise it ends with it.
 	Detached  bool
 	Ephemeral bool
-	// FeatureGates enable and disable features of the API server.
+	// FeatureGates enable and disable features of the API server. Defaults to those of the last start in the
+	// directory.
 	FeatureGates string
 }
 
@@ -46,12 +47,21 @@ type Process struct {
 // Start runs the program and waits until the cluster is usable. Cancelling the context
 // meanwhile kills the process; afterwards it has no effect. The error is of the kind ErrInUse
 // if another process uses the directory, and of the kind ErrStart otherwise.
-func Start(ctx context.Context, c Config) (*Process, error) {
+func Start(ctx context.Context, c Config) (_ *Process, err error) {
 	begun, err := c.createDir()
 	if err != nil {
 		return nil, err
 	}
 	defer begun()
+	forgetGates, err := c.rememberGates()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil && !c.Ephemeral {
+			err = errors.Join(err, forgetGates())
+		}
+	}()
 	output, err := os.OpenFile(filepath.Join(c.Dir, outputFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create the output file: %w", err)

@@ -27,6 +27,8 @@ type Status struct {
 	Starting bool
 	// Project is the folder of the project that the cluster was created for, if any.
 	Project string
+	// FeatureGates are those of the last start, if any.
+	FeatureGates string
 }
 
 // Usable reports whether Ready is from the running process.
