@@ -120,6 +120,15 @@ type MetricsState struct {
 	Daemons, Timers int
 	Paused          bool
 
+	Shards int // whose objects the replica handles
+
+	// How many leases of shards were acquired, released for other replicas, and lost: not renewed in time, or
+	// taken away.
+	ShardsAcquired, ShardsReleased, ShardsLost int
+
+	Leads                    bool // in leader elections
+	TimesElected, LeasesLost int  // how many times it began to lead, and lost the lease while it led
+
 	// Kubernetes events that were posted, counted in an earlier one, rejected by the API server, and
 	// dropped because there were too many.
 	Posted, Repeated, Failed, Dropped int

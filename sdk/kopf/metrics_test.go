@@ -50,12 +50,12 @@ func TestMetrics_GetWhatTheEngineCounts(t *testing.T) {
 		}
 	}
 	meter.Begin([]observe.MeteredHandler{{ID: "b", Kind: "timer"}}, func() observe.MeterState {
-		return observe.MeterState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true}
+		return observe.MeterState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6}
 	})()
 	if diff := cmp.Diff([]MetricsHandler{{ID: "b", Kind: "timer"}}, m.handlers); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if want := (MetricsState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true}); m.state != want || !m.ended {
+	if want := (MetricsState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6}); m.state != want || !m.ended {
 		t.Errorf("got %+v, ended %t", m.state, m.ended)
 	}
 }

@@ -85,6 +85,17 @@ func waitStandby(op *kopftest.Operator, leader string) {
 	})
 }
 
+// states are metrics of which only the state is read.
+type states struct {
+	kopf.NoMetrics
+	read func() kopf.MetricsState
+}
+
+func (s *states) Begin(_ []kopf.MetricsHandler, read func() kopf.MetricsState) (end func()) {
+	s.read = read
+	return func() {}
+}
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -152,8 +163,12 @@ func TestLeaderElection_LeaseTakenByHandPausesAndIsAcquiredAgain(t *testing.T) {
 	t.Parallel()
 	cluster, d := kopftest.New(t), newDaemons(t)
 	create(cluster)
-	op := cluster.Run(d.register("only"), elected(cluster, "only"))
+	m := &states{}
+	op := cluster.Run(d.register("only"), elected(cluster, "only"), func(o *kopf.Operator) { o.Settings.Process.Metrics = m })
 	d.waitRuns(cluster, "only", 1)
+	if now := m.read(); !now.Leads || now.TimesElected != 1 || now.LeasesLost != 0 {
+		t.Errorf("the metrics are %+v", now)
+	}
 	lease(cluster).Patch(map[string]any{"spec": map[string]any{"holderIdentity": "somebody"}})
 	waitStandby(op, "somebody")
 	d.waitRuns(cluster, "only", 2) // the operator has not exited
@@ -162,6 +177,9 @@ func TestLeaderElection_LeaseTakenByHandPausesAndIsAcquiredAgain(t *testing.T) {
 	}
 	op.WaitLog("Elected: this replica handles the objects")
 	op.WaitLog("The lease is lost")
+	if now := m.read(); !now.Leads || now.TimesElected != 2 || now.LeasesLost != 1 {
+		t.Errorf("the metrics are %+v", now)
+	}
 
 	op.Stop()
 	lease(cluster).WaitFor("it is released", func(o *kopf.Object) bool { return kopf.GetOr(o, "spec.holderIdentity", "") == "" })

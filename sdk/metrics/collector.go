@@ -85,6 +85,10 @@ var (
 	daemons        = prometheus.NewDesc("kopf_daemons", "Daemons, including those that wait for their initial delay or for a retry.", nil, nil)
 	timers         = prometheus.NewDesc("kopf_timers", "Timers.", nil, nil)
 	paused         = prometheus.NewDesc("kopf_paused", "1 if the operator is paused.", nil, nil)
+	shards         = prometheus.NewDesc("kopf_shards", "Shards whose objects the replica handles.", nil, nil)
+	shardLeases    = prometheus.NewDesc("kopf_shard_leases_total", "Leases of shards that the replica acquired, released for others, or lost.", []string{"result"}, nil)
+	leader         = prometheus.NewDesc("kopf_leader", "1 if the replica leads, by leader election.", nil, nil)
+	leaderLeases   = prometheus.NewDesc("kopf_leader_leases_total", "How many times the replica was elected, and lost the lease.", []string{"result"}, nil)
 	postedEvents   = prometheus.NewDesc("kopf_posted_events_total", "Kubernetes events by their result.", []string{"result"}, nil)
 )
 
@@ -97,7 +101,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, v := range c.vectors() {
 		v.Describe(ch)
 	}
-	for _, desc := range []*prometheus.Desc{retriesPending, objects, queueObjects, daemons, timers, paused, postedEvents} {
+	for _, desc := range []*prometheus.Desc{retriesPending, objects, queueObjects, daemons, timers, paused, shards, shardLeases, leader, leaderLeases, postedEvents} {
 		ch <- desc
 	}
 }
@@ -118,15 +122,26 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	send(prometheus.GaugeValue, queueObjects, s.Sleeping, "sleeping")
 	send(prometheus.GaugeValue, daemons, s.Daemons)
 	send(prometheus.GaugeValue, timers, s.Timers)
-	isPaused := 0
-	if s.Paused {
-		isPaused = 1
-	}
-	send(prometheus.GaugeValue, paused, isPaused)
+	send(prometheus.GaugeValue, paused, number(s.Paused))
+	send(prometheus.GaugeValue, shards, s.Shards)
+	send(prometheus.CounterValue, shardLeases, s.ShardsAcquired, "acquired")
+	send(prometheus.CounterValue, shardLeases, s.ShardsReleased, "released")
+	send(prometheus.CounterValue, shardLeases, s.ShardsLost, "lost")
+	send(prometheus.GaugeValue, leader, number(s.Leads))
+	send(prometheus.CounterValue, leaderLeases, s.TimesElected, "elected")
+	send(prometheus.CounterValue, leaderLeases, s.LeasesLost, "lost")
 	send(prometheus.CounterValue, postedEvents, s.Posted, "posted")
 	send(prometheus.CounterValue, postedEvents, s.Repeated, "repeated")
 	send(prometheus.CounterValue, postedEvents, s.Failed, "failed")
 	send(prometheus.CounterValue, postedEvents, s.Dropped, "dropped")
+}
+
+// number returns the value of a metric that is 1 if something holds.
+func number(holds bool) int {
+	if holds {
+		return 1
+	}
+	return 0
 }
 
 // Event counts a watch event.
@@ -222,6 +237,8 @@ func (c *collector) Begin(handlers []kopf.MetricsHandler, read func() kopf.Metri
 		defer c.mu.Unlock()
 		delete(c.states, s)
 		c.ended = add(c.ended, kopf.MetricsState{
+			ShardsAcquired: last.ShardsAcquired, ShardsReleased: last.ShardsReleased, ShardsLost: last.ShardsLost,
+			TimesElected: last.TimesElected, LeasesLost: last.LeasesLost,
 			Posted: last.Posted, Repeated: last.Repeated, Failed: last.Failed, Dropped: last.Dropped,
 		})
 	}
@@ -244,6 +261,9 @@ func add(a, b kopf.MetricsState) kopf.MetricsState {
 		Queued: a.Queued + b.Queued, Running: a.Running + b.Running, Sleeping: a.Sleeping + b.Sleeping,
 		Daemons: a.Daemons + b.Daemons, Timers: a.Timers + b.Timers,
 		Paused: a.Paused || b.Paused,
+		Shards: a.Shards + b.Shards, ShardsAcquired: a.ShardsAcquired + b.ShardsAcquired,
+		ShardsReleased: a.ShardsReleased + b.ShardsReleased, ShardsLost: a.ShardsLost + b.ShardsLost,
+		Leads: a.Leads || b.Leads, TimesElected: a.TimesElected + b.TimesElected, LeasesLost: a.LeasesLost + b.LeasesLost,
 		Posted: a.Posted + b.Posted, Repeated: a.Repeated + b.Repeated,
 		Failed: a.Failed + b.Failed, Dropped: a.Dropped + b.Dropped,
 	}

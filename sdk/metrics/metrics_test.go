@@ -73,7 +73,9 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 	m.Login(true)
 	m.Login(false)
 	defer m.Begin([]kopf.MetricsHandler{{ID: "tick", Kind: "timer"}}, func() kopf.MetricsState {
-		return kopf.MetricsState{Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1}
+		return kopf.MetricsState{
+			Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1,
+			Shards: 4, ShardsAcquired: 9, ShardsReleased: 3, ShardsLost: 2, Leads: true, TimesElected: 2, LeasesLost: 1}
 	})()
 	want, err := os.Open("testdata/metrics.txt")
 	if err != nil {
@@ -87,7 +89,9 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 
 func TestMetrics_CountsOutliveOperator(t *testing.T) {
 	m := alone()
-	end := m.Begin(nil, func() kopf.MetricsState { return kopf.MetricsState{Objects: 1, Posted: 2} })
+	end := m.Begin(nil, func() kopf.MetricsState {
+		return kopf.MetricsState{Objects: 1, Posted: 2, Shards: 3, ShardsAcquired: 5}
+	})
 	defer m.Begin(nil, func() kopf.MetricsState { return kopf.MetricsState{Objects: 10, Posted: 20} })()
 	for _, want := range []string{"kopf_objects 11\n", `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
@@ -95,7 +99,7 @@ func TestMetrics_CountsOutliveOperator(t *testing.T) {
 		}
 	}
 	end()
-	for _, want := range []string{"kopf_objects 10\n", `kopf_posted_events_total{result="posted"} 22`} {
+	for _, want := range []string{"kopf_objects 10\n", "kopf_shards 0\n", `kopf_shard_leases_total{result="acquired"} 5`, `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -47,6 +48,33 @@ func TestMetrics_OfOperatorAndItsHandlers(t *testing.T) {
 	if text := fetch(t, url, "application/openmetrics-text; version=1.0.0"); !bucket.MatchString(text) {
 		t.Errorf("the object is no exemplar in\n%s", text)
 	}
+}
+
+func TestMetrics_ShardsOfReplica(t *testing.T) {
+	cluster := kopftest.New(t)
+	replica := func(identity string) *kopftest.Operator {
+		return cluster.Run(func(r *kopf.Registry) {
+			kopf.OnCreate(r, kopf.Resource("v1", "configmaps"), func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("create"))
+		}, func(o *kopf.Operator) {
+			o.Settings.Process.Metrics = metrics.At("http://127.0.0.1:0/metrics")
+			o.Settings.Scaling = kopf.ScalingSettings{
+				Shards: 4, LeaseName: "replicas", LeaseNamespace: cluster.Namespace, Identity: identity,
+				LeaseDuration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 300 * time.Millisecond,
+			}
+		})
+	}
+	waitFor := func(operator *kopftest.Operator, lines ...string) {
+		t.Helper()
+		url := endpoint(t, operator)
+		for _, line := range lines {
+			cluster.WaitUntil(line, func() bool { return strings.Contains(fetch(t, url, "text/plain"), "\n"+line+"\n") })
+		}
+	}
+	first := replica("first")
+	waitFor(first, "kopf_shards 4", `kopf_shard_leases_total{result="acquired"} 4`, `kopf_shard_leases_total{result="released"} 0`, "kopf_leader 0")
+	second := replica("second")
+	waitFor(first, `kopf_shard_leases_total{result="released"} 2`, "kopf_shards 2", `kopf_shard_leases_total{result="lost"} 0`)
+	waitFor(second, "kopf_shards 2")
 }
 
 // endpoint returns the URL at which an operator serves its metrics.

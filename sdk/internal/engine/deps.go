@@ -34,6 +34,7 @@ type deps struct {
 	state    *runState
 	shards   *ownShards     // nil unless replicas share the objects
 	running  *runningCycles // nil unless other replicas may take objects over
+	leases   *leaseStats
 
 	sink      *observe.Sink      // what happens is told to its subscribers
 	recorders *observe.Recorders // of Kubernetes events

@@ -23,6 +23,7 @@ type candidate struct {
 	running  *runningCycles
 	identity string
 	logger   *slog.Logger
+	stats    *leaseStats
 
 	mu      sync.Mutex
 	leading bool
@@ -30,7 +31,7 @@ type candidate struct {
 
 // newCandidate returns the operator in elections. It is paused until it is elected.
 func newCandidate(d *deps, p *pauses, identity string) *candidate {
-	c := &candidate{pauses: p, running: d.running, identity: identity, logger: d.logger}
+	c := &candidate{pauses: p, running: d.running, identity: identity, logger: d.logger, stats: d.leases}
 	c.follow("")
 	return c
 }
@@ -52,6 +53,8 @@ func (c *candidate) lead() {
 		return
 	}
 	c.leading = true
+	c.stats.leads.Store(true)
+	c.stats.elected.Add(1)
 	c.logger.Info("Elected: this replica handles the objects", observe.EventKey, observe.LogLeaderElected, "identity", c.identity)
 	c.pauses.remove(standby)
 }
@@ -73,6 +76,8 @@ func (c *candidate) follow(leader string) {
 		return
 	}
 	c.leading = false
+	c.stats.leads.Store(false)
+	c.stats.lost.Add(1)
 	c.logger.Warn("The lease is lost: this replica stops handling the objects, and stands by", observe.EventKey, observe.LogLeaderLost, "leader", leader)
 	c.running.stop(func(queue.Key, string) bool { return true }, 0, func(objects int) {
 		c.logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",

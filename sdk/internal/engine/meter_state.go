@@ -11,6 +11,12 @@ func meterState(d *deps, memories *memories, poster *observe.Poster) observe.Met
 	s := observe.MeterState{
 		Objects: memories.onlyIndexed(),
 		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: d.state.paused.Load(),
+		ShardsAcquired: int(d.leases.shards.Acquired.Load()), ShardsReleased: int(d.leases.shards.Released.Load()),
+		ShardsLost: int(d.leases.shards.Lost.Load()),
+		Leads:      d.leases.leads.Load(), TimesElected: int(d.leases.elected.Load()), LeasesLost: int(d.leases.lost.Load()),
+	}
+	if d.shards != nil {
+		s.Shards = d.shards.own.Load().Len()
 	}
 	for _, m := range memories.all() {
 		s.Objects++

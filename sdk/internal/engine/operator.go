@@ -108,7 +108,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	}
 	o.deps = &deps{
 		registry: config.Registry, settings: &settings, logger: config.Logger, now: now, indices: indices,
-		newMemo: config.NewMemo, state: &runState{}, stopping: ctx.Done(),
+		newMemo: config.NewMemo, state: &runState{}, leases: &leaseStats{}, stopping: ctx.Done(),
 		sink: &observe.Sink{}, recorders: observe.NewRecorders(now),
 	}
 	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))

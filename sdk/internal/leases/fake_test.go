@@ -237,7 +237,7 @@ func newReplica(t testing.TB, l *line, a *arena, who string, d shards.Division) 
 	}
 	t.Cleanup(session.Close)
 	return NewSharing(Options{
-		Client: NewClient(kube.NewClient(kube.Fixed(session), kube.ClientOptions{}), "ns"), Name: "test", Identity: who,
+		Client: NewClient(kube.NewClient(kube.Fixed(session), kube.ClientOptions{}), "ns"), Name: "test", Identity: who, Stats: new(Stats),
 		Division: d, Times: testTimes, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Act:  func(now shards.Set) { a.act(who, now) },
 		Stop: func(gone shards.Set, urgent bool) { a.stop(who, gone, urgent) },

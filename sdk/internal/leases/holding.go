@@ -38,12 +38,21 @@ func (s *Sharing) reconcile() {
 func (s *Sharing) isReleased(shard int, h *holding) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h.drained && s.held[shard] == h {
-		h.lost = true
-		h.deadline.Stop()
-		delete(s.held, shard)
+	if h.drained {
+		s.letGo(shard, h)
 	}
 	return h.drained
+}
+
+// letGo notes that the lease of a shard is released. The lock must be held.
+func (s *Sharing) letGo(shard int, h *holding) {
+	if s.held[shard] != h {
+		return
+	}
+	h.lost = true
+	h.deadline.Stop()
+	delete(s.held, shard)
+	s.options.Stats.Released.Add(1)
 }
 
 // holdings returns the shards whose leases the replica must keep.
@@ -90,6 +99,7 @@ func (s *Sharing) acquire(ctx context.Context, wanted []int) {
 		h := &holding{lease: written, renewed: sent}
 		s.mu.Lock()
 		s.held[shard] = h
+		s.options.Stats.Acquired.Add(1)
 		h.deadline = time.AfterFunc(s.options.Times.RenewDeadline-time.Since(sent), func() { s.missed(shard, h) })
 		s.mu.Unlock()
 		mu.Lock()
@@ -222,6 +232,7 @@ func (s *Sharing) lose(shard int, why, key, value string) {
 	}
 	h.lost, h.stopping = true, true
 	h.deadline.Stop()
+	s.options.Stats.Lost.Add(1)
 	s.options.Logger.Warn("A shard is lost: "+why+"; stopping its handlers", observe.EventKey, observe.LogShardsLost, "shard", shard, key, value)
 	s.act()
 	s.stopped.Go(func() {
@@ -290,11 +301,7 @@ func (s *Sharing) release(ctx context.Context, all map[int]*holding) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.held[shard] == h {
-			h.lost = true
-			h.deadline.Stop()
-			delete(s.held, shard)
-		}
+		s.letGo(shard, h)
 	})
 }
 

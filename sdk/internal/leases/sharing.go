@@ -23,6 +23,7 @@ type Options struct {
 	Division shards.Division
 	Times    Times
 	Logger   *slog.Logger
+	Stats    *Stats
 
 	// Act is called with the shards whose objects the replica handles from now on. It must not block.
 	Act func(shards.Set)

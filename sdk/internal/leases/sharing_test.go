@@ -118,6 +118,40 @@ func TestSharing_SharesAreEvenWhenReplicasComeAndGo(t *testing.T) {
 	})
 }
 
+func TestSharing_StatsCountLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 1)
+		defer c.end()
+		expect := func(who *member, acquired, released, lost int64) {
+			t.Helper()
+			stats := who.sharing.options.Stats
+			if a, r, l := stats.Acquired.Load(), stats.Released.Load(), stats.Lost.Load(); a != acquired || r != released || l != lost {
+				t.Errorf("%d acquired, %d released, %d lost; want %d, %d, %d", a, r, l, acquired, released, lost)
+			}
+		}
+		first := c.members[c.join(sixteen)]
+		time.Sleep(5 * time.Second)
+		expect(first, 16, 0, 0)
+		name := c.join(sixteen)
+		second := c.members[name]
+		time.Sleep(time.Minute)
+		expect(first, 16, 8, 0)
+		expect(second, 8, 0, 0)
+		c.server.edit(shardName("test", 0), func(lease *wire) { lease.Spec.HolderIdentity = "somebody" })
+		time.Sleep(time.Minute)
+		if lost := first.sharing.options.Stats.Lost.Load() + second.sharing.options.Stats.Lost.Load(); lost != 1 {
+			t.Errorf("%d leases are lost, want 1", lost)
+		}
+		c.leave(name)
+		time.Sleep(time.Minute)
+		stats := second.sharing.options.Stats
+		if held := stats.Acquired.Load() - stats.Released.Load() - stats.Lost.Load(); held != 0 {
+			t.Errorf("after its end, %d leases are neither released nor lost", held)
+		}
+		c.expectShares(16)
+	})
+}
+
 func TestSharing_NeverTwoInOneShard(t *testing.T) {
 	for seed := range uint64(2) {
 		synctest.Test(t, func(t *testing.T) {

@@ -76,6 +76,12 @@ type MeterState struct {
 	Daemons, Timers int
 	Paused          bool
 
+	Shards                                     int // whose objects the replica handles
+	ShardsAcquired, ShardsReleased, ShardsLost int // counts of their leases
+
+	Leads                    bool // this replica was elected
+	TimesElected, LeasesLost int  // counts
+
 	// Counts of Kubernetes events, as in [PosterStats].
 	Posted, Repeated, Failed, Dropped int
 }
