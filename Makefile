@@ -16,7 +16,7 @@ EXAMPLE   := examples/ephemeral-volume-claims
 # Use the same flags everywhere: others would recompile everything, including Kubernetes.
 TESTFLAGS ?= -race
 
-# How long "make faults" breaks things.
+# How long "make faults" and "make soak-shards" break things.
 SOAK ?= 10m
 
 .PHONY: help
@@ -92,6 +92,12 @@ faults: controlplane ## Break everything for 10 minutes, and report what it does
 .PHONY: soak
 soak: controlplane ## Break everything for 90 seconds; KOPFTEST_SEED=N repeats a run
 	cd sdk && KOPF_SOAK=90s $(GO) test $(TESTFLAGS) -count 1 -timeout 20m -v -run Soak ./internal/faults
+
+.PHONY: soak-shards
+soak-shards: controlplane ## Kill and add replicas that share 2,000 objects, for 10 minutes; SOAK=5m for less
+	@mkdir -p bench/results
+	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/shards-soak.json \
+		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Shards_Soak ./internal/e2e
 
 .PHONY: tidy
 tidy: ## Tidy the go.mod files

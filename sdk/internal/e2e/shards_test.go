@@ -196,6 +196,17 @@ func followTenures(t *testing.T, cluster *kopftest.Cluster) *tenures {
 	return tn
 }
 
+// count returns how many times a shard got another holder.
+func (tn *tenures) count() int {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	n := 0
+	for _, history := range tn.byShard {
+		n += len(history)
+	}
+	return n
+}
+
 // check fails the test for calls by replicas that did not hold the lease.
 func (tn *tenures) check(t *testing.T, division shards.Division, all []shardCall) {
 	t.Helper()
@@ -274,9 +285,10 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 		want[uidNow(made[i])] = 1
 	}
 	cluster.WaitUntil("all are handled", func() bool { return maps.Equal(noted.handled(), want) })
-	checkSpread(t, noted.snapshot(), len(running))
+	spread := checkSpread(t, noted.snapshot(), len(running))
 
 	uids := map[int]string{}
+	patches, stopped := 0, 0
 	move := time.Now()
 	for end := time.Now().Add(lasting); time.Now().Before(end); {
 		for range 20 {
@@ -286,6 +298,7 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 			}
 			want[uids[i]]++
 			made[i].Patch(tree{"spec": tree{"n": want[uids[i]]}})
+			patches++
 		}
 		if time.Now().Before(move) {
 			continue
@@ -301,6 +314,7 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 		case kind == 1 && len(running) > 2:
 			running[victim].Stop()
 			delete(running, victim)
+			stopped++
 		case len(running) < 6:
 			begin()
 		}
@@ -313,18 +327,38 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 	}
 	noted.checkApart(t, division)
 	held.check(t, division, noted.snapshot())
-	t.Logf("%d replicas were started, %d were killed; %d calls", started, len(noted.killed), len(noted.snapshot()))
+	writeSoakReport(t, map[string]any{
+		"objects": objects, "shards": manyShards, "lasting": lasting.String(), "patches": patches, "calls": len(noted.snapshot()),
+		"replicas": map[string]int{"started": started, "stopped": stopped, "killed": len(noted.killed)}, "leaseHolders": held.count(),
+		"callsForNewObjectsByReplica": spread, "failed": t.Failed(),
+	})
 }
 
-// checkSpread fails the test if a replica has handled more or less than an even share, by more than 20 %.
-func checkSpread(t *testing.T, all []shardCall, replicas int) {
+// writeSoakReport logs what a soak did, and writes it into the file of $KOPF_SOAK_REPORT.
+func writeSoakReport(t *testing.T, report map[string]any) {
 	t.Helper()
-	if len(all) < 1000 {
-		return // the shares of few objects differ by chance
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Logf("%s", text)
+	if path := os.Getenv("KOPF_SOAK_REPORT"); path != "" {
+		if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// checkSpread returns how many calls each replica had. It fails the test if a replica has handled more or less
+// than an even share, by more than 20 %.
+func checkSpread(t *testing.T, all []shardCall, replicas int) map[string]int {
+	t.Helper()
 	counts := map[string]int{}
 	for _, one := range all {
 		counts[one.replica]++
+	}
+	if len(all) < 1000 {
+		return counts // the shares of few objects differ by chance
 	}
 	even := float64(len(all)) / float64(replicas)
 	for replica, n := range counts {
@@ -332,7 +366,7 @@ func checkSpread(t *testing.T, all []shardCall, replicas int) {
 			t.Errorf("%s has %.2f of an even share: %v", replica, share, counts)
 		}
 	}
-	t.Logf("calls by replica: %v", counts)
+	return counts
 }
 
 func TestShards_GracefulExitHandsOverAtOnce(t *testing.T) {
