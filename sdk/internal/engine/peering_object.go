@@ -146,12 +146,7 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 
 // renew writes the operator's record. It returns false if that should be tried again soon.
 func (o *peeringObject) renew(ctx context.Context) bool {
-	o.mu.Lock()
-	self := peering.Peer{
-		Identity: o.identity, Priority: o.settings.Priority, Lifetime: o.settings.Lifetime,
-		LastSeen: time.Now(), Since: o.joined, Pause: o.verdict.pause,
-	}
-	o.mu.Unlock()
+	self := o.record()
 	patched, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: &self})
 	if ctx.Err() != nil {
 		return true
@@ -174,6 +169,16 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 	o.lost = true
 	o.mu.Unlock()
 	return false
+}
+
+// record returns the operator's record of this moment.
+func (o *peeringObject) record() peering.Peer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return peering.Peer{
+		Identity: o.identity, Priority: o.settings.Priority, Lifetime: o.settings.Lifetime,
+		LastSeen: time.Now(), Since: o.joined, Pause: o.verdict.pause,
+	}
 }
 
 // isFutile reports whether the same request fails again.
@@ -244,11 +249,18 @@ func (o *peeringObject) end(ctx context.Context) {
 	observe.Tell(o.deps.sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
 	exists := o.newest != nil || !o.listed
 	o.mu.Unlock()
-	if !exists || o.handOver != nil && o.handOver() {
+	if !exists {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peeringLeave)
 	defer cancel()
+	if o.handOver != nil && o.handOver() {
+		self := o.record() // the next process has the whole lifetime to start
+		if _, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: &self}); err != nil {
+			o.tellKeepAlive(err)
+		}
+		return
+	}
 	for {
 		_, err := o.write(ctx, "", map[string]*peering.Peer{o.identity: {}})
 		if err == nil || isFutile(err) {

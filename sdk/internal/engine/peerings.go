@@ -115,8 +115,8 @@ func (p *peerings) join(res *resources.Resource, scope resources.Scope) *peering
 	return o
 }
 
-// close leaves all peering objects: other operators may resume, unless the next process of this one takes over. It is called when no handler, daemon or timer
-// is running anymore.
+// close leaves all peering objects: other operators may resume, unless the next process of this one takes
+// over. It is called when no handler, daemon or timer is running anymore.
 func (p *peerings) close() {
 	p.leave()
 	p.running.Wait()
