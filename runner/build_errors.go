@@ -114,18 +114,27 @@ func shortenMissingSums(list []BuildError) []BuildError {
 	return append(list, BuildError{Message: "go.sum lacks entries for modules that the packages need; add them with: go mod tidy"})
 }
 
-// explainMissingSDK replaces the go command's advice for a module that lacks the SDK: go get
-// finds the SDK only when it is released.
+// explainMissingSDK replaces the go command's advice for a module that lacks the SDK, or one of its optional
+// modules: go get finds them only when they are released.
 func explainMissingSDK(list []BuildError) []BuildError {
 	for i := range list {
-		if missingSDK.MatchString(list[i].Message) {
+		m := missingSDK.FindStringSubmatch(list[i].Message)
+		switch {
+		case m == nil:
+		case slices.Contains(optionalModules, m[1]):
+			list[i].Message = fmt.Sprintf("no required module provides sdk/%s, which is a module of its own; add it with: go get %s/%s; or take it from your checkout of kopf with: go work use CHECKOUT/sdk/%[1]s",
+				m[1], path.Dir(sdkPackage), m[1])
+		default:
 			list[i].Message = "no required module provides the SDK; take it from your checkout of kopf with: go work init . CHECKOUT/sdk"
 		}
 	}
 	return list
 }
 
-var missingSDK = regexp.MustCompile(`^(no required module provides|cannot find module providing) package ` + regexp.QuoteMeta(path.Dir(sdkPackage)) + "/")
+// optionalModules are the folders of the SDK that are modules of their own.
+var optionalModules = []string{"leaderelection", "metrics"}
+
+var missingSDK = regexp.MustCompile(`^(?:no required module provides|cannot find module providing) package ` + regexp.QuoteMeta(path.Dir(sdkPackage)) + `/(\w+)`)
 
 // isProgress reports whether a line of the go command is about a download, not an error.
 func isProgress(line string) bool {

@@ -151,6 +151,22 @@ func TestBuilder_MissingSDKNamesCheckout(t *testing.T) {
 	}
 }
 
+func TestBuilder_MissingOptionalModuleNamesCommand(t *testing.T) {
+	dir := tree(t, map[string]string{"go.mod": "module example.com/op\n\ngo 1.26.0\n", "a/a.go": handlers("a", ""), "a/b.go": "package a\n\nimport _ \"github.com/kopf-dev/kopf/sdk/leaderelection\"\n"})
+	for _, flags := range []string{"", "-mod=readonly"} {
+		t.Setenv("GOFLAGS", flags)
+		p, err := Load(t.Context(), dir, []string{"./a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newBuilder(t).Build(t.Context(), p)
+		if want := "a/b.go:3:8: no required module provides sdk/leaderelection, which is a module of its own; add it with: go get github.com/kopf-dev/kopf/sdk/leaderelection; " +
+			"or take it from your checkout of kopf with: go work use CHECKOUT/sdk/leaderelection"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("with GOFLAGS=%s, the error is %v", flags, err)
+		}
+	}
+}
+
 func TestBuilder_InterruptedBuildLeavesNoTemporaryFolder(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", "")})
 	p, err := Load(t.Context(), dir, []string{"./a"})

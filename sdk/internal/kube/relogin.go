@@ -34,6 +34,10 @@ type reloginTransport struct {
 	base   *url.URL // what requests are addressed to, in place of the session's own address
 }
 
+// CloseIdleConnections does nothing: the connections are those of sessions, which their source closes. Clients
+// of client-go log that they do not know the transport if it does not have this method.
+func (t *reloginTransport) CloseIdleConnections() {}
+
 // RoundTrip implements [http.RoundTripper]. It returns the 401 if there is no other session
 // or if the body cannot be sent again.
 func (t *reloginTransport) RoundTrip(req *http.Request) (*http.Response, error) {
