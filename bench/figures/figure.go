@@ -37,6 +37,7 @@ var figures = []figure{
 var optionalFigures = []figure{
 	{"sizes", "1,000, 10,000 and 100,000 objects that exist before the operator starts: how each figure grows", inCluster(measureSizes)},
 	{"operators", "ten operators of one cluster: CPU, requests, memory", inCluster(measureOperators)},
+	{"sidebyside", "the operator and the bare client at the same time, for busy machines: CPU", inCluster(measureSideBySide)},
 	{"protocols", "a bare client over HTTP/2 and over HTTP/1.1: CPU", inCluster(measureProtocols)},
 	{"peer", "the same operator written with controller-runtime, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
 	{"shards", "objects that are created while one, two or four replicas share them: CPU and memory of each", measureShards},

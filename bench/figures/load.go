@@ -13,7 +13,7 @@ const (
 	fewObjects, manyObjects = 1000, 5000
 
 	// waitLimit bounds every wait for the operator.
-	waitLimit = 5 * time.Minute
+	waitLimit = 15 * time.Minute
 
 	latencyInterval = 40 * time.Millisecond // the time between creations at low load
 	latencyObjects  = 300                   // the number of objects at low load
