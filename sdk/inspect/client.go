@@ -108,10 +108,33 @@ func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return &s, nil
 }
 
+// Requests returns the operator's own requests to the API server.
+func (c *Client) Requests(ctx context.Context) (*Requests, error) {
+	body, err := c.request(ctx, http.MethodGet, RequestsPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	var all Requests
+	err = json.NewDecoder(body).Decode(&all)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, fmt.Errorf("inspector: read the requests: %w", err)
+	}
+	return &all, nil
+}
+
 // Index returns a page of an index: at most limit entries after offset, and at most [MaxIndexPage].
 // It returns an error for an id that [Snapshot].Indices does not have.
 func (c *Client) Index(ctx context.Context, id string, offset, limit int) (*IndexPage, error) {
+	return c.SearchIndex(ctx, id, "", offset, limit)
+}
+
+// SearchIndex is [Client.Index] for the entries whose key or value has all words of a text, in any case. Only the
+// beginnings of long texts are searched, as far as entries have them.
+func (c *Client) SearchIndex(ctx context.Context, id, search string, offset, limit int) (*IndexPage, error) {
 	query := url.Values{"id": {id}, "offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
+	if search != "" {
+		query.Set("search", search)
+	}
 	body, err := c.request(ctx, http.MethodGet, IndexPath+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err

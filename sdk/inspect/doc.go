@@ -1,11 +1,12 @@
 // Package inspect is the inspector protocol, by which an operator publishes its state, and its [Client].
 //
 // An operator that publishes its state serves HTTP on a Unix socket or on a loopback
-// port. There are four requests, all with JSON bodies:
+// port. There are five requests, all with JSON bodies:
 //
 //	GET  /v1/snapshot  one [Snapshot]: the current state
 //	GET  /v1/stream    one [Message] per line: first the snapshot, then the changes
-//	GET  /v1/index     one [IndexPage]: of the index ?id=, from ?offset=, ?limit= entries
+//	GET  /v1/index     one [IndexPage]: of the index ?id=, from ?offset=, ?limit= entries, if set only those with ?search=
+//	GET  /v1/requests  one [Requests]: what the operator asks of the API server
 //	POST /v1/intents   one [Intent], which asks the operator to do something; the response is a [Reply]
 //
 // At a TCP address, each request needs the operator's token in the header
@@ -38,5 +39,6 @@ const (
 	SnapshotPath = "/v1/snapshot"
 	StreamPath   = "/v1/stream"
 	IndexPath    = "/v1/index"
+	RequestsPath = "/v1/requests"
 	IntentsPath  = "/v1/intents"
 )

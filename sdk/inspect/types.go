@@ -52,6 +52,9 @@ type Operator struct {
 
 	// Lost is the reason why the cluster does not respond; empty if it does.
 	Lost string `json:"lost,omitempty"`
+
+	// Alarms are what goes wrong now although no handler fails, the oldest first.
+	Alarms []Alarm `json:"alarms,omitempty"`
 }
 
 // Shards are an operator's part of the objects that it shares with other replicas.
@@ -129,6 +132,15 @@ type Handler struct {
 	Filters  []string    `json:"filters,omitempty"`
 	Retries  int         `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
 	Stats    Stats       `json:"stats"`
+	Recent   *Recent     `json:"recent,omitempty"` // nil until the first attempt has ended
+}
+
+// Recent are the attempts of a handler in the last minutes, in steps of equal length.
+type Recent struct {
+	Until time.Time  `json:"until"` // end of the last step
+	Step  Duration   `json:"step"`
+	Runs  []int      `json:"runs"` // number of attempts that ended in each step, the oldest step first
+	Took  []Duration `json:"took"` // their average duration; 0 if there were none
 }
 
 // Stats are a handler's counts since the operator started.
@@ -163,6 +175,9 @@ type Object struct {
 
 	State ObjectState `json:"state"`
 
+	// Owners are the owners that the object names.
+	Owners []Owner `json:"owners,omitempty"`
+
 	// Cause is the current cause, or the last one if it is done.
 	Cause *Cause `json:"cause,omitempty"`
 
@@ -185,6 +200,14 @@ type Object struct {
 
 	// History are earlier causes, newest first. Old ones are dropped.
 	History []PastCause `json:"history,omitempty"`
+}
+
+// Owner is an owner of an object, as its owner reference names it.
+type Owner struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+	Controller bool   `json:"controller,omitempty"`
 }
 
 // Handler returns the object's handler with an id, or nil. If several handlers have the id, it returns the one
@@ -262,6 +285,7 @@ type HandlerState struct {
 	Started time.Time    `json:"started,omitzero"` // time of the first attempt
 
 	Attempt int `json:"attempt,omitempty"` // number of attempts begun so far
+	Runs    int `json:"runs,omitempty"`    // number of calls of a daemon or timer that ended, in this process
 	Limit   int `json:"limit,omitempty"`   // maximum number of attempts; 0 means no limit
 
 	Next  time.Time     `json:"next,omitzero"`   // time of the next attempt

@@ -18,7 +18,7 @@ type Index struct {
 type IndexPage struct {
 	ID      string       `json:"id"`
 	Offset  int          `json:"offset"` // number of entries before this page
-	Total   int          `json:"total"`  // number of entries in the index
+	Total   int          `json:"total"`  // number of entries in the index, or of those that match the search
 	Entries []IndexEntry `json:"entries"`
 }
 

@@ -131,10 +131,11 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	if o.config.Inspector != "" {
 		hub = inspector.NewHub(inspector.HubOptions{
 			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
-			Index: func(id string, offset, limit int) (inspect.IndexPage, bool) {
-				return observe.IndexPage(d.indices, id, offset, limit, d.hidesIndex(id))
+			Index: func(query inspector.IndexQuery) (inspect.IndexPage, bool) {
+				return observe.IndexPage(d.indices, query, d.hidesIndex(query.ID))
 			},
 		})
+		hub.CountRequests(d.now())
 		d.logger = slog.New(observe.InspectorLogHandler(d.logger.Handler(), hub))
 		o.activities.logger = d.logger
 	}

@@ -32,8 +32,8 @@ type Container interface {
 
 	// Page returns up to limit entries from an offset on, sorted by the keys' texts, and the
 	// total number of entries. Texts are truncated after sorting. The order of keys with
-	// equal texts is undefined.
-	Page(offset, limit int) (entries []Entry, total int)
+	// equal texts is undefined. If match is not nil, all other entries are left out.
+	Page(offset, limit int, match func(Entry) bool) (entries []Entry, total int)
 }
 
 // Size is the number of keys, values and objects in an index.

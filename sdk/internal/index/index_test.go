@@ -43,7 +43,7 @@ func content(t *testing.T, x *Index[string, int]) map[string][]int {
 	if size := x.Size(); size != (Size{Keys: len(all), Values: values, Objects: size.Objects}) || x.Len() != len(all) {
 		t.Errorf("size %+v of %d keys and %d values", size, len(all), values)
 	}
-	if entries, total := x.Page(0, values+1); len(entries) != values || total != values {
+	if entries, total := x.Page(0, values+1, nil); len(entries) != values || total != values {
 		t.Errorf("a page of %d of %d values", len(entries), total)
 	}
 	return all

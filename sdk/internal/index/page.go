@@ -19,9 +19,9 @@ func (x *Index[K, V]) Types() (key, value string) {
 	return reflect.TypeFor[K]().String(), reflect.TypeFor[V]().String()
 }
 
-// Page implements [Container]. It takes time proportional to the number of keys, so it is meant for
-// display only. User code, such as String methods, runs outside of the lock.
-func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
+// Page implements [Container]. It takes time proportional to the number of keys, or to that of values if there is
+// something to match, so it is meant for display only. User code, such as String methods, runs outside of the lock.
+func (x *Index[K, V]) Page(offset, limit int, match func(Entry) bool) (entries []Entry, total int) {
 	type named struct {
 		key   K
 		text  string
@@ -41,6 +41,21 @@ func (x *Index[K, V]) Page(offset, limit int) (entries []Entry, total int) {
 	slices.SortFunc(keys, func(a, b named) int { return strings.Compare(a.text, b.text) })
 
 	entries = []Entry{}
+	if match != nil {
+		total = 0
+		for _, k := range keys {
+			for _, value := range x.Get(k.key) {
+				e := Entry{cut(k.text), cut(text(value))}
+				if !match(e) {
+					continue
+				}
+				if total++; total > offset && len(entries) < limit {
+					entries = append(entries, e)
+				}
+			}
+		}
+		return entries, total
+	}
 	for _, k := range keys {
 		if offset >= k.count {
 			offset -= k.count

@@ -26,7 +26,7 @@ func TestPage_PagesOfAnySizeCoverAllEntries(t *testing.T) {
 	for limit := 1; limit <= len(want)+1; limit++ {
 		got := []Entry{}
 		for {
-			entries, total := x.Page(len(got), limit)
+			entries, total := x.Page(len(got), limit, nil)
 			if total != len(want) || len(entries) > limit {
 				t.Fatalf("%d of %d entries", len(entries), total)
 			}
@@ -39,7 +39,7 @@ func TestPage_PagesOfAnySizeCoverAllEntries(t *testing.T) {
 			t.Errorf("pages of %d: %s", limit, diff)
 		}
 	}
-	if entries, total := x.Page(0, 0); len(entries) != 0 || total != len(want) {
+	if entries, total := x.Page(0, 0, nil); len(entries) != 0 || total != len(want) {
 		t.Errorf("%v of %d", entries, total)
 	}
 }
@@ -51,7 +51,7 @@ func TestPage_SortedByWholeKeyBeforeTruncation(t *testing.T) {
 		x.Set(pod(fmt.Sprint(i)), map[string]int{fmt.Sprintf("%s%03d", prefix, i): i})
 	}
 	for i := range keys {
-		entries, _ := x.Page(i, 1)
+		entries, _ := x.Page(i, 1, nil)
 		if diff := cmp.Diff([]Entry{{prefix + "…", fmt.Sprint(i)}}, entries); diff != "" {
 			t.Fatalf("entry %d: %s", i, diff)
 		}
@@ -115,7 +115,7 @@ func TestPage_DoesNotDereferencePointers(t *testing.T) {
 		}
 	})
 	for range 100 {
-		x.Page(0, 1)
+		x.Page(0, 1, nil)
 	}
 	users.Wait()
 }
@@ -130,9 +130,24 @@ func TestPage_WithinLimitWhileIndexChanges(t *testing.T) {
 		}
 	})
 	for i := range 200 {
-		if entries, _ := x.Page(i%10, 5); len(entries) > 5 {
+		if entries, _ := x.Page(i%10, 5, nil); len(entries) > 5 {
 			t.Errorf("%d entries", len(entries))
 		}
 	}
 	writer.Wait()
+}
+
+func TestPage_OnlyMatchingEntries(t *testing.T) {
+	x := New[string, int]()
+	for i := range 20 {
+		x.Set(pod(fmt.Sprint(i)), map[string]int{fmt.Sprintf("key-%d", i%2): i})
+	}
+	odd := func(e Entry) bool { return e.Key == "key-1" }
+	entries, total := x.Page(8, 5, odd)
+	if total != 10 || len(entries) != 2 || entries[0].Key != "key-1" {
+		t.Errorf("%v of %d", entries, total)
+	}
+	if entries, total := x.Page(0, 5, func(Entry) bool { return false }); entries == nil || len(entries) != 0 || total != 0 {
+		t.Errorf("%v of %d", entries, total)
+	}
 }

@@ -23,9 +23,15 @@ type HubOptions struct {
 	// If it is nil, the others are refused.
 	Intents func(inspect.Intent) inspect.Reply
 
-	// Index returns a page of an index: at most limit entries after offset, or false if there is no such
-	// index. If it is nil, there are no indices.
-	Index func(id string, offset, limit int) (inspect.IndexPage, bool)
+	// Index returns a page of an index, or false if there is no such index. If it is nil, there are no indices.
+	Index func(IndexQuery) (inspect.IndexPage, bool)
+}
+
+// IndexQuery asks for a page of an index: at most Limit entries after Offset, of those that match.
+type IndexQuery struct {
+	ID            string
+	Search        string // words that the key or the value of an entry must have; empty for all entries
+	Offset, Limit int
 }
 
 const (
@@ -48,7 +54,8 @@ const (
 type Hub struct {
 	interval time.Duration
 	intents  func(inspect.Intent) inspect.Reply
-	index    func(id string, offset, limit int) (inspect.IndexPage, bool)
+	index    func(IndexQuery) (inspect.IndexPage, bool)
+	requests requestTallies
 
 	mu       sync.Mutex
 	revision uint64
@@ -322,11 +329,12 @@ func (h *Hub) Do(in inspect.Intent) inspect.Reply {
 }
 
 // Index returns a page of an index, and false if there is no such index.
-func (h *Hub) Index(id string, offset, limit int) (inspect.IndexPage, bool) {
+func (h *Hub) Index(query IndexQuery) (inspect.IndexPage, bool) {
 	if h.index == nil {
 		return inspect.IndexPage{}, false
 	}
-	return h.index(id, max(0, offset), min(max(0, limit), inspect.MaxIndexPage))
+	query.Offset, query.Limit = max(0, query.Offset), min(max(0, query.Limit), inspect.MaxIndexPage)
+	return h.index(query)
 }
 
 // Snapshot returns the current state.
@@ -350,7 +358,7 @@ func (h *Hub) changed() uint64 {
 func (h *Hub) handlersNow() []inspect.Handler {
 	handlers := slices.Clone(h.handlers)
 	for i := range handlers {
-		handlers[i].Stats = h.tallies[i].stats()
+		handlers[i].Stats, handlers[i].Recent = h.tallies[i].stats(), h.tallies[i].recent.published()
 	}
 	return handlers
 }

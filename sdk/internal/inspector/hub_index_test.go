@@ -47,12 +47,15 @@ func TestHub_SendsChangedIndices(t *testing.T) {
 }
 
 // numbers is an index of 2,500 entries.
-func numbers(id string, offset, limit int) (inspect.IndexPage, bool) {
-	if id != "by/number & name" {
+func numbers(query IndexQuery) (inspect.IndexPage, bool) {
+	if query.ID != "by/number & name" {
 		return inspect.IndexPage{}, false
 	}
-	page := inspect.IndexPage{ID: id, Offset: offset, Total: 2500, Entries: []inspect.IndexEntry{}}
-	for n := offset; n < min(offset+limit, page.Total); n++ {
+	page := inspect.IndexPage{ID: query.ID, Offset: query.Offset, Total: 2500, Entries: []inspect.IndexEntry{}}
+	if query.Search != "" {
+		page.Total = len(query.Search)
+	}
+	for n := query.Offset; n < min(query.Offset+query.Limit, page.Total); n++ {
 		page.Entries = append(page.Entries, inspect.IndexEntry{Key: fmt.Sprint(n), Value: "x"})
 	}
 	return page, true
@@ -96,5 +99,13 @@ func TestClient_InvalidIndexPageIsError(t *testing.T) {
 		if w.Code != want {
 			t.Errorf("%q: %d", query, w.Code)
 		}
+	}
+}
+
+func TestClient_SearchesIndex(t *testing.T) {
+	address, _ := serve(t, NewHub(HubOptions{Index: numbers}))
+	page, err := dial(t, address).SearchIndex(t.Context(), "by/number & name", "é &", 0, 10)
+	if err != nil || page.Total != len("é &") {
+		t.Errorf("%v, %+v", err, page)
 	}
 }

@@ -33,6 +33,7 @@ const tallyWindow = 128
 type tally struct {
 	counts inspect.Stats
 	took   []time.Duration // ring of the newest durations
+	recent recent
 }
 
 func (t *tally) count(run Run) {
@@ -42,6 +43,7 @@ func (t *tally) count(run Run) {
 		t.took[t.counts.Runs%tallyWindow] = run.Took
 	}
 	t.counts.Runs++
+	t.recent.count(run.At, run.Took)
 	switch run.Outcome {
 	case RunSucceeded:
 		t.counts.Succeeded++
@@ -55,17 +57,22 @@ func (t *tally) count(run Run) {
 	}
 }
 
-// stats returns the counts with the quantiles, by the nearest-rank method.
+// stats returns the counts with the quantiles.
 func (t *tally) stats() inspect.Stats {
 	s := t.counts
 	if len(t.took) == 0 {
 		return s
 	}
-	sorted := slices.Clone(t.took)
-	slices.Sort(sorted)
-	rank := func(percent int) time.Duration {
-		return sorted[(percent*len(sorted)+99)/100-1]
-	}
-	s.P50, s.P99 = inspect.Duration(rank(50)), inspect.Duration(rank(99))
+	s.P50, s.P99 = quantiles(t.took)
 	return s
+}
+
+// quantiles returns the median and the 99th percentile of some durations, by the nearest-rank method.
+func quantiles(took []time.Duration) (p50, p99 inspect.Duration) {
+	sorted := slices.Clone(took)
+	slices.Sort(sorted)
+	rank := func(percent int) inspect.Duration {
+		return inspect.Duration(sorted[(percent*len(sorted)+99)/100-1])
+	}
+	return rank(50), rank(99)
 }

@@ -82,6 +82,9 @@ func protocol(hub *Hub, token token) http.Handler {
 	mux.HandleFunc("GET "+inspect.IndexPath, func(w http.ResponseWriter, r *http.Request) {
 		index(w, r, hub)
 	})
+	mux.HandleFunc("GET "+inspect.RequestsPath, func(w http.ResponseWriter, _ *http.Request) {
+		respond(w, http.StatusOK, hub.Requests(time.Now()))
+	})
 	mux.HandleFunc("POST "+inspect.IntentsPath, func(w http.ResponseWriter, r *http.Request) {
 		var in inspect.Intent
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIntent)).Decode(&in); err != nil {
@@ -143,7 +146,7 @@ func index(w http.ResponseWriter, r *http.Request, hub *Hub) {
 		}
 		*number = n
 	}
-	page, found := hub.Index(query.Get("id"), offset, limit)
+	page, found := hub.Index(IndexQuery{ID: query.Get("id"), Search: query.Get("search"), Offset: offset, Limit: limit})
 	if !found {
 		http.Error(w, fmt.Sprintf("there is no index %q", query.Get("id")), http.StatusNotFound)
 		return

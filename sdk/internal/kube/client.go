@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // DefaultRequestTimeout is how long one attempt of a request may take.
@@ -60,8 +62,12 @@ type Call struct {
 	Verb     string // of the API: "get", "list", "watch", "create", "patch", "delete"
 	Path     string // with the query
 	Status   int    // 0 if there was no response
+	Repeated bool   // an earlier attempt at the same request failed
 	Err      error
 	Duration time.Duration // until the response was read, or until a stream began
+
+	Resource    *resources.Resource // of the objects in the path; nil if there is none
+	Subresource string
 }
 
 // Retry is a failed attempt that another one follows.

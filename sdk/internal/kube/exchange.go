@@ -27,6 +27,7 @@ type exchange struct {
 	cancel  context.CancelCauseFunc
 
 	begun     time.Time
+	repeated  bool        // there was an attempt before this one
 	timer     *time.Timer // nil if there is no limit
 	rejection error       // 401; nil if the last attempt was accepted
 }
@@ -145,7 +146,7 @@ func (e *exchange) begin() {
 	if e == nil {
 		return
 	}
-	e.rejection, e.begun = nil, time.Now()
+	e.rejection, e.repeated, e.begun = nil, e.repeated || !e.begun.IsZero(), time.Now()
 	if e.timer != nil {
 		e.timer.Stop() // the previous attempt was redirected
 	}
@@ -174,7 +175,10 @@ func (e *exchange) end(status int, err error) {
 	}
 	if observe := e.client.options.Observe; observe != nil {
 		r := e.request
-		observe(Call{Method: r.Method, Verb: r.verb(), Path: r.Path, Status: status, Err: err, Duration: time.Since(e.begun)})
+		observe(Call{
+			Method: r.Method, Verb: r.verb(), Path: r.Path, Status: status, Err: err, Duration: time.Since(e.begun),
+			Repeated: r.repeated || e.repeated, Resource: r.Resource, Subresource: r.subresource,
+		})
 	}
 }
 

@@ -23,6 +23,7 @@ type Request struct {
 
 	name, subresource string
 	stream            bool
+	repeated          bool          // an earlier attempt failed
 	answerTimeout     time.Duration // until the response begins; none if not positive
 	anyAnswer         bool          // whether to retry only if the server does not answer
 }
@@ -46,6 +47,7 @@ var errGarbled = errors.New("response is not what was asked for")
 // function. An error of that is retried too.
 func (c *Client) fetch(ctx context.Context, r Request, read func(body []byte, header http.Header) error) error {
 	return c.retry(ctx, r, func() error {
+		defer func() { r.repeated = true }()
 		return c.receive(ctx, r, func(resp *http.Response) error {
 			body, err := io.ReadAll(resp.Body)
 			if err != nil {

@@ -182,3 +182,19 @@ func TestRetry_TellingReportsEachRetry(t *testing.T) {
 		}
 	})
 }
+
+func TestRetry_RepeatedAttemptsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []Call
+		client, _ := clientFor(t, ClientOptions{Observe: func(c Call) { calls = append(calls, c) }}, respond(503, ""), respond(200, example))
+		if _, err := client.Get(t.Context(), examples, "ns", "n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Get(t.Context(), examples, "ns", "n"); err != nil {
+			t.Fatal(err)
+		}
+		if len(calls) != 3 || calls[0].Repeated || !calls[1].Repeated || calls[2].Repeated || calls[1].Resource != examples {
+			t.Errorf("%+v", calls)
+		}
+	})
+}

@@ -127,7 +127,7 @@ func (c *Client) objectOf(ctx context.Context, next func() (Request, error)) (fo
 				return err
 			}
 		}
-		first = false
+		r.repeated, first = !first, false
 		return c.receive(ctx, r, func(resp *http.Response) error {
 			body.Reset()
 			if _, err := body.ReadFrom(resp.Body); err != nil {

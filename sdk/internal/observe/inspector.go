@@ -125,6 +125,7 @@ func (i *Inspector) Receive(event Event) {
 		i.setLost(e.Reason)
 	case RequestEnded:
 		i.noteAnswer(e.Call)
+		i.countRequest(e.Call)
 	case ResourcesServed:
 		i.setServed(e)
 	case TypesCompared:

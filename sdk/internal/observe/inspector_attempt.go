@@ -83,6 +83,9 @@ func showAttempt(s *inspect.HandlerState, e AttemptEnded) {
 	if attempt.Error == nil {
 		attempt.Error = shownError(e.Err) // that the outcome ignores
 	}
+	if groupOf(*s) == handlers.Spawning {
+		s.Runs++
+	}
 	attempts := append(slices.Clone(s.Attempts), attempt)
 	s.Attempts = attempts[max(0, len(attempts)-maxAttempts):]
 }

@@ -1,12 +1,14 @@
 package observe
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
 
@@ -29,10 +31,35 @@ func (o *inspectedObject) eventDispatched(e EventDispatched) {
 // causeDetected shows the cause and the decisions about all handlers.
 func (o *inspectedObject) causeDetected(e CauseDetected) {
 	o.object.ResourceVersion = e.Subject.Object.ResourceVersion
+	o.object.Owners = ownersOf(e.Subject.Object)
 	if e.Cause != nil {
 		o.showCause(e)
 	}
 	o.publish()
+}
+
+// ownersOf returns the owners that an object names. An object that cannot be decoded names none.
+func ownersOf(o *object.Object) []inspect.Owner {
+	if !bytes.Contains(o.Raw, []byte(`"ownerReferences"`)) {
+		return nil // most objects have none, and need not be decoded for that
+	}
+	tree, err := o.Tree()
+	if err != nil {
+		return nil
+	}
+	references, _ := object.Metadata(tree)["ownerReferences"].([]any)
+	var owners []inspect.Owner
+	for _, r := range references {
+		if r, ok := r.(map[string]any); ok {
+			owner := inspect.Owner{}
+			owner.Kind, _ = r["kind"].(string)
+			owner.Name, _ = r["name"].(string)
+			owner.UID, _ = r["uid"].(string)
+			owner.Controller, _ = r["controller"].(bool)
+			owners = append(owners, owner)
+		}
+	}
+	return owners
 }
 
 func (o *inspectedObject) showCause(e CauseDetected) {

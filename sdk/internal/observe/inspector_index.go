@@ -2,6 +2,7 @@ package observe
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,19 +116,30 @@ func (o *inspectedObject) indexing(h *handlers.Handler) *inspect.HandlerState {
 }
 
 // IndexPage returns a part of an index for the inspector, and false if there is no such index. The values are
-// marks if they are hidden.
-func IndexPage(indices *index.Indices, id string, offset, limit int, hidden bool) (inspect.IndexPage, bool) {
-	found := indices.Find(id)
+// marks if they are hidden, and a search does not find them.
+func IndexPage(indices *index.Indices, query inspector.IndexQuery, hidden bool) (inspect.IndexPage, bool) {
+	found := indices.Find(query.ID)
 	if found == nil {
 		return inspect.IndexPage{}, false
 	}
-	entries, total := found.Page(offset, limit)
-	page := inspect.IndexPage{ID: id, Offset: offset, Total: total, Entries: make([]inspect.IndexEntry, len(entries))}
-	for i, e := range entries {
-		page.Entries[i] = inspect.IndexEntry(e)
+	shown := func(e index.Entry) index.Entry {
 		if hidden {
-			page.Entries[i].Value = redact.Mark
+			e.Value = redact.Mark
 		}
+		return e
+	}
+	var match func(index.Entry) bool
+	if words := strings.Fields(strings.ToLower(query.Search)); len(words) > 0 {
+		match = func(e index.Entry) bool {
+			e = shown(e)
+			key, value := strings.ToLower(e.Key), strings.ToLower(e.Value)
+			return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(key, w) && !strings.Contains(value, w) })
+		}
+	}
+	entries, total := found.Page(query.Offset, query.Limit, match)
+	page := inspect.IndexPage{ID: query.ID, Offset: query.Offset, Total: total, Entries: make([]inspect.IndexEntry, len(entries))}
+	for i, e := range entries {
+		page.Entries[i] = inspect.IndexEntry(shown(e))
 	}
 	return page, true
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -80,5 +81,20 @@ func TestInspector_SizesAndResourcesOfIndices(t *testing.T) {
 	Tell(&in.sink, IndexChanged{[]string{"x"}})
 	if shown := in.hub.Snapshot().Indices[0]; shown.Keys != 0 || shown.Values != 0 || shown.Objects != 0 {
 		t.Errorf("%+v", shown)
+	}
+}
+
+func TestIndexPage_SearchesWhatIsShown(t *testing.T) {
+	x := index.New[string, string]()
+	var all index.Indices
+	all.Ensure("x", func() index.Container { return x })
+	x.Replace(index.Object{ID: "1"}, map[string]string{"Web": "hunter2", "db": "letmein"})
+	for search, want := range map[string][2]int{"": {2, 2}, "HUNTER": {1, 0}, "web hunt": {1, 0}, "web": {1, 1}, "web letmein": {0, 0}} {
+		for i, hidden := range []bool{false, true} {
+			page, found := IndexPage(&all, inspector.IndexQuery{ID: "x", Search: search, Limit: 10}, hidden)
+			if !found || page.Total != want[i] || len(page.Entries) != want[i] {
+				t.Errorf("%q, hidden %v: %+v", search, hidden, page)
+			}
+		}
 	}
 }

@@ -1,0 +1,25 @@
+package inspect
+
+import "time"
+
+// Requests are the operator's own requests to the API server since it started.
+type Requests struct {
+	Since time.Time      `json:"since"` // when the operator started to count
+	Kinds []RequestStats `json:"kinds"` // the most frequent ones first
+}
+
+// RequestStats counts the requests of one kind, each attempt for itself.
+type RequestStats struct {
+	Verb     string `json:"verb"`           // "get", "list", "watch", "create", "patch", "update" or "delete"
+	Resource string `json:"resource"`       // such as "pods.v1" or "pods.v1/status"; empty for discovery and the like
+	Code     int    `json:"code,omitempty"` // HTTP status; 0 if there was no response
+
+	Count     int      `json:"count"`
+	Repeated  int      `json:"repeated,omitempty"` // how many of them repeated an attempt that failed
+	PerMinute int      `json:"perMinute"`          // number in the last minute
+	P50       Duration `json:"p50"`                // median duration; of watches, until the stream began
+	P99       Duration `json:"p99"`                // 99th percentile
+
+	LastError string    `json:"lastError,omitempty"`
+	LastAt    time.Time `json:"lastAt"` // time of the last one
+}
