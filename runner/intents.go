@@ -87,13 +87,11 @@ func (s *Session) request(ctx context.Context, intent Intent) error {
 
 // sendToOperator sends an intent to the operator and waits for its answer.
 func (s *Session) sendToOperator(ctx context.Context, intent Intent) error {
-	s.mu.Lock()
-	client := s.client
-	s.mu.Unlock()
-	if client == nil {
-		return s.notRunning()
+	client, err := s.operatorClient()
+	if err != nil {
+		return err
 	}
-	err := client.Do(ctx, inspect.Intent{
+	err = client.Do(ctx, inspect.Intent{
 		Kind: inspect.IntentKind(intent.Kind), Object: intent.Object, Handler: intent.Handler, Value: intent.Value,
 	})
 	if refused, ok := errors.AsType[*inspect.RefusedError](err); ok {

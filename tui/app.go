@@ -14,10 +14,13 @@ import (
 	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/pages/build"
 	"github.com/kopf-dev/kopf/tui/pages/cluster"
+	"github.com/kopf-dev/kopf/tui/pages/daemons"
 	"github.com/kopf-dev/kopf/tui/pages/handlers"
+	"github.com/kopf-dev/kopf/tui/pages/indices"
 	"github.com/kopf-dev/kopf/tui/pages/logs"
 	"github.com/kopf-dev/kopf/tui/pages/object"
 	"github.com/kopf-dev/kopf/tui/pages/peers"
+	"github.com/kopf-dev/kopf/tui/pages/requests"
 	"github.com/kopf-dev/kopf/tui/pages/resources"
 	"github.com/kopf-dev/kopf/tui/pages/webhooks"
 	"github.com/kopf-dev/kopf/tui/parts"
@@ -44,6 +47,8 @@ type app struct {
 
 	looking  looking // what the session was asked to look at
 	exec     func(*exec.Cmd, tea.ExecCallback) tea.Cmd
+	inquiring bool // the operator is being asked for more than the state
+
 	logStrip bool
 	dialog   parts.Dialog // nil if none is open
 	toast    parts.Toast
@@ -99,11 +104,14 @@ func newApp(ctx context.Context, source Source, opts Options) *app {
 	a.pages = map[parts.PageKey]page{
 		parts.ResourcesPage: resources.New(s),
 		parts.HandlersPage:  a.handlers,
+		parts.DaemonsPage:   daemons.New(s),
+		parts.IndicesPage:   indices.New(s),
 		parts.WebhooksPage:  webhooks.New(s),
 		parts.PeersPage:     peers.New(s),
 		parts.LogPage:       logs.New(s),
 		parts.BuildPage:     build.New(s, a.env.editor),
 		parts.ClusterPage:   cluster.New(s),
+		parts.RequestsPage:  requests.New(s),
 	}
 	return a
 }
@@ -125,6 +133,11 @@ func (a *app) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, tick
 
 // Update handles a message. It never waits.
 func (a *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	_, cmd := a.handle(msg)
+	return a, tea.Batch(cmd, a.inquire())
+}
+
+func (a *app) handle(msg tea.Msg) (tea.Model, tea.Cmd) {
 	a.frame = ""
 	a.screen.Now = a.clock()
 	_, cmd := a.update(msg)
@@ -157,6 +170,9 @@ func (a *app) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case draftMsg, editedMsg, savedMsg:
 		return a, a.continueEdit(msg)
+	case answerMsg:
+		a.inquiring = false
+		msg.take()
 	case tea.KeyPressMsg:
 		return a, a.pressKey(msg)
 	case tea.PasteMsg:

@@ -201,3 +201,24 @@ func demoLog(now time.Time) []inspect.LogLine {
 		at(2*time.Second, "info", "scratch-2", "release", "detaching"),
 	}
 }
+
+// demoRequests returns the requests of an invented operator.
+func demoRequests(since time.Time) *inspect.Requests {
+	stats := func(verb, resource string, code, count, rate int, p50, p99 inspect.Duration) inspect.RequestStats {
+		return inspect.RequestStats{Verb: verb, Resource: resource, Code: code, Count: count, PerMinute: rate, P50: p50, P99: p99, LastAt: since.Add(11 * time.Minute)}
+	}
+	r := &inspect.Requests{Since: since, Kinds: []inspect.RequestStats{
+		stats("patch", evcKey, 200, 1204, 31, 4*ms, 19*ms),
+		stats("patch", evcKey+"/status", 200, 311, 4, 5*ms, 22*ms),
+		stats("create", "events.v1", 201, 96, 2, 3*ms, 9*ms),
+		stats("watch", evcKey, 200, 3, 0, ms, ms),
+		stats("watch", podKey, 0, 1, 0, 5000*ms, 5000*ms),
+		stats("get", "", 200, 14, 0, 2*ms, 6*ms),
+		stats("list", podKey, 403, 2, 1, ms, ms),
+		stats("patch", evcKey, 409, 7, 0, 3*ms, 8*ms),
+	}}
+	r.Kinds[4].LastError = "dial tcp 127.0.0.1:41877: connect: connection refused"
+	r.Kinds[6].LastError = `pods is forbidden: User "claims" cannot list resource "pods" in API group "" at the cluster scope`
+	r.Kinds[7].Repeated = 7
+	return r
+}

@@ -47,6 +47,23 @@ func TestGolden_Screens(t *testing.T) {
 		{"object-log", "normal", "object's log", 80, 24},
 		{"handlers", "normal", "handlers", 80, 24},
 		{"handlers", "normal", "handlers", 120, 40},
+		{"handlers-recent", "background", "handlers", 80, 24},
+		{"handlers-recent", "background", "handlers", 120, 40},
+		{"daemons", "background", "daemons", 80, 24},
+		{"daemons", "background", "daemons", 120, 40},
+		{"daemons", "background", "daemons", 40, 10},
+		{"daemons-none", "admitting", "daemons", 80, 24},
+		{"indices", "background", "indices", 80, 24},
+		{"indices", "background", "indices", 120, 40},
+		{"indices", "background", "indices", 40, 10},
+		{"indices-none", "normal", "indices", 80, 24},
+		{"index-contents", "background", "contents", 80, 24},
+		{"index-contents", "background", "contents", 120, 40},
+		{"index-contents", "background", "contents", 40, 10},
+		{"index-search", "background", "contents, found", 80, 24},
+		{"api", "normal", "api", 80, 24},
+		{"api", "normal", "api", 120, 40},
+		{"api", "normal", "api", 40, 10},
 		{"handlers-decisions", "normal", "decisions", 80, 24},
 		{"webhooks", "admitting", "webhooks", 80, 24},
 		{"webhooks", "admitting", "webhooks", 120, 40},
@@ -106,6 +123,11 @@ func TestGolden_ColorsOfPagesAndDialogs(t *testing.T) {
 		u := start(t, "buildfail", 80, 24)
 		u.source.objects.events = demoEvents(noon)
 		u.setProfile(colorprofile.ANSI256)
+		golden(t, "colours-"+screen, strings.ReplaceAll(u.press(screens[screen]...).screen(), "\x1b", "␛")+"\n")
+	}
+	for _, screen := range []string{"daemons", "indices", "contents", "api", "handlers"} {
+		u := start(t, "background", 80, 24)
+		u.setProfile(colorprofile.TrueColor)
 		golden(t, "colours-"+screen, strings.ReplaceAll(u.press(screens[screen]...).screen(), "\x1b", "␛")+"\n")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/printable"
+	"github.com/kopf-dev/kopf/tui/parts"
 )
 
 // Source is what the workbench shows and acts upon: a [runner.Session].
@@ -27,6 +28,8 @@ type Source interface {
 
 	// Objects returns what reads and changes objects of the cluster itself; nil if there is no connection.
 	Objects() runner.Objects
+
+	parts.Operator
 }
 
 // Options configure the workbench. The zero value works.

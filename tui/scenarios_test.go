@@ -26,6 +26,7 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"admitting":   admitting,
 	"no-way-in":   noWayIn,
 	"reviews":     manyReviews,
+	"background":  inBackground,
 }
 
 func buildFailed(now time.Time) *runner.State {
@@ -152,5 +153,45 @@ func manyObjects(now time.Time, n int) *runner.State {
 		objects[i] = o
 	}
 	s.Snapshot.Objects = objects
+	return s
+}
+
+// inBackground returns a state with timers, daemons that stop, indices, and handlers that ran lately.
+func inBackground(now time.Time) *runner.State {
+	s := demo(now)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	s.Snapshot.Handlers = append(s.Snapshot.Handlers,
+		inspect.Handler{ID: "probe", Kind: "timer", Selector: evcKey, Source: "claims.go:95", Stats: inspect.Stats{Runs: 46, Succeeded: 44, Retried: 2, P50: 3 * ms, P99: 41 * ms}},
+		inspect.Handler{ID: "by_tier", Kind: "index", Selector: evcKey, Source: "claims.go:110", Stats: inspect.Stats{Runs: 40, Succeeded: 40}},
+	)
+	for i, runs := range [][]int{{1, 0, 4, 2}, {0, 0, 9, 6}, nil, {1, 1, 1, 1}, nil, nil, {57, 3, 12, 0}, {1, 1, 1, 1}} {
+		if runs == nil {
+			continue
+		}
+		recent := &inspect.Recent{Until: now, Step: inspect.Duration(10 * time.Second), Runs: make([]int, 30), Took: make([]inspect.Duration, 30)}
+		for k, n := range runs {
+			recent.Runs[7*k+i%7], recent.Took[7*k+i%7] = n, inspect.Duration(n)*3*ms
+		}
+		s.Snapshot.Handlers[i].Recent = recent
+	}
+	refused := &inspect.HandlerError{Kind: "temporary", Message: "the volume does not answer"}
+	for i := range s.Snapshot.Objects {
+		o := &s.Snapshot.Objects[i]
+		switch o.Name {
+		case "ml-train":
+			with(inspect.HandlerState{ID: "probe", Kind: "timer", State: inspect.PhaseTicking, Attempt: 1, Runs: 12, Next: now.Add(9 * time.Second), Took: 3 * ms,
+				Attempts: []inspect.Attempt{{At: ago(61 * time.Second), Took: 2 * ms, Error: refused}, {At: ago(21 * time.Second), Took: 3 * ms}}})(o)
+		case "web-data":
+			with(inspect.HandlerState{ID: "probe", Kind: "timer", State: inspect.PhaseTicking, Attempt: 1, Runs: 31, Next: now.Add(27 * time.Second), Took: 2 * ms})(o)
+		case "web-cache":
+			with(inspect.HandlerState{ID: "probe", Kind: "timer", State: inspect.PhaseRetrying, Started: ago(40 * time.Second), Attempt: 3, Runs: 3, Next: now.Add(4 * time.Second), Took: 41 * ms, Error: refused,
+				Attempts: []inspect.Attempt{{At: ago(40 * time.Second), Took: 40 * ms, Error: refused}, {At: ago(20 * time.Second), Took: 41 * ms, Error: refused}}})(o)
+		}
+	}
+	s.Snapshot.Indices = []inspect.Index{
+		{ID: "by_node", Key: "string", Value: "*corev1.Pod", Resources: []string{}},
+		{ID: "by_tier", Key: "claims.Tier", Value: "claims.Claim", Resources: []string{evcKey}, Keys: 9, Values: 9, Objects: 9},
+		{ID: "pods", Key: "kopf.Ref", Value: "claims.Usage", Resources: []string{podKey}, Keys: 2400, Values: 2500, Objects: 2},
+	}
 	return s
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/model"
 )
 
@@ -22,6 +24,8 @@ type fakeSource struct {
 	state   *runner.State
 	intents []runner.Intent
 	err     error
+	asked   []string           // inquiries
+	shrunk  *inspect.IndexPage // the answer for any index, if it is not nil
 	changes chan struct{}
 	objects fakeObjects
 }
@@ -54,6 +58,46 @@ func (f *fakeSource) Do(_ context.Context, intent runner.Intent) error {
 }
 
 func (f *fakeSource) Objects() runner.Objects { return &f.objects }
+
+// Index returns a page of an index with as many entries as the state says.
+func (f *fakeSource) Index(_ context.Context, id, search string, offset, limit int) (*inspect.IndexPage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, fmt.Sprintf("%s %q from %d", id, search, offset))
+	if f.err != nil {
+		return nil, f.err
+	}
+	if f.shrunk != nil {
+		return f.shrunk, nil
+	}
+	page := &inspect.IndexPage{ID: id, Offset: offset}
+	for _, x := range f.state.Snapshot.Indices {
+		if x.ID != id {
+			continue
+		}
+		for n := range x.Values {
+			e := inspect.IndexEntry{Key: fmt.Sprintf("default/claim-%05d", n), Value: fmt.Sprintf("{Size:%dGi Tier:gold}", n%7)}
+			if !strings.Contains(e.Key+e.Value, search) {
+				continue
+			}
+			if page.Total++; page.Total > offset && len(page.Entries) < limit {
+				page.Entries = append(page.Entries, e)
+			}
+		}
+	}
+	return page, nil
+}
+
+// Requests returns invented requests.
+func (f *fakeSource) Requests(context.Context) (*inspect.Requests, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, "requests")
+	if f.err != nil {
+		return nil, f.err
+	}
+	return demoRequests(f.state.Snapshot.Operator.Started), nil
+}
 
 func (f *fakeSource) set(s *runner.State) {
 	f.mu.Lock()
@@ -100,11 +144,20 @@ func startWith(t testing.TB, s *runner.State, w, h int, opts Options) *user {
 func (u *user) setProfile(p colorprofile.Profile) { u.send(tea.ColorProfileMsg{Profile: p}) }
 
 func (u *user) send(msg tea.Msg) {
-	_, cmd := u.app.Update(msg)
+	_, cmd := u.app.handle(msg)
 	u.app.View() // a program draws after every message
 	u.run(cmd)
 	if s := u.source.State(); s.Revision != u.app.screen.State.Revision {
 		u.send(stateMsg{model.NewState(s, u.app.screen.State)})
+	}
+	u.answer()
+}
+
+// answer lets the operator answer what the page asks, as the program does after each message.
+func (u *user) answer() {
+	for cmd := u.app.inquire(); cmd != nil; cmd = u.app.inquire() {
+		_, _ = u.app.handle(cmd())
+		u.app.View()
 	}
 }
 
@@ -176,7 +229,8 @@ func (u *user) publish(change func(*runner.State)) *user {
 // wait moves the clock.
 func (u *user) wait(d time.Duration) *user {
 	u.now = u.now.Add(d)
-	_, _ = u.app.Update(tickMsg(u.now)) // the next tick is not waited for
+	_, _ = u.app.handle(tickMsg(u.now)) // the next tick is not waited for
+	u.answer()
 	return u
 }
 

@@ -18,6 +18,7 @@ type State struct {
 	Objects []*inspect.Object // by kind as served, by namespace, by name
 	Counts  [Urgencies]int    // of the objects
 	Kinds   int               // the number of kinds among the objects
+	Owned   int               // the number of objects that name an owner
 	Longest Longest
 	Former  int // the number of objects that an earlier operator has failed to handle
 
@@ -60,6 +61,9 @@ func (s *State) count() {
 		s.Longest.Name = max(s.Longest.Name, utf8.RuneCountInString(o.Name))
 		s.Longest.Namespace = max(s.Longest.Namespace, utf8.RuneCountInString(o.Namespace))
 		s.Counts[UrgencyOf(o.State)]++
+		if len(o.Owners) > 0 {
+			s.Owned++
+		}
 		if o.Resource != last {
 			s.Kinds++
 			last = o.Resource

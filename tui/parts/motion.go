@@ -25,7 +25,7 @@ var motionHelp = []Action{
 	{Binding: Key("j k ↑ ↓", ""), Name: "one row"},
 	{Binding: Key("g G", ""), Name: "to the ends"},
 	{Binding: Key("pgup pgdn", ""), Name: "one page"},
-	{Binding: Key("1 2 6-9", ""), Name: "the views"},
+	{Binding: Key("0-9", ""), Name: "the views"},
 }
 
 // Motions describes the keys that move the cursor.

@@ -7,45 +7,58 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// PageKey is the key that opens a page. The keys are fixed: 3 and 4 are reserved for
-// daemons and indices.
+// PageKey is the key that opens a page.
 type PageKey string
 
 // The pages.
 const (
 	ResourcesPage PageKey = "1"
 	HandlersPage  PageKey = "2"
+	DaemonsPage   PageKey = "3"
+	IndicesPage   PageKey = "4"
 	WebhooksPage  PageKey = "5"
 	PeersPage     PageKey = "6"
 	LogPage       PageKey = "7"
 	BuildPage     PageKey = "8"
 	ClusterPage   PageKey = "9"
+	RequestsPage  PageKey = "0"
 )
 
 // PageKeys are the keys of all pages.
-var PageKeys = []PageKey{ResourcesPage, HandlersPage, WebhooksPage, PeersPage, LogPage, BuildPage, ClusterPage}
+var PageKeys = []PageKey{
+	ResourcesPage, HandlersPage, DaemonsPage, IndicesPage, WebhooksPage, PeersPage, LogPage, BuildPage, ClusterPage, RequestsPage,
+}
 
-// tabs returns the pages with a tab beneath the header: that of webhooks for operators with admission handlers,
-// and that of peers for those that have any. The others have theirs in the header.
+// tabs returns the pages with a tab beneath the header: those of daemons, indices, webhooks and peers for operators
+// that have any. The build and the cluster have theirs in the header.
 func tabs(s *model.State, current PageKey) []PageKey {
 	all := []PageKey{ResourcesPage, HandlersPage}
+	if s.HasDaemons() || current == DaemonsPage {
+		all = append(all, DaemonsPage)
+	}
+	if s.Snapshot != nil && len(s.Snapshot.Indices) > 0 || current == IndicesPage {
+		all = append(all, IndicesPage)
+	}
 	if s.HasWebhooks() || current == WebhooksPage {
 		all = append(all, WebhooksPage)
 	}
 	if len(s.Peerings()) > 0 || current == PeersPage {
 		all = append(all, PeersPage)
 	}
-	return append(all, LogPage)
+	return append(all, LogPage, RequestsPage)
 }
 
 var pageTitles = map[PageKey]string{
 	ResourcesPage: "Resources",
 	HandlersPage:  "Handlers",
+	DaemonsPage:   "Daemons",
+	IndicesPage:   "Indices",
 	WebhooksPage:  "Webhooks",
 	PeersPage:     "Peers",
 	LogPage:       "Log",
 	BuildPage:     "Build",
 	ClusterPage:   "Cluster",
+	RequestsPage:  "API",
 }
 
 // Title returns the title of the page.
@@ -56,18 +69,38 @@ func DrawTabs(s *Screen, b *render.Block, current PageKey) {
 	y := b.Len()
 	l := b.Line().Skip(1)
 	shown := tabs(s.State, current)
+	distance, titled := spread(shown, b.W)
 	for _, k := range shown {
 		tone := model.Dim
 		if k == current {
 			tone = model.Accent
 		}
 		from := l.Used()
-		l.Put(tone, string(k)+" "+k.Title())
+		l.Put(tone, string(k))
+		if titled || k == current {
+			l.Put(tone, " "+k.Title())
+		}
 		s.Clicks.Add(y, from, l.Used(), string(k))
-		l.Skip(2)
+		l.Skip(distance)
 	}
 	if !slices.Contains(shown, current) {
 		l.Right(model.Accent, string(current)+" "+current.Title())
 	}
 	b.End(l)
+}
+
+// spread returns the distance between the tabs, and whether all of them have space for their titles.
+func spread(shown []PageKey, w int) (distance int, titled bool) {
+	need := 1
+	for _, k := range shown {
+		need += 2 + render.Width(k.Title())
+	}
+	gaps := len(shown) - 1
+	switch {
+	case need+2*gaps <= w:
+		return 2, true
+	case need+gaps <= w:
+		return 1, true
+	}
+	return 2, false
 }

@@ -14,6 +14,7 @@ const (
 	handlerColumn = iota
 	forColumn
 	runsColumn
+	recentColumn
 	okColumn
 	retryColumn
 	failColumn
@@ -31,6 +32,7 @@ func (p *Page) table() *render.Table {
 			handlerColumn: {Title: "HANDLER", Width: 10, Fit: p.screen.State.Longest.Handler},
 			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: purpose, Drop: 6},
 			runsColumn:    {Title: "RUNS", Width: 5, Right: true},
+			recentColumn:  {Title: "LAST 5M", Width: recentWidth, Drop: 7},
 			okColumn:      {Title: "OK", Width: 5, Right: true, Drop: 5},
 			retryColumn:   {Title: "RETRY", Width: 5, Right: true, Drop: 2},
 			failColumn:    {Title: "FAIL", Width: 5, Right: true},
@@ -44,6 +46,9 @@ func (p *Page) table() *render.Table {
 			}
 			if column == runsColumn {
 				return number(p.screen.State.Runs(p.rows[row]), model.Text)
+			}
+			if column == recentColumn {
+				return p.recentCell(p.rows[row])
 			}
 			return statCell(p.rows[row], column)
 		},
@@ -108,6 +113,7 @@ func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 		l.Put(model.Warn, render.CutEnd(render.Clean(h.Stats.LastError), l.Rest()-9))
 		b.End(l.Right(model.Dim, model.Since(p.screen.Since(h.Stats.LastAt))))
 	}
+	p.drawRecent(b, h)
 	for _, sentence := range model.DriftOf(p.screen.State.Snapshot.Served, h.ID) {
 		b.Prose(model.Warn, "! "+sentence+".", 2)
 	}
@@ -129,4 +135,34 @@ func (p *Page) drawPreview(b *render.Block) {
 	for _, d := range p.preview.rows[:min(b.Rest(), len(p.preview.rows))] {
 		drawDecision(p.screen, b, d)
 	}
+}
+
+// recentWidth is the width of the sparkline in the table.
+const recentWidth = 10
+
+// recentCell draws the attempts of the last minutes.
+func (p *Page) recentCell(h *inspect.Handler) render.Cell {
+	recent, some := model.RecentRuns(h, p.screen.Now)
+	if !some {
+		return none
+	}
+	return render.Cell{Tone: model.Busy, Text: render.Sparkline(recent.Runs, recentWidth)}
+}
+
+// drawRecent draws the rate and the durations of the last minutes, each with its scale.
+func (p *Page) drawRecent(b *render.Block, h *inspect.Handler) {
+	recent, some := model.RecentRuns(h, p.screen.Now)
+	if !some {
+		return
+	}
+	w := min(30, b.W-36)
+	draw := func(name string, values []float64, scale string) {
+		if w < recentWidth {
+			b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Text, scale))
+			return
+		}
+		b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Busy, render.Sparkline(values, w)).Put(model.Dim, "  "+scale))
+	}
+	draw("rate, "+model.Ago(recent.Span), recent.Runs, "up to "+model.Thousands(recent.PerMinute)+" a minute")
+	draw("duration", recent.Took, "up to "+model.Took(recent.Slowest))
 }

@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"slices"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -8,7 +10,9 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-var keys = struct{ open, handlers, why, yaml, events, log, nextProblem, problemsOnly, order, group, filter key.Binding }{
+var keys = struct {
+	open, handlers, why, yaml, events, log, nextProblem, problemsOnly, order, reverse, group, filter key.Binding
+}{
 	open:         parts.Key("enter", "open"),
 	handlers:     parts.Key("h", ""),
 	why:          parts.Key("w", "why"),
@@ -18,6 +22,7 @@ var keys = struct{ open, handlers, why, yaml, events, log, nextProblem, problems
 	nextProblem:  parts.Key("n", "next problem"),
 	problemsOnly: parts.Key("!", ""),
 	order:        parts.Key("s", ""),
+	reverse:      parts.Key("S", ""),
 	group:        parts.Key("u", ""),
 	filter:       parts.Key("/", "filter"),
 }
@@ -44,8 +49,9 @@ func (p *Page) Actions() []parts.Action {
 		parts.CopyName(o),
 		{Binding: keys.nextProblem, Name: "next object that needs you", Column: parts.Go, Unavailable: p.noProblem(), Do: p.nextProblem},
 		{Binding: keys.problemsOnly, Name: "problems only, or all", Column: parts.Look, Do: p.toggleProblems},
-		{Binding: keys.order, Name: "order by name or state", Column: parts.Look, Do: p.changeOrder},
-		{Binding: keys.group, Name: "group by kind, on or off", Column: parts.Look, Unavailable: p.oneKind(), Do: p.toggleGroups},
+		{Binding: keys.order, Name: "order by the next column", Column: parts.Look, Do: p.nextOrder},
+		{Binding: keys.reverse, Name: "reverse the order", Column: parts.Look, Do: p.reverse},
+		{Binding: keys.group, Name: "group by kind, by owner, or not", Column: parts.Look, Unavailable: p.noGroups(), Do: p.nextGroup},
 		{Binding: keys.filter, Name: "filter", Column: parts.Go, Do: p.typeFilter},
 	}
 	return append(actions, parts.ObjectChanges(p.screen, o, false)...)
@@ -58,11 +64,23 @@ func (p *Page) noProblem() string {
 	return ""
 }
 
-func (p *Page) oneKind() string {
-	if p.screen.State.Kinds < 2 && !p.grouped {
-		return "all objects are of one kind"
+func (p *Page) noGroups() string {
+	if len(p.groups()) < 2 && p.layout.Group == NotGrouped {
+		return "all objects are of one kind, and none has an owner"
 	}
 	return ""
+}
+
+// groups returns the groups that differ, as the key goes through them.
+func (p *Page) groups() []Group {
+	all := []Group{NotGrouped}
+	if p.screen.State.Kinds > 1 {
+		all = append(all, ByKind)
+	}
+	if p.screen.State.Owned > 0 {
+		all = append(all, ByOwner)
+	}
+	return all
 }
 
 func (p *Page) open(tab parts.ObjectTab) func() tea.Msg {
@@ -86,19 +104,31 @@ func (p *Page) toggleProblems() tea.Msg {
 	return nil
 }
 
-func (p *Page) changeOrder() tea.Msg {
-	p.byState = !p.byState
-	p.Refresh()
-	if p.byState {
-		return parts.Notify{Text: "ordered by state, worst first"}
-	}
-	return parts.Notify{Text: "ordered by name"}
+func (p *Page) nextOrder() tea.Msg {
+	i := slices.Index(orders, p.layout.Order)
+	p.layout.Order, p.layout.Reversed = orders[(i+1)%len(orders)], false
+	return p.reordered()
 }
 
-func (p *Page) toggleGroups() tea.Msg {
-	p.grouped = !p.grouped
+func (p *Page) reverse() tea.Msg {
+	p.layout.Reversed = !p.layout.Reversed
+	return p.reordered()
+}
+
+func (p *Page) reordered() tea.Msg {
 	p.Refresh()
-	return nil
+	name := orderNames[p.layout.Order][0]
+	if p.layout.Reversed {
+		name = orderNames[p.layout.Order][1]
+	}
+	return parts.Notify{Text: "ordered " + name}
+}
+
+func (p *Page) nextGroup() tea.Msg {
+	groups := p.groups()
+	p.layout.Group = groups[(slices.Index(groups, p.layout.Group)+1)%len(groups)]
+	p.Refresh()
+	return parts.Notify{Text: groupNames[p.layout.Group]}
 }
 
 func (p *Page) typeFilter() tea.Msg {

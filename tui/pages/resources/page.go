@@ -3,9 +3,8 @@
 package resources
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/model"
@@ -20,21 +19,37 @@ type Page struct {
 
 	filter       parts.Filter
 	problemsOnly bool
-	byState      bool
-	grouped      bool
+	layout       Layout
 
 	rows     []row
 	matched  int    // the number of objects among the rows
+	depth    int    // of the deepest row in the tree of owners
 	filtered string // the filter that the rows match
 	list     render.List
 	selected inspect.Ref // the cursor stays on the object, not on the row
 	split    parts.Split // as drawn last
 }
 
-// row is an object, or the head of a group.
-type row struct {
-	object *inspect.Object
-	head   string
+// Layout is what the user has chosen about the list.
+type Layout struct {
+	Order    Order `json:"order,omitempty"`
+	Reversed bool  `json:"reversed,omitempty"`
+	Group    Group `json:"group,omitempty"`
+}
+
+// Layout returns what the user has chosen.
+func (p *Page) Layout() Layout { return p.layout }
+
+// SetLayout restores what the user has chosen. Unknown orders and groups are those by default.
+func (p *Page) SetLayout(l Layout) {
+	if _, known := orderNames[l.Order]; !known {
+		l.Order = ByName
+	}
+	if _, known := groupNames[l.Group]; !known {
+		l.Group = NotGrouped
+	}
+	p.layout = l
+	p.Refresh()
 }
 
 // New returns the page.
@@ -55,57 +70,53 @@ func (p *Page) PageRows() int { return p.split.List.H - 1 }
 
 // Refresh collects the rows again.
 func (p *Page) Refresh() {
-	p.rows = p.rows[:0]
-	p.matched = 0
-	words := p.filter.Words()
-	kind, head := "", -1
-	for _, o := range p.ordered() {
-		if p.problemsOnly && !model.IsProblem(o) || len(words) > 0 && !matches(o, words) {
-			continue
+	objects := sorted(p.matching(), p.layout.Order, p.layout.Reversed, p.layout.Group == ByKind)
+	p.matched, p.depth = len(objects), 0
+	switch p.layout.Group {
+	case ByKind:
+		p.rows = rowsByKind(p.rows[:0], objects)
+	case ByOwner:
+		p.rows = rowsByOwner(p.rows[:0], objects)
+		for i := range p.rows {
+			p.depth = max(p.depth, p.rows[i].depth)
 		}
-		if p.grouped && kind != o.Resource {
-			p.nameGroup(head, kind)
-			kind, head = o.Resource, len(p.rows)
-			p.rows = append(p.rows, row{})
+	default:
+		p.rows = p.rows[:0]
+		for _, o := range objects {
+			p.rows = append(p.rows, row{object: o})
 		}
-		p.rows = append(p.rows, row{object: o})
-		p.matched++
 	}
-	p.nameGroup(head, kind)
 	p.restoreCursor()
 	p.filtered = p.filter.Text()
 }
 
-// nameGroup sets the head of a group when its size is known.
-func (p *Page) nameGroup(head int, kind string) {
-	if head >= 0 {
-		p.rows[head].head = fmt.Sprintf("%s  %s", kind, model.Thousands(len(p.rows)-head-1))
-	}
-}
-
-// matches reports whether the name, kind, state or handler of an object match the filter.
-func matches(o *inspect.Object, words []string) bool {
-	handler := ""
-	if h := model.Active(o); h != nil {
-		handler = h.ID
-	}
-	return parts.Matches(words, model.QualifiedName(o.Ref), o.Resource, o.Short, string(o.State), handler)
-}
-
-// ordered returns all objects by name, or the most urgent first.
-func (p *Page) ordered() []*inspect.Object {
+// matching returns the objects that the user wants to see, by name.
+func (p *Page) matching() []*inspect.Object {
 	all := p.screen.State.Objects
-	if !p.byState {
+	query := p.filter.Query("state", "kind", "namespace", "name", "handler", "owner")
+	if !p.problemsOnly && len(query) == 0 {
 		return all
 	}
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b *inspect.Object) int {
-		if p.grouped && a.Resource != b.Resource {
-			return 0 // groups stay together
+	var found []*inspect.Object
+	for _, o := range all {
+		if p.problemsOnly && !model.IsProblem(o) || len(query) > 0 && !matches(o, query) {
+			continue
 		}
-		return cmp.Compare(model.UrgencyOf(a.State), model.UrgencyOf(b.State))
-	})
-	return all
+		found = append(found, o)
+	}
+	return found
+}
+
+// matches reports whether a column of an object, its full name or its resource match the filter.
+func matches(o *inspect.Object, query parts.Query) bool {
+	handler, owner := "", ""
+	if h := model.Active(o); h != nil {
+		handler = strings.ToLower(h.ID)
+	}
+	for i := range o.Owners {
+		owner += strings.ToLower(o.Owners[i].Kind) + "/" + o.Owners[i].Name + " "
+	}
+	return query.Matches(string(o.State), strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, handler, owner, model.QualifiedName(o.Ref), o.Resource)
 }
 
 // Summary draws the counters, and the next retry or what is filtered.

@@ -1,7 +1,8 @@
 package resources
 
 import (
-	"github.com/kopf-dev/kopf/sdk/inspect"
+	"strings"
+
 	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
@@ -31,24 +32,31 @@ func (p *Page) table() *render.Table {
 		stateColumn:     {Title: "STATE", Width: 10, State: true},
 		kindColumn:      {Title: "KIND", Width: kind, Drop: 5},
 		namespaceColumn: {Title: "NAMESPACE", Width: 9, Grow: 1, Max: longest.Namespace, Drop: 3},
-		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name, Cut: render.CutMiddle},
+		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name + 2*p.depth, Cut: render.CutMiddle},
 		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: max(8, longest.Handler), Drop: 2},
 		tryColumn:       {Title: "TRY", Width: 4, Drop: 4, Right: true},
 		nextColumn:      {Title: "NEXT", Width: 7, Drop: 1, Right: true},
 		ageColumn:       {Title: "AGE", Width: 4, Drop: 6, Right: true},
 	}
-	if p.grouped {
+	if p.layout.Group == ByKind {
 		columns[kindColumn].Width = 0 // the heads say it
+	}
+	if mark := "▴"; p.layout != (Layout{Group: p.layout.Group}) {
+		if p.layout.Reversed {
+			mark = "▾"
+		}
+		columns[p.layout.Order.column()].Title += mark
 	}
 	return &render.Table{
 		Columns: columns,
 		Rows:    len(p.rows),
-		Cell:    func(row, column int) render.Cell { return cell(p.screen, p.rows[row].object, column) },
+		Cell:    func(row, column int) render.Cell { return cell(p.screen, p.rows[row], column) },
 		Head:    func(row int) (string, bool) { return p.rows[row].head, p.rows[row].object == nil },
 	}
 }
 
-func cell(s *parts.Screen, o *inspect.Object, column int) render.Cell {
+func cell(s *parts.Screen, row row, column int) render.Cell {
+	o := row.object
 	switch column {
 	case stateColumn:
 		w := model.ObjectWord(o.State)
@@ -58,6 +66,9 @@ func cell(s *parts.Screen, o *inspect.Object, column int) render.Cell {
 	case namespaceColumn:
 		return render.Cell{Tone: model.Dim, Text: o.Namespace}
 	case nameColumn:
+		if row.depth > 0 {
+			return render.Cell{Text: strings.Repeat("  ", row.depth-1) + "└ " + o.Name}
+		}
 		return render.Cell{Text: o.Name}
 	case ageColumn:
 		return render.Cell{Tone: model.Dim, Text: model.Ago(s.Since(o.Created))}

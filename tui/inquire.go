@@ -1,0 +1,41 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/tui/parts"
+)
+
+// inquiryTimeout is how long the operator may take to answer a page.
+const inquiryTimeout = 10 * time.Second
+
+// inquirer is a page that asks the operator for more than the state.
+type inquirer interface {
+	// Inquire returns what the page has to ask now, or nil. It is called after each message while the page is
+	// shown, but not before the former inquiry of any page is answered.
+	Inquire() parts.Inquiry
+}
+
+// answerMsg takes over the answer to an inquiry.
+type answerMsg struct{ take func() }
+
+// inquire asks the operator what the page needs.
+func (a *app) inquire() tea.Cmd {
+	p, ok := a.page().(inquirer)
+	if !ok || a.inquiring || a.screen.State.Snapshot == nil || !a.screen.State.Live {
+		return nil
+	}
+	inquiry := p.Inquire()
+	if inquiry == nil {
+		return nil
+	}
+	a.inquiring = true
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(a.ctx, inquiryTimeout)
+		defer cancel()
+		return answerMsg{inquiry(ctx, a.source)}
+	}
+}

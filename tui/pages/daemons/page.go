@@ -1,0 +1,212 @@
+// Package daemons is the page with the daemons and timers of all objects.
+package daemons
+
+import (
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// Page is the page of daemons and timers.
+type Page struct {
+	screen *parts.Screen
+	w, h   int
+	filter parts.Filter
+
+	rows  []model.BackgroundTask
+	all   int // the number of rows without the filter
+	list  render.List
+	split parts.Split
+
+	// The cursor stays on the daemon, not on the row.
+	object  inspect.Ref
+	handler string
+
+	state   *model.State // that the rows are from
+	matched string       // the filter that the rows match
+}
+
+// New returns the page.
+func New(s *parts.Screen) *Page { return &Page{screen: s, filter: parts.NewFilter()} }
+
+// SetSize sets the size of the page.
+func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
+
+// Filter returns the filter.
+func (p *Page) Filter() *parts.Filter { return &p.filter }
+
+// PageRows returns the number of visible rows.
+func (p *Page) PageRows() int { return max(1, p.split.List.H-1) }
+
+// Refresh does nothing: the rows are collected when they are needed, since there may be thousands.
+func (p *Page) Refresh() {}
+
+// collect collects the rows, unless they are those of the state.
+func (p *Page) collect() {
+	if p.state == p.screen.State && p.matched == p.filter.Text() {
+		return
+	}
+	p.state, p.matched = p.screen.State, p.filter.Text()
+	tasks := p.state.BackgroundTasks()
+	p.all, p.rows = len(tasks), tasks[:0]
+	query := p.filter.Query("state", "handler", "namespace", "name", "error", "kind")
+	for _, t := range tasks {
+		message := ""
+		if e := t.LastError(); e != nil {
+			message = strings.ToLower(e.Message)
+		}
+		if query.Matches(string(t.State), strings.ToLower(t.ID), t.Object.Namespace, t.Object.Name, message, string(t.Kind)) {
+			p.rows = append(p.rows, t)
+		}
+	}
+	p.restoreCursor()
+}
+
+func (p *Page) restoreCursor() {
+	for i, t := range p.rows {
+		if t.ID == p.handler && model.SameObject(t.Object.Ref, p.object) {
+			p.list.Cursor = i
+			break
+		}
+	}
+	p.list.Move(0, len(p.rows))
+	p.choose()
+}
+
+func (p *Page) choose() {
+	if t, ok := p.current(); ok {
+		p.object, p.handler = t.Object.Ref, t.ID
+	}
+}
+
+// current returns the row at the cursor. It reports whether there is one.
+func (p *Page) current() (t model.BackgroundTask, ok bool) {
+	p.collect()
+	if p.list.Cursor < len(p.rows) {
+		return p.rows[p.list.Cursor], true
+	}
+	return t, false
+}
+
+// selected returns the object at the cursor, or nil.
+func (p *Page) selected() *inspect.Object {
+	t, _ := p.current()
+	return t.Object
+}
+
+// Move moves the cursor by d rows.
+func (p *Page) Move(d int) {
+	p.collect()
+	p.list.Move(d, len(p.rows))
+	p.choose()
+}
+
+// Click selects the row at a place. It reports whether that was selected already.
+func (p *Page) Click(x, y int) (again bool) {
+	p.collect()
+	i := p.list.Offset + y - 1
+	if !p.split.List.Contains(x, y) || y < 1 || i >= len(p.rows) {
+		return false
+	}
+	again = i == p.list.Cursor
+	p.list.Cursor = i
+	p.choose()
+	return again
+}
+
+// Summary draws how many there are in each state.
+func (p *Page) Summary(l *render.Line, short bool) {
+	p.collect()
+	if p.screen.State.Snapshot == nil {
+		l.Put(model.Dim, "no operator has run yet")
+		return
+	}
+	counts := map[inspect.HandlerPhase]int{}
+	for _, t := range p.rows {
+		counts[t.State]++
+	}
+	phases := []inspect.HandlerPhase{inspect.PhaseStopping, inspect.PhaseFailed, inspect.PhaseRetrying, inspect.PhaseAlive, inspect.PhaseTicking}
+	for _, phase := range phases {
+		word, tone := model.HandlerWord(phase), model.Faint
+		if counts[phase] > 0 {
+			tone = model.HandlerWord(phase).Tone
+		}
+		text := word.Glyph + " " + model.Thousands(counts[phase])
+		if !short && !p.filter.Visible() {
+			text += " " + word.Text
+		}
+		l.Put(tone, text).Skip(2)
+	}
+	if short {
+		return
+	}
+	if p.filter.Visible() {
+		p.filter.Draw(p.screen, l.Skip(1))
+		l.Right(model.Dim, model.Thousands(len(p.rows))+" of "+model.Thousands(p.all))
+		return
+	}
+	l.Right(model.Dim, model.Thousands(p.all)+" in the background")
+}
+
+// View draws the page.
+func (p *Page) View() string {
+	p.collect()
+	if len(p.rows) == 0 {
+		p.split = parts.Split{}
+		return p.viewEmpty()
+	}
+	table := p.table()
+	p.split = parts.NewSplit(p.screen, p.w, p.h, 6, table)
+	list := p.screen.Block(p.split.List.W, p.split.List.H)
+	table.Draw(list, &p.list)
+	detail := p.screen.Block(p.split.Detail.W, p.split.Detail.H)
+	if t, ok := p.current(); ok && detail.H > 0 {
+		p.drawDetail(detail, t)
+	}
+	t, _ := p.current()
+	return p.split.Join(p.screen, string(t.Kind), list, detail)
+}
+
+func (p *Page) viewEmpty() string {
+	b := p.screen.Block(p.w, p.h)
+	b.Blank()
+	switch {
+	case p.filter.Text() != "":
+		b.Text(model.Dim, "  nothing matches; esc shows all")
+	case p.screen.State.Snapshot == nil:
+		b.Text(model.Dim, "  daemons and timers are known when the operator has started")
+	case !p.screen.State.HasDaemons():
+		b.Prose(model.Dim, "  This operator has no daemons and no timers: kopf.Daemon and kopf.Timer register some.", 3)
+	default:
+		b.Prose(model.Dim, "  None runs: there is no object that they match. 2 shows their filters.", 3)
+	}
+	return b.String()
+}
+
+// drawDetail draws what is known about a daemon or timer of an object.
+func (p *Page) drawDetail(b *render.Block, t model.BackgroundTask) {
+	fact := func(name, value string) {
+		if value != "" {
+			b.End(b.Line().Skip(1).Cell(model.Dim, name, 11).Put(model.Text, value))
+		}
+	}
+	if p.split.SideBySide {
+		word := model.HandlerWord(t.State)
+		b.End(b.Line().Skip(1).Put(model.Title, t.ID).Put(model.Dim, "  "+string(t.Kind)).Right(word.Tone, word.String()))
+		b.Blank()
+	}
+	fact("object", t.Object.Kind+" "+model.QualifiedName(t.Object.Ref))
+	if !t.Started.IsZero() {
+		fact("since", model.Since(p.screen.Since(t.Started)))
+	}
+	fact("now", parts.Note(p.screen, t.HandlerState))
+	if e := t.LastError(); e != nil && t.Error == nil {
+		fact("last error", model.ErrorText(e))
+	}
+	if b.Rest() > 2 {
+		parts.DrawAttempts(p.screen, b, t.HandlerState)
+	}
+}

@@ -1,0 +1,111 @@
+package resources
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/model"
+)
+
+// Order is the column by which the objects are ordered.
+type Order string
+
+// The orders. Objects that are equal in it are ordered by kind, namespace and name.
+const (
+	ByName    Order = ""
+	ByState   Order = "state"
+	ByHandler Order = "handler"
+	ByNext    Order = "next"
+	ByAge     Order = "age"
+)
+
+// orders are the orders, as the key goes through them.
+var orders = []Order{ByName, ByState, ByHandler, ByNext, ByAge}
+
+// names say what comes first in an order, and in the reversed one.
+var orderNames = map[Order][2]string{
+	ByName:    {"by name", "by name, backwards"},
+	ByState:   {"by state, worst first", "by state, best first"},
+	ByHandler: {"by handler", "by handler, backwards"},
+	ByNext:    {"by the next attempt, soonest first", "by the next attempt, latest first"},
+	ByAge:     {"by age, youngest first", "by age, oldest first"},
+}
+
+// column returns the column of the table that an order is about.
+func (o Order) column() int {
+	switch o {
+	case ByState:
+		return stateColumn
+	case ByHandler:
+		return handlerColumn
+	case ByNext:
+		return nextColumn
+	case ByAge:
+		return ageColumn
+	}
+	return nameColumn
+}
+
+// keyed is an object with what it is ordered by, which is determined once for each object.
+type keyed struct {
+	object *inspect.Object
+	none   bool // it has no key, and comes last in both directions
+	number int64
+	text   string
+}
+
+// sorted returns objects, which are by name, in an order. Those of one kind stay together if kinds are grouped.
+func sorted(objects []*inspect.Object, order Order, reversed, byKind bool) []*inspect.Object {
+	if order == ByName && !reversed {
+		return objects
+	}
+	all := make([]keyed, len(objects))
+	for i, o := range objects {
+		all[i] = keyOf(o, order)
+		if order == ByName {
+			all[i].number = int64(i)
+		}
+	}
+	direction := 1
+	if reversed {
+		direction = -1
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int {
+		switch {
+		case byKind && a.object.Resource != b.object.Resource:
+			return 0 // groups are made afterwards
+		case a.none != b.none && b.none:
+			return -1
+		case a.none != b.none:
+			return 1
+		}
+		return direction * cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.text, b.text))
+	})
+	result := make([]*inspect.Object, len(all))
+	for i := range all {
+		result[i] = all[i].object
+	}
+	return result
+}
+
+func keyOf(o *inspect.Object, order Order) keyed {
+	k := keyed{object: o}
+	switch order {
+	case ByState:
+		k.number = int64(model.UrgencyOf(o.State))
+	case ByAge:
+		k.number = -o.Created.Unix()
+	case ByHandler, ByNext:
+		h := model.Active(o)
+		switch {
+		case h == nil, order == ByNext && h.Next.IsZero():
+			k.none = true
+		case order == ByNext:
+			k.number = h.Next.UnixNano()
+		default:
+			k.text = h.ID
+		}
+	}
+	return k
+}

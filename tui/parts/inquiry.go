@@ -1,0 +1,20 @@
+package parts
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Operator tells what is too large or too frequent to be a part of the state, when it is asked.
+type Operator interface {
+	// Index returns a page of an index: at most limit entries after offset, of those that match the search.
+	Index(ctx context.Context, id, search string, offset, limit int) (*inspect.IndexPage, error)
+
+	// Requests returns the operator's own requests to the API server.
+	Requests(ctx context.Context) (*inspect.Requests, error)
+}
+
+// Inquiry asks the operator in the background. It returns the function that takes over the answer, which the app
+// calls.
+type Inquiry func(context.Context, Operator) (take func())

@@ -1,0 +1,50 @@
+package parts
+
+import (
+	"slices"
+	"strings"
+)
+
+// Query is the text of a filter, word by word. A word such as "state:retrying" is looked for in one column only.
+type Query []term
+
+type term struct {
+	column int // index of the column; -1 is all of them
+	text   string
+}
+
+// Query returns the text of the filter for a list with columns of these names. A column may be named by the
+// beginning of its name. A word with a colon and anything else before it is looked for as it is.
+func (f *Filter) Query(columns ...string) Query {
+	var q Query
+	for _, word := range f.Words() {
+		t := term{column: -1, text: word}
+		if name, text, ok := strings.Cut(word, ":"); ok && name != "" {
+			if name == "ns" {
+				name = "namespace"
+			}
+			if i := slices.IndexFunc(columns, func(c string) bool { return strings.HasPrefix(c, name) }); i >= 0 {
+				t = term{i, text}
+			}
+		}
+		q = append(q, t)
+	}
+	return q
+}
+
+// Matches reports whether a row matches: each word is in the text of its column, or in any text. The texts are those
+// of the columns, in lower case, and maybe others.
+func (q Query) Matches(texts ...string) bool {
+	for _, t := range q {
+		if t.column >= 0 {
+			if !strings.Contains(texts[t.column], t.text) {
+				return false
+			}
+			continue
+		}
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, t.text) }) {
+			return false
+		}
+	}
+	return true
+}
