@@ -46,8 +46,14 @@ func grant(cluster *kopftest.Cluster, name string, everywhere bool, rule tree) {
 // examples in the namespace that the documentation asks for, and no others.
 func restricted(cluster *kopftest.Cluster) *rest.Config {
 	cluster.T().Helper()
+	return permitted(cluster, "list", "watch", "patch")
+}
+
+// permitted returns the configuration of a service account that may do something with the examples in the namespace.
+func permitted(cluster *kopftest.Cluster, verbs ...any) *rest.Config {
+	cluster.T().Helper()
 	cluster.Create(tree{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": tree{"name": account}})
-	grant(cluster, account, false, rule("kopf.dev", "*", "list", "watch", "patch"))
+	grant(cluster, account, false, rule("kopf.dev", "*", verbs...))
 	token, err := requestToken(cluster.T().Context(), cluster, tree{})
 	if err != nil {
 		cluster.T().Fatal(err)

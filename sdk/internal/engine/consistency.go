@@ -125,6 +125,7 @@ func (c *cycle) skipsEcho() bool {
 	if c.memory.failed.Load() != nil && c.memory.retry.Load() != nil {
 		return false
 	}
+	c.endLoop()
 	c.memory.takeRetry(c.memory.retry.Load()) // no handler waits for a retry
 	observe.Tell(c.deps.sink, observe.ConsistencyChanged{Subject: c.subject, Phase: observe.OwnWriteReturned, Wrote: expected})
 	return true

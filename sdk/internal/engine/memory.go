@@ -33,6 +33,7 @@ type memory struct {
 	throttle    queue.Throttler
 	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for it
 	essenceHash uint64    // of the essence that idle timers saw last
+	loop        hotLoop
 
 	newest      uint64         // resourceVersion of the newest version that was seen or written; 0 if it is no number
 	ownVersion  string         // resourceVersion of the operator's last patch until it is seen; else empty

@@ -39,7 +39,8 @@ type operator struct {
 
 	backlog *observe.Backlog // keeps events for the metrics until the startup is over
 	metrics *observe.Metrics // nil without a meter
-	poster  *observe.Poster  // nil if no Kubernetes events are posted
+	unused  *observe.UnusedHandlers
+	poster  *observe.Poster // nil if no Kubernetes events are posted
 
 	admission      *admissionControl // nil if there are no admission handlers
 	streams        *streams
@@ -141,6 +142,8 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	}
 	d.sink.Subscribe(observe.NewLogLines(ctx, d.logger, o.config.Traffic))
 	d.sink.Subscribe(o.backlog)
+	d.sink.Subscribe(observe.NewLongRetries())
+	o.unused = observe.NewUnusedHandlers(d.sink, d.registry)
 	if hub != nil {
 		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
@@ -256,7 +259,15 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	if o.metrics != nil {
 		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.poster) })()
 	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	wg.Go(func() { o.growth().run(watching) })
 	return o.serve(ctx)
+}
+
+// growth watches what the operator's process uses.
+func (o *operator) growth() *growth {
+	return &growth{deps: o.deps, unused: o.unused, measure: func() usage { return measureUsage(&o.memories) }}
 }
 
 // serveEndpoints serves the endpoints of the settings until stop is called.
@@ -302,8 +313,10 @@ func (o *operator) connect(ctx context.Context) error {
 		EnforceRetryAfter: d.settings.EnforceRetryAfter,
 		Logger:            d.logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
 	}
-	if d.sink.Wants(observe.KindRequestEnded) {
-		options.Observe = func(call kube.Call) { observe.Tell(d.sink, observe.RequestEnded{Call: call}) }
+	refused := &refusals{deps: d}
+	options.Observe = func(call kube.Call) {
+		refused.observe(call)
+		observe.Tell(d.sink, observe.RequestEnded{Call: call})
 	}
 	d.client = kube.NewClient(source, options)
 	o.startPosting()

@@ -43,11 +43,15 @@ func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 // sendCollected sends the changes by handlers together with the operator's own. What the API server does
 // not accept is held for the next cycles.
 func (c *cycle) sendCollected(ctx context.Context) (changed bool, err error) {
+	handlers := c.patch.Take() // abandoned handlers may still change the old one
+	byHandlers := !handlers.Empty()
 	changed, left, err := c.transmit(ctx, unrecorded{
-		handlers: c.patch.Take(), // abandoned handlers may still change the old one
-		own:      c.ownPatch, outcomes: c.outcomes, finished: c.finished, since: c.deps.now(),
+		handlers: handlers, own: c.ownPatch, outcomes: c.outcomes, finished: c.finished, since: c.deps.now(),
 	})
 	c.hold(left, err)
+	if err == nil {
+		c.noteLoop(byHandlers, changed)
+	}
 	return changed, err
 }
 

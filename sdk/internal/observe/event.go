@@ -47,6 +47,7 @@ const (
 	KindPeersChanged
 	KindClusterConnected
 	KindClusterLost
+	KindAlarmChanged
 	KindResourcesServed
 	KindTypesCompared
 	KindStreamChanged

@@ -34,6 +34,9 @@ type Inspector struct {
 	pending map[resources.Scope]struct{}  // streams whose first list is not complete
 	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
 
+	alarming sync.Mutex
+	alarms   []inspect.Alarm // not modified, only replaced
+
 	lost     atomic.Bool // the cluster does not answer
 	lostTurn sync.Mutex  // keeps losses and answers in order
 }
@@ -98,7 +101,7 @@ func (i *Inspector) Kinds() []Kind {
 		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten, KindObjectPaused,
-		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindResourcesServed, KindTypesCompared,
+		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindAlarmChanged, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
 	}
 }
@@ -123,6 +126,8 @@ func (i *Inspector) Receive(event Event) {
 		i.hub.UpdateOperator(func(op *inspect.Operator) { op.Server = e.Server })
 	case ClusterLost:
 		i.setLost(e.Reason)
+	case AlarmChanged:
+		i.changeAlarm(e)
 	case RequestEnded:
 		i.noteAnswer(e.Call)
 		i.countRequest(e.Call)

@@ -76,6 +76,7 @@ func (i *Inspector) forget(identity *Identity) {
 		o.dropped = true
 		o.stopWatchingDeletion()
 		i.drop(o.object.Ref)
+		i.dropAlarms(o.object.Ref)
 	})
 }
 

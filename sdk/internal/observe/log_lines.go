@@ -44,6 +44,7 @@ func (l *LogLines) Kinds() []Kind {
 	kinds := []Kind{
 		KindMarkBroken, KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
 		KindAttemptEnded, KindCauseProcessed, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded, KindStreamChanged, KindReviewEnded,
+		KindAlarmChanged,
 	}
 	if l.clients != nil {
 		kinds = append(kinds, KindRequestEnded)
@@ -91,6 +92,8 @@ func (l *LogLines) Receive(event Event) {
 		l.streamChanged(e)
 	case RequestEnded:
 		l.requestEnded(e)
+	case AlarmChanged:
+		alarmChanged(e)
 	}
 }
 

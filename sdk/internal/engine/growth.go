@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"runtime/metrics"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+const (
+	growthInterval = time.Minute
+	growthWindow   = 10 // samples of which the lowest counts: peaks are normal
+	growthWindows  = 6  // windows in a row that must rise, which is an hour
+	growthFactor   = 1.5
+	leastBytes     = 32 << 20
+	leastRoutines  = 200
+
+	unusedAfter = 10 // measurements after which handlers that were never called are reported
+)
+
+// usage is what the operator's process uses at a moment.
+type usage struct {
+	bytes, goroutines int64
+	objects           int // that the operator remembers
+}
+
+// growth finds out whether the process grows without an end, and the number of objects does not.
+type growth struct {
+	window  []usage // samples of the current window
+	lowest  []usage // of the last windows, the oldest first
+	raised  map[inspect.AlarmKind]bool
+	deps    *deps
+	measure func() usage
+
+	unused *observe.UnusedHandlers
+	ran    int // number of measurements
+}
+
+// run measures every minute until the context ends.
+func (g *growth) run(ctx context.Context) {
+	ticker := time.NewTicker(growthInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			g.add(g.measure())
+			if g.ran++; g.ran == unusedAfter {
+				g.unused.Report(g.deps.logger, unusedAfter*growthInterval)
+			}
+		}
+	}
+}
+
+// add adds a sample, and tells of alarms when a window is complete.
+func (g *growth) add(u usage) {
+	if g.window = append(g.window, u); len(g.window) < growthWindow {
+		return
+	}
+	lowest := g.window[0]
+	for _, u := range g.window {
+		lowest.bytes, lowest.goroutines = min(lowest.bytes, u.bytes), min(lowest.goroutines, u.goroutines)
+		lowest.objects = max(lowest.objects, u.objects)
+	}
+	g.window = g.window[:0]
+	g.lowest = append(g.lowest, lowest)
+	g.lowest = g.lowest[max(0, len(g.lowest)-growthWindows):]
+	g.judge(inspect.AlarmMemory, leastBytes, func(u usage) int64 { return u.bytes })
+	g.judge(inspect.AlarmGoroutines, leastRoutines, func(u usage) int64 { return u.goroutines })
+}
+
+// judge tells that a quantity grows, or does not anymore.
+func (g *growth) judge(kind inspect.AlarmKind, least int64, of func(usage) int64) {
+	first, last := g.lowest[0], g.lowest[len(g.lowest)-1]
+	was, is := of(first), of(last)
+	grows := len(g.lowest) == growthWindows && is-was >= least && float64(is) >= growthFactor*float64(was) &&
+		float64(last.objects) <= growthFactor*float64(first.objects)+100
+	for i := 1; i < len(g.lowest); i++ {
+		grows = grows && of(g.lowest[i]) > of(g.lowest[i-1])
+	}
+	if grows == g.raised[kind] {
+		return
+	}
+	if g.raised == nil {
+		g.raised = map[inspect.AlarmKind]bool{}
+	}
+	g.raised[kind] = grows
+	observe.Tell(g.deps.sink, observe.AlarmChanged{
+		Logger: g.deps.logger, Over: !grows,
+		Alarm: inspect.Alarm{Kind: kind, Since: g.deps.now(), Was: was, Is: is},
+	})
+}
+
+// measureUsage returns what the process uses now.
+func measureUsage(m *memories) usage {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/sched/goroutines:goroutines"}}
+	metrics.Read(samples)
+	return usage{
+		bytes: int64(samples[0].Value.Uint64()), goroutines: int64(samples[1].Value.Uint64()), objects: len(m.all()),
+	}
+}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// maxLoopFields is how many fields of a hot loop are named.
+const maxLoopFields = 3
+
+// noteLoop looks whether the patch of the cycle follows from that of the cycle before, again and again. A patch with
+// nothing but the operator's own records neither begins nor ends a loop.
+func (c *cycle) noteLoop(byHandlers, changed bool) {
+	loop := &c.memory.loop
+	switch {
+	case !changed || c.patched == nil:
+		c.endLoop()
+		return
+	case !byHandlers:
+		if loop.written != "" {
+			loop.written = c.patched.ResourceVersion
+		}
+		return
+	case loop.written == "" || len(c.batch.Events) == 0 || object.Precedes(loop.written, c.object.ResourceVersion):
+		c.endLoop() // time has passed, or somebody else has changed the object
+	case loop.follow() && loop.note(c.changedFields(), alarmRounds+len(c.served.changing)) && (!loop.raised || loop.rounds%100 == 0):
+		loop.raised = true
+		c.tellLoop(false)
+	case loop.raised && loop.rounds == 0:
+		c.endLoop()
+	}
+	loop.written = c.patched.ResourceVersion
+}
+
+// endLoop notes that the patches of the object do not cause each other.
+func (c *cycle) endLoop() {
+	if c.memory.loop.raised {
+		c.tellLoop(true)
+	}
+	c.memory.loop = hotLoop{}
+}
+
+func (c *cycle) tellLoop(over bool) {
+	loop := &c.memory.loop
+	observe.Tell(c.deps.sink, observe.AlarmChanged{
+		Logger: c.unpostedSubject().Logger, Over: over, Again: over || !c.memory.warnOnce("hot loop"),
+		Alarm: inspect.Alarm{
+			Kind: inspect.AlarmHotLoop, Since: c.deps.now(), Count: loop.rounds,
+			Field: strings.Join(loop.fields[:min(len(loop.fields), maxLoopFields)], ", "),
+			Object: &inspect.Ref{
+				Resource: c.served.resource.Key(), Namespace: c.object.Namespace, Name: c.object.Name, UID: c.object.UID,
+			},
+		},
+	})
+}
+
+// changedFields returns the paths of the fields that the patch of the cycle has changed, without the operator's own
+// records and what the API server sets.
+func (c *cycle) changedFields() []string {
+	after, err := c.patched.Tree()
+	if err != nil {
+		return nil // what cannot be decoded is an error of the next cycle
+	}
+	defer c.patched.DropTree()
+	own := c.ownPatch.Tree()
+	var fields []string
+	for _, item := range object.ComputeDiff(c.tree, after) {
+		if !isServerField(item.Path) && !touches(own, item.Path) {
+			fields = append(fields, item.Path.String())
+		}
+	}
+	return fields
+}
+
+// isServerField reports whether the API server changes a field by itself with each write.
+func isServerField(p object.Path) bool {
+	if len(p) != 2 && (len(p) < 2 || p[1] != "managedFields") || p[0] != "metadata" {
+		return false
+	}
+	switch p[1] {
+	case "resourceVersion", "generation", "managedFields":
+		return true
+	}
+	return false
+}
+
+// touches reports whether a merge patch changes a field, or a part of it.
+func touches(merge map[string]any, p object.Path) bool {
+	for _, name := range p {
+		value, there := merge[name]
+		if !there {
+			return false
+		}
+		next, isMap := value.(map[string]any)
+		if !isMap {
+			return true
+		}
+		merge = next
+	}
+	return true
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// refusals are the requests that the API server refuses because permissions are missing. It is safe for concurrent use.
+type refusals struct {
+	deps *deps
+	some atomic.Bool // whether there are any, so that other requests cost next to nothing
+
+	mu   sync.Mutex
+	open map[refusal]inspect.Alarm
+}
+
+// refusal identifies a permission.
+type refusal struct{ verb, resource string }
+
+// dispensable are the resources that the operator can do without, and tells what it does instead.
+var dispensable = []string{"customresourcedefinitions", "namespaces", "clusterkopfpeerings", "kopfpeerings", "events"}
+
+// observe looks at a request.
+func (r *refusals) observe(call kube.Call) {
+	refused := call.Status == http.StatusForbidden && call.Resource != nil && observe.IsRefused(call)
+	if !refused && (!r.some.Load() || call.Status/100 != 2 || call.Resource == nil) {
+		return
+	}
+	if slices.Contains(dispensable, call.Resource.Plural) {
+		return
+	}
+	of := refusal{call.Verb, call.Resource.Key()}
+	if call.Subresource != "" {
+		of.resource += "/" + call.Subresource
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	alarm, known := r.open[of]
+	if known == refused {
+		return
+	}
+	if refused {
+		alarm = inspect.Alarm{Kind: inspect.AlarmForbidden, Since: time.Now(), Verb: of.verb, Resource: of.resource, Message: call.Err.Error()}
+		if r.open == nil {
+			r.open = map[refusal]inspect.Alarm{}
+		}
+		r.open[of] = alarm
+	} else {
+		delete(r.open, of)
+	}
+	r.some.Store(len(r.open) > 0)
+	observe.Tell(r.deps.sink, observe.AlarmChanged{Logger: r.deps.logger, Alarm: alarm, Over: !refused})
+}

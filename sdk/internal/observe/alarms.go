@@ -1,0 +1,94 @@
+package observe
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// AlarmChanged tells that something goes wrong although no handler fails, or does not anymore. An alarm may be told
+// again with other numbers.
+type AlarmChanged struct {
+	Alarm  inspect.Alarm
+	Over   bool
+	Again  bool         // it was told before: nothing is logged
+	Logger *slog.Logger // of the object, or of the operator
+}
+
+// Kind implements [Event].
+func (AlarmChanged) Kind() Kind { return KindAlarmChanged }
+
+// maxAlarms limits the alarms that are shown.
+const maxAlarms = 100
+
+// withAlarm returns alarms with a changed one. It does not modify them, since readers have them.
+func withAlarm(alarms []inspect.Alarm, e AlarmChanged) []inspect.Alarm {
+	alarms = slices.Clone(alarms)
+	i := slices.IndexFunc(alarms, func(a inspect.Alarm) bool { return sameAlarm(&a, &e.Alarm) })
+	switch {
+	case e.Over && i >= 0:
+		return slices.Delete(alarms, i, i+1)
+	case e.Over || i < 0 && len(alarms) >= maxAlarms:
+		return alarms
+	case i < 0:
+		return append(alarms, e.Alarm)
+	}
+	since := alarms[i].Since
+	alarms[i] = e.Alarm
+	alarms[i].Since = since
+	return alarms
+}
+
+// sameAlarm reports whether two alarms are about the same, whatever their numbers.
+func sameAlarm(a, b *inspect.Alarm) bool {
+	sameObject := a.Object == b.Object || a.Object != nil && b.Object != nil && *a.Object == *b.Object
+	return a.Kind == b.Kind && sameObject && a.Verb == b.Verb && a.Resource == b.Resource
+}
+
+// changeAlarm publishes an alarm.
+func (i *Inspector) changeAlarm(e AlarmChanged) {
+	i.alarming.Lock()
+	defer i.alarming.Unlock()
+	i.alarms = withAlarm(i.alarms, e)
+	i.publishAlarms()
+}
+
+func (i *Inspector) publishAlarms() {
+	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Alarms = i.alarms })
+}
+
+// dropAlarms ends the alarms about an object that does not exist anymore.
+func (i *Inspector) dropAlarms(ref inspect.Ref) {
+	about := func(a inspect.Alarm) bool { return a.Object != nil && *a.Object == ref }
+	i.alarming.Lock()
+	defer i.alarming.Unlock()
+	if !slices.ContainsFunc(i.alarms, about) {
+		return
+	}
+	i.alarms = slices.DeleteFunc(slices.Clone(i.alarms), about)
+	i.publishAlarms()
+}
+
+// alarmChanged logs an alarm when it is told first.
+func alarmChanged(e AlarmChanged) {
+	if e.Over || e.Again {
+		return
+	}
+	a := &e.Alarm
+	switch a.Kind {
+	case inspect.AlarmHotLoop:
+		e.Logger.Warn(fmt.Sprintf("Hot loop: the operator's patch of %s makes an event that makes the same patch, %d times in a row. "+
+			"Change the field only if its value is another one", a.Field, a.Count), EventKey, LogAlarmHotloop, "field", a.Field)
+	case inspect.AlarmForbidden:
+		e.Logger.Error(fmt.Sprintf("Permission refused: the operator may not %s %s. Permit it; kopf manifests writes the rules that the operator needs",
+			a.Verb, a.Resource), EventKey, LogAlarmForbidden, "error", a.Message)
+	case inspect.AlarmMemory:
+		e.Logger.Warn(fmt.Sprintf("The memory in use has grown for an hour, from %d to %d MB, and the number of objects has not. "+
+			"Look for what handlers keep", a.Was>>20, a.Is>>20), EventKey, LogAlarmMemory)
+	case inspect.AlarmGoroutines:
+		e.Logger.Warn(fmt.Sprintf("The number of goroutines has grown for an hour, from %d to %d, and the number of objects has not. "+
+			"Look for goroutines of handlers that never end", a.Was, a.Is), EventKey, LogAlarmGoroutines)
+	}
+}
