@@ -40,16 +40,18 @@ type app struct {
 	dark   bool
 	colors colorprofile.Profile
 
-	current  parts.PageKey
-	pages    map[parts.PageKey]page
-	handlers *handlers.Page
-	object   *object.Page // nil if no object is open
+	current   parts.PageKey
+	pages     map[parts.PageKey]page
+	handlers  *handlers.Page
+	resources *resources.Page
+	object    *object.Page // nil if no object is open
 
-	looking  looking // what the session was asked to look at
-	exec     func(*exec.Cmd, tea.ExecCallback) tea.Cmd
+	looking   looking // what the session was asked to look at
+	exec      func(*exec.Cmd, tea.ExecCallback) tea.Cmd
 	inquiring bool // the operator is being asked for more than the state
 
 	logStrip bool
+	restored layout       // of the last session
 	dialog   parts.Dialog // nil if none is open
 	toast    parts.Toast
 
@@ -100,9 +102,9 @@ func newApp(ctx context.Context, source Source, opts Options) *app {
 	a.screen = s
 	a.setTheme()
 	a.current = parts.ResourcesPage
-	a.handlers = handlers.New(s)
+	a.handlers, a.resources = handlers.New(s), resources.New(s)
 	a.pages = map[parts.PageKey]page{
-		parts.ResourcesPage: resources.New(s),
+		parts.ResourcesPage: a.resources,
 		parts.HandlersPage:  a.handlers,
 		parts.DaemonsPage:   daemons.New(s),
 		parts.IndicesPage:   indices.New(s),
@@ -113,6 +115,7 @@ func newApp(ctx context.Context, source Source, opts Options) *app {
 		parts.ClusterPage:   cluster.New(s),
 		parts.RequestsPage:  requests.New(s),
 	}
+	a.restoreLayout()
 	return a
 }
 

@@ -47,6 +47,10 @@ type Options struct {
 	// it. It is called when the user wants to quit. May be nil.
 	Stays func(*runner.State) []string
 
+	// Layout is the file in which what the user has chosen about the screen is kept between sessions. Nothing is
+	// kept if it is empty.
+	Layout string
+
 	// Input and Output are the terminal. They default to stdin and stdout.
 	Input  io.Reader
 	Output io.Writer
@@ -89,7 +93,11 @@ func Run(ctx context.Context, source Source, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("run in the terminal: %w", err)
 	}
-	for _, line := range a.farewell() {
+	lines := a.farewell()
+	if err := a.keepLayout(); err != nil {
+		lines = append(lines, err.Error())
+	}
+	for _, line := range lines {
 		if _, err := fmt.Fprintln(opts.Output, printable.Line(line)); err != nil {
 			return fmt.Errorf("write to the terminal: %w", err)
 		}

@@ -183,6 +183,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 			return tui.Run(ctx, session, tui.Options{
 				Title:        strings.Join(patterns, " "),
 				ClusterStays: f.isShared(),
+				Layout:       layoutFile(),
 				Stays:        func(*runner.State) []string { return cluster.remainsRunning() },
 			})
 		})
