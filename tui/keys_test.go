@@ -14,7 +14,7 @@ func TestKeys_AltIsTakenForEscape(t *testing.T) {
 
 func TestKeys_UnknownOneIsAnswered(t *testing.T) {
 	u := start(t, "normal", 80, 24)
-	for _, page := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "1"} {
+	for _, page := range []string{"1", "2", "3", "4", "5", "7", "8", "9", "0", "1"} {
 		u.press(page, "x").sees("– no action on x; ? shows all keys")
 	}
 	u.press("enter", "X").sees("– no action on X; ? shows all keys")

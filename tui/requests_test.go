@@ -26,5 +26,5 @@ func TestRequests_ErrorsAndOrder(t *testing.T) {
 	u := start(t, "normal", 100, 30).press("0").cursorOn("discovery").press("G").cursorOn("none").sees("connection refused")
 	u.press("k").cursorOn("403").sees(`User "claims" cannot list resource "pods"`)
 	u.press("s").sees("ordered by count").cursorOn("403").press("g").cursorOn("1,204")
-	u.press("/").write("code:409").press("enter").cursorOn("409").sees("7 of 7, after an attempt that failed").press("esc").sees("discovery")
+	u.press("/").write("code:409").press("enter").cursorOn("409").sees("7 of 7, after an attempt that failed").press("esc", "esc").sees("discovery")
 }

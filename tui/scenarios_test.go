@@ -27,6 +27,8 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"no-way-in":   noWayIn,
 	"reviews":     manyReviews,
 	"background":  inBackground,
+	"owners":      withOwners,
+	"hot-loop":    hotLoop,
 }
 
 func buildFailed(now time.Time) *runner.State {
@@ -192,6 +194,37 @@ func inBackground(now time.Time) *runner.State {
 		{ID: "by_node", Key: "string", Value: "*corev1.Pod", Resources: []string{}},
 		{ID: "by_tier", Key: "claims.Tier", Value: "claims.Claim", Resources: []string{evcKey}, Keys: 9, Values: 9, Objects: 9},
 		{ID: "pods", Key: "kopf.Ref", Value: "claims.Usage", Resources: []string{podKey}, Keys: 2400, Values: 2500, Objects: 2},
+	}
+	return s
+}
+
+// withOwners returns a state in which pods belong to claims, and to an object that is not watched.
+func withOwners(now time.Time) *runner.State {
+	s := demo(now)
+	for i, owner := range []inspect.Owner{
+		{Kind: "EphemeralVolumeClaim", Name: "web-data", UID: "uid-of-web-data", Controller: true},
+		{Kind: "ReplicaSet", Name: "web-7d4f", UID: "uid-of-web-7d4f", Controller: true},
+	} {
+		for k := range s.Snapshot.Objects {
+			if o := &s.Snapshot.Objects[k]; o.Name == fmt.Sprintf("web-%d", i) {
+				o.Owners = []inspect.Owner{{Kind: "Node", Name: "dev-1", UID: "uid-of-dev-1"}, owner}
+			}
+		}
+	}
+	for k := range s.Snapshot.Objects {
+		if o := &s.Snapshot.Objects[k]; o.Name == "web-data" {
+			o.Owners = []inspect.Owner{{Kind: "EphemeralVolumeClaim", Name: "ml-train", UID: "uid-of-ml-train"}}
+		}
+	}
+	return s
+}
+
+// hotLoop returns a state in which the operator's patches cause each other.
+func hotLoop(now time.Time) *runner.State {
+	s := demo(now)
+	s.Snapshot.Operator.Alarms = []inspect.Alarm{
+		{Kind: inspect.AlarmForbidden, Since: now, Verb: "patch", Resource: podKey + "/status", Message: `pods "web-0" is forbidden: User "claims" cannot patch resource "pods/status"`},
+		{Kind: inspect.AlarmHotLoop, Since: now, Field: "status.seen", Count: 1400, Object: &inspect.Ref{Resource: evcKey, Namespace: "default", Name: "web-cache", UID: "uid-of-web-cache"}},
 	}
 	return s
 }

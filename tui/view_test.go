@@ -54,6 +54,8 @@ var screens = map[string][]string{
 	"webhooks, patch": {"5", "j", "j"},
 	"webhooks, first": {"5"},
 	"log":             {"7", "v", "v", "v", "f"},
+	"tree":            {"u", "u", "G"},
+	"by next":         {"s", "s", "s"},
 	"daemons":         {"3", "j"},
 	"indices":         {"4", "j", "j"},
 	"contents":        {"4", "j", "j", "enter", "j"},

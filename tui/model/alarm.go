@@ -50,10 +50,12 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if n := s.Former; n > 0 && s.NotOperating() == "" {
 		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "A runs the failed handlers again"}
 	}
-	if a := s.unserved(); a != (Alarm{}) {
-		return a
+	for _, a := range []Alarm{s.published(), s.unserved(), s.drifted(), s.retriedLong(now), s.unused(now)} {
+		if a != (Alarm{}) {
+			return a
+		}
 	}
-	return s.drifted()
+	return Alarm{}
 }
 
 // refused shows the first refusal; the page of the cluster has all, in full.

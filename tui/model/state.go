@@ -27,6 +27,9 @@ type State struct {
 	order     []int          // indices into the snapshot's objects, reused by the following state
 	nextRetry *inspect.HandlerState
 
+	oldestRetry *BackgroundTask    // the handler of an object that has been retried for the longest time; nil if none is
+	kept        map[string]keptOut // what filters keep out, by the ids of handlers
+
 	handlers   map[string]*inspect.Handler // by id
 	shortNames map[string]string           // of the handlers, by id
 }
@@ -38,7 +41,7 @@ type Longest struct{ Name, Namespace, Handler int }
 // is reused where it still holds, and its objects are kept until a restarted operator has
 // listed them all.
 func NewState(published *runner.State, previous *State) *State {
-	s := &State{State: published, handlers: map[string]*inspect.Handler{}, running: map[string]int{}, failures: map[string]int{}}
+	s := &State{State: published, handlers: map[string]*inspect.Handler{}, running: map[string]int{}, failures: map[string]int{}, kept: map[string]keptOut{}}
 	if s.Snapshot == nil {
 		return s
 	}
@@ -69,9 +72,12 @@ func (s *State) count() {
 			last = o.Resource
 		}
 		for i := range o.Handlers {
-			if h := &o.Handlers[i]; isRunning(h) {
+			h := &o.Handlers[i]
+			if isRunning(h) {
 				s.running[h.ID]++
 			}
+			s.noteRetry(o, h)
+			s.noteFilter(h)
 		}
 		s.countFailures(o)
 		if o.State != inspect.StateRetrying {

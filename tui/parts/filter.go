@@ -58,6 +58,13 @@ func (f *Filter) Draw(s *Screen, l *render.Line) {
 	l.Put(model.Accent, f.input.Prompt).Put(model.Text, f.Text())
 }
 
+// DrawWith puts the filter on a line, and a note at its end, for which there is always space.
+func (f *Filter) DrawWith(s *Screen, l *render.Line, note string) {
+	what := s.Line(l.Rest() - render.Width(note) - 3)
+	f.Draw(s, what)
+	l.Append(what).Right(model.Dim, note)
+}
+
 // Matches reports whether each word is in at least one of the texts. The texts must be in
 // lower case.
 func Matches(words []string, texts ...string) bool {

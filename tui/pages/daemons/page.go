@@ -144,8 +144,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		return
 	}
 	if p.filter.Visible() {
-		p.filter.Draw(p.screen, l.Skip(1))
-		l.Right(model.Dim, model.Thousands(len(p.rows))+" of "+model.Thousands(p.all))
+		p.filter.DrawWith(p.screen, l.Skip(1), model.Thousands(len(p.rows))+" of "+model.Thousands(p.all))
 		return
 	}
 	l.Right(model.Dim, model.Thousands(p.all)+" in the background")

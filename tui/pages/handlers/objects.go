@@ -57,14 +57,14 @@ func (x *objectList) refresh() {
 // collect collects the rows: first the objects that the handler is called for.
 func (x *objectList) collect() {
 	x.rows = x.rows[:0]
-	words := x.filter.Words()
+	query := x.filter.Query("state", "namespace", "name", "because")
 	for _, o := range x.state.Objects {
 		for i := range o.Handlers {
 			h := &o.Handlers[i]
 			if h.ID != x.handler {
 				continue
 			}
-			if parts.Matches(words, model.QualifiedName(o.Ref), string(h.State), strings.ToLower(model.Mismatch(h.Why))) {
+			if query.Matches(string(h.State), o.Namespace, o.Name, strings.ToLower(model.Mismatch(h.Why)), model.QualifiedName(o.Ref)) {
 				x.rows = append(x.rows, decision{o, h})
 			}
 			break

@@ -51,11 +51,11 @@ func (p *Page) PageRows() int { return p.split.List.H - 1 }
 // Refresh collects the rows again.
 func (p *Page) Refresh() {
 	p.rows = p.rows[:0]
-	words := p.filter.Words()
+	query := p.filter.Query("handler", "for", "on")
 	if s := p.screen.State.Snapshot; s != nil {
 		for i := range s.Handlers {
 			h := &s.Handlers[i]
-			if parts.Matches(words, strings.ToLower(h.ID), string(h.Kind), strings.ToLower(h.Selector), h.Field) {
+			if query.Matches(strings.ToLower(h.ID), string(h.Kind)+" "+h.Field, strings.ToLower(h.Selector)) {
 				p.rows = append(p.rows, h)
 			}
 		}

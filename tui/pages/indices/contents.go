@@ -142,10 +142,11 @@ func (c *contents) summary(l *render.Line, short bool) {
 		l.Put(model.Dim, "  "+model.Count(x.Keys, "key")+" · "+model.Count(x.Values, "value")+" of "+model.Count(x.Objects, "object"))
 	}
 	if c.filter.Visible() {
-		c.filter.Draw(c.screen, l.Skip(3))
+		found := ""
 		if c.page != nil && c.search == c.filter.Text() {
-			l.Right(model.Dim, model.Thousands(c.total())+" found")
+			found = model.Thousands(c.total()) + " found"
 		}
+		c.filter.DrawWith(c.screen, l.Skip(3), found)
 	}
 }
 
