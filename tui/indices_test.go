@@ -29,7 +29,7 @@ func TestIndices_ContentsAreFetchedWhereTheUserLooks(t *testing.T) {
 }
 
 func TestIndices_SearchIsDoneByTheOperator(t *testing.T) {
-	u := start(t, "background", 80, 24).press("4", "G", "enter", "/").write("0249").sees("10 found").cursorOn("claim-00249")
+	u := start(t, "background", 80, 24).press("4", "G", "enter", "/").write("0249").sees("11 found").cursorOn("claim-00249")
 	u.press("enter", "G").cursorOn("claim-02499").press("esc").sees("claim-00000")
 	u.press("/").write("none").sees("nothing matches; esc shows all").press("esc", "esc").cursorOn("pods")
 }

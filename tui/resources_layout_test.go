@@ -71,7 +71,7 @@ func TestResources_ChildrenBeneathTheirOwners(t *testing.T) {
 	if got := u.names(6); !slices.Equal(got[2:5], []string{"ml-train", "web-data", "web-0"}) {
 		t.Errorf("%v", got)
 	}
-	u.press("G").cursorOn("web-1").press("k").cursorOn("reports")
+	u.press("G").cursorOn("web-1").press("k").cursorOn("tmp-build")
 	u.press("/").write("web").sees("EphemeralVolumeClaim ml-train  not in this list").sees("4 of 11").press("esc")
 	u.publish(func(s *runner.State) { // they own each other
 		for i := range s.Snapshot.Objects {
@@ -84,7 +84,7 @@ func TestResources_ChildrenBeneathTheirOwners(t *testing.T) {
 }
 
 func TestResources_NothingToGroup(t *testing.T) {
-	u := start(t, "normal", 80, 24)
+	u := start(t, "normal", 120, 24)
 	u.publish(func(s *runner.State) {
 		s.Snapshot.Objects = slices.DeleteFunc(s.Snapshot.Objects, func(o inspect.Object) bool { return o.Kind == "Pod" })
 	})

@@ -23,7 +23,11 @@ func (f *Filter) Query(columns ...string) Query {
 			if name == "ns" {
 				name = "namespace"
 			}
-			if i := slices.IndexFunc(columns, func(c string) bool { return strings.HasPrefix(c, name) }); i >= 0 {
+			i := slices.Index(columns, name)
+			if i < 0 {
+				i = slices.IndexFunc(columns, func(c string) bool { return strings.HasPrefix(c, name) })
+			}
+			if i >= 0 {
 				t = term{i, text}
 			}
 		}
