@@ -27,7 +27,7 @@ func alarms(op *kopftest.Operator, kind inspect.AlarmKind, n int) (last inspect.
 }
 
 func TestAlarms_HotLoopNamesTheField(t *testing.T) {
-	for name, field := range map[string]string{"update": "spec.field", "event": "status.seen"} {
+	for name, field := range map[string]kopf.Path{"update": "spec.field", "event": "status.seen"} {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster(t)
 			var calm atomic.Bool
@@ -52,10 +52,10 @@ func TestAlarms_HotLoopNamesTheField(t *testing.T) {
 			cluster.Create(example("another"))
 			object.Patch(tree{"spec": tree{"field": "begin"}})
 			a := alarms(op, inspect.AlarmHotLoop, 1)
-			if a.Field != field || a.Object == nil || a.Object.Name != "x" || a.Count < 20 {
+			if a.Field != string(field) || a.Object == nil || a.Object.Name != "x" || a.Count < 20 {
 				t.Errorf("%+v", a)
 			}
-			op.WaitLog("Hot loop: the operator's patch of " + field)
+			op.WaitLog("Hot loop: the operator's patch of " + string(field))
 			calm.Store(true)
 			alarms(op, inspect.AlarmHotLoop, 0)
 			if n := op.CountLog("Hot loop"); n != 1 {
@@ -108,7 +108,7 @@ func TestAlarms_RefusedPermissionUntilItIsGranted(t *testing.T) {
 	if a.Verb != "patch" || a.Resource != kex.key() || a.Message == "" {
 		t.Errorf("%+v", a)
 	}
-	op.WaitLog("Permission refused: the operator may not patch " + kex.key())
+	op.WaitLog("Permission refused: the operator may not patch " + kex.key() + " in " + cluster.Namespace)
 	if n := op.CountLog("Permission refused"); n != 1 {
 		t.Errorf("it was logged %d times", n)
 	}

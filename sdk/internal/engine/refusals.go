@@ -3,6 +3,7 @@ package engine
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,12 +18,13 @@ type refusals struct {
 	deps *deps
 	some atomic.Bool // whether there are any, so that other requests cost next to nothing
 
-	mu   sync.Mutex
-	open map[refusal]inspect.Alarm
+	mu     sync.Mutex
+	open   map[refusal]inspect.Alarm
+	logged map[refusal]bool
 }
 
 // refusal identifies a permission.
-type refusal struct{ verb, resource string }
+type refusal struct{ verb, resource, namespace string }
 
 // dispensable are the resources that the operator can do without, and tells what it does instead.
 var dispensable = []string{"customresourcedefinitions", "namespaces", "clusterkopfpeerings", "kopfpeerings", "events"}
@@ -36,7 +38,7 @@ func (r *refusals) observe(call kube.Call) {
 	if slices.Contains(dispensable, call.Resource.Plural) {
 		return
 	}
-	of := refusal{call.Verb, call.Resource.Key()}
+	of := refusal{call.Verb, call.Resource.Key(), namespaceOf(call.Path)}
 	if call.Subresource != "" {
 		of.resource += "/" + call.Subresource
 	}
@@ -47,14 +49,25 @@ func (r *refusals) observe(call kube.Call) {
 		return
 	}
 	if refused {
-		alarm = inspect.Alarm{Kind: inspect.AlarmForbidden, Since: time.Now(), Verb: of.verb, Resource: of.resource, Message: call.Err.Error()}
+		alarm = inspect.Alarm{Kind: inspect.AlarmForbidden, Since: time.Now(), Verb: of.verb, Resource: of.resource, Namespace: of.namespace, Message: call.Err.Error()}
 		if r.open == nil {
-			r.open = map[refusal]inspect.Alarm{}
+			r.open, r.logged = map[refusal]inspect.Alarm{}, map[refusal]bool{}
 		}
 		r.open[of] = alarm
 	} else {
 		delete(r.open, of)
 	}
 	r.some.Store(len(r.open) > 0)
-	observe.Tell(r.deps.sink, observe.AlarmChanged{Logger: r.deps.logger, Alarm: alarm, Over: !refused})
+	observe.Tell(r.deps.sink, observe.AlarmChanged{Logger: r.deps.logger, Alarm: alarm, Over: !refused, Again: r.logged[of]})
+	r.logged[of] = true
+}
+
+// namespaceOf returns the namespace in the path of a request; empty if there is none.
+func namespaceOf(path string) string {
+	_, rest, _ := strings.Cut(path, "/namespaces/")
+	namespace, _, inside := strings.Cut(rest, "/")
+	if !inside {
+		return ""
+	}
+	return namespace
 }

@@ -44,7 +44,7 @@ func withAlarm(alarms []inspect.Alarm, e AlarmChanged) []inspect.Alarm {
 // sameAlarm reports whether two alarms are about the same, whatever their numbers.
 func sameAlarm(a, b *inspect.Alarm) bool {
 	sameObject := a.Object == b.Object || a.Object != nil && b.Object != nil && *a.Object == *b.Object
-	return a.Kind == b.Kind && sameObject && a.Verb == b.Verb && a.Resource == b.Resource
+	return a.Kind == b.Kind && sameObject && a.Verb == b.Verb && a.Resource == b.Resource && a.Namespace == b.Namespace
 }
 
 // changeAlarm publishes an alarm.
@@ -71,6 +71,14 @@ func (i *Inspector) dropAlarms(ref inspect.Ref) {
 	i.publishAlarms()
 }
 
+// where names what a permission is for.
+func where(a *inspect.Alarm) string {
+	if a.Namespace == "" {
+		return a.Resource
+	}
+	return a.Resource + " in " + a.Namespace
+}
+
 // alarmChanged logs an alarm when it is told first.
 func alarmChanged(e AlarmChanged) {
 	if e.Over || e.Again {
@@ -83,7 +91,7 @@ func alarmChanged(e AlarmChanged) {
 			"Change the field only if its value is another one", a.Field, a.Count), EventKey, LogAlarmHotloop, "field", a.Field)
 	case inspect.AlarmForbidden:
 		e.Logger.Error(fmt.Sprintf("Permission refused: the operator may not %s %s. Permit it; kopf manifests writes the rules that the operator needs",
-			a.Verb, a.Resource), EventKey, LogAlarmForbidden, "error", a.Message)
+			a.Verb, where(a)), EventKey, LogAlarmForbidden, "error", a.Message)
 	case inspect.AlarmMemory:
 		e.Logger.Warn(fmt.Sprintf("The memory in use has grown for an hour, from %d to %d MB, and the number of objects has not. "+
 			"Look for what handlers keep", a.Was>>20, a.Is>>20), EventKey, LogAlarmMemory)

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+func TestRefusals_OneAlarmForEachPermission(t *testing.T) {
+	recorder, sink := &alarmRecorder{}, &observe.Sink{}
+	sink.Subscribe(recorder)
+	r := &refusals{deps: &deps{sink: sink, logger: slog.New(slog.DiscardHandler)}}
+	pods := &resources.Resource{Version: "v1", Plural: "pods"}
+	call := func(res *resources.Resource, namespace string, status int, message string) {
+		c := kube.Call{Verb: "patch", Status: status, Resource: res, Subresource: "status", Path: "/api/v1/namespaces/" + namespace + "/pods/x/status"}
+		if message != "" {
+			c.Err = errors.New(message)
+		}
+		r.observe(c)
+	}
+	const refused = `pods "x" is forbidden: User "me" cannot patch resource "pods/status" in API group "" in the namespace "a"`
+	call(pods, "a", 200, "")
+	call(pods, "a", 403, "exceeded quota: compute")
+	call(nil, "a", 403, refused)
+	call(&resources.Resource{Version: "v1", Plural: "namespaces"}, "a", 403, refused)
+	if len(recorder.told) != 0 {
+		t.Fatalf("%+v", recorder.told)
+	}
+	call(pods, "a", 403, refused)
+	call(pods, "a", 403, refused)
+	call(pods, "b", 200, "") // permitted elsewhere
+	call(pods, "a", 409, "conflict")
+	call(pods, "a", 200, "")
+	call(pods, "a", 200, "")
+	call(pods, "a", 403, refused)
+	if len(recorder.told) != 3 {
+		t.Fatalf("%+v", recorder.told)
+	}
+	a := recorder.told[0]
+	if a.Over || a.Again || a.Alarm.Kind != inspect.AlarmForbidden || a.Alarm.Resource != "pods.v1/status" || a.Alarm.Namespace != "a" || a.Alarm.Message != refused {
+		t.Errorf("%+v", a)
+	}
+	if over, again := recorder.told[1], recorder.told[2]; !over.Over || again.Over || !again.Again {
+		t.Errorf("%+v, then %+v", over, again)
+	}
+}
