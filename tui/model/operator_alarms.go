@@ -35,9 +35,9 @@ func describe(a *inspect.Alarm) Alarm {
 		if a.Object != nil {
 			where = " of " + QualifiedName(*a.Object)
 		}
-		return Alarm{Err, "✗ hot loop: the operator's own patch of " + a.Field + where + " causes itself", Thousands(a.Count) + " patches in a row · write it only if it differs"}
+		return Alarm{Err, "✗ hot loop: " + a.Field + where, "the operator's own patch causes itself, " + Thousands(a.Count) + " times in a row"}
 	case inspect.AlarmForbidden:
-		return Alarm{Err, "✗ the operator may not " + a.Verb + " " + a.Resource, a.Message}
+		return Alarm{Err, "✗ not permitted: " + a.Verb + " " + a.Resource, a.Message}
 	case inspect.AlarmMemory:
 		return Alarm{Warn, fmt.Sprintf("! memory grows: %d → %d MB, and the objects do not", a.Was>>20, a.Is>>20), "look for what handlers keep"}
 	case inspect.AlarmGoroutines:
