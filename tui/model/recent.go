@@ -18,7 +18,7 @@ type Recent struct {
 }
 
 // RecentRuns returns the attempts of a handler in the last minutes before a moment. It reports whether there were any.
-func RecentRuns(h *inspect.Handler, now time.Time) (r Recent, any bool) {
+func RecentRuns(h *inspect.Handler, now time.Time) (r Recent, some bool) {
 	if h.Recent == nil || h.Recent.Step <= 0 || len(h.Recent.Runs) != len(h.Recent.Took) {
 		return r, false
 	}
