@@ -100,7 +100,9 @@ func attach(cmd *cobra.Command, f *attachFlags, args []string) error {
 	}()
 	out := cmd.OutOrStdout()
 	if showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(out) && os.Getenv("TERM") != "dumb") {
-		err = libraries.hideWhile(func() error { return tui.Run(ctx, attachment, tui.Options{Title: printable.Line(options.Address), Layout: layoutFile()}) })
+		err = libraries.hideWhile(func() error {
+			return tui.Run(ctx, attachment, tui.Options{Title: printable.Line(options.Address), Layout: layoutFile()})
+		})
 	} else {
 		format := stream.Plain
 		if f.logFormat == "json" {
