@@ -61,7 +61,7 @@ func TestRecent_StepsOfTheLastMinutes(t *testing.T) {
 	}
 	start := time.Unix(1_700_000_000, 0)
 	for _, at := range []time.Duration{0, time.Second, 25 * time.Second, 5 * time.Second} { // the last one is late
-		r.count(start.Add(at), time.Duration(at/time.Second+1)*time.Second)
+		r.count(start.Add(at), (at/time.Second+1)*time.Second)
 	}
 	p := r.published()
 	if len(p.Runs) != recentSteps || !p.Until.Equal(start.Add(30*time.Second)) {
