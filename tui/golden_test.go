@@ -57,7 +57,6 @@ func TestGolden_Screens(t *testing.T) {
 		{"daemons", "background", "daemons", 80, 24},
 		{"daemons", "background", "daemons", 120, 40},
 		{"daemons", "background", "daemons", 40, 10},
-		{"daemons-none", "empty", "daemons", 80, 24},
 		{"indices", "background", "indices", 80, 24},
 		{"indices", "background", "indices", 120, 40},
 		{"indices", "background", "indices", 40, 10},
