@@ -22,7 +22,7 @@ func TestDaemons_StoppingFirstAndCursorStays(t *testing.T) {
 			}
 		}
 	}).cursorOn("web-data").cursorOn("✗ failed").sees("permanent: no such volume")
-	u.press("t").asked(runner.Intent{Kind: runner.IntentRetry, Handler: "probe", Object: &u.app.screen.State.Objects[6].Ref})
+	u.press("T").asked(runner.Intent{Kind: runner.IntentRetry, Handler: "probe", Object: &u.app.screen.State.Objects[6].Ref})
 	u.press("enter").sees("web-data").press("esc", "esc").cursorOn("web-data")
 }
 
@@ -31,7 +31,7 @@ func TestDaemons_FilterOfOneColumn(t *testing.T) {
 		sees("2 of 8").seesNot("stopping").press("esc").sees("8 in the background")
 	u.press("/").write("handler:probe web").sees("2 of 8").press("esc")
 	u.press("/").write("answer").sees("2 of 8").sees("web-cache")
-	u.press("esc", "/").write("xyz").press("enter").sees("nothing matches; esc shows all").press("t").sees("no object is selected")
+	u.press("esc", "/").write("xyz").press("enter").sees("nothing matches; esc shows all").press("T").sees("no object is selected")
 }
 
 func TestDaemons_EmptyViewsSayHowToFillThem(t *testing.T) {

@@ -17,7 +17,7 @@ func TestKeys_UnknownOneIsAnswered(t *testing.T) {
 	for _, page := range []string{"1", "2", "3", "4", "5", "7", "8", "9", "0", "1"} {
 		u.press(page, "x").sees("– no action on x; ? shows all keys")
 	}
-	u.press("enter", "X").sees("– no action on X; ? shows all keys")
+	u.press("enter", "Z").sees("– no action on Z; ? shows all keys")
 	u.press("esc").seesNot("no action") // esc takes the notice away first, and then leaves the object
 	u.press("esc", "/", "x").seesNot("no action")
 }

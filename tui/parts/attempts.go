@@ -41,10 +41,10 @@ func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
 		return
 	}
 	t.draw(s, b)
-	latest := t.attempts[max(0, len(t.attempts)-b.Rest()+1):]
 	if b.Rest() < 2 {
 		return
 	}
+	latest := t.attempts[max(0, len(t.attempts)-b.Rest()+1):]
 	b.Blank()
 	for i, a := range latest {
 		n := len(t.attempts) - len(latest) + i
