@@ -185,12 +185,12 @@ func TestTimer_Idle(t *testing.T) {
 
 func TestTimer_Stop(t *testing.T) {
 	for name, h := range map[string]*handlers.Handler{
-		"in the initial delay":          timer("t", initially(20), interval(60)),
-		"in the idle time":              timer("t", idle(20), interval(60)),
-		"in the interval":               timer("t", interval(60)),
-		"in the rest of a sharp one":    timer("t", interval(60), sharp),
-		"in the wait for a change":      timer("t", idle(1)),
-		"in the delay of an error":      timer("t", interval(1), backoff(60)),
+		"in the initial delay":         timer("t", initially(20), interval(60)),
+		"in the idle time":             timer("t", idle(20), interval(60)),
+		"in the interval":              timer("t", interval(60)),
+		"in the rest of a sharp one":   timer("t", interval(60), sharp),
+		"in the wait for a change":     timer("t", idle(1)),
+		"in the delay of an error":     timer("t", interval(1), backoff(60)),
 		"with long cancellation times": timer("t", interval(60), patient(60, 60, -1)),
 	} {
 		runSynctest(t, name+" end at once", func(t *testing.T) {
