@@ -75,7 +75,7 @@ func referenceOf(t *testing.T) string {
 	done := map[string]bool{}
 	next := []reflect.Type{
 		reflect.TypeFor[inspect.Snapshot](), reflect.TypeFor[inspect.Message](), reflect.TypeFor[inspect.IndexPage](),
-		reflect.TypeFor[inspect.Intent](), reflect.TypeFor[inspect.Reply](),
+		reflect.TypeFor[inspect.Requests](), reflect.TypeFor[inspect.Intent](), reflect.TypeFor[inspect.Reply](),
 	}
 	for len(next) > 0 {
 		typ := next[0]

@@ -1,15 +1,24 @@
 package daemons
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
 
 // OnNewStack calls a function on a stack of its own, and waits for it. A stack grows with what is
 // called on it, such as the decoding of an object, and hardly ever shrinks: that of a daemon would
-// keep the memory for as long as the daemon runs. The function must not panic, but may end its goroutine.
+// keep the memory for as long as the daemon runs. A panic is returned as an error.
 func OnNewStack(f func() error) error {
 	ended := make(chan error, 1)
 	go func() {
 		err := errExited
-		defer func() { ended <- err }()
+		defer func() {
+			if value := recover(); value != nil {
+				err = handlers.Panicked(value)
+			}
+			ended <- err
+		}()
 		err = f()
 	}()
 	return <-ended

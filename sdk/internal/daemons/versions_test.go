@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
@@ -122,13 +123,17 @@ func TestViews_FailedDecodingIsRepeatedByEachReader(t *testing.T) {
 	}
 }
 
-func TestOnNewStack_ReturnsErrors(t *testing.T) {
+func TestOnNewStack_ReturnsErrorsAndPanics(t *testing.T) {
+	var panicked *handlers.PanicError
 	for name, c := range map[string]struct {
 		f    func() error
 		want func(error) bool
 	}{
-		"well":               {func() error { return nil }, func(err error) bool { return err == nil }},
-		"with an error":      {func() error { return errOops }, func(err error) bool { return errors.Is(err, errOops) }},
+		"well":          {func() error { return nil }, func(err error) bool { return err == nil }},
+		"with an error": {func() error { return errOops }, func(err error) bool { return errors.Is(err, errOops) }},
+		"with a panic": {func() error { panic("oh") }, func(err error) bool {
+			return errors.As(err, &panicked) && panicked.Value == "oh" && len(panicked.Stack) > 0
+		}},
 		"with its goroutine": {func() error { runtime.Goexit(); return nil }, func(err error) bool { return errors.Is(err, errExited) }},
 	} {
 		if err := OnNewStack(c.f); !c.want(err) {

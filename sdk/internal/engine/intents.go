@@ -71,7 +71,11 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 		if in.Object == nil {
 			return reject("start over: which object?")
 		}
-		if reason := i.startOver(ctx, *in.Object); reason != "" {
+		streams := i.streams.Load()
+		if streams == nil {
+			return reject("the operator is still starting")
+		}
+		if reason := startOver(ctx, i.deps, streams, *in.Object); reason != "" {
 			return reject(reason)
 		}
 	case inspect.IntentRetryFailed:

@@ -80,8 +80,7 @@ func (i *invoker) begin(a *attempt, h *handlers.Handler, limits handlers.Limits)
 		return i.checkLimits(a, h, limits), nil
 	}
 	// A daemon can run for days: nothing of the beginning is left on its stack.
-	err = daemons.OnNewStack(func() (err error) {
-		defer recoverPanic(&err)
+	err = daemons.OnNewStack(func() error {
 		exhausted = i.checkLimits(a, h, limits)
 		return nil
 	})
@@ -205,7 +204,6 @@ func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
 		return call.Handler.Invoke(ctx, call)
 	}
 	err = daemons.OnNewStack(func() (err error) {
-		defer recoverPanic(&err)
 		result, err = call.Handler.Invoke(ctx, call)
 		return err
 	})

@@ -9,34 +9,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Describe describes an operator without a cluster: what it needs if the cluster has the resources.
-func Describe(config Config, known []inspect.APIResource) (inspect.Description, error) {
-	settings := config.Settings()
-	if err := settings.check(config.Registry); err != nil {
-		return inspect.Description{}, err
-	}
-	p := permissions{
-		registry: config.Registry, settings: &settings, namespaces: newNamespaces(config.Namespaces, newWakeup()),
-	}
-	for _, r := range known {
-		p.known = append(p.known, resources.Resource{
-			Group: r.Group, Version: r.Version, Plural: r.Plural, Kind: r.Kind, Singular: r.Singular, Shortcuts: r.Shortcuts,
-			Categories: r.Categories, Subresources: r.Subresources, Verbs: r.Verbs, Namespaced: r.Namespaced, Preferred: r.Preferred,
-		})
-	}
-	d := inspect.Description{Namespaces: config.Namespaces, Liveness: settings.Liveness, Finalizer: settings.Finalizer}
-	p.ofFramework(&d)
-	for _, h := range config.Registry.All() {
-		d.Handlers = append(d.Handlers, inspect.Registration{
-			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(),
-		})
-	}
-	p.ofHandledObjects()
-	p.ofRequests()
-	d.Permissions, d.Unserved, d.Assumed = p.list, p.unserved, p.assumed
-	return d, nil
-}
-
 // requestsOfHandlers is the purpose of what [handlers.Handler].Uses names.
 const requestsOfHandlers = "requests of the handlers themselves"
 

@@ -14,32 +14,28 @@ import (
 
 // startOver removes what the operator has recorded on an object: the progress of its handlers, their failures, and
 // the last-handled state. The object is then handled as if it were new or, if it is being deleted, as if the
-// deletion had just been requested. While a handler of the object runs, this has no effect: the outcome is recorded after it.
-// If it cannot, it returns the reason.
-func (i *intents) startOver(ctx context.Context, ref inspect.Ref) (reason string) {
-	streams := i.streams.Load()
-	if streams == nil {
-		return "the operator is still starting"
-	}
-	res := streams.served(ref.Resource)
+// deletion had just been requested. While a handler of the object runs, this has no effect: the outcome is recorded
+// after it. If it cannot, it returns the reason.
+func startOver(ctx context.Context, d *deps, resources servedResources, ref inspect.Ref) (reason string) {
+	res := resources.served(ref.Resource)
 	if res == nil {
 		return ref.Name + " is unknown to the operator"
 	}
-	obj, err := newestVersion(ctx, i.deps.client, res.resource, ref.Namespace, ref.Name, ref.UID)
+	obj, err := newestVersion(ctx, d.client, res.resource, ref.Namespace, ref.Name, ref.UID)
 	switch {
 	case err != nil:
 		return err.Error()
 	case obj == nil:
 		return ref.Name + " was deleted"
 	}
-	forget, err := i.forgetting(ctx, res, obj)
+	forget, err := forgetting(ctx, d, res, obj)
 	switch {
 	case err != nil:
 		return err.Error()
 	case len(forget) == 0:
 		return "the operator has recorded nothing on " + ref.Name
 	}
-	err = i.sendForgetting(ctx, res, ref, forget)
+	err = sendForgetting(ctx, d, res, ref, forget)
 	if kube.Classify(err) == kube.NotFound {
 		return ref.Name + " was deleted"
 	}
@@ -50,29 +46,29 @@ func (i *intents) startOver(ctx context.Context, ref inspect.Ref) (reason string
 }
 
 // forgetting returns the merge patch that removes the records.
-func (i *intents) forgetting(ctx context.Context, res *servedResource, obj *object.Object) (map[string]any, error) {
+func forgetting(ctx context.Context, d *deps, res *servedResource, obj *object.Object) (map[string]any, error) {
 	tree, err := obj.Tree()
 	if err != nil {
 		return nil, fmt.Errorf("decode the object: %w", err)
 	}
 	p := patch.NewPatch()
-	storage := bindProgress(ctx, i.deps.settings.Progress, obj)
-	progress, err := state.ReadProgress(tree, storage, res.changing, i.deps.now())
+	storage := bindProgress(ctx, d.settings.Progress, obj)
+	progress, err := state.ReadProgress(tree, storage, res.changing, d.now())
 	if err != nil {
 		return nil, fmt.Errorf("read the progress: %w", err)
 	}
 	if err := progress.Purge(tree, storage, res.changing, p); err != nil {
 		return nil, fmt.Errorf("purge the progress: %w", err)
 	}
-	if err := state.ForgetLastHandled(bindDiffBase(ctx, i.deps.settings.DiffBase, obj), tree, p); err != nil {
+	if err := state.ForgetLastHandled(bindDiffBase(ctx, d.settings.DiffBase, obj), tree, p); err != nil {
 		return nil, err
 	}
-	i.deps.failures.RemoveAll(tree, p)
+	d.failures.RemoveAll(tree, p)
 	return p.Tree(), nil
 }
 
 // sendForgetting sends the patch: that of the status by itself if the resource has it as a subresource.
-func (i *intents) sendForgetting(ctx context.Context, res *servedResource, ref inspect.Ref, forget map[string]any) error {
+func sendForgetting(ctx context.Context, d *deps, res *servedResource, ref inspect.Ref, forget map[string]any) error {
 	send := func(subresource string, body map[string]any) error {
 		metadata, _ := body["metadata"].(map[string]any)
 		if metadata == nil {
@@ -84,7 +80,7 @@ func (i *intents) sendForgetting(ctx context.Context, res *servedResource, ref i
 		if err != nil {
 			return err
 		}
-		_, err = i.deps.client.Patch(ctx, res.resource, ref.Namespace, ref.Name, subresource, patch.MergeType, text)
+		_, err = d.client.Patch(ctx, res.resource, ref.Namespace, ref.Name, subresource, patch.MergeType, text)
 		return err
 	}
 	if status, ok := forget["status"]; ok && res.resource.HasSubresource("status") {

@@ -25,7 +25,8 @@ import (
 func endpointsInCode(t *testing.T) []string {
 	t.Helper()
 	paths := map[string]string{
-		"SnapshotPath": inspect.SnapshotPath, "StreamPath": inspect.StreamPath, "IndexPath": inspect.IndexPath, "IntentsPath": inspect.IntentsPath,
+		"SnapshotPath": inspect.SnapshotPath, "StreamPath": inspect.StreamPath, "IndexPath": inspect.IndexPath,
+		"RequestsPath": inspect.RequestsPath, "IntentsPath": inspect.IntentsPath,
 	}
 	file, err := parser.ParseFile(gotoken.NewFileSet(), "server.go", nil, 0)
 	if err != nil {
