@@ -27,7 +27,10 @@ type refusals struct {
 type refusal struct{ verb, resource, namespace string }
 
 // dispensable are the resources that the operator can do without, and tells what it does instead.
-var dispensable = []string{"customresourcedefinitions", "namespaces", "clusterkopfpeerings", "kopfpeerings", "events"}
+var dispensable = []string{
+	"customresourcedefinitions", "namespaces", "clusterkopfpeerings", "kopfpeerings", "events",
+	"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+}
 
 // observe looks at a request.
 func (r *refusals) observe(call kube.Call) {

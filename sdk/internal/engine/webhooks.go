@@ -188,11 +188,11 @@ func (w *webhooks) marks() *admission.Metadata {
 
 // put makes a configuration have the webhooks. It only needs permissions to patch and to create.
 func (w *webhooks) put(ctx context.Context, family handlers.Family, webhooks []admission.Webhook) error {
-	err := w.patch(ctx, family, webhooks)
-	switch class := kube.Classify(err); {
-	case len(webhooks) == 0 && (class == kube.NotFound || class == kube.Forbidden):
-		return nil // there is nothing to remove
-	case class != kube.NotFound:
+	if len(webhooks) == 0 {
+		return w.empty(ctx, family)
+	}
+	err := w.patch(ctx, w.deps.client, family, webhooks)
+	if kube.Classify(err) != kube.NotFound {
 		return err
 	}
 	body, err := json.Marshal(admission.Creation(family, w.name(), w.marks(), webhooks))
@@ -200,17 +200,27 @@ func (w *webhooks) put(ctx context.Context, family handlers.Family, webhooks []a
 		return err
 	}
 	if _, err = w.deps.client.Post(ctx, configurationResources[family], "", body); kube.Classify(err) == kube.Conflict {
-		return w.patch(ctx, family, webhooks) // another operator has just created it
+		return w.patch(ctx, w.deps.client, family, webhooks) // another operator has just created it
 	}
 	return err
 }
 
-func (w *webhooks) patch(ctx context.Context, family handlers.Family, webhooks []admission.Webhook) error {
+// empty removes the webhooks that earlier code had. An operator without handlers of the family needs no permission
+// for that.
+func (w *webhooks) empty(ctx context.Context, family handlers.Family) error {
+	err := w.patch(ctx, w.deps.client.WithoutRetries(), family, []admission.Webhook{}) // what is forbidden is repeated otherwise
+	if class := kube.Classify(err); class == kube.NotFound || class == kube.Forbidden {
+		return nil
+	}
+	return err
+}
+
+func (w *webhooks) patch(ctx context.Context, client *kube.Client, family handlers.Family, webhooks []admission.Webhook) error {
 	body, err := json.Marshal(admission.Change(w.marks(), webhooks))
 	if err != nil {
 		return err
 	}
-	_, err = w.deps.client.Patch(ctx, configurationResources[family], "", w.name(), "", patch.MergeType, body)
+	_, err = client.Patch(ctx, configurationResources[family], "", w.name(), "", patch.MergeType, body)
 	return err
 }
 
@@ -270,7 +280,7 @@ func (w *webhooks) withdraw(ctx context.Context) {
 		}
 		w.deps.logger.Info(fmt.Sprintf("Cleaning up the admission webhook %s.", w.name()),
 			observe.EventKey, observe.LogWebhookRemoved, "kind", f.title, "remaining", len(remaining))
-		if err := w.patch(ctx, f.family, remaining); err != nil {
+		if err := w.patch(ctx, w.deps.client, f.family, remaining); err != nil {
 			w.deps.logger.Error(fmt.Sprintf("Cannot remove the webhooks of the %s webhook %s; requests may be refused until it is deleted", f.title, w.name()),
 				observe.EventKey, observe.LogWebhookFailed, "error", err)
 			continue

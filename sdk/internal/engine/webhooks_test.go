@@ -28,6 +28,8 @@ type configurations struct {
 	objects  map[string]map[string]any // by the path
 	requests []string
 	refuse   func(method, path string) int // status of a refusal; 0 for none
+
+	backoffs []time.Duration // of the client
 }
 
 func (c *configurations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +108,7 @@ func testWebhooks(t *testing.T, c *configurations, log io.Writer, hs ...handlers
 	}
 	t.Cleanup(given.Close)
 	d := testDeps(t, admissionHandlers(hs...), slog.New(slog.NewTextHandler(log, nil)))
-	d.client = kube.NewClient(given, kube.ClientOptions{}).WithoutRetries()
+	d.client = kube.NewClient(given, kube.ClientOptions{Backoffs: slices.Values(c.backoffs)})
 	d.settings.Admission.Managed = "a.dev"
 	w := newWebhooks(d)
 	w.announced(admission.ClientConfig{URL: "https://h"})
@@ -160,6 +162,24 @@ func TestWebhooks_LeftoversOfRemovedHandlersAreEmptied(t *testing.T) {
 	}
 	if got := c.names(mutatingPath); got == nil || len(got) != 0 {
 		t.Errorf("mutating: %q", got)
+	}
+}
+
+func TestWebhooks_FamilyWithoutHandlersNeedsNoPermission(t *testing.T) {
+	var log bytes.Buffer
+	c := &configurations{backoffs: []time.Duration{0, 0}, refuse: func(_, path string) int {
+		if strings.HasPrefix(path, "mutating") {
+			return 403
+		}
+		return 0
+	}}
+	w := testWebhooks(t, c, &log, handlers.Handler{ID: "check"})
+	if err := w.writeNow(t); err != nil {
+		t.Error(err)
+	}
+	want := []string{"PATCH " + validatingPath, "POST validatingwebhookconfigurations", "PATCH " + mutatingPath}
+	if got := c.take(); !slices.Equal(got, want) || strings.Contains(log.String(), "mutating") {
+		t.Errorf("requests: %q, log: %s", got, &log)
 	}
 }
 
