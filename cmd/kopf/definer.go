@@ -66,7 +66,7 @@ func (d *definer) update(ctx context.Context) (warnings []string, err error) {
 			d.former[name] = definition
 		}
 		if d.former[name].Annotations[crds.MadeFrom] == "" {
-			warnings = append(warnings, fmt.Sprintf("the definition of %s in the cluster was made by somebody else and stays as it is; delete it to have it made from the Go type", name))
+			warnings = append(warnings, fmt.Sprintf("the definition of %s in the cluster was not made from the Go type and stays as it is; delete it to have it made from the type", name))
 			continue
 		}
 		broken, err := crds.Breaking(d.former[name], definition)
