@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// MadeFrom is the annotation of generated definitions: the Go type, as IMPORT-PATH.NAME. Those without it were made by
-// somebody else.
+// MadeFrom is the annotation of generated definitions: the Go type, as IMPORT-PATH.NAME. Definitions without it
+// were not generated.
 const MadeFrom = "kopf.dev/made-from"
 
 // NoTypesError reports that no handler has a type to make a definition of.

@@ -42,7 +42,7 @@ func (d *definer) define(ctx context.Context) {
 	d.warn(warnings)
 }
 
-// update applies the definitions that have changed. It returns what all of them break.
+// update applies the definitions that have changed. It returns warnings about breaking changes of all definitions.
 func (d *definer) update(ctx context.Context) (warnings []string, err error) {
 	all, err := crds.Generate(ctx, d.dir, d.patterns)
 	if err != nil {

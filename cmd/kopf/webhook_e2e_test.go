@@ -212,7 +212,7 @@ func TestE2E_LeftoversOfKilledSessionAreRemoved(t *testing.T) {
 	}
 	kill()
 	expectConfigurations(t, client, 1)
-	// Its webhook blocks nobody.
+	// Its webhook blocks no request.
 	if version, err := create(t.Context(), client); err != nil || version != -1 {
 		t.Errorf("after kill -9: version %d, %v", version, err)
 	}

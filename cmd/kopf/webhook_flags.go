@@ -101,7 +101,8 @@ func (f *webhookFlags) check() error {
 	return nil
 }
 
-// checkUnused rejects flags that the way in does not use. Some of them protect it: nobody may take them for granted.
+// checkUnused rejects flags that the way in does not use. Some of them protect the server: ignoring them would
+// be unsafe.
 func (f *webhookFlags) checkUnused() error {
 	plain := f.way == "ngrok" || f.way == tunnel.Off // no TLS of kopf's own
 	off := f.way == tunnel.Off

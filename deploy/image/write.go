@@ -116,7 +116,7 @@ func WriteLayout(dir string, r Reference, image v1.ImageIndex) (err error) {
 	if err := path.AppendIndex(image, layout.WithAnnotations(map[string]string{refName: r.name.Identifier()})); err != nil {
 		return err
 	}
-	// The folder itself stays: it may be that of somebody's shell.
+	// The folder itself stays: it may be the working directory of a shell.
 	for _, name := range layoutEntries {
 		to := filepath.Join(dir, name)
 		if err := errors.Join(os.RemoveAll(to), os.Rename(filepath.Join(tmp, name), to)); err != nil {

@@ -84,7 +84,7 @@ func (r *Remains) Close() { r.peering.Close() }
 type Remain struct {
 	name   string
 	what   string // more about it; may be empty
-	inUse  string // who uses it; empty if nobody does
+	inUse  string // who uses it; empty if it is unused
 	remove func(context.Context) error
 }
 
@@ -113,7 +113,7 @@ func (r Remain) Remove(ctx context.Context) error {
 }
 
 // Webhooks returns the webhook configurations. They should be removed before anything else: as long as the API
-// server calls webhooks that nobody answers, it may refuse all changes of the handled objects.
+// server calls webhooks that no operator answers, it may refuse all changes of the handled objects.
 func (r *Remains) Webhooks(ctx context.Context) ([]Remain, error) {
 	if r.traces.Webhooks == "" {
 		return nil, nil
@@ -173,7 +173,7 @@ func (r *Remains) Leases(ctx context.Context) ([]Remain, error) {
 	return all, nil
 }
 
-// holder returns who holds a lease that has not expired; empty if nobody does.
+// holder returns who holds a lease; empty if it has expired or was released.
 func (r *Remains) holder(lease *unstructured.Unstructured) string {
 	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
 	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
@@ -231,7 +231,7 @@ func (r *Remains) get(ctx context.Context, resource schema.GroupVersionResource,
 	return found, err
 }
 
-// delete deletes this version of an object: one that has changed since, somebody uses.
+// delete deletes an object if it still has this version: a changed one is in use again.
 func (r *Remains) delete(ctx context.Context, resource schema.GroupVersionResource, o *unstructured.Unstructured) error {
 	uid, version := o.GetUID(), o.GetResourceVersion()
 	err := r.retry(ctx, func() error {

@@ -23,7 +23,7 @@ type State struct {
 	Former  int // the number of objects that an earlier operator has failed to handle
 
 	failures  map[string]int // the number of failed objects by handler id; the empty id counts all of them
-	running   map[string]int // the number of objects that a handler runs for now, by handler id
+	running   map[string]int // the number of objects that a handler is running for, by handler id
 	order     []int          // indices into the snapshot's objects, reused by the following state
 	nextRetry *inspect.HandlerState
 

@@ -350,7 +350,7 @@ func TestFetch_SilentServerIsGivenUp(t *testing.T) {
 
 func TestFetch_FullDiskEndsAllAttempts(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("needs /dev/full:", err)
+		t.Skip("a full disk is played by /dev/full, which this system does not have; run this test on Linux:", err)
 	}
 	m, url := newMirror(t)
 	f := newReleasedFinder(t, url, small)
