@@ -1,11 +1,28 @@
 package tui
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // environment is what the environment variables say about the terminal and the user.
 type environment struct {
 	utf8   bool   // the locale is UTF-8
 	editor string // the user's; empty if none is set
+}
+
+// editorVariables name the user's editor, the first that is set. The first one is kubectl's.
+var editorVariables = []string{"KUBE_EDITOR", "VISUAL", "EDITOR"}
+
+// withEditor adds vi to the environment of users who have not set an editor, as kubectl does, if it is installed.
+func withEditor(variables []string, lookPath func(string) (string, error)) []string {
+	if newEnvironment(variables).editor != "" {
+		return variables
+	}
+	if _, err := lookPath("vi"); err != nil {
+		return variables
+	}
+	return append(slices.Clip(variables), "EDITOR=vi")
 }
 
 func newEnvironment(variables []string) environment {
@@ -28,6 +45,6 @@ func newEnvironment(variables []string) environment {
 	locale := strings.ToUpper(first("LC_ALL", "LC_CTYPE", "LANG"))
 	return environment{
 		utf8:   locale == "" || strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8"),
-		editor: first("VISUAL", "EDITOR"),
+		editor: first(editorVariables...),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"sync"
 
 	tea "charm.land/bubbletea/v2"
@@ -64,7 +65,7 @@ type Options struct {
 // cases. The caller must end what the source has started.
 func Run(ctx context.Context, source Source, opts Options) error {
 	if opts.Environ == nil {
-		opts.Environ = os.Environ()
+		opts.Environ = withEditor(os.Environ(), exec.LookPath)
 	}
 	if opts.Input == nil {
 		opts.Input = os.Stdin

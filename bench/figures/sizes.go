@@ -155,6 +155,13 @@ func (ld *load) measureCatchingUp(ctx context.Context, m *sized) error {
 		return err
 	}
 	m.catchups = after["PATCH"] - before["PATCH"]
+	if err := sleep(ctx, settleTime); err != nil { // it may still be reading the objects that are handled already
+		return err
+	}
+	rested, err := cpuOf(p.pid())
+	if err != nil {
+		return err
+	}
 	done = ld.completion.expect(2*sampled + 1)
 	if err := ld.client.createMany(ctx, ld.namespace, m.n+sampled, m.n+2*sampled, nil); err != nil {
 		return err
@@ -166,27 +173,29 @@ func (ld *load) measureCatchingUp(ctx context.Context, m *sized) error {
 	if err != nil {
 		return err
 	}
-	m.handling = end - m.catchUp.cpu
+	m.handling = end - rested
 	_, err = p.stop()
 	return err
 }
 
 // growthRows returns a row for each figure, with its values and the exponent of their growth.
 func growthRows(all []sized) []row {
-	seconds := func(of func(sized) time.Duration) func(sized) float64 {
-		return func(m sized) float64 { return of(m).Seconds() }
+	seconds := func(what string, of func(sized) time.Duration) row {
+		return growth(what, "%.2f s", resolvedSeconds, all, func(m sized) float64 { return of(m).Seconds() })
+	}
+	memory := func(what string, of func(sized) int64) row {
+		return growth(what, "%.1f MB", resolvedMegabytes, all, func(m sized) float64 { return megabytes(of(m)) })
 	}
 	rows := []row{
-		growth("start → index complete", "%.2f s", all, seconds(func(m sized) time.Duration { return m.index.took })),
-		growth("… CPU", "%.2f s", all, seconds(func(m sized) time.Duration { return m.index.cpu })),
-		growth("… peak RSS", "%.1f MB", all, func(m sized) float64 { return megabytes(m.index.memory.peak) }),
-		growth("start → all resumed", "%.2f s", all, seconds(func(m sized) time.Duration { return m.resume.took })),
-		growth("… CPU", "%.2f s", all, seconds(func(m sized) time.Duration { return m.resume.cpu })),
-		growth("… peak RSS", "%.1f MB", all, func(m sized) float64 { return megabytes(m.resume.memory.peak) }),
-		growth("… RSS at rest", "%.1f MB", all, func(m sized) float64 { return megabytes(m.atRest.resident) }),
-		growth(note("start → %d that are not handled yet are handled, among the others", sampled), "%.2f s", all,
-			seconds(func(m sized) time.Duration { return m.catchUp.took })),
-		growth("… CPU", "%.2f s", all, seconds(func(m sized) time.Duration { return m.catchUp.cpu })),
+		seconds("start → index complete", func(m sized) time.Duration { return m.index.took }),
+		seconds("… CPU", func(m sized) time.Duration { return m.index.cpu }),
+		memory("… peak RSS", func(m sized) int64 { return m.index.memory.peak }),
+		seconds("start → all resumed", func(m sized) time.Duration { return m.resume.took }),
+		seconds("… CPU", func(m sized) time.Duration { return m.resume.cpu }),
+		memory("… peak RSS", func(m sized) int64 { return m.resume.memory.peak }),
+		memory("… RSS at rest", func(m sized) int64 { return m.atRest.resident }),
+		seconds(note("start → %d that are not handled yet are handled, among the others", sampled), func(m sized) time.Duration { return m.catchUp.took }),
+		seconds("… CPU", func(m sized) time.Duration { return m.catchUp.cpu }),
 	}
 	constant := func(what, format string, of func(sized) float64) {
 		rows = append(rows, row{what: what, measured: values(format, all, of)})
@@ -198,14 +207,21 @@ func growthRows(all []sized) []row {
 	return rows
 }
 
-// worst is the greatest exponent that is taken for linear growth: times and memory are not exact.
-const worst = 1.1
+const (
+	// worst is the greatest exponent that is taken for linear growth: times and memory are not exact.
+	worst = 1.1
 
-// growth returns the row of a figure that grows with the number of objects.
-func growth(what, format string, all []sized, of func(sized) float64) row {
+	// resolvedSeconds and resolvedMegabytes are by how much a figure has to exceed that of one object to say
+	// something about its growth. CPU times are counted in steps of 0.01 s.
+	resolvedSeconds, resolvedMegabytes = 0.02, 2.0
+)
+
+// growth returns the row of a figure that grows with the number of objects. Its exponent is that of the
+// values that differ from the first by more than the resolution.
+func growth(what, format string, resolution float64, all []sized, of func(sized) float64) row {
 	numbers, grown := make([]float64, 0, len(all)), make([]float64, 0, len(all))
 	for _, m := range all[1:] {
-		if more := of(m) - of(all[0]); more > 0 {
+		if more := of(m) - of(all[0]); more > resolution {
 			numbers, grown = append(numbers, float64(m.n)), append(grown, more)
 		}
 	}

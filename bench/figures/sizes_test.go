@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -23,12 +24,21 @@ func TestGrowthExponent_OfPowers(t *testing.T) {
 
 func TestGrowth_SubtractsTheBase(t *testing.T) {
 	all := []sized{{n: 1}, {n: 1000}, {n: 10_000}, {n: 100_000}}
-	r := growth("memory", "%.0f MB", all, func(m sized) float64 { return 20 + float64(m.n)/1000 })
+	r := growth("memory", "%.0f MB", 0, all, func(m sized) float64 { return 20 + float64(m.n)/1000 })
 	if !r.met || r.measured != "1.00 (1: 20 MB, 1000: 21 MB, 10000: 30 MB, 100000: 120 MB)" {
 		t.Errorf("%+v", r)
 	}
-	r = growth("time", "%.0f s", all, func(m sized) float64 { return float64(m.n) * float64(m.n) })
+	r = growth("time", "%.0f s", 0, all, func(m sized) float64 { return float64(m.n) * float64(m.n) })
 	if r.met {
 		t.Errorf("quadratic growth passes: %+v", r)
+	}
+}
+
+func TestGrowth_IgnoresWhatCannotBeResolved(t *testing.T) {
+	values := map[int]float64{1: 0.09, 1000: 0.10, 10_000: 1.09, 100_000: 10.09}
+	all := []sized{{n: 1}, {n: 1000}, {n: 10_000}, {n: 100_000}}
+	r := growth("time", "%.2f s", 0.02, all, func(m sized) float64 { return values[m.n] })
+	if !r.met || !strings.HasPrefix(r.measured, "1.00 ") {
+		t.Errorf("%+v", r)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/podinspector"
@@ -150,12 +149,10 @@ func (f *attachFlags) connectPod(ctx context.Context, target podinspector.Target
 	if f.port < 0 || f.port > math.MaxUint16 {
 		return options, usagef("--port=%d: want the number of a port", f.port)
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
-	config, err := loader.ClientConfig()
+	loader := kubeconfigLoader(f.kubeconfig, f.context)
+	config, err := clusterConfig(loader)
 	if err != nil {
-		return options, fmt.Errorf("find the cluster: %w; name one with --kubeconfig or --context", err)
+		return options, err
 	}
 	if target.Namespace == "" {
 		if target.Namespace, _, err = loader.Namespace(); err != nil {

@@ -22,7 +22,7 @@ func TestAttach_RefusesArguments(t *testing.T) {
 		"tcp:10.0.0.1:7070":                     {"kopf: inspector address \"tcp:10.0.0.1:7070\": want a loopback address", 2},
 		"unix:/tmp/x -n one":                    {"kopf: --namespace is for operators in pods; name one as pod/NAME or deploy/NAME\n", 2},
 		"pod/a --port=70000":                    {"kopf: --port=70000: want the number of a port\n", 2},
-		"pod/a":                                 {"kopf: find the cluster: ", 1},
+		"pod/a":                                 {"kopf: find the cluster: there is no kubeconfig; name one with --kubeconfig. For the cluster of this project: --kubeconfig=\"$(kopf cluster kubeconfig --path)\"\n", 1},
 		"unix:/tmp/x --log-format=full":         {"kopf: --log-format=full: want plain or json\n", 2},
 		"unix:/tmp/x --quiet --verbose":         {"kopf: --quiet excludes --verbose: use one or the other\n", 2},
 		"unix:" + filepath.Join(folder, "none"): {"kopf: read the state of the operator at ", 1},

@@ -68,16 +68,14 @@ func (f *peeringFlags) scope() peering.Scope {
 }
 
 func (f *peeringFlags) loader() clientcmd.ClientConfig {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+	return kubeconfigLoader(f.kubeconfig, f.context)
 }
 
 // connect returns a client for the cluster of the flags.
 func (f *peeringFlags) connect() (*peering.Client, error) {
-	config, err := f.loader().ClientConfig()
+	config, err := clusterConfig(f.loader())
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w; name one with --kubeconfig or --context", err)
+		return nil, err
 	}
 	return peering.NewClient(config)
 }
