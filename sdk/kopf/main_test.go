@@ -19,9 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"go.uber.org/goleak"
-
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -76,7 +75,7 @@ func TestMain(m *testing.M) {
 		program()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit))
+	testmain.Run(m, testcluster.Exit)
 }
 
 // process is a running program.

@@ -2,24 +2,16 @@ package kopftest
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := testcluster.StopShared(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-		os.Exit(code)
-	}))
+	testmain.Run(m, testcluster.Exit)
 }
 
 // doomed is a test that may fail, to see with which words.

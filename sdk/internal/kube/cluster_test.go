@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit)) }
+func TestMain(m *testing.M) { testmain.Run(m, testcluster.Exit) }
 
 func find(d kube.Discovery, key string) *resources.Resource {
 	for i := range d.Resources {

@@ -20,11 +20,11 @@ type connections struct {
 	closed bool
 }
 
-// A connection stays in use for a moment after its last stream was canceled, so idle
-// connections are closed repeatedly, with delays that double.
+// A connection stays in use for a moment after its last stream was canceled, and one that was being opened for a
+// canceled request is idle only when it is open. So idle connections are closed repeatedly, with delays that double.
 const (
 	firstDelay = 50 * time.Millisecond
-	lastDelay  = time.Second
+	lastDelay  = 4 * time.Second
 )
 
 // RoundTrip implements [http.RoundTripper].

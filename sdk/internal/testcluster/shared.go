@@ -47,7 +47,7 @@ func StopShared() error {
 
 // Exit stops the control plane and exits with the code. It is the last call of a TestMain:
 //
-//	goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit))
+//	testmain.Run(m, testcluster.Exit)
 func Exit(code int) {
 	if err := StopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
