@@ -136,7 +136,9 @@ const (
 )
 
 func TestPeering_OneOfThreeActs(t *testing.T) {
-	for _, order := range [][]string{{"a", "b", "high"}, {"a", "high", "b"}, {"high", "a", "b"}} {
+	for _, order := range [][]string{
+		{"a", "b", "high"}, {"a", "high", "b"}, {"b", "a", "high"}, {"b", "high", "a"}, {"high", "a", "b"}, {"high", "b", "a"},
+	} {
 		for _, end := range []string{"graceful", "killed"} {
 			t.Run(fmt.Sprintf("%v %s", order, end), func(t *testing.T) {
 				t.Parallel()

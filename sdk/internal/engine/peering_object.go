@@ -31,7 +31,6 @@ const (
 type peeringObject struct {
 	deps      *deps
 	settings  *Peering
-	identity  string
 	client    *kube.Client // without retries: a record has the time at which it is sent
 	resource  *resources.Resource
 	namespace string
@@ -40,9 +39,9 @@ type peeringObject struct {
 	handOver  func() bool   // whether the record stays; nil if it never does
 	left      chan struct{} // closes when the operator does not take part anymore
 	work      wakeup        // raised when there is something to write
-	joined    time.Time
 
 	mu        sync.Mutex
+	own       ownRecord
 	listed    bool           // it is known whether the object exists
 	forbidden error          // why it cannot be read; nil if it can
 	newest    *object.Object // nil if it does not exist
@@ -50,7 +49,6 @@ type peeringObject struct {
 	observer  peering.Observer
 	peers     []peering.Peer
 	dead      []string    // identities whose records should be removed
-	renewed   time.Time   // when the operator's own record was written last
 	lost      bool        // the API server did not answer the last request
 	grace     time.Time   // until when no peer is taken for dead
 	alarm     *time.Timer // decides again when a record may have expired
@@ -59,8 +57,9 @@ type peeringObject struct {
 
 func newPeeringObject(d *deps, p *pauses, identity string, res *resources.Resource, namespace string) *peeringObject {
 	o := &peeringObject{
-		deps: d, settings: &d.settings.Peering, identity: identity, client: d.client.WithoutRetries(), resource: res, namespace: namespace,
-		work: newWakeup(), left: make(chan struct{}), joined: time.Now(),
+		deps: d, settings: &d.settings.Peering, client: d.client.WithoutRetries(), resource: res, namespace: namespace,
+		work: newWakeup(), left: make(chan struct{}),
+		own: ownRecord{identity: identity, joined: time.Now(), lifetime: d.settings.Peering.Lifetime},
 	}
 	o.verdict = peeringVerdict{
 		pauses: p, logger: d.logger.With(observe.NameKey, "kopf.peering"),
@@ -147,7 +146,7 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 // renew writes the operator's record. It returns false if that should be tried again soon.
 func (o *peeringObject) renew(ctx context.Context) bool {
 	self := o.record()
-	patched, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: &self})
+	patched, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: self})
 	if ctx.Err() != nil {
 		return true
 	}
@@ -155,7 +154,7 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		o.mu.Lock()
-		o.renewed = self.LastSeen
+		o.own.wrote(self.LastSeen)
 		o.mu.Unlock()
 		o.see(patched, false)
 		return true
@@ -172,13 +171,10 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 }
 
 // record returns the operator's record of this moment.
-func (o *peeringObject) record() peering.Peer {
+func (o *peeringObject) record() *peering.Peer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return peering.Peer{
-		Identity: o.identity, Priority: o.settings.Priority, Lifetime: o.settings.Lifetime,
-		LastSeen: time.Now(), Since: o.joined, Pause: o.verdict.pause,
-	}
+	return o.own.peer(o.settings.Priority, o.verdict.pause, time.Now())
 }
 
 // isFutile reports whether the same request fails again.
@@ -205,6 +201,11 @@ func (o *peeringObject) write(ctx context.Context, version string, peers map[str
 	if version != "" {
 		changes["metadata"] = map[string]any{"resourceVersion": version}
 	}
+	return o.patch(ctx, patch.MergeType, changes)
+}
+
+// patch patches the object, or its status if that is a subresource.
+func (o *peeringObject) patch(ctx context.Context, contentType string, changes any) (*object.Object, error) {
 	body, err := json.Marshal(changes)
 	if err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (o *peeringObject) write(ctx context.Context, version string, peers map[str
 	if o.resource.HasSubresource("status") {
 		subresource = "status"
 	}
-	return o.client.Patch(ctx, o.resource, o.namespace, o.settings.Name, subresource, patch.MergeType, body)
+	return o.client.Patch(ctx, o.resource, o.namespace, o.settings.Name, subresource, contentType, body)
 }
 
 // clean removes the records of dead peers, unless one of them has come back. Other operators do the same: it
@@ -239,7 +240,8 @@ func (o *peeringObject) clean(ctx context.Context) {
 	o.see(patched, false)
 }
 
-// end removes the operator's record, so that others can resume at once, unless its next process takes over.
+// end removes the operator's record, so that others can resume at once, unless its next process takes over, or
+// another replica shares it.
 func (o *peeringObject) end(ctx context.Context) {
 	o.mu.Lock()
 	if o.alarm != nil {
@@ -247,22 +249,34 @@ func (o *peeringObject) end(ctx context.Context) {
 	}
 	o.verdict.release()
 	observe.Tell(o.deps.sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
-	exists := o.newest != nil || !o.listed
+	exists, shared := o.newest != nil || !o.listed, o.own.isShared(time.Now())
 	o.mu.Unlock()
 	if !exists {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peeringLeave)
 	defer cancel()
-	if o.handOver != nil && o.handOver() {
-		self := o.record() // the next process has the whole lifetime to start
-		if _, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: &self}); err != nil {
-			o.tellKeepAlive(err)
-		}
-		return
+	switch {
+	case o.handOver != nil && o.handOver():
+		o.leaveRecord(ctx, o.record()) // the next process has the whole lifetime to start
+	case shared:
+		o.leaveRecord(ctx, o.own.leaving(o.settings.Priority, time.Now()))
+	default:
+		o.removeRecord(ctx)
 	}
+}
+
+// leaveRecord leaves the operator's record to another process.
+func (o *peeringObject) leaveRecord(ctx context.Context, record *peering.Peer) {
+	if _, err := o.write(ctx, "", map[string]*peering.Peer{record.Identity: record}); err != nil {
+		o.tellKeepAlive(err)
+	}
+}
+
+// removeRecord removes the operator's record, unless another replica has written it meanwhile.
+func (o *peeringObject) removeRecord(ctx context.Context) {
 	for {
-		_, err := o.write(ctx, "", map[string]*peering.Peer{o.identity: {}})
+		_, err := o.patch(ctx, patch.JSONType, o.own.removal())
 		if err == nil || isFutile(err) {
 			return
 		}
@@ -281,7 +295,7 @@ func (o *peeringObject) see(version *object.Object, deleted bool) {
 	if o.newest != nil && o.newest.UID == version.UID && object.Older(version.ResourceVersion, o.newest.ResourceVersion) {
 		return
 	}
-	appeared := o.newest == nil && !deleted && o.renewed.IsZero()
+	appeared := o.newest == nil && !deleted && o.own.renewed.IsZero()
 	o.newest, o.status = nil, nil
 	if !deleted {
 		tree, err := version.Tree()
@@ -292,12 +306,12 @@ func (o *peeringObject) see(version *object.Object, deleted bool) {
 		o.status, _ = tree["status"].(map[string]any)
 		version.DropTree()
 	} else {
-		o.renewed = time.Time{}
+		o.own.missing()
 	}
 	if o.lost {
 		o.lost, o.grace = false, time.Now().Add(min(peeringGrace, o.settings.Lifetime))
 	}
-	if appeared || o.isForgotten() {
+	if o.own.see(o.status, time.Now()) || appeared {
 		o.work.raise()
 	}
 	o.decide()
@@ -315,16 +329,10 @@ func (o *peeringObject) gone() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.newest != nil {
-		o.newest, o.status, o.renewed = nil, nil, time.Time{}
+		o.newest, o.status = nil, nil
+		o.own.missing()
 		o.decide()
 	}
-}
-
-// isForgotten reports whether somebody has removed the operator's record, e.g. because their clock is wrong.
-// It is not written again too often, since they may remove it again. The lock must be held.
-func (o *peeringObject) isForgotten() bool {
-	_, there := o.status[o.identity]
-	return o.newest != nil && !there && !o.renewed.IsZero() && time.Since(o.renewed) > o.settings.Lifetime/6
 }
 
 func (o *peeringObject) setListed() {
@@ -361,7 +369,7 @@ func (o *peeringObject) expired() { o.work.raise() }
 func (o *peeringObject) decide() {
 	now := time.Now()
 	o.peers = o.observer.Peers(o.status, now)
-	d := peering.Decide(o.peers, o.identity, o.settings.Priority, now)
+	d := peering.Decide(o.peers, o.own.identity, o.settings.Priority, now)
 	switch {
 	case o.newest != nil:
 		o.decideBetween(d, now)
@@ -377,16 +385,16 @@ func (o *peeringObject) decide() {
 
 // decideBetween decides while the object exists. The lock must be held.
 func (o *peeringObject) decideBetween(d peering.Decision, now time.Time) {
+	o.dead = nil
 	next := d.Next()
 	if now.Before(o.grace) {
 		if o.verdict.pause != nil && !d.Paused() {
 			o.arm(o.grace, now)
 			return
 		}
-	} else if len(d.Dead) > 0 {
-		o.dead = nil
+	} else {
 		for i := range d.Dead {
-			if identity := d.Dead[i].Identity; identity != o.identity {
+			if identity := d.Dead[i].Identity; identity != o.own.identity {
 				o.dead = append(o.dead, identity)
 			}
 		}
@@ -421,7 +429,7 @@ func (o *peeringObject) inspected(now time.Time) inspect.Peering {
 			continue
 		}
 		one := inspect.Peer{
-			Identity: p.Identity, Self: p.Identity == o.identity, Priority: p.Priority, State: inspect.PeerPaused,
+			Identity: p.Identity, Self: p.Identity == o.own.identity, Priority: p.Priority, State: inspect.PeerPaused,
 			Message: p.Message, Since: p.Since, LastSeen: p.LastSeen, Until: p.Deadline,
 		}
 		if peering.IsActive(p, o.peers, now) {

@@ -227,6 +227,15 @@ func identical(a, b any) bool {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
+// Pointer returns the JSON pointer of a field.
+func Pointer(keys ...string) string {
+	var b strings.Builder
+	for _, key := range keys {
+		b.WriteString("/" + escape(key))
+	}
+	return b.String()
+}
+
 func escape(key string) string {
 	return pointerEscapes.Replace(key)
 }
