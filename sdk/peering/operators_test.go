@@ -2,6 +2,7 @@ package peering_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,7 +16,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-func TestMain(m *testing.M) { testmain.Run(m, testcluster.Exit) }
+func TestMain(m *testing.M) {
+	// The tests mostly wait for records to expire. The flag of the command line has precedence.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	testmain.Run(m, testcluster.Exit)
+}
 
 type tree = map[string]any
 
