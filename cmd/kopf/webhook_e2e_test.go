@@ -47,8 +47,15 @@ func stamp(_ context.Context, a *kopf.Admission[kopf.Object]) error {
 }
 `
 
-// stampingTree creates a module with the operator, which uses the SDK of this repository.
+// stampingTree creates a module with the operator.
 func stampingTree(t *testing.T) (dir string, env []string, save func(version int)) {
+	t.Helper()
+	return sdkTree(t, stamping)
+}
+
+// sdkTree creates a module with an operator, which uses the SDK of this repository. The source has a verb for its
+// version.
+func sdkTree(t *testing.T, source string) (dir string, env []string, save func(version int)) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -64,7 +71,7 @@ func stampingTree(t *testing.T) (dir string, env []string, save func(version int
 	sdk := filepath.Join(root, "sdk")
 	put("go.mod", "module example.com/op\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n")
 	put("go.work", fmt.Sprintf("go 1.26.0\n\nuse (\n\t.\n\t%s\n)\n\nreplace github.com/kopf-dev/kopf/sdk v0.1.0 => %s\n", sdk, sdk))
-	save = func(version int) { put("op.go", fmt.Sprintf(stamping, version)) }
+	save = func(version int) { put("op.go", fmt.Sprintf(source, version)) }
 	save(0)
 	return dir, []string{"GOWORK=" + filepath.Join(dir, "go.work"), "GOFLAGS=-mod=readonly", "GOPROXY=off"}, save
 }
