@@ -61,6 +61,7 @@ type Queue struct {
 	entries map[Key]*entry
 	ready   fifo
 	scaling scaling
+	idle    []*worker // that wait for ready objects
 	waiting int
 }
 

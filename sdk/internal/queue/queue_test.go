@@ -109,6 +109,39 @@ func TestQueue_ProcessesObjectsInParallel(t *testing.T) {
 	})
 }
 
+func TestQueue_KeepsSomeIdleWorkers(t *testing.T) {
+	var done atomic.Int32
+	bubble(t, Options{Process: func(context.Context, *Batch) *Next {
+		time.Sleep(time.Second)
+		done.Add(1)
+		return nil
+	}}, func(t *testing.T, q *Queue) {
+		idle := func() []*worker {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			return slices.Clone(q.idle)
+		}
+		for i := range maxCounted {
+			q.Put("pods", event("", fmt.Sprint(i), "1"))
+		}
+		time.Sleep(2 * time.Second)
+		kept := idle()
+		if len(kept) != maxIdle || done.Load() != maxCounted {
+			t.Fatalf("%d idle workers after %d objects", len(kept), done.Load())
+		}
+		q.Put("pods", event("", "a", "1"))
+		q.Put("pods", event("", "b", "1"))
+		synctest.Wait()
+		if left := idle(); !slices.Equal(left, kept[:maxIdle-2]) {
+			t.Errorf("%d idle workers while two objects are processed", len(left))
+		}
+		time.Sleep(2 * time.Second)
+		if again := idle(); len(again) != maxIdle || done.Load() != maxCounted+2 {
+			t.Errorf("%d idle workers after %d objects", len(again), done.Load())
+		}
+	})
+}
+
 func TestQueue_FoldsEventsIntoNewest(t *testing.T) {
 	var seen journal
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {

@@ -38,6 +38,10 @@ func (q *Queue) Stop() error {
 		}
 	}
 	q.ready = fifo{}
+	for _, w := range q.idle {
+		close(w.wake)
+	}
+	q.idle = nil
 	if q.scaling.timer != nil {
 		q.scaling.timer.Stop()
 	}

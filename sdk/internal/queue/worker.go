@@ -9,12 +9,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
+// maxIdle is how many workers without an object are kept for the next ones. Their stacks have already grown
+// to what processing needs, while that of a new goroutine is copied several times until it has.
+const maxIdle = 32
+
 // worker is a goroutine that processes one object after another.
 type worker struct {
 	prev, next *worker // among the counted ones
 	counted    bool
-	began      time.Time    // of the present object
-	requests   atomic.Int32 // present requests to the cluster
+	began      time.Time     // of the present object
+	requests   atomic.Int32  // present requests to the cluster
+	wake       chan struct{} // receives if there are ready objects again; closes when the queue stops
 }
 
 // request notes that the worker waits for the cluster, until end is called.
@@ -33,7 +38,14 @@ func (q *Queue) enqueue(e *entry) {
 // dispatch starts workers for ready objects, as far as allowed.
 func (q *Queue) dispatch() {
 	for q.ready.len > 0 && q.mayStart() {
-		w := new(worker)
+		if last := len(q.idle) - 1; last >= 0 {
+			w := q.idle[last] // the one whose stack is most likely in the processor's cache
+			q.idle = q.idle[:last]
+			q.begin(w)
+			w.wake <- struct{}{}
+			continue
+		}
+		w := &worker{wake: make(chan struct{}, 1)}
 		q.begin(w)
 		q.workers.Go(func() { q.work(w) })
 	}
@@ -63,9 +75,20 @@ func (q *Queue) begin(w *worker) {
 	q.scaling.add(w, time.Now())
 }
 
-// work processes ready objects until there are none, or enough other workers.
+// work processes ready objects, and waits for more unless enough workers do.
 func (q *Queue) work(w *worker) {
 	ctx := kube.WithRequestHook(q.ctx, w.request)
+	for more := true; more; {
+		more = q.workUntilIdle(ctx, w)
+		if more {
+			_, more = <-w.wake
+		}
+	}
+}
+
+// workUntilIdle processes ready objects until there are none, or enough other workers. It reports whether
+// the worker is kept for the next ones.
+func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
@@ -76,10 +99,15 @@ func (q *Queue) work(w *worker) {
 		q.scaling.finished(w)
 		if q.ready.len == 0 || q.stopped || !q.mayStart() {
 			q.watchReady()
-			return
+			break
 		}
 		q.begin(w)
 	}
+	if q.stopped || len(q.idle) == maxIdle {
+		return false
+	}
+	q.idle = append(q.idle, w)
+	return true
 }
 
 // process processes an object. The lock is released meanwhile.
