@@ -115,6 +115,18 @@ func (c *cycle) expectEcho(next *queue.Next) {
 	}
 }
 
+// precedesEcho reports whether the only new event is older than the expected echo, as that of the operator's first
+// patch is if a second one follows it. Nothing is left to do for the version of the echo, so there is no need to
+// wait for it.
+func (m *memory) precedesEcho(batch *queue.Batch, now time.Time) bool {
+	newest := batch.Newest
+	if m.echoVersion == "" || newest.Type != watch.Modified || len(batch.Events) == 0 || batch.Listed || m.retry.Load() != nil {
+		return false
+	}
+	_, stale := m.staleUntil(newest.Object, now)
+	return stale && object.Precedes(newest.Object.ResourceVersion, m.echoVersion)
+}
+
 // skipsEcho reports whether the only new event is the expected echo, which is then expected no longer.
 func (c *cycle) skipsEcho() bool {
 	expected := c.memory.echoVersion

@@ -54,6 +54,43 @@ func TestEcho_RecognizedOnce(t *testing.T) {
 	}
 }
 
+func TestEcho_EarlierEventsAreDropped(t *testing.T) {
+	now := time.Now()
+	event := func(kind, version string, change func(*memory, *queue.Batch)) (*memory, *queue.Batch) {
+		m := &memory{echoVersion: "5", ownVersion: "5", ownDeadline: now.Add(time.Second)}
+		newest := watch.Event{Type: kind, Object: object.Stub("v1", "Pod", "default", "a", "u", version)}
+		b := &queue.Batch{Newest: newest, Events: []watch.Event{newest}}
+		if change != nil {
+			change(m, b)
+		}
+		return m, b
+	}
+	m, b := event(watch.Modified, "4", nil)
+	if !m.precedesEcho(b, now) || m.echoVersion != "5" {
+		t.Errorf("the event of the first patch is not dropped, or its echo is not expected anymore: %q", m.echoVersion)
+	}
+	for name, change := range map[string]func(*memory, *queue.Batch){
+		"no echo is expected":         func(m *memory, _ *queue.Batch) { m.echoVersion = "" },
+		"it is not waited for":        func(m *memory, _ *queue.Batch) { m.ownVersion = "" },
+		"the time to wait is over":    func(m *memory, _ *queue.Batch) { m.ownDeadline = now },
+		"a retry was asked for":       func(m *memory, _ *queue.Batch) { m.retryNow(newRetryRequest("")) },
+		"the object was listed":       func(_ *memory, b *queue.Batch) { b.Listed = true },
+		"the object is handled again": func(_ *memory, b *queue.Batch) { b.Events = nil },
+	} {
+		if m, b := event(watch.Modified, "4", change); m.precedesEcho(b, now) {
+			t.Errorf("the event is dropped although %s", name)
+		}
+	}
+	for kind, version := range map[string]string{watch.Modified: "5", watch.Deleted: "4", watch.Added: "4"} {
+		if m, b := event(kind, version, nil); m.precedesEcho(b, now) {
+			t.Errorf("version %s (%s) is dropped", version, kind)
+		}
+	}
+	if m, b := event(watch.Modified, "6", nil); m.precedesEcho(b, now) {
+		t.Error("a newer version is dropped")
+	}
+}
+
 func TestEcho_OtherEventsAreNoEchoes(t *testing.T) {
 	for name, change := range map[string]func(*cycle){
 		"another version": func(c *cycle) {

@@ -51,6 +51,9 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if next := throttled(m, newest, p.deps.now()); next != nil {
 		return next
 	}
+	if m.precedesEcho(batch, p.deps.now()) {
+		return nil
+	}
 	if len(batch.Events) > 0 {
 		m.saw(newest.Object)
 	} else if m.isOutdated(newest.Object) {
