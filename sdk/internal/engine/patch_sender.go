@@ -102,11 +102,11 @@ func (r *requester) request(call patch.Call) (patched *object.Object, repeated b
 	merge, ok := call.Payload.(map[string]any)
 	switch {
 	case !ok || r.object.UID == "": // JSON patches test the version
-		request.Body, err = json.Marshal(call.Payload)
+		request.Body, err = patch.Body(call.Payload)
 	case call.Subresource == "" || r.guarded:
 		request.Body, err = r.guard(call, merge)
 	default:
-		request.Body, err = json.Marshal(merge)
+		request.Body, err = patch.Body(merge)
 		request.Repeat = func() ([]byte, error) { return r.guard(call, merge) }
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error)
 	}
 	guarded := maps.Clone(merge)
 	guarded["metadata"] = metadata
-	return json.Marshal(guarded)
+	return patch.Body(guarded)
 }
 
 // accept checks the answer to a request that was accepted.
