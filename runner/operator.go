@@ -42,7 +42,6 @@ type operatorExit struct {
 
 // startOperator starts the newest binary. A failed start is treated as a crash.
 func (l *loop) startOperator() {
-	l.checkWayIn()
 	op := &operator{serial: l.wanted, started: time.Now(), reload: l.reload, newCode: l.ran != l.digest}
 	l.reload, l.ran = time.Time{}, l.digest
 	address, reviews := l.sockets.next(), l.sockets.nextPath()

@@ -91,6 +91,7 @@ type headless struct {
 	binary  string
 	dir     string
 	cluster Cluster
+	way     Webhooks // once it is open
 	applied []Applied
 	began   time.Time  // the operator, or else Run
 	last    settlement // with UntilSettled
@@ -293,6 +294,8 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 				return exitCodeOf(err), err
 			}
 			settled = nil
+		case w := <-r.wayChanges():
+			r.handleWayChange(w)
 		case <-r.cluster.Ended:
 			c.stop(defaultGrace)
 			return 1, &ClusterEndedError{Name: r.cluster.Name}

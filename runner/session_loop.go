@@ -144,6 +144,8 @@ func (l *loop) step() bool {
 		l.handleOperatorExit(event)
 	case result := <-l.wayOpened:
 		l.handleWayIn(result)
+	case w := <-l.wayChanges():
+		l.handleWayChange(w)
 	case <-l.restart.C:
 	case r := <-l.requests:
 		l.handleIntent(r)

@@ -26,8 +26,9 @@ type WayIn interface {
 	// Hold makes reviews wait for the next operator. It may be called while no way is open.
 	Hold()
 
-	// Err returns why no more reviews come in by the open way, or nil.
-	Err() error
+	// Changes receives the state of the open way when it is lost, and when it is there again. It is being opened again
+	// meanwhile, and the operator hears of a new address by the flags that it has. Only the newest state is kept.
+	Changes() <-chan Webhooks
 }
 
 // Webhooks is the state of the way in for admission reviews.
@@ -36,7 +37,7 @@ type Webhooks struct {
 	Way     string // "direct", "ngrok"
 	Why     string // it was chosen
 	Address string // that the API server reaches, without secrets
-	Error   string // why there is no way in
+	Error   string // why there is no way in, or why it is lost
 }
 
 // WebhooksPhase is the phase of the way in.
@@ -47,6 +48,7 @@ const (
 	WebhooksNone    WebhooksPhase = "none" // no operator needs it
 	WebhooksOpening WebhooksPhase = "opening"
 	WebhooksOpen    WebhooksPhase = "open"
+	WebhooksLost    WebhooksPhase = "lost" // it is being opened again
 	WebhooksFailed  WebhooksPhase = "failed"
 )
 
@@ -116,7 +118,6 @@ func (l *loop) handleWayIn(r wayInResult) {
 		return
 	}
 	l.wayIn = WebhooksOpen
-	r.webhooks.Phase = WebhooksOpen
 	l.store.update(func(s *State) { s.Webhooks = r.webhooks })
 }
 
@@ -127,15 +128,37 @@ func (l *loop) forgetWayIn() {
 	}
 }
 
-// checkWayIn makes the next operator ask again if the way in has ended.
-func (l *loop) checkWayIn() {
+// wayChanges returns the channel of changes of the open way in. It has none before: they are kept until then.
+func (l *loop) wayChanges() <-chan Webhooks {
 	if l.wayIn != WebhooksOpen {
-		return
+		return nil
 	}
-	if err := l.opts.WayIn.Err(); err != nil {
-		l.store.say(inspect.LevelWarn, fmt.Sprintf("the way in for admission reviews has ended, opening it again: %v", err))
-		l.wayIn = WebhooksNone
+	return l.opts.WayIn.Changes()
+}
+
+// handleWayChange publishes that the open way in is lost, or there again. The operator runs on: what it has to know, it
+// hears by its flags.
+func (l *loop) handleWayChange(w Webhooks) {
+	former := l.State().Webhooks
+	l.store.update(func(s *State) { s.Webhooks = w })
+	if line := describeWayChange(former, w); line != "" {
+		level := inspect.LevelInfo
+		if w.Phase == WebhooksLost {
+			level = inspect.LevelWarn
+		}
+		l.store.say(level, line)
 	}
+}
+
+// describeWayChange returns the line for people about a change, or an empty text if it is none for them.
+func describeWayChange(former, now Webhooks) string {
+	switch {
+	case now.Phase == WebhooksLost && (former.Phase != WebhooksLost || former.Error != now.Error):
+		return fmt.Sprintf("webhooks: the way in by %s is lost, opening it again; until then, nothing is reviewed: %s", now.Way, now.Error)
+	case now.Phase == WebhooksOpen && former.Phase == WebhooksLost:
+		return fmt.Sprintf("webhooks: the way in is open again: %s; the API server reaches %s", now.Way, now.Address)
+	}
+	return ""
 }
 
 // loseWayIn forgets a way in that has ended with its cluster.
@@ -154,7 +177,8 @@ func (r *headless) openWayIn(ctx context.Context) error {
 	defer cancel(nil)
 	opened := make(chan error, 1)
 	go func() {
-		_, err := r.WayIn.Open(ctx, r.cluster)
+		var err error
+		r.way, err = r.WayIn.Open(ctx, r.cluster)
 		opened <- err
 	}()
 	for {
@@ -171,4 +195,20 @@ func (r *headless) openWayIn(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// wayChanges returns the channel of changes of the way in; it has none before the way is open.
+func (r *headless) wayChanges() <-chan Webhooks {
+	if r.way.Phase == "" {
+		return nil
+	}
+	return r.WayIn.Changes()
+}
+
+// handleWayChange says that the open way in is lost, or there again.
+func (r *headless) handleWayChange(w Webhooks) {
+	if line := describeWayChange(r.way, w); line != "" {
+		r.Progress(false, line)
+	}
+	r.way = w
 }

@@ -9,14 +9,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // fakeWayIn records what a session does with it.
 type fakeWayIn struct {
-	mu    sync.Mutex
-	calls []string
-	errs  []error // of the next calls of Open
-	ended error   // why the open way has ended
+	mu      sync.Mutex
+	calls   []string
+	errs    []error // of the next calls of Open
+	changes chan Webhooks
 }
 
 func (f *fakeWayIn) record(call string) {
@@ -41,8 +43,7 @@ func (f *fakeWayIn) Open(_ context.Context, c Cluster) (Webhooks, error) {
 		f.errs = f.errs[1:]
 		return Webhooks{}, err
 	}
-	f.ended = nil
-	return Webhooks{Way: "fake", Address: c.Kubeconfig}, nil
+	return Webhooks{Phase: WebhooksOpen, Way: "fake", Address: c.Kubeconfig}, nil
 }
 
 func (f *fakeWayIn) Args(socket string) []string { return []string{"--webhook-listen=unix:" + socket} }
@@ -51,11 +52,7 @@ func (f *fakeWayIn) Pass(string) { f.record("pass") }
 
 func (f *fakeWayIn) Hold() { f.record("hold") }
 
-func (f *fakeWayIn) Err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ended
-}
+func (f *fakeWayIn) Changes() <-chan Webhooks { return f.changes }
 
 // admits returns the code of an operator with an admission handler and an object.
 func admits(object string) string {
@@ -99,18 +96,35 @@ func TestSession_WayInStaysOpenThroughReloads(t *testing.T) {
 	}
 }
 
-func TestSession_OpensEndedWayInAgain(t *testing.T) {
-	way := &fakeWayIn{}
+// lostWay and regainedWay are the states of a fake way in that is lost, and there again at another address.
+var (
+	lostWay     = Webhooks{Phase: WebhooksLost, Way: "fake", Address: "/k", Error: "the tunnel has gone"}
+	regainedWay = Webhooks{Phase: WebhooksOpen, Way: "fake", Address: "/new"}
+)
+
+// The lines about them.
+const (
+	lostLine     = "webhooks: the way in by fake is lost, opening it again; until then, nothing is reviewed: the tunnel has gone"
+	regainedLine = "webhooks: the way in is open again: fake; the API server reaches /new"
+)
+
+func TestSession_LostWayInIsPublishedUntilItIsBack(t *testing.T) {
+	way := &fakeWayIn{changes: make(chan Webhooks, 1)}
 	l := begin(t, Options{Dir: tree(t, map[string]string{"a/a.go": admits("one")}), WayIn: way})
 	former := l.until("receiving", receives("one"))
-	way.mu.Lock()
-	way.ended = errors.New("the tunnel has gone")
-	way.mu.Unlock()
-	if err := l.Do(t.Context(), Intent{Kind: IntentRestart}); err != nil {
-		t.Fatal(err)
+	logged := func(level inspect.LogLevel, line string) func(*State) bool {
+		return func(s *State) bool {
+			return slices.ContainsFunc(s.Log, func(l inspect.LogLine) bool { return l.Level == level && l.Message == line })
+		}
 	}
-	l.until("receiving again", func(s *State) bool { return receives("one")(s) && s.Process.PID != former.Process.PID })
-	if got := way.called(); got != "hold open pass hold open pass" {
+	way.changes <- lostWay
+	l.until("lost", func(s *State) bool { return s.Webhooks == lostWay && logged(inspect.LevelWarn, lostLine)(s) })
+	way.changes <- regainedWay
+	s := l.until("open again", func(s *State) bool { return s.Webhooks == regainedWay && logged(inspect.LevelInfo, regainedLine)(s) })
+	if s.Process.PID != former.Process.PID {
+		t.Error("the operator was started again")
+	}
+	if got := way.called(); got != "hold open pass" {
 		t.Errorf("it calls %s", got)
 	}
 }
@@ -158,6 +172,34 @@ func TestRun_OpensWayInForOperatorThatAsks(t *testing.T) {
 	}
 	if got := way.called(); got != "open pass hold" {
 		t.Errorf("it calls %s", got)
+	}
+}
+
+func TestRun_SaysThatWayInIsLostAndBack(t *testing.T) {
+	way := &fakeWayIn{changes: make(chan Webhooks)}
+	opts, printed := headlessOptions(t, `r.Admit(); r.Print("ready")`)
+	opts.WayIn = way
+	said := make(chan string, 8)
+	opts.Progress = func(verbose bool, line string) {
+		if !verbose && strings.HasPrefix(line, "webhooks: ") {
+			said <- line
+		}
+	}
+	go func() {
+		way.changes <- lostWay
+		way.changes <- regainedWay
+	}()
+	sendWhenReady(&opts, func() string {
+		if len(said) < 2 {
+			return "" // it is not time to end it yet
+		}
+		return printed()
+	}, os.Interrupt)
+	if code, err := Run(t.Context(), opts); err != nil {
+		t.Fatalf("%d, %v, %s", code, err, printed())
+	}
+	if got := []string{<-said, <-said}; got[0] != lostLine || got[1] != regainedLine {
+		t.Errorf("it says %q", got)
 	}
 }
 

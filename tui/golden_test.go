@@ -77,6 +77,8 @@ func TestGolden_Screens(t *testing.T) {
 		{"webhooks-many", "reviews", "webhooks, last", 80, 24},
 		{"webhooks-none", "normal", "webhooks", 80, 24},
 		{"webhooks-no-way-in", "no-way-in", "webhooks", 80, 24},
+		{"webhooks-way-in-lost", "way-in-lost", "webhooks", 80, 24},
+		{"webhooks-way-in-lost", "way-in-lost", "webhooks", 120, 40},
 		{"log", "normal", "log", 80, 24},
 		{"build", "normal", "build", 80, 24},
 		{"build-failed", "buildfail", "build", 80, 24},

@@ -25,6 +25,7 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"wide-runes":  wideRunes,
 	"admitting":   admitting,
 	"no-way-in":   noWayIn,
+	"way-in-lost": wayInLost,
 	"reviews":     manyReviews,
 	"background":  inBackground,
 	"owners":      withOwners,

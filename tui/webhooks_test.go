@@ -65,6 +65,13 @@ func noWayIn(now time.Time) *runner.State {
 	return s
 }
 
+func wayInLost(now time.Time) *runner.State {
+	s := admitting(now)
+	s.Webhooks = runner.Webhooks{Phase: runner.WebhooksLost, Way: "relay", Why: "--webhook-relay-image is given", Address: "service default/kopf-relay-s1:443",
+		Error: "pod default/kopf-relay-s1 of the relay is gone, and is created again"}
+	return s
+}
+
 func manyReviews(now time.Time) *runner.State {
 	s := admitting(now)
 	for i := range inspect.MaxReviews - 5 {
@@ -115,4 +122,20 @@ func TestWebhooks_WayInOfOperatorIsShown(t *testing.T) {
 	u := start(t, "admitting", 100, 30).press("5").sees("✓ direct at https://127.0.0.1:40123 · the embedded cluster runs on this machine")
 	u.publish(func(s *runner.State) { s.Webhooks = runner.Webhooks{} }).sees("https://127.0.0.1:40123/secret · the operator's own")
 	u.publish(func(s *runner.State) { s.Webhooks.Phase = runner.WebhooksOpening }).sees("▸ being opened and checked")
+}
+
+func TestWebhooks_LostWayInIsShownUntilItIsBack(t *testing.T) {
+	const lost = "✗ lost, being opened again; nothing is reviewed until then"
+	start(t, "way-in-lost", 120, 30).sees("✗ way in for webhooks lost").press("5").
+		sees("✗ way in lost").sees(lost).sees("pod default/kopf-relay-s1 of the relay is gone, and is created again").
+		publish(func(s *runner.State) { s.Webhooks.Phase, s.Webhooks.Error = runner.WebhooksOpen, "" }).
+		seesNot("lost").sees("✓ relay at service default/kopf-relay-s1:443")
+
+	// An operator that runs elsewhere tells it itself.
+	u := start(t, "admitting", 120, 30).press("5").publish(func(s *runner.State) {
+		admission := *s.Snapshot.Admission
+		admission.Lost = "the tunnel has gone"
+		s.Webhooks, s.Snapshot.Admission = runner.Webhooks{}, &admission
+	})
+	u.sees(lost).sees("the tunnel has gone")
 }

@@ -79,8 +79,8 @@ func TestCheck_APIServerAcceptsTargets(t *testing.T) {
 func TestOpen_EmbeddedClusterReachesForwarder(t *testing.T) {
 	o, said := options(t)
 	s := open(t, o)
-	if s.Way != "direct" || !strings.HasPrefix(s.Target.URL, "https://127.0.0.1:") {
-		t.Errorf("the way is %s with %s", s.Way, s.Target.URL)
+	if s.Way != "direct" || !strings.HasPrefix(s.Status().Target.URL, "https://127.0.0.1:") {
+		t.Errorf("the way is %s with %s", s.Way, s.Status().Target.URL)
 	}
 	if len(*said) != 2 || !strings.HasPrefix((*said)[1], "webhooks: direct, since the embedded cluster runs on this machine; the API server reaches https://127.0.0.1:") {
 		t.Errorf("it says %q", *said)

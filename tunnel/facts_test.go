@@ -3,6 +3,7 @@ package tunnel
 import (
 	"context"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -63,8 +64,16 @@ func TestOpen_KindClusterReachesGateway(t *testing.T) {
 	inNodeOf(t, &control)
 	o, said := options(t)
 	s := open(t, elsewhere(o))
-	if s.Way != "docker" || !strings.HasPrefix(s.Target.URL, "https://"+own+":") || !strings.HasPrefix(s.entrance.Listener.Addr().String(), own+":") {
-		t.Errorf("the way is %s with %s, listening at %s", s.Way, s.Target.URL, s.entrance.Listener.Addr())
+	if s.Way != "docker" || !strings.HasPrefix(s.Status().Target.URL, "https://"+own+":") {
+		t.Errorf("the way is %s with %s", s.Way, s.Status().Target.URL)
+	}
+	address, err := url.Parse(s.Status().Target.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := net.Dial("tcp", net.JoinHostPort(loopback, address.Port())); err == nil {
+		conn.Close()
+		t.Error("it listens at other addresses, too")
 	}
 	if want := "webhooks: docker, since the cluster is one of kind; the API server reaches https://" + own + ":"; !strings.HasPrefix((*said)[len(*said)-1], want) {
 		t.Errorf("it says %q", *said)
@@ -79,8 +88,8 @@ func TestOpen_GatewayIfNameIsUnknown(t *testing.T) {
 	o, said := options(t)
 	s := open(t, elsewhere(o))
 	// The name that minikube gives to this machine is only known in its nodes.
-	if s.Way != "docker" || !strings.HasPrefix(s.Target.URL, "https://"+own+":") {
-		t.Errorf("the way is %s with %s", s.Way, s.Target.URL)
+	if s.Way != "docker" || !strings.HasPrefix(s.Status().Target.URL, "https://"+own+":") {
+		t.Errorf("the way is %s with %s", s.Way, s.Status().Target.URL)
 	}
 	text := strings.Join(*said, "\n")
 	for _, want := range []string{

@@ -40,9 +40,9 @@ const (
 type Forwarder struct {
 	wait   time.Duration
 	secret string // an element of the path of every request
-	base   string // the path of the announced address, which ends with the secret
 
 	mu       sync.Mutex
+	base     string        // the path of the announced address, which ends with the secret
 	operator *upstream     // nil while there is none
 	ended    bool          // there will be no other one
 	changed  chan struct{} // closed when operator is replaced
@@ -123,7 +123,20 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit(r))
 	defer cancel()
-	f.forward(ctx, w, &review{path: f.base + "/" + rest, query: r.URL.RawQuery, method: r.Method, header: headerFor(r), body: body})
+	f.forward(ctx, w, &review{path: f.announced() + "/" + rest, query: r.URL.RawQuery, method: r.Method, header: headerFor(r), body: body})
+}
+
+// announce sets the path of the announced address.
+func (f *Forwarder) announce(path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.base = path
+}
+
+func (f *Forwarder) announced() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.base
 }
 
 // below returns the path below the secret. What is above it depends on what else is on the way.

@@ -21,9 +21,6 @@ type Ngrok struct {
 	Token string
 	// Domain is the domain of the account to use. The service chooses one if it is empty.
 	Domain string
-	// Say is called when the connection is lost, and when it is there again. May be nil.
-	Say func(line string)
-
 	// Server and Authorities are those of the service. Defaults to the public ones.
 	Server      string
 	Authorities *x509.CertPool
@@ -60,7 +57,7 @@ func (n Ngrok) Open(ctx context.Context) (*Entrance, error) {
 	}
 	// The session ends with the context of its connection, not only the attempt to connect.
 	ctx, cancel := context.WithCancelCause(ctx)
-	connection := &ngrokConnection{say: n.Say, refuse: cancel}
+	connection := &ngrokConnection{link: NewLink(), refuse: cancel}
 	options := []ngrok.AgentOption{
 		ngrok.WithAuthtoken(n.Token),
 		ngrok.WithLogger(slog.New(slog.DiscardHandler)),
@@ -104,6 +101,7 @@ func (n Ngrok) Open(ctx context.Context) (*Entrance, error) {
 		Plain:    true,
 		Settles:  ngrokSettles,
 		Detail:   "a public address, and ngrok sees the reviews",
+		Link:     connection.link,
 		Release: func(context.Context) error {
 			connection.end()
 			interrupted := ctx.Err() != nil // the client has disconnected by itself
@@ -137,13 +135,12 @@ func ngrokError(err error) error {
 
 // ngrokConnection follows the connection to the service.
 type ngrokConnection struct {
-	say    func(string)
+	link   *Link
 	refuse context.CancelCauseFunc // ends the first attempts
 
 	mu        sync.Mutex
 	connected bool
 	last      error // of the attempts to connect
-	lost      bool
 	ended     bool
 }
 
@@ -168,21 +165,9 @@ func (c *ngrokConnection) handle(event ngrok.Event) {
 			}
 			return
 		}
-		if !c.lost {
-			c.lost = true
-			c.tell(fmt.Sprintf("webhooks: the connection to ngrok is lost, reconnecting: %v", failed))
-		}
+		c.link.Lose(fmt.Errorf("the connection to ngrok: %w", failed))
 	case *ngrok.EventAgentConnectSucceeded:
-		if c.lost {
-			c.lost = false
-			c.tell("webhooks: the connection to ngrok is there again")
-		}
-	}
-}
-
-func (c *ngrokConnection) tell(line string) {
-	if c.say != nil {
-		c.say(line)
+		c.link.Restore()
 	}
 }
 

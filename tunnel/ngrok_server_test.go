@@ -37,9 +37,10 @@ type ngrokServer struct {
 	bindError  string
 	connection chan *ngrokClient // those that have bound the endpoint
 
-	mu      sync.Mutex
-	client  *ngrokClient
-	current chan struct{} // closed when client is replaced
+	mu        sync.Mutex
+	misroutes bool // callers reach nobody
+	client    *ngrokClient
+	current   chan struct{} // closed when client is replaced
 }
 
 // ngrokClient is a connected client.
@@ -50,6 +51,12 @@ type ngrokClient struct {
 }
 
 func newNgrokServer(t *testing.T) *ngrokServer {
+	t.Helper()
+	return newNgrokServerAt(t, nil)
+}
+
+// newNgrokServerAt returns a server whose public endpoint is the listener; nil for one that ends the TLS of callers.
+func newNgrokServerAt(t *testing.T, edge net.Listener) *ngrokServer {
 	t.Helper()
 	tlsServer := httptest.NewTLSServer(nil) // only for its certificate
 	certificates := tlsServer.TLS.Certificates
@@ -63,7 +70,10 @@ func newNgrokServer(t *testing.T) *ngrokServer {
 		}
 		return l
 	}
-	s := &ngrokServer{t: t, control: listen(), edge: listen(), roots: roots, token: "good", connection: make(chan *ngrokClient, 16), current: make(chan struct{})}
+	if edge == nil {
+		edge = listen()
+	}
+	s := &ngrokServer{t: t, control: listen(), edge: edge, roots: roots, token: "good", connection: make(chan *ngrokClient, 16), current: make(chan struct{})}
 	s.url = "https://" + s.edge.Addr().String()
 	s.serving.Go(func() { s.accept(s.control, s.serveClient) })
 	s.serving.Go(func() { s.accept(s.edge, s.serveEdge) })
@@ -88,6 +98,13 @@ func (s *ngrokServer) accept(l net.Listener, serve func(net.Conn)) {
 		}
 		s.serving.Go(func() { serve(conn) })
 	}
+}
+
+// misroute lets callers reach nobody, or the client again.
+func (s *ngrokServer) misroute(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misroutes = on
 }
 
 // drop breaks the connection of the client.
@@ -178,11 +195,14 @@ func (s *ngrokServer) answer(w io.Writer, v any) {
 	}
 }
 
-// serveEdge ends the TLS of a caller, and passes what it says on to the client in a stream.
+// serveEdge passes what a caller says on to the client in a stream.
 func (s *ngrokServer) serveEdge(conn net.Conn) {
 	defer conn.Close()
 	s.mu.Lock()
 	client := s.client
+	if s.misroutes {
+		client = nil
+	}
 	s.mu.Unlock()
 	if client == nil {
 		return // as ngrok, which answers with an error page

@@ -121,25 +121,33 @@ func TestNgrok_UnreachableServiceIsReported(t *testing.T) {
 
 func TestNgrok_ReconnectsWithSameAddress(t *testing.T) {
 	server := newNgrokServer(t)
-	lines := make(chan string, 10)
-	n := server.way("good")
-	n.Say = func(line string) { lines <- line }
-	e := openNgrok(t, n)
+	e := openNgrok(t, server.way("good"))
 	<-server.connection
 	for range 2 {
 		server.drop()
-		if line := <-lines; !strings.Contains(line, "the connection to ngrok is lost, reconnecting") {
-			t.Errorf("it says %q", line)
-		}
+		awaitLink(t, e.Link, func(lost error) bool {
+			return lost != nil && strings.HasPrefix(lost.Error(), "the connection to ngrok: ")
+		})
 		<-server.connection // the client has bound the endpoint again
-		if line := <-lines; line != "webhooks: the connection to ngrok is there again" {
-			t.Errorf("it says %q", line)
-		}
+		awaitLink(t, e.Link, func(lost error) bool { return lost == nil })
 		if got, err := server.call("/again", "x"); err != nil || got != "/again x" {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
 	if e.Target.URL != server.url {
 		t.Errorf("the target is %s", e.Target.URL)
+	}
+}
+
+// awaitLink waits for a state of the link.
+func awaitLink(t *testing.T, l *Link, is func(lost error) bool) {
+	t.Helper()
+	late := time.After(time.Minute)
+	for !is(l.state()) {
+		select {
+		case <-l.changes():
+		case <-late:
+			t.Fatalf("the link is %v", l.state())
+		}
 	}
 }

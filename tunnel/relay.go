@@ -32,8 +32,6 @@ type Relay struct {
 	Image string
 	// Namespace is where the pod and the service are created. Defaults to that of the cluster.
 	Namespace string
-	// Say is called when the connection is lost, and when it is there again. May be nil.
-	Say func(line string)
 
 	cluster Cluster
 	session string
@@ -56,7 +54,7 @@ func (r Relay) Open(ctx context.Context) (*Entrance, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &relayPod{Relay: r, client: client, name: "kopf-relay-" + r.session}
+	p := &relayPod{Relay: r, client: client, name: "kopf-relay-" + r.session, link: NewLink()}
 	if r.dial == nil {
 		p.dial = p.portForward
 	}
@@ -70,10 +68,11 @@ func (r Relay) Open(ctx context.Context) (*Entrance, error) {
 		return nil, errors.Join(fmt.Errorf("pod %s/%s: %w", r.Namespace, p.name, err), p.remove(ctx))
 	}
 	return &Entrance{
-		Listener: newRelayListener(ctx, first, p.connect, r.Say),
+		Listener: newRelayListener(ctx, first, p.connect, p.link),
 		Target:   Target{Service: &webhook.Service{Namespace: r.Namespace, Name: p.name}},
 		Settles:  relaySettles,
 		Detail:   "pod " + r.Namespace + "/" + p.name,
+		Link:     p.link,
 		Renew:    p.renew,
 		Release:  p.remove,
 	}, nil

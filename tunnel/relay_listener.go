@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// The pauses between attempts to connect to a relay again.
+// The pauses between attempts to connect to a relay again, and the time for one.
 const (
 	relayMinPause = 500 * time.Millisecond
 	relayMaxPause = 10 * time.Second
+	relayAttempt  = 30 * time.Second
 )
+
+var errRelayAttempt = fmt.Errorf("not connected after %s", relayAttempt)
 
 // relayListener accepts the connections of a relay, and connects again when the stream to it is lost.
 type relayListener struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	connect func(context.Context) (net.Listener, error)
-	say     func(string)
+	link    *Link
 
 	mu      sync.Mutex
 	current net.Listener
 }
 
-func newRelayListener(ctx context.Context, first net.Listener, connect func(context.Context) (net.Listener, error), say func(string)) *relayListener {
-	l := &relayListener{connect: connect, say: say, current: first}
+func newRelayListener(ctx context.Context, first net.Listener, connect func(context.Context) (net.Listener, error), link *Link) *relayListener {
+	l := &relayListener{connect: connect, link: link, current: first}
 	l.ctx, l.cancel = context.WithCancel(ctx)
-	if say == nil {
-		l.say = func(string) {}
-	}
 	return l
 }
 
@@ -47,17 +47,17 @@ func (l *relayListener) Accept() (net.Conn, error) {
 		if l.ctx.Err() != nil {
 			return nil, net.ErrClosed
 		}
-		l.say(fmt.Sprintf("webhooks: the connection to the relay is lost, reconnecting: %v", err))
+		l.link.Lose(fmt.Errorf("the connection to the relay: %w", err))
 		if err := l.reconnect(); err != nil {
 			return nil, err
 		}
-		l.say("webhooks: the connection to the relay is there again")
+		l.link.Restore()
 	}
 }
 
 func (l *relayListener) reconnect() error {
 	for pause := relayMinPause; ; pause = min(2*pause, relayMaxPause) {
-		next, err := l.connect(l.ctx)
+		next, err := l.tryConnect()
 		if err == nil {
 			l.mu.Lock()
 			l.current = next
@@ -67,6 +67,7 @@ func (l *relayListener) reconnect() error {
 			}
 			return nil
 		}
+		l.link.Lose(fmt.Errorf("the relay: %w", err))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -75,6 +76,12 @@ func (l *relayListener) reconnect() error {
 			return net.ErrClosed
 		}
 	}
+}
+
+func (l *relayListener) tryConnect() (net.Listener, error) {
+	ctx, cancel := context.WithTimeoutCause(l.ctx, relayAttempt, errRelayAttempt)
+	defer cancel()
+	return l.connect(ctx)
 }
 
 // Close implements [net.Listener].

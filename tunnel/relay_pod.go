@@ -32,6 +32,7 @@ type relayPod struct {
 	Relay
 	client dynamic.Interface
 	name   string
+	link   *Link
 }
 
 // create creates what does not exist yet.
@@ -134,6 +135,9 @@ func (p *relayPod) connect(ctx context.Context) (net.Listener, error) {
 		case apierrors.IsForbidden(err):
 			return nil, err
 		case apierrors.IsNotFound(err):
+			if p.link.state() != nil { // that is why
+				p.link.Lose(fmt.Errorf("pod %s/%s of the relay is gone, and is created again", p.Namespace, p.name))
+			}
 			err = p.create(ctx)
 		case err == nil:
 			var final bool
@@ -172,6 +176,9 @@ func (p *relayPod) greet(ctx context.Context) (net.Listener, error) {
 
 // podStatus returns an error unless the pod runs, and whether it never will.
 func podStatus(pod *unstructured.Unstructured) (final bool, err error) {
+	if pod.GetDeletionTimestamp() != nil {
+		return false, errors.New("it is being deleted")
+	}
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	switch phase {
 	case "Running":

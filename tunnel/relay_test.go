@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,10 +64,9 @@ func TestRelay_APIServerReachesForwarderThroughPortForward(t *testing.T) {
 	node, forwarding := newKubelet(t, control.Addr().String())
 	o, _ := options(t)
 	o.Cluster.Namespace = "default"
-	lines := make(chan string, 16)
+	changes := watchChanges(&o)
 	way := Relay{
 		Image: "kopf.example/kopf:test", cluster: o.Cluster, session: "relay-test", restart: "Always",
-		Say: func(line string) { lines <- line },
 		dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			return forwardPort(ctx, forwarding, "default", "relay", relayControlPort)
 		},
@@ -90,16 +88,33 @@ func TestRelay_APIServerReachesForwarderThroughPortForward(t *testing.T) {
 	}
 
 	// A lost connection comes back, and the API server still reaches the same address.
+	before := s.Status()
 	node.drop()
-	if line := <-lines; !strings.Contains(line, "the connection to the relay is lost") {
-		t.Errorf("it says %q", line)
+	changes.await(t, "lost", func(now Status) bool {
+		return now.Lost != nil && strings.HasPrefix(now.Lost.Error(), "the connection to the relay: ")
+	})
+	changes.await(t, "back", func(now Status) bool { return now.Lost == nil })
+	if now := s.Status(); !now.same(&before) {
+		t.Errorf("the status is %+v", now)
 	}
-	if line := <-lines; line != "webhooks: the connection to the relay is there again" {
-		t.Errorf("it says %q", line)
+
+	// A pod that is deleted comes back, too.
+	api := newClient(t).Resource(pods).Namespace("default")
+	former, err := api.Get(t.Context(), "kopf-relay-relay-test", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	c := &checker{client: newClient(t), namespace: "default", forwarder: s.Forwarder, mark: newMark(s.ID, time.Now())}
-	if err := c.check(t.Context(), s.entrance.Target, s.CA, time.Minute); err != nil {
-		t.Error(err)
+	now := int64(0)
+	if err := api.Delete(t.Context(), former.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatal(err)
+	}
+	node.drop()
+	changes.await(t, "lost with the pod", func(now Status) bool {
+		return now.Lost != nil && now.Lost.Error() == "pod default/kopf-relay-relay-test of the relay is gone, and is created again"
+	})
+	changes.await(t, "back in another pod", func(now Status) bool { return now.Lost == nil })
+	if next, err := api.Get(t.Context(), former.GetName(), metav1.GetOptions{}); err != nil || next.GetUID() == former.GetUID() {
+		t.Errorf("the pod is %v, %v", next, err)
 	}
 }
 

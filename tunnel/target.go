@@ -32,6 +32,14 @@ func (t Target) below(elem ...string) Target {
 	return Target{URL: strings.TrimSuffix(t.URL, "/") + "/" + path.Join(elem...)}
 }
 
+// same reports whether both targets are the same.
+func (t Target) same(other Target) bool {
+	if t.Service == nil || other.Service == nil {
+		return t == other
+	}
+	return *t.Service == *other.Service
+}
+
 // path returns the path of the target.
 func (t Target) path() string {
 	if t.Service != nil {

@@ -35,6 +35,10 @@ type Entrance struct {
 	// Detail tells a person what others may want to know about the way. May be empty.
 	Detail string
 
+	// Link tells when the connection behind the listener is lost, if the way opens it again by itself. Nil for ways
+	// that have no connection, or that end with it: then the Listener fails.
+	Link *Link
+
 	// Renew renews the [Mark] of what the way has created in the cluster, and creates what is missing. It is called
 	// every few minutes while the way is open. May be nil.
 	Renew func(context.Context) error

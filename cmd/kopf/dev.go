@@ -125,7 +125,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		defer func() { cluster.leavePeering(ctx, f, cmd.ErrOrStderr()) }()
 	}
 	var session *runner.Session
-	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: func(verbose bool, line string) { session.Say(verbose, line) }}
+	way := newWayIn(&cluster, &f.webhooks, func(verbose bool, line string) { session.Say(verbose, line) })
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
 	deployed := newAsDeployed(cmd, f, dir, patterns, &cluster, func(text string) { session.Fault(text) })
 	defer func() { err = errors.Join(err, deployed.close(ctx)) }()

@@ -76,7 +76,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	printer := &progressPrinter{cmd: cmd, flags: f, line: newProgressLine(cmd.ErrOrStderr())}
 	var cluster operatorCluster
 	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
-	way := &wayIn{cluster: &cluster, flags: &f.webhooks, say: printer.say}
+	way := newWayIn(&cluster, &f.webhooks, printer.say)
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
 	deployed := newAsDeployed(cmd, f, dir, patterns, &cluster, printer.warn)
 	defer func() { err = errors.Join(err, deployed.close(ctx)) }()

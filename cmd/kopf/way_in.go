@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/webhook"
 	"github.com/kopf-dev/kopf/tunnel"
 )
 
@@ -20,71 +22,86 @@ type wayIn struct {
 
 	session *tunnel.Session // nil until it is open
 	server  string          // URL of the API server that the session is for
-	ca      string          // the file with the authority; empty if there is none
-	dir     string          // the temporary folder with it; empty if the file is one of the user
+	dir     string          // the temporary folder of the config file; empty without a session
+	changes chan runner.Webhooks
+
+	writing sync.Mutex // the config file
+}
+
+func newWayIn(cluster *operatorCluster, flags *webhookFlags, say func(verbose bool, line string)) *wayIn {
+	return &wayIn{cluster: cluster, flags: flags, say: say, changes: make(chan runner.Webhooks, 1)}
 }
 
 // Open implements [runner.WayIn].
 func (w *wayIn) Open(ctx context.Context, cluster runner.Cluster) (runner.Webhooks, error) {
-	if w.session != nil && w.server == cluster.Server && w.session.Err() == nil {
-		return w.state(), nil
+	if w.session != nil && w.server == cluster.Server {
+		return wayInState(w.session), nil
 	}
 	if err := w.close(ctx); err != nil {
-		w.say(false, err.Error()) // the former cluster has ended, or its way in
+		w.say(false, err.Error()) // the former cluster has ended
 	}
 	options := w.flags.options(w.say)
 	target, err := w.cluster.target()
 	if err != nil {
 		return runner.Webhooks{}, err
 	}
-	options.Cluster = target
+	options.Cluster, options.Changed = target, w.changed
+	if w.dir, err = os.MkdirTemp("", "kopf-webhooks-"); err != nil {
+		return runner.Webhooks{}, fmt.Errorf("create a folder for the address of the webhooks: %w", err)
+	}
 	session, err := tunnel.Open(ctx, options)
 	if err != nil {
-		return runner.Webhooks{}, err
+		return runner.Webhooks{}, errors.Join(err, w.removeDir())
 	}
 	w.session, w.server = session, cluster.Server
-	if err := w.writeCA(); err != nil {
+	if err := w.writeConfig(session); err != nil {
 		return runner.Webhooks{}, errors.Join(err, w.close(ctx))
 	}
-	return w.state(), nil
+	return wayInState(session), nil
 }
 
-func (w *wayIn) state() runner.Webhooks {
-	return runner.Webhooks{Phase: runner.WebhooksOpen, Way: w.session.Way, Why: w.session.Why, Address: w.session.Address()}
+// wayInState returns the state of the way in for people.
+func wayInState(session *tunnel.Session) runner.Webhooks {
+	status := session.Status()
+	state := runner.Webhooks{Phase: runner.WebhooksOpen, Way: session.Way, Why: session.Why, Address: status.Target.String()}
+	if status.Lost != nil {
+		state.Phase, state.Error = runner.WebhooksLost, status.Lost.Error()
+	}
+	return state
 }
 
-// writeCA writes the authority to a file for the operators, which read a file of the user by themselves.
-func (w *wayIn) writeCA() error {
-	w.ca = ""
-	if len(w.session.CA) == 0 {
-		return nil
+// changed tells the operators and the runner about the way in.
+func (w *wayIn) changed(session *tunnel.Session) {
+	if err := w.writeConfig(session); err != nil {
+		w.say(false, err.Error())
 	}
-	if w.ca = w.flags.certificates.CAFile; w.ca != "" {
-		return nil
+	select {
+	case <-w.changes: // a former state, which nobody has seen
+	default:
 	}
-	var err error
-	if w.dir, err = os.MkdirTemp("", "kopf-webhooks-"); err != nil {
-		return fmt.Errorf("create a folder for the authority of the webhooks: %w", err)
-	}
-	w.ca = filepath.Join(w.dir, "ca.pem")
-	if err := os.WriteFile(w.ca, w.session.CA, 0o600); err != nil {
-		return fmt.Errorf("write the authority of the webhooks: %w", err)
-	}
-	return nil
+	w.changes <- wayInState(session)
 }
+
+// writeConfig writes what the operators announce.
+func (w *wayIn) writeConfig(session *tunnel.Session) error {
+	w.writing.Lock() // so that the newest state is the one that stays
+	defer w.writing.Unlock()
+	status := session.Status()
+	config := webhook.ClientConfig{URL: status.Target.URL, Service: status.Target.Service, CABundle: status.CA}
+	if config.Service != nil {
+		config.URL = ""
+	}
+	if status.Lost != nil {
+		config.Lost = status.Lost.Error()
+	}
+	return config.WriteFile(w.configFile())
+}
+
+func (w *wayIn) configFile() string { return filepath.Join(w.dir, "webhooks.json") }
 
 // Args implements [runner.WayIn].
 func (w *wayIn) Args(socket string) []string {
-	args := []string{"--webhook-listen=unix:" + socket, "--webhook-dev=" + w.session.ID}
-	if service := w.session.Target.Service; service != nil {
-		args = append(args, "--webhook-service="+service.String())
-	} else {
-		args = append(args, "--webhook-url="+w.session.Target.URL)
-	}
-	if w.ca != "" {
-		args = append(args, "--webhook-ca="+w.ca)
-	}
-	return args
+	return []string{"--webhook-listen=unix:" + socket, "--webhook-dev=" + w.session.ID, "--webhook-config=" + w.configFile()}
 }
 
 // Pass implements [runner.WayIn].
@@ -97,13 +114,8 @@ func (w *wayIn) Hold() {
 	}
 }
 
-// Err implements [runner.WayIn].
-func (w *wayIn) Err() error {
-	if w.session == nil {
-		return nil
-	}
-	return w.session.Err()
-}
+// Changes implements [runner.WayIn].
+func (w *wayIn) Changes() <-chan runner.Webhooks { return w.changes }
 
 // close closes the way in, after the operators, and removes what they have left in the cluster.
 func (w *wayIn) close(ctx context.Context) error {
@@ -112,15 +124,21 @@ func (w *wayIn) close(ctx context.Context) error {
 	}
 	session := w.session
 	w.session = nil
-	err := session.Close(ctx, !w.cluster.hasEnded())
-	if w.dir != "" {
-		err = errors.Join(err, os.RemoveAll(w.dir))
-		w.dir = ""
+	err := errors.Join(session.Close(ctx, !w.cluster.hasEnded()), w.removeDir())
+	select {
+	case <-w.changes: // they are about this session
+	default:
 	}
 	if err != nil {
 		return fmt.Errorf("close the way in for webhooks: %w", err)
 	}
 	return nil
+}
+
+func (w *wayIn) removeDir() error {
+	dir := w.dir
+	w.dir = ""
+	return os.RemoveAll(dir)
 }
 
 // target returns the open cluster for the way in.

@@ -142,13 +142,12 @@ func (f *webhookFlags) token() string {
 
 // options returns the options of the way in, without the cluster. The flags are valid.
 func (f *webhookFlags) options(say func(verbose bool, line string)) tunnel.Options {
-	lost := func(line string) { say(false, line) }
 	o := tunnel.Options{
 		Way:          f.way,
 		Local:        tunnel.LocalOptions{Host: f.host, Port: f.port},
 		URL:          f.url,
-		Ngrok:        tunnel.Ngrok{Token: f.token(), Domain: f.ngrokDomain, Say: lost},
-		Relay:        tunnel.Relay{Image: f.relayImage, Namespace: f.relayNamespace, Say: lost},
+		Ngrok:        tunnel.Ngrok{Token: f.token(), Domain: f.ngrokDomain},
+		Relay:        tunnel.Relay{Image: f.relayImage, Namespace: f.relayNamespace},
 		Certificates: f.certificates,
 		Wait:         f.wait,
 		Say:          say,

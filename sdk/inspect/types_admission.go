@@ -8,6 +8,10 @@ type Admission struct {
 	// NAMESPACE/NAME:PORT/PATH". It is empty until the webhook server has announced it.
 	Way string `json:"way,omitempty"`
 
+	// Lost is why the cluster cannot reach the operator just now, while the way in is being opened again. It is empty
+	// if the cluster can, as far as that is known.
+	Lost string `json:"lost,omitempty"`
+
 	// Managed is the name of the configurations that the operator manages; empty if it manages none.
 	Managed string `json:"managed,omitempty"`
 

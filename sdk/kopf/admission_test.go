@@ -145,6 +145,7 @@ func TestMain_WebhookFlags(t *testing.T) {
 		{"--webhook-listen=127.0.0.1:0"},
 		{"--webhook-listen=:9443", "--webhook-service=ns/name", "--webhook-cert=c", "--webhook-key=k", "--webhook-ca=ca", "--webhook-client-ca=x"},
 		{"--webhook-listen=unix:/s", "--webhook-url=https://x/y", "--webhook-ca=ca", "--webhook-dev=s1"},
+		{"--webhook-listen=unix:/s", "--webhook-config=c", "--webhook-dev=s1"},
 		{"--webhook-managed=a.dev"},
 		{"--webhook-listen=127.0.0.1:0", "--webhook-prefix=/x", "--webhook-dump-ca=x"},
 	} {
@@ -155,6 +156,7 @@ func TestMain_WebhookFlags(t *testing.T) {
 	for says, args := range map[string][]string{
 		"requires --webhook-listen":  {"--webhook-url=https://x"},
 		"excludes --webhook-service": {"--webhook-listen=:1", "--webhook-url=https://x", "--webhook-service=a/b"},
+		"excludes --webhook-url":     {"--webhook-listen=:1", "--webhook-url=https://x", "--webhook-config=c"},
 		"belong together":            {"--webhook-listen=127.0.0.1:0", "--webhook-cert=c"},
 		"begins with a slash":        {"--webhook-listen=127.0.0.1:0", "--webhook-prefix=x"},
 		"lower-case letters":         {"--webhook-dev=S_1"},

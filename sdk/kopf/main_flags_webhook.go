@@ -18,7 +18,7 @@ type webhookFlags struct {
 	listen, url, service string
 	ca, cert, key        string
 	clientCA, dumpCA     string
-	prefix               string
+	prefix, config       string
 	managed, dev         string
 }
 
@@ -32,6 +32,7 @@ func (f *webhookFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.clientCA, "webhook-client-ca", "", "a file with the authorities of clients; others are rejected")
 	set.StringVar(&f.dumpCA, "webhook-dump-ca", "", "write the authorities that the cluster must trust to a file")
 	set.StringVar(&f.prefix, "webhook-prefix", "", "the beginning of the paths of the webhooks, such as /hooks")
+	set.StringVar(&f.config, "webhook-config", "", "announce what is in a file that kopf dev keeps up to date, in place of --webhook-url, --webhook-service and --webhook-ca")
 	set.StringVar(&f.managed, "webhook-managed", "", "create and update the webhook configurations of this name, such as claims.example.com")
 	set.StringVar(&f.dev, "webhook-dev", "", "mark the webhook configurations with the id of a development session, and let their failures block nobody")
 }
@@ -47,7 +48,7 @@ func (f *webhookFlags) parse() (admissionFlags, error) {
 	}
 	server := &webhook.Server{
 		Address: f.listen, URL: f.url, CertFile: f.cert, KeyFile: f.key, CAFile: f.ca, CADump: f.dumpCA,
-		ClientCAFile: f.clientCA, Path: f.prefix,
+		ClientCAFile: f.clientCA, Path: f.prefix, ConfigFile: f.config,
 	}
 	if f.service != "" {
 		service, err := webhook.ParseService(f.service)
@@ -66,7 +67,7 @@ func (f *webhookFlags) check() error {
 	if f.listen == "" {
 		for _, flag := range []struct{ name, value string }{
 			{"url", f.url}, {"service", f.service}, {"ca", f.ca}, {"cert", f.cert}, {"key", f.key},
-			{"client-ca", f.clientCA}, {"dump-ca", f.dumpCA}, {"prefix", f.prefix},
+			{"client-ca", f.clientCA}, {"dump-ca", f.dumpCA}, {"prefix", f.prefix}, {"config", f.config},
 		} {
 			if flag.value != "" {
 				return fmt.Errorf("--webhook-%s requires --webhook-listen: say where to receive the reviews", flag.name)
@@ -76,6 +77,8 @@ func (f *webhookFlags) check() error {
 	switch {
 	case f.url != "" && f.service != "":
 		return errors.New("--webhook-url excludes --webhook-service: use one or the other")
+	case f.config != "" && (f.url != "" || f.service != "" || f.ca != ""):
+		return errors.New("--webhook-config excludes --webhook-url, --webhook-service and --webhook-ca: use one or the other")
 	case (f.cert == "") != (f.key == ""):
 		return errors.New("--webhook-cert and --webhook-key belong together: give both")
 	case f.prefix != "" && !strings.HasPrefix(f.prefix, "/"):
@@ -106,7 +109,7 @@ func (f *webhookFlags) checkListen() error {
 			return errors.New("--webhook-listen=unix: lacks the path of the socket")
 		case f.cert != "" || f.clientCA != "" || f.dumpCA != "":
 			return errors.New("--webhook-listen=unix:PATH is plain HTTP: certificates belong to the listener in front of it")
-		case f.url == "" && f.service == "":
+		case f.url == "" && f.service == "" && f.config == "":
 			return errors.New("--webhook-listen=unix:PATH: the cluster cannot reach a socket; add --webhook-url or --webhook-service")
 		}
 		return nil
@@ -115,7 +118,7 @@ func (f *webhookFlags) checkListen() error {
 	if err != nil {
 		return fmt.Errorf("--webhook-listen=%s: want HOST:PORT or unix:PATH", f.listen)
 	}
-	if ip := net.ParseIP(host); (host == "" || ip != nil && ip.IsUnspecified()) && f.url == "" && f.service == "" {
+	if ip := net.ParseIP(host); (host == "" || ip != nil && ip.IsUnspecified()) && f.url == "" && f.service == "" && f.config == "" {
 		return fmt.Errorf("--webhook-listen=%s listens on all addresses, and none of them is for the cluster: add --webhook-url or --webhook-service", f.listen)
 	}
 	return nil

@@ -45,7 +45,7 @@ func (s AdmissionSettings) engine(session string) engine.Admission {
 }
 
 func clientConfigOf(c webhook.ClientConfig) admission.ClientConfig {
-	out := admission.ClientConfig{URL: c.URL, CABundle: c.CABundle}
+	out := admission.ClientConfig{URL: c.URL, CABundle: c.CABundle, Lost: c.Lost}
 	if s := c.Service; s != nil {
 		out.Service = &admission.Service{Name: s.Name, Namespace: s.Namespace, Path: s.Path, Port: s.Port}
 	}

@@ -21,6 +21,10 @@ type ClientConfig struct {
 	// CABundle are the certificates of the authorities that the cluster must trust, in PEM. Empty means the
 	// authorities that the system of the API server trusts.
 	CABundle []byte
+
+	// Lost is why the cluster cannot reach the server just now, for people: the inspector shows it. Empty if it can, as
+	// far as that is known.
+	Lost string
 }
 
 // Service is a way in through a Service of the cluster.

@@ -1,8 +1,11 @@
 package webhook
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -41,6 +44,39 @@ func FuzzParseCertificates(f *testing.F) {
 		certs, err := parseCertificates(escaped)
 		if (err == nil) != (len(certs) > 0) {
 			t.Fatalf("%q: %d certificates, %v", escaped, len(certs), err)
+		}
+	})
+}
+
+func FuzzParseClientConfig(f *testing.F) {
+	_, authority, err := selfSigned([]string{"x"}, time.Now())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range []configFile{{URL: "https://x/y", CABundle: authority}, {Service: "a/b:1/c", Lost: "gone"}, {URL: "https://x", Service: "a/b"}, {URL: "http://x"}} {
+		text, err := json.Marshal(c)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`{"url":"https://x","caBundle":"AAAA"}`))
+	path := filepath.Join(f.TempDir(), "w")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		config, err := parseClientConfig(text)
+		if err != nil {
+			return
+		}
+		if err := config.WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+		written, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseClientConfig(written)
+		if err != nil || !again.same(config) {
+			t.Fatalf("%q: %+v becomes %+v, %v", text, config, again, err)
 		}
 	})
 }

@@ -65,6 +65,10 @@ type Server struct {
 	URL     string
 	Service *Service
 
+	// ConfigFile has what is announced in place of the URL, the Service and the CAFile, as [ClientConfig.WriteFile] writes
+	// it. It is read and announced again when it changes: for a server behind a tunnel, whose address may change.
+	ConfigFile string
+
 	// Path is the prefix of the paths of all requests, such as "/hooks". Requests to other paths get 404. Defaults
 	// to none.
 	Path string
@@ -144,9 +148,10 @@ func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(
 	defer stop()
 	config := r.config
 	announce(config)
-	wg.Go(func() { r.followCA(watching, config, announce) })
+	wg.Go(func() { r.follow(watching, config, announce) })
 	select {
 	case err := <-ended:
+		_ = server.Close() // the connections that are still there
 		return fmt.Errorf("serve webhooks: %w", err)
 	case <-ctx.Done():
 	}
@@ -202,9 +207,11 @@ func (s *Server) check() error {
 	switch {
 	case s.URL != "" && s.Service != nil:
 		return errors.New("both URL and Service are set; set one")
+	case s.ConfigFile != "" && (s.URL != "" || s.Service != nil || s.CAFile != ""):
+		return errors.New("the ConfigFile tells what is announced, and URL, Service or CAFile is set, too; set one or the other")
 	case s.Listener != nil && s.Address != "":
 		return errors.New("both Listener and Address are set; set one")
-	case s.Listener != nil && s.Host == "" && s.URL == "" && s.Service == nil:
+	case s.Listener != nil && s.Host == "" && s.URL == "" && s.Service == nil && s.ConfigFile == "":
 		return errors.New("the Listener does not tell the cluster where it is; set Host, URL or Service")
 	case (s.CertFile == "") != (s.KeyFile == ""):
 		return errors.New("CertFile and KeyFile belong together; set both")
@@ -229,6 +236,11 @@ func (r *running) prepare() error {
 	}
 	r.config = ClientConfig{URL: s.URL, CABundle: own}
 	switch {
+	case s.ConfigFile != "":
+		var err error
+		if r.config, err = readClientConfig(s.ConfigFile); err != nil {
+			return err
+		}
 	case s.Service != nil:
 		service := *s.Service
 		service.Path = cmp.Or(service.Path, s.Path)
@@ -269,7 +281,7 @@ func (r *running) host() (string, error) {
 		}
 		return u.Hostname(), nil
 	}
-	if s.Service != nil {
+	if s.Service != nil || s.ConfigFile != "" {
 		return "", nil
 	}
 	if r.unix {

@@ -361,6 +361,8 @@ func TestServer_ContradictionsAreErrors(t *testing.T) {
 		"choose another port":     {Address: busy.Addr().String()},
 		"read the certificate":    {CertFile: "/nowhere", KeyFile: "/nowhere"},
 		"read the authorities":    {CAFile: "/nowhere"},
+		"tells what is announced": {ConfigFile: "/nowhere", URL: "https://x"},
+		"read the configuration":  {ConfigFile: "/nowhere"},
 		"no authorities to write": {CADump: "/nowhere", Insecure: true, URL: "https://x"},
 	} {
 		err := s.Serve(t.Context(), nil, func(ClientConfig) {})

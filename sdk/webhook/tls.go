@@ -1,8 +1,6 @@
 package webhook
 
 import (
-	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -16,9 +14,6 @@ import (
 
 // reread is how often files are checked for changes at most.
 const reread = time.Second
-
-// followed is how often the file of the authorities is checked.
-const followed = 5 * time.Second
 
 // tlsConfig returns the configuration for the host, and the authority of a certificate that was made.
 func (r *running) tlsConfig(host string) (config *tls.Config, authority []byte, err error) {
@@ -153,36 +148,4 @@ func readCA(file string) ([]byte, error) {
 		return nil, fmt.Errorf("read the authorities: %s has no certificate in PEM", file)
 	}
 	return text, nil
-}
-
-// followCA announces the authorities of the file again when they change.
-func (r *running) followCA(ctx context.Context, config ClientConfig, announce func(ClientConfig)) {
-	if r.server.CAFile == "" {
-		return
-	}
-	ticker := time.NewTicker(followed)
-	defer ticker.Stop()
-	failed := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		bundle, err := readCA(r.server.CAFile)
-		if err == nil && !bytes.Equal(bundle, config.CABundle) {
-			config.CABundle = bundle
-			announce(config)
-			err = r.dumpCA(bundle)
-		}
-		if err == nil {
-			failed = ""
-			continue
-		}
-		if err.Error() != failed {
-			failed = err.Error()
-			r.logger.Warn("Cannot read the authorities of the webhooks again; keeping the former ones",
-				observe.EventKey, observe.LogWebhookFiles, "error", err)
-		}
-	}
 }

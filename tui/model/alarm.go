@@ -28,6 +28,8 @@ func (s *State) Alarm(now time.Time) Alarm {
 		return crashed(s, now)
 	case s.Build.Phase == runner.BuildFailed:
 		return buildFailed(s)
+	case s.WayInLost() != "":
+		return s.wayInLost()
 	}
 	if reason, paused := s.Paused(); paused {
 		if !s.PausedOnRequest() {

@@ -22,6 +22,7 @@ var wayInWords = map[runner.WebhooksPhase]Word{
 	runner.WebhooksNone:    {"·", "none", Dim},
 	runner.WebhooksOpening: {"▸", "being opened", Busy},
 	runner.WebhooksOpen:    {"✓", "open", OK},
+	runner.WebhooksLost:    {"✗", "way in lost", Err},
 	runner.WebhooksFailed:  {"✗", "no way in", Err},
 }
 
@@ -44,6 +45,25 @@ func ReviewWord(r *inspect.Review) Word {
 // HasWebhooks reports whether there is anything to say about webhooks.
 func (s *State) HasWebhooks() bool {
 	return s.Snapshot != nil && s.Snapshot.Admission != nil || s.Webhooks.Phase != "" && s.Webhooks.Phase != runner.WebhooksNone
+}
+
+// WayInLost returns why the cluster cannot call the admission handlers just now, as the tool or the operator tells; empty
+// if it can.
+func (s *State) WayInLost() string {
+	switch {
+	case s.Webhooks.Phase == runner.WebhooksLost:
+		return s.Webhooks.Error
+	case s.Webhooks.Phase != "" && s.Webhooks.Phase != runner.WebhooksNone: // the tool knows it first
+		return ""
+	case s.Snapshot == nil || s.Snapshot.Admission == nil || !s.Live:
+		return ""
+	}
+	return s.Snapshot.Admission.Lost
+}
+
+// wayInLost is the alarm while the cluster cannot call the admission handlers.
+func (s *State) wayInLost() Alarm {
+	return Alarm{Err, "✗ way in for webhooks lost", "being opened again · " + FirstLine(s.WayInLost())}
 }
 
 // WebhooksByUrgency returns the webhooks of the operator, those that are not as they should be first.

@@ -12,6 +12,8 @@ type ClientConfig struct {
 	URL      string   `json:"url,omitempty"`
 	Service  *Service `json:"service,omitempty"`
 	CABundle []byte   `json:"caBundle,omitempty"` // PEM; in base64 on the wire
+
+	Lost string `json:"-"` // why the API server cannot reach it just now, for people
 }
 
 // Service is a service of the cluster.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -285,4 +286,38 @@ func TestAdmission_ServiceWithCamelCaseIDs(t *testing.T) {
 		}
 		return w.State == inspect.WebhookInstalled && strings.HasSuffix(w.Address, "/check-field-of-it")
 	})
+}
+
+func TestAdmission_FollowsTheConfigFile(t *testing.T) {
+	cluster := newCluster(t)
+	own := ownResource(cluster)
+	path := filepath.Join(t.TempDir(), "webhooks.json")
+	write := func(c webhook.ClientConfig) {
+		t.Helper()
+		if err := c.WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(webhook.ClientConfig{URL: "https://127.0.0.1:1/one"})
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnValidate(r, own.selector(), func(context.Context, *admission) error { return nil }, kopf.ID("check"), kopf.IgnoreFailures())
+	}, withWebhooks(cluster), func(o *kopf.Operator) {
+		o.Settings.Admission.Server = &webhook.Server{ConfigFile: path}
+	})
+	configuration := cluster.Object("validatingwebhookconfigurations", cluster.Namespace+".kopf.dev")
+	expect := func(url, lost string) {
+		t.Helper()
+		op.WaitInspect("the way in is "+url, func(s *inspect.Snapshot) bool {
+			return s.Admission != nil && s.Admission.Way == url && s.Admission.Lost == lost && s.Admission.Webhooks[0].State == inspect.WebhookInstalled
+		})
+		webhooks, _ := configuration.Get().Get("webhooks").([]any)
+		if got := webhooks[0].(tree)["clientConfig"].(tree)["url"]; got != url+"/check" {
+			t.Errorf("the cluster calls %v", got)
+		}
+	}
+	expect("https://127.0.0.1:1/one", "")
+	write(webhook.ClientConfig{URL: "https://127.0.0.1:1/one", Lost: "the tunnel has gone"})
+	expect("https://127.0.0.1:1/one", "the tunnel has gone")
+	write(webhook.ClientConfig{URL: "https://127.0.0.1:2/two"})
+	expect("https://127.0.0.1:2/two", "")
 }

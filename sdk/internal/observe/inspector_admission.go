@@ -12,7 +12,7 @@ import (
 
 // webhooksChanged publishes the state of the webhooks.
 func (i *Inspector) webhooksChanged(e WebhooksChanged) {
-	state := inspect.Admission{Way: e.Client.String(), Managed: e.Managed, Session: e.Session}
+	state := inspect.Admission{Way: e.Client.String(), Lost: e.Client.Lost, Managed: e.Managed, Session: e.Session}
 	for at := range e.Webhooks {
 		w := describeWebhook(&e.Webhooks[at], e.States)
 		if state.Way == "" {

@@ -35,6 +35,10 @@ func (p *Page) drawWayIn(b *render.Block) {
 	way := s.Webhooks
 	l := b.Line().Skip(1).Cell(model.Dim, "way in", 8)
 	switch {
+	case s.WayInLost() != "":
+		b.End(l.Put(model.Err, "✗ lost").Put(model.Dim, ", being opened again; nothing is reviewed until then"))
+		b.Prose(model.Err, firstLine(s.WayInLost()), 3)
+		return
 	case way.Phase == runner.WebhooksFailed:
 		b.End(l.Put(model.Err, "✗ there is none"))
 		b.Prose(model.Err, firstLine(way.Error), 5)

@@ -121,10 +121,15 @@ func (p *Page) Back() bool {
 // Summary draws whether the webhooks can be called, and the decisions so far.
 func (p *Page) Summary(l *render.Line, short bool) {
 	s := p.screen.State
-	if s.Webhooks.Phase == runner.WebhooksFailed || s.Webhooks.Phase == runner.WebhooksOpening {
-		word := model.WayInWord(s.Webhooks.Phase)
+	phase := s.Webhooks.Phase
+	if s.WayInLost() != "" {
+		phase = runner.WebhooksLost
+	}
+	switch phase {
+	case runner.WebhooksFailed, runner.WebhooksOpening, runner.WebhooksLost:
+		word := model.WayInWord(phase)
 		l.Put(word.Tone, word.String())
-	} else {
+	default:
 		p.summarize(l)
 	}
 	denied := 0

@@ -1,0 +1,119 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/webhook"
+)
+
+// openedWay is a way that is open, and served.
+type openedWay struct {
+	entrance *Entrance
+	target   Target // for webhook configurations, with the secret
+
+	end     context.CancelCauseFunc // of the way
+	stop    context.CancelFunc      // of the server; nil before its start
+	serving sync.WaitGroup
+
+	announced chan webhook.ClientConfig // has the newest one
+	failed    chan error                // has why the listener has ended
+}
+
+// open opens the way, serves it and checks it. The way outlives the context, unless that ends before.
+func (s *Session) open(ctx context.Context) (_ *openedWay, err error) {
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	w := &openedWay{end: end, announced: make(chan webhook.ClientConfig, 1), failed: make(chan error, 1)}
+	detach := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	defer detach()
+	if w.entrance, err = s.way.Open(life); err != nil {
+		end(nil)
+		return nil, err
+	}
+	w.target = w.entrance.Target.below(s.Forwarder.secret)
+	s.Forwarder.announce(w.target.path())
+	ca, err := w.serve(ctx, s)
+	if err == nil {
+		err = s.check(ctx, w, ca)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.close(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Target, s.status.CA = w.target, ca
+	return w, nil
+}
+
+// check proves that the API server reaches the way.
+func (s *Session) check(ctx context.Context, w *openedWay, ca []byte) error {
+	c := &checker{client: s.client, namespace: s.options.Cluster.Namespace, forwarder: s.Forwarder, mark: newMark(s.ID, time.Now())}
+	return c.check(ctx, w.entrance.Target, ca, w.entrance.Settles)
+}
+
+// serve accepts connections until the way is closed. It returns the authority that API servers have to trust.
+func (w *openedWay) serve(ctx context.Context, s *Session) ([]byte, error) {
+	server := &webhook.Server{
+		Listener: w.entrance.Listener, URL: w.entrance.Target.URL, Service: w.entrance.Target.Service,
+		// Handshakes of port scanners fail, and those of API servers that do not trust us: the check tells.
+		Logger:   slog.New(slog.DiscardHandler),
+		Insecure: w.entrance.Plain,
+	}
+	if server.Service != nil {
+		server.URL = ""
+	}
+	certificates := s.options.Certificates
+	switch {
+	case !w.entrance.Plain:
+		certificates.apply(server)
+	case certificates != Certificates{}:
+		return nil, fmt.Errorf("%s ends the TLS of the API server itself: leave out the files of certificates", s.Way)
+	}
+	ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
+	w.serving.Go(func() {
+		w.failed <- server.Serve(ctx, s.Forwarder, func(c webhook.ClientConfig) {
+			select {
+			case <-w.announced: // a former one, which nobody has seen
+			default:
+			}
+			w.announced <- c
+		})
+	})
+	if renew := w.entrance.Renew; renew != nil {
+		w.serving.Go(func() { renewMarks(ctx, renew, s.options.Say) })
+	}
+	select {
+	case config := <-w.announced:
+		return s.authority(config), nil
+	case err := <-w.failed:
+		return nil, err
+	}
+}
+
+// authority returns the authority that API servers have to trust.
+func (s *Session) authority(config webhook.ClientConfig) []byte {
+	if s.options.Certificates.CAFile == SystemCA {
+		return nil
+	}
+	return config.CABundle
+}
+
+// close closes the way, and removes what it has created.
+func (w *openedWay) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if w.stop != nil {
+		w.stop()
+	}
+	w.serving.Wait()
+	defer w.end(nil)
+	_ = w.entrance.Listener.Close() // the server has closed it, unless it was never started
+	if w.entrance.Release != nil {
+		return w.entrance.Release(ctx)
+	}
+	return nil
+}
