@@ -142,7 +142,7 @@ func (p *FaultProxy) streamStale(w http.ResponseWriter, r *http.Request, body, a
 	if fault.Delay > 0 {
 		wait(r.Context(), fault.Delay, calmed)
 	}
-	p.relay(w, r, resp.Body, nil, calmed)
+	p.relay(w, r, resp.Body, false, nil, calmed)
 }
 
 // initialEvents returns a list as the events that begin a stream, and its version.
@@ -170,7 +170,7 @@ func initialEvents(answer []byte) (lines []byte, version string, err error) {
 	}
 	add("BOOKMARK", map[string]any{"metadata": map[string]any{
 		"resourceVersion": list.Metadata.ResourceVersion,
-		"annotations":     map[string]any{"k8s.io/initial-events-end": "true"},
+		"annotations":     map[string]any{initialEventsEnd: "true"},
 	}})
 	return b.Bytes(), list.Metadata.ResourceVersion, nil
 }

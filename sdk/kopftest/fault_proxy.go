@@ -294,7 +294,7 @@ func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, body []byte, f
 	switch {
 	case Watches(r) && resp.StatusCode == http.StatusOK && isJSON(resp):
 		begin(w, resp, false)
-		p.relay(w, r, resp.Body, fault, calmed)
+		p.relay(w, r, resp.Body, Lists(r), fault, calmed)
 		return
 	case !isJSON(resp): // it is not looked into, and may be a stream
 		begin(w, resp, false)

@@ -248,6 +248,52 @@ func TestFaultProxy_FaultsOfStreams(t *testing.T) {
 	}
 }
 
+func TestFaultProxy_ListOfStreamHasNoFaultsOfEvents(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind FaultKind
+		want []string // after the list
+	}{
+		{FaultDuplicate, []string{"MODIFIED 1", "MODIFIED 1"}},
+		{FaultOutdated, []string{"MODIFIED 1", "MODIFIED 0"}},
+		{FaultReorder, []string{"MODIFIED 1"}}, // nothing overtakes it
+	} {
+		t.Run(string(test.kind), func(t *testing.T) {
+			t.Parallel()
+			cluster := New(t)
+			proxy := cluster.FaultProxy(Faults{Rules: []FaultRule{{Match: Watches, Fault: Fault{Kind: test.kind}}}})
+			c := newClient(t, cluster, proxy.Config())
+			object := cluster.Apply(configMapX)
+			const list = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+			read := func(lines <-chan string, want ...string) {
+				t.Helper()
+				var got []string
+				for len(got) < len(want) {
+					text, ok := <-lines
+					if !ok {
+						t.Fatalf("the stream has ended after %q", got)
+					}
+					got = append(got, text)
+				}
+				if got := values(got); !slices.Equal(got, want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			}
+			read(c.lines(list), "ADDED 0", "BOOKMARK ") // the proxy knows a former version from now on
+			lines := c.lines(list)
+			read(lines, "ADDED 0", "BOOKMARK ")
+			if injected := proxy.Injected(); len(injected) > 0 {
+				t.Errorf("faults in the list: %v", injected)
+			}
+			object.Set("data.v", "1")
+			read(lines, test.want...)
+			if injected := proxy.Injected(); len(injected) == 0 {
+				t.Error("no fault after the list")
+			}
+		})
+	}
+}
+
 // before1 returns the version before another one.
 func before1(version string) string {
 	var n uint64

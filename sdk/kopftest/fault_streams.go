@@ -19,6 +19,7 @@ type event struct {
 			Name            string
 			UID             string
 			ResourceVersion string
+			Annotations     map[string]string
 		}
 	}
 }
@@ -26,6 +27,14 @@ type event struct {
 // ofObject reports whether the event is about an object, rather than about the stream.
 func (e event) ofObject() bool {
 	return e.Type == "ADDED" || e.Type == "MODIFIED" || e.Type == "DELETED"
+}
+
+// initialEventsEnd is the annotation of the bookmark that ends the list of a stream that begins with one.
+const initialEventsEnd = "k8s.io/initial-events-end"
+
+// endsList reports whether the event ends the list of a stream that begins with one.
+func (e event) endsList() bool {
+	return e.Type == "BOOKMARK" && e.Object.Metadata.Annotations[initialEventsEnd] == "true"
 }
 
 // reorderDelay is how long an event waits for the next one to overtake it.
@@ -36,11 +45,12 @@ const aheadLines = 1000
 
 // relayed is one stream on its way to the client.
 type relayed struct {
-	p      *FaultProxy
-	w      http.ResponseWriter
-	r      *http.Request
-	fault  *Fault // of the stream; nil if there is none
-	calmed <-chan struct{}
+	p       *FaultProxy
+	w       http.ResponseWriter
+	r       *http.Request
+	fault   *Fault // of the stream; nil if there is none
+	calmed  <-chan struct{}
+	listing bool // the stream is still in the list that it begins with
 
 	passed int    // events of objects
 	held   []byte // waits to be overtaken
@@ -54,14 +64,15 @@ type line struct {
 	came time.Time
 }
 
-// relay sends the lines of a watch to the client, with faults.
-func (p *FaultProxy) relay(w http.ResponseWriter, r *http.Request, body io.ReadCloser, fault *Fault, calmed <-chan struct{}) {
+// relay sends the lines of a watch to the client, with faults. The client may have got the list already that the
+// stream begins with.
+func (p *FaultProxy) relay(w http.ResponseWriter, r *http.Request, body io.ReadCloser, listing bool, fault *Fault, calmed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(r.Context())
 	lines := make(chan line, aheadLines)
 	p.active.Go(func() { readLines(ctx, body, lines) })
 	defer body.Close()
 	defer cancel()
-	s := &relayed{p: p, w: w, r: r, fault: fault, calmed: calmed}
+	s := &relayed{p: p, w: w, r: r, fault: fault, calmed: calmed, listing: listing}
 	for {
 		s.checkStream()
 		var overtaken <-chan time.Time
@@ -155,6 +166,7 @@ func (s *relayed) send(l line) bool {
 	var e event
 	if err := json.Unmarshal(l.text, &e); err != nil || !e.ofObject() {
 		s.release() // nothing overtakes a bookmark
+		s.listing = s.listing && !e.endsList()
 		s.write(l.text)
 		return true
 	}
@@ -167,6 +179,10 @@ func (s *relayed) send(l line) bool {
 		}
 	}
 	s.passed++
+	if s.listing {
+		s.write(l.text) // a list is one state of the cluster: it has no object twice, and none in an older version
+		return true
+	}
 	faults := s.p.decisions.forEvent(s.r, e)
 	inject := func(kind FaultKind) bool {
 		fault, ok := faults[kind]

@@ -19,7 +19,8 @@ type Faults struct {
 
 	// Rules are tried in their order; the first that applies to a request is its fault. Rules of
 	// events ([FaultDuplicate], [FaultOutdated], [FaultReorder]) apply to each event of the streams
-	// that they match, in addition to the fault of the stream.
+	// that they match, in addition to the fault of the stream, but not to the list that a stream begins
+	// with: no API server has an object there twice, or in several versions.
 	Rules []FaultRule
 }
 
