@@ -206,7 +206,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 		}
 		// The object changed meanwhile, and no cycle comes to transform its newest version.
 		unsent = remaining
-		version, err = newestVersion(ctx, d.deps.client, d.served().resource, version.Namespace, version.Name, version.UID)
+		version, err = d.deps.newestVersion(ctx, d.served().resource, version.Namespace, version.Name, version.UID)
 		switch {
 		case err != nil:
 			task.Patch.Restore(unsent)

@@ -35,6 +35,7 @@ type deps struct {
 	shards   *ownShards     // nil unless replicas share the objects
 	running  *runningCycles // nil unless other replicas may take objects over
 	leases   *leaseStats
+	graves   graves // the objects that are gone
 
 	sink      *observe.Sink      // what happens is told to its subscribers
 	recorders *observe.Recorders // of Kubernetes events
@@ -84,6 +85,12 @@ func (d *deps) subject(identity *observe.Identity, res *resources.Resource, obje
 		s.Logger = s.Recorder.Logger(s.Logger)
 	}
 	return s
+}
+
+// dropLate logs that an old version of an object is dropped, since the object is gone.
+func (d *deps) dropLate(old *object.Object) {
+	d.logger.Debug("Dropping what is outdated", observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail,
+		"what", old.String(), "reason", "the object is gone")
 }
 
 // hidesIndex reports whether the values of an index must not be shown: they are made of Secrets, or the

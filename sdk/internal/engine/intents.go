@@ -151,7 +151,7 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 	if memory.paused.Load() {
 		return ref.Name + " is paused by its annotation " + state.PausedAnnotation
 	}
-	object, err := newestVersion(ctx, i.deps.client, res.resource, ref.Namespace, ref.Name, ref.UID)
+	object, err := i.deps.newestVersion(ctx, res.resource, ref.Namespace, ref.Name, ref.UID)
 	switch {
 	case err != nil:
 		return err.Error()
@@ -238,7 +238,7 @@ func (i *intents) retryFailed(ctx context.Context, job retryJob) error {
 		i.deps.queue.Again(job.key.Resource, watch.Event{Type: watch.Modified, Object: memory.group.Load().Live()})
 		return nil
 	}
-	object, err := newestVersion(ctx, i.deps.client, res.resource, failed.namespace, failed.name, job.key.Object)
+	object, err := i.deps.newestVersion(ctx, res.resource, failed.namespace, failed.name, job.key.Object)
 	if err != nil || object == nil {
 		return err
 	}

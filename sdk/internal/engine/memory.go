@@ -93,15 +93,6 @@ func (m *memory) isOutdated(obj *object.Object) bool {
 	return version != 0 && version < m.newest && m.ownVersion == "" && m.ownWrite == nil
 }
 
-// versionNumber returns the resourceVersion of an object; 0 if it is no number.
-func versionNumber(obj *object.Object) uint64 {
-	number, err := strconv.ParseUint(obj.ResourceVersion, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return number
-}
-
 // listedUntil forgets the version that the operator's last patch made if a list that is complete up to a
 // resourceVersion shows that it is lost: the server was restored from a backup.
 func (m *memory) listedUntil(obj *object.Object, complete uint64) {

@@ -75,7 +75,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			return nil, err
 		case patchOutdated, patchGone:
 		}
-		newest, listErr := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+		newest, listErr := r.deps.newestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
 		switch {
 		case listErr != nil:
 			return nil, listErr
@@ -148,7 +148,7 @@ func (r *requester) accept(patched *object.Object) (patch.Object, error) {
 
 // misplaced returns the error of a request whose answer is another object.
 func (r *requester) misplaced(patched *object.Object) error {
-	newest, err := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+	newest, err := r.deps.newestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
 	switch {
 	case err != nil:
 		return err
@@ -166,7 +166,7 @@ const landedTimeout = 10 * time.Second
 // landed finds out whether a JSON patch was applied whose answer was lost. It applied to one version
 // only, so it is the first change after that version, or it was not applied.
 func (r *requester) landed(call patch.Call) (newest patch.Object, landed bool, err error) {
-	current, err := newestVersion(r.ctx, r.deps.client, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+	current, err := r.deps.newestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -216,15 +216,16 @@ func (r *requester) versionAfter(version string) (*object.Object, error) {
 	}
 }
 
-// newestVersion lists the newest version of an object; nil if it does not exist anymore. Operators
-// need no permission to get single objects.
-func newestVersion(ctx context.Context, client *kube.Client, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
-	list, err := client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
+// newestVersion lists the newest version of an object; nil if it does not exist anymore, which is remembered.
+// Operators need no permission to get single objects.
+func (d *deps) newestVersion(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
+	list, err := d.client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(list.Items, func(o *object.Object) bool { return o.UID == uid })
 	if i < 0 {
+		d.graves.bury(res.Key(), uid, list.ResourceVersion)
 		return nil, nil
 	}
 	return list.Items[i], nil

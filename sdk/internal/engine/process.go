@@ -38,6 +38,10 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if served == nil || p.deps.state.paused.Load() || !p.deps.shards.owns(served, newest.Object) {
 		return nil // nothing is lost: when the stream starts again, it lists all objects
 	}
+	if p.deps.graves.isLate(batch.Key, newest, batch.Listed, batch.Complete) {
+		p.deps.dropLate(newest.Object)
+		return nil
+	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
 	m.listedUntil(newest.Object, batch.Complete)
 	m.releaseSeenWrite(newest.Object)
@@ -46,6 +50,9 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 		if leftSelection(ctx, p.deps, served, newest.Object) {
 			p.leave(ctx, served, m, batch)
 			return nil
+		}
+		if p.deps.settings.Selection.Labels == "" || !served.narrowed() { // else it may only have left the selection
+			p.deps.graves.bury(batch.Key.Resource, newest.Object.UID, newest.Object.ResourceVersion)
 		}
 	}
 	if next := throttled(m, newest, p.deps.now()); next != nil {
@@ -75,7 +82,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 // reread reads the newest version of an object. It returns nil, and when to try again, if that fails, or if
 // the object does not exist anymore, of which an event is on its way.
 func (p *processor) reread(ctx context.Context, served *servedResource, old *object.Object) (*object.Object, *queue.Next) {
-	current, err := newestVersion(ctx, p.deps.client, served.resource, old.Namespace, old.Name, old.UID)
+	current, err := p.deps.newestVersion(ctx, served.resource, old.Namespace, old.Name, old.UID)
 	if err != nil {
 		return nil, &queue.Next{After: rereadDelay}
 	}

@@ -34,7 +34,7 @@ func leftSelection(ctx context.Context, d *deps, res *servedResource, last *obje
 	if d.settings.Selection.Labels == "" || !res.narrowed() || !res.learnsOfDeletions() {
 		return false
 	}
-	newest, err := newestVersion(ctx, d.client, res.resource, last.Namespace, last.Name, last.UID)
+	newest, err := d.newestVersion(ctx, res.resource, last.Namespace, last.Name, last.UID)
 	if err != nil {
 		d.objectLogger(res.resource, last).Warn("Cannot tell whether the object was deleted or does not match the label selector anymore; assuming the latter",
 			observe.EventKey, observe.LogSelectionUnknown, "error", err)

@@ -21,7 +21,7 @@ func startOver(ctx context.Context, d *deps, resources servedResources, ref insp
 	if res == nil {
 		return ref.Name + " is unknown to the operator"
 	}
-	obj, err := newestVersion(ctx, d.client, res.resource, ref.Namespace, ref.Name, ref.UID)
+	obj, err := d.newestVersion(ctx, res.resource, ref.Namespace, ref.Name, ref.UID)
 	switch {
 	case err != nil:
 		return err.Error()

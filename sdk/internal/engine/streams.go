@@ -286,7 +286,12 @@ func (s *streams) start(ctx context.Context, scope resources.Scope, res *resourc
 			LabelSelector: selection.labels, ShardSelector: selection.shards, Keep: selection.keep,
 			Handle: func(event watch.Event) {
 				observe.Tell(s.deps.sink, observe.EventReceived{Stream: scope, Event: event})
-				first.add(queue.KeyOf(scope.Resource, event.Object))
+				key := queue.KeyOf(scope.Resource, event.Object)
+				if s.deps.graves.isLate(key, event, event.Type == watch.Listed, event.Complete) {
+					s.deps.dropLate(event.Object)
+					return
+				}
+				first.add(key)
 				st.handle(scope.Resource, event)
 			},
 			Listed: func(int) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // A handler that is done may be followed by others that are retried. If the object changes meanwhile, the
@@ -60,9 +61,11 @@ func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err erro
 
 // endUndone ends a cause that is not finished if the object is at its last-handled state again: the change
 // was undone, or the cause was of an old version, and the change is handled. Its records must not count for
-// the next cause. If a handler was done for another state, an update follows.
+// the next cause: those of a former process too, which had an old view of the object. If a handler was done for
+// another state, an update follows.
 func (c *cycle) endUndone() error {
-	if c.cause.Reason != handlers.ReasonNoop || !c.memory.unfinished && c.memory.handled == nil {
+	ongoing := c.memory.unfinished || c.memory.handled != nil
+	if c.cause.Reason != handlers.ReasonNoop || !ongoing && !state.HasRecords(c.stored, c.progress) {
 		return nil
 	}
 	raw, essence, err := c.lastHandledState()
@@ -72,6 +75,9 @@ func (c *cycle) endUndone() error {
 	progress, err := c.progressOf(c.served.changing)
 	if err != nil {
 		return fmt.Errorf("read the progress: %w", err)
+	}
+	if !ongoing && len(progress.Handlers()) == 0 {
+		return nil // the records are of other operators
 	}
 	if err := c.purge(progress); err != nil {
 		return err

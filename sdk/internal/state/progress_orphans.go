@@ -43,6 +43,27 @@ func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orp
 // recordStart is the beginning of every record as text; other texts are not parsed.
 const recordStart = `{"started"`
 
+// HasRecords reports whether an object has records of any handlers, of whatever operator. Storages that keep
+// records elsewhere have none.
+func HasRecords(obj map[string]any, storage ProgressStorage) bool {
+	switch s := storage.(type) {
+	case *AnnotationsProgress:
+		for key, stored := range object.Annotations(obj) {
+			text, _ := stored.(string)
+			if strings.HasPrefix(text, recordStart) && strings.HasPrefix(key, s.Prefix) {
+				return true
+			}
+		}
+	case *StatusProgress:
+		container, _ := object.Lookup(obj, s.Field)
+		records, _ := container.(map[string]any)
+		return len(records) > 0
+	case MultiProgress:
+		return slices.ContainsFunc(s, func(one ProgressStorage) bool { return HasRecords(obj, one) })
+	}
+	return false
+}
+
 func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan {
 	var found []Orphan // the ids are names at first
 	mark := markKey("", obj)

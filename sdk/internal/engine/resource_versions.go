@@ -1,0 +1,19 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// versionNumber returns the resourceVersion of an object; 0 if it is no number.
+func versionNumber(obj *object.Object) uint64 { return numberOf(obj.ResourceVersion) }
+
+// numberOf returns a resourceVersion as a number; 0 if it is none.
+func numberOf(resourceVersion string) uint64 {
+	number, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
