@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -49,4 +50,32 @@ func TestStartOver_ObjectIsHandledAsNew(t *testing.T) {
 		t.Errorf("an unknown resource: %v", err)
 	}
 	op.Stop()
+}
+
+func TestStartOver_ComesAfterRunningHandlers(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	release := make(chan struct{})
+	op := cluster.Run(func(reg *kopf.Registry) {
+		kopf.OnCreate(reg, kexes, c.does("create"), kopf.ID("create"))
+		kopf.OnUpdate(reg, kexes, func(context.Context, *change) error {
+			c.add("update")
+			<-release
+			return nil
+		}, kopf.ID("update"))
+	})
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	x.Patch(field("two"))
+	c.wait(cluster, "update", 1)
+	snapshot := op.WaitInspect("it is known", func(s *inspect.Snapshot) bool { return len(s.Objects) == 1 })
+	ref := snapshot.Objects[0].Ref
+	// The answer does not wait for the handler, whose outcome is recorded first.
+	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentStartOver, Object: &ref}); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	c.wait(cluster, "create", 2)
+	waitHandled(x)
+	op.Stop()
+	c.are(t, "create", "update", "create")
 }

@@ -75,7 +75,7 @@ func (i *intents) handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 		if streams == nil {
 			return reject("the operator is still starting")
 		}
-		if reason := startOver(ctx, i.deps, streams, *in.Object); reason != "" {
+		if reason := i.startOver(ctx, streams, *in.Object); reason != "" {
 			return reject(reason)
 		}
 	case inspect.IntentRetryFailed:
@@ -192,6 +192,43 @@ func (i *intents) pauseObject(ctx context.Context, ref inspect.Ref, reason strin
 		return err.Error()
 	}
 	return ""
+}
+
+// startOverPatience is how long the answer to a request to start over waits for the present cycle of the object.
+const startOverPatience = time.Second
+
+// startOver makes an object be handled from scratch between two cycles: a cycle that runs now would record its
+// outcome over it. It waits for that for a moment; later failures are logged. If it cannot, it returns the reason.
+func (i *intents) startOver(ctx context.Context, streams *streams, ref inspect.Ref) (reason string) {
+	done, late := make(chan string, 1), new(atomic.Bool)
+	queued := i.deps.queue.Between(queue.Key{Resource: ref.Resource, Object: ref.UID}, func(ctx context.Context) {
+		var reason string
+		if err := withRecovery(func() { reason = startOver(ctx, i.deps, streams, i.memories, ref) }); err != nil {
+			reason = err.Error() // a storage has panicked
+		}
+		if done <- reason; late.Load() && reason != "" {
+			i.deps.logger.Error("Cannot handle "+ref.Name+" from scratch: "+reason, observe.EventKey, observe.LogStartOverFailed)
+		}
+	})
+	if !queued {
+		return "the operator is stopping"
+	}
+	patience := time.NewTimer(startOverPatience)
+	defer patience.Stop()
+	select {
+	case reason := <-done:
+		return reason
+	case <-ctx.Done():
+		return "the operator is stopping"
+	case <-patience.C:
+		late.Store(true)
+	}
+	select {
+	case reason := <-done: // in the same moment: it is logged or returned, or both
+		return reason
+	default:
+		return ""
+	}
 }
 
 // hasHandler reports whether a handler, or the handler of a sub-handler, is for the resource.

@@ -107,6 +107,18 @@ func (m *memory) listedUntil(obj *object.Object, complete uint64) {
 	}
 }
 
+// hasUnwritten reports whether the operator has done something for the object that it has not recorded yet.
+func (m *memory) hasUnwritten() bool {
+	return m != nil && (m.unrecorded != nil || len(m.annotations.unwritten) > 0)
+}
+
+// startOver forgets what was done for the object, whose records were removed. Only the object's worker may use it,
+// between two cycles.
+func (m *memory) startOver() {
+	m.unrecorded, m.handled, m.annotations.unwritten = nil, nil, nil
+	m.unfinished, m.deletionHandled, m.echoVersion = false, false, ""
+}
+
 // warnOnce reports whether a warning is the first of its kind for the object.
 func (m *memory) warnOnce(kind string) bool {
 	m.mu.Lock()

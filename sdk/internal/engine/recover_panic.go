@@ -10,3 +10,10 @@ func recoverPanic(err *error) {
 		*err = handlers.Panicked(value)
 	}
 }
+
+// withRecovery calls a function, and returns its panic as an error.
+func withRecovery(do func()) (err error) {
+	defer recoverPanic(&err)
+	do()
+	return nil
+}

@@ -9,14 +9,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // startOver removes what the operator has recorded on an object: the progress of its handlers, their failures, and
 // the last-handled state. The object is then handled as if it were new or, if it is being deleted, as if the
-// deletion had just been requested. While a handler of the object runs, this has no effect: the outcome is recorded
-// after it. If it cannot, it returns the reason.
-func startOver(ctx context.Context, d *deps, resources servedResources, ref inspect.Ref) (reason string) {
+// deletion had just been requested. It must not be called during a cycle of the object. If it cannot, it returns
+// the reason.
+func startOver(ctx context.Context, d *deps, resources servedResources, memories *memories, ref inspect.Ref) (reason string) {
 	res := resources.served(ref.Resource)
 	if res == nil {
 		return ref.Name + " is unknown to the operator"
@@ -29,13 +31,24 @@ func startOver(ctx context.Context, d *deps, resources servedResources, ref insp
 		return ref.Name + " was deleted"
 	}
 	forget, err := forgetting(ctx, d, res, obj)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err.Error()
-	case len(forget) == 0:
-		return "the operator has recorded nothing on " + ref.Name
 	}
-	err = sendForgetting(ctx, d, res, ref, forget)
+	m := memories.find(queue.Key{Resource: ref.Resource, Object: ref.UID})
+	unwritten := m.hasUnwritten()
+	switch {
+	case len(forget) == 0 && !unwritten:
+		return "the operator has recorded nothing on " + ref.Name
+	case len(forget) == 0:
+		m.startOver()
+		d.queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: obj}) // no event comes
+		return ""
+	}
+	patched, err := sendForgetting(ctx, d, res, ref, forget)
+	if m != nil && patched != nil {
+		m.startOver()
+		m.wrote(patched, d.now().Add(d.settings.ConsistencyTimeout)) // the handlers are called for this version
+	}
 	if kube.Classify(err) == kube.NotFound {
 		return ref.Name + " was deleted"
 	}
@@ -67,8 +80,9 @@ func forgetting(ctx context.Context, d *deps, res *servedResource, obj *object.O
 	return p.Tree(), nil
 }
 
-// sendForgetting sends the patch: that of the status by itself if the resource has it as a subresource.
-func sendForgetting(ctx context.Context, d *deps, res *servedResource, ref inspect.Ref, forget map[string]any) error {
+// sendForgetting sends the patch: that of the status by itself if the resource has it as a subresource. It returns
+// the version that it makes, also if only one of both was accepted.
+func sendForgetting(ctx context.Context, d *deps, res *servedResource, ref inspect.Ref, forget map[string]any) (patched *object.Object, err error) {
 	send := func(subresource string, body map[string]any) error {
 		metadata, _ := body["metadata"].(map[string]any)
 		if metadata == nil {
@@ -80,14 +94,18 @@ func sendForgetting(ctx context.Context, d *deps, res *servedResource, ref inspe
 		if err != nil {
 			return err
 		}
-		_, err = d.client.Patch(ctx, res.resource, ref.Namespace, ref.Name, subresource, patch.MergeType, text)
+		version, err := d.client.Patch(ctx, res.resource, ref.Namespace, ref.Name, subresource, patch.MergeType, text)
+		if err == nil {
+			patched = version
+		}
 		return err
 	}
 	if status, ok := forget["status"]; ok && res.resource.HasSubresource("status") {
 		delete(forget, "status")
 		if err := send("status", map[string]any{"status": status}); err != nil || len(forget) == 0 {
-			return err
+			return patched, err
 		}
 	}
-	return send("", forget)
+	err = send("", forget)
+	return patched, err
 }

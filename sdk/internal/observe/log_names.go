@@ -31,6 +31,7 @@ const (
 	LogMarkBroken       LogName = "mark.broken"
 	LogFailureForgotten LogName = "failure.forgotten"
 	LogFailureRetried   LogName = "failure.retried"
+	LogStartOverFailed  LogName = "startover.failed"
 
 	LogProcessingFinished    LogName = "processing.finished"
 	LogProcessingDelayed     LogName = "processing.delayed"

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -29,9 +30,13 @@ type entry struct {
 	newest watch.Event // the version being processed, or to be processed again; else none
 	again  bool        // process it even without events
 
-	due       *Next // what to do if there are no events
-	scheduled *Next // what to do when the delay is over
+	between []func(context.Context) // called before the next processing: see [Queue.Between]
+
+	due       *Next     // what to do if there are no events
+	scheduled *Next     // what to do when the delay is over
+	end       time.Time // of the delay
 	timer     *time.Timer
+	kept      *Next // scheduled again after what is between, unless there is something else to do; else nil
 
 	pressure chan struct{} // of the present batch; nil if it was not asked for
 	pressed  bool          // an event arrived since the present batch

@@ -47,9 +47,37 @@ func (q *Queue) Again(resource string, event watch.Event) {
 	}
 }
 
+// Between calls a function while the object is not being processed: at once, or after the present processing.
+// What is queued or scheduled for the object comes after it. It returns false if the queue is stopped, and does
+// not call the function if the queue stops before its turn.
+func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return false
+	}
+	e := q.entries[key]
+	if e == nil {
+		e = &entry{key: key}
+		q.entries[key] = e
+	}
+	e.between = append(e.between, do)
+	switch e.state {
+	case waiting:
+		e.kept = &Next{After: time.Until(e.end), Do: e.scheduled.Do}
+		q.unschedule(e)
+		q.enqueue(e)
+	case idle, held: // nothing of the object is processed behind the gate, but this is not about its events
+		e.state = idle
+		q.enqueue(e)
+	case running, ready: // its turn comes
+	}
+	return true
+}
+
 // schedule starts the timer of what is next for an object.
 func (q *Queue) schedule(e *entry, next *Next) {
-	e.state, e.scheduled = waiting, next
+	e.state, e.scheduled, e.end = waiting, next, time.Now().Add(next.After)
 	q.waiting++
 	// Thousands of objects may be waiting: only what is needed is kept.
 	if next.Do != nil {

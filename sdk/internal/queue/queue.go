@@ -136,6 +136,7 @@ func (q *Queue) DropObjects(match func(key Key, namespace string) bool) {
 
 func (q *Queue) drop(e *entry) {
 	e.clear()
+	e.kept = nil
 	switch e.state {
 	case waiting:
 		q.unschedule(e)

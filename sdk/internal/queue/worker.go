@@ -112,6 +112,18 @@ func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 
 // process processes an object. The lock is released meanwhile.
 func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
+	if between := e.between; len(between) > 0 {
+		e.between, e.state = nil, running
+		q.outside(func() {
+			for _, do := range between {
+				do(ctx)
+			}
+		})
+		if q.stopped {
+			delete(q.entries, e.key)
+			return
+		}
+	}
 	if len(e.events) > 0 && q.hold(e) {
 		return // it became ready before it was put behind the gate
 	}
@@ -119,10 +131,10 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 	if n := len(e.events); n > 0 {
 		batch.Newest = e.events[n-1]
 	}
-	due, again := e.due, e.again
+	due, again, kept := e.due, e.again, e.kept
 	e.clear()
 	e.newest, e.again = batch.Newest, false
-	e.due, e.state, e.pressure, e.pressed = nil, running, nil, false
+	e.due, e.kept, e.state, e.pressure, e.pressed = nil, nil, running, nil, false
 
 	var next *Next
 	switch {
@@ -130,12 +142,15 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 		q.outside(func() { next = q.options.Process(ctx, batch) })
 	case due != nil:
 		q.outside(func() { next = due.Do(ctx) })
+	default:
+		next = kept
 	}
 	e.pressure = nil
 	switch {
 	case q.stopped:
 		delete(q.entries, e.key)
-	case len(e.events) > 0 || e.again:
+	case len(e.events) > 0 || e.again || len(e.between) > 0:
+		e.kept = next // an event decides otherwise
 		// To the end of the ready list. No other worker is needed: this one continues with the list.
 		if len(e.events) > 0 {
 			e.newest = watch.Event{} // frees its decoded tree: the list may be long
