@@ -62,7 +62,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 }
 
 // statusError returns the error of an unsuccessful response.
-func statusError(r Request, resp *http.Response, body []byte) *Error {
+func statusError(r *Request, resp *http.Response, body []byte) *Error {
 	e := &Error{Method: r.Method, Path: r.Path, retryAfter: retryAfter(resp.Header, time.Now())}
 	seconds := 0
 	if e.retryAfter != nil {
@@ -92,7 +92,7 @@ func statusError(r Request, resp *http.Response, body []byte) *Error {
 func IsTimeout(err error) bool { return errors.Is(err, errTimeout) }
 
 // networkError returns the error of a request without a complete response.
-func networkError(r Request, err error) *Error {
+func networkError(r *Request, err error) *Error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // u repeats the method and the address
 	}

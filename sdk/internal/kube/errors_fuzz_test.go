@@ -19,7 +19,7 @@ func FuzzStatusError(f *testing.F) {
 	f.Add(503, "Fri, 31 Dec 9999 23:59:59 GMT", "")
 	f.Fuzz(func(t *testing.T, code int, after, body string) {
 		resp := &http.Response{StatusCode: code, Header: http.Header{"Retry-After": {after}}}
-		err := statusError(Request{Method: http.MethodGet, Path: "/api"}, resp, []byte(body))
+		err := statusError(&Request{Method: http.MethodGet, Path: "/api"}, resp, []byte(body))
 		if err.Error() == "" {
 			t.Errorf("no text")
 		}

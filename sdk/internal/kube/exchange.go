@@ -22,7 +22,7 @@ const anyHost = "api-server.invalid"
 // exchange is a request with the attempts at it: another one follows each login.
 type exchange struct {
 	client  *Client
-	request Request
+	request *Request
 	limit   time.Duration // of an attempt; none if not positive
 	cancel  context.CancelCauseFunc
 
@@ -121,7 +121,7 @@ var acceptsJSON = []string{"application/json"}
 // newRequest returns the request for an address. Its headers are its own, as plugins for credentials add
 // some.
 func (e *exchange) newRequest(ctx context.Context, address string) (*http.Request, error) {
-	r := &e.request
+	r := e.request
 	var body io.Reader
 	if r.Body != nil {
 		body = bytes.NewReader(r.Body)
@@ -208,7 +208,7 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // failure returns the error of an unsuccessful response.
-func failure(r Request, resp *http.Response) error {
+func failure(r *Request, resp *http.Response) error {
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
 	}

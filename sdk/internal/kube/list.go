@@ -95,9 +95,9 @@ func (c *Client) List(ctx context.Context, res *resources.Resource, namespace st
 		r.answerTimeout *= 2
 	}
 	var list *object.List
-	err = c.retry(ctx, r, func() error {
+	err = c.retry(ctx, &r, func() error {
 		defer func() { r.repeated = true }()
-		return c.receive(ctx, r, func(resp *http.Response) (err error) {
+		return c.receive(ctx, &r, func(resp *http.Response) (err error) {
 			list, err = object.ReadList(resp.Body, options.wire(res))
 			return err
 		})

@@ -23,9 +23,10 @@ type Request struct {
 
 	name, subresource string
 	stream            bool
-	repeated          bool          // an earlier attempt failed
-	answerTimeout     time.Duration // until the response begins; none if not positive
-	anyAnswer         bool          // whether to retry only if the server does not answer
+	repeated          bool                   // an earlier attempt failed
+	repeat            func() ([]byte, error) // returns the body of the attempts after the first one; nil if it is the same
+	answerTimeout     time.Duration          // until the response begins; none if not positive
+	anyAnswer         bool                   // whether to retry only if the server does not answer
 }
 
 // Do sends a request with the retries of the client's options, and returns the body of
@@ -46,9 +47,9 @@ var errGarbled = errors.New("response is not what was asked for")
 // fetch sends a request with the retries of the client's options, and reads the response with a
 // function. An error of that is retried too.
 func (c *Client) fetch(ctx context.Context, r Request, read func(body []byte, header http.Header) error) error {
-	return c.retry(ctx, r, func() error {
+	return c.retry(ctx, &r, func() error {
 		defer func() { r.repeated = true }()
-		return c.receive(ctx, r, func(resp *http.Response) error {
+		return c.receive(ctx, &r, func(resp *http.Response) error {
 			body, err := io.ReadAll(resp.Body)
 			if err != nil {
 				return err
@@ -72,7 +73,7 @@ func shorter(a, b time.Duration) time.Duration {
 // receive sends a request once for each session, and reads the response with a function.
 // The request timeout limits each attempt, the reading included; the time until the response
 // begins may have a limit of its own.
-func (c *Client) receive(ctx context.Context, r Request, read func(*http.Response) error) error {
+func (c *Client) receive(ctx context.Context, r *Request, read func(*http.Response) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	whole := c.options.RequestTimeout

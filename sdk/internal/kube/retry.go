@@ -8,7 +8,7 @@ import (
 
 // retry calls attempt until it succeeds, fails with an error that is not retriable, or the
 // backoffs end. It returns the error of the last attempt.
-func (c *Client) retry(ctx context.Context, r Request, attempt func() error) error {
+func (c *Client) retry(ctx context.Context, r *Request, attempt func() error) error {
 	defer BeginRequest(ctx)()
 	err := attempt()
 	if err == nil {
@@ -19,7 +19,7 @@ func (c *Client) retry(ctx context.Context, r Request, attempt func() error) err
 
 // again makes the attempts after the first one, which failed. It is separate as the loop
 // over the backoffs allocates.
-func (c *Client) again(ctx context.Context, r Request, attempt func() error, err error) error {
+func (c *Client) again(ctx context.Context, r *Request, attempt func() error, err error) error {
 	attempts, failed, end := 1, func() {}, func(error) {}
 	defer func() { end(err) }()
 	for backoff := range c.options.Backoffs {

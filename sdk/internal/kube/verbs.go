@@ -34,6 +34,8 @@ func (r *Request) verb() string {
 		return "create"
 	case r.Method == http.MethodPut:
 		return "update"
+	case r.Method == http.MethodPatch:
+		return "patch"
 	case r.Method != http.MethodGet:
 		return strings.ToLower(r.Method)
 	case r.stream:
@@ -50,7 +52,7 @@ func (c *Client) Get(ctx context.Context, res *resources.Resource, namespace, na
 	if err != nil {
 		return nil, err
 	}
-	return c.object(ctx, r)
+	return c.object(ctx, &r)
 }
 
 // Post creates an object from its JSON.
@@ -60,7 +62,7 @@ func (c *Client) Post(ctx context.Context, res *resources.Resource, namespace st
 		return nil, err
 	}
 	r.ContentType, r.Body = "application/json", body
-	return c.object(ctx, r)
+	return c.object(ctx, &r)
 }
 
 // Patch applies a patch to an object, or to a subresource of it such as "status". The content
@@ -90,52 +92,39 @@ func (c *Client) SendPatch(ctx context.Context, res *resources.Resource, p Patch
 	if err != nil {
 		return nil, false, err
 	}
-	r.ContentType, r.Body = p.ContentType, p.Body
-	attempts := 0
-	patched, err = c.objectOf(ctx, func() (_ Request, err error) {
-		if attempts++; attempts > 1 && p.Repeat != nil {
-			r.Body, err = p.Repeat()
-		}
-		return r, err
-	})
-	return patched, attempts > 1, err
+	r.ContentType, r.Body, r.repeat = p.ContentType, p.Body, p.Repeat
+	patched, err = c.object(ctx, &r)
+	return patched, r.repeated, err
 }
 
 // bodies are buffers for responses, whose content is copied when it is parsed.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-func (c *Client) object(ctx context.Context, r Request) (*object.Object, error) {
-	return c.objectOf(ctx, func() (Request, error) { return r, nil })
-}
-
-// objectOf sends a request for an object, which may differ between attempts by its body.
-func (c *Client) objectOf(ctx context.Context, next func() (Request, error)) (found *object.Object, err error) {
+// object sends a request for an object.
+func (c *Client) object(ctx context.Context, r *Request) (found *object.Object, err error) {
 	body := bodies.Get().(*bytes.Buffer)
 	defer func() {
 		if body.Cap() <= keptBuffer {
 			bodies.Put(body)
 		}
 	}()
-	r, err := next()
-	if err != nil {
-		return nil, err
+	read := func(resp *http.Response) error {
+		body.Reset()
+		if _, err := body.ReadFrom(resp.Body); err != nil {
+			return err
+		}
+		found, err = parseAnswer(r, body.Bytes())
+		return err
 	}
 	first := true
 	err = c.retry(ctx, r, func() (err error) {
-		if !first {
-			if r, err = next(); err != nil {
+		r.repeated, first = !first, false
+		if r.repeated && r.repeat != nil {
+			if r.Body, err = r.repeat(); err != nil {
 				return err
 			}
 		}
-		r.repeated, first = !first, false
-		return c.receive(ctx, r, func(resp *http.Response) error {
-			body.Reset()
-			if _, err := body.ReadFrom(resp.Body); err != nil {
-				return err
-			}
-			found, err = parseAnswer(r, body.Bytes())
-			return err
-		})
+		return c.receive(ctx, r, read)
 	})
 	if err != nil {
 		return nil, err
@@ -145,7 +134,7 @@ func (c *Client) objectOf(ctx context.Context, next func() (Request, error)) (fo
 
 // parseAnswer parses the object in a response. Anything else is an error like a broken connection:
 // some proxies answer 200 with a page of their own.
-func parseAnswer(r Request, body []byte) (*object.Object, error) {
+func parseAnswer(r *Request, body []byte) (*object.Object, error) {
 	o, err := object.Parse(body, object.ParseOptions{APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind})
 	switch {
 	case err != nil:

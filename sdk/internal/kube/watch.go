@@ -63,7 +63,7 @@ func (c *Client) Watch(ctx context.Context, res *resources.Resource, namespace s
 	}
 	r.stream = true
 	ctx, cancel := context.WithCancelCause(ctx)
-	e := &exchange{client: c, request: r, limit: c.options.AnswerTimeout, cancel: cancel}
+	e := &exchange{client: c, request: &r, limit: c.options.AnswerTimeout, cancel: cancel}
 	resp, err := e.send(ctx)
 	if err != nil {
 		cancel(nil)
