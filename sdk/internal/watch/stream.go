@@ -15,6 +15,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
+// bufferedEvents is how many events wait for the reflector at most. Several often arrive at once: the stream reads all
+// of them before it lets the reflector run, rather than taking turns with it.
+const bufferedEvents = 16
+
 // stream converts the frames of a watch for the reflector, and limits its inactivity and its
 // age.
 type stream struct {
@@ -31,7 +35,7 @@ type stream struct {
 func newStream(source *kube.Stream, b *backoff, o Options) *stream {
 	s := &stream{
 		source: source, keep: o.Keep, backoff: b, inactivity: o.InactivityTimeout,
-		results: make(chan watch.Event), stop: make(chan struct{}),
+		results: make(chan watch.Event, bufferedEvents), stop: make(chan struct{}),
 	}
 	if o.ClientTimeout > 0 {
 		s.expiry = time.AfterFunc(o.ClientTimeout, func() { source.CloseWith(errClientTimeout) })
