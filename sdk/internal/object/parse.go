@@ -152,9 +152,12 @@ func (m *header) read(key, value []byte) (problem string) {
 		}
 	case "creationTimestamp":
 		// Objects that were never stored have null here.
-		if text := string(textOf(value)); text != "" {
-			var err error
-			if m.created, err = time.Parse(time.RFC3339, text); err != nil {
+		if text := textOf(value); len(text) > 0 {
+			err := m.created.UnmarshalText(text)
+			if err != nil { // it is stricter, but needs no string
+				m.created, err = time.Parse(time.RFC3339, string(text))
+			}
+			if err != nil {
 				return "metadata.creationTimestamp: " + err.Error()
 			}
 		}

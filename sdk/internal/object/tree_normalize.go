@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Normalize converts a value of any Go type into a tree by its JSON. It returns a value that
@@ -26,6 +27,10 @@ func normalize(v any, depth int) (any, error) {
 		return normalizeMap(v, depth)
 	case []any:
 		return normalizeList(v, depth)
+	case map[string]string:
+		if tree, ok := treeOfTexts(v); ok {
+			return tree, nil
+		}
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -79,6 +84,22 @@ func normalizeMap(m map[string]any, depth int) (any, error) {
 		out[k] = item
 	}
 	return out, nil
+}
+
+// treeOfTexts converts a map of texts, as many handlers return one. It returns false for a nil map, and if a text is
+// not valid UTF-8, which JSON cannot express.
+func treeOfTexts(texts map[string]string) (map[string]any, bool) {
+	if texts == nil {
+		return nil, false
+	}
+	out := make(map[string]any, len(texts))
+	for key, text := range texts {
+		if !utf8.ValidString(key) || !utf8.ValidString(text) {
+			return nil, false
+		}
+		out[key] = text
+	}
+	return out, true
 }
 
 func normalizeList(list []any, depth int) (any, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,6 +71,22 @@ func TestNormalize_GoTypes(t *testing.T) {
 	}
 	if diff := cmp.Diff(any(want), got); diff != "" || err != nil {
 		t.Error(err, diff)
+	}
+}
+
+func TestNormalize_MapsOfTexts(t *testing.T) {
+	for _, texts := range []map[string]string{nil, {}, {"message": "hello", "é": "<&>"}, {"broken": "\xff"}, {"\xff": ""}} {
+		text, err := json.Marshal(texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := DecodeJSON(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Normalize(texts); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %#v, %v instead of %#v", texts, got, err, want)
+		}
 	}
 }
 
