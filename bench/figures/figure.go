@@ -40,7 +40,7 @@ var optionalFigures = []figure{
 	{"sidebyside", "the operator and the bare client at the same time, for busy machines: CPU", inCluster(measureSideBySide)},
 	{"protocols", "a bare client over HTTP/2 and over HTTP/1.1: CPU", inCluster(measureProtocols)},
 	{"peer", "the same operator written with controller-runtime, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
-	{"shards", "objects that are created while one, two or four replicas share them: CPU and memory of each", measureShards},
+	{"shards", "objects that one, two, four or eight replicas share: CPU and memory of each", measureShards},
 }
 
 // row is a line of the results.

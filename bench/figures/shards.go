@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// shardCount is the number of shards that the replicas divide among themselves.
-const shardCount = 16
+const (
+	shardCount   = 8    // the number of shards that the replicas divide among themselves
+	shardObjects = 4000 // the number of objects that they share
+)
 
 // measureShards measures replicas on a server that sends all objects to each of them, and on one that selects
 // the objects by their shards.
@@ -38,82 +38,92 @@ func (l *environment) measureShardsOn(ctx context.Context, what, gates string) (
 	defer func() { err = errors.Join(err, l.closeCluster(c)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for _, replicas := range []int{1, 2, 4} {
-		r, err := l.measureReplicas(ctx, c, client, replicas)
+	ld, err := l.newLoad(ctx, c, client, "shards")
+	if err != nil {
+		return nil, err
+	}
+	t, err := ld.learn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := client.createMany(ctx, ld.namespace, 0, shardObjects-1, t.annotations); err != nil {
+		return nil, err
+	}
+	for _, replicas := range []int{1, 2, 4, 8} {
+		measured, err := ld.measureReplicas(ctx, replicas)
 		if err != nil {
 			return nil, err
 		}
-		r.what = note("%d replicas, %d objects created, %s: of each replica", replicas, manyObjects, what)
-		rows = append(rows, r)
+		measured[0].what = note("%d objects, %s, replicas: %d; memory in use of each", shardObjects, what, replicas)
+		rows = append(rows, measured...)
 	}
 	return rows, nil
 }
 
-// measureReplicas creates objects while replicas share them evenly.
-func (l *environment) measureReplicas(ctx context.Context, c *devcluster.Cluster, client *api, replicas int) (row, error) {
-	ld, err := l.newLoad(ctx, c, client, fmt.Sprint("replicas-", replicas))
-	if err != nil {
-		return row{}, err
-	}
-	var running []*process
-	for range replicas {
-		p, err := ld.operate(ctx, program{args: []string{note("--shards=%d", shardCount), "--lease=" + ld.namespace + "/bench"}})
+// measureReplicas starts replicas, and waits until they have resumed the objects and share them evenly.
+func (ld *load) measureReplicas(ctx context.Context, replicas int) ([]row, error) {
+	lease := note("bench-%d", replicas)
+	resumed := newCompletion()
+	all := resumed.expect(shardObjects)
+	running, states := make([]*process, replicas), make([]*backgroundRun, replicas)
+	for i := range running {
+		states[i] = &backgroundRun{started: resumed, states: make(chan state, 1)}
+		var err error
+		running[i], err = ld.operate(ctx, program{
+			line: states[i].line, env: []string{"KOPF_BENCH_RESUME=1"},
+			args: []string{"--quiet", note("--shards=%d", shardCount), "--lease=" + ld.namespace + "/" + lease},
+		})
 		if err != nil {
-			return row{}, err
+			return nil, err
 		}
-		running = append(running, p)
 	}
-	if err := client.waitShared(ctx, ld.namespace, replicas); err != nil {
-		return row{}, err
+	if err := running[0].within(ctx, waitLimit, "resuming", all); err != nil {
+		return nil, err
 	}
-	if err := sleep(ctx, 2*time.Second); err != nil { // the streams have begun again
-		return row{}, err
+	if err := ld.client.waitShared(ctx, ld.namespace, lease, replicas); err != nil {
+		return nil, err
 	}
-	before := make([]time.Duration, replicas)
+	if err := sleep(ctx, settleTime); err != nil {
+		return nil, err
+	}
+	took := time.Since(running[0].began)
+	var used, resident, cpu []float64
 	for i, p := range running {
-		if before[i], err = cpuOf(p.pid()); err != nil {
-			return row{}, err
-		}
-	}
-	began, done := time.Now(), ld.completion.expect(manyObjects)
-	if err := client.createMany(ctx, ld.namespace, 0, manyObjects, nil); err != nil {
-		return row{}, err
-	}
-	if err := running[0].within(ctx, waitLimit, "handling the objects", done); err != nil {
-		return row{}, err
-	}
-	took := time.Since(began)
-	var cpu time.Duration
-	var peak, least, most int64
-	for i, p := range running {
-		now, err := cpuOf(p.pid())
+		u, err := p.usage() // before the operator collects its garbage
 		if err != nil {
-			return row{}, err
+			return nil, err
 		}
-		m, err := memoryOf(p.pid())
+		s, err := states[i].ask(ctx, p)
 		if err != nil {
-			return row{}, err
+			return nil, err
 		}
-		cpu += now - before[i]
-		if peak += m.peak; least == 0 || m.peak < least {
-			least = m.peak
-		}
-		most = max(most, m.peak)
+		used, resident, cpu = append(used, megabytes(s.heap+s.stacks)), append(resident, megabytes(u.memory.resident)), append(cpu, u.cpu.Seconds())
 	}
 	for _, p := range running {
 		if _, err := p.stop(); err != nil {
-			return row{}, err
+			return nil, err
 		}
 	}
-	n := int64(replicas)
-	return row{measured: note("CPU %.2f s, peak RSS %.1f MB (%.1f to %.1f), in %.1f s",
-		cpu.Seconds()/float64(replicas), megabytes(peak/n), megabytes(least), megabytes(most), took.Seconds())}, nil
+	return []row{
+		{measured: ofEach(used, "%.1f", "MB"), samples: used},
+		{what: "… RSS of each", measured: ofEach(resident, "%.1f", "MB"), samples: resident},
+		{what: note("… CPU of each, in %.0f s", took.Seconds()), measured: ofEach(cpu, "%.2f", "s"), samples: cpu},
+	}, nil
 }
 
-// waitShared waits until all shards are held, by so many replicas.
-func (a *api) waitShared(ctx context.Context, namespace string, replicas int) error {
+// ofEach returns the mean of what each replica used, the least and the most, and the sum.
+func ofEach(samples []float64, format, unit string) string {
+	least, most, sum := samples[0], samples[0], 0.0
+	for _, n := range samples {
+		least, most, sum = min(least, n), max(most, n), sum+n
+	}
+	return note(format+" %s ("+format+" to "+format+"), all together "+format+" %s", sum/float64(len(samples)), unit, least, most, sum, unit)
+}
+
+// waitShared waits until all shards of a lease are held, by so many replicas.
+func (a *api) waitShared(ctx context.Context, namespace, lease string, replicas int) error {
 	for began := time.Now(); ; {
-		response, err := a.send(ctx, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases?labelSelector=kopf.dev/shard", "", nil)
+		response, err := a.send(ctx, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases?labelSelector=kopf.dev/shard,kopf.dev/shards="+lease, "", nil)
 		if err != nil {
 			return err
 		}

@@ -2,13 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/signal"
-	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -23,22 +18,13 @@ const interval = time.Minute
 
 var ticks atomic.Int64
 
-// registerBackground registers a daemon, and a timer if the kinds have it. On SIGUSR2, the operator prints
-// its state.
+// registerBackground registers a daemon, and a timer if the kinds have it.
 func registerBackground(r *kopf.Registry, examples kopf.Selector, kinds string) {
 	kopf.Daemon(r, examples, runDaemon)
 	if strings.Contains(kinds, "timers") {
 		kopf.Timer(r, examples, tick, kopf.Interval(interval))
 	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGUSR2)
-	go func() {
-		for range signals {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			fmt.Println("goroutines", runtime.NumGoroutine(), "ticks", ticks.Load(), "heap", m.HeapAlloc, "stacks", m.StackInuse)
-		}
-	}()
+	printState(func() {})
 }
 
 func runDaemon(_ context.Context, d *kopf.DaemonRun[kopf.Object]) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	// resumeVariable adds a resume handler.
+	// resumeVariable adds a resume handler. The state of such an operator is that without garbage.
 	resumeVariable = "KOPF_BENCH_RESUME"
 
 	// indexVariable makes the operator index the objects only.
@@ -41,6 +42,7 @@ func register(r *kopf.Registry) {
 	kopf.OnCreate(r, examples, create)
 	if os.Getenv(resumeVariable) != "" {
 		kopf.OnResume(r, examples, resume)
+		printState(runtime.GC)
 	}
 }
 

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
 func TestE2E_LeaderElectionOfPackageWithElector(t *testing.T) {
@@ -26,5 +30,39 @@ func TestE2E_LeaderElectionWithoutElectorNamesLineToAdd(t *testing.T) {
 				t.Errorf("kopf %s: %d, %q is missing: %s", command, got, want, said)
 			}
 		}
+	}
+}
+
+func TestE2E_DevReleasesLease(t *testing.T) {
+	cluster := peeringCluster(t)
+	lease := cluster.Object("leases.coordination.k8s.io", "electing")
+	holder := func() string {
+		if !lease.Exists() {
+			return ""
+		}
+		return kopf.GetOr(lease.Get(), "spec.holderIdentity", "")
+	}
+	for _, end := range []string{"quit", "killed"} {
+		cmd, _, _ := command(t, "testdata", "dev", "./electing", "--leader-elect", "--lease="+cluster.Namespace+"/electing",
+			"-n", cluster.Namespace, "--kubeconfig="+cluster.Kubeconfig())
+		cmd.Env = append(os.Environ(), asCommand+"=1") // with the workspace, where the SDK is
+		out, said := outputFile(t)
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventuallyWithin(t, 5*time.Minute, "elected", func() bool { return holder() != "" })
+		if end == "quit" {
+			stop(t, cmd, said)
+			if by := holder(); by != "" {
+				t.Errorf("kopf dev has ended, and %s has the lease: %s", by, said())
+			}
+			continue
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+		eventually(t, "released by the operator, which kopf dev has left behind", func() bool { return holder() == "" })
 	}
 }
