@@ -15,6 +15,10 @@ const (
 	firstBackoff = time.Second
 	maxBackoff   = 30 * time.Second
 
+	// reviewsWait is the longest delay of a restart for which reviews wait. Those of whoever works in the cluster would
+	// take their full time otherwise, each of them, as long as the code crashes.
+	reviewsWait = firstBackoff
+
 	// stableAfter is how long an operator must have run for its crash to reset the backoff.
 	stableAfter = time.Minute
 )
@@ -30,7 +34,11 @@ func (l *loop) scheduleRestart(op *operator, exit string, tail []string) {
 		l.crashes = 0
 	}
 	l.crashes++
-	l.notBefore = time.Now().Add(backoff(l.crashes))
+	delay := backoff(l.crashes)
+	l.notBefore = time.Now().Add(delay)
+	if delay > reviewsWait && l.opts.WayIn != nil {
+		l.opts.WayIn.Refuse()
+	}
 	l.restart.Reset(time.Until(l.notBefore))
 	dir := ""
 	if l.program != nil {

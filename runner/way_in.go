@@ -26,6 +26,9 @@ type WayIn interface {
 	// Hold makes reviews wait for the next operator. It may be called while no way is open.
 	Hold()
 
+	// Refuse answers reviews with an error instead, until the next Pass or Hold: no operator is expected soon.
+	Refuse()
+
 	// Changes receives the state of the open way when it is lost, and when it is there again. It is being opened again
 	// meanwhile, and the operator hears of a new address by the flags that it has. Only the newest state is kept.
 	Changes() <-chan Webhooks

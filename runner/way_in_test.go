@@ -52,6 +52,8 @@ func (f *fakeWayIn) Pass(string) { f.record("pass") }
 
 func (f *fakeWayIn) Hold() { f.record("hold") }
 
+func (f *fakeWayIn) Refuse() { f.record("refuse") }
+
 func (f *fakeWayIn) Changes() <-chan Webhooks { return f.changes }
 
 // admits returns the code of an operator with an admission handler and an object.
@@ -125,6 +127,24 @@ func TestSession_LostWayInIsPublishedUntilItIsBack(t *testing.T) {
 		t.Error("the operator was started again")
 	}
 	if got := way.called(); got != "hold open pass" {
+		t.Errorf("it calls %s", got)
+	}
+}
+
+func TestSession_ReviewsDoNotWaitForOperatorThatKeepsCrashing(t *testing.T) {
+	way := &fakeWayIn{}
+	dir := tree(t, map[string]string{"a/a.go": admits("one")})
+	l := begin(t, Options{Dir: dir, WayIn: way})
+	l.until("receiving", receives("one"))
+	write(t, dir, "a/a.go", handlers("a", `r.Crash(func() { panic("oops") })`))
+	l.until("crashed twice", func(s *State) bool { return s.Process.Phase == ProcessCrashed && s.Process.Restarts >= 2 })
+	// The first restart follows soon, so that reviews wait for it.
+	if got := way.called(); !strings.HasPrefix(got, "hold open pass hold pass hold pass hold refuse") {
+		t.Errorf("it calls %s", got)
+	}
+	write(t, dir, "a/a.go", admits("two"))
+	l.until("mended", receives("two"))
+	if got := way.called(); !strings.HasSuffix(got, " pass") {
 		t.Errorf("it calls %s", got)
 	}
 }

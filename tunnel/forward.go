@@ -78,9 +78,9 @@ func (f *Forwarder) forward(ctx context.Context, w http.ResponseWriter, in *revi
 	defer late.Stop()
 	last := "no operator is running"
 	for {
-		operator, changed := f.current()
-		if changed == nil {
-			http.Error(w, "kopf: the session has ended", http.StatusServiceUnavailable)
+		operator, refusal, changed := f.current()
+		if refusal != "" {
+			http.Error(w, "kopf: "+refusal, http.StatusServiceUnavailable)
 			return
 		}
 		if operator != nil {

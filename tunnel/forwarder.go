@@ -44,6 +44,7 @@ type Forwarder struct {
 	mu       sync.Mutex
 	base     string        // the path of the announced address, which ends with the secret
 	operator *upstream     // nil while there is none
+	refusal  string        // why reviews do not wait for the next one; empty if they do
 	ended    bool          // there will be no other one
 	changed  chan struct{} // closed when operator is replaced
 	checks   map[string]bool
@@ -67,37 +68,40 @@ func randomName() string {
 }
 
 // Pass passes reviews on to the operator that listens at the Unix socket, or soon will.
-func (f *Forwarder) Pass(socket string) { f.replace(newUpstream(socket)) }
+func (f *Forwarder) Pass(socket string) { f.replace(newUpstream(socket), "") }
 
 // Hold makes reviews wait for the next operator. Those that the former operator is answering, it answers,
 // unless it ends before.
-func (f *Forwarder) Hold() { f.replace(nil) }
+func (f *Forwarder) Hold() { f.replace(nil, "") }
+
+// Refuse answers reviews at once with an error, until the next operator: none is expected soon. The failure policy of
+// development lets their requests pass.
+func (f *Forwarder) Refuse() { f.replace(nil, "the operator has crashed") }
 
 // end answers the reviews that wait: there will be no other operator.
 func (f *Forwarder) end() {
-	f.mu.Lock()
-	f.ended = true
-	f.mu.Unlock()
-	f.replace(nil)
-}
-
-func (f *Forwarder) replace(next *upstream) {
+	f.replace(nil, "the session has ended")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.operator = next
+	f.ended = true
+}
+
+func (f *Forwarder) replace(next *upstream, refusal string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
+	f.operator, f.refusal = next, refusal
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// current returns the operator, and a channel that is closed when it is another one. The channel is nil if there will
-// be none.
-func (f *Forwarder) current() (*upstream, <-chan struct{}) {
+// current returns the operator, or why there is none for now, and a channel that is closed when that changes.
+func (f *Forwarder) current() (operator *upstream, refusal string, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ended {
-		return nil, nil
-	}
-	return f.operator, f.changed
+	return f.operator, f.refusal, f.changed
 }
 
 // ServeHTTP answers a review. The address is a secret that only the webhook configurations know, as the port

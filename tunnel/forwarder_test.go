@@ -182,6 +182,24 @@ func TestForwarder_EndAnswersWhatWaits(t *testing.T) {
 	}
 }
 
+func TestForwarder_RefusesUntilNextOperator(t *testing.T) {
+	g := NewForwarder(time.Hour)
+	waiting := make(chan *httptest.ResponseRecorder, 1)
+	go func() { waiting <- ask(t, g, "", "{}") }()
+	g.Refuse()
+	for _, w := range []*httptest.ResponseRecorder{<-waiting, ask(t, g, "", "{}")} {
+		if w.Code != http.StatusServiceUnavailable || w.Body.String() != "kopf: the operator has crashed\n" {
+			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+	}
+	socket := filepath.Join(shortDir(t), "1.sock")
+	operatorAt(t, socket, says("fine"))
+	g.Pass(socket)
+	if w := ask(t, g, "", "{}"); w.Body.String() != "fine" {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}
+
 func TestForwarder_WaitDoesNotLimitOperator(t *testing.T) {
 	socket := filepath.Join(shortDir(t), "1.sock")
 	const wait = 20 * time.Millisecond

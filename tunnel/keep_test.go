@@ -144,7 +144,9 @@ func (p passing) Open(ctx context.Context) (*Entrance, error) {
 	return e, err
 }
 
-func TestSession_LostNgrokIsToldUntilItIsBack(t *testing.T) {
+// openPassing opens a session with such a way. The API server has called by its endpoint.
+func openPassing(t *testing.T) (*ngrokServer, *Session, changes) {
+	t.Helper()
 	edge, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +155,14 @@ func TestSession_LostNgrokIsToldUntilItIsBack(t *testing.T) {
 	o, _ := options(t)
 	o.Custom = passing{server.way("good"), server.url}
 	told := watchChanges(&o)
-	s := open(t, o) // the API server has called by the endpoint
-	before := s.Status()
+	s := open(t, o)
 	<-server.connection
+	return server, s, told
+}
+
+func TestSession_LostNgrokIsToldUntilItIsBack(t *testing.T) {
+	server, s, told := openPassing(t)
+	before := s.Status()
 	server.drop()
 	told.await(t, "lost", func(now Status) bool {
 		return now.Lost != nil && strings.HasPrefix(now.Lost.Error(), "the connection to ngrok: ")
@@ -164,16 +171,7 @@ func TestSession_LostNgrokIsToldUntilItIsBack(t *testing.T) {
 }
 
 func TestSession_EndpointThatLeadsNowhereIsOpenedAgain(t *testing.T) {
-	edge, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := newNgrokServerAt(t, edge)
-	o, _ := options(t)
-	o.Custom = passing{server.way("good"), server.url}
-	told := watchChanges(&o)
-	open(t, o)
-	<-server.connection
+	server, _, told := openPassing(t)
 	server.misroute(true) // the client is told that it is connected, and gets nothing
 	server.drop()
 	told.await(t, "lost", func(now Status) bool { return now.Lost != nil })

@@ -114,6 +114,13 @@ func (w *wayIn) Hold() {
 	}
 }
 
+// Refuse implements [runner.WayIn].
+func (w *wayIn) Refuse() {
+	if w.session != nil {
+		w.session.Forwarder.Refuse()
+	}
+}
+
 // Changes implements [runner.WayIn].
 func (w *wayIn) Changes() <-chan runner.Webhooks { return w.changes }
 

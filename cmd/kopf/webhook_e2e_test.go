@@ -22,8 +22,9 @@ import (
 )
 
 var (
-	configMaps             = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	mutatingConfigurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
+	configMaps               = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	validatingConfigurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	mutatingConfigurations   = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 )
 
 // stamping is an operator that stamps config maps with its version.
@@ -57,23 +58,31 @@ func stampingTree(t *testing.T) (dir string, env []string, save func(version int
 // version.
 func sdkTree(t *testing.T, source string) (dir string, env []string, save func(version int)) {
 	t.Helper()
+	dir, env, put := operatorTree(t)
+	save = func(version int) { put(fmt.Sprintf(source, version)) }
+	save(0)
+	return dir, env, save
+}
+
+// operatorTree creates a module for an operator, which uses the SDK of this repository. The code of its package is put there
+// by the function.
+func operatorTree(t *testing.T) (dir string, env []string, put func(code string)) {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir = shortDir(t)
-	put := func(name, text string) {
+	write := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sdk := filepath.Join(root, "sdk")
-	put("go.mod", "module example.com/op\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n")
-	put("go.work", fmt.Sprintf("go 1.26.0\n\nuse (\n\t.\n\t%s\n)\n\nreplace github.com/kopf-dev/kopf/sdk v0.1.0 => %s\n", sdk, sdk))
-	save = func(version int) { put("op.go", fmt.Sprintf(source, version)) }
-	save(0)
-	return dir, []string{"GOWORK=" + filepath.Join(dir, "go.work"), "GOFLAGS=-mod=readonly", "GOPROXY=off"}, save
+	write("go.mod", "module example.com/op\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n")
+	write("go.work", fmt.Sprintf("go 1.26.0\n\nuse (\n\t.\n\t%s\n)\n\nreplace github.com/kopf-dev/kopf/sdk v0.1.0 => %s\n", sdk, sdk))
+	return dir, []string{"GOWORK=" + filepath.Join(dir, "go.work"), "GOFLAGS=-mod=readonly", "GOPROXY=off"}, func(code string) { write("op.go", code) }
 }
 
 // startDev starts kopf dev with the operator, and returns what it has printed.
@@ -191,11 +200,19 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, is func() 
 	}
 }
 
+// expectConfigurations checks the number of configurations of both kinds.
 func expectConfigurations(t *testing.T, client dynamic.Interface, want int) {
 	t.Helper()
-	list, err := client.Resource(mutatingConfigurations).List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) != want {
-		t.Errorf("there are %d configurations, %v", len(list.Items), err)
+	got := 0
+	for _, resource := range []schema.GroupVersionResource{validatingConfigurations, mutatingConfigurations} {
+		list, err := client.Resource(resource).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += len(list.Items)
+	}
+	if got != want {
+		t.Errorf("there are %d configurations", got)
 	}
 }
 
