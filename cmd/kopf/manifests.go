@@ -38,6 +38,8 @@ type manifestsFlags struct {
 	standalone  bool
 	managed     string
 	certificate string
+
+	uninstall, finalizer string
 }
 
 func newManifestsCommand() *cobra.Command {
@@ -65,6 +67,9 @@ from a cluster that serves them (--context). Name packages as for kopf run.
   kopf manifests ./handlers --image=registry.example.com/operator:v1 \\
     --leader-elect --lease=claims --webhook-cert-secret=claims-webhooks
 
+  # The Job that stops the operator, and removes what it has left in the cluster
+  kopf manifests ./handlers --image=registry.example.com/operator:v1 --uninstall
+
   # See what a change of the code changes in the cluster
   kopf manifests ./handlers --image=registry.example.com/operator:v2 | kubectl diff -f -`,
 		Args:              wantPackages,
@@ -88,10 +93,20 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
 	set.StringVar(&f.managed, "webhook-managed", "", "the name of the webhook configurations, with a dot (default: that of all objects, with .kopf.dev)")
 	set.StringVar(&f.certificate, "webhook-cert-secret", "", "the Secret with the certificate of the webhooks, as cert-manager writes it (default: the operator makes one)")
+	set.StringVar(&f.uninstall, "uninstall", "", "print a Job that removes the deployed operator instead: now, or dry-run to let it only tell what there is")
+	set.Lookup("uninstall").NoOptDefVal = uninstallNow
+	set.StringVar(&f.finalizer, "finalizer", "", "the finalizer to remove, if a startup handler of the operator sets another one")
 	completeWith(cmd, "output", "yaml", "json")
+	completeWith(cmd, "uninstall", uninstallNow, uninstallDryRun)
 	cmd.AddCommand(newManifestsPeeringCommand())
 	return cmd
 }
+
+// The values of --uninstall.
+const (
+	uninstallNow    = "now"
+	uninstallDryRun = "dry-run"
+)
 
 // check rejects flags that make no sense.
 func (f *manifestsFlags) check(cmd *cobra.Command) error {
@@ -106,6 +121,12 @@ func (f *manifestsFlags) check(cmd *cobra.Command) error {
 		return usagef("--standalone excludes --peering: use one or the other")
 	case cmd.Flags().Changed("replicas") && f.replicas < 1:
 		return usagef("--replicas=%d: want at least 1", f.replicas)
+	case !slices.Contains([]string{"", uninstallNow, uninstallDryRun}, f.uninstall):
+		return usagef("--uninstall=%s: want now or dry-run", f.uninstall)
+	case f.uninstall != "" && f.image == "":
+		return usagef("--uninstall needs --image: the operator's program removes what it has left")
+	case f.finalizer != "" && f.uninstall == "":
+		return usagef("--finalizer needs --uninstall")
 	case f.replicas > 1 && f.scaling.lease == "":
 		return usagef("--replicas=%d: each would handle all objects; add --lease with --leader-elect or --shards", f.replicas)
 	}
@@ -156,6 +177,11 @@ func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (e
 	})
 	if err != nil {
 		return err
+	}
+	if f.uninstall != "" {
+		if m, err = m.Uninstall(manifests.UninstallOptions{Finalizer: f.finalizer, DryRun: f.uninstall == uninstallDryRun}); err != nil {
+			return err
+		}
 	}
 	return writeManifests(cmd.OutOrStdout(), m, f.output)
 }

@@ -6,18 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
-	"github.com/kopf-dev/kopf/deploy/resources"
-	"github.com/kopf-dev/kopf/deploy/uninstall"
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
+	"github.com/kopf-dev/kopf/sdk/uninstall"
 )
 
 // uninstallFlags are the flags of kopf uninstall.
@@ -107,27 +103,29 @@ func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string)
 	if err != nil {
 		return err
 	}
-	known, err := resources.Served(ctx, config)
+	served, err := uninstall.Discover(ctx, config)
 	if err != nil {
 		return err
 	}
-	operators, err := describeOperator(cmd, dir, patterns, f.args(), known)
+	operators, err := describeOperator(cmd, dir, patterns, f.args(), served.Resources)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "kopf: cluster: %s\n", printable.Line(cluster.Server))
-	var all tally
+	found := 0
+	var errs []error
 	for _, o := range operators {
-		some, err := uninstallOne(cmd, f, config, o, known)
-		if err != nil {
-			return err
-		}
-		all.add(some)
+		some, err := uninstall.Run(ctx, config, f.target(o, served), uninstall.Options{
+			DryRun: !f.confirm, Out: cmd.OutOrStdout(),
+			Note: func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s\n", text) },
+		})
+		found += some
+		errs = append(errs, err)
 	}
-	switch {
-	case all.failed > 0:
-		return fmt.Errorf("%d of %d are still there; run the command again, or see above why", all.failed, all.found)
-	case all.found > 0 && !f.confirm:
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if found > 0 && !f.confirm {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: nothing was changed; remove all of this with --confirm, after the operator has stopped")
 	}
 	return nil
@@ -142,135 +140,17 @@ func (f *uninstallFlags) args() []string {
 	return args
 }
 
-// tally counts what was found, and what could not be removed.
-type tally struct{ found, failed int }
-
-func (t *tally) add(o tally) { t.found, t.failed = t.found+o.found, t.failed+o.failed }
-
-// uninstallOne removes what one operator has left, or tells what that is. Webhooks are the first: as long as the API
-// server calls them, it may refuse to change the objects.
-func uninstallOne(cmd *cobra.Command, f *uninstallFlags, config *rest.Config, o inspect.Description, known []inspect.APIResource) (all tally, err error) {
-	remains, err := uninstall.NewRemains(config, f.traces(o))
-	if err != nil {
-		return all, err
-	}
-	defer remains.Close()
-	leases, err := remains.Leases(cmd.Context())
-	if err != nil {
-		return all, err
-	}
-	for _, lease := range leases {
-		if err := lease.InUse(); err != nil && f.confirm {
-			return all, fmt.Errorf("uninstall: %s: %w", lease, err) // before anything is changed
-		}
-	}
-	webhooks, err := remains.Webhooks(cmd.Context())
-	if err != nil {
-		return all, err
-	}
-	peers, err := remains.Peers(cmd.Context())
-	if err != nil {
-		return all, err
-	}
-	all.add(removeRemains(cmd, webhooks, f.confirm))
-	target := uninstall.Target{Finalizer: cmp.Or(f.finalizer, o.Finalizer), Resources: marked(o, known), Namespaces: f.namespaces}
-	some, err := removeFinalizers(cmd, config, target, f.confirm)
-	if err != nil {
-		return all, err
-	}
-	all.add(some)
-	all.add(removeRemains(cmd, peers, f.confirm))
-	all.add(removeRemains(cmd, leases, f.confirm))
-	return all, nil
-}
-
-// traces returns the names under which an operator leaves something besides its finalizers.
-func (f *uninstallFlags) traces(o inspect.Description) uninstall.Traces {
-	t := uninstall.Traces{
-		Webhooks: cmp.Or(f.managed, o.Webhooks), Lease: o.Leases.Name, LeaseNamespace: o.Leases.Namespace,
-		Peering: o.Peering, Namespaces: f.namespaces, Deployment: f.name,
-	}
+// target returns what one operator may have left.
+func (f *uninstallFlags) target(o inspect.Description, served uninstall.Discovery) uninstall.Target {
+	t := uninstall.NewTarget(o, served)
+	t.Finalizer, t.Webhooks, t.Namespaces, t.Deployment = cmp.Or(f.finalizer, t.Finalizer), cmp.Or(f.managed, t.Webhooks), f.namespaces, f.name
 	if namespace, name, both := strings.Cut(f.lease, "/"); both {
-		t.Lease, t.LeaseNamespace = name, namespace
+		t.Election, t.LeaseNamespace = name, namespace
 	} else if f.lease != "" {
-		t.Lease = f.lease
+		t.Election = f.lease
 	}
+	t.Election = cmp.Or(t.Election, t.Shards)
+	t.Shards = t.Election // of whichever of the two there was
 	t.LeaseNamespace = cmp.Or(t.LeaseNamespace, f.deployedTo)
 	return t
-}
-
-// removeRemains removes what was found, or tells what that is.
-func removeRemains(cmd *cobra.Command, all []uninstall.Remain, confirmed bool) tally {
-	t := tally{found: len(all)}
-	for _, r := range all {
-		name := printable.Line(r.String())
-		if !confirmed {
-			fmt.Fprintln(cmd.OutOrStdout(), name)
-			if err := r.InUse(); err != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s: %s\n", name, printable.Line(err.Error()))
-			}
-			continue
-		}
-		if err := r.Remove(cmd.Context()); err != nil {
-			t.failed++
-			fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s: %s\n", name, printable.Line(err.Error()))
-			continue
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", name)
-	}
-	return t
-}
-
-// removeFinalizers tells which objects have the finalizer, and removes it if that is confirmed.
-func removeFinalizers(cmd *cobra.Command, config *rest.Config, target uninstall.Target, confirmed bool) (tally, error) {
-	finalizers, err := uninstall.NewFinalizers(config, target)
-	if err != nil {
-		return tally{}, err
-	}
-	objects, err := finalizers.Find(cmd.Context())
-	if err != nil {
-		return tally{}, err
-	}
-	out := cmd.OutOrStdout()
-	if !confirmed {
-		for _, o := range objects {
-			fmt.Fprintf(out, "%s%s\n", printable.Line(o.String()), deletes(o))
-		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "kopf: objects with the finalizer %s: %d\n", printable.Line(target.Finalizer), len(objects))
-		return tally{found: len(objects)}, nil
-	}
-	failed := finalizers.Remove(cmd.Context(), objects, func(o uninstall.Object, err error) {
-		if err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s: %s\n", printable.Line(o.String()), printable.Line(err.Error()))
-			return
-		}
-		fmt.Fprintf(out, "%s: released%s\n", printable.Line(o.String()), deletes(o))
-	})
-	fmt.Fprintf(cmd.ErrOrStderr(), "kopf: objects without the finalizer %s now: %d\n", printable.Line(target.Finalizer), len(objects)-failed)
-	return tally{len(objects), failed}, nil
-}
-
-// deletes says what happens to an object that is released while it is being deleted.
-func deletes(o uninstall.Object) string {
-	if o.Deleting {
-		return " (its deletion waits only for finalizers)"
-	}
-	return ""
-}
-
-// marked returns the resources whose objects may have the finalizer of an operator: those that it patches.
-func marked(o inspect.Description, known []inspect.APIResource) []schema.GroupVersionResource {
-	var all []schema.GroupVersionResource
-	for _, r := range known {
-		patched := func(p inspect.Permission) bool {
-			return p.Purpose == inspect.HandledObjects && slices.Contains(p.Verbs, "patch") &&
-				(p.Group == r.Group || p.Group == "*") && (p.Resource == r.Plural || p.Resource == "*")
-		}
-		gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
-		same := func(o schema.GroupVersionResource) bool { return o.GroupResource() == gvr.GroupResource() }
-		if slices.ContainsFunc(o.Permissions, patched) && slices.Contains(r.Verbs, "list") && !slices.ContainsFunc(all, same) {
-			all = append(all, gvr)
-		}
-	}
-	return all
 }

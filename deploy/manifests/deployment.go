@@ -121,13 +121,7 @@ func (m *Manifests) deployment() string {
 		Options: o, Metadata: m.metadata(o.Name, o.Namespace), Leases: m.leases, HealthPort: m.health.port, HealthPath: m.health.path,
 		CertificateFolder: certificateFolder,
 	}
-	if len(o.Served) == 0 {
-		d.Args = append(d.Args, "--all-namespaces")
-	}
-	for _, namespace := range o.Served {
-		d.Args = append(d.Args, "--namespace="+namespace)
-	}
-	d.Args = append(d.Args, o.Args...)
+	d.Args = append(m.scopeArgs(), o.Args...)
 	d.Args = append(d.Args, "--log-format=json", "--liveness="+m.health.address)
 	if m.peering && !m.leases { // replicas are one peer with the name of their lease
 		d.Variables = append(d.Variables, variable{"POD_ID", "metadata.name"})
@@ -142,6 +136,18 @@ func (m *Manifests) deployment() string {
 		panic(err) // the template is not the user's
 	}
 	return b.String()
+}
+
+// scopeArgs returns the operator's flags for what it serves.
+func (m *Manifests) scopeArgs() []string {
+	if len(m.options.Served) == 0 {
+		return []string{"--all-namespaces"}
+	}
+	args := make([]string, len(m.options.Served))
+	for i, namespace := range m.options.Served {
+		args[i] = "--namespace=" + namespace
+	}
+	return args
 }
 
 // webhookArgs returns the operator's flags for its webhooks. The namespace is that of the pod, so that tools which

@@ -52,6 +52,7 @@ type Manifests struct {
 	leases   bool   // replicas share leases
 	peering  bool   // the operator takes part in peering
 	webhooks string // the name of the webhook configurations; empty if there are none
+	removal  *removal
 
 	cluster []Rule      // of the ClusterRole
 	served  []Rule      // of the Role in each of the served namespaces
@@ -203,7 +204,10 @@ func unresolved(list []inspect.Unserved) error {
 // YAML returns all manifests as documents of one file, with a comment for each rule.
 func (m *Manifests) YAML() string {
 	documents := append(m.account(), m.roles()...)
-	if m.options.Image != "" {
+	switch {
+	case m.removal != nil:
+		documents = append(documents, m.job())
+	case m.options.Image != "":
 		if m.webhooks != "" {
 			documents = append(documents, m.service())
 		}

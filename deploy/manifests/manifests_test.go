@@ -74,27 +74,66 @@ func TestYAML_Golden(t *testing.T) {
 		"webhooks": {Name: "op", Image: "op", Operators: []inspect.Description{guarded()}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := newManifests(t, o).YAML()
-			path := filepath.Join("testdata", name+".yaml")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
+			checkGolden(t, name, newManifests(t, o).YAML())
+		})
+	}
+}
+
+// checkGolden compares manifests with a file, and checks that they are valid YAML.
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".yaml")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+	for document := range strings.SplitSeq(got, "---\n") {
+		var object map[string]any
+		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil || object["kind"] == "Evil" {
+			t.Errorf("%v: %s", err, document)
+		}
+	}
+}
+
+func TestUninstall_Golden(t *testing.T) {
+	elected := guarded()
+	elected.Permissions = append(elected.Permissions, operator(inspect.ScopeCluster).Permissions...)
+	elected.Leases = inspect.Leases{Name: "op"}
+	for name, test := range map[string]struct {
+		Options
+		UninstallOptions
+	}{
+		"uninstall-cluster": {
+			Options{Name: "op", Image: "op", Certificate: "op-webhooks", Args: []string{"--leader-elect=true", "--lease=op", "--peering=mine"}, Operators: []inspect.Description{elected}},
+			UninstallOptions{Finalizer: "example.com/mine"},
+		},
+		"uninstall-namespaces": {
+			Options{Name: "op", Namespace: "ops", Image: "op", Served: []string{"one", "on"}, Operators: []inspect.Description{operator(inspect.ScopeServed)}},
+			UninstallOptions{DryRun: true},
+		},
+		"uninstall-shards": {
+			Options{Name: "op", Image: "op", Args: []string{"--shards=4", "--lease=there/op"}, Certificate: "op-webhooks", Operators: []inspect.Description{scaled()}},
+			UninstallOptions{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := newManifests(t, test.Options).Uninstall(test.UninstallOptions)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
-			for document := range strings.SplitSeq(got, "---\n") {
-				var object map[string]any
-				if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil || object["kind"] == "Evil" {
-					t.Errorf("%v: %s", err, document)
-				}
-			}
+			checkGolden(t, name, m.YAML())
 		})
+	}
+	if _, err := newManifests(t, Options{Name: "op", Operators: []inspect.Description{guarded()}}).Uninstall(UninstallOptions{}); err == nil {
+		t.Error("a Job without an image is accepted")
 	}
 }
 

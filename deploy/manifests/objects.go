@@ -11,7 +11,11 @@ func (m *Manifests) metadata(name, namespace string) string {
 	if namespace != "" {
 		text += "  namespace: " + scalar(namespace) + "\n"
 	}
-	return text + "  labels:\n    app.kubernetes.io/name: " + scalar(m.options.Name) + "\n    app.kubernetes.io/managed-by: kopf\n"
+	text += "  labels:\n    app.kubernetes.io/name: " + scalar(m.options.Name) + "\n    app.kubernetes.io/managed-by: kopf\n"
+	if m.removal != nil {
+		text += m.removal.annotations()
+	}
+	return text
 }
 
 func (m *Manifests) account() []string {

@@ -26,6 +26,10 @@ import (
 //
 //	func main() { kopf.Main(Register) }
 //
+// With "uninstall" as its first argument, the program does not run the operator, but removes what that has left in the
+// cluster. See [Uninstall].
+//
+// [Uninstall]: https://github.com/kopf-dev/kopf/blob/main/docs/deployment.md#uninstall
 // [Command line]: https://github.com/kopf-dev/kopf/blob/main/docs/command-line.md#the-operator-itself
 func Main(register func(*Registry)) {
 	adjustCollection()
@@ -67,7 +71,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 			cancel(errStdinClosed)
 		}()
 	}
-	switch err := flags.operate(ctx, stderr, register, note.ended); {
+	switch err := flags.operate(ctx, stdout, stderr, register, note.ended); {
 	case errors.Is(err, errWayInWanted):
 		note.wantsWayIn()
 		return 1
@@ -90,8 +94,8 @@ func registerAll(register func(*Registry), r *Registry) (err error) {
 	return nil
 }
 
-// operate runs the operator until it ends. The function ended is called before the process is killed.
-func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func(*Registry), ended func()) error {
+// operate runs the operator until it ends, or removes it. The function ended is called before the process is killed.
+func (f *mainFlags) operate(ctx context.Context, stdout, stderr io.Writer, register func(*Registry), ended func()) error {
 	logger := slog.New(f.logHandler(stderr))
 	slog.SetDefault(logger)
 	redirectLibraryLogs(logger)
@@ -115,12 +119,15 @@ func (f *mainFlags) operate(ctx context.Context, stderr io.Writer, register func
 	if err := operator.check(); err != nil {
 		return err
 	}
+	operator.Settings.Scaling = f.scaling
+	operator.Settings.Peering = f.peeringSettings()
+	if f.uninstall != nil {
+		return f.uninstall.run(ctx, &operator, stdout, func(text string) { fmt.Fprintf(stderr, "%s: %s\n", f.name, text) })
+	}
 	if f.wantsWayIn(&registry.registry) {
 		return errWayInWanted
 	}
-	operator.Settings.Scaling = f.scaling
 	operator.Settings.Process.Inspector, operator.Settings.Process.Liveness = f.inspector, f.liveness
-	operator.Settings.Peering = f.peeringSettings()
 	if len(f.namespaces) == 0 && !f.allNamespaces {
 		logger.Warn("Neither --namespace nor --all-namespaces is given; serving the whole cluster", observe.EventKey, observe.LogNamespacesUnspecified)
 	}
@@ -141,7 +148,7 @@ func (f *mainFlags) logHandler(w io.Writer) slog.Handler {
 	switch {
 	case f.debug, f.verbose:
 		level = slog.LevelDebug
-	case f.quiet:
+	case f.quiet, f.uninstall != nil:
 		level = slog.LevelWarn
 	}
 	prefix := f.logPrefix && (f.prefixSet || f.logFormat != "json")

@@ -34,6 +34,8 @@ type mainFlags struct {
 
 	prefixSet, prioritySet bool
 	usage                  string
+
+	uninstall *uninstallFlags // nil to run the operator
 }
 
 // logFormats are the values of --log-format.
@@ -42,6 +44,9 @@ var logFormats = []string{"full", "plain", "json", "none"}
 // parseFlags parses the command line. "kopf run" has the same flags with the same descriptions.
 func parseFlags(name string, args []string) (*mainFlags, error) {
 	f := &mainFlags{name: name}
+	if len(args) > 0 && args[0] == uninstallCommand {
+		f.uninstall, f.name, args = new(uninstallFlags), name+" "+uninstallCommand, args[1:]
+	}
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
@@ -71,7 +76,12 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	var webhooks webhookFlags
 	webhooks.add(set)
-	f.usage = fmt.Sprintf(usage, name, set.FlagUsages())
+	if f.uninstall != nil {
+		f.uninstall.add(set)
+		f.usage = fmt.Sprintf(uninstallUsage, f.name, set.FlagUsages())
+	} else {
+		f.usage = fmt.Sprintf(usage, name, set.FlagUsages())
+	}
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -97,6 +107,11 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		return f, errors.New("--quiet excludes --verbose and --debug: use one or the other")
 	case !slices.Contains(logFormats, f.logFormat):
 		return f, fmt.Errorf("--log-format=%s: want full, plain, json or none", f.logFormat)
+	}
+	if f.uninstall != nil {
+		if err := f.uninstall.check(); err != nil {
+			return f, err
+		}
 	}
 	if err := f.checkScaling(set.Changed("shards"), set.Changed("shard-key")); err != nil {
 		return f, err
@@ -140,10 +155,11 @@ func (f *mainFlags) checkScaling(shards, shardKey bool) error {
 	return nil
 }
 
-const usage = `Usage: %s [flags]
+const usage = `Usage: %[1]s [flags]
+       %[1]s uninstall [flags], after which nothing of the operator is left in the cluster
 
 Flags:
-%s
+%[2]s
 Exit codes:
   0  it ended as requested
   1  something failed; standard error says what

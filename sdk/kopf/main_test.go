@@ -50,6 +50,14 @@ var programs = map[string]func(){
 			}, kopf.ID("startup"))
 		})
 	},
+	"leaving": func() {
+		kopf.Main(func(r *kopf.Registry) {
+			kopf.OnStartup(r, func(context.Context, *kopf.Activity) error { os.Exit(3); return nil }, kopf.ID("startup"))
+			kopf.OnDelete(r, kopf.Resource("v1", "configmaps"), func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("delete"))
+			kopf.OnDelete(r, kopf.Resource("none.example.com", "things"), func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("none"))
+			kopf.OnDelete(r, kopf.Resource("unknownthings"), func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("unknown"))
+		})
+	},
 	"exiting": func() {
 		kopf.Main(func(*kopf.Registry) { os.Exit(3) })
 	},

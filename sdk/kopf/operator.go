@@ -85,15 +85,30 @@ func (o *Operator) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer o.running.Store(false)
+	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
+	config := o.config(&settings)
+	if asked, err := describeIfAsked(config); asked {
+		return err
+	}
+	if o.Config != nil {
+		return engine.Run(kube.WithConfig(ctx, o.Config), config)
+	}
+	var logins *engine.Logins
+	config.Logins = o.logins()
+	config.OnLogins = func(l *engine.Logins) { logins = l }
+	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
+}
+
+// config returns the configuration of a run without the logins. Startup handlers may change the settings.
+func (o *Operator) config(settings *Settings) engine.Config {
 	logger := o.Logger
 	if logger == nil {
 		logger = slog.Default()
 	}
-	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
-	config := engine.Config{
+	return engine.Config{
 		Registry: &o.Registry.registry,
 		Settings: func() engine.Settings {
-			s := o.inDevelopment(settings).engine()
+			s := o.inDevelopment(*settings).engine()
 			s.Admission = o.admission.override(settings.Admission).engine(o.admission.session)
 			return s
 		},
@@ -108,20 +123,10 @@ func (o *Operator) Run(ctx context.Context) error {
 		OnReady:    o.OnReady,
 		Memo:       &o.Memo,
 		NewMemo:    func() any { return o.Memo.child() },
-		Extra:      &settings,
+		Extra:      settings,
 		Exit:       o.exit,
 		Now:        o.now,
 	}
-	if asked, err := describeIfAsked(config); asked {
-		return err
-	}
-	if o.Config != nil {
-		return engine.Run(kube.WithConfig(ctx, o.Config), config)
-	}
-	var logins *engine.Logins
-	config.Logins = o.logins()
-	config.OnLogins = func(l *engine.Logins) { logins = l }
-	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
 }
 
 // devLifetime is how long others wait for a sign of life of an operator in development.

@@ -70,6 +70,9 @@ func (l *Logins) Close() { l.vault.Close() }
 // RESTConfig returns the configuration of other clients of the cluster, which follow the logins.
 func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.vault.Peek()) }
 
+// Namespace returns the namespace of the credentials, such as that of the pod, or an empty string if they have none.
+func (l *Logins) Namespace() string { return l.defaultNamespace() }
+
 // defaultNamespace returns the namespace of the credentials, or an empty string if they have none.
 func (l *Logins) defaultNamespace() string {
 	if l == nil {

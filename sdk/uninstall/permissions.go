@@ -1,0 +1,83 @@
+package uninstall
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Permissions returns what [Run] needs in order to remove an operator, whose Deployment it stops if the name of that
+// is not empty.
+func Permissions(d inspect.Description, deployment string) []inspect.Permission {
+	var all []inspect.Permission
+	add := func(p inspect.Permission, verbs ...string) {
+		p.Verbs = verbs
+		all = append(all, p)
+	}
+	if deployment != "" {
+		const purpose = "to stop the operator, and to wait until its pods are gone"
+		add(inspect.Permission{Group: "apps", Resource: "deployments/scale", Names: []string{deployment}, Scope: inspect.ScopeOwn, Purpose: purpose}, "get", "patch")
+		add(inspect.Permission{Resource: "pods", Scope: inspect.ScopeOwn, Purpose: purpose}, "list")
+	}
+	if d.Webhooks != "" {
+		for _, res := range webhookResources {
+			add(inspect.Permission{
+				Group: res.Group, Resource: res.Plural, Names: []string{d.Webhooks}, Scope: inspect.ScopeCluster,
+				Purpose: "to remove the configuration of the webhooks",
+			}, "get", "delete")
+		}
+	}
+	for _, p := range d.Permissions {
+		switch {
+		case marks(p):
+			p.Purpose = "to find the objects with the finalizer, and to remove it; they are those of the handlers"
+			add(p, "list", "patch")
+		case isPeering(p) && slices.Contains(p.Verbs, "patch"):
+			p.Handlers, p.Purpose = nil, "to remove the operator's records in the peering"
+			addRecords(add, p)
+		}
+	}
+	addLeases(add, d.Leases)
+	return all
+}
+
+// isPeering reports whether a permission is for peering objects.
+func isPeering(p inspect.Permission) bool {
+	return strings.HasPrefix(p.Resource, "kopfpeerings") || strings.HasPrefix(p.Resource, "clusterkopfpeerings")
+}
+
+// addRecords adds what is needed to change the peering object that an operator may patch: to read it first.
+func addRecords(add func(inspect.Permission, ...string), p inspect.Permission) {
+	object := p
+	plural, status, _ := strings.Cut(p.Resource, "/")
+	object.Resource = plural
+	switch {
+	case p.Scope == inspect.ScopeCluster && plural == "kopfpeerings": // of namespaces that match patterns
+		object.Names = nil
+		add(object, "list")
+		add(p, "patch")
+	case status != "":
+		add(object, "get")
+		add(p, "patch")
+	default:
+		add(p, "get", "patch")
+	}
+}
+
+// addLeases adds what is needed to remove the leases of replicas.
+func addLeases(add func(inspect.Permission, ...string), leases inspect.Leases) {
+	if leases.Name == "" {
+		return
+	}
+	p := inspect.Permission{Group: leaseResource.Group, Resource: leaseResource.Plural, Scope: inspect.ScopeOwn, Purpose: "to remove the leases of the replicas"}
+	if leases.Namespace != "" {
+		p.Scope, p.Namespace = inspect.ScopeNamed, leases.Namespace
+	}
+	if leases.Shards > 0 {
+		add(p, "list", "delete")
+		return
+	}
+	p.Names, p.Purpose = []string{leases.Name}, "to remove the lease of the replicas"
+	add(p, "get", "delete")
+}

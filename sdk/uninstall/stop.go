@@ -1,0 +1,121 @@
+package uninstall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+var (
+	deploymentResource = resources.Resource{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true}
+	podResource        = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
+)
+
+// nameLabel is on the pods of the Deployment, with the name that "kopf manifests" has given that.
+const nameLabel = "app.kubernetes.io/name"
+
+// stop scales the Deployment to zero, and waits until its pods are gone, if the options ask for it.
+func (r *remover) stop(ctx context.Context) error {
+	if r.options.StopTimeout <= 0 || r.target.Deployment == "" {
+		return nil
+	}
+	name := "deployments.apps/" + r.target.Deployment + " in " + r.target.DeploymentNamespace
+	replicas, err := r.replicas(ctx)
+	if err == nil {
+		err = r.scaleDown(ctx, name, replicas)
+	}
+	switch {
+	case err != nil && kube.Classify(err) != kube.NotFound:
+		return fmt.Errorf("stop %s: %w", name, err)
+	case r.options.DryRun:
+		return nil
+	}
+	return r.await(ctx, r.podsGone)
+}
+
+// replicas returns the number of replicas that the Deployment is meant to have.
+func (r *remover) replicas(ctx context.Context) (int, error) {
+	path, err := deploymentResource.Path(r.target.DeploymentNamespace, r.target.Deployment, "scale", nil)
+	if err != nil {
+		return 0, err
+	}
+	body, err := r.kube.Do(ctx, kube.Request{Method: http.MethodGet, Path: path})
+	if err != nil {
+		return 0, err
+	}
+	var scale struct{ Spec struct{ Replicas int } }
+	err = json.Unmarshal(body, &scale)
+	return scale.Spec.Replicas, err
+}
+
+// scaleDown scales the Deployment to zero, or tells that it would.
+func (r *remover) scaleDown(ctx context.Context, name string, replicas int) error {
+	switch {
+	case replicas == 0:
+		return nil
+	case r.options.DryRun:
+		r.print("%s: %s to stop", name, count(replicas, "replica"))
+		return nil
+	}
+	none := []byte(`{"spec":{"replicas":0}}`)
+	if _, err := r.kube.Patch(ctx, &deploymentResource, r.target.DeploymentNamespace, r.target.Deployment, "scale", patch.MergeType, none); err != nil {
+		return err
+	}
+	r.print("%s: scaled to 0", name)
+	return nil
+}
+
+// podsGone returns an error that wraps [ErrInUse] while pods of the Deployment run.
+func (r *remover) podsGone(ctx context.Context) error {
+	list, err := r.kube.List(ctx, &podResource, r.target.DeploymentNamespace, kube.ListOptions{LabelSelector: nameLabel + "=" + r.target.Deployment})
+	if err != nil {
+		return fmt.Errorf("wait until the operator has stopped: %w", err)
+	}
+	for _, pod := range list.Items {
+		var content struct{ Status struct{ Phase string } }
+		if err := json.Unmarshal(pod.Raw, &content); err != nil {
+			return fmt.Errorf("read the pod %s: %w", pod.Name, err)
+		}
+		if phase := content.Status.Phase; phase != "Succeeded" && phase != "Failed" {
+			return fmt.Errorf("%w: its pod %s in %s has not ended", ErrInUse, pod.Name, pod.Namespace)
+		}
+	}
+	return nil
+}
+
+// awaitRelease returns the leases, none of which the operator holds, unless this is a dry run. It waits for that if
+// it has stopped the operator: a replica that was killed holds its lease until it expires.
+func (r *remover) awaitRelease(ctx context.Context) (leases []remain, err error) {
+	look := func(ctx context.Context) error {
+		if leases, err = r.leases(ctx); err != nil {
+			return fmt.Errorf("look whether the operator still runs: %w", err)
+		}
+		for _, lease := range leases {
+			if err := lease.held(); err != nil && !r.options.DryRun {
+				return fmt.Errorf("uninstall: %s: %w", lease, err)
+			}
+		}
+		return nil
+	}
+	return leases, r.await(ctx, look)
+}
+
+// await looks again and again while the operator still runs, for as long as it has to stop.
+func (r *remover) await(ctx context.Context, look func(context.Context) error) error {
+	deadline := r.now().Add(r.options.StopTimeout)
+	for {
+		err := look(ctx)
+		if !errors.Is(err, ErrInUse) || !r.now().Before(deadline) {
+			return err
+		}
+		if stopped := wait(ctx, r.pause); stopped != nil {
+			return fmt.Errorf("%w: %w", stopped, err)
+		}
+	}
+}
