@@ -41,10 +41,13 @@ const (
 	statusRule = "kopfexamples.kopf.dev/status"
 )
 
-// cases are the examples with the rules that the life of their object does not need, each for a reason. The
-// example 12-embedded is left out: its main has no flags, and it ends after some seconds.
+// embedded is the only example that is not among the cases: its main has no flags, and it ends after some seconds.
+const embedded = "12-embedded"
+
+// cases are the examples with the rules that the life of their object does not need, each for a reason.
 var cases = []struct {
 	folder  string
+	args    []string // flags besides -A
 	unused  []string // the resources of the rules
 	deletes bool     // the operator deletes the objects
 }{
@@ -55,6 +58,8 @@ var cases = []struct {
 	{folder: "03-exceptions", unused: []string{statusRule}},
 	{folder: "04-events", unused: []string{statusRule}},
 	{folder: "05-handlers", unused: []string{eventsRule, statusRule}},
+	// A startup handler names the peering object, which is not known before it runs.
+	{folder: "06-peering", args: []string{"--peering=example"}, unused: []string{eventsRule}},
 	{folder: "07-subhandlers", unused: []string{eventsRule}},
 	{folder: "08-raw-events", unused: []string{eventsRule}},
 	{folder: "09-testing", unused: []string{eventsRule}},
@@ -64,8 +69,26 @@ var cases = []struct {
 	{folder: "14-daemons"},
 	{folder: "15-timers", unused: []string{eventsRule, statusRule}}, // the object may be gone before a tick has a result
 	{folder: "16-indexing", unused: []string{eventsRule}},
+	{folder: "17-admission", args: []string{"--webhook-listen=127.0.0.1:0", "--webhook-managed=tried.kopf.dev"}},
 	{folder: "99-all-at-once"},
 	{folder: "ephemeral-volume-claims", unused: []string{eventsRule}},
+}
+
+// TestExamples_AllAreTried compares the cases with the folders of the examples.
+func TestExamples_AllAreTried(t *testing.T) {
+	entries, err := os.ReadDir("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := []string{embedded}
+	for _, c := range cases {
+		tried = append(tried, c.folder)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && !slices.Contains(tried, entry.Name()) {
+			t.Errorf("the example %s is not among the cases", entry.Name())
+		}
+	}
 }
 
 // TestExamples_NeedEachRule runs each example under its generated roles: with all rules, nothing is denied;
@@ -76,6 +99,7 @@ func TestExamples_NeedEachRule(t *testing.T) {
 		t.Run(c.folder, func(t *testing.T) {
 			e := newExample(t, cluster, "../../examples/"+c.folder)
 			e.deletes = c.deletes
+			e.describe(t, append([]string{"-A"}, c.args...)...)
 			e.expectApplicable(t)
 			e.run(t, nil)
 			for i, p := range e.operator.Permissions {
