@@ -10,6 +10,7 @@ GOLANGCI  := v2.15.0
 VULNCHECK := v1.8.0
 GORELEASER := v2.14.3
 ACTIONLINT := v1.7.12
+CYCLONEDX := v1.10.0
 LDFLAGS   := -s -w
 EXAMPLE   := examples/ephemeral-volume-claims
 
@@ -68,7 +69,16 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 
 .PHONY: snapshot
 snapshot: controlplane ## Try the configuration of releases: ALL=kopf for all platforms, ALL=1 with their control planes
-	@hack/snapshot $(BIN)/goreleaser-$(GORELEASER) $(BIN)/actionlint-$(ACTIONLINT) "$$($(BIN)/kopf cluster prepare)"
+	@hack/snapshot $(BIN)/goreleaser-$(GORELEASER) $(BIN)/actionlint-$(ACTIONLINT) $(BIN)/tools/cyclonedx-gomod-$(CYCLONEDX) "$$($(BIN)/kopf cluster prepare)"
+
+.PHONY: sbom-tool
+sbom-tool: $(BIN)/tools/cyclonedx-gomod-$(CYCLONEDX) ## Install what writes the SBOMs of releases into bin/tools/
+	@ln -sf $(notdir $<) $(BIN)/tools/cyclonedx-gomod
+
+$(BIN)/tools/cyclonedx-gomod-$(CYCLONEDX):
+	@mkdir -p $(BIN)/tools
+	GOWORK=off GOBIN=$(BIN)/tmp-sbom $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX)
+	@mv $(BIN)/tmp-sbom/cyclonedx-gomod $@ && rmdir $(BIN)/tmp-sbom
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities, if their database can be had
