@@ -68,7 +68,7 @@ func TestManifests_OfAdmissionReplicasAndPeering(t *testing.T) {
 		"    resources: [leases]\n    resourceNames: [guards]\n    verbs: [get, update]\n",
 		"    resources: [clusterkopfpeerings]\n    resourceNames: [mine]\n    verbs: [patch]\n",
 		"kind: Service\n", "replicas: 2\n", "            - --leader-elect=true\n            - --lease=guards\n            - --peering=mine\n",
-		`            - "--webhook-service=$(POD_NAMESPACE)/guarding"`, "secretName: guards\n",
+		`            - "--webhook-service=$(POD_NAMESPACE)/$(SERVICE_ACCOUNT)"`, "secretName: guards\n",
 	} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q is missing in %s", want, stdout)

@@ -129,7 +129,7 @@ func (m *Manifests) deployment() string {
 	if m.webhooks != "" {
 		d.WebhookPort = webhookPort
 		d.Args = append(d.Args, m.webhookArgs()...)
-		d.Variables = append(d.Variables, variable{"POD_NAMESPACE", "metadata.namespace"})
+		d.Variables = append(d.Variables, variable{"POD_NAMESPACE", "metadata.namespace"}, variable{"SERVICE_ACCOUNT", "spec.serviceAccountName"})
 	}
 	var b strings.Builder
 	if err := deploymentText.Execute(&b, d); err != nil {
@@ -150,12 +150,12 @@ func (m *Manifests) scopeArgs() []string {
 	return args
 }
 
-// webhookArgs returns the operator's flags for its webhooks. The namespace is that of the pod, so that tools which
-// move the manifests to another one need not know the flags.
+// webhookArgs returns the operator's flags for its webhooks. The namespace of the Service is that of the pod, and its name
+// is that of the service account: tools which move or rename the objects need not know the flags.
 func (m *Manifests) webhookArgs() []string {
 	o := m.options
 	args := []string{
-		"--webhook-listen=:" + strconv.Itoa(webhookPort), "--webhook-service=$(POD_NAMESPACE)/" + o.Name, "--webhook-managed=" + m.webhooks,
+		"--webhook-listen=:" + strconv.Itoa(webhookPort), "--webhook-service=$(POD_NAMESPACE)/$(SERVICE_ACCOUNT)", "--webhook-managed=" + m.webhooks,
 	}
 	if o.Certificate != "" {
 		args = append(args, "--webhook-cert="+certificateFolder+"/tls.crt", "--webhook-key="+certificateFolder+"/tls.key", "--webhook-ca="+certificateFolder+"/ca.crt")
