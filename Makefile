@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-MODULES   := . sdk sdk/leaderelection sdk/metrics examples devcluster/controlplane
+MODULES   := . sdk sdk/leaderelection sdk/metrics examples devcluster/controlplane hack/kustomize
 BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0
@@ -58,7 +58,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (default: 30s); FUZZ="object Stream" 
 lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, formatting
 	@for m in $(MODULES); do \
 		echo "lint $$m"; \
-		(cd $$m && if [ $$m = devcluster/controlplane ]; then export GOWORK=off; fi; $< run ./...) || exit 1; \
+		(cd $$m && case $$m in devcluster/controlplane | hack/kustomize) export GOWORK=off ;; esac; $< run ./...) || exit 1; \
 	done
 	@$(GO) list -m all >/dev/null || { echo "the module graph is broken: run make tidy"; exit 1; }
 
