@@ -69,6 +69,7 @@ type Peer struct {
 
 // row is a line of a table, and what it is about.
 type row struct {
+	group string // identifies the object that it belongs to, if any
 	key   string // identifies what it is about
 	cells []string
 	item  any
@@ -85,15 +86,15 @@ func (r row) asGone() []row {
 	case *inspect.Object:
 		o := *item
 		o.State = stateGone
-		return []row{{r.key, cells, &o}}
+		return []row{{r.group, r.key, cells, &o}}
 	case *Daemon:
 		d := *item
 		d.Handler.State = stateGone
-		return []row{{r.key, cells, &d}}
+		return []row{{r.group, r.key, cells, &d}}
 	case *Peer:
 		p := *item
 		p.State = stateGone
-		return []row{{r.key, cells, &p}}
+		return []row{{r.group, r.key, cells, &p}}
 	}
 	return nil
 }
@@ -163,6 +164,12 @@ func (t *table) add(key string, item any, cells ...string) {
 	t.rows = append(t.rows, row{key: key, item: item, cells: cells})
 }
 
+// addOf adds a row that belongs to an object.
+func (t *table) addOf(o *inspect.Object, key string, item any, cells ...string) {
+	group := groupOf(o.Ref)
+	t.rows = append(t.rows, row{group: group, key: group + key, item: item, cells: cells})
+}
+
 func (t *table) addObjects(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
 	for _, o := range selected(s, selection) {
 		cells := []string{model.ObjectWord(o.State).Text, o.Kind, o.Namespace, o.Name, "", "", "", age(o.Created, now)}
@@ -178,7 +185,7 @@ func (t *table) addObjects(s *inspect.Snapshot, selection Selection, now time.Ti
 			}
 			cells = append(cells, cause, o.ResourceVersion, message)
 		}
-		t.add(o.Resource+" "+o.UID, o, cells...)
+		t.addOf(o, "", o, cells...)
 	}
 }
 
@@ -193,7 +200,7 @@ func (t *table) addDaemons(s *inspect.Snapshot, selection Selection, now time.Ti
 			if wide {
 				cells = append(cells, age(h.Started, now), errorOf(h))
 			}
-			t.add(o.Resource+" "+o.UID+" "+h.ID, &Daemon{Object: o.Ref, Handler: *h}, cells...)
+			t.addOf(o, " "+h.ID, &Daemon{Object: o.Ref, Handler: *h}, cells...)
 		}
 	}
 }

@@ -38,14 +38,8 @@ type Writer struct {
 	format    Format
 	now       func() time.Time
 
-	widths []int              // of the columns
-	last   map[string]written // what was written of each row, by its key
-}
-
-// written is a row that was written.
-type written struct {
-	row  row
-	text string // of its item, as JSON
+	widths  []int // of the columns
+	changes changes
 }
 
 // NewWriter returns a writer of lists. The function now is the clock for ages and delays.
@@ -68,48 +62,29 @@ func (w *Writer) Write(s *inspect.Snapshot) (entries int, err error) {
 	return len(t.rows), w.writeTable(t.header, t.rows)
 }
 
-// WriteChanges writes the entries that are new or have changed since the last call, and in the state "gone"
-// the objects and daemons that are gone. The first call writes all. JSON has an entry a line, and YAML a
+// Follow writes what a message of the operator's stream changes: the entries that are new or different, and in the state
+// "gone" the objects, daemons and peers that are gone. The first message writes all. JSON has an entry a line, and YAML a
 // document for each.
-func (w *Writer) WriteChanges(s *inspect.Snapshot) error {
-	t := tableOf(s, w.kind, w.selection, w.now(), w.format == Wide)
-	first := w.last == nil
-	if first {
-		w.last = map[string]written{}
-	}
-	present := make(map[string]bool, len(t.rows))
-	var changed []row
-	for _, r := range t.rows {
-		present[r.key] = true
-		text, err := json.Marshal(r.item)
-		if err != nil {
-			return fmt.Errorf("encode %s: %w", w.kind, err)
-		}
-		if w.last[r.key].text != string(text) {
-			w.last[r.key] = written{r, string(text)}
-			changed = append(changed, r)
-		}
-	}
-	var gone []row
-	for key, before := range w.last {
-		if !present[key] {
-			delete(w.last, key)
-			gone = append(gone, before.row.asGone()...)
-		}
-	}
-	slices.SortFunc(gone, func(a, b row) int { return strings.Compare(a.key, b.key) })
-	changed = append(changed, gone...)
-	switch {
-	case len(changed) == 0:
+func (w *Writer) Follow(m inspect.Message) error {
+	w.changes.add(m)
+	if m.More {
 		return nil
-	case w.format == JSON:
-		return w.writeLines(changed)
-	case w.format == YAML:
-		return w.writeDocuments(changed)
-	case first:
-		return w.writeTable(t.header, changed)
 	}
-	return w.writeTable(nil, changed)
+	s, touched := w.changes.take(w.kind)
+	t := tableOf(s, w.kind, w.selection, w.now(), w.format == Wide)
+	rows, err := w.changes.differing(t.rows, touched)
+	switch {
+	case err != nil || len(rows) == 0:
+		return err
+	case w.format == JSON:
+		return w.writeLines(rows)
+	case w.format == YAML:
+		return w.writeDocuments(rows)
+	case w.changes.header:
+		return w.writeTable(nil, rows)
+	}
+	w.changes.header = true
+	return w.writeTable(t.header, rows)
 }
 
 func (w *Writer) writeJSON(t table) error {

@@ -2,6 +2,8 @@ package listing
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +152,7 @@ func TestWriter_ChangesAreWrittenOnce(t *testing.T) {
 	changed.Objects[0].Handlers[0].State = inspect.PhaseFailed
 	gone.Objects = gone.Objects[1:]
 	for _, s := range []*inspect.Snapshot{snapshot(), snapshot(), changed, gone} {
-		if err := w.WriteChanges(s); err != nil {
+		if err := w.Follow(inspect.Message{Snapshot: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,7 +172,7 @@ gone       KopfExample   two         b      create    2/5   –        60s
 	left := snapshot()
 	left.Operator.Peerings[0].Peers = left.Operator.Peerings[0].Peers[:1]
 	for _, s := range []*inspect.Snapshot{snapshot(), left} {
-		if err := peers.WriteChanges(s); err != nil {
+		if err := peers.Follow(inspect.Message{Snapshot: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +183,7 @@ gone       KopfExample   two         b      create    2/5   –        60s
 	out.Reset()
 	lines := NewWriter(&out, Daemons, Selection{}, JSON, time.Now)
 	for _, s := range []*inspect.Snapshot{snapshot(), gone} {
-		if err := lines.WriteChanges(s); err != nil {
+		if err := lines.Follow(inspect.Message{Snapshot: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,6 +196,81 @@ gone       KopfExample   two         b      create    2/5   –        60s
 		states = append(states, d.Handler.State)
 	}
 	if diff := cmp.Diff([]inspect.HandlerPhase{inspect.PhaseAlive, "gone"}, states); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWriter_FollowComparesWhatChanged counts the rows that are made and compared for messages about single objects.
+func TestWriter_FollowComparesWhatChanged(t *testing.T) {
+	const objects = 5000
+	for kind, rows := range map[Kind]int{Resources: 1, Daemons: 2} {
+		all := &inspect.Snapshot{Operator: inspect.Operator{State: inspect.OperatorRunning}}
+		for i := range objects {
+			all.Objects = append(all.Objects, object("one", fmt.Sprintf("o-%d", i), inspect.StateSettled,
+				inspect.HandlerState{ID: "watch", Kind: inspect.KindDaemon, State: inspect.PhaseAlive},
+				inspect.HandlerState{ID: "tick", Kind: inspect.KindTimer, State: inspect.PhaseAlive}))
+		}
+		var out strings.Builder
+		w := NewWriter(&out, kind, Selection{}, Table, func() time.Time { return now })
+		follow := func(m inspect.Message) (compared, lines int) {
+			t.Helper()
+			before := w.changes.compared
+			out.Reset()
+			if err := w.Follow(m); err != nil {
+				t.Fatal(err)
+			}
+			return w.changes.compared - before, strings.Count(out.String(), "\n")
+		}
+		if compared, lines := follow(inspect.Message{Snapshot: all}); compared != objects*rows || lines != objects*rows+1 {
+			t.Errorf("%s: at first, %d rows were compared and %d lines written", kind, compared, lines)
+		}
+		changed, same := all.Objects[7], all.Objects[8]
+		changed.State = inspect.StateRunning
+		changed.Handlers = slices.Clone(changed.Handlers)
+		changed.Handlers[0].State = inspect.PhaseStopping
+		if compared, lines := follow(inspect.Message{Objects: []inspect.Object{changed, same}}); compared != 2*rows || lines != 1 {
+			t.Errorf("%s: for two objects, of which one has changed, %d rows were compared and %d lines written", kind, compared, lines)
+		}
+		if compared, lines := follow(inspect.Message{Log: []inspect.LogLine{{Message: "hello"}}}); compared != 0 || lines != 0 {
+			t.Errorf("%s: for a line of the log, %d rows were compared and %d lines written", kind, compared, lines)
+		}
+		if compared, lines := follow(inspect.Message{Gone: []inspect.Ref{changed.Ref}}); compared != 0 || lines != rows {
+			t.Errorf("%s: for an object that is gone, %d rows were compared and %d lines written", kind, compared, lines)
+		}
+		if compared, lines := follow(inspect.Message{More: true, Objects: []inspect.Object{changed}}); compared != 0 || lines != 0 {
+			t.Errorf("%s: within a batch, %d rows were compared and %d lines written", kind, compared, lines)
+		}
+		if compared, lines := follow(inspect.Message{}); compared != rows || lines != rows {
+			t.Errorf("%s: at the end of a batch, %d rows were compared and %d lines written", kind, compared, lines)
+		}
+	}
+}
+
+func TestWriter_FollowNamesWhatIsGoneFromSnapshot(t *testing.T) {
+	var out strings.Builder
+	w := NewWriter(&out, Daemons, Selection{}, Table, func() time.Time { return now })
+	one := object("one", "a", inspect.StateSettled, inspect.HandlerState{ID: "watch", Kind: inspect.KindDaemon, State: inspect.PhaseAlive})
+	without := one
+	without.Handlers = nil
+	for _, m := range []inspect.Message{
+		{Snapshot: &inspect.Snapshot{}},
+		{Objects: []inspect.Object{one}},
+		{Objects: []inspect.Object{without}},
+		{Objects: []inspect.Object{one}},
+		{Snapshot: &inspect.Snapshot{}},
+	} {
+		if err := w.Follow(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `
+STATE   HANDLER   KIND          NAMESPACE   NAME   TRY   NEXT
+alive   watch     KopfExample   one         a
+gone    watch     KopfExample   one         a
+alive   watch     KopfExample   one         a
+gone    watch     KopfExample   one         a
+`
+	if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
 		t.Error(diff)
 	}
 }

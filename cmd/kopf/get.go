@@ -101,11 +101,11 @@ func get(cmd *cobra.Command, f *getFlags, args []string) error {
 		}
 		return nil
 	}
-	for snapshot, err := range op.Client.Stream(ctx) {
+	for message, err := range op.Client.Messages(ctx) {
 		if err != nil {
 			return ended(ctx, err)
 		}
-		if err := w.WriteChanges(snapshot); err != nil {
+		if err := w.Follow(message); err != nil {
 			return err
 		}
 	}
