@@ -9,102 +9,130 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/tui/parts"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+// shot is a screen of the workbench: the keys of a screen, pressed in a scenario.
+type shot struct{ name, scenario, screen string }
+
+// views has each page and each tab, and what lies above them. Their golden files are at all of goldenSizes, with and without
+// colour.
+var views = []shot{
+	{"resources", "normal", "resources"},
+	{"resources-tree", "owners", "tree"},
+	{"hot-loop", "hot-loop", "resources"},
+	{"object-handlers", "normal", "object"},
+	{"object-why", "normal", "why"},
+	{"object-yaml", "normal", "yaml"},
+	{"object-events", "normal", "events"},
+	{"object-log", "normal", "object's log"},
+	{"handlers", "normal", "handlers"},
+	{"handlers-recent", "background", "handlers"},
+	{"handlers-decisions", "normal", "decisions"},
+	{"daemons", "background", "daemons"},
+	{"indices", "background", "indices"},
+	{"index-contents", "background", "contents"},
+	{"webhooks", "admitting", "webhooks"},
+	{"peers", "peers", "peers"},
+	{"log", "normal", "log"},
+	{"build", "normal", "build"},
+	{"build-failed", "buildfail", "build"},
+	{"cluster", "normal", "cluster"},
+	{"api", "normal", "api"},
+	{"palette", "normal", "palette"},
+	{"keys", "normal", "keys"},
+	{"quit", "normal", "quit"},
+}
+
+var goldenSizes = [][2]int{{80, 24}, {120, 40}, {40, 10}}
+
+// take starts the workbench at a size, and presses the keys.
+func (s shot) take(t *testing.T, w, h int, profile colorprofile.Profile) *user {
+	t.Helper()
+	u := startWith(t, scenarios[s.scenario](noon), w, h, Options{Title: "./handlers", ClusterStays: true})
+	u.source.objects.events, u.source.objects.owned = demoEvents(noon), []string{"configmaps web-cache-conf"}
+	u.setProfile(profile)
+	return u.press(screens[s.screen]...)
+}
+
 // The golden files are the expected screens: look at the difference when they change.
-func TestGolden_Screens(t *testing.T) {
-	shots := []struct {
-		name, scenario, screen string
-		w, h                   int
-	}{
-		{"resources", "normal", "resources", 80, 24},
-		{"resources", "normal", "resources", 120, 40},
-		{"resources", "normal", "resources", 200, 50},
-		{"resources", "normal", "resources", 40, 10},
-		{"resources-grouped", "normal", "grouped", 80, 24},
-		{"resources-tree", "owners", "tree", 80, 24},
-		{"resources-tree", "owners", "tree", 120, 40},
-		{"resources-by-next", "background", "by next", 80, 24},
-		{"hot-loop", "hot-loop", "resources", 80, 24},
-		{"hot-loop", "hot-loop", "resources", 120, 40},
-		{"resources-problems", "normal", "problems", 80, 24},
-		{"resources-filter", "normal", "filter", 80, 24},
-		{"resources-no-match", "normal", "nothing matches", 80, 24},
-		{"object-handlers", "normal", "object", 80, 24},
-		{"object-handlers", "normal", "object", 120, 40},
-		{"object-why", "normal", "why", 80, 24},
-		{"object-why", "normal", "why", 120, 40},
-		{"object-why", "normal", "why", 40, 10},
-		{"object-handlers", "normal", "object", 40, 10},
-		{"object-yaml", "normal", "yaml", 80, 24},
-		{"object-yaml", "normal", "yaml", 120, 40},
-		{"object-yaml", "normal", "yaml", 40, 10},
-		{"object-yaml-search", "normal", "yaml, searched", 80, 24},
-		{"object-events", "normal", "events", 80, 24},
-		{"object-events", "normal", "events", 120, 40},
-		{"object-events", "normal", "events", 40, 10},
-		{"object-delete", "normal", "delete", 80, 24},
-		{"object-finalizer", "normal", "finalizer", 80, 24},
-		{"object-label", "normal", "label", 80, 24},
-		{"object-log", "normal", "object's log", 80, 24},
-		{"handlers", "normal", "handlers", 80, 24},
-		{"handlers", "normal", "handlers", 120, 40},
-		{"handlers-recent", "background", "handlers", 80, 24},
-		{"handlers-recent", "background", "handlers", 120, 40},
-		{"daemons", "background", "daemons", 80, 24},
-		{"daemons", "background", "daemons", 120, 40},
-		{"daemons", "background", "daemons", 40, 10},
-		{"indices", "background", "indices", 80, 24},
-		{"indices", "background", "indices", 120, 40},
-		{"indices", "background", "indices", 40, 10},
-		{"indices-none", "normal", "indices", 80, 24},
-		{"index-contents", "background", "contents", 80, 24},
-		{"index-contents", "background", "contents", 120, 40},
-		{"index-contents", "background", "contents", 40, 10},
-		{"index-search", "background", "contents, found", 80, 24},
-		{"api", "normal", "api", 80, 24},
-		{"api", "normal", "api", 120, 40},
-		{"api", "normal", "api", 40, 10},
-		{"handlers-decisions", "normal", "decisions", 80, 24},
-		{"webhooks", "admitting", "webhooks", 80, 24},
-		{"webhooks", "admitting", "webhooks", 120, 40},
-		{"webhooks", "admitting", "webhooks", 40, 10},
-		{"webhooks-denied", "admitting", "webhooks, first", 80, 24},
-		{"webhooks-patch", "admitting", "webhooks, patch", 80, 24},
-		{"webhooks-many", "reviews", "webhooks, last", 80, 24},
-		{"webhooks-none", "normal", "webhooks", 80, 24},
-		{"webhooks-no-way-in", "no-way-in", "webhooks", 80, 24},
-		{"webhooks-way-in-lost", "way-in-lost", "webhooks", 80, 24},
-		{"webhooks-way-in-lost", "way-in-lost", "webhooks", 120, 40},
-		{"log", "normal", "log", 80, 24},
-		{"build", "normal", "build", 80, 24},
-		{"build-failed", "buildfail", "build", 80, 24},
-		{"build-failed-elsewhere", "buildfail", "resources", 80, 24},
-		{"cluster", "normal", "cluster", 80, 24},
-		{"cluster-gone", "gone", "resources", 80, 24},
-		{"crashed", "crashed", "resources", 80, 24},
-		{"crashed-build", "crashed", "build", 80, 24},
-		{"paused", "paused", "resources", 80, 24},
-		{"peers", "peers", "peers", 80, 24},
-		{"peers", "peers", "peers", 120, 40},
-		{"peers-none", "normal", "peers", 80, 24},
-		{"empty", "empty", "resources", 80, 24},
-		{"unserved", "unserved", "resources", 80, 24},
-		{"compiling", "compiling", "resources", 80, 24},
-		{"first-build", "first-build", "resources", 80, 24},
-		{"no-cluster", "no-cluster", "resources", 80, 24},
-		{"palette", "normal", "palette", 80, 24},
-		{"keys", "normal", "keys", 80, 24},
-		{"quit", "normal", "quit", 80, 24},
-		{"toast", "normal", "toast", 80, 24},
+func TestGolden_ViewsAtAllSizes(t *testing.T) {
+	pages, tabs := map[parts.PageKey]bool{}, map[parts.ObjectTab]bool{}
+	for _, view := range views {
+		for _, size := range goldenSizes {
+			name := fmt.Sprintf("%s-%dx%d", view.name, size[0], size[1])
+			plain := view.take(t, size[0], size[1], colorprofile.NoTTY)
+			golden(t, name, strings.Join(plain.lines(), "\n")+"\n")
+			colored := view.take(t, size[0], size[1], colorprofile.TrueColor)
+			golden(t, filepath.Join("colours", name), visible(colored.screen()))
+			if text := ansi.Strip(colored.screen()); text != ansi.Strip(plain.screen()) {
+				t.Errorf("%s has other words in colour:\n%s", name, text)
+			}
+			if o := plain.app.object; o != nil {
+				tabs[o.Tab()] = true
+			} else {
+				pages[plain.app.current] = true
+			}
+		}
 	}
-	for _, s := range shots {
-		u := startWith(t, scenarios[s.scenario](noon), s.w, s.h, Options{Title: "./handlers", ClusterStays: true})
-		u.source.objects.events, u.source.objects.owned = demoEvents(noon), []string{"configmaps web-cache-conf"}
-		u.press(screens[s.screen]...)
+	for _, key := range parts.PageKeys {
+		if !pages[key] {
+			t.Errorf("the page %s has no golden file", key.Title())
+		}
+	}
+	for tab := range parts.ObjectTabs {
+		if !tabs[tab] {
+			t.Errorf("the tab %s has no golden file", tab)
+		}
+	}
+}
+
+// visible shows the escapes of a screen, so that a difference can be read.
+func visible(screen string) string { return strings.ReplaceAll(screen, "\x1b", "␛") + "\n" }
+
+func TestGolden_Screens(t *testing.T) {
+	for _, s := range []struct {
+		shot
+		w, h int
+	}{
+		{shot{"resources", "normal", "resources"}, 200, 50},
+		{shot{"resources-grouped", "normal", "grouped"}, 80, 24},
+		{shot{"resources-by-next", "background", "by next"}, 80, 24},
+		{shot{"resources-problems", "normal", "problems"}, 80, 24},
+		{shot{"resources-filter", "normal", "filter"}, 80, 24},
+		{shot{"resources-no-match", "normal", "nothing matches"}, 80, 24},
+		{shot{"object-yaml-search", "normal", "yaml, searched"}, 80, 24},
+		{shot{"object-delete", "normal", "delete"}, 80, 24},
+		{shot{"object-finalizer", "normal", "finalizer"}, 80, 24},
+		{shot{"object-label", "normal", "label"}, 80, 24},
+		{shot{"indices-none", "normal", "indices"}, 80, 24},
+		{shot{"index-search", "background", "contents, found"}, 80, 24},
+		{shot{"webhooks-denied", "admitting", "webhooks, first"}, 80, 24},
+		{shot{"webhooks-patch", "admitting", "webhooks, patch"}, 80, 24},
+		{shot{"webhooks-many", "reviews", "webhooks, last"}, 80, 24},
+		{shot{"webhooks-none", "normal", "webhooks"}, 80, 24},
+		{shot{"webhooks-no-way-in", "no-way-in", "webhooks"}, 80, 24},
+		{shot{"webhooks-way-in-lost", "way-in-lost", "webhooks"}, 80, 24},
+		{shot{"webhooks-way-in-lost", "way-in-lost", "webhooks"}, 120, 40},
+		{shot{"build-failed-elsewhere", "buildfail", "resources"}, 80, 24},
+		{shot{"cluster-gone", "gone", "resources"}, 80, 24},
+		{shot{"crashed", "crashed", "resources"}, 80, 24},
+		{shot{"crashed-build", "crashed", "build"}, 80, 24},
+		{shot{"paused", "paused", "resources"}, 80, 24},
+		{shot{"peers-none", "normal", "peers"}, 80, 24},
+		{shot{"empty", "empty", "resources"}, 80, 24},
+		{shot{"unserved", "unserved", "resources"}, 80, 24},
+		{shot{"compiling", "compiling", "resources"}, 80, 24},
+		{shot{"first-build", "first-build", "resources"}, 80, 24},
+		{shot{"no-cluster", "no-cluster", "resources"}, 80, 24},
+		{shot{"toast", "normal", "toast"}, 80, 24},
+	} {
+		u := s.take(t, s.w, s.h, colorprofile.NoTTY)
 		golden(t, fmt.Sprintf("%s-%dx%d", s.name, s.w, s.h), strings.Join(u.lines(), "\n")+"\n")
 	}
 }
@@ -118,23 +146,20 @@ func TestGolden_Colors(t *testing.T) {
 			u.app.dark = dark
 			u.setProfile(profile)
 			background := map[bool]string{true: "dark", false: "light"}[dark]
-			// Escapes are made visible, so that the difference can be read.
-			golden(t, "colours-"+name+"-"+background, strings.ReplaceAll(u.screen(), "\x1b", "␛")+"\n")
+			golden(t, "colours-"+name+"-"+background, visible(u.screen()))
 		}
 	}
 }
 
-func TestGolden_ColorsOfPagesAndDialogs(t *testing.T) {
-	for _, screen := range []string{"object", "yaml", "events", "why", "build", "palette", "keys", "toast"} {
-		u := start(t, "buildfail", 80, 24)
-		u.source.objects.events = demoEvents(noon)
-		u.setProfile(colorprofile.ANSI256)
-		golden(t, "colours-"+screen, strings.ReplaceAll(u.press(screens[screen]...).screen(), "\x1b", "␛")+"\n")
-	}
-	for _, screen := range []string{"daemons", "indices", "contents", "api", "handlers"} {
-		u := start(t, "background", 80, 24)
-		u.setProfile(colorprofile.TrueColor)
-		golden(t, "colours-"+screen, strings.ReplaceAll(u.press(screens[screen]...).screen(), "\x1b", "␛")+"\n")
+// Terminals with 256 and 16 colours get the nearest ones, of all that the views use.
+func TestGolden_FewColors(t *testing.T) {
+	for name, profile := range map[string]colorprofile.Profile{"256": colorprofile.ANSI256, "16": colorprofile.ANSI} {
+		for _, screen := range []string{"object", "yaml", "events", "why", "build", "palette", "keys", "toast"} {
+			u := start(t, "buildfail", 80, 24)
+			u.source.objects.events = demoEvents(noon)
+			u.setProfile(profile)
+			golden(t, "colours-"+name+"-"+screen, visible(u.press(screens[screen]...).screen()))
+		}
 	}
 }
 
