@@ -2,14 +2,8 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
-
-	"github.com/kopf-dev/kopf/devcluster"
 )
 
 // TestWorkbench_ActsOnObjects uses the workbench as a person does: in a terminal, with a real operator and a real control
@@ -18,8 +12,9 @@ func TestWorkbench_ActsOnObjects(t *testing.T) {
 	dir := t.TempDir()
 	gate, editor := filepath.Join(dir, "gate"), filepath.Join(dir, "editor")
 	writeFile(t, editor, "#!/bin/sh\nsed -i 's/size: small/size: large/' \"$1\"\n", 0o700)
-	term := newTerminal(t, 100, 40, "KOPF_TEST_GATE="+gate+" EDITOR="+editor+" TMPDIR="+dir,
-		"dev", "./guarded", "--apply", "guarded/objects.yaml", "--ephemeral", "-n", "default")
+	term := newTerminal(t, terminalOptions{
+		dir: "testdata", env: []string{"KOPF_TEST_GATE=" + gate, "EDITOR=" + editor, "TMPDIR=" + dir},
+	}, "dev", "./guarded", "--apply", "guarded/objects.yaml", "--ephemeral", "-n", "default")
 
 	// A failing handler is retried now, and succeeds.
 	term.shows("the gate is closed")
@@ -64,66 +59,4 @@ func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// terminal is a tmux server of its own, with one window in which the command runs.
-type terminal struct {
-	t      *testing.T
-	socket string
-}
-
-func newTerminal(t *testing.T, w, h int, environment string, args ...string) *terminal {
-	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skipf("there is no tmux to run it in: %v", err)
-	}
-	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := shortDir(t)
-	command := "cd testdata && LC_ALL=C.UTF-8 " + asCommand + "=1 XDG_STATE_HOME=" + state + " KOPF_CONTROLPLANE=" + program + " " +
-		environment + " " + os.Args[0] + " " + strings.Join(args, " ") + "; echo ended with $?; read x"
-	term := &terminal{t, filepath.Join(state, "t")}
-	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", "w", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h), command)
-	t.Cleanup(func() {
-		// The command gets a hangup, and stops what it has started.
-		if out, err := exec.Command("tmux", "-S", term.socket, "kill-server").CombinedOutput(); err != nil {
-			t.Logf("tmux did not end: %v: %s", err, out)
-		}
-		eventually(t, "gone", func() bool { return len(processesOf(t, state)) == 0 })
-	})
-	return term
-}
-
-func (x *terminal) tmux(args ...string) string {
-	x.t.Helper()
-	out, err := exec.Command("tmux", append([]string{"-u", "-S", x.socket}, args...)...).CombinedOutput()
-	if err != nil {
-		x.t.Fatalf("tmux %v: %v: %s", args, err, out)
-	}
-	return string(out)
-}
-
-func (x *terminal) types(keys ...string) {
-	x.t.Helper()
-	x.tmux(append([]string{"send-keys", "-t", "w"}, keys...)...)
-}
-
-// shows waits until all texts are on the screen.
-func (x *terminal) shows(texts ...string) {
-	x.t.Helper()
-	screen := ""
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
-		screen = x.tmux("capture-pane", "-p", "-t", "w")
-		missing := false
-		for _, text := range texts {
-			missing = missing || !strings.Contains(screen, text)
-		}
-		if !missing {
-			return
-		}
-		time.Sleep(50 * time.Millisecond) // there is no other way to wait for the screen of another process
-	}
-	x.t.Fatalf("%q is not on the screen:\n%s", texts, screen)
 }
