@@ -77,7 +77,7 @@ func expectNobodyBlocked(t *testing.T, client dynamic.Interface, when string) {
 
 func TestE2E_CrashedOperatorBlocksNobody(t *testing.T) {
 	cluster, client := startCluster(t)
-	dir, env, put := operatorTree(t)
+	dir, env, put := moduleOfOperator(t)
 	save := func(broken bool) { put(fmt.Sprintf(refusing, broken)) }
 	save(false)
 	flag := "--kubeconfig=" + cluster.KubeconfigPath

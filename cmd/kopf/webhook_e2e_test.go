@@ -58,15 +58,15 @@ func stampingTree(t *testing.T) (dir string, env []string, save func(version int
 // version.
 func sdkTree(t *testing.T, source string) (dir string, env []string, save func(version int)) {
 	t.Helper()
-	dir, env, put := operatorTree(t)
+	dir, env, put := moduleOfOperator(t)
 	save = func(version int) { put(fmt.Sprintf(source, version)) }
 	save(0)
 	return dir, env, save
 }
 
-// operatorTree creates a module for an operator, which uses the SDK of this repository. The code of its package is put there
+// moduleOfOperator creates a module for an operator, which uses the SDK of this repository. The code of its package is put there
 // by the function.
-func operatorTree(t *testing.T) (dir string, env []string, put func(code string)) {
+func moduleOfOperator(t *testing.T) (dir string, env []string, put func(code string)) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
