@@ -386,7 +386,7 @@ func (e *example) live(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	if err := settle(ctx, client, objects); err != nil {
+	if err := e.settle(ctx, client, objects); err != nil {
 		return err
 	}
 	cluster, err := dynamic.NewForConfig(e.config)
@@ -407,7 +407,7 @@ func (e *example) live(ctx context.Context, address string) error {
 			}
 			objects[i].ResourceVersion = changed.GetResourceVersion()
 		}
-		if err := settle(ctx, client, objects); err != nil {
+		if err := e.settle(ctx, client, objects); err != nil {
 			return err
 		}
 	}
@@ -435,12 +435,15 @@ func (e *example) awaitDeletion(ctx context.Context, cluster dynamic.Interface, 
 	return nil
 }
 
-// settle waits until the operator has handled the objects of resources that it serves.
-func settle(ctx context.Context, client *inspect.Client, objects []apply.Object) error {
+// settle waits until the operator has handled the objects of resources that it serves, and has installed its webhooks.
+func (e *example) settle(ctx context.Context, client *inspect.Client, objects []apply.Object) error {
 	return poll(ctx, func() (bool, error) {
 		s, err := client.Snapshot(ctx)
 		if err != nil || !s.Operator.Settled {
 			return false, nil // it is starting
+		}
+		if e.operator.Webhooks != "" && !installed(s.Admission) {
+			return false, nil
 		}
 		for _, o := range objects {
 			served := slices.ContainsFunc(s.Served, func(r inspect.Resource) bool {
@@ -452,6 +455,11 @@ func settle(ctx context.Context, client *inspect.Client, objects []apply.Object)
 		}
 		return true, nil
 	})
+}
+
+// installed reports whether the cluster has all webhooks.
+func installed(a *inspect.Admission) bool {
+	return a != nil && len(a.Webhooks) > 0 && !slices.ContainsFunc(a.Webhooks, func(w inspect.Webhook) bool { return w.State != inspect.WebhookInstalled })
 }
 
 // handled reports whether the operator has seen this version of an object, or a later one.
