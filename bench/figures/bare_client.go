@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // The bare client that an operator is compared with is a process of its own, paced by the same events:
@@ -45,16 +43,8 @@ func bareProgram(t handledState, env ...string) (program, error) {
 }
 
 func runBareClient(args []string) error {
-	flags := flag.NewFlagSet("bare client", flag.ContinueOnError)
-	kubeconfig := flags.String("kubeconfig", "", "the configuration of the cluster")
-	kubeContext := flags.String("context", "", "its context")
-	namespace := flags.String("namespace", "", "the namespace to watch")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: *kubeconfig},
-		&clientcmd.ConfigOverrides{CurrentContext: *kubeContext}).ClientConfig()
+	flags := newClusterFlags("bare client")
+	config, err := flags.parse(args)
 	if err != nil {
 		return err
 	}
@@ -68,9 +58,9 @@ func runBareClient(args []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // an error is an end as well
 		stop()
 	}()
-	b := &bareClient{api: client, namespace: *namespace, failed: make(chan error, 1),
+	b := &bareClient{api: client, namespace: flags.namespace, failed: make(chan error, 1),
 		t: handledState{patch: []byte(os.Getenv(bareVariable)), status: []byte(os.Getenv(bareStatusVariable))}}
-	if err := client.watchFrom(ctx, *namespace, "", func(line []byte) { b.handle(ctx, line) }); err != nil {
+	if err := client.watchFrom(ctx, flags.namespace, "", func(line []byte) { b.handle(ctx, line) }); err != nil {
 		return err
 	}
 	select {

@@ -19,15 +19,17 @@ import (
 const limit = 30 * time.Minute
 
 func main() {
-	if os.Getenv(bareVariable) != "" {
-		if err := runBareClient(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, "bare client:", err)
-			os.Exit(1)
-		}
-		return
+	name, do := "bench", run
+	switch {
+	case os.Getenv(bareVariable) != "":
+		name, do = "bare client", func() error { return runBareClient(os.Args[1:]) }
+	case os.Getenv(writerVariable) != "":
+		name, do = "writer", func() error { return runWriter(os.Args[1:]) }
+	case os.Getenv(echoVariable) != "":
+		name, do = "echo", runEcho
 	}
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
+	if err := do(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
 }

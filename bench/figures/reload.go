@@ -32,9 +32,9 @@ func create(_ context.Context, c *kopf.Change[kopf.Object]) error {
 }
 `
 
-// newModule writes a user's module outside of the repository. It requires the SDK of this
+// newModule writes a user's module with these handlers outside of the repository. It requires the SDK of this
 // repository and its dependencies.
-func (l *environment) newModule() (dir string, err error) {
+func (l *environment) newModule(source string) (dir string, err error) {
 	dir, sdk := filepath.Join(l.dir, "handlers"), filepath.Join(l.root, "sdk")
 	mod, err := os.ReadFile(filepath.Join(sdk, "go.mod"))
 	if err != nil {
@@ -53,7 +53,7 @@ func (l *environment) newModule() (dir string, err error) {
 		"go.mod": fmt.Sprintf("module example.com/handlers\n%s\nrequire %s v0.1.0\n\nreplace %s => %s\n",
 			requirements, sdkModule, sdkModule, sdk),
 		"go.sum":      string(sum),
-		"handlers.go": fmt.Sprintf(reloadSource, 0),
+		"handlers.go": source,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return "", err
@@ -63,7 +63,7 @@ func (l *environment) newModule() (dir string, err error) {
 }
 
 func measureReload(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) (_ []row, err error) {
-	dir, err := l.newModule()
+	dir, err := l.newModule(fmt.Sprintf(reloadSource, 0))
 	if err != nil {
 		return nil, err
 	}
