@@ -44,7 +44,8 @@ type app struct {
 	pages     map[parts.PageKey]page
 	handlers  *handlers.Page
 	resources *resources.Page
-	object    *object.Page // nil if no object is open
+	object    *object.Page  // nil if no object is open
+	stale     map[page]bool // pages that have not taken over the state yet
 
 	looking   looking // what the session was asked to look at
 	exec      func(*exec.Cmd, tea.ExecCallback) tea.Cmd
@@ -209,23 +210,31 @@ func (a *app) View() tea.View {
 	return v
 }
 
-// show takes over a state.
+// show takes over a state. The pages that are not shown take it over when they are: what a state costs must not depend
+// on what is not on the screen.
 func (a *app) show(s *model.State) {
 	a.screen.State = s
+	a.stale = make(map[page]bool, len(a.pages)+1)
 	for _, p := range a.pages {
-		p.Refresh()
+		a.stale[p] = true
 	}
 	if a.object != nil {
-		a.object.Refresh()
+		a.stale[a.object] = true
 	}
+	a.page()
 }
 
-// page returns the page that is shown.
+// page returns the page that is shown, with the current state.
 func (a *app) page() page {
+	p := a.pages[a.current]
 	if a.object != nil {
-		return a.object
+		p = a.object
 	}
-	return a.pages[a.current]
+	if a.stale[p] {
+		delete(a.stale, p)
+		p.Refresh()
+	}
+	return p
 }
 
 // openPage opens the page of a key.
