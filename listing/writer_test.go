@@ -16,8 +16,8 @@ import (
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func object(namespace, name string, state inspect.ObjectState, handlers ...inspect.HandlerState) inspect.Object {
-	return inspect.Object{
+func object(namespace, name string, state inspect.ObjectState, handlers ...inspect.HandlerState) *inspect.Object {
+	return &inspect.Object{
 		Ref:  inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: namespace, Name: name, UID: namespace + name},
 		Kind: "KopfExample", Short: "kex", State: state, Handlers: handlers, Created: now.Add(-time.Minute), ResourceVersion: "7",
 	}
@@ -39,7 +39,7 @@ func snapshot() *inspect.Snapshot {
 			},
 		}}},
 		Served:  []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev", Short: "kex"}},
-		Objects: []inspect.Object{busy, object("one", "a", inspect.StateSettled)},
+		Objects: []*inspect.Object{busy, object("one", "a", inspect.StateSettled)},
 		Handlers: []inspect.Handler{
 			{ID: "create", Kind: inspect.KindCreate, Selector: "kopfexamples.v1.kopf.dev", Source: "a.go:7", Filters: []string{"label a=b"},
 				Stats: inspect.Stats{Runs: 3, Retried: 2, P50: inspect.Duration(3 * time.Millisecond), LastError: "oh", LastAt: now.Add(-time.Minute)}},
@@ -131,7 +131,7 @@ func TestWriter_JSONAndYAMLHaveWhatTheInspectorTells(t *testing.T) {
 		if err := decode([]byte(out.String()), &got); err != nil || len(got) != 1 {
 			t.Fatalf("%s: %v in %s", format, err, out.String())
 		}
-		if diff := cmp.Diff(want, got[0]); diff != "" {
+		if diff := cmp.Diff(*want, got[0]); diff != "" {
 			t.Errorf("%s: %s", format, diff)
 		}
 		if strings.Contains(out.String(), "\x1b") {

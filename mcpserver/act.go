@@ -141,7 +141,7 @@ func isRetried(state *runner.State, before *inspect.Object) bool {
 	if state.Snapshot == nil {
 		return false
 	}
-	i := slices.IndexFunc(state.Snapshot.Objects, func(o inspect.Object) bool { return o.Ref == before.Ref })
+	i := slices.IndexFunc(state.Snapshot.Objects, func(o *inspect.Object) bool { return o.Ref == before.Ref })
 	if i < 0 {
 		return true
 	}

@@ -62,8 +62,8 @@ func ask(t *testing.T, session *mcp.ClientSession, tool string, arguments map[st
 	return result.Content[0].(*mcp.TextContent).Text, result.IsError
 }
 
-func object(namespace, name string, state inspect.ObjectState, handlers ...inspect.HandlerState) inspect.Object {
-	return inspect.Object{
+func object(namespace, name string, state inspect.ObjectState, handlers ...inspect.HandlerState) *inspect.Object {
+	return &inspect.Object{
 		Ref:  inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: namespace, Name: name, UID: namespace + name},
 		Kind: "KopfExample", Short: "kex", State: state, Handlers: handlers, ResourceVersion: "7",
 	}
@@ -77,7 +77,7 @@ func running() *runner.State {
 			Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true},
 			Served:   []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev", Kind: "KopfExample", Listed: true}},
 			Handlers: []inspect.Handler{{ID: "create"}, {ID: "gold"}, {ID: "other", Selector: "pods"}},
-			Objects: []inspect.Object{
+			Objects: []*inspect.Object{
 				object("one", "a", inspect.StateFailed, inspect.HandlerState{ID: "create", Kind: inspect.KindCreate, State: inspect.PhaseFailed, Attempt: 1,
 					Error: &inspect.HandlerError{Message: "no"}, Attempts: []inspect.Attempt{{Took: inspect.Duration(time.Second)}}}),
 				object("two", "a", inspect.StateIgnored, inspect.HandlerState{ID: "gold", Kind: inspect.KindCreate, State: inspect.PhaseFiltered, Why: label}),

@@ -146,9 +146,10 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 	})
 	op.ready = op.ready || handling
 	if settling != nil {
-		settling.retrying = op.retrying
-		// Only after the state is published: waiters look at the state next.
-		l.publishSettlement(settling.check(snapshot, time.Now()))
+		settling.note(snapshot, op.retrying)
+		// Only after the state is published: waiters look at the state next. The check itself looks at all objects, so
+		// it is left to the waiter, if there is one.
+		l.publishCheck(func() settlement { return settling.check(snapshot, time.Now()) })
 	}
 }
 
@@ -164,8 +165,8 @@ func markReady(history []Reload, at, now time.Time) []Reload {
 	return history
 }
 
-// publishSettlement replaces the settlement that [Session.Settled] reads.
-func (s *Session) publishSettlement(latest settlement) {
+// publishCheck replaces the check that [Session.Settled] calls.
+func (s *Session) publishCheck(latest func() settlement) {
 	select {
 	case <-s.settled:
 	default:

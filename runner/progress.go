@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -26,8 +25,8 @@ func (p *Progress) Note(s *State) {
 		p.application = s.Application.At
 		p.settling = newSettling(slices.Clone(s.Application.Objects))
 	}
-	if s.Snapshot != nil && len(p.settling.wanted) > 0 {
-		maps.Copy(p.settling.seen, p.settling.find(s.Snapshot))
+	if s.Snapshot != nil {
+		p.settling.note(s.Snapshot, false)
 	}
 }
 

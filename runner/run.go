@@ -343,14 +343,14 @@ func (r *headless) settle(ctx context.Context, client *inspect.Client, address s
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	settling := newSettling(r.applied)
-	updates := make(chan settlement, 1)
+	updates := make(chan func() settlement, 1)
 	var replica inspect.Replica
 	publish := func(s settlement) {
 		select {
 		case <-updates:
 		default:
 		}
-		updates <- s
+		updates <- s.known
 	}
 	var following sync.WaitGroup
 	following.Go(func() {

@@ -90,8 +90,8 @@ type Session struct {
 	logLevel string
 	applied  []Applied
 	settling *settling
-	settled  chan settlement // holds the latest one
-	began    chan struct{}   // closed when the first operator starts
+	settled  chan func() settlement // holds the check of the latest snapshot
+	began    chan struct{}          // closed when the first operator starts
 }
 
 // NewSession returns a session. [Session.Run] starts it.
@@ -105,7 +105,7 @@ func NewSession(opts Options) *Session {
 		store:    newStore(),
 		requests: make(chan request),
 		ended:    make(chan struct{}),
-		settled:  make(chan settlement, 1),
+		settled:  make(chan func() settlement, 1),
 		began:    make(chan struct{}),
 		logLevel: opts.LogLevel,
 	}

@@ -4,17 +4,21 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // settling decides whether the applied objects are handled. It remembers the objects of
-// earlier snapshots, because an object may be deleted before the others settle.
+// earlier snapshots, because an object may be deleted before the others settle. It is safe for concurrent use.
 type settling struct {
-	wanted   []Applied
+	wanted []Applied
+
+	mu       sync.Mutex
 	retrying bool // failures of the past are about to be called again
 	seen     map[inspect.Ref]*inspect.Object
 }
@@ -33,6 +37,9 @@ type settlement struct {
 	webhooks int             // that are installed
 	retrying bool            // as in settling
 }
+
+// known is the check of a settlement that is known already.
+func (s settlement) known() settlement { return s }
 
 // done reports whether nothing is pending.
 func (s settlement) done() bool { return len(s.Pending) == 0 }
@@ -78,9 +85,22 @@ func (e *SettleError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// note remembers the wanted objects of a snapshot, and whether failures of the past are about to be called again. It
+// costs little, in contrast to check: without applied objects, it does not look at any.
+func (s *settling) note(snapshot *inspect.Snapshot, retrying bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retrying = retrying
+	if len(s.wanted) > 0 {
+		maps.Copy(s.seen, s.find(snapshot))
+	}
+}
+
 // check looks up the wanted objects in the snapshot. If all that was applied are objects of
 // Kubernetes' own that no handler matches, such as definitions, it checks the operator's objects.
 func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	result := settlement{retrying: s.retrying}
 	objects := s.find(snapshot)
 	unserved := 0
@@ -125,8 +145,7 @@ func (s *settling) find(snapshot *inspect.Snapshot) map[inspect.Ref]*inspect.Obj
 		}
 	}
 	found := make(map[inspect.Ref]*inspect.Object, len(s.wanted))
-	for i := range snapshot.Objects {
-		o := &snapshot.Objects[i]
+	for _, o := range snapshot.Objects {
 		if ref, wanted := byUID[o.UID]; wanted {
 			found[ref] = o
 		}
@@ -141,8 +160,7 @@ func (s *settling) find(snapshot *inspect.Snapshot) map[inspect.Ref]*inspect.Obj
 
 // addAll checks all objects of the snapshot.
 func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
-	for i := range snapshot.Objects {
-		o := &snapshot.Objects[i]
+	for _, o := range snapshot.Objects {
 		s.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
 	}
 	starting := snapshot.Operator.State == inspect.OperatorStarting // it has not listed the objects yet
@@ -367,9 +385,9 @@ func objectName(short string, r inspect.Ref) string {
 	return short + "/" + r.Namespace + "/" + r.Name
 }
 
-// awaitSettled reads settlements until nothing is pending, or until the timeout, if any. It returns the
-// last one.
-func awaitSettled(ctx context.Context, timeout time.Duration, updates <-chan settlement) (settlement, error) {
+// awaitSettled reads checks, and calls them, until nothing is pending, or until the timeout, if any. It returns the
+// last settlement.
+func awaitSettled(ctx context.Context, timeout time.Duration, checks <-chan func() settlement) (settlement, error) {
 	var late <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
@@ -383,7 +401,8 @@ func awaitSettled(ctx context.Context, timeout time.Duration, updates <-chan set
 			return last, context.Cause(ctx)
 		case <-late:
 			return last, &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending, Summary: last.summary()}
-		case last = <-updates:
+		case check := <-checks:
+			last = check()
 		}
 		if last.done() && len(last.Failed) > 0 {
 			return last, &SettleError{Failed: last.Failed, Summary: last.summary()}

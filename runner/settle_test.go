@@ -27,10 +27,14 @@ func seen(name, version string, state inspect.ObjectState, handlers ...inspect.H
 
 // running is a snapshot of an operator that serves things.
 func running(objects ...inspect.Object) *inspect.Snapshot {
+	var all []*inspect.Object
+	for i := range objects {
+		all = append(all, &objects[i])
+	}
 	return &inspect.Snapshot{
 		Operator: inspect.Operator{State: inspect.OperatorRunning},
 		Served:   []inspect.Resource{{Key: "things.v1.example.com", Listed: true}},
-		Objects:  objects,
+		Objects:  all,
 	}
 }
 
@@ -179,11 +183,11 @@ func TestSettling_DeletedObjectIsSettled(t *testing.T) {
 
 func TestAwaitSettled_TimeoutNamesPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		news := make(chan settlement, 1)
+		news := make(chan func() settlement, 1)
 		news <- settlement{
 			Pending: []Unsettled{{Object: "th/default/a", Handler: "resize", What: "is running"}},
 			Failed:  []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed permanently"}},
-		}
+		}.known
 		_, err := awaitSettled(t.Context(), time.Minute, news)
 		if want := "not settled after 1m0s\nth/default/b: create: failed permanently\nth/default/a: resize: is running"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
@@ -193,9 +197,9 @@ func TestAwaitSettled_TimeoutNamesPending(t *testing.T) {
 
 func TestAwaitSettled_ReportsFailureWhenNothingIsPending(t *testing.T) {
 	failed := []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed permanently"}}
-	news := make(chan settlement, 2)
-	news <- settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}
-	news <- settlement{Failed: failed}
+	news := make(chan func() settlement, 2)
+	news <- settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}.known
+	news <- settlement{Failed: failed}.known
 	_, err := awaitSettled(t.Context(), 0, news)
 	if settle, ok := errors.AsType[*SettleError](err); !ok || settle.Timeout != 0 || !strings.HasPrefix(err.Error(), "a handler has failed permanently\nth/default/b") {
 		t.Errorf("got %v", err)

@@ -70,7 +70,7 @@ func TestAlarm_OffersWhatFailedBeforeTheStart(t *testing.T) {
 	u := start(t, "normal", 80, 24).seesNot("failed before this start")
 	u.publish(func(s *runner.State) {
 		for i := range s.Snapshot.Objects {
-			if o := &s.Snapshot.Objects[i]; o.Name == "batch-scratch" {
+			if o := s.Snapshot.Objects[i]; o.Name == "batch-scratch" {
 				o.Handlers = slices.Clone(o.Handlers)
 				o.Handlers[0].Attempts = nil // of an earlier process
 			}

@@ -15,7 +15,7 @@ func TestDaemons_StoppingFirstAndCursorStays(t *testing.T) {
 	u.wait(2 * time.Second).cursorOn("in 25s")
 	u.publish(func(s *runner.State) { // the timer of the last one fails: it moves up, and the cursor with it
 		for i := range s.Snapshot.Objects {
-			if o := &s.Snapshot.Objects[i]; o.Name == "web-data" {
+			if o := s.Snapshot.Objects[i]; o.Name == "web-data" {
 				o.Handlers = append([]inspect.HandlerState(nil), o.Handlers...)
 				last := &o.Handlers[len(o.Handlers)-1]
 				last.State, last.Error = inspect.PhaseFailed, &inspect.HandlerError{Kind: "permanent", Message: "no such volume"}

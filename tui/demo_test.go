@@ -94,13 +94,13 @@ func out(id string, kind inspect.HandlerKind, why *inspect.Mismatch) inspect.Han
 }
 
 // claim returns a claim of an age; the functions modify it.
-func claim(now time.Time, namespace, name string, age time.Duration, state inspect.ObjectState, more ...func(*inspect.Object)) inspect.Object {
-	o := inspect.Object{
+func claim(now time.Time, namespace, name string, age time.Duration, state inspect.ObjectState, more ...func(*inspect.Object)) *inspect.Object {
+	o := &inspect.Object{
 		Ref:  inspect.Ref{Resource: evcKey, Namespace: namespace, Name: name, UID: "uid-of-" + name},
 		Kind: "EphemeralVolumeClaim", Short: "evc", Created: now.Add(-age), ResourceVersion: "4711", Generation: 2, State: state,
 	}
 	for _, f := range more {
-		f(&o)
+		f(o)
 	}
 	return o
 }
@@ -115,7 +115,7 @@ func because(c inspect.Cause) func(*inspect.Object) {
 
 func finalized(o *inspect.Object) { o.Finalizer = true }
 
-func demoObjects(now time.Time) []inspect.Object {
+func demoObjects(now time.Time) []*inspect.Object {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	created := func(d time.Duration) func(*inspect.Object) {
 		return because(inspect.Cause{Reason: "create", Seen: ago(d), Version: "4707", Done: ago(d - time.Second), First: true})
@@ -124,7 +124,7 @@ func demoObjects(now time.Time) []inspect.Object {
 		Attempts: []inspect.Attempt{{At: ago(6 * time.Minute), Took: 24 * ms}}}
 	alive := inspect.HandlerState{ID: "expire", Kind: "daemon", State: inspect.PhaseAlive, Started: ago(12 * time.Minute)}
 	attached := &inspect.HandlerError{Kind: "temporary", Message: "PVC web-cache-pvc is still attached to pod web-0"}
-	objects := []inspect.Object{
+	objects := []*inspect.Object{
 		claim(now, "default", "batch-scratch", 4*time.Minute, inspect.StateFailed, finalized,
 			because(inspect.Cause{Reason: "create", Seen: ago(4 * time.Minute), Version: "4698", First: true}),
 			with(inspect.HandlerState{ID: "create", Kind: "create", State: inspect.PhaseFailed, Started: ago(4 * time.Minute), Attempt: 1, Limit: 3, Took: 2 * ms,

@@ -69,8 +69,10 @@ func changed(s *runner.State, round int) *runner.State {
 	snapshot := *s.Snapshot
 	snapshot.Objects = append(snapshot.Objects[:0:0], snapshot.Objects...)
 	for i := range 10 {
-		o := &snapshot.Objects[(round*10+i)%len(snapshot.Objects)]
+		k := (round*10 + i) % len(snapshot.Objects)
+		o := *snapshot.Objects[k]
 		o.ResourceVersion = fmt.Sprint(5000 + round)
+		snapshot.Objects[k] = &o
 	}
 	return &runner.State{
 		Revision: s.Revision + 1, Packages: s.Packages, Module: s.Module, Dir: s.Dir, Build: s.Build, Process: s.Process,

@@ -40,7 +40,7 @@ func TestObject_HeldAndLetGo(t *testing.T) {
 	u := start(t, "normal", 120, 40)
 	ref := u.app.screen.State.Objects[0].Ref
 	for i := range u.source.State().Snapshot.Objects {
-		if o := &u.source.State().Snapshot.Objects[i]; o.Ref == ref && o.Paused != nil {
+		if o := u.source.State().Snapshot.Objects[i]; o.Ref == ref && o.Paused != nil {
 			t.Fatal("it is held already")
 		}
 	}
@@ -51,7 +51,7 @@ func TestObject_HeldAndLetGo(t *testing.T) {
 	}
 	u.publish(func(s *runner.State) {
 		for i := range s.Snapshot.Objects {
-			if o := &s.Snapshot.Objects[i]; o.Ref == *held.Object {
+			if o := s.Snapshot.Objects[i]; o.Ref == *held.Object {
 				o.State, o.Paused = inspect.StatePaused, &inspect.ObjectPause{Reason: held.Value}
 			}
 		}

@@ -75,7 +75,7 @@ func TestResources_ChildrenBeneathTheirOwners(t *testing.T) {
 	u.press("/").write("web").sees("EphemeralVolumeClaim ml-train  not in this list").sees("4 of 11").press("esc")
 	u.publish(func(s *runner.State) { // they own each other
 		for i := range s.Snapshot.Objects {
-			if o := &s.Snapshot.Objects[i]; o.Name == "ml-train" {
+			if o := s.Snapshot.Objects[i]; o.Name == "ml-train" {
 				o.Owners = []inspect.Owner{{Kind: "Pod", Name: "web-0", UID: "uid-of-web-0"}}
 			}
 		}
@@ -86,7 +86,7 @@ func TestResources_ChildrenBeneathTheirOwners(t *testing.T) {
 func TestResources_NothingToGroup(t *testing.T) {
 	u := start(t, "normal", 120, 24)
 	u.publish(func(s *runner.State) {
-		s.Snapshot.Objects = slices.DeleteFunc(s.Snapshot.Objects, func(o inspect.Object) bool { return o.Kind == "Pod" })
+		s.Snapshot.Objects = slices.DeleteFunc(s.Snapshot.Objects, func(o *inspect.Object) bool { return o.Kind == "Pod" })
 	})
 	u.press("u").sees("all objects are of one kind, and none has an owner")
 }
@@ -113,7 +113,7 @@ func TestAlarms_HandlerNeverRanAlthoughThereAreObjects(t *testing.T) {
 	u.publish(func(s *runner.State) { // all objects are bronze
 		s.Snapshot.Handlers[0].Stats = inspect.Stats{}
 		for i := range s.Snapshot.Objects {
-			o := &s.Snapshot.Objects[i]
+			o := s.Snapshot.Objects[i]
 			o.Handlers = nil
 			if o.Kind != "Pod" {
 				o.Handlers = []inspect.HandlerState{out("create", "create", bronze), out("resize", "field", bronze)}

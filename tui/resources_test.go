@@ -35,7 +35,7 @@ func TestResources_NeedsYouMeansTheSameEverywhere(t *testing.T) {
 		t.Errorf("n visits %v", visited)
 	}
 	u.publish(func(s *runner.State) { // the others are only retried
-		s.Snapshot.Objects = slices.DeleteFunc(s.Snapshot.Objects, func(o inspect.Object) bool { return visited[o.Name] })
+		s.Snapshot.Objects = slices.DeleteFunc(s.Snapshot.Objects, func(o *inspect.Object) bool { return visited[o.Name] })
 	}).sees("✗ 0 need you").press("n").sees("nothing needs you")
 }
 
@@ -66,7 +66,7 @@ func TestResources_RestartKeepsObjectsUntilListed(t *testing.T) {
 	}).sees("11 objects").cursorOn("batch-scratch")
 	u.publish(func(s *runner.State) { // and then the first object
 		s.Snapshot.Served = []inspect.Resource{{Key: evcKey}}
-		s.Snapshot.Objects = []inspect.Object{claim(noon, "default", "media", time.Minute, inspect.StateRunning)}
+		s.Snapshot.Objects = []*inspect.Object{claim(noon, "default", "media", time.Minute, inspect.StateRunning)}
 	}).sees("11 objects").sees("▸ running   evc   default    media")
 	u.publish(func(s *runner.State) { // and then all objects
 		s.Snapshot.Served = []inspect.Resource{{Key: evcKey, Listed: true}}
@@ -76,7 +76,7 @@ func TestResources_RestartKeepsObjectsUntilListed(t *testing.T) {
 func TestResources_CursorStaysOnRowOfGoneObject(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("j", "j").cursorOn("ml-train")
 	u.publish(func(s *runner.State) {
-		var rest []inspect.Object
+		var rest []*inspect.Object
 		for _, o := range s.Snapshot.Objects {
 			if o.Name != "ml-train" {
 				rest = append(rest, o)

@@ -128,7 +128,7 @@ func clusterFailed(now time.Time) *runner.State {
 func wideRunes(now time.Time) *runner.State {
 	s := demo(now)
 	for i := range s.Snapshot.Objects {
-		o := &s.Snapshot.Objects[i]
+		o := s.Snapshot.Objects[i]
 		for k := range o.Handlers {
 			if e := o.Handlers[k].Error; e != nil {
 				o.Handlers[k].Error = &inspect.HandlerError{Kind: e.Kind, Message: "卷仍被挂载\x1b[2J\x1b[H到节点 dev-1\r\n\tthe volume 👩‍🔧 is \u202eattached\u202c"}
@@ -144,16 +144,16 @@ func wideRunes(now time.Time) *runner.State {
 func manyObjects(now time.Time, n int) *runner.State {
 	s := demo(now)
 	patterns := s.Snapshot.Objects
-	objects := make([]inspect.Object, n)
+	objects := make([]*inspect.Object, n)
 	for i := range objects {
-		o := patterns[i%len(patterns)]
+		o := *patterns[i%len(patterns)]
 		if i%100 > 10 {
-			o = patterns[len(patterns)-3] // at rest
+			o = *patterns[len(patterns)-3] // at rest
 		}
 		o.Name = fmt.Sprintf("claim-%05d", i*7919%n)
 		o.UID = o.Name
 		o.Handlers = slices.Clone(o.Handlers)
-		objects[i] = o
+		objects[i] = &o
 	}
 	s.Snapshot.Objects = objects
 	return s
@@ -179,7 +179,7 @@ func inBackground(now time.Time) *runner.State {
 	}
 	refused := &inspect.HandlerError{Kind: "temporary", Message: "the volume does not answer"}
 	for i := range s.Snapshot.Objects {
-		o := &s.Snapshot.Objects[i]
+		o := s.Snapshot.Objects[i]
 		switch o.Name {
 		case "ml-train":
 			with(inspect.HandlerState{ID: "probe", Kind: "timer", State: inspect.PhaseTicking, Attempt: 1, Runs: 12, Next: now.Add(9 * time.Second), Took: 3 * ms,
@@ -207,13 +207,13 @@ func withOwners(now time.Time) *runner.State {
 		{Kind: "ReplicaSet", Name: "web-7d4f", UID: "uid-of-web-7d4f", Controller: true},
 	} {
 		for k := range s.Snapshot.Objects {
-			if o := &s.Snapshot.Objects[k]; o.Name == fmt.Sprintf("web-%d", i) {
+			if o := s.Snapshot.Objects[k]; o.Name == fmt.Sprintf("web-%d", i) {
 				o.Owners = []inspect.Owner{{Kind: "Node", Name: "dev-1", UID: "uid-of-dev-1"}, owner}
 			}
 		}
 	}
 	for k := range s.Snapshot.Objects {
-		if o := &s.Snapshot.Objects[k]; o.Name == "web-data" {
+		if o := s.Snapshot.Objects[k]; o.Name == "web-data" {
 			o.Owners = []inspect.Owner{{Kind: "EphemeralVolumeClaim", Name: "ml-train", UID: "uid-of-ml-train"}}
 		}
 	}

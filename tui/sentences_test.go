@@ -14,7 +14,7 @@ var unplain = regexp.MustCompile(`noop|arbitrary|for now|now ago|\b1 (objects|er
 func TestScreens_SpeakPlainly(t *testing.T) {
 	s := demo(noon)
 	for i := range s.Snapshot.Objects {
-		o := &s.Snapshot.Objects[i]
+		o := s.Snapshot.Objects[i]
 		if o.Cause != nil && o.State == inspect.StateSettled {
 			o.Cause.Reason = "noop"
 			o.History = []inspect.PastCause{{Reason: "noop", At: noon}}

@@ -217,13 +217,23 @@ func (u *user) publish(change func(*runner.State)) *user {
 	s.Revision++
 	if s.Snapshot != nil {
 		snapshot := *s.Snapshot
-		snapshot.Objects = append(snapshot.Objects[:0:0], snapshot.Objects...)
+		snapshot.Objects = copied(snapshot.Objects)
 		s.Snapshot = &snapshot
 	}
 	change(&s)
 	u.source.set(&s)
 	u.send(stateMsg{model.NewState(&s, u.app.screen.State)})
 	return u
+}
+
+// copied returns copies of objects, which may be changed.
+func copied(objects []*inspect.Object) []*inspect.Object {
+	all := make([]*inspect.Object, len(objects))
+	for i, o := range objects {
+		c := *o
+		all[i] = &c
+	}
+	return all
 }
 
 // wait moves the clock.

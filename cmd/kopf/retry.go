@@ -179,8 +179,7 @@ type match struct {
 func findObject(operators []runner.RunningOperator, unread error, kind, name, namespace string) (runner.RunningOperator, *inspect.Object, error) {
 	var found []match
 	for _, op := range operators {
-		for i := range op.Snapshot.Objects {
-			o := &op.Snapshot.Objects[i]
+		for _, o := range op.Snapshot.Objects {
 			if o.Name == name && (namespace == "" || o.Namespace == namespace) && inspect.IsNamed(o, kind) {
 				found = append(found, match{op, o})
 			}

@@ -33,7 +33,7 @@ func (o *inspected) got() []inspect.Intent {
 }
 
 // serveInspector serves the state of an operator at a socket.
-func serveInspector(t *testing.T, socket string, objects ...inspect.Object) *inspected {
+func serveInspector(t *testing.T, socket string, objects ...*inspect.Object) *inspected {
 	t.Helper()
 	o := &inspected{address: "unix:" + socket}
 	snapshot := inspect.Snapshot{
@@ -76,8 +76,8 @@ func serveInspector(t *testing.T, socket string, objects ...inspect.Object) *ins
 	return o
 }
 
-func kex(namespace, name string, state inspect.ObjectState, handlers ...inspect.HandlerState) inspect.Object {
-	return inspect.Object{
+func kex(namespace, name string, state inspect.ObjectState, handlers ...inspect.HandlerState) *inspect.Object {
+	return &inspect.Object{
 		Ref:  inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: namespace, Name: name, UID: namespace + name},
 		Kind: "KopfExample", Short: "kex", State: state, Handlers: handlers,
 	}

@@ -449,7 +449,7 @@ func (e *example) settle(ctx context.Context, client *inspect.Client, objects []
 			served := slices.ContainsFunc(s.Served, func(r inspect.Resource) bool {
 				return strings.HasPrefix(r.Key, o.Resource.Resource+".") && strings.HasSuffix(r.Key, o.Resource.Group)
 			})
-			if served && o.Resource.Group == "kopf.dev" && !slices.ContainsFunc(s.Objects, func(seen inspect.Object) bool { return handled(&seen, o) }) {
+			if served && o.Resource.Group == "kopf.dev" && !slices.ContainsFunc(s.Objects, func(seen *inspect.Object) bool { return handled(seen, o) }) {
 				return false, nil
 			}
 		}

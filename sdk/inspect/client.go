@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -105,6 +106,7 @@ func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err = errors.Join(err, body.Close()); err != nil {
 		return nil, fmt.Errorf("inspector: read the snapshot: %w", err)
 	}
+	s.Objects = slices.DeleteFunc(s.Objects, func(o *Object) bool { return o == nil })
 	return &s, nil
 }
 

@@ -11,7 +11,7 @@ type Replica struct {
 	state Snapshot
 	index map[Ref]int // into state.Objects
 
-	// shared means that the last snapshot shares the objects, so they are copied before the next change.
+	// shared means that the last snapshot shares the list of objects, so it is copied before the next change.
 	shared bool
 	bye    *string
 }
@@ -76,23 +76,14 @@ func (r *Replica) Bye() (reason string, ended bool) {
 func (r *Replica) reset(s *Snapshot) {
 	r.state = *s
 	r.state.Log, r.state.Reviews = slices.Clip(s.Log), slices.Clip(s.Reviews)
-	r.shared = true // by the owner of the message
 	r.index = make(map[Ref]int, len(s.Objects))
-	for i := range s.Objects {
-		r.index[s.Objects[i].Ref] = i
-	}
-	if len(r.index) < len(s.Objects) { // the last one of repeated objects counts
-		r.state.Objects, r.shared = nil, false
-		for i := range s.Objects {
-			if ref := s.Objects[i].Ref; r.index[ref] == i {
-				r.index[ref] = len(r.state.Objects)
-				r.state.Objects = append(r.state.Objects, s.Objects[i])
-			}
-		}
+	r.state.Objects, r.shared = make([]*Object, 0, len(s.Objects)), false
+	for _, o := range s.Objects {
+		r.put(o) // the last one of repeated objects counts
 	}
 }
 
-// own makes sure that the objects can be changed.
+// own makes sure that the list of objects can be changed. The objects themselves never change.
 func (r *Replica) own() {
 	if r.index == nil {
 		r.index = make(map[Ref]int)
@@ -103,7 +94,10 @@ func (r *Replica) own() {
 	}
 }
 
-func (r *Replica) put(o Object) {
+func (r *Replica) put(o *Object) {
+	if o == nil { // null, which no operator sends
+		return
+	}
 	if i, ok := r.index[o.Ref]; ok {
 		r.state.Objects[i] = o
 		return
@@ -124,7 +118,7 @@ func (r *Replica) drop(ref Ref) {
 		r.state.Objects[i] = r.state.Objects[last]
 		r.index[r.state.Objects[i].Ref] = i
 	}
-	r.state.Objects[last] = Object{}
+	r.state.Objects[last] = nil
 	r.state.Objects = r.state.Objects[:last]
 }
 

@@ -11,6 +11,7 @@ func FuzzReplica(f *testing.F) {
 {"revision":3,"gone":[{"resource":"pods.v1","name":"a","uid":"1"},{"resource":"x","name":"y","uid":""}],"log":[{"message":"m"}]}
 {"revision":4,"bye":"done"}`))
 	f.Add([]byte(`{"gone":[{}],"objects":[{}],"log":[{}],"operator":{"started":"0000-01-01T00:00:00Z"}}`))
+	f.Add([]byte(`{"snapshot":{"objects":[null]},"objects":[null]}`))
 	f.Add([]byte(`{"snapshot":null,"handlers":[],"served":{"resources":null},"indices":[]}`))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		var replica Replica

@@ -23,7 +23,7 @@ type Snapshot struct {
 	// Admission is the state of the webhooks; nil if the operator has no admission handlers.
 	Admission *Admission `json:"admission,omitempty"`
 
-	Objects []Object  `json:"objects"`           // in no particular order
+	Objects []*Object `json:"objects"`           // in no particular order; an object that has not changed is the same in later snapshots of a [Replica]
 	Reviews []Review  `json:"reviews,omitempty"` // the newest ones, oldest first: at most [MaxReviews]
 	Log     []LogLine `json:"log"`               // the newest lines, oldest first
 }
@@ -385,7 +385,7 @@ type Message struct {
 	Handlers []Handler `json:"handlers,omitempty"` // all of them
 	Served   *Served   `json:"served,omitempty"`
 	Indices  []Index   `json:"indices,omitempty"` // all of them
-	Objects  []Object  `json:"objects,omitempty"` // each replaces its former state
+	Objects  []*Object `json:"objects,omitempty"` // each replaces its former state
 	Gone     []Ref     `json:"gone,omitempty"`    // objects that no longer exist
 
 	Admission *Admission `json:"admission,omitempty"`

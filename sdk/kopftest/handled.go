@@ -198,8 +198,7 @@ func find(snapshot *inspect.Snapshot, o *Object) *inspect.Object {
 	if snapshot == nil {
 		return nil
 	}
-	for i := range snapshot.Objects {
-		known := &snapshot.Objects[i]
+	for _, known := range snapshot.Objects {
 		if known.Resource == o.resource.Key() && known.Namespace == o.Namespace && known.Name == o.Name {
 			return known
 		}

@@ -109,7 +109,7 @@ func (c *Cluster) overview() string {
 			fmt.Fprintf(&b, "\nthe operator has not seen any object: %s\n", served(snapshot))
 		}
 		for _, state := range snapshot.Objects[:min(len(snapshot.Objects), reportedObjects)] {
-			fmt.Fprintf(&b, "\nfor the operator, %s %s is %s:\n%s", state.Kind, state.Name, state.State, op.handlers(&state))
+			fmt.Fprintf(&b, "\nfor the operator, %s %s is %s:\n%s", state.Kind, state.Name, state.State, op.handlers(state))
 		}
 	}
 	return b.String()

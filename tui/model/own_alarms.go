@@ -17,8 +17,8 @@ const (
 
 // retriedLong returns the handler of an object that has been retried for the longest time, for long.
 func (s *State) retriedLong(now time.Time) Alarm {
-	h := s.oldestRetry
-	if h == nil || now.Sub(h.Started) < longRetry {
+	h := s.oldest
+	if h.HandlerState == nil || now.Sub(h.Started) < longRetry {
 		return Alarm{}
 	}
 	return Alarm{
@@ -28,37 +28,38 @@ func (s *State) retriedLong(now time.Time) Alarm {
 	}
 }
 
-// noteRetry remembers the handler that has been retried for the longest time.
-func (s *State) noteRetry(o *inspect.Object, h *inspect.HandlerState) {
-	if h.State != inspect.PhaseRetrying || h.Parent != "" || h.Started.IsZero() {
-		return
-	}
-	if s.oldestRetry == nil || h.Started.Before(s.oldestRetry.Started) {
-		s.oldestRetry = &BackgroundTask{o, h}
-	}
-}
-
 // keptOut counts how many objects a filter keeps out of a handler.
-type keptOut struct {
-	filtered, others int
-	why              *inspect.Mismatch // of one of them
-}
+type keptOut struct{ filtered, others int }
 
-// noteFilter counts whether a filter keeps out an object.
-func (s *State) noteFilter(h *inspect.HandlerState) {
+// addFilter counts whether a filter keeps out an object.
+func (t *tally) addFilter(h *inspect.HandlerState, by int) {
 	switch h.Kind {
 	case inspect.KindCreate, inspect.KindResume, inspect.KindEvent, inspect.KindDaemon, inspect.KindTimer:
 	default:
 		return // it is normal that nothing is updated or deleted
 	}
-	k := s.kept[h.ID]
-	if h.State == inspect.PhaseFiltered && h.Why != nil && h.Why.Kind != inspect.MismatchDeleted {
-		k.filtered++
-		k.why = h.Why
+	k := t.kept[h.ID]
+	if isKeptOut(h) {
+		k.filtered += by
 	} else {
-		k.others++
+		k.others += by
 	}
-	s.kept[h.ID] = k
+	t.kept[h.ID] = k
+}
+
+// isKeptOut reports whether a filter keeps out an object.
+func isKeptOut(h *inspect.HandlerState) bool {
+	return h.State == inspect.PhaseFiltered && h.Why != nil && h.Why.Kind != inspect.MismatchDeleted
+}
+
+// keptOutBy returns why the first object is kept out of a handler; nil if none is.
+func (s *State) keptOutBy(handler string) *inspect.Mismatch {
+	for _, o := range s.Objects {
+		if h := o.Handler(handler); h != nil && isKeptOut(h) {
+			return h.Why
+		}
+	}
+	return nil
 }
 
 // unused returns the first handler that was never called although there are objects, because its filters keep out
@@ -76,7 +77,7 @@ func (s *State) unused(now time.Time) Alarm {
 		return Alarm{
 			Tone: Warn,
 			Fact: "! " + s.ShortName(h.ID) + " never ran: its filter keeps out " + all(k.filtered),
-			Rest: Mismatch(k.why) + " · 2 shows each",
+			Rest: Mismatch(s.keptOutBy(h.ID)) + " · 2 shows each",
 		}
 	}
 	return Alarm{}

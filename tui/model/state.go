@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -16,19 +17,13 @@ type State struct {
 	*runner.State
 
 	Objects []*inspect.Object // by kind as served, by namespace, by name
-	Counts  [Urgencies]int    // of the objects
 	Kinds   int               // the number of kinds among the objects
-	Owned   int               // the number of objects that name an owner
 	Longest Longest
-	Former  int // the number of objects that an earlier operator has failed to handle
 
-	failures  map[string]int // the number of failed objects by handler id; the empty id counts all of them
-	running   map[string]int // the number of objects that a handler is running for, by handler id
-	order     []int          // indices into the snapshot's objects, reused by the following state
-	nextRetry *inspect.HandlerState
-
-	oldestRetry *BackgroundTask    // the handler of an object that has been retried for the longest time; nil if none is
-	kept        map[string]keptOut // what filters keep out, by the ids of handlers
+	tally
+	retries
+	order  objectOrder
+	merged bool // some of the objects are of an earlier operator
 
 	handlers   map[string]*inspect.Handler // by id
 	shortNames map[string]string           // of the handlers, by id
@@ -37,11 +32,10 @@ type State struct {
 // Longest are the lengths of the longest names, which tables make room for.
 type Longest struct{ Name, Namespace, Handler int }
 
-// NewState prepares a published state. Previous is the state before it, or nil: its order
-// is reused where it still holds, and its objects are kept until a restarted operator has
-// listed them all.
+// NewState prepares a published state. Previous is the state before it, or nil: what has not changed since is not looked
+// at again, and its objects are kept until a restarted operator has listed them all.
 func NewState(published *runner.State, previous *State) *State {
-	s := &State{State: published, handlers: map[string]*inspect.Handler{}, running: map[string]int{}, failures: map[string]int{}, kept: map[string]keptOut{}}
+	s := &State{State: published, handlers: map[string]*inspect.Handler{}, tally: newTally()}
 	if s.Snapshot == nil {
 		return s
 	}
@@ -50,131 +44,92 @@ func NewState(published *runner.State, previous *State) *State {
 		s.handlers[h.ID] = h
 	}
 	s.shortNames = shortNames(s.Snapshot.Handlers)
-	s.sort(previous)
-	s.count()
-	return s
-}
-
-func (s *State) count() {
+	s.order = newObjectOrder(s.Snapshot.Served)
+	if !s.update(previous) {
+		s.collect(previous)
+	}
+	s.Kinds = len(s.kinds)
+	s.Longest.Name, s.Longest.Namespace = s.names.longest(), s.namespaces.longest()
 	for _, name := range s.shortNames {
 		s.Longest.Handler = max(s.Longest.Handler, utf8.RuneCountInString(name))
 	}
-	last := ""
-	for _, o := range s.Objects {
-		s.Longest.Name = max(s.Longest.Name, utf8.RuneCountInString(o.Name))
-		s.Longest.Namespace = max(s.Longest.Namespace, utf8.RuneCountInString(o.Namespace))
-		s.Counts[UrgencyOf(o.State)]++
-		if len(o.Owners) > 0 {
-			s.Owned++
-		}
-		if o.Resource != last {
-			s.Kinds++
-			last = o.Resource
-		}
-		for i := range o.Handlers {
-			h := &o.Handlers[i]
-			if isRunning(h) {
-				s.running[h.ID]++
-			}
-			s.noteRetry(o, h)
-			s.noteFilter(h)
-		}
-		s.countFailures(o)
-		if o.State != inspect.StateRetrying {
-			continue
-		}
-		if h := Active(o); h != nil && !h.Next.IsZero() && (s.nextRetry == nil || h.Next.Before(s.nextRetry.Next)) {
-			s.nextRetry = h
-		}
-	}
+	return s
 }
 
-func (s *State) countFailures(o *inspect.Object) {
-	failed, former := false, true
-	for i := range o.Handlers {
-		if h := &o.Handlers[i]; h.State == inspect.PhaseFailed {
-			s.failures[h.ID]++
-			failed, former = true, former && len(h.Attempts) == 0
-		}
+// update takes over the objects of the previous state with what has changed since. It returns false if the objects have to
+// be collected.
+func (s *State) update(previous *State) bool {
+	if previous == nil || previous.Snapshot == nil || previous.merged || !maps.Equal(s.order, previous.order) || !AllListed(s.Snapshot) {
+		return false
 	}
-	if failed {
-		s.failures[""]++
-		if former && o.State == inspect.StateFailed {
-			s.Former++
-		}
+	c := differences(previous.Snapshot.Objects, s.Snapshot.Objects)
+	if len(c.without)+len(c.with) == 0 {
+		s.Objects, s.retries, s.tally = previous.Objects, previous.retries, previous.tally
+		s.counted = 0
+		return true
 	}
+	if len(c.with) > len(s.Snapshot.Objects)/2 {
+		return false
+	}
+	objects, ok := s.order.apply(previous.Objects, c)
+	if !ok {
+		return false
+	}
+	s.Objects, s.retries, s.tally = objects, previous.retries, previous.tally.clone()
+	stand := true // the retries of the previous state are still there
+	for _, o := range c.without {
+		s.tally.add(o, -1)
+		stand = stand && !s.retries.has(o)
+	}
+	for _, o := range c.with {
+		s.tally.add(o, +1)
+		s.retries.add(o)
+	}
+	if !stand {
+		s.findRetries()
+	}
+	return true
 }
 
-// Failures returns the number of objects that a handler has failed for permanently, or any handler
-// if the id is empty.
-func (s *State) Failures(handler string) int { return s.failures[handler] }
-
-func (s *State) sort(previous *State) {
+// collect sorts and counts all objects.
+func (s *State) collect(previous *State) {
+	s.Objects = slices.Clone(s.Snapshot.Objects)
 	if previous != nil && len(previous.Objects) > 0 && !AllListed(s.Snapshot) {
 		s.merge(previous)
-		return
 	}
-	objects := s.Snapshot.Objects
-	byName := s.byName()
-	byPlace := func(a, b int) int { return byName(&objects[a], &objects[b]) }
-	if previous != nil && len(previous.order) == len(objects) && slices.IsSortedFunc(previous.order, byPlace) {
-		s.order = previous.order
-	} else {
-		s.order = make([]int, len(objects))
-		for i := range s.order {
-			s.order[i] = i
-		}
-		slices.SortFunc(s.order, byPlace)
+	slices.SortFunc(s.Objects, s.order.compare)
+	for _, o := range s.Objects {
+		s.tally.add(o, +1)
 	}
-	s.Objects = make([]*inspect.Object, len(objects))
-	for i, k := range s.order {
-		s.Objects[i] = &objects[k]
+	s.findRetries()
+}
+
+func (s *State) findRetries() {
+	s.retries = retries{}
+	for _, o := range s.Objects {
+		s.retries.add(o)
 	}
 }
 
 // merge adds the objects of the previous state that are not listed yet, so that a restart
 // of the operator does not empty the list.
 func (s *State) merge(previous *State) {
-	objects := s.Snapshot.Objects
-	known := make(map[inspect.Ref]bool, len(objects))
-	for i := range objects {
-		known[objects[i].Ref] = true
-		s.Objects = append(s.Objects, &objects[i])
+	s.merged = true
+	known := make(map[inspect.Ref]bool, len(s.Objects))
+	for _, o := range s.Objects {
+		known[o.Ref] = true
 	}
 	for _, o := range previous.Objects {
 		if !known[o.Ref] {
 			s.Objects = append(s.Objects, o)
 		}
 	}
-	slices.SortFunc(s.Objects, s.byName())
-}
-
-// byName returns the default order: by kind as served, by namespace, by name.
-func (s *State) byName() func(x, y *inspect.Object) int {
-	kind := map[string]int{}
-	for i, r := range s.Snapshot.Served {
-		kind[r.Key] = i
-	}
-	return func(x, y *inspect.Object) int {
-		if x.Resource != y.Resource {
-			if c := cmp.Compare(kind[x.Resource], kind[y.Resource]); c != 0 {
-				return c
-			}
-			return cmp.Compare(x.Resource, y.Resource)
-		}
-		if c := cmp.Compare(x.Namespace, y.Namespace); c != 0 {
-			return c
-		}
-		return cmp.Compare(x.Name, y.Name)
-	}
 }
 
 // Find returns an object by its identity, or nil.
 func (s *State) Find(ref inspect.Ref) *inspect.Object {
-	for _, o := range s.Objects {
-		if SameObject(o.Ref, ref) {
-			return o
-		}
+	if i := s.order.search(s.Objects, &ref); i < len(s.Objects) && SameObject(s.Objects[i].Ref, ref) {
+		return s.Objects[i]
 	}
 	return nil
 }
@@ -264,8 +219,8 @@ func (s *State) NotOurs() string {
 
 // NextRetry returns the next step of the handler that is retried first, of all objects.
 func (s *State) NextRetry(now time.Time) NextStep {
-	if s.nextRetry == nil {
+	if s.next.HandlerState == nil {
 		return NextStep{}
 	}
-	return Next(s.nextRetry, now, s.Held())
+	return Next(s.next.HandlerState, now, s.Held())
 }

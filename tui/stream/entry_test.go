@@ -57,7 +57,7 @@ func TestRun_TextOfOthersIsPrintable(t *testing.T) {
 						r.Build.Phase, r.Build.Started = runner.BuildFailed, noon.Add(time.Duration(revision))
 						r.Snapshot.Operator.State = inspect.OperatorPaused
 						for i := range r.Snapshot.Objects {
-							o := &r.Snapshot.Objects[i]
+							o := r.Snapshot.Objects[i]
 							o.Name += string(state) + strings.Repeat("x", i)
 							o.State = state
 						}

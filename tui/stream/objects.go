@@ -39,8 +39,7 @@ func (x *objects) entries(s *runner.State, now time.Time) []entry {
 	var entries []entry
 	resting := 0
 	round := int(s.Revision)
-	for i := range s.Snapshot.Objects {
-		o := &s.Snapshot.Objects[i]
+	for _, o := range s.Snapshot.Objects {
 		key := keyOf(o)
 		former, known := x.seen[o.Ref]
 		x.seen[o.Ref] = seen{o.Short, key, o.State == inspect.StateSettled, round}

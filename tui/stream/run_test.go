@@ -79,15 +79,15 @@ func expect(t *testing.T, got string, want ...string) {
 	}
 }
 
-func object(name string, state inspect.ObjectState, handlers ...inspect.HandlerState) inspect.Object {
-	return inspect.Object{
+func object(name string, state inspect.ObjectState, handlers ...inspect.HandlerState) *inspect.Object {
+	return &inspect.Object{
 		Ref: inspect.Ref{Resource: "kopfexamples.v1.kopf.dev", Namespace: "default", Name: name, UID: name}, Kind: "KopfExample", Short: "kex",
 		State: state, Handlers: handlers,
 	}
 }
 
 // runs publishes a running operator with some objects.
-func runs(objects ...inspect.Object) func(*runner.State) {
+func runs(objects ...*inspect.Object) func(*runner.State) {
 	return func(s *runner.State) {
 		s.Process = runner.Process{Phase: runner.ProcessRunning, PID: 7}
 		s.Live = true
@@ -154,9 +154,9 @@ func TestRun_WritesEachChangeOfAnObjectWithItsVerdict(t *testing.T) {
 	settled.Cause = &inspect.Cause{Reason: "create", Done: noon}
 	got := output(t, stream.Options{}, func(s *source) {
 		s.change(runs(object("quiet", inspect.StateSettled), object("silent", inspect.StateSettled)))
-		for _, o := range []inspect.Object{retrying, retrying, running, settled, settled} {
+		for _, o := range []*inspect.Object{retrying, retrying, running, settled, settled} {
 			s.change(func(s *runner.State) {
-				s.Snapshot.Objects = []inspect.Object{object("quiet", inspect.StateSettled), o}
+				s.Snapshot.Objects = []*inspect.Object{object("quiet", inspect.StateSettled), o}
 			})
 		}
 		s.change(func(s *runner.State) { s.Snapshot.Objects = nil })

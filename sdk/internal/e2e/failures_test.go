@@ -203,7 +203,7 @@ func TestRetry_FailedSubhandlerAlone(t *testing.T) {
 	var seen inspect.Object
 	op.WaitInspect("the failure is shown", func(s *inspect.Snapshot) bool {
 		if len(s.Objects) == 1 {
-			seen = s.Objects[0]
+			seen = *s.Objects[0]
 		}
 		return seen.State == inspect.StateFailed
 	})

@@ -43,7 +43,7 @@ func TestIndex_ReadInFilters(t *testing.T) {
 		c.wait(cluster, want, 1)
 	}
 	op.WaitInspect("the filter keeps the other object out", func(s *inspect.Snapshot) bool {
-		return slices.ContainsFunc(s.Objects, func(o inspect.Object) bool {
+		return slices.ContainsFunc(s.Objects, func(o *inspect.Object) bool {
 			h := o.Handler("create")
 			return o.Name == "b" && h != nil && h.Why != nil && h.Why.Kind == inspect.MismatchWhen
 		})

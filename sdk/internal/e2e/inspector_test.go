@@ -86,7 +86,7 @@ func phases(op *kopftest.Operator, name string, state inspect.ObjectState, want 
 			if o.Name != name {
 				continue
 			}
-			seen = o
+			seen = *o
 			var all []string
 			for _, h := range o.Handlers {
 				all = append(all, h.ID+"="+string(h.State))
@@ -194,11 +194,11 @@ func TestInspector_IndexStateOfObjects(t *testing.T) {
 		var object inspect.Object
 		var index *inspect.HandlerState
 		op.WaitInspect(fmt.Sprintf("%s is %s, and its index %s", name, state, phase), func(s *inspect.Snapshot) bool {
-			i := slices.IndexFunc(s.Objects, func(o inspect.Object) bool { return o.Name == name })
+			i := slices.IndexFunc(s.Objects, func(o *inspect.Object) bool { return o.Name == name })
 			if i < 0 {
 				return false
 			}
-			object = s.Objects[i]
+			object = *s.Objects[i]
 			at := slices.IndexFunc(object.Handlers, func(h inspect.HandlerState) bool { return h.Kind == "index" })
 			if at < 0 || len(object.Handlers) != 2 {
 				return false

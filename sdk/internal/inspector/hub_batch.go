@@ -82,14 +82,11 @@ func (b *batch) snapshot() *inspect.Snapshot {
 		Unserved: b.served.Unserved,
 		Reviewed: b.served.Reviewed,
 		Indices:  b.indices,
-		Objects:  make([]inspect.Object, len(b.objects)),
+		Objects:  append([]*inspect.Object{}, b.objects...), // never null
 		Log:      b.log,
 
 		Admission: b.admission,
 		Reviews:   b.reviews,
-	}
-	for i, o := range b.objects {
-		s.Objects[i] = *o
 	}
 	return s
 }
@@ -135,11 +132,7 @@ func (b *batch) changes() []inspect.Message {
 	}
 	for rest := b.objects; len(rest) > 0; {
 		n := min(maxObjectsPerMessage, len(rest))
-		objects := make([]inspect.Object, n)
-		for i, o := range rest[:n] {
-			objects[i] = *o
-		}
-		list = append(list, inspect.Message{Objects: objects})
+		list = append(list, inspect.Message{Objects: rest[:n]})
 		rest = rest[n:]
 	}
 	if len(b.log) > 0 || b.dropped > 0 {

@@ -278,7 +278,7 @@ func TestHub_StatsWithQuantiles(t *testing.T) {
 func sorted(s *inspect.Snapshot) *inspect.Snapshot {
 	c := *s
 	c.Objects = slices.Clone(s.Objects)
-	slices.SortFunc(c.Objects, func(a, b inspect.Object) int { return strings.Compare(a.UID, b.UID) })
+	slices.SortFunc(c.Objects, func(a, b *inspect.Object) int { return strings.Compare(a.UID, b.UID) })
 	return &c
 }
 
@@ -317,7 +317,11 @@ func TestReplica_EqualsHub(t *testing.T) {
 			t.Fatalf("after %d changes: %s", n, diff)
 		}
 		c := *got
-		c.Objects, c.Log, c.Indices = slices.Clone(got.Objects), slices.Clone(got.Log), slices.Clone(got.Indices)
+		c.Objects, c.Log, c.Indices = make([]*inspect.Object, len(got.Objects)), slices.Clone(got.Log), slices.Clone(got.Indices)
+		for i, o := range got.Objects {
+			object := *o
+			c.Objects[i] = &object
+		}
 		given, copies = append(given, got), append(copies, &c)
 	}
 	if diff := cmp.Diff(copies, given); diff != "" {

@@ -51,7 +51,7 @@ func (in *inspected) only(t *testing.T) *inspect.Object {
 	case 0:
 		return nil
 	case 1:
-		return &objects[0]
+		return objects[0]
 	default:
 		t.Fatalf("%+v", objects)
 		return nil

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -16,6 +15,7 @@ type objectList struct {
 	handler string
 	filter  parts.Filter
 
+	decided  model.Derived[decision] // without an object where the row does not match
 	rows     []decision
 	list     render.List
 	selected inspect.Ref
@@ -26,8 +26,9 @@ type objectList struct {
 
 // decision is what was decided about the handler on an object.
 type decision struct {
-	object *inspect.Object
-	state  *inspect.HandlerState
+	object    *inspect.Object
+	state     *inspect.HandlerState
+	notCalled bool
 }
 
 func newObjectList(s *parts.Screen, handler string) *objectList {
@@ -39,6 +40,9 @@ func newObjectList(s *parts.Screen, handler string) *objectList {
 func (x *objectList) refresh() {
 	if x.state == x.screen.State && x.matched == x.filter.Text() {
 		return
+	}
+	if x.matched != x.filter.Text() {
+		x.decided.Reset()
 	}
 	x.state, x.matched = x.screen.State, x.filter.Text()
 	x.collect()
@@ -56,29 +60,22 @@ func (x *objectList) refresh() {
 
 // collect collects the rows: first the objects that the handler is called for.
 func (x *objectList) collect() {
-	x.rows = x.rows[:0]
 	query := x.filter.Query("state", "namespace", "name", "because")
-	for _, o := range x.state.Objects {
-		for i := range o.Handlers {
-			h := &o.Handlers[i]
-			if h.ID != x.handler {
-				continue
+	x.decided.Update(x.state, func(o *inspect.Object) decision {
+		h := o.Handler(x.handler)
+		if h == nil || len(query) > 0 && !query.Matches(string(h.State), o.Namespace, o.Name, strings.ToLower(model.Mismatch(h.Why)), model.QualifiedName(o.Ref)) {
+			return decision{}
+		}
+		return decision{o, h, model.IsNotCalled(h)}
+	})
+	x.rows = x.rows[:0]
+	for _, notCalled := range []bool{false, true} {
+		for _, d := range x.decided.Values {
+			if d.object != nil && d.notCalled == notCalled {
+				x.rows = append(x.rows, d)
 			}
-			if query.Matches(string(h.State), o.Namespace, o.Name, strings.ToLower(model.Mismatch(h.Why)), model.QualifiedName(o.Ref)) {
-				x.rows = append(x.rows, decision{o, h})
-			}
-			break
 		}
 	}
-	slices.SortStableFunc(x.rows, func(a, b decision) int {
-		switch outA, outB := model.IsNotCalled(a.state), model.IsNotCalled(b.state); {
-		case outA == outB:
-			return 0
-		case outA:
-			return 1
-		}
-		return -1
-	})
 }
 
 func (x *objectList) move(d int) {

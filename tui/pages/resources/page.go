@@ -21,6 +21,8 @@ type Page struct {
 	problemsOnly bool
 	layout       Layout
 
+	matches  model.Derived[bool] // the filter, by object
+	searched string              // the filter that they are of
 	rows     []row
 	matched  int    // the number of objects among the rows
 	depth    int    // of the deepest row in the tree of owners
@@ -97,12 +99,19 @@ func (p *Page) matching() []*inspect.Object {
 	if !p.problemsOnly && len(query) == 0 {
 		return all
 	}
+	wanted := fmt.Sprint(p.problemsOnly, p.filter.Text())
+	if wanted != p.searched {
+		p.matches.Reset()
+		p.searched = wanted
+	}
+	p.matches.Update(p.screen.State, func(o *inspect.Object) bool {
+		return !(p.problemsOnly && !model.IsProblem(o)) && (len(query) == 0 || matches(o, query))
+	})
 	var found []*inspect.Object
-	for _, o := range all {
-		if p.problemsOnly && !model.IsProblem(o) || len(query) > 0 && !matches(o, query) {
-			continue
+	for i, o := range all {
+		if p.matches.Values[i] {
+			found = append(found, o)
 		}
-		found = append(found, o)
 	}
 	return found
 }
