@@ -61,6 +61,10 @@ type Options struct {
 	Environ []string
 }
 
+// framesPerSecond is how often a changed screen is written to the terminal. A key waits for half of the time between two
+// frames; frames in which nothing has changed are not drawn.
+const framesPerSecond = 120
+
 // Run shows the workbench until the user quits or the context ends; it returns nil in both
 // cases. The caller must end what the source has started.
 func Run(ctx context.Context, source Source, opts Options) error {
@@ -80,6 +84,7 @@ func Run(ctx context.Context, source Source, opts Options) error {
 		tea.WithOutput(opts.Output),
 		tea.WithEnvironment(opts.Environ),
 		tea.WithoutSignalHandler(), // signals end the context
+		tea.WithFPS(framesPerSecond),
 	)
 	var background sync.WaitGroup
 	initial := a.screen.State
