@@ -14,7 +14,7 @@ import (
 // there may be thousands of them, of which a message has one.
 type changes struct {
 	others  inspect.Replica // everything but the objects
-	objects map[inspect.Ref]inspect.Object
+	objects map[inspect.Ref]*inspect.Object
 	touched map[string]bool // the groups of rows that may have changed
 	whole   bool            // objects has all of them
 
@@ -33,7 +33,7 @@ type written struct {
 // add adds a message of the operator.
 func (c *changes) add(m inspect.Message) {
 	if c.objects == nil {
-		c.objects, c.touched = map[inspect.Ref]inspect.Object{}, map[string]bool{}
+		c.objects, c.touched = map[inspect.Ref]*inspect.Object{}, map[string]bool{}
 	}
 	if m.Snapshot != nil {
 		clear(c.objects)
@@ -52,8 +52,11 @@ func (c *changes) add(m inspect.Message) {
 	c.others.Apply(m)
 }
 
-func (c *changes) put(objects []inspect.Object) {
+func (c *changes) put(objects []*inspect.Object) {
 	for _, o := range objects {
+		if o == nil { // null, which no operator sends
+			continue
+		}
 		c.objects[o.Ref] = o
 		c.touched[groupOf(o.Ref)] = true
 	}

@@ -224,11 +224,12 @@ func TestWriter_FollowComparesWhatChanged(t *testing.T) {
 		if compared, lines := follow(inspect.Message{Snapshot: all}); compared != objects*rows || lines != objects*rows+1 {
 			t.Errorf("%s: at first, %d rows were compared and %d lines written", kind, compared, lines)
 		}
-		changed, same := all.Objects[7], all.Objects[8]
+		version, same := *all.Objects[7], all.Objects[8]
+		changed := &version
 		changed.State = inspect.StateRunning
 		changed.Handlers = slices.Clone(changed.Handlers)
 		changed.Handlers[0].State = inspect.PhaseStopping
-		if compared, lines := follow(inspect.Message{Objects: []inspect.Object{changed, same}}); compared != 2*rows || lines != 1 {
+		if compared, lines := follow(inspect.Message{Objects: []*inspect.Object{changed, same}}); compared != 2*rows || lines != 1 {
 			t.Errorf("%s: for two objects, of which one has changed, %d rows were compared and %d lines written", kind, compared, lines)
 		}
 		if compared, lines := follow(inspect.Message{Log: []inspect.LogLine{{Message: "hello"}}}); compared != 0 || lines != 0 {
@@ -237,7 +238,7 @@ func TestWriter_FollowComparesWhatChanged(t *testing.T) {
 		if compared, lines := follow(inspect.Message{Gone: []inspect.Ref{changed.Ref}}); compared != 0 || lines != rows {
 			t.Errorf("%s: for an object that is gone, %d rows were compared and %d lines written", kind, compared, lines)
 		}
-		if compared, lines := follow(inspect.Message{More: true, Objects: []inspect.Object{changed}}); compared != 0 || lines != 0 {
+		if compared, lines := follow(inspect.Message{More: true, Objects: []*inspect.Object{changed}}); compared != 0 || lines != 0 {
 			t.Errorf("%s: within a batch, %d rows were compared and %d lines written", kind, compared, lines)
 		}
 		if compared, lines := follow(inspect.Message{}); compared != rows || lines != rows {
@@ -250,13 +251,14 @@ func TestWriter_FollowNamesWhatIsGoneFromSnapshot(t *testing.T) {
 	var out strings.Builder
 	w := NewWriter(&out, Daemons, Selection{}, Table, func() time.Time { return now })
 	one := object("one", "a", inspect.StateSettled, inspect.HandlerState{ID: "watch", Kind: inspect.KindDaemon, State: inspect.PhaseAlive})
-	without := one
-	without.Handlers = nil
+	ended := *one
+	ended.Handlers = nil
+	without := &ended
 	for _, m := range []inspect.Message{
 		{Snapshot: &inspect.Snapshot{}},
-		{Objects: []inspect.Object{one}},
-		{Objects: []inspect.Object{without}},
-		{Objects: []inspect.Object{one}},
+		{Objects: []*inspect.Object{one}},
+		{Objects: []*inspect.Object{without}},
+		{Objects: []*inspect.Object{one}},
 		{Snapshot: &inspect.Snapshot{}},
 	} {
 		if err := w.Follow(m); err != nil {
