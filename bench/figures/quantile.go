@@ -17,11 +17,15 @@ func quantile(samples []time.Duration, q float64) time.Duration {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// median returns the median of numbers.
+// median returns the median of numbers: of an even number of them, the mean of the two in the middle.
 func median(samples []float64) float64 {
 	if len(samples) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[(len(sorted)-1)/2]
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
 }

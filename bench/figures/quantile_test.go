@@ -16,3 +16,13 @@ func TestQuantile_ReturnsSamples(t *testing.T) {
 		t.Errorf("of nothing: %d", got)
 	}
 }
+
+func TestMedian_OfEvenNumbersIsBetweenTheMiddleTwo(t *testing.T) {
+	for want, samples := range map[float64][]float64{
+		0: nil, 7: {7}, 2: {3, 1, 2}, 2.5: {4, 1, 3, 2},
+	} {
+		if got := median(samples); got != want {
+			t.Errorf("median of %v: %v instead of %v", samples, got, want)
+		}
+	}
+}
