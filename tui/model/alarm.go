@@ -95,7 +95,8 @@ func buildFailed(s *State) Alarm {
 	a := Alarm{Tone: Err, Fact: "✗ build failed"}
 	if len(s.Build.Errors) > 0 {
 		e := s.Build.Errors[0]
-		a.Fact = strings.TrimSpace("✗ " + e.Position() + " " + FirstLine(e.Message))
+		message, _, _ := strings.Cut(FirstLine(e.Message), " (type ") // the page has all of it; here is the rest more important
+		a.Fact = strings.TrimSpace("✗ " + e.Position() + " " + message)
 	}
 	if s.Process.Phase == runner.ProcessRunning {
 		a.Rest = "the old code keeps running"
