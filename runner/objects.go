@@ -24,13 +24,20 @@ type Objects interface {
 	// Draft reads an object to be edited.
 	Draft(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 
+	// Templates lists what new objects can be made from: the manifests of the paths, as far as they are of the
+	// resources, and the resources themselves. The error joins what could not be read.
+	Templates(manifests []string, served []inspect.Resource) ([]Template, error)
+
+	// New makes the draft of a new object.
+	New(ctx context.Context, t Template) (*Draft, error)
+
 	// Sample makes the draft of a new object of an existing one.
 	Sample(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 
 	// Save changes what the text changes of the draft, and returns the paths of these fields. What others have
 	// changed meanwhile stays; if they have changed the same fields, it returns a [*ConflictError]. It returns
 	// a [*RefusedTextError] if the text is no such object, or the API server does not accept it. Of a new
-	// object it creates one and returns no fields.
+	// object it creates one and returns its name.
 	Save(ctx context.Context, draft *Draft, text string) (changed []string, err error)
 
 	// Delete deletes the object of this UID.
@@ -86,6 +93,16 @@ type Event struct {
 type MetadataChange struct {
 	Labels      map[string]*string
 	Annotations map[string]*string
+}
+
+// Template is what a new object is made from: a manifest, or else the schema of the resource.
+type Template struct {
+	Resource inspect.Resource
+
+	Name   string // of the object in the manifest
+	File   string // of the manifest; empty for the schema
+	Line   int
+	Object map[string]any // it must not be modified
 }
 
 // Draft is an object while it is edited.

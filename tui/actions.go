@@ -35,6 +35,7 @@ func (a *app) actions() []parts.Action {
 	}
 	return append(actions,
 		parts.Action{Binding: keys.apply, Name: "apply the manifests", Column: parts.Act, Unavailable: a.noManifests(), Do: a.apply},
+		parts.ApplyFile(a.screen, a.noApply()),
 		parts.Action{Binding: keys.rebuild, Name: "rebuild now", Column: parts.Act, Unavailable: a.alreadyBuilding(), Do: rebuild},
 		parts.Action{Binding: keys.pause, Name: "pause or resume the operator", Column: parts.Act, Unavailable: a.screen.State.NotOperating(), Do: a.pause},
 		parts.Action{Binding: keys.restart, Name: "restart the operator", Column: parts.Act, Unavailable: a.noRestart(), Do: a.restart},
@@ -76,6 +77,10 @@ func (a *app) do(msg tea.Msg) tea.Cmd {
 		return a.change(msg)
 	case parts.EditObject:
 		return a.beginEdit(msg.Ref, msg.Sample)
+	case parts.CreateObject:
+		return a.beginCreate(msg)
+	case newObject:
+		return a.beginNew(msg)
 	case parts.ConfirmDelete:
 		return a.confirmDelete(msg)
 	case resumeEdit:
@@ -106,13 +111,21 @@ func (a *app) apply() tea.Msg {
 	return parts.Request{What: "applied " + parts.ManifestNames(a.screen.State), Intent: runner.Intent{Kind: runner.IntentApply}}
 }
 
+// noManifests returns why the manifests cannot be applied.
 func (a *app) noManifests() string {
+	s := a.screen.State
+	if s.NotOurs() == "" && len(s.Manifests) == 0 {
+		return "there are no manifests next to the code or on the command line"
+	}
+	return a.noApply()
+}
+
+// noApply returns why nothing can be applied.
+func (a *app) noApply() string {
 	s := a.screen.State
 	switch {
 	case s.NotOurs() != "":
 		return s.NotOurs()
-	case len(s.Manifests) == 0:
-		return "there are no manifests next to the code or on the command line"
 	case s.Cluster.Phase != runner.ClusterReady || s.Lost() != "":
 		return "no cluster answers"
 	}
@@ -174,7 +187,7 @@ func (a *app) noLogStrip() string {
 }
 
 func (a *app) openPalette() tea.Msg {
-	a.dialog = parts.NewPalette()
+	a.dialog = parts.NewPalette(a.screen.State.Dir, "")
 	return nil
 }
 

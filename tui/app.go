@@ -172,6 +172,8 @@ func (a *app) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if a.dialog == msg.question {
 			parts.SetOwned(msg.question, msg.names, msg.err)
 		}
+	case templatesMsg:
+		a.chooseTemplate(msg)
 	case draftMsg, editedMsg, savedMsg:
 		return a, a.continueEdit(msg)
 	case answerMsg:

@@ -2,11 +2,39 @@ package tui
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kopf-dev/kopf/runner"
 )
+
+func TestApply_OneFileWithCompletion(t *testing.T) {
+	s := demo(noon)
+	s.Dir = t.TempDir()
+	for _, name := range []string{"crd.yaml", "config/one.yaml", "config/two.json", "config/notes.txt", ".hidden.yaml"} {
+		path := filepath.Join(s.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := startWith(t, s, 80, 24, Options{}).press("M").sees("apply crd.yaml").sees("apply config/").seesNot("hidden")
+	u.write("con").press("tab").sees("apply config/one.yaml").sees("apply config/two.json").seesNot("notes").seesNot("crd.yaml")
+	u.write("t").press("enter").sees("✓ applied")
+	want := runner.Intent{Kind: runner.IntentApply, Value: filepath.Join(s.Dir, "config", "two.json")}
+	if len(u.source.intents) != 1 || u.source.intents[0] != want {
+		t.Errorf("the session was asked for %+v", u.source.intents)
+	}
+	u.press(":").write("apply crd").press("enter").press(":").write("apply nothing").sees("no command matches").press("esc")
+	if len(u.source.intents) != 2 || u.source.intents[1].Value != filepath.Join(s.Dir, "crd.yaml") {
+		t.Errorf("the session was asked for %+v", u.source.intents)
+	}
+	start(t, "gone", 80, 24).press("M").sees("apply one file: no cluster answers")
+}
 
 const refusal = "/home/me/claims/obj.yaml:7: EphemeralVolumeClaim web in default: apply: EphemeralVolumeClaim.kopf.dev \"web\" is invalid: spec.size: Invalid value: \"integer\": spec.size in body must be of type string: \"integer\"; this is the end"
 

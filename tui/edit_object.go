@@ -61,6 +61,16 @@ type (
 // beginEdit reads the object. The editor opens when it is there.
 func (a *app) beginEdit(ref inspect.Ref, sample bool) tea.Cmd {
 	hidden := a.screen.State.Hidden()
+	return a.draft(func(ctx context.Context, objects runner.Objects) (*runner.Draft, error) {
+		if sample {
+			return objects.Sample(ctx, ref, hidden)
+		}
+		return objects.Draft(ctx, ref, hidden)
+	})
+}
+
+// draft gets a draft in the background, and puts it in a file.
+func (a *app) draft(read func(context.Context, runner.Objects) (*runner.Draft, error)) tea.Cmd {
 	return func() tea.Msg {
 		objects := a.source.Objects()
 		if objects == nil {
@@ -68,11 +78,7 @@ func (a *app) beginEdit(ref inspect.Ref, sample bool) tea.Cmd {
 		}
 		ctx, cancel := context.WithTimeout(a.ctx, changeTimeout)
 		defer cancel()
-		read := objects.Draft
-		if sample {
-			read = objects.Sample
-		}
-		draft, err := read(ctx, ref, hidden)
+		draft, err := read(ctx, objects)
 		if err != nil {
 			return draftMsg{err: err}
 		}
@@ -180,10 +186,12 @@ func (a *app) endEdit(msg savedMsg) {
 		}
 	}
 	switch {
+	case msg.same && msg.edit.draft.New:
+		a.toast.Note(a.screen.Now, "nothing was created: the text was left as it was")
 	case msg.same:
 		a.toast.Note(a.screen.Now, "nothing was changed")
 	case msg.edit.draft.New:
-		a.toast.Success(a.screen.Now, "created another "+name)
+		a.toast.Success(a.screen.Now, "created "+strings.Join(msg.changed, ""))
 	default:
 		a.toast.Success(a.screen.Now, "edited "+name+": "+strings.Join(msg.changed, ", "))
 	}
@@ -192,6 +200,9 @@ func (a *app) endEdit(msg savedMsg) {
 func (a *app) askAfterRefusal(msg savedMsg) {
 	e := msg.edit
 	title := "The change of " + e.draft.Object.Name + " was not made"
+	if e.draft.New {
+		title = "The object was not created"
+	}
 	text := render.Wrap(msg.err.Error(), max(20, min(68, a.screen.Width-8)), 6)
 	if conflict, ok := errors.AsType[*runner.ConflictError](msg.err); ok {
 		title = "Somebody else has changed the same (409 conflict)"

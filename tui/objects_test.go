@@ -20,6 +20,7 @@ type fakeObjects struct {
 	yaml   string // of any object; demoYAML if empty
 	events []runner.Event
 	failed string // why nothing can be read
+	unread error  // why not all manifests can be read
 
 	calls   []string
 	refuse  []error // what the next calls of Save return
@@ -96,12 +97,31 @@ func (f *fakeObjects) Sample(_ context.Context, ref inspect.Ref, _ [][]string) (
 	return &runner.Draft{Object: ref, New: true, Text: "metadata:\n  name: " + ref.Name + "-copy\n"}, nil
 }
 
+// Templates returns a manifest and a resource.
+func (f *fakeObjects) Templates(manifests []string, served []inspect.Resource) ([]runner.Template, error) {
+	return []runner.Template{
+		{Resource: served[0], Name: "web", File: manifests[1], Line: 7, Object: map[string]any{}},
+		{Resource: served[0]},
+	}, f.unread
+}
+
+func (f *fakeObjects) New(_ context.Context, t runner.Template) (*runner.Draft, error) {
+	text := "spec: # of a schema\n"
+	if t.Object != nil {
+		text = "spec: # of " + t.Name + "\n"
+	}
+	return &runner.Draft{Object: inspect.Ref{Resource: t.Resource.Key, Name: "new"}, New: true, Text: text}, nil
+}
+
 func (f *fakeObjects) Save(_ context.Context, draft *runner.Draft, text string) ([]string, error) {
 	f.calls, f.saved = append(f.calls, "save "+draft.Object.Name), text
 	if len(f.refuse) > 0 {
 		err := f.refuse[0]
 		f.refuse = f.refuse[1:]
 		return nil, err
+	}
+	if draft.New {
+		return []string{"of that name"}, nil
 	}
 	return []string{"spec.size"}, nil
 }
@@ -328,10 +348,36 @@ func TestEdit_ConflictShowsBothSidesAndLosesNothing(t *testing.T) {
 
 func TestSample_CreatesAnotherObject(t *testing.T) {
 	env := editor(t, `sed -i s/-copy/-two/ "$1"`)
-	u := startWith(t, demo(noon), 80, 24, Options{Environ: env}).press("C").sees("✓ created another batch-scratch")
+	u := startWith(t, demo(noon), 80, 24, Options{Environ: env}).press("C").sees("another evc like default/batch-scratch").press("enter").sees("✓ created of that name")
 	if u.source.objects.saved != "metadata:\n  name: batch-scratch-two\n" {
 		t.Errorf("saved %q", u.source.objects.saved)
 	}
+}
+
+func TestCreate_FromManifestOrSchema(t *testing.T) {
+	env := editor(t, `echo "  size: 3Gi" >> "$1"`)
+	u := startWith(t, demo(noon), 80, 24, Options{Environ: env}).press("C").
+		sees("EphemeralVolumeClaim web").sees("obj.yaml:7").sees("a new EphemeralVolumeClaim").sees("from its schema")
+	u.press("j", "enter").sees("✓ created of that name")
+	if u.source.objects.saved != "spec: # of web\n  size: 3Gi\n" {
+		t.Errorf("saved %q", u.source.objects.saved)
+	}
+	u.press("C", "G", "enter").sees("✓ created")
+	if u.source.objects.saved != "spec: # of a schema\n  size: 3Gi\n" {
+		t.Errorf("saved %q", u.source.objects.saved)
+	}
+	u.source.objects.unread = errors.New("broken.yaml:3: mapping values are not allowed")
+	u.press("C").sees("! not read: broken.yaml:3: mapping values").press("esc").seesNot("create an object")
+
+	// Without objects, and after a refusal, nothing that was typed is lost.
+	empty := startWith(t, scenarios["empty"](noon), 80, 24, Options{Environ: env})
+	empty.source.objects.refuse = []error{&runner.RefusedTextError{Reason: "422 unprocessable entity: spec.size is too large"}}
+	empty.press("C").seesNot("another").press("enter").sees("The object was not created").sees("spec.size is too large").sees("Your text is kept in")
+	empty.press("e").sees("✓ created").expectCalls("save new", "save new")
+
+	same := startWith(t, demo(noon), 80, 24, Options{Environ: editor(t, "true")})
+	same.press("C", "G", "enter").sees("nothing was created: the text was left as it was").expectCalls()
+	start(t, "gone", 80, 24).press("C").sees("create an object: the cluster does not answer")
 }
 
 func TestDelete_AsksAndNamesWhatFollows(t *testing.T) {

@@ -150,7 +150,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		},
 		Connect:         deployed.connector(),
 		Apply:           cluster.apply,
-		Objects:         &objects.Client{Config: cluster.restConfig},
+		Objects:         &objects.Client{Config: cluster.restConfig, Namespace: cluster.namespace},
 		Manifests:       f.manifests,
 		ManifestFolders: packageFolders(dir, patterns),
 		LogLevel:        level,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -91,6 +92,13 @@ func (c *operatorCluster) restConfig() (*rest.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cluster.RESTConfig()
+}
+
+// namespace returns the namespace of objects that name none.
+func (c *operatorCluster) namespace() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.cluster.Namespace, "default")
 }
 
 // resourceKey returns the key of the object's resource in the inspector's format.

@@ -23,6 +23,9 @@ const fieldManager = "kopf-edit"
 type Client struct {
 	// Config returns the configuration of the cluster, which may be another one later.
 	Config func() (*rest.Config, error)
+
+	// Namespace returns the namespace of new objects. Defaults to "default".
+	Namespace func() string
 }
 
 var _ runner.Objects = (*Client)(nil)

@@ -68,7 +68,7 @@ func (c *Client) Save(ctx context.Context, draft *runner.Draft, edited string) (
 		return nil, &runner.RefusedTextError{Reason: err.Error()}
 	}
 	if draft.New {
-		return nil, c.create(ctx, draft, tree)
+		return c.create(ctx, draft, tree)
 	}
 	patch := between(draft.Base, tree)
 	if patch == nil {
@@ -91,7 +91,7 @@ func (c *Client) Save(ctx context.Context, draft *runner.Draft, edited string) (
 func check(draft *runner.Draft, tree map[string]any) error {
 	fixed := [][]string{{"apiVersion"}, {"kind"}, {"metadata", "namespace"}, {"metadata", "name"}}
 	if draft.New {
-		fixed = fixed[:3]
+		fixed = fixed[:2]
 	}
 	for _, path := range fixed {
 		if was, is := at(draft.Base, path), at(tree, path); !equal(was, is) {

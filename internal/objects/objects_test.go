@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/internal/objects"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -386,6 +389,130 @@ func TestSample_MakesAnotherObjectWithoutRecords(t *testing.T) {
 	}
 	if err := client().RemoveFinalizer(t.Context(), ref, "example.com/x"); err != nil {
 		t.Error(err)
+	}
+}
+
+// definition is a resource with fields of all kinds.
+func definition(t *testing.T) inspect.Resource {
+	t.Helper()
+	if _, err := apply.Files(t.Context(), config, []string{filepath.Join("testdata", "crd.yaml")}, apply.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return inspect.Resource{Key: "claims.v1.example.com", Kind: "Claim", Namespaced: true}
+}
+
+func TestNew_SkeletonOfSchema(t *testing.T) {
+	c := newCluster(t)
+	res := definition(t)
+	cl := client()
+	cl.Namespace = func() string { return c.namespace }
+	templates, err := cl.Templates(nil, []inspect.Resource{res})
+	if err != nil || len(templates) != 1 {
+		t.Fatalf("%v, %v", templates, err)
+	}
+	var d *runner.Draft
+	for deadline := time.Now().Add(time.Minute); d == nil || !strings.Contains(d.Text, "spec:") && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond) // the API server publishes a new schema soon, and tells no one
+		if d, err = cl.New(t.Context(), templates[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `apiVersion: example.com/v1
+kind: Claim
+metadata:
+  name: my-claim
+  namespace: ` + c.namespace + `
+spec:
+  # Where the volume is mounted.
+  mounts: [{"path":""}]
+  owner:
+    # Who pays.
+    team: ""
+    # mail: ""
+  # (at least 1; at most 9)
+  replicas: 1
+  # How large the volume is.
+  size: ""
+  # What it costs. (one of "gold", "bronze")
+  tier: "gold"
+  # keep: true
+  # labels: {}
+`
+	if diff := cmp.Diff(want, d.Text); diff != "" {
+		t.Errorf("the skeleton (-want +got):\n%s", diff)
+	}
+	edited := replace(d, `size: ""`, "size: 1Gi")
+	if _, err := cl.Save(t.Context(), d, strings.Replace(edited, "replicas: 1", "replicas: 10", 1)); err == nil || !strings.Contains(err.Error(), "422") {
+		t.Errorf("a refused text: %v", err)
+	}
+	if made, err := cl.Save(t.Context(), d, edited); err != nil || !slices.Equal(made, []string{"my-claim"}) {
+		t.Errorf("created %v, %v", made, err)
+	}
+	again, err := cl.New(t.Context(), templates[0])
+	if err != nil || again.Object.Name != "my-claim-2" {
+		t.Errorf("the next name is %+v, %v", again, err)
+	}
+}
+
+func TestNew_SkeletonOfBuiltInResources(t *testing.T) {
+	c := newCluster(t)
+	cl := client()
+	cl.Namespace = func() string { return c.namespace }
+	for _, res := range []inspect.Resource{
+		{Key: "pods.v1", Kind: "Pod", Namespaced: true}, {Key: "deployments.v1.apps", Kind: "Deployment", Namespaced: true},
+		{Key: "configmaps.v1", Kind: "ConfigMap", Namespaced: true}, {Key: "namespaces.v1", Kind: "Namespace"},
+	} {
+		d, err := cl.New(t.Context(), runner.Template{Resource: res})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Namespaced != strings.Contains(d.Text, "\n  namespace: "+c.namespace) {
+			t.Errorf("the namespace of %s", d.Text)
+		}
+		if res.Kind == "Deployment" && !strings.Contains(d.Text, "spec:\n  # Selector is a label selector for pods.") && !strings.Contains(d.Text, "  selector: {}\n") {
+			t.Errorf("the skeleton is %s", d.Text)
+		}
+		if res.Kind == "ConfigMap" && !strings.Contains(d.Text, "\n# data: {}\n") {
+			t.Errorf("the skeleton is %s", d.Text)
+		}
+		if _, err := yaml.YAMLToJSON([]byte(d.Text)); err != nil {
+			t.Errorf("%v in %s", err, d.Text)
+		}
+	}
+}
+
+func TestNew_ManifestIsSampleWithAnotherName(t *testing.T) {
+	c := newCluster(t)
+	cl := client()
+	cl.Namespace = func() string { return c.namespace }
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"one.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, labels: {tier: gold}}\ndata: {size: \"1\"}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: other}\n",
+		"wrong.yaml": "kind: [\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	served := []inspect.Resource{{Key: "configmaps.v1", Kind: "ConfigMap", Namespaced: true}}
+	templates, err := cl.Templates([]string{filepath.Join(dir, "one.yaml"), filepath.Join(dir, "wrong.yaml")}, served)
+	if err == nil || !strings.Contains(err.Error(), "wrong.yaml") {
+		t.Errorf("what cannot be read is reported as %v", err)
+	}
+	if len(templates) != 2 || templates[0].Name != "one" || templates[0].Line != 1 || templates[1].Object != nil {
+		t.Fatalf("the templates are %+v", templates)
+	}
+	for _, name := range []string{"one", "one-2"} {
+		d, err := cl.New(t.Context(), templates[0])
+		if err != nil || d.Object.Name != name {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		if made, err := cl.Save(t.Context(), d, d.Text); err != nil || !slices.Equal(made, []string{name}) {
+			t.Errorf("created %v, %v", made, err)
+		}
+		if got := c.get(name); got.Object["data"].(tree)["size"] != "1" || got.GetLabels()["tier"] != "gold" {
+			t.Errorf("created %v", got.Object)
+		}
 	}
 }
 

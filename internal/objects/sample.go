@@ -31,24 +31,28 @@ func (c *Client) Sample(ctx context.Context, ref inspect.Ref, hidden [][]string)
 	return &runner.Draft{Object: ref, New: true, Text: s, Base: base, Hidden: hidden}, err
 }
 
-// create creates the object of a tree.
-func (c *Client) create(ctx context.Context, draft *runner.Draft, tree map[string]any) error {
+// create creates the object of a tree, and returns its name.
+func (c *Client) create(ctx context.Context, draft *runner.Draft, tree map[string]any) ([]string, error) {
 	if at := markIn(tree, nil); at != nil {
-		return &runner.RefusedTextError{Reason: name(at) + " has a hidden value of the other object; enter one, or remove the field"}
+		return nil, &runner.RefusedTextError{Reason: name(at) + " has a hidden value of the other object; enter one, or remove the field"}
 	}
-	requests, err := c.of(draft.Object)
+	where := draft.Object
+	if namespace, ok := at(tree, []string{"metadata", "namespace"}).(string); ok && where.Namespace != "" {
+		where.Namespace = namespace
+	}
+	requests, err := c.of(where)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = requests.Create(ctx, &unstructured.Unstructured{Object: tree}, metav1.CreateOptions{
+	made, err := requests.Create(ctx, &unstructured.Unstructured{Object: tree}, metav1.CreateOptions{
 		FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict,
 	})
 	if err == nil {
-		return nil
+		return []string{made.GetName()}, nil
 	}
 	refused := withoutSecrets(explain(err), tree, draft.Hidden)
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsAlreadyExists(err) {
-		return &runner.RefusedTextError{Reason: refused.Error()}
+		return nil, &runner.RefusedTextError{Reason: refused.Error()}
 	}
-	return refused
+	return nil, refused
 }

@@ -41,6 +41,10 @@ type (
 		Sample bool
 	}
 
+	// CreateObject asks what a new object is made from, and opens it in the user's editor. Like is an object that it may
+	// resemble, or nil.
+	CreateObject struct{ Like *inspect.Object }
+
 	// ConfirmDelete asks whether to delete an object.
 	ConfirmDelete struct{ Object *inspect.Object }
 

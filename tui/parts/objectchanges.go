@@ -16,7 +16,7 @@ func ObjectChanges(s *Screen, o *inspect.Object, gone bool) []Action {
 	no := noChange(s, o, gone)
 	noEdit := no
 	if noEdit == "" && !s.Editor {
-		noEdit = "$EDITOR is not set"
+		noEdit = noEditor
 	}
 	return []Action{
 		{Binding: Key("e", "edit"), Name: "edit the object in $EDITOR", Column: Act, Unavailable: noEdit,
@@ -29,10 +29,29 @@ func ObjectChanges(s *Screen, o *inspect.Object, gone bool) []Action {
 			Do: func() tea.Msg { return Ask{askStartOver(s, o)} }},
 		{Binding: Key("F", ""), Name: "remove our finalizer", Column: Act, Unavailable: noFinalizer(s, no, o),
 			Do: func() tea.Msg { return Ask{askFinalizer(s, o)} }},
-		{Binding: Key("C", ""), Name: "create another like it", Column: Act, Unavailable: noEdit,
-			Do: func() tea.Msg { return EditObject{Ref: o.Ref, Sample: true} }},
+		Create(s, o, gone),
 	}
 }
+
+// Create returns the action that creates an object: like another one, which may be nil, from a manifest or from a schema.
+func Create(s *Screen, like *inspect.Object, gone bool) Action {
+	if gone {
+		like = nil
+	}
+	a := Action{Binding: Key("C", ""), Name: "create an object", Column: Act, Unavailable: s.State.NotConnected()}
+	switch {
+	case a.Unavailable != "":
+	case !s.Editor:
+		a.Unavailable = noEditor
+	case like == nil && len(s.State.Served()) == 0:
+		a.Unavailable = "the operator watches no resource yet"
+	}
+	a.Do = func() tea.Msg { return CreateObject{like} }
+	return a
+}
+
+// noEditor is why nothing can be edited.
+const noEditor = "$EDITOR is not set"
 
 // noChange returns why an object cannot be changed.
 func noChange(s *Screen, o *inspect.Object, gone bool) string {

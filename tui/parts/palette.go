@@ -15,11 +15,17 @@ import (
 type Palette struct {
 	input textinput.Model
 	list  render.List
+	dir   string // to which the paths of files are relative
+
+	files    []Action // that complete the path which is typed
+	complete string   // the path that they complete
 }
 
-// NewPalette returns a palette without a text.
-func NewPalette() *Palette {
-	p := &Palette{input: newInput(": ")}
+// NewPalette returns a palette with a text, for sessions in a folder.
+func NewPalette(dir, text string) *Palette {
+	p := &Palette{input: newInput(": "), dir: dir}
+	p.input.SetValue(text)
+	p.input.CursorEnd()
 	p.input.Focus()
 	return p
 }
@@ -27,6 +33,17 @@ func NewPalette() *Palette {
 // found returns the actions that the text finds.
 func (d *Palette) found(actions []Action) []*Action {
 	var available, unavailable []*Action
+	if path, ok := strings.CutPrefix(d.input.Value(), applyPrefix); ok {
+		if d.files == nil || d.complete != path {
+			d.files, d.complete = d.applying(path, Find(actions, "M")), path
+		}
+		for i := range d.files {
+			available = append(available, &d.files[i])
+		}
+		if path != "" {
+			return available
+		}
+	}
 	words := strings.Fields(strings.ToLower(d.input.Value()))
 	for i := range actions {
 		a := &actions[i]
@@ -54,6 +71,11 @@ func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
 				return CloseDialog{Then: Perform{found[d.list.Cursor]}}
 			}
 			return CloseDialog{}
+		case press.String() == "tab" && d.list.Cursor < len(found) && strings.HasPrefix(found[d.list.Cursor].Name, d.input.Value()):
+			d.input.SetValue(found[d.list.Cursor].Name) // goes on with what is in a folder
+			d.input.CursorEnd()
+			d.list.Cursor = 0
+			return nil
 		case key.Matches(press, dialogKeys.up):
 			d.list.Move(-1, len(found))
 			return nil

@@ -27,10 +27,10 @@ var keys = struct {
 	filter:       parts.Key("/", "filter"),
 }
 
-// Actions returns the actions of the page. There are none while there are no objects.
+// Actions returns the actions of the page. While there are no objects, one can be created.
 func (p *Page) Actions() []parts.Action {
 	if len(p.screen.State.Objects) == 0 {
-		return nil
+		return []parts.Action{parts.Create(p.screen, nil, false)}
 	}
 	o := p.Selected()
 	noObject := ""

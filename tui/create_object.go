@@ -1,0 +1,78 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/tui/parts"
+)
+
+type (
+	// templatesMsg brings what a new object can be made from.
+	templatesMsg struct {
+		from      parts.CreateObject
+		templates []runner.Template
+		err       error // of manifests that cannot be read; the others are there
+	}
+
+	// newObject opens a new object in the user's editor.
+	newObject struct{ template runner.Template }
+)
+
+// beginCreate looks for what a new object can be made from.
+func (a *app) beginCreate(from parts.CreateObject) tea.Cmd {
+	manifests, served := a.screen.State.Manifests, a.screen.State.Served()
+	return func() tea.Msg {
+		objects := a.source.Objects()
+		if objects == nil {
+			return draftMsg{err: errNoCluster}
+		}
+		templates, err := objects.Templates(manifests, served)
+		return templatesMsg{from, templates, err}
+	}
+}
+
+// chooseTemplate asks what the new object is made from.
+func (a *app) chooseTemplate(msg templatesMsg) {
+	d := &parts.Chooser{Title: "create an object"}
+	if o := msg.from.Like; o != nil {
+		d.Choices = append(d.Choices, parts.Choice{
+			Name: "another " + o.Short + " like " + model.QualifiedName(o.Ref), Detail: "its labels and spec", Then: parts.EditObject{Ref: o.Ref, Sample: true},
+		})
+	}
+	for _, t := range msg.templates {
+		name, detail := "a new "+t.Resource.Kind, "from its schema"
+		if t.File != "" {
+			name, detail = t.Resource.Kind+" "+t.Name, fmt.Sprintf("%s:%d", a.relative(t.File), t.Line)
+		}
+		d.Choices = append(d.Choices, parts.Choice{Name: name, Detail: detail, Then: newObject{t}})
+	}
+	if msg.err != nil {
+		d.Notice = "! not read: " + model.FirstLine(msg.err.Error())
+	}
+	if len(d.Choices) == 0 {
+		a.toast.Refusal(a.screen.Now, "create an object: the operator watches no resource")
+		return
+	}
+	a.dialog = d
+}
+
+// relative returns the path of a file in the folder of the session without that folder.
+func (a *app) relative(file string) string {
+	if path, err := filepath.Rel(a.screen.State.Dir, file); err == nil && filepath.IsLocal(path) {
+		return path
+	}
+	return file
+}
+
+// beginNew makes the draft of a new object. The editor opens when it is there.
+func (a *app) beginNew(m newObject) tea.Cmd {
+	return a.draft(func(ctx context.Context, objects runner.Objects) (*runner.Draft, error) {
+		return objects.New(ctx, m.template)
+	})
+}
