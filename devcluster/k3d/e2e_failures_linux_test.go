@@ -58,13 +58,13 @@ func TestE2EFailure_NoPermission(t *testing.T) {
 
 func TestE2EFailure_EngineHangs(t *testing.T) {
 	w := newWorld(t)
-	if err := privateEngine.Signal(syscall.SIGSTOP); err != nil {
+	if err := privateEngine.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	err := w.backend.Probe(t.Context())
 	took := time.Since(began)
-	if resume := privateEngine.Signal(syscall.SIGCONT); resume != nil {
+	if resume := privateEngine.Thaw(); resume != nil {
 		t.Fatal(resume)
 	}
 	expectError(t, err, devcluster.ErrNoEngine, "does not answer within 1.5s")

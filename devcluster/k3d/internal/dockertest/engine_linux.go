@@ -117,7 +117,7 @@ func (e *Engine) Stop() error { return e.end(syscall.SIGTERM) }
 func (e *Engine) Kill() error { return e.end(syscall.SIGKILL) }
 
 func (e *Engine) end(signal syscall.Signal) error {
-	if err := e.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := e.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end dockerd: %w", err)
 	}
 	select {
@@ -128,8 +128,21 @@ func (e *Engine) end(signal syscall.Signal) error {
 	}
 }
 
-// Signal sends a signal to the engine, such as SIGSTOP, which makes it hang.
-func (e *Engine) Signal(signal syscall.Signal) error { return e.cmd.Process.Signal(signal) }
+// Freeze makes the engine hang, until Thaw is called. It returns when all threads of the engine have stopped.
+func (e *Engine) Freeze() error {
+	if err := e.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		err := unix.Waitid(unix.P_PID, e.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Thaw lets the engine go on.
+func (e *Engine) Thaw() error { return e.cmd.Process.Signal(syscall.SIGCONT) }
 
 // lastLog returns the last lines of the engine's log.
 func (e *Engine) lastLog() string {
