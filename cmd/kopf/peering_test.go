@@ -185,31 +185,33 @@ func TestFreeze_StaysUntilInterrupted(t *testing.T) {
 	cluster := peeringCluster(t)
 	createPeering(cluster, "default")
 	op := deploy(cluster, "deployed")
-	freeze := func() (*exec.Cmd, *bytes.Buffer) {
-		cmd, stdout, _ := command(t, t.TempDir(), "freeze", "-n", cluster.Namespace, "--kubeconfig="+cluster.Kubeconfig(), "--id=me")
-		cmd.Stderr = stdout
+	freeze := func() (*exec.Cmd, func() string) {
+		cmd, _, _ := command(t, t.TempDir(), "freeze", "-n", cluster.Namespace, "--kubeconfig="+cluster.Kubeconfig(), "--id=me")
+		out, said := outputFile(t)
+		cmd.Stdout, cmd.Stderr = out, out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		op.waitState(inspect.OperatorPaused)
-		return cmd, stdout
+		eventually(t, "frozen", func() bool { return strings.Contains(said(), "ctrl+c here") }) // the operator may be faster
+		return cmd, said
 	}
-	cmd, out := freeze()
+	cmd, said := freeze()
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if got := code(t, cmd.Wait()); got != 0 {
-		t.Errorf("%d, %s", got, out)
+		t.Errorf("%d, %s", got, said())
 	}
-	expect(t, out.String(), "until kopf resume -n "+cluster.Namespace+" --id=me, or ctrl+c here", "resumed\n")
+	expect(t, said(), "until kopf resume -n "+cluster.Namespace+" --id=me, or ctrl+c here", "resumed\n")
 	op.waitState(inspect.OperatorRunning)
 
-	cmd, out = freeze()
+	cmd, said = freeze()
 	kopfCommand(t, cluster, 0, "resume", "--id=me")
 	if got := code(t, cmd.Wait()); got != 0 {
-		t.Errorf("%d, %s", got, out)
+		t.Errorf("%d, %s", got, said())
 	}
-	expect(t, out.String(), "resumed by another command")
+	expect(t, said(), "resumed by another command")
 	op.waitState(inspect.OperatorRunning)
 }
 
