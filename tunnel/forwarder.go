@@ -97,7 +97,7 @@ func (f *Forwarder) replace(next *upstream, refusal string) {
 	f.changed = make(chan struct{})
 }
 
-// current returns the operator, or why there is none for now, and a channel that is closed when that changes.
+// current returns the operator, or why there is none at the moment, and a channel that is closed when that changes.
 func (f *Forwarder) current() (operator *upstream, refusal string, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

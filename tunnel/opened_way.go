@@ -77,7 +77,7 @@ func (w *openedWay) serve(ctx context.Context, s *Session) ([]byte, error) {
 	w.serving.Go(func() {
 		w.failed <- server.Serve(ctx, s.Forwarder, func(c webhook.ClientConfig) {
 			select {
-			case <-w.announced: // a former one, which nobody has seen
+			case <-w.announced: // a former one, which was not read
 			default:
 			}
 			w.announced <- c

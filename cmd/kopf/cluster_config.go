@@ -16,8 +16,8 @@ func kubeconfigLoader(path, contextName string) clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName})
 }
 
-// errNoKubeconfig is the error of commands that find no cluster at all. The cluster of a project is not in the
-// user's own kubeconfig.
+// errNoKubeconfig is the error of commands that find no cluster. The cluster of a project is not in the user's own
+// kubeconfig.
 var errNoKubeconfig = errors.New(`find the cluster: there is no kubeconfig; name one with --kubeconfig. ` +
 	`For the cluster of this project: --kubeconfig="$(kopf cluster kubeconfig --path)"`)
 

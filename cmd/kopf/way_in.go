@@ -76,7 +76,7 @@ func (w *wayIn) changed(session *tunnel.Session) {
 		w.say(false, err.Error())
 	}
 	select {
-	case <-w.changes: // a former state, which nobody has seen
+	case <-w.changes: // a former state, which was not read
 	default:
 	}
 	w.changes <- wayInState(session)

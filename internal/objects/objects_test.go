@@ -412,7 +412,7 @@ func TestNew_SkeletonOfSchema(t *testing.T) {
 	}
 	var d *runner.Draft
 	for deadline := time.Now().Add(time.Minute); d == nil || !strings.Contains(d.Text, "spec:") && time.Now().Before(deadline); {
-		time.Sleep(50 * time.Millisecond) // the API server publishes a new schema soon, and tells no one
+		time.Sleep(50 * time.Millisecond) // the API server publishes a new schema soon, without an event
 		if d, err = cl.New(t.Context(), templates[0]); err != nil {
 			t.Fatal(err)
 		}

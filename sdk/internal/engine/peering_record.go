@@ -21,12 +21,12 @@ type ownRecord struct {
 	renewed time.Time            // when this process has written it last; zero if it has not
 	others  map[string]time.Time // replicas that share it: when they joined → when their record was seen last
 
-	restoring bool        // it is to be written again, and is not yet
+	restoring bool        // a removed record was not written again yet
 	restored  []time.Time // when that was decided, within the last lifetime
 }
 
-// maxRestored limits how often the record is written again within its lifetime: somebody with a wrong clock may
-// remove it each time.
+// maxRestored limits how often the record is written again within its lifetime: a peer with a wrong clock may remove
+// it each time.
 const maxRestored = 6
 
 // leavingLifetime limits how long a record counts that a replica leaves to the others: if they have left, too,
@@ -40,7 +40,7 @@ func (r *ownRecord) wrote(now time.Time) { r.renewed, r.restoring = now, false }
 func (r *ownRecord) missing() { r.renewed, r.restoring, r.others = time.Time{}, false, nil }
 
 // see takes notice of what the object's status has of the record. It returns true if the record has to be
-// written again, because somebody has removed it, or because a replica that shares it has left.
+// written again, because another peer has removed it, or because a replica that shares it has left.
 func (r *ownRecord) see(status map[string]any, now time.Time) bool {
 	record, there := status[r.identity].(map[string]any)
 	if since, _ := record["since"].(string); since != "" {

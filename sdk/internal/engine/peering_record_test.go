@@ -49,7 +49,7 @@ func TestOwnRecord_RestoredAfterRemoval(t *testing.T) {
 		r.wrote(now)
 	}
 	if r.see(nil, now.Add(time.Second)) {
-		t.Error("somebody removes it each time: it is written again too often")
+		t.Error("the record is written again too often while a peer removes it each time")
 	}
 	if !r.see(nil, now.Add(time.Minute)) {
 		t.Error("that was long ago")
