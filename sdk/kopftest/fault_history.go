@@ -16,7 +16,13 @@ import (
 type history struct {
 	mu       sync.Mutex
 	versions []version
-	events   map[string][]byte // the last one of each object, by UID
+	events   map[string][]pastEvent // the last two versions of each object, the newer first, by UID
+}
+
+// pastEvent is an event as it is sent again, as a change.
+type pastEvent struct {
+	number uint64 // of the version of the object
+	text   []byte
 }
 
 // version is one of the cluster at a time.
@@ -45,22 +51,42 @@ func (h *history) seen(resourceVersion string) {
 	h.versions = append(h.versions, version{time.Now(), number})
 }
 
-// event remembers an event, and returns the former one of its object, as a change; nil if there was none.
+// event remembers an event, and returns that of the former version of its object, as a change; nil if the proxy
+// knows none. Several streams bring the same event, in any order.
 func (h *history) event(e event, text []byte) (former []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen(e.Object.Metadata.ResourceVersion)
-	if h.events == nil {
-		h.events = map[string][]byte{}
-	}
 	uid := e.Object.Metadata.UID
-	former = h.events[uid]
 	if e.Type == "DELETED" {
 		delete(h.events, uid)
-		return former
+		return nil
 	}
-	h.events[uid] = bytes.Replace(text, []byte(`"ADDED"`), []byte(`"MODIFIED"`), 1)
+	number, err := strconv.ParseUint(e.Object.Metadata.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil // versions without an order have no former one
+	}
+	if h.events == nil {
+		h.events = map[string][]pastEvent{}
+	}
+	past := h.events[uid]
+	i := slices.IndexFunc(past, func(p pastEvent) bool { return p.number <= number })
+	switch {
+	case i < 0:
+		i = len(past)
+		past = append(past, pastEvent{number, asChange(text)})
+	case past[i].number != number:
+		past = slices.Insert(past, i, pastEvent{number, asChange(text)})
+	}
+	if i+1 < len(past) {
+		former = past[i+1].text
+	}
+	h.events[uid] = past[:min(len(past), 2)]
 	return former
+}
+
+func asChange(text []byte) []byte {
+	return bytes.Replace(text, []byte(`"ADDED"`), []byte(`"MODIFIED"`), 1)
 }
 
 // before returns the newest version that is older than a time, or else the oldest; 0 if there is none.

@@ -294,6 +294,28 @@ func TestFaultProxy_ListOfStreamHasNoFaultsOfEvents(t *testing.T) {
 	}
 }
 
+func TestHistory_FormerVersionWithSeveralStreams(t *testing.T) {
+	var h history
+	note := func(version, want string) {
+		t.Helper()
+		var e event
+		e.Type, e.Object.Metadata.UID, e.Object.Metadata.ResourceVersion = "MODIFIED", "uid", version
+		if got := string(h.event(e, []byte(version))); got != want {
+			t.Errorf("version %s: the former one is %q, want %q", version, got, want)
+		}
+	}
+	note("5", "")
+	note("5", "") // of another stream
+	note("7", "5")
+	note("7", "5")
+	note("9", "7")
+	note("7", "") // of a stream that lags behind; 5 is forgotten
+	note("9", "7")
+	note("12", "9")
+	note("3", "")
+	note("12", "9")
+}
+
 // before1 returns the version before another one.
 func before1(version string) string {
 	var n uint64

@@ -199,7 +199,7 @@ func (s *relayed) send(l line) bool {
 	if inject(FaultDuplicate) {
 		out = append(out, l.text)
 	}
-	if former != nil && e.Type != "DELETED" && inject(FaultOutdated) {
+	if former != nil && inject(FaultOutdated) {
 		out = append(out, former)
 	}
 	// In one piece: were the connection cut in between, the client would go on behind the held event.
