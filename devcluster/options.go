@@ -42,6 +42,9 @@ type Options struct {
 	// its flag, such as "ShardedListAndWatch=true". A cluster keeps them until it is started with others; one
 	// that runs with others is refused. With them, Auto means Embedded.
 	FeatureGates string
+	// LowPriority lets other programs go first where the CPU is scarce, such as the terminal that somebody works in. It
+	// is for embedded clusters, and for the start: one that runs keeps its priority.
+	LowPriority bool
 	// K3d configures a new cluster of the provider K3d.
 	K3d K3dOptions
 	// Yes skips the check that a context looks like a development cluster.

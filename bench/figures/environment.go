@@ -91,10 +91,22 @@ func (l *environment) buildOperator(ctx context.Context) error {
 	return nil
 }
 
+// measurement measures a figure in a cluster.
+type measurement func(context.Context, *environment, *devcluster.Cluster, *api) ([]row, error)
+
 // inCluster returns a function that measures a figure in a new cluster and stops the cluster.
-func inCluster(measure func(context.Context, *environment, *devcluster.Cluster, *api) ([]row, error)) func(context.Context, *environment) ([]row, error) {
+func inCluster(measure measurement) func(context.Context, *environment) ([]row, error) {
+	return inClusterWith(devcluster.Options{}, measure)
+}
+
+// inDevCluster does so in a cluster like those of kopf dev.
+func inDevCluster(measure measurement) func(context.Context, *environment) ([]row, error) {
+	return inClusterWith(devcluster.Options{LowPriority: true}, measure)
+}
+
+func inClusterWith(o devcluster.Options, measure measurement) func(context.Context, *environment) ([]row, error) {
 	return func(ctx context.Context, l *environment) (_ []row, err error) {
-		c, client, err := l.openCluster(ctx, "")
+		c, client, err := l.openCluster(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -105,9 +117,10 @@ func inCluster(measure func(context.Context, *environment, *devcluster.Cluster, 
 	}
 }
 
-// openCluster starts a new cluster with the example's CRD, and with feature gates.
-func (l *environment) openCluster(ctx context.Context, gates string) (*devcluster.Cluster, *api, error) {
-	c, err := devcluster.Open(ctx, devcluster.Options{Provider: devcluster.Embedded, Ephemeral: true, FeatureGates: gates})
+// openCluster starts a new embedded cluster with the example's CRD.
+func (l *environment) openCluster(ctx context.Context, o devcluster.Options) (*devcluster.Cluster, *api, error) {
+	o.Provider, o.Ephemeral = devcluster.Embedded, true
+	c, err := devcluster.Open(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -41,7 +41,7 @@ var optionalFigures = []figure{
 	{"protocols", "a bare client over HTTP/2 and over HTTP/1.1: CPU", inCluster(measureProtocols)},
 	{"peer", "the same operator written with controller-runtime, which takes minutes to build: CPU, requests, memory", inCluster(measurePeer)},
 	{"shards", "objects that one, two, four or eight replicas share: CPU and memory of each", measureShards},
-	{"workbench", "keys in the workbench with 10,000 objects, at rest and with 200 changes a second: time, memory, idle CPU", inCluster(measureWorkbench)},
+	{"workbench", "keys in the workbench with 10,000 objects, at rest and with 200 changes a second: time, memory, idle CPU", inDevCluster(measureWorkbench)},
 }
 
 // row is a line of the results.

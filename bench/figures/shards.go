@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/kopf-dev/kopf/devcluster"
 )
 
 const (
@@ -31,7 +33,7 @@ func measureShards(ctx context.Context, l *environment) (rows []row, err error) 
 }
 
 func (l *environment) measureShardsOn(ctx context.Context, what, gates string) (rows []row, err error) {
-	c, client, err := l.openCluster(ctx, gates)
+	c, client, err := l.openCluster(ctx, devcluster.Options{FeatureGates: gates})
 	if err != nil {
 		return nil, err
 	}

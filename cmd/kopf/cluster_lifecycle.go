@@ -36,7 +36,7 @@ Without a name, it is the cluster of the project, which is the module of the cur
 			if len(args) > 0 {
 				o.Name = args[0]
 			}
-			o.Project = currentProject()
+			o.Project, o.LowPriority = currentProject(), true
 			line := newProgressLine(cmd.ErrOrStderr())
 			o.Progress = line.report
 			i, err := devcluster.Create(cmd.Context(), o)
@@ -71,7 +71,7 @@ func newClusterStartCommand() *cobra.Command {
 		ValidArgsFunction: completeClusters,
 		RunE: forCluster(func(cmd *cobra.Command, name string) error {
 			line := newProgressLine(cmd.ErrOrStderr())
-			i, err := devcluster.Start(cmd.Context(), name, devcluster.Options{Progress: line.report})
+			i, err := devcluster.Start(cmd.Context(), name, devcluster.Options{LowPriority: true, Progress: line.report})
 			line.end()
 			if err != nil {
 				return err

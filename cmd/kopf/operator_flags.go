@@ -312,7 +312,7 @@ func (f *operatorFlags) levels() []string {
 func (f *operatorFlags) options(progress func(devcluster.Progress)) devcluster.Options {
 	o := devcluster.Options{
 		Provider: f.cluster, Context: f.context, Kubeconfig: f.kubeconfig,
-		Ephemeral: f.ephemeral, FeatureGates: f.featureGates, Yes: f.yes, Progress: progress,
+		Ephemeral: f.ephemeral, FeatureGates: f.featureGates, LowPriority: f.dev, Yes: f.yes, Progress: progress,
 	}
 	switch f.cluster {
 	case devcluster.Auto, devcluster.Embedded, devcluster.K3d, devcluster.Context, "":
