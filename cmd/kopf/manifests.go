@@ -39,7 +39,7 @@ type manifestsFlags struct {
 	managed     string
 	certificate string
 
-	uninstall, finalizer string
+	uninstall, finalizer, deployment string
 }
 
 func newManifestsCommand() *cobra.Command {
@@ -96,6 +96,7 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set.StringVar(&f.uninstall, "uninstall", "", "print a Job that removes the deployed operator instead: now, or dry-run to let it only tell what there is")
 	set.Lookup("uninstall").NoOptDefVal = uninstallNow
 	set.StringVar(&f.finalizer, "finalizer", "", "the finalizer to remove, if a startup handler of the operator sets another one")
+	set.StringVar(&f.deployment, "deployment", "", "the name of the Deployment to remove, if a kustomization has changed it (default: that of all objects)")
 	completeWith(cmd, "output", "yaml", "json")
 	completeWith(cmd, "uninstall", uninstallNow, uninstallDryRun)
 	cmd.AddCommand(newManifestsPeeringCommand())
@@ -127,6 +128,8 @@ func (f *manifestsFlags) check(cmd *cobra.Command) error {
 		return usagef("--uninstall needs --image: the operator's program removes what it has left")
 	case f.finalizer != "" && f.uninstall == "":
 		return usagef("--finalizer needs --uninstall")
+	case f.deployment != "" && f.uninstall == "":
+		return usagef("--deployment needs --uninstall")
 	case f.replicas > 1 && f.scaling.lease == "":
 		return usagef("--replicas=%d: each would handle all objects; add --lease with --leader-elect or --shards", f.replicas)
 	}
@@ -179,7 +182,7 @@ func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (e
 		return err
 	}
 	if f.uninstall != "" {
-		if m, err = m.Uninstall(manifests.UninstallOptions{Finalizer: f.finalizer, DryRun: f.uninstall == uninstallDryRun}); err != nil {
+		if m, err = m.Uninstall(manifests.UninstallOptions{Finalizer: f.finalizer, Deployment: f.deployment, DryRun: f.uninstall == uninstallDryRun}); err != nil {
 			return err
 		}
 	}

@@ -85,18 +85,18 @@ func TestManifests_OfAdmissionReplicasAndPeering(t *testing.T) {
 }
 
 func TestManifests_UninstallPrintsJobAndItsRoles(t *testing.T) {
-	cmd, stdout, stderr := command(t, "testdata", "manifests", "./guarding", "--image=op:v1", "--leader-elect", "--lease=guards", "--webhook-cert-secret=guards", "--uninstall", "--finalizer=example.com/x")
+	cmd, stdout, stderr := command(t, "testdata", "manifests", "./guarding", "--image=op:v1", "--leader-elect", "--lease=guards", "--webhook-cert-secret=guards", "--uninstall", "--finalizer=example.com/x", "--deployment=team-guarding")
 	cmd.Env = inCheckout(cmd.Env)
 	if got := code(t, cmd.Run()); got != 0 || stderr.Len() > 0 {
 		t.Fatalf("%d, %s", got, stderr)
 	}
 	for _, want := range []string{
 		"kind: Job\nmetadata:\n  name: guarding-uninstall\n", "helm.sh/hook: pre-delete\n", "serviceAccountName: guarding-uninstall\n",
-		"    resources: [deployments/scale]\n    resourceNames: [guarding]\n    verbs: [get, patch]\n",
+		"    resources: [deployments/scale]\n    resourceNames: [team-guarding]\n    verbs: [get, patch]\n",
 		"    resources: [validatingwebhookconfigurations]\n    resourceNames: [guarding.kopf.dev]\n    verbs: [get, delete]\n",
 		"    resources: [leases]\n    resourceNames: [guards]\n    verbs: [get, delete]\n",
 		"            - uninstall\n            - --all-namespaces\n            - --leader-elect=true\n            - --lease=guards\n            - --standalone\n" +
-			"            - --webhook-managed=guarding.kopf.dev\n            - --finalizer=example.com/x\n            - \"--deployment=$(POD_NAMESPACE)/guarding\"\n",
+			"            - --webhook-managed=guarding.kopf.dev\n            - --finalizer=example.com/x\n            - \"--deployment=$(POD_NAMESPACE)/team-guarding\"\n",
 	} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q is missing in %s", want, stdout)
@@ -126,7 +126,7 @@ func TestManifests_InvalidFlags(t *testing.T) {
 		{[]string{"-o", "xml"}, "use yaml or json"}, {[]string{"-A", "-n", "one"}, "one or the other"}, {[]string{"--crd=none.yaml"}, "none.yaml"},
 		{[]string{"-n", " "}, "--namespace is empty"}, {[]string{"--image=a b"}, "--image: the image"}, {[]string{"--standalone", "--peering=x"}, "one or the other"},
 		{[]string{"--uninstall"}, "--uninstall needs --image"}, {[]string{"--uninstall=later", "--image=op"}, "want now or dry-run"},
-		{[]string{"--finalizer=example.com/x"}, "--finalizer needs --uninstall"}, {[]string{"--replicas=0"}, "want at least 1"}, {[]string{"--replicas=2"}, "add --lease"}, {[]string{"--shards=2"}, "need --lease"},
+		{[]string{"--finalizer=example.com/x"}, "--finalizer needs --uninstall"}, {[]string{"--deployment=team-op"}, "--deployment needs --uninstall"}, {[]string{"--replicas=0"}, "want at least 1"}, {[]string{"--replicas=2"}, "add --lease"}, {[]string{"--shards=2"}, "need --lease"},
 	} {
 		cmd, _, stderr := command(t, t.TempDir(), append([]string{"manifests", "."}, test.args...)...)
 		if got := code(t, cmd.Run()); got != exitUsage || !strings.Contains(stderr.String(), test.want) {

@@ -123,6 +123,10 @@ func TestUninstall_Golden(t *testing.T) {
 			Options{Name: "op", Image: "op", Args: []string{"--shards=4", "--lease=there/op"}, Certificate: "op-webhooks", Operators: []inspect.Description{scaled()}},
 			UninstallOptions{},
 		},
+		"uninstall-prefixed": {
+			Options{Name: "op", Image: "op", Operators: []inspect.Description{operator(inspect.ScopeCluster)}},
+			UninstallOptions{Deployment: "team-op"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := newManifests(t, test.Options).Uninstall(test.UninstallOptions)
@@ -134,6 +138,9 @@ func TestUninstall_Golden(t *testing.T) {
 	}
 	if _, err := newManifests(t, Options{Name: "op", Operators: []inspect.Description{guarded()}}).Uninstall(UninstallOptions{}); err == nil {
 		t.Error("a Job without an image is accepted")
+	}
+	if _, err := newManifests(t, Options{Name: "op", Image: "op", Operators: []inspect.Description{operator(inspect.ScopeCluster)}}).Uninstall(UninstallOptions{Deployment: "team/op"}); err == nil || !strings.Contains(err.Error(), `"team/op"`) {
+		t.Errorf("with an invalid name of the Deployment, the error is %v", err)
 	}
 }
 

@@ -1,10 +1,14 @@
 package manifests
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"text/template"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/uninstall"
@@ -15,6 +19,10 @@ type UninstallOptions struct {
 	// Finalizer is the finalizer that a startup handler of the operator sets. Defaults to that of the operator's
 	// description.
 	Finalizer string
+
+	// Deployment is the name of the operator's Deployment in the cluster. Defaults to that in its manifest, which a
+	// kustomization may have changed.
+	Deployment string
 
 	// DryRun changes nothing in the cluster: the Job only tells what there is.
 	DryRun bool
@@ -35,11 +43,15 @@ func (m *Manifests) Uninstall(o UninstallOptions) (*Manifests, error) {
 	if m.options.Image == "" {
 		return nil, errors.New("write manifests: the Job that removes the operator needs its image")
 	}
+	o.Deployment = cmp.Or(o.Deployment, m.options.Name)
+	if bad := validation.IsDNS1123Subdomain(o.Deployment); len(bad) > 0 {
+		return nil, fmt.Errorf("write manifests: the Deployment %q cannot have this name: %s", o.Deployment, bad[0])
+	}
 	options := m.options
 	options.Name, options.Replicas, options.Certificate = m.options.Name+uninstallSuffix, 1, ""
 	options.Operators = slices.Clone(options.Operators)
 	for i, d := range options.Operators {
-		options.Operators[i] = inspect.Description{Permissions: uninstall.Permissions(d, m.options.Name)}
+		options.Operators[i] = inspect.Description{Permissions: uninstall.Permissions(d, o.Deployment)}
 	}
 	job := &Manifests{options: options, removal: &removal{UninstallOptions: o, operator: m}}
 	job.addRules()
@@ -134,5 +146,5 @@ func (r *removal) args() []string {
 	if r.DryRun {
 		args = append(args, "--dry-run")
 	}
-	return append(args, "--deployment=$(POD_NAMESPACE)/"+m.options.Name)
+	return append(args, "--deployment=$(POD_NAMESPACE)/"+r.Deployment)
 }

@@ -20,6 +20,7 @@ type object struct {
 	Kind     string
 	Metadata struct{ Name, Namespace string }
 	RoleRef  struct{ Kind, Name string }
+	Rules    []struct{ Resources, ResourceNames []string }
 	Subjects []struct{ Kind, Name, Namespace string }
 	Spec     struct {
 		Template struct {
@@ -172,5 +173,32 @@ patches:
 	job := find(t, build(t, "uninstall-cluster", "images: [{name: op, newTag: v2}]"), "Job").Spec.Template.Spec.Containers[0]
 	if job.Image != "op:v2" {
 		t.Errorf("the image of the Job is %s", job.Image)
+	}
+}
+
+// TestKustomization_JobFindsRenamedDeployment renames the operator, and the Job that removes it: that one is told the
+// name, because a kustomization changes neither arguments nor the names in rules.
+func TestKustomization_JobFindsRenamedDeployment(t *testing.T) {
+	renamed := find(t, build(t, "cluster", "namePrefix: team-"), "Deployment").Metadata.Name
+	if renamed != "team-op" {
+		t.Fatalf("the Deployment is %s", renamed)
+	}
+	for _, transformation := range []string{"", "namePrefix: team-"} {
+		all := build(t, "uninstall-prefixed", transformation)
+		expectReferences(t, all)
+		if args := find(t, all, "Job").Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--deployment=$(POD_NAMESPACE)/"+renamed) {
+			t.Errorf("the arguments are %q", args)
+		}
+		var names []string
+		for _, o := range all {
+			for _, rule := range o.Rules {
+				if slices.Contains(rule.Resources, "deployments/scale") {
+					names = append(names, rule.ResourceNames...)
+				}
+			}
+		}
+		if !slices.Equal(names, []string{renamed}) {
+			t.Errorf("the Job may scale %q", names)
+		}
 	}
 }

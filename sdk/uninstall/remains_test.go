@@ -318,10 +318,36 @@ func TestStop_AwaitsPodsAndLeases(t *testing.T) {
 	}
 }
 
+func TestStop_SelectsPodsAsTheDeploymentDoes(t *testing.T) {
+	config, client := testcluster.Config(t), testcluster.Client(t, kube.ClientOptions{})
+	namespace := testcluster.Namespace(t, client)
+	createDeployment(t, client, namespace)
+	// As with a prefix of the name, and with a label that a kustomization adds to the selector.
+	const template = `{metadata: {labels: {app.kubernetes.io/name: op, team: red}}, spec: {containers: [{name: operator, image: op}]}}`
+	apply(t, client, &deploymentResource, namespace, "metadata: {name: team-op}\nspec: {replicas: 1, selector: {matchLabels: {app.kubernetes.io/name: op, team: red}}, template: "+template+"}")
+	target := targetIn(namespace)
+	target.Deployment, target.DeploymentNamespace = "team-op", namespace
+	r := newRun(t, config, target, Options{StopTimeout: testTimeout})
+	if _, err := r.run(t.Context()); err != nil || r.lines()[0] != "deployments.apps/team-op in "+namespace+": scaled to 0" {
+		t.Errorf("%v\n%s%q", err, &r.out, r.notes)
+	}
+	if n := replicasOf(t, client, namespace); n != 2 {
+		t.Errorf("the other Deployment has %d replicas", n)
+	}
+	createPod(t, client, namespace, "team-op-7f9c5d-x2x4t", "Running")
+	if _, err := client.Patch(t.Context(), &podResource, namespace, "team-op-7f9c5d-x2x4t", "", patch.MergeType, []byte(`{"metadata":{"labels":{"team":"red"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	again := newRun(t, config, target, Options{StopTimeout: 1})
+	if _, err := again.run(t.Context()); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "its pod team-op-7f9c5d-x2x4t in "+namespace+" has not ended") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestStop_RunningPodFailsAfterTimeout(t *testing.T) {
 	config, client := testcluster.Config(t), testcluster.Client(t, kube.ClientOptions{})
 	namespace := testcluster.Namespace(t, client)
-	createPod(t, client, namespace, "op-7f9c5d-x2x4t", "Running") // of a Deployment that is gone, or has another name
+	createPod(t, client, namespace, "op-7f9c5d-x2x4t", "Running") // of a Deployment that is gone
 	create(t, client, namespace, "one", 1, finalizer)
 	target := targetIn(namespace)
 	target.Deployment, target.DeploymentNamespace = "op", namespace

@@ -1,6 +1,7 @@
 package uninstall
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,8 @@ var (
 	podResource        = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 )
 
-// nameLabel is on the pods of the Deployment, with the name that "kopf manifests" has given that.
+// nameLabel is on the pods of a Deployment that "kopf manifests" has written, with the name of that. It finds the pods
+// of one that is gone.
 const nameLabel = "app.kubernetes.io/name"
 
 // stop scales the Deployment to zero, and waits until its pods are gone, if the options ask for it.
@@ -26,7 +28,7 @@ func (r *remover) stop(ctx context.Context) error {
 		return nil
 	}
 	name := "deployments.apps/" + r.target.Deployment + " in " + r.target.DeploymentNamespace
-	replicas, err := r.replicas(ctx)
+	replicas, selector, err := r.scale(ctx)
 	if err == nil {
 		err = r.scaleDown(ctx, name, replicas)
 	}
@@ -36,22 +38,28 @@ func (r *remover) stop(ctx context.Context) error {
 	case r.options.DryRun:
 		return nil
 	}
-	return r.await(ctx, r.podsGone)
+	return r.await(ctx, func(ctx context.Context) error {
+		return r.podsGone(ctx, cmp.Or(selector, nameLabel+"="+r.target.Deployment))
+	})
 }
 
-// replicas returns the number of replicas that the Deployment is meant to have.
-func (r *remover) replicas(ctx context.Context) (int, error) {
+// scale returns the number of replicas that the Deployment is meant to have, and the selector of its pods: it may have
+// got another name or other labels than those in its manifest.
+func (r *remover) scale(ctx context.Context) (replicas int, selector string, err error) {
 	path, err := deploymentResource.Path(r.target.DeploymentNamespace, r.target.Deployment, "scale", nil)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	body, err := r.kube.Do(ctx, kube.Request{Method: http.MethodGet, Path: path})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	var scale struct{ Spec struct{ Replicas int } }
+	var scale struct {
+		Spec   struct{ Replicas int }
+		Status struct{ Selector string }
+	}
 	err = json.Unmarshal(body, &scale)
-	return scale.Spec.Replicas, err
+	return scale.Spec.Replicas, scale.Status.Selector, err
 }
 
 // scaleDown scales the Deployment to zero, or tells that it would.
@@ -71,9 +79,9 @@ func (r *remover) scaleDown(ctx context.Context, name string, replicas int) erro
 	return nil
 }
 
-// podsGone returns an error that wraps [ErrInUse] while pods of the Deployment run.
-func (r *remover) podsGone(ctx context.Context) error {
-	list, err := r.kube.List(ctx, &podResource, r.target.DeploymentNamespace, kube.ListOptions{LabelSelector: nameLabel + "=" + r.target.Deployment})
+// podsGone returns an error that wraps [ErrInUse] while any of the selected pods runs.
+func (r *remover) podsGone(ctx context.Context, selector string) error {
+	list, err := r.kube.List(ctx, &podResource, r.target.DeploymentNamespace, kube.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("wait until the operator has stopped: %w", err)
 	}

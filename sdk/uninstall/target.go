@@ -40,8 +40,8 @@ type Target struct {
 	// Peering is the name of the peering objects: those in the Namespaces, or that of the whole cluster.
 	Peering string
 
-	// Deployment is the name of the operator's Deployment, in the DeploymentNamespace. Its pods have the name in the
-	// label app.kubernetes.io/name, and records in the peering objects.
+	// Deployment is the name of the operator's Deployment, in the DeploymentNamespace. Its pods have records in the
+	// peering objects. If it is gone, pods with its name in the label app.kubernetes.io/name may be left of it.
 	Deployment, DeploymentNamespace string
 }
 
