@@ -145,9 +145,8 @@ func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.
 	c.controllers.Run("the backdating of CRDs", func(ctx context.Context) error {
 		return controllers.RunCRDBackdating(ctx, admin.RESTConfig(c.server, "controlplane/established"))
 	})
-	c.controllers.Run("the garbage collector", func(ctx context.Context) error {
-		return controllers.RunGarbageCollector(ctx, admin.RESTConfig(c.server, "controlplane/garbage-collector"))
-	})
+	garbage := controllers.NewGarbageCollector(admin.RESTConfig(c.server, "controlplane/garbage-collector"))
+	c.controllers.Run("the garbage collector", garbage.Run)
 	if o.node {
 		c.controllers.Run("the simulated node", func(ctx context.Context) error {
 			return node.Run(ctx, admin.RESTConfig(c.server, "controlplane/node"), version.Get().GitVersion)
@@ -159,7 +158,7 @@ func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.
 		if err := prober.Ready(ctx); err != nil {
 			return err
 		}
-		return controllers.RunManager(ctx, dir.Path("kubeconfig"), certs, o.node)
+		return controllers.RunManager(ctx, dir.Path("kubeconfig"), certs, o.node, garbage)
 	})
 	return nil
 }

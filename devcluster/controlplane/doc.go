@@ -1,5 +1,5 @@
 // Command controlplane is a Kubernetes control plane for development in one process: the
-// upstream kube-apiserver, etcd and kube-controller-manager, and a simulated node, on which
+// upstream kube-apiserver, etcd and controllers, and a simulated node, on which
 // every pod becomes Running or Completed without any container. Two changes make it faster:
 // the garbage collector watches new resources at once, and custom resources can be created as
 // soon as their CRD is established.

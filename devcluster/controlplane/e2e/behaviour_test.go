@@ -100,6 +100,62 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
 		})
 	})
 
+	t.Run("a claim is bound to a volume", func(t *testing.T) {
+		ns := c.namespace(t, "storing")
+		c.create(t, volumes, object(t, `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec: {storageClassName: manual, capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /data}}
+`))
+		c.create(t, claims, object(t, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: claim, namespace: %s}
+spec: {storageClassName: manual, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`, ns))
+		eventually(t, "the claim is bound", func(ctx context.Context) (bool, error) {
+			claim, err := c.client.Resource(claims).Namespace(ns).Get(ctx, "claim", metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			phase, _, err := unstructured.NestedString(claim.Object, "status", "phase")
+			return phase == "Bound", err
+		})
+	})
+
+	t.Run("all objects of a resource are migrated to its stored version", func(t *testing.T) {
+		c.create(t, migrations, object(t, `
+apiVersion: storagemigration.k8s.io/v1
+kind: StorageVersionMigration
+metadata: {name: all-config-maps}
+spec: {resource: {group: "", resource: configmaps}}
+`))
+		eventually(t, "the migration has begun", func(ctx context.Context) (bool, error) {
+			m, err := c.client.Resource(migrations).Get(ctx, "all-config-maps", metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			version, _, err := unstructured.NestedString(m.Object, "status", "resourceVersion")
+			return version != "", err
+		})
+		// Otherwise, the migration waits about a minute until the server says how new the cache of config maps is.
+		c.create(t, configMaps, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: newest, namespace: default}}"))
+		eventually(t, "the migration has succeeded", func(ctx context.Context) (bool, error) {
+			m, err := c.client.Resource(migrations).Get(ctx, "all-config-maps", metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			conditions, _, err := unstructured.NestedSlice(m.Object, "status", "conditions")
+			for _, o := range conditions {
+				if o := o.(map[string]any); o["type"] == "Succeeded" && o["status"] == "True" {
+					return true, nil
+				}
+			}
+			return false, err
+		})
+	})
+
 	t.Run("the node says that it is simulated", func(t *testing.T) {
 		n := c.get(t, nodes, "", "simulated-node")
 		if n.GetLabels()["kopf.dev/simulated"] != "true" {

@@ -17,6 +17,9 @@ var (
 	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	nodes       = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	volumes     = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
+	claims      = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	migrations  = schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	jobs        = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 	crds        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

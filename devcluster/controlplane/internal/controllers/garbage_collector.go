@@ -29,25 +29,46 @@ const (
 	garbageSyncTimeout = 10 * time.Second
 )
 
-// RunGarbageCollector runs the upstream garbage collector until the context is cancelled. In
-// the controller manager it would look for new resources only every 30 s, which would delay
-// cascading deletions of new CRDs; here it watches them within a second.
-func RunGarbageCollector(ctx context.Context, cfg *rest.Config) error {
-	client, err := kubernetes.NewForConfig(cfg)
+// GarbageCollector is upstream's garbage collector. In the controller manager it would look for new resources only every
+// 30 s, which would delay cascading deletions of new CRDs; here it watches them within a second.
+type GarbageCollector struct {
+	cfg     *rest.Config
+	watched chan struct{}                  // closed when builder is set
+	builder *garbagecollector.GraphBuilder // watches all resources
+}
+
+// NewGarbageCollector returns a garbage collector for Run.
+func NewGarbageCollector(cfg *rest.Config) *GarbageCollector {
+	return &GarbageCollector{cfg: cfg, watched: make(chan struct{})}
+}
+
+// graph waits until the garbage collector runs, and returns what it knows of all objects.
+func (g *GarbageCollector) graph(ctx context.Context) (*garbagecollector.GraphBuilder, error) {
+	select {
+	case <-g.watched:
+		return g.builder, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Run collects garbage until the context is cancelled. It must be called once.
+func (g *GarbageCollector) Run(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(g.cfg)
 	if err != nil {
 		return fmt.Errorf("configure the garbage collector: %w", err)
 	}
-	metadataClient, err := metadata.NewForConfig(cfg)
+	metadataClient, err := metadata.NewForConfig(g.cfg)
 	if err != nil {
 		return fmt.Errorf("configure the garbage collector: %w", err)
 	}
 	shared := informers.NewSharedInformerFactory(client, 0)
 	partial := metadatainformer.NewSharedInformerFactory(metadataClient, 0)
 	started := make(chan struct{})
-	collector, err := garbagecollector.NewGarbageCollector(ctx, client, metadataClient,
-		restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
-		garbagecollector.DefaultIgnoredResources(),
-		informerfactory.NewInformerFactory(shared, partial), started)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
+	g.builder = garbagecollector.NewDependencyGraphBuilder(ctx, metadataClient, mapper,
+		garbagecollector.DefaultIgnoredResources(), informerfactory.NewInformerFactory(shared, partial), started)
+	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, metadataClient, mapper, g.builder)
 	if err != nil {
 		return fmt.Errorf("configure the garbage collector: %w", err)
 	}
@@ -63,6 +84,7 @@ func RunGarbageCollector(ctx context.Context, cfg *rest.Config) error {
 	shared.Start(ctx.Done())
 	partial.Start(ctx.Done())
 	close(started)
+	close(g.watched)
 
 	var wg sync.WaitGroup
 	wg.Go(func() { collector.Run(ctx, garbageWorkers, garbageSyncTimeout) })

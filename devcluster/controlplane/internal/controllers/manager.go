@@ -4,63 +4,93 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
 )
 
-// unwanted are the controllers that have nothing to do here, and the garbage collector, which
-// runs outside of the manager; see [RunGarbageCollector].
-var unwanted = []string{
-	names.GarbageCollectorController,
-	names.NodeIpamController,
-	names.PersistentVolumeAttachDetachController,
-	names.PersistentVolumeExpanderController,
-}
-
-// unwantedWithNode are the controllers that would evict pods from the simulated node, which
-// sends no heartbeats.
-var unwantedWithNode = []string{
-	names.NodeLifecycleController,
-	names.TaintEvictionController,
-}
-
-// RunManager runs the upstream kube-controller-manager until the context is cancelled.
-func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulatedNode bool) error {
-	o, err := options.NewKubeControllerManagerOptions()
+// RunManager runs upstream's controllers until the context is cancelled, with the settings of the
+// kube-controller-manager. It does not run that program's own package, which would compile the kubelet, the scheduler
+// and the drivers of volumes: [controllers] lists what runs here.
+func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulatedNode bool, garbage *GarbageCollector) error {
+	settings, err := managerSettings(ctx, kubeconfig, certs)
 	if err != nil {
-		return fmt.Errorf("configure the controller manager: %w", err)
+		return fmt.Errorf("configure the controllers: %w", err)
 	}
-	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-	all := pflag.NewFlagSet("kube-controller-manager", pflag.ContinueOnError)
-	named := o.Flags(known, disabled, aliases)
-	for _, set := range named.FlagSets {
-		all.AddFlagSet(set)
-	}
-	o.ParsedFlags = &named
-	if err := all.Parse(managerFlags(kubeconfig, certs, selection(known, simulatedNode))); err != nil {
-		return fmt.Errorf("configure the controller manager: %w", err)
-	}
-	c, err := o.Config(ctx, known, disabled, aliases)
+	e, err := newEnvironment(ctx, settings, garbage)
 	if err != nil {
-		return fmt.Errorf("configure the controller manager: %w", err)
+		return fmt.Errorf("configure the controllers: %w", err)
 	}
-	if err := app.Run(ctx, c.Complete()); err != nil {
-		return fmt.Errorf("run the controller manager: %w", err)
+	runs, err := e.build(ctx, simulatedNode)
+	if err != nil {
+		return err
 	}
+	e.informers.Start(ctx.Done())
+	e.metadataInformers.Start(ctx.Done())
+	close(e.informersStarted)
+
+	var wg sync.WaitGroup
+	for _, run := range runs {
+		wg.Go(func() { run(ctx) })
+	}
+	<-ctx.Done()
+	wg.Wait()
+	e.informers.Shutdown()
+	e.metadataInformers.Shutdown()
 	return nil
 }
 
-func managerFlags(kubeconfig string, certs pki.Store, controllers string) []string {
+// build prepares the controllers that run here. It registers what they watch, so it must be called before the informers
+// start.
+func (e *environment) build(ctx context.Context, simulatedNode bool) ([]run, error) {
+	var runs []run
+	for _, c := range controllers() {
+		if c.withoutNode && simulatedNode || !c.enabled(utilfeature.DefaultFeatureGate.Enabled) {
+			continue
+		}
+		client, err := e.clients.Client(c.agent)
+		if err != nil {
+			return nil, fmt.Errorf("configure the %s: %w", c.name, err)
+		}
+		ctx := klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), c.name))
+		run, err := c.build(ctx, e, client)
+		if err != nil {
+			return nil, fmt.Errorf("start the %s: %w", c.name, err)
+		}
+		if run != nil {
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}
+
+// managerSettings returns the settings of a kube-controller-manager with our flags. Some of its defaults exist only as
+// those of flags.
+func managerSettings(ctx context.Context, kubeconfig string, certs pki.Store) (*config.Config, error) {
+	o, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		return nil, err
+	}
+	all := pflag.NewFlagSet("kube-controller-manager", pflag.ContinueOnError)
+	named := o.Flags(nil, nil, nil)
+	for _, set := range named.FlagSets {
+		all.AddFlagSet(set)
+	}
+	if err := all.Parse(managerFlags(kubeconfig, certs)); err != nil {
+		return nil, err
+	}
+	return o.Config(ctx, nil, nil, nil)
+}
+
+func managerFlags(kubeconfig string, certs pki.Store) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
-		"--controllers=" + controllers,
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--profiling=false",
@@ -73,20 +103,4 @@ func managerFlags(kubeconfig string, certs pki.Store, controllers string) []stri
 		// Claims created in the first seconds are bound at the next sync, by default 15 s later.
 		"--pvclaimbinder-sync-period=1s",
 	}
-}
-
-// selection returns the value of --controllers. It excludes only known controllers: excluding
-// an unknown one is an error.
-func selection(known []string, simulatedNode bool) string {
-	without := unwanted
-	if simulatedNode {
-		without = slices.Concat(unwanted, unwantedWithNode)
-	}
-	s := []string{"*"}
-	for _, name := range without {
-		if slices.Contains(known, name) {
-			s = append(s, "-"+name)
-		}
-	}
-	return strings.Join(s, ",")
 }
