@@ -8,9 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/kopf-dev/kopf/devcluster/internal/binary"
+	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	testmain.Run(m)
 }
 
 // prepareProgram finds or builds the real program once. Each test has its own home, in which

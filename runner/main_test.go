@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
 // fakeSDK is the folder of a module with the SDK's path: the real packages of the inspector
@@ -35,7 +35,7 @@ func run(m *testing.M) int {
 	}
 	code := m.Run()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testmain.Find(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/kopf-dev/kopf/internal/testmain"
 	"github.com/kopf-dev/kopf/runner"
 )
 
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 	}
 	time.Local = time.UTC // the screens have the same times everywhere
 	flag.Parse()
-	goleak.VerifyTestMain(m)
+	testmain.Run(m)
 }
 
 // demonstrate runs a workbench on invented data: a scenario, or a number of objects that

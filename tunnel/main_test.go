@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
 // config is the client configuration of the embedded cluster that all tests share.
@@ -60,7 +61,7 @@ func withCluster(m *testing.M) (code int, err error) {
 		// Connections to the API server are kept for later requests. The client of ngrok notices at its next
 		// heartbeat that a session has ended. A port-forward that the other side ended first waits a second for
 		// somebody who wants to know.
-		err = goleak.Find(before,
+		err = testmain.Find(before,
 			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"),
 			goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).requester"), goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).check"),
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,11 +25,12 @@ import (
 	"github.com/kopf-dev/kopf/deploy/resources"
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
+	"github.com/kopf-dev/kopf/internal/testmain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 // patience bounds each wait of a test, also on a busy machine.
 const patience = 2 * time.Minute

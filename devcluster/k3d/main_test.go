@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
 // e2eDir is the folder of the programs for the end-to-end tests, which hack/e2e-k3d builds. It is
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	code := 0
 	if e2eDir == "" {
-		goleak.VerifyTestMain(cleaning{m, config})
+		testmain.Run(cleaning{m, config})
 	} else {
 		code = runWithEngine(m)
 	}

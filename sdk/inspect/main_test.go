@@ -1,9 +1,10 @@
 package inspect
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Run(m, os.Exit) }

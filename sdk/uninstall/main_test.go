@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -22,10 +21,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(testcluster.Exit))
+	testmain.Run(m, testcluster.Exit)
 }
 
 // testTimeout bounds the waits of tests, also on a busy machine.

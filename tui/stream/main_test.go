@@ -3,7 +3,7 @@ package stream_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Run(m) }

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
+	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 // newFinder returns a finder with empty directories, and the source of a small program in place
 // of the control plane.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 )
 
 func TestMain(m *testing.M) {
@@ -12,5 +12,5 @@ func TestMain(m *testing.M) {
 		strange(address)
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	testmain.Run(m, os.Exit)
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,13 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Run(m, os.Exit) }
 
 func event(kind, uid, version string) watch.Event {
 	return watch.Event{Type: kind, Object: object.Stub("v1", "Pod", "default", "n-"+uid, uid, version)}
