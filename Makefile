@@ -20,6 +20,9 @@ TESTFLAGS ?= -race
 # How long "make faults" and "make soak-shards" break things.
 SOAK ?= 10m
 
+# How long tests wait for what has to happen: also on a busy machine, it is not late.
+export KOPFTEST_TIMEOUT ?= 2m
+
 .PHONY: help
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -232,7 +232,7 @@ func TestReport_NamesObjectHandlersAndLog(t *testing.T) {
 	operator.WaitRetrying(one)
 	failure := failureOf(t, func(d testing.TB) {
 		cluster := cluster.With(d)
-		cluster.timeout = 300 * time.Millisecond
+		cluster.timeout = 5 * time.Second // it is read before that
 		cluster.Object("widgets", "one").WaitValue("spec.size", 2)
 	})
 	wantAll(t, failure,

@@ -49,7 +49,9 @@ func TestProcess_Failing(t *testing.T) {
 		operator := cluster.Run(func(r *kopf.Registry) {
 			kopf.OnCreate(r, widgets, func(context.Context, *request) error { return errors.New("no luck") }, kopf.ID("create"))
 		})
-		operator.WaitHandled(cluster.Apply(widget)) // FAILS
+		one := cluster.Apply(widget)
+		cluster.timeout = hasty
+		operator.WaitHandled(one) // FAILS
 	})
 	t.Run("value", func(t *testing.T) {
 		object := New(t).Apply(some)
