@@ -59,7 +59,7 @@ func TestMetrics_ShardsOfReplica(t *testing.T) {
 			o.Settings.Process.Metrics = metrics.At("http://127.0.0.1:0/metrics")
 			o.Settings.Scaling = kopf.ScalingSettings{
 				Shards: 4, LeaseName: "replicas", LeaseNamespace: cluster.Namespace, Identity: identity,
-				LeaseDuration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 300 * time.Millisecond,
+				LeaseDuration: time.Hour, RenewDeadline: 50 * time.Minute, RetryPeriod: 300 * time.Millisecond,
 			}
 		})
 	}

@@ -36,6 +36,11 @@ func sharded(cluster *kopftest.Cluster, identity string, key kopf.ShardKey) func
 	}
 }
 
+// longLeases makes the leases of a replica last longer than any test: only what it releases can be taken over.
+func longLeases(o *kopf.Operator) {
+	o.Settings.Scaling.LeaseDuration, o.Settings.Scaling.RenewDeadline = time.Hour, 50*time.Minute
+}
+
 // owns waits until a replica handles a number of shards.
 func owns(op *kopftest.Operator, n int) {
 	op.T().Helper()
@@ -371,17 +376,13 @@ func checkSpread(t *testing.T, all []shardCall, replicas int) map[string]int {
 
 func TestShards_GracefulExitHandsOverAtOnce(t *testing.T) {
 	cluster, noted := newCluster(t), &shardCalls{}
-	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID))
+	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID), longLeases)
 	owns(first, manyShards)
-	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID))
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), longLeases)
 	owns(first, manyShards/2)
 	owns(second, manyShards/2)
 	first.Stop()
-	released := time.Now()
 	owns(second, manyShards)
-	if took := time.Since(released); took > 4*time.Second {
-		t.Errorf("the shards were taken over %s after they were released", took)
-	}
 	for _, lease := range cluster.List("leases.coordination.k8s.io") {
 		if strings.Contains(fmt.Sprint(lease.Get("metadata.name")), "-replica-") && lease.Get("spec.holderIdentity") == "first" {
 			t.Error("the lease of the replica that has left is still there")
@@ -398,11 +399,11 @@ func TestShards_RunningHandlerDelaysHandover(t *testing.T) {
 			<-release // whatever its context says
 			return nil
 		}, kopf.ID("c"))
-	}, sharded(cluster, "first", kopf.ShardByUID))
+	}, sharded(cluster, "first", kopf.ShardByUID), longLeases)
 	owns(first, manyShards)
 	x := cluster.Create(plain.of(example("x")))
 	uid := <-entered
-	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID))
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), longLeases)
 	owns(first, manyShards/2)
 	shard := shards.Division{Shards: manyShards, Key: shards.ByUID}.Of(&object.Object{UID: uid})
 	keeps := slices.Contains(first.Inspect().Operator.Shards.Own, shard)
@@ -455,16 +456,16 @@ func TestShards_IndexOfHandledResourceIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	cluster.Create(plain.of(withField("x", "v")))
-	op := cluster.Run(register, sharded(cluster, "one", kopf.ShardByNamespace))
+	op := cluster.Run(register, sharded(cluster, "one", kopf.ShardByNamespace), longLeases)
 	owns(op, manyShards)
 	b.waitContent(cluster, "v: x")
 }
 
 func TestShards_ReplicaWithOtherShardCountWaits(t *testing.T) {
 	cluster, noted := newCluster(t), &shardCalls{}
-	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID))
+	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID), longLeases)
 	owns(first, manyShards)
-	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), func(o *kopf.Operator) {
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), longLeases, func(o *kopf.Operator) {
 		o.Settings.Scaling.Shards = 3
 	})
 	second.WaitLog("Other replicas divide the objects into another number of shards")
