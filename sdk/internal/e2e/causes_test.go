@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,14 +92,21 @@ func TestResume_JoinsDeletionOnlyIfAsked(t *testing.T) {
 
 func TestResume_NotAfterContinuedCreation(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
+	var stopped atomic.Bool
 	register := func(r *kopf.Registry) {
 		kopf.OnResume(r, kexes, c.does("resumed"), kopf.ID("resumed"))
-		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(200*time.Millisecond, "later")), kopf.ID("created"))
+		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
+			if r.Retry > 0 && !stopped.Load() {
+				return kopf.Temporaryf(200*time.Millisecond, "the first operator has not stopped yet")
+			}
+			return c.fails("created", kopf.Temporaryf(200*time.Millisecond, "later"))(ctx, r)
+		}, kopf.ID("created"))
 	}
 	op := cluster.Run(register)
 	x := cluster.Create(example("x"))
 	c.wait(cluster, "created", 1)
 	op.Stop()
+	stopped.Store(true)
 	again := cluster.Run(register)
 	waitHandled(x)
 	again.WaitLog("we are not interested")
@@ -116,7 +124,7 @@ func TestRetry_CountedAcrossRestarts(t *testing.T) {
 			c.add("created")
 			attempts <- r.Retry
 			return errors.New("never")
-		}, kopf.ID("created"), kopf.Retries(3), kopf.Backoff(300*time.Millisecond))
+		}, kopf.ID("created"), kopf.Retries(3), kopf.Backoff(5*time.Second)) // an operator stops before the next attempt
 	}
 	op := cluster.Run(register)
 	x := cluster.Create(example("x"))

@@ -51,7 +51,7 @@ func TestError_TimeoutEndsContextAndHandler(t *testing.T) {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			return ctx.Err()
-		}, kopf.ID("stuck"), kopf.Timeout(100*time.Millisecond))
+		}, kopf.ID("stuck"), kopf.Timeout(5*time.Second)) // since it was selected: it is called before that
 		kopf.OnCreate(r, kexes, c.fails("late", kopf.Temporaryf(time.Hour, "not yet")), kopf.ID("late"), kopf.Timeout(time.Minute))
 	})
 	x := cluster.Create(example("x"))

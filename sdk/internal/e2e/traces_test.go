@@ -18,7 +18,7 @@ import (
 )
 
 // fold is the delay of the watch in the run of the exceptions.
-const fold = 800 * time.Millisecond
+const fold = 2 * time.Second
 
 // A trace is a recorded run of Kopf for Python: its requests and its log. See [normalized] for the
 // intended differences of the log.
@@ -38,7 +38,7 @@ var traces = []struct {
 		// made for the first one, which took a few milliseconds. To make this certain, the watch
 		// is delayed, and the second delay is shorter by as much.
 		file:     "03-exceptions",
-		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 4*time.Second, 4*time.Second-fold) },
+		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 9*time.Second, 9*time.Second-fold) },
 		wrap:     delayedWatch(fold),
 		steps:    []step{create{}, deleted{}},
 	},
