@@ -94,7 +94,7 @@ func TestForwarder_PathIsThatOfAnnouncedAddress(t *testing.T) {
 
 func TestForwarder_ReviewWaitsForOperator(t *testing.T) {
 	socket := filepath.Join(shortDir(t), "1.sock")
-	g := NewForwarder(0)
+	g := NewForwarder(time.Minute)
 	answered := make(chan *httptest.ResponseRecorder, 1)
 	go func() { answered <- ask(t, g, "?timeout=30s", "{}") }()
 	g.Pass(socket) // nobody listens yet
@@ -111,7 +111,7 @@ func TestForwarder_ReviewWaitsForOperator(t *testing.T) {
 
 func TestForwarder_ReviewMovesToNextOperator(t *testing.T) {
 	dir := shortDir(t)
-	g := NewForwarder(0)
+	g := NewForwarder(time.Minute)
 	asked := make(chan struct{})
 	var once sync.Once
 	first, err := net.Listen("unix", filepath.Join(dir, "1.sock"))
@@ -152,7 +152,7 @@ func TestForwarder_UnreadyOperatorIsAskedAgain(t *testing.T) {
 		}
 		fmt.Fprint(w, "ready")
 	})
-	g := NewForwarder(0)
+	g := NewForwarder(time.Minute)
 	g.Pass(socket)
 	if w := ask(t, g, "", "{}"); w.Code != http.StatusOK || w.Body.String() != "ready" {
 		t.Errorf("it answers %d %s", w.Code, w.Body)

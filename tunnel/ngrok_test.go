@@ -41,7 +41,7 @@ func openNgrok(t *testing.T, n Ngrok) *Entrance {
 
 // call sends a request to the public endpoint.
 func (s *ngrokServer) call(path, body string) (string, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots}, DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots}, DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	response, err := client.Post(s.url+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		return "", err
@@ -113,7 +113,7 @@ func TestNgrok_UnreachableServiceIsReported(t *testing.T) {
 	server := newNgrokServer(t)
 	n := server.way("good")
 	n.Server = fmt.Sprintf("127.0.0.1:%d", closedPort(t))
-	n.patience = time.Second
+	n.patience = 5 * time.Second // it is refused before that
 	if _, err := n.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("the error is %v", err)
 	}

@@ -174,7 +174,7 @@ func TestForwardPort_EndsWithItsConnection(t *testing.T) {
 	f.drop()
 	<-read
 	// The read may end a moment before the connection does.
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {

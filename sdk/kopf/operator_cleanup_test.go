@@ -23,11 +23,11 @@ func TestOnCleanup_IgnoringItsContextDoesNotHoldRun(t *testing.T) {
 		others   bool // the next handler is called
 	}{
 		"its own timeout": {
-			[]kopf.ActivityOption{kopf.Timeout(10 * time.Millisecond)}, 0,
+			[]kopf.ActivityOption{kopf.Timeout(time.Second)}, 0,
 			`the cleanup handler "stuck" has failed: handler timeout: Activity 'stuck' ignores that its context has ended; abandoning it`, true,
 		},
 		"the exit of the operator": {
-			nil, 10 * time.Millisecond, "the cleanup handlers did not end within Settings.Process.UltimateExitingTimeout (10ms)", false,
+			nil, time.Second, "the cleanup handlers did not end within Settings.Process.UltimateExitingTimeout (1s)", false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,10 +21,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Run(m, os.Exit) }
 
 // serve runs a server until the end of the test, and returns what it announces.
 func serve(t *testing.T, s *Server, reviews http.HandlerFunc) ClientConfig {
@@ -143,17 +143,22 @@ func TestServer_PrefixAndLimits(t *testing.T) {
 
 func TestServer_ManyReviewsWaitForEachOther(t *testing.T) {
 	running, release := make(chan struct{}), make(chan struct{})
-	config := serve(t, &Server{MaxReviews: 1, Timeout: 50 * time.Millisecond}, func(w http.ResponseWriter, _ *http.Request) {
+	// The timeout also limits the TLS handshake, and the time to answer that there are too many.
+	config := serve(t, &Server{MaxReviews: 1, Timeout: 3 * time.Second}, func(w http.ResponseWriter, _ *http.Request) {
 		running <- struct{}{}
 		<-release
 	})
 	c := client(t, config)
-	first := make(chan int)
+	first := make(chan int, 1)
 	go func() {
 		code, _ := post(t, c, config.URL, "")
 		first <- code
 	}()
-	<-running
+	select {
+	case <-running:
+	case code := <-first:
+		t.Fatalf("the first review is answered before it is handled: %d", code)
+	}
 	if code, text := post(t, c, config.URL, ""); code != http.StatusServiceUnavailable {
 		t.Errorf("%d: %s", code, text)
 	}
@@ -165,7 +170,7 @@ func TestServer_ManyReviewsWaitForEachOther(t *testing.T) {
 
 func TestServer_SlowClientsAreDisconnected(t *testing.T) {
 	ended := make(chan error, 1)
-	config := serve(t, &Server{Timeout: 100 * time.Millisecond}, func(_ http.ResponseWriter, req *http.Request) {
+	config := serve(t, &Server{Timeout: 3 * time.Second}, func(_ http.ResponseWriter, req *http.Request) {
 		_, err := io.ReadAll(req.Body)
 		ended <- err
 	})

@@ -13,11 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.ngrok.com/muxado/v2"
+
+	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testmain.Run(m) }
 
 // pipes is a listener whose connections are pipes in memory.
 type pipes struct {
@@ -97,7 +98,7 @@ func serve(t *testing.T, control *pipes, name string) net.Listener {
 }
 
 func post(public net.Listener, path, body string) (string, error) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	response, err := client.Post("http://"+public.Addr().String()+path, "", strings.NewReader(body))
 	if err != nil {
 		return "", err
