@@ -31,7 +31,11 @@ func watching(t *testing.T, set watchSet) *watcher {
 
 func TestWatcher_ReportsSavesOfAllKindsOfEditors(t *testing.T) {
 	for name, save := range map[string]func(t *testing.T, dir string){
-		"in place": func(t *testing.T, dir string) { write(t, dir, "a.go", "package b\n") },
+		"in place": func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package b\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"by an atomic rename": func(t *testing.T, dir string) {
 			write(t, dir, ".a.go.tmp", "package b\n")
 			if err := os.Rename(filepath.Join(dir, ".a.go.tmp"), filepath.Join(dir, "a.go")); err != nil {

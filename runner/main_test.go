@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,13 +102,14 @@ func module(path string) string {
 	return fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n\nreplace github.com/kopf-dev/kopf/sdk => %s\n", path, fakeSDK)
 }
 
+// write writes a file in one step, so that nobody sees a part of it, not even while a busy machine holds up the test.
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	path := filepath.Join(dir, name)
+	path, whole := filepath.Join(dir, name), filepath.Join(t.TempDir(), "whole")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(whole, []byte(text), 0o600), os.Rename(whole, path)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -284,12 +284,12 @@ func TestRun_StateOfAnotherOperatorIsAnError(t *testing.T) {
 
 func TestRun_UnreadableStateIsReportedWithReason(t *testing.T) {
 	opts, _ := headlessOptions(t, `r.WithoutInspector()`)
-	opts.UntilSettled, opts.Timeout, opts.Inspect = true, time.Second, "unix:/no/such/folder/x.sock"
+	opts.UntilSettled, opts.Timeout, opts.Inspect = true, 5*time.Second, "unix:/no/such/folder/x.sock"
 	code, err := Run(t.Context(), opts)
 	if _, ok := errors.AsType[*SettleError](err); !ok || code != 1 {
 		t.Fatalf("%d, %v", code, err)
 	}
-	const want = "not settled after 1s\ncannot read the operator's state at unix:/no/such/folder/x.sock: inspector: "
+	const want = "not settled after 5s\ncannot read the operator's state at unix:/no/such/folder/x.sock: inspector: "
 	if !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "no such file or directory") {
 		t.Error(err)
 	}

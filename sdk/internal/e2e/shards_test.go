@@ -9,17 +9,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
-	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -31,7 +26,7 @@ func sharded(cluster *kopftest.Cluster, identity string, key kopf.ShardKey) func
 	return func(o *kopf.Operator) {
 		o.Settings.Scaling = kopf.ScalingSettings{
 			Shards: manyShards, ShardKey: key, LeaseName: "replicas", LeaseNamespace: cluster.Namespace, Identity: identity,
-			LeaseDuration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 300 * time.Millisecond,
+			LeaseDuration: 10 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 300 * time.Millisecond,
 		}
 	}
 }
@@ -49,217 +44,6 @@ func owns(op *kopftest.Operator, n int) {
 	})
 }
 
-// shardCall is a call of a handler by a replica.
-type shardCall struct {
-	replica    string
-	uid        string
-	n          int // of the change
-	start, end time.Time
-}
-
-// shardCalls notes the calls of all replicas. It is safe for concurrent use.
-type shardCalls struct {
-	mu     sync.Mutex
-	all    []shardCall
-	killed map[string]time.Time
-}
-
-func (c *shardCalls) kill(replica string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.killed == nil {
-		c.killed = map[string]time.Time{}
-	}
-	c.killed[replica] = time.Now()
-}
-
-// snapshot returns the calls before the replicas that made them were killed.
-func (c *shardCalls) snapshot() []shardCall {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var before []shardCall
-	for _, one := range c.all {
-		if end, killed := c.killed[one.replica]; killed {
-			if !one.start.Before(end) {
-				continue // begun after the simulated kill
-			}
-			if one.end.After(end) {
-				one.end = end
-			}
-		}
-		before = append(before, one)
-	}
-	slices.SortFunc(before, func(a, b shardCall) int { return a.start.Compare(b.start) })
-	return before
-}
-
-// every returns all calls, also those after their replicas were killed.
-func (c *shardCalls) every() []shardCall {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.all)
-}
-
-// handled returns the newest change of each object that was handled before its replica was killed.
-func (c *shardCalls) handled() map[string]int { return newestOf(c.snapshot()) }
-
-// newestOf returns the newest change of each object that has a call, by uid.
-func newestOf(calls []shardCall) map[string]int {
-	newest := map[string]int{}
-	for _, one := range calls {
-		newest[one.uid] = max(newest[one.uid], one.n)
-	}
-	return newest
-}
-
-// recordedChanges returns the change of each object that its last-handled state has, by uid.
-func recordedChanges(cluster *kopftest.Cluster) map[string]int {
-	recorded := map[string]int{}
-	for _, o := range cluster.List(plain.name()) {
-		var state struct{ Spec struct{ N int } }
-		_ = json.Unmarshal([]byte(fmt.Sprint(o.Get("metadata.annotations["+lastHandled+"]"))), &state) // none yet
-		recorded[fmt.Sprint(o.Get("metadata.uid"))] = state.Spec.N
-	}
-	return recorded
-}
-
-// register registers handlers that note their calls.
-func (c *shardCalls) register(replica string, takes time.Duration) func(*kopf.Registry) {
-	return func(r *kopf.Registry) {
-		note := func(ctx context.Context, req *change) error {
-			one := shardCall{replica: replica, uid: string(req.UID), n: number(req.Body.Get("spec.n")), start: time.Now()}
-			if takes > 0 {
-				select {
-				case <-time.After(takes):
-				case <-ctx.Done():
-				}
-			}
-			one.end = time.Now()
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.all = append(c.all, one)
-			return nil
-		}
-		kopf.OnCreate(r, plains, note, kopf.ID("c"))
-		kopf.OnUpdate(r, plains, note, kopf.ID("u"))
-	}
-}
-
-func number(value any) int {
-	var n int
-	_, _ = fmt.Sscan(fmt.Sprint(value), &n)
-	return n
-}
-
-// tenure is a time in which a replica held the lease of a shard, by the times that it wrote itself.
-type tenure struct {
-	holder string
-	from   time.Time
-}
-
-// tenures follows the leases of all shards.
-type tenures struct {
-	mu      sync.Mutex
-	byShard map[string][]tenure
-}
-
-func followTenures(t *testing.T, cluster *kopftest.Cluster) *tenures {
-	t.Helper()
-	tn := &tenures{byShard: map[string][]tenure{}}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	client := testcluster.Client(t, kube.ClientOptions{})
-	t.Cleanup(func() { cancel(); <-done })
-	leases := &resources.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Namespaced: true}
-	go func() {
-		defer close(done)
-		watch.Run(ctx, watch.Options{Client: client, Resource: leases, Namespace: cluster.Namespace, Handle: func(e watch.Event) {
-			lease, err := e.Object.Tree()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			labels, _ := object.Metadata(lease)["labels"].(map[string]any)
-			spec, _ := lease["spec"].(map[string]any)
-			shard, isShard := labels["kopf.dev/shard"].(string)
-			holder, _ := spec["holderIdentity"].(string)
-			from, err := time.Parse(time.RFC3339, fmt.Sprint(spec["acquireTime"]))
-			if !isShard || holder == "" || err != nil {
-				return
-			}
-			tn.mu.Lock()
-			defer tn.mu.Unlock()
-			all := tn.byShard[shard]
-			if len(all) == 0 || all[len(all)-1].holder != holder {
-				tn.byShard[shard] = append(all, tenure{holder, from})
-			}
-		}})
-	}()
-	return tn
-}
-
-// count returns how many times a shard got another holder.
-func (tn *tenures) count() int {
-	tn.mu.Lock()
-	defer tn.mu.Unlock()
-	n := 0
-	for _, history := range tn.byShard {
-		n += len(history)
-	}
-	return n
-}
-
-// check fails the test for calls by replicas that did not hold the lease.
-func (tn *tenures) check(t *testing.T, division shards.Division, all []shardCall) {
-	t.Helper()
-	tn.mu.Lock()
-	defer tn.mu.Unlock()
-	const rounding = time.Microsecond
-	for _, one := range all {
-		shard := division.Of(&object.Object{UID: one.uid})
-		within := false
-		history := tn.byShard[fmt.Sprint(shard)]
-		for i, held := range history {
-			until := one.end
-			if i+1 < len(history) {
-				until = history[i+1].from
-			}
-			within = within || held.holder == one.replica && !one.start.Before(held.from.Add(-rounding)) && !one.end.After(until.Add(rounding))
-		}
-		if !within {
-			t.Errorf("%s called a handler for an object of shard %d from %s to %s, without the lease: %v",
-				one.replica, shard, one.start.Format(time.StampMicro), one.end.Format(time.StampMicro), history)
-		}
-	}
-}
-
-// checkApart fails the test if two replicas handled objects of a shard at the same time, or one object twice. A
-// change may be handled again only if the replica that handled it before was killed before it had recorded that.
-func (c *shardCalls) checkApart(t *testing.T, division shards.Division) {
-	t.Helper()
-	last, seen := map[int]shardCall{}, map[string]shardCall{}
-	for _, one := range c.snapshot() {
-		shard := division.Of(&object.Object{UID: one.uid})
-		if before, any := last[shard]; any && before.replica != one.replica && one.start.Before(before.end) {
-			t.Errorf("shard %d: %s and %s at the same time: %+v, %+v", shard, before.replica, one.replica, before, one)
-		}
-		if before := last[shard]; before.end.Before(one.end) {
-			last[shard] = one
-		}
-		id := fmt.Sprint(one.uid, " ", one.n)
-		if before, again := seen[id]; again {
-			end, killed := c.killed[before.replica]
-			if !killed || end.Sub(before.end) > time.Second {
-				t.Errorf("a change is handled twice: %+v, %+v", before, one)
-			}
-		}
-		seen[id] = one
-	}
-}
-
 func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 	objects, lasting := 200, 20*time.Second
 	if soak, err := time.ParseDuration(os.Getenv("KOPF_SOAK")); err == nil {
@@ -267,7 +51,7 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 	}
 	cluster, noted := newCluster(t), &shardCalls{}
 	division := shards.Division{Shards: manyShards, Key: shards.ByUID}
-	held := followTenures(t, cluster)
+	held, recorded := followTenures(t, cluster), followRecords(t, cluster)
 	random := rand.New(rand.NewPCG(uint64(lasting), 7)) //nolint:gosec // it has to be the same in each run
 	running := map[string]*kopftest.Operator{}
 	started := 0
@@ -330,7 +114,7 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 	if called := newestOf(noted.every()); !maps.Equal(called, want) {
 		t.Errorf("handled, by uid: %v, want %v", called, want)
 	}
-	noted.checkApart(t, division)
+	noted.checkApart(t, division, recorded)
 	held.check(t, division, noted.snapshot())
 	writeSoakReport(t, map[string]any{
 		"objects": objects, "shards": manyShards, "lasting": lasting.String(), "patches": patches, "calls": len(noted.snapshot()),
