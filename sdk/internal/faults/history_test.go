@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -125,12 +127,35 @@ func (h *history) watch(ctx context.Context, k kind) {
 	}
 }
 
-func (h *history) stream(ctx context.Context, k kind, url string) (last string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
+// get asks the API server until it answers. One that has just begun to serve a resource may want to be asked again.
+func (h *history) get(ctx context.Context, url string) (*http.Response, error) {
+	for end := time.Now().Add(settleTimeout); ; {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := h.client.Do(req)
+		if err != nil || resp.StatusCode == http.StatusOK {
+			return resp, err
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			return nil, err
+		}
+		young := slices.Contains([]int{http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable}, resp.StatusCode)
+		if !young || time.Now().After(end) {
+			return nil, fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(text))
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	resp, err := h.client.Do(req)
+}
+
+func (h *history) stream(ctx context.Context, k kind, url string) (last string, err error) {
+	resp, err := h.get(ctx, url)
 	if err != nil {
 		return "", err
 	}
@@ -252,7 +277,7 @@ func (h *history) version() uint64 {
 }
 
 func (h *history) askVersion() (uint64, error) {
-	resp, err := h.client.Get(h.base + kinds[0].plural + "?limit=1")
+	resp, err := h.get(context.Background(), h.base+kinds[0].plural+"?limit=1")
 	if err != nil {
 		return 0, err
 	}
