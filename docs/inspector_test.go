@@ -75,7 +75,7 @@ func referenceOf(t *testing.T) string {
 	done := map[string]bool{}
 	next := []reflect.Type{
 		reflect.TypeFor[inspect.Snapshot](), reflect.TypeFor[inspect.Message](), reflect.TypeFor[inspect.IndexPage](),
-		reflect.TypeFor[inspect.Requests](), reflect.TypeFor[inspect.Intent](), reflect.TypeFor[inspect.Reply](),
+		reflect.TypeFor[inspect.ObjectContent](), reflect.TypeFor[inspect.ObjectEvents](), reflect.TypeFor[inspect.Requests](), reflect.TypeFor[inspect.Intent](), reflect.TypeFor[inspect.Reply](),
 	}
 	for len(next) > 0 {
 		typ := next[0]
@@ -164,6 +164,8 @@ func wordOf(typ reflect.Type) (word string, inner reflect.Type) {
 		return "boolean", nil
 	case reflect.Interface:
 		return "any", nil
+	case reflect.Map:
+		return "object", nil
 	}
 	return "number", nil
 }

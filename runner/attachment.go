@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +20,10 @@ type AttachOptions struct {
 	// a name for people.
 	Client *inspect.Client
 
-	// ReadOnly rejects all intents with [ErrReadOnly].
+	// Look reads a facet of an object by the inspector. Without it, [IntentLook] is rejected.
+	Look func(ctx context.Context, from *inspect.Client, what Look) (Looked, error)
+
+	// ReadOnly rejects all intents that change something with [ErrReadOnly].
 	ReadOnly bool
 
 	// Once ends the attachment when the operator ends, because the next one has another address. Otherwise it waits
@@ -42,6 +46,10 @@ type Attachment struct {
 	options AttachOptions
 	client  *inspect.Client
 	level   atomic.Pointer[inspect.LogLevel] // the requested one; nil to keep the operator's
+
+	looking   sync.Mutex
+	wanted    *wantedLook   // nil if nothing is looked at
+	lookAgain chan struct{} // a value after each change of that
 }
 
 // NewAttachment returns an attachment to an operator. The error is an [*inspect.AddressError].
@@ -53,7 +61,7 @@ func NewAttachment(o AttachOptions) (*Attachment, error) {
 			return nil, err
 		}
 	}
-	a := &Attachment{store: newStore(), options: o, client: client}
+	a := &Attachment{store: newStore(), options: o, client: client, lookAgain: make(chan struct{}, 1)}
 	a.update(func(s *State) {
 		s.Attached, s.ReadOnly = o.Address, o.ReadOnly
 		s.Process.Phase = ProcessStarting
@@ -74,6 +82,11 @@ func (a *Attachment) Objects() Objects { return nil }
 // speaks another version of the protocol, and [ErrOperatorEnded] as the options say.
 func (a *Attachment) Run(ctx context.Context) error {
 	defer a.close()
+	looking, stopLooking := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() { a.followLooks(looking) })
+	defer looks.Wait()
+	defer stopLooking()
 	for {
 		err := a.follow(ctx)
 		if ctx.Err() != nil {
@@ -155,10 +168,7 @@ func (a *Attachment) Do(ctx context.Context, intent Intent) error {
 			return ErrReadOnly
 		}
 	case IntentLook:
-		if intent.Object == nil {
-			return nil // nothing is looked at anyway
-		}
-		return errors.New("kopf attach asks only the operator, not the cluster; kopf dev asks both")
+		return a.look(intent)
 	default:
 		return errors.New("another process runs the operator; kopf dev builds and restarts its own")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,12 +220,57 @@ func TestLook_ErrorsAreShownInsteadOfAnEmptyTab(t *testing.T) {
 		u.source.objects.failed = `403 forbidden: events is forbidden: User "dev" cannot list`
 		u.press(key).sees("✗ 403 forbidden").seesNot("no Kubernetes events")
 		start(t, "gone", 80, 24).press(key).sees("the cluster does not answer")
-		attached := demo(noon)
-		attached.Attached = "unix:/run/op"
-		u = startWith(t, attached, 80, 24, Options{}).press(key).sees("kopf attach asks only the operator")
-		if len(u.source.intents) != 0 {
-			t.Errorf("it asks for %+v", u.source.intents)
+	}
+}
+
+// attachedDemo is the state of an attachment that may not change anything.
+func attachedDemo() *runner.State {
+	s := demo(noon)
+	s.Attached, s.ReadOnly = "unix:/run/op", true
+	return s
+}
+
+func TestLook_AttachmentShowsYAMLAndEvents(t *testing.T) {
+	u := startWith(t, attachedDemo(), 80, 24, Options{}).press("j", "j", "j", "j", "j")
+	u.source.objects.events = demoEvents(noon)
+	u.press("y").sees("team: storage").sees("managedFields: … 7 lines").press("/").write("phase").sees("phase: Resizing")
+	u.press("esc", "v").sees("Handler 'resize'").sees("pod web-0")
+	var looks []string
+	for _, in := range u.source.intents {
+		looks = append(looks, string(in.Kind)+" "+in.Value)
+	}
+	if want := []string{"look object", "look events"}; !slices.Equal(looks, want) {
+		t.Errorf("the intents are %q, want %q", looks, want)
+	}
+	for _, key := range []string{"e", "D", "t", "C", "F"} {
+		u.press(key).sees("kopf attach changes no objects; kopf dev does")
+	}
+	u.expectCalls()
+}
+
+func TestLook_OldOperatorIsNamedInTheTab(t *testing.T) {
+	for _, key := range []string{"y", "v"} {
+		u := startWith(t, attachedDemo(), 80, 24, Options{})
+		u.source.objects.failed = "this operator is built with an older release of Kopf"
+		u.press(key).sees("✗ this operator is built with an older release").seesNot("no Kubernetes events")
+	}
+}
+
+func TestLook_EndedOperatorLeavesWhatWasSeen(t *testing.T) {
+	ended := func(s *runner.State) { s.Live, s.Process.Phase = false, runner.ProcessNone }
+	for key, shown := range map[string]string{"y": "team: storage", "v": "Handler 'resize'"} {
+		u := startWith(t, attachedDemo(), 80, 24, Options{}).press("j", "j", "j", "j", "j")
+		u.source.objects.events = demoEvents(noon)
+		u.press(key).sees(shown)
+		u.publish(ended).sees("! the operator is not running").sees("last").sees(shown)
+		u.publish(func(s *runner.State) { s.Live, s.Process.Phase = true, runner.ProcessRunning }).seesNot("! the operator").sees(shown)
+		if last := u.source.intents[len(u.source.intents)-1]; last.Kind != runner.IntentLook || last.Object == nil {
+			t.Errorf("%s: it does not look again: %+v", key, last)
 		}
+
+		u = startWith(t, attachedDemo(), 80, 24, Options{})
+		u.publish(ended)
+		u.press(key).sees("the operator is not running").seesNot("reading")
 	}
 }
 

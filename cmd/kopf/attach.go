@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/internal/objects"
 	"github.com/kopf-dev/kopf/podinspector"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -122,7 +123,7 @@ var podFlags = []string{"namespace", "context", "kubeconfig", "port"}
 // attachOptions finds the operator of the arguments, and connects to it once, so that a wrong name is an error
 // rather than an endless wait.
 func (f *attachFlags) attachOptions(cmd *cobra.Command, args []string) (runner.AttachOptions, error) {
-	options := runner.AttachOptions{ReadOnly: !f.allowActions}
+	options := runner.AttachOptions{ReadOnly: !f.allowActions, Look: objects.Inspected}
 	if len(args) > 0 {
 		if target, ok := podinspector.ParseTarget(args[0], f.namespace); ok {
 			return f.connectPod(cmd.Context(), target, options)

@@ -225,7 +225,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	late := time.After(time.Minute)
+	late := time.After(4 * time.Minute) // it may have to be compiled first
 	for !is() {
 		select {
 		case <-ticker.C:

@@ -31,6 +31,20 @@ func (e *VersionError) Error() string {
 		"build both with the same release of Kopf", e.Theirs, Version)
 }
 
+// UnsupportedError is the error of a request that the operator does not know: it is of an older release.
+type UnsupportedError struct{ Path string }
+
+// Error implements the error interface.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("inspector: the operator does not know the request %s; build it with the release of this program", e.Path)
+}
+
+// UnreadableError is the error of an object or of events that the operator cannot read.
+type UnreadableError struct{ Reason string }
+
+// Error implements the error interface.
+func (e *UnreadableError) Error() string { return e.Reason }
+
 // RefusedError is the error of an [Intent] that the operator refused.
 type RefusedError struct {
 	Kind   IntentKind
@@ -149,6 +163,48 @@ func (c *Client) SearchIndex(ctx context.Context, id, search string, offset, lim
 	return &page, nil
 }
 
+// Object returns an object of the [Snapshot] as the API server has it. The operator reads it for each call. The error is
+// an [*UnreadableError] if it cannot, and an [*UnsupportedError] if it is of a release that does not serve objects.
+func (c *Client) Object(ctx context.Context, ref Ref) (map[string]any, error) {
+	var content ObjectContent
+	if err := c.read(ctx, ObjectPath, ref, &content); err != nil {
+		return nil, err
+	}
+	if content.Error != "" {
+		return nil, &UnreadableError{Reason: content.Error}
+	}
+	return content.Object, nil
+}
+
+// Events returns the Kubernetes events about an object of the [Snapshot]. The errors are those of [Client.Object].
+func (c *Client) Events(ctx context.Context, ref Ref) ([]map[string]any, error) {
+	var events ObjectEvents
+	if err := c.read(ctx, EventsPath, ref, &events); err != nil {
+		return nil, err
+	}
+	if events.Error != "" {
+		return nil, &UnreadableError{Reason: events.Error}
+	}
+	return events.Events, nil
+}
+
+// read requests what the operator reads of the cluster about an object.
+func (c *Client) read(ctx context.Context, path string, ref Ref, into any) error {
+	query := url.Values{"resource": {ref.Resource}, "namespace": {ref.Namespace}, "name": {ref.Name}, "uid": {ref.UID}}
+	body, err := c.request(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
+	if e, ok := errors.AsType[*statusError](err); ok && e.code == http.StatusNotFound {
+		return &UnsupportedError{Path: path}
+	}
+	if err != nil {
+		return err
+	}
+	err = decoder(body).Decode(into)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return fmt.Errorf("inspector: read %s of %s: %w", path, ref.Name, err)
+	}
+	return nil
+}
+
 // Do sends an intent. It returns a [*RefusedError] if the operator refuses it.
 func (c *Client) Do(ctx context.Context, in Intent) error {
 	text, err := json.Marshal(in)
@@ -250,10 +306,18 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 		if response.StatusCode == http.StatusUnauthorized && sent.origin != "" {
 			reason += "; " + sent.origin
 		}
-		return nil, fmt.Errorf("inspector: %s: %s", response.Status, reason)
+		return nil, &statusError{code: response.StatusCode, text: "inspector: " + response.Status + ": " + reason}
 	}
 	return response.Body, nil
 }
+
+// statusError is the error of a response with another status than 200.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e *statusError) Error() string { return e.text }
 
 // decoder keeps numbers of unknown types as they were written; large ones would change as floating
 // point.

@@ -49,3 +49,20 @@ func TestClient_KilledOperatorBreaksStream(t *testing.T) {
 		t.Errorf("it ended with %v", last)
 	}
 }
+
+func TestClient_OldOperatorDoesNotKnowObjects(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(VersionHeader, "1")
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	client := dial(t, "tcp:"+server.Listener.Addr().String())
+	client.token = nil
+	_, noObject := client.Object(t.Context(), Ref{Name: "x"})
+	_, noEvents := client.Events(t.Context(), Ref{Name: "x"})
+	for path, err := range map[string]error{ObjectPath: noObject, EventsPath: noEvents} {
+		if old, ok := errors.AsType[*UnsupportedError](err); !ok || old.Path != path || !strings.Contains(err.Error(), "build it with the release of this program") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 // Package inspect is the inspector protocol, by which an operator publishes its state, and its [Client].
 //
 // An operator that publishes its state serves HTTP on a Unix socket or on a loopback
-// port. There are five requests, all with JSON bodies:
+// port. There are seven requests, all with JSON bodies:
 //
 //	GET  /v1/snapshot  one [Snapshot]: the current state
 //	GET  /v1/stream    one [Message] per line: first the snapshot, then the changes
 //	GET  /v1/index     one [IndexPage]: of the index ?id=, from ?offset=, ?limit= entries, if set only those with ?search=
+//	GET  /v1/object    one [ObjectContent]: the object of ?resource=, ?namespace=, ?name= and ?uid=, as the API server has it
+//	GET  /v1/events    one [ObjectEvents]: the Kubernetes events about that object
 //	GET  /v1/requests  one [Requests]: what the operator asks of the API server
 //	POST /v1/intents   one [Intent], which asks the operator to do something; the response is a [Reply]
 //
@@ -39,6 +41,8 @@ const (
 	SnapshotPath = "/v1/snapshot"
 	StreamPath   = "/v1/stream"
 	IndexPath    = "/v1/index"
+	ObjectPath   = "/v1/object"
+	EventsPath   = "/v1/events"
 	RequestsPath = "/v1/requests"
 	IntentsPath  = "/v1/intents"
 )

@@ -13,15 +13,29 @@ func (s *State) LookedAt(ref inspect.Ref, facet runner.Facet) *runner.Looked {
 	return nil
 }
 
-// NotConnected returns why the cluster itself cannot be asked to show or to change objects. It is empty if it can.
+// NotConnected returns why objects of the cluster cannot be changed. It is empty if they can.
 func (s *State) NotConnected() string {
 	switch {
 	case s.Attached != "":
-		return "kopf attach asks only the operator, not the cluster; kopf dev asks both"
+		return "kopf attach changes no objects; kopf dev does"
 	case s.Lost() != "":
 		return "the cluster does not answer"
 	case s.Cluster.Phase != runner.ClusterReady:
 		return "the cluster is not ready"
+	}
+	return ""
+}
+
+// NotLooking returns why objects of the cluster cannot be looked at. It is empty if they can: kopf attach asks the
+// operator, which reads them.
+func (s *State) NotLooking() string {
+	switch {
+	case s.Attached == "":
+		return s.NotConnected()
+	case s.Lost() != "":
+		return "the cluster does not answer"
+	case !s.Live:
+		return "the operator is not running"
 	}
 	return ""
 }

@@ -135,6 +135,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 			Index: func(query inspector.IndexQuery) (inspect.IndexPage, bool) {
 				return observe.IndexPage(d.indices, query, d.hidesIndex(query.ID))
 			},
+			Cluster: &clusterReader{deps: d, streams: &o.intents.streams},
 		})
 		hub.CountRequests(d.now())
 		d.logger = slog.New(observe.InspectorLogHandler(d.logger.Handler(), hub))

@@ -25,6 +25,9 @@ type HubOptions struct {
 
 	// Index returns a page of an index, or false if there is no such index. If it is nil, there are no indices.
 	Index func(IndexQuery) (inspect.IndexPage, bool)
+
+	// Cluster reads objects of the cluster. If it is nil, none can be read.
+	Cluster ClusterReader
 }
 
 // IndexQuery asks for a page of an index: at most Limit entries after Offset, of those that match.
@@ -55,6 +58,7 @@ type Hub struct {
 	interval time.Duration
 	intents  func(inspect.Intent) inspect.Reply
 	index    func(IndexQuery) (inspect.IndexPage, bool)
+	cluster  ClusterReader
 	requests requestTallies
 
 	mu       sync.Mutex
@@ -106,6 +110,7 @@ func NewHub(opts HubOptions) *Hub {
 		interval:      opts.Interval,
 		intents:       opts.Intents,
 		index:         opts.Index,
+		cluster:       opts.Cluster,
 		objects:       make(map[inspect.Ref]*entry),
 		logLevel:      inspect.LevelInfo,
 		subscriptions: make(map[*subscription]struct{}),

@@ -82,6 +82,12 @@ func protocol(hub *Hub, token token) http.Handler {
 	mux.HandleFunc("GET "+inspect.IndexPath, func(w http.ResponseWriter, r *http.Request) {
 		index(w, r, hub)
 	})
+	mux.HandleFunc("GET "+inspect.ObjectPath, func(w http.ResponseWriter, r *http.Request) {
+		respond(w, http.StatusOK, hub.Object(r.Context(), refIn(r)))
+	})
+	mux.HandleFunc("GET "+inspect.EventsPath, func(w http.ResponseWriter, r *http.Request) {
+		respond(w, http.StatusOK, hub.Events(r.Context(), refIn(r)))
+	})
 	mux.HandleFunc("GET "+inspect.RequestsPath, func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, hub.Requests(time.Now()))
 	})
@@ -152,6 +158,14 @@ func index(w http.ResponseWriter, r *http.Request, hub *Hub) {
 		return
 	}
 	respond(w, http.StatusOK, page)
+}
+
+// refIn returns the object that a request is about.
+func refIn(r *http.Request) inspect.Ref {
+	query := r.URL.Query()
+	return inspect.Ref{
+		Resource: query.Get("resource"), Namespace: query.Get("namespace"), Name: query.Get("name"), UID: query.Get("uid"),
+	}
 }
 
 // stream writes messages until the reader disconnects or the operator ends.

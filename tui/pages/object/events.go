@@ -77,10 +77,12 @@ const (
 
 // draw draws the table, and beneath it the whole message of the selected event.
 func (p *eventPane) draw(b *render.Block) {
-	switch why := p.screen.State.NotConnected(); {
-	case why != "" && p.seen == nil:
+	switch why := p.screen.State.NotLooking(); {
+	case why != "" && (p.seen == nil || !p.seen.Loaded):
 		drawNothing(b, why)
 		return
+	case why != "":
+		b.Prose(model.Warn, "! "+why+"; these are the events that were seen last", 3)
 	case p.seen == nil || !p.seen.Loaded && p.seen.Error == "":
 		drawNothing(b, "reading the events from the cluster")
 		return

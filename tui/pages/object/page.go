@@ -53,7 +53,7 @@ func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
 // LooksAt returns which facet of the object in the cluster is shown; it is empty if none is.
 func (p *Page) LooksAt() runner.Facet {
 	switch {
-	case p.screen.State.NotConnected() != "":
+	case p.screen.State.NotLooking() != "":
 		return ""
 	case p.tab == parts.YAMLTab:
 		return runner.FacetObject

@@ -249,6 +249,8 @@ func (p *yamlPane) notice() (tone model.Tone, text string) {
 	switch {
 	case p.seen == nil || !p.seen.Loaded && p.seen.Error == "":
 		return model.Dim, "reading the object from the cluster"
+	case p.screen.State.NotLooking() != "":
+		return model.Warn, "! " + p.screen.State.NotLooking() + "; this is how the object was last"
 	case p.seen.Error != "":
 		return model.Err, "✗ " + p.seen.Error
 	case p.search.Visible() && p.needle != "":
@@ -264,7 +266,7 @@ func (p *yamlPane) notice() (tone model.Tone, text string) {
 
 // draw draws the visible lines.
 func (p *yamlPane) draw(b *render.Block) {
-	if why := p.screen.State.NotConnected(); why != "" && p.seen == nil {
+	if why := p.screen.State.NotLooking(); why != "" && (p.seen == nil || !p.seen.Loaded) {
 		drawNothing(b, why)
 		return
 	}

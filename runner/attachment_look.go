@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// lookInterval is the time between two readings of what is looked at, and lookTimeout what one may take.
+const (
+	lookInterval = 2 * time.Second
+	lookTimeout  = 10 * time.Second
+)
+
+// wantedLook is what an attachment looks at.
+type wantedLook struct {
+	Look
+	first *Looked // the state before the first answer
+}
+
+// look begins to follow what an intent asks for, in place of what was followed before.
+func (a *Attachment) look(intent Intent) error {
+	facet := Facet(intent.Value)
+	var wanted *wantedLook
+	if intent.Object != nil {
+		switch {
+		case a.options.Look == nil:
+			return errors.New("this attachment does not read objects")
+		case facet != FacetObject && facet != FacetEvents:
+			return fmt.Errorf("look at %q: want %s or %s", facet, FacetObject, FacetEvents)
+		}
+		look := Look{Object: *intent.Object, Facet: facet}
+		wanted = &wantedLook{look, &Looked{Object: look.Object, Facet: look.Facet}}
+	}
+	a.looking.Lock()
+	defer a.looking.Unlock()
+	a.wanted = wanted
+	a.update(func(s *State) {
+		if s.Looked = nil; wanted != nil {
+			s.Looked = wanted.first
+		}
+	})
+	select {
+	case a.lookAgain <- struct{}{}:
+	default: // the former change is not seen yet; it will find this one
+	}
+	return nil
+}
+
+// lookTo returns what is to be looked at; nil if nothing is.
+func (a *Attachment) lookTo() *wantedLook {
+	a.looking.Lock()
+	defer a.looking.Unlock()
+	return a.wanted
+}
+
+// followLooks reads what is looked at until the context ends.
+func (a *Attachment) followLooks(ctx context.Context) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	stop := func() {}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.lookAgain:
+		}
+		stop()
+		wanted := a.lookTo()
+		if wanted == nil {
+			continue
+		}
+		one, cancel := context.WithCancel(ctx)
+		stop = cancel
+		tasks.Go(func() {
+			defer cancel()
+			a.followLook(one, wanted)
+		})
+	}
+}
+
+// followLook reads one facet again and again: the inspector has no stream of them.
+func (a *Attachment) followLook(ctx context.Context, wanted *wantedLook) {
+	current := wanted.first
+	for ctx.Err() == nil {
+		reading, cancel := context.WithTimeout(ctx, lookTimeout)
+		seen, err := a.options.Look(reading, a.client, wanted.Look)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			last := *current
+			last.Error = a.whyNotSeen(err)
+			seen = last
+		}
+		a.update(func(s *State) {
+			if s.Looked == current { // else something else is looked at by now
+				current = &seen
+				s.Looked = current
+			}
+		})
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookInterval):
+		}
+	}
+}
+
+// whyNotSeen says why the operator does not show what is looked at.
+func (a *Attachment) whyNotSeen(err error) string {
+	if _, old := errors.AsType[*inspect.UnsupportedError](err); old {
+		return "this operator is built with an older release of Kopf, which does not show this; rebuild it with the release of this program, or use kubectl"
+	}
+	if _, answered := errors.AsType[*inspect.UnreadableError](err); !answered && !a.State().Live {
+		return "the operator does not answer; it is asked again when it runs"
+	}
+	return err.Error()
+}

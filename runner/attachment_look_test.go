@@ -1,0 +1,102 @@
+package runner
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// looks answers what an attachment looks at.
+type looks struct {
+	answer atomic.Pointer[func(Look) (Looked, error)]
+	slow   chan struct{} // closes when one is asked for that has no answer
+}
+
+func (l *looks) look(ctx context.Context, _ *inspect.Client, what Look) (Looked, error) {
+	if answer := l.answer.Load(); answer != nil {
+		return (*answer)(what)
+	}
+	close(l.slow)
+	<-ctx.Done()
+	return Looked{}, ctx.Err()
+}
+
+func (l *looks) are(answer func(Look) (Looked, error)) { l.answer.Store(&answer) }
+
+func named(what Look) (Looked, error) {
+	return Looked{Object: what.Object, Facet: what.Facet, Loaded: true, YAML: []string{"name: " + what.Object.Name}}, nil
+}
+
+func TestAttachment_LooksAtOneFacetAtATime(t *testing.T) {
+	dir, err := os.MkdirTemp("", "kopf-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // the socket may be gone
+	socket := filepath.Join(dir, "s")
+	op, answers := serveInspected(t, socket), &looks{slow: make(chan struct{})}
+	a, wait, _ := attachedTo(t, AttachOptions{Address: "unix:" + socket, ReadOnly: true, Look: answers.look})
+	op.messages <- snapshotOf(1)
+	wait("the operator is seen", func(s *State) bool { return s.Live })
+	look := func(name string, facet Facet) error {
+		return a.Do(t.Context(), Intent{Kind: IntentLook, Object: &inspect.Ref{Name: name}, Value: string(facet)})
+	}
+	if err := look("slow", FacetObject); err != nil {
+		t.Fatal(err)
+	}
+	if s := a.State(); s.Looked == nil || s.Looked.Loaded || s.Looked.Object.Name != "slow" {
+		t.Errorf("before the answer, it looks at %+v", s.Looked)
+	}
+	<-answers.slow
+	answers.are(named)
+	for _, name := range []string{"one", "two"} {
+		if err := look(name, FacetEvents); err != nil {
+			t.Fatal(err)
+		}
+		wait("it looks at "+name, func(s *State) bool {
+			return s.Looked != nil && s.Looked.Facet == FacetEvents && strings.Join(s.Looked.YAML, "") == "name: "+name
+		})
+	}
+	if err := look("one", "everything"); err == nil || !strings.Contains(err.Error(), `look at "everything": want object or events`) {
+		t.Errorf("another facet: %v", err)
+	}
+
+	// What was seen stays when it cannot be read any longer.
+	for text, err := range map[string]error{
+		"403 forbidden":    &inspect.UnreadableError{Reason: "403 forbidden"},
+		"an older release": &inspect.UnsupportedError{Path: inspect.EventsPath},
+	} {
+		answers.are(func(Look) (Looked, error) { return Looked{}, err })
+		s := wait("the error is shown", func(s *State) bool { return s.Looked != nil && strings.Contains(s.Looked.Error, text) })
+		if !s.Looked.Loaded || len(s.Looked.YAML) != 1 {
+			t.Errorf("%s: it shows %+v", text, s.Looked)
+		}
+	}
+	close(op.messages)
+	op.server.Close()
+	answers.are(func(Look) (Looked, error) { return Looked{}, os.ErrNotExist })
+	wait("the operator does not answer", func(s *State) bool {
+		return s.Looked != nil && s.Looked.Error == "the operator does not answer; it is asked again when it runs"
+	})
+
+	if err := a.Do(t.Context(), Intent{Kind: IntentLook}); err != nil {
+		t.Fatal(err)
+	}
+	wait("it looks at nothing", func(s *State) bool { return s.Looked == nil })
+}
+
+func TestAttachment_WithoutReaderLookIsRejected(t *testing.T) {
+	a, err := NewAttachment(AttachOptions{Address: "unix:/nowhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = a.Do(t.Context(), Intent{Kind: IntentLook, Object: &inspect.Ref{Name: "x"}, Value: string(FacetObject)})
+	if err == nil || !strings.Contains(err.Error(), "does not read objects") {
+		t.Errorf("it is %v", err)
+	}
+}

@@ -1,0 +1,15 @@
+package inspect
+
+// ObjectContent is an object as the API server has it, without the data of Secrets and the values of fields that the
+// operator hides.
+type ObjectContent struct {
+	Object map[string]any `json:"object,omitempty"`
+	Error  string         `json:"error,omitempty"` // why the operator cannot read it, for people
+}
+
+// ObjectEvents are the Kubernetes events about an object as the API server has them, in no particular order. Hidden
+// values of the object are replaced in them.
+type ObjectEvents struct {
+	Events []map[string]any `json:"events,omitempty"`
+	Error  string           `json:"error,omitempty"` // why the operator cannot read them, for people
+}
