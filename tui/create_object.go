@@ -26,13 +26,15 @@ type (
 
 // beginCreate looks for what a new object can be made from.
 func (a *app) beginCreate(from parts.CreateObject) tea.Cmd {
-	manifests, served := a.screen.State.Manifests, a.screen.State.Served()
+	manifests, served, reviewed := a.screen.State.Manifests, a.screen.State.Served(), a.screen.State.Reviewed()
 	return func() tea.Msg {
 		objects := a.source.Objects()
 		if objects == nil {
 			return draftMsg{err: errNoCluster}
 		}
-		templates, err := objects.Templates(manifests, served)
+		ctx, cancel := context.WithTimeout(a.ctx, changeTimeout)
+		defer cancel()
+		templates, err := objects.Templates(ctx, manifests, served, reviewed)
 		return templatesMsg{from, templates, err}
 	}
 }
@@ -56,7 +58,11 @@ func (a *app) chooseTemplate(msg templatesMsg) {
 		d.Notice = "! not read: " + model.FirstLine(msg.err.Error())
 	}
 	if len(d.Choices) == 0 {
-		a.toast.Refusal(a.screen.Now, "create an object: the operator watches no resource")
+		why := "the operator handles no resource"
+		if msg.err != nil {
+			why = model.FirstLine(msg.err.Error())
+		}
+		a.toast.Refusal(a.screen.Now, "create an object: "+why)
 		return
 	}
 	a.dialog = d

@@ -99,7 +99,14 @@ func (f *fakeObjects) Sample(_ context.Context, ref inspect.Ref, _ [][]string) (
 }
 
 // Templates returns a manifest and a resource.
-func (f *fakeObjects) Templates(manifests []string, served []inspect.Resource) ([]runner.Template, error) {
+func (f *fakeObjects) Templates(_ context.Context, manifests []string, served []inspect.Resource, reviewed []string) ([]runner.Template, error) {
+	if len(served) == 0 { // operators with admission handlers only
+		var all []runner.Template
+		for _, key := range reviewed {
+			all = append(all, runner.Template{Resource: inspect.Resource{Key: key, Kind: "Kind of " + key}})
+		}
+		return all, f.unread
+	}
 	return []runner.Template{
 		{Resource: served[0], Name: "web", File: manifests[1], Line: 7, Object: map[string]any{}},
 		{Resource: served[0]},
@@ -424,6 +431,23 @@ func TestCreate_FromManifestOrSchema(t *testing.T) {
 	same := startWith(t, demo(noon), 80, 24, Options{Environ: editor(t, "true")})
 	same.press("C", "G", "enter").sees("nothing was created: the text was left as it was").expectCalls()
 	start(t, "gone", 80, 24).press("C").sees("create an object: the cluster does not answer")
+}
+
+func TestCreate_OfResourceThatIsOnlyReviewed(t *testing.T) {
+	state := scenarios["empty"](noon)
+	snapshot := *state.Snapshot
+	snapshot.Served, snapshot.Reviewed = nil, []string{"claims.v1.example.com"}
+	state.Snapshot = &snapshot
+	u := startWith(t, state, 80, 24, Options{Environ: editor(t, `echo "  size: 3Gi" >> "$1"`)})
+	u.sees("C   create an object").press("C").sees("a new Kind of claims.v1.example.com").sees("from its schema").press("enter").sees("✓ created")
+	if u.source.objects.saved != "spec: # of a schema\n  size: 3Gi\n" {
+		t.Errorf("saved %q", u.source.objects.saved)
+	}
+
+	unreadable := snapshot
+	unreadable.Reviewed = nil
+	state.Snapshot = &unreadable
+	startWith(t, state, 80, 24, Options{Environ: editor(t, "true")}).press("C").sees("the operator handles no resource yet")
 }
 
 func TestDelete_AsksAndNamesWhatFollows(t *testing.T) {

@@ -406,7 +406,7 @@ func TestNew_SkeletonOfSchema(t *testing.T) {
 	res := definition(t)
 	cl := client()
 	cl.Namespace = func() string { return c.namespace }
-	templates, err := cl.Templates(nil, []inspect.Resource{res})
+	templates, err := cl.Templates(t.Context(), nil, []inspect.Resource{res}, nil)
 	if err != nil || len(templates) != 1 {
 		t.Fatalf("%v, %v", templates, err)
 	}
@@ -495,7 +495,7 @@ func TestNew_ManifestIsSampleWithAnotherName(t *testing.T) {
 		}
 	}
 	served := []inspect.Resource{{Key: "configmaps.v1", Kind: "ConfigMap", Namespaced: true}}
-	templates, err := cl.Templates([]string{filepath.Join(dir, "one.yaml"), filepath.Join(dir, "wrong.yaml")}, served)
+	templates, err := cl.Templates(t.Context(), []string{filepath.Join(dir, "one.yaml"), filepath.Join(dir, "wrong.yaml")}, served, nil)
 	if err == nil || !strings.Contains(err.Error(), "wrong.yaml") {
 		t.Errorf("what cannot be read is reported as %v", err)
 	}
@@ -513,6 +513,32 @@ func TestNew_ManifestIsSampleWithAnotherName(t *testing.T) {
 		if got := c.get(name); got.Object["data"].(tree)["size"] != "1" || got.GetLabels()["tier"] != "gold" {
 			t.Errorf("created %v", got.Object)
 		}
+	}
+}
+
+func TestTemplates_OfResourcesThatAreOnlyReviewed(t *testing.T) {
+	newCluster(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "one.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: one}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	served := []inspect.Resource{{Key: "configmaps.v1", Kind: "ConfigMap", Namespaced: true}}
+	reviewed := []string{"configmaps.v1", "deployments.v1.apps", "namespaces.v1", "componentstatuses.v1", "pods.v1", "claims.v1.none.example"}
+	templates, err := client().Templates(t.Context(), []string{file}, served, reviewed)
+	if err == nil || !strings.Contains(err.Error(), "find the kind of claims.v1.none.example: 404 not found") {
+		t.Errorf("what cannot be read is reported as %v", err)
+	}
+	var got []string
+	for _, x := range templates {
+		got = append(got, fmt.Sprint(x.Resource.Key, " ", x.Resource.Kind, " ", x.Resource.Namespaced, " ", x.Name))
+	}
+	want := []string{
+		"deployments.v1.apps Deployment true one", "configmaps.v1 ConfigMap true ",
+		"deployments.v1.apps Deployment true ", "namespaces.v1 Namespace false ", "pods.v1 Pod true ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -18,8 +18,10 @@ import (
 )
 
 // Templates implements [runner.Objects].
-func (c *Client) Templates(manifests []string, served []inspect.Resource) ([]runner.Template, error) {
+func (c *Client) Templates(ctx context.Context, manifests []string, served []inspect.Resource, reviewed []string) ([]runner.Template, error) {
 	var all []runner.Template
+	found, notFound := c.creatable(ctx, reviewed, served)
+	served = append(served[:len(served):len(served)], found...)
 	read, err := readManifests(manifests)
 	for _, m := range read {
 		for _, res := range served {
@@ -32,7 +34,7 @@ func (c *Client) Templates(manifests []string, served []inspect.Resource) ([]run
 	for _, res := range served {
 		all = append(all, runner.Template{Resource: res})
 	}
-	return all, err
+	return all, errors.Join(err, notFound)
 }
 
 // readManifests reads each path by itself, so that a mistake in one file does not hide the others.

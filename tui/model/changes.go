@@ -43,6 +43,14 @@ func (s *State) Served() []inspect.Resource {
 	return s.Snapshot.Served
 }
 
+// Reviewed returns the keys of the resources with admission handlers.
+func (s *State) Reviewed() []string {
+	if s.Snapshot == nil {
+		return nil
+	}
+	return s.Snapshot.Reviewed
+}
+
 // Finalizer returns the name of the operator's finalizer. It is empty if that is not known.
 func (s *State) Finalizer() string {
 	if s.Snapshot == nil {

@@ -43,8 +43,8 @@ func Create(s *Screen, like *inspect.Object, gone bool) Action {
 	case a.Unavailable != "":
 	case !s.Editor:
 		a.Unavailable = noEditor
-	case like == nil && len(s.State.Served()) == 0:
-		a.Unavailable = "the operator watches no resource yet"
+	case like == nil && len(s.State.Served())+len(s.State.Reviewed()) == 0:
+		a.Unavailable = "the operator handles no resource yet"
 	}
 	a.Do = func() tea.Msg { return CreateObject{like} }
 	return a

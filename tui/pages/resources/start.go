@@ -92,7 +92,7 @@ func drawHints(s *parts.Screen, b *render.Block) {
 	if len(s.State.Manifests) > 0 {
 		hint("a", "apply ", parts.ManifestNames(s.State))
 	}
-	if s.State.NotConnected() == "" && len(s.State.Served()) > 0 {
+	if s.State.NotConnected() == "" && len(s.State.Served())+len(s.State.Reviewed()) > 0 {
 		hint("C", "create an object, ", "from a manifest or from the schema")
 	}
 	hint("9", "the kubeconfig, ", "to use kubectl as usual")
