@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,10 +15,9 @@ func TestMain(m *testing.M) { kopftest.Main(m) }
 func TestHooks_StartupLoginProbesAndCleanup(t *testing.T) {
 	cluster := kopftest.New(t)
 	t.Setenv("KUBECONFIG", cluster.Kubeconfig())
-	endpoint := "http://" + freeAddress(t) + "/healthz"
 	operator := cluster.Run(Register, func(o *kopf.Operator) {
-		o.Config = nil // use the login handlers
-		o.Settings.Process.Liveness = endpoint
+		o.Config = nil                                             // use the login handlers
+		o.Settings.Process.Liveness = "http://127.0.0.1:0/healthz" // any free port
 	})
 	operator.WaitLog("Activity 'startupRetried' failed temporarily: going to succeed in 1s")
 	operator.WaitLog("Initial authentication has finished.")
@@ -27,10 +25,10 @@ func TestHooks_StartupLoginProbesAndCleanup(t *testing.T) {
 	operator.WaitHandled(pod)
 
 	want := `{"monitored_objects":["` + cluster.Namespace + `/kopf-pod-1"],"tasks_count":1}`
-	if got := fetch(t, endpoint); got != want {
+	if got := fetch(t, served(t, operator, "/healthz")); got != want {
 		t.Errorf("the probes are %s, want %s", got, want)
 	}
-	text := fetch(t, strings.Replace(endpoint, "/healthz", "/metrics", 1))
+	text := fetch(t, served(t, operator, "/metrics"))
 	if want := `kopf_handler_attempts_total{handler="startupRetried",kind="startup",outcome="retried"} 3`; !strings.Contains(text, want+"\n") {
 		t.Errorf("%s is not in\n%s", want, text)
 	}
@@ -39,14 +37,16 @@ func TestHooks_StartupLoginProbesAndCleanup(t *testing.T) {
 	operator.WaitLog("Activity 'cleanup' succeeded.")
 }
 
-func freeAddress(t *testing.T) string {
+// served returns the URL at which the operator says that it serves a path.
+func served(t *testing.T, operator *kopftest.Operator, path string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for _, e := range operator.LogEntries() {
+		if url, ok := strings.CutPrefix(e.Message, "Serving "); ok && strings.HasSuffix(url, path) {
+			return url
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatalf("%s is not served", path)
+	return ""
 }
 
 func fetch(t *testing.T, url string) string {

@@ -88,7 +88,7 @@ func TestCommand_CancelKillsProcessGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for alive(t, strings.TrimSpace(string(body))) {
 		select {
 		case <-deadline:

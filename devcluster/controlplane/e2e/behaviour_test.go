@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,19 +15,24 @@ func TestObjects_BehaveAsInCluster(t *testing.T) {
 	c := start(t, "--data-dir", t.TempDir())
 
 	t.Run("a custom resource can be created as soon as its CRD has settled", func(t *testing.T) {
-		gvr := c.define(t, "quicks", "Quick")
-		eventually(t, "the CRD is backdated", func(ctx context.Context) (bool, error) {
-			crd, err := c.client.Resource(crds).Get(ctx, "quicks.example.com", metav1.GetOptions{})
-			if err != nil {
-				return false, err
-			}
-			return time.Since(establishedAt(t, crd)) > 5*time.Second, nil
-		})
-		begin := time.Now()
-		c.create(t, gvr, object(t, "{apiVersion: example.com/v1, kind: Quick, metadata: {name: one, namespace: default}}"))
-		// The upstream delay is two seconds.
-		if took := time.Since(begin); took > 1500*time.Millisecond {
-			t.Errorf("the creation took %s", took)
+		// The upstream delay is two seconds, for each new resource. A busy machine takes that long at times, but not always.
+		const limit = 1500 * time.Millisecond
+		shortest := time.Hour
+		for n := 0; n < 5 && shortest > limit; n++ {
+			gvr := c.define(t, fmt.Sprintf("quicks%d", n), fmt.Sprintf("Quick%d", n))
+			eventually(t, "the CRD is backdated", func(ctx context.Context) (bool, error) {
+				crd, err := c.client.Resource(crds).Get(ctx, gvr.Resource+".example.com", metav1.GetOptions{})
+				if err != nil {
+					return false, err
+				}
+				return time.Since(establishedAt(t, crd)) > 5*time.Second, nil
+			})
+			begin := time.Now()
+			c.create(t, gvr, object(t, "{apiVersion: example.com/v1, kind: Quick%d, metadata: {name: one, namespace: default}}", n))
+			shortest = min(shortest, time.Since(begin))
+		}
+		if shortest > limit {
+			t.Errorf("the quickest creation took %s", shortest)
 		}
 	})
 

@@ -51,7 +51,7 @@ func TestStop_SignalIsQuickDespiteOpenWatch(t *testing.T) {
 			}
 			took := time.Since(begin)
 			t.Logf("stopped after %s", took)
-			if took > 5*time.Second {
+			if took > 15*time.Second { // the open watch would delay it for a minute
 				t.Errorf("it took %s to stop", took)
 			}
 			if locked(t, dir) {
