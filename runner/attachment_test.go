@@ -98,7 +98,7 @@ func attachedTo(t *testing.T, o AttachOptions) (a *Attachment, wait func(what st
 	})
 	return a, func(what string, condition func(*State) bool) *State {
 		t.Helper()
-		deadline := time.After(30 * time.Second)
+		deadline := time.After(timeLimit)
 		for {
 			if s := a.State(); condition(s) {
 				return s

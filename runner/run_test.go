@@ -185,13 +185,13 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 		"well":         {`r.Publish("one", "settled")`, 0, "<nil>"},
 		"with failure": {`r.Publish("one", "failed")`, 1, "not everything is handled\nthings/default/one: failed\nnot settled: 1 object, 1 failed; 0 handlers succeeded"},
 		"with a crash": {`r.Crash(func() { panic("boom") })`, 2, "<nil>"},
-		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 1s\nthings/default/one: running\nnot settled: 1 object, 1 not settled; 0 handlers succeeded"},
+		"too late":     {`r.Publish("one", "running")`, 1, "not settled after 10s\nthings/default/one: running\nnot settled: 1 object, 1 not settled; 0 handlers succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts, printed := headlessOptions(t, test.body)
 			opts.UntilSettled, opts.Timeout = true, timeLimit
 			if name == "too late" {
-				opts.Timeout = time.Second
+				opts.Timeout = 10 * time.Second // the operator has told its state before that
 			}
 			opts.Report = filepath.Join(t.TempDir(), "report.xml")
 			opts.Manifests = []string{"x.yaml"}

@@ -104,7 +104,7 @@ func (x *terminal) types(keys ...string) {
 func (x *terminal) shows(texts ...string) {
 	x.t.Helper()
 	screen := ""
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
 		screen = x.tmux("capture-pane", "-p", "-t", "w")
 		missing := false
 		for _, text := range texts {

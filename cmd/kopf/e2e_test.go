@@ -102,12 +102,12 @@ func TestE2E_SecondRunReportsFailureOfTheFirst(t *testing.T) {
 }
 
 func TestE2E_TimeoutNamesAttemptAndRetry(t *testing.T) {
-	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./retrying", "--apply", "retrying", "--until=settled", "--timeout=3s", "-q")
+	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./retrying", "--apply", "retrying", "--until=settled", "--timeout=20s", "-q") // it is tried before that
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
 	}
 	text := stderr.String()
-	for _, want := range []string{"kopf: not settled after 3s\n  cm/default/attached: attach: will be retried in ", " (attempt 1 of 50): still attached\n"} {
+	for _, want := range []string{"kopf: not settled after 20s\n  cm/default/attached: attach: will be retried in ", " (attempt 1 of 50): still attached\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}
@@ -225,7 +225,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	late := time.After(4 * time.Minute) // it may have to be compiled first
+	late := time.After(5 * time.Minute)
 	for !is() {
 		select {
 		case <-ticker.C:

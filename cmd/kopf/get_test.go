@@ -87,11 +87,11 @@ func TestE2E_GetFollowsAnOperator(t *testing.T) {
 // waitFor waits until a condition holds.
 func waitFor(t *testing.T, condition func() bool, explain func() string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(3 * time.Minute)
 	for !condition() {
 		select {
 		case <-deadline:
-			t.Fatalf("the condition does not hold after a minute: %s", explain())
+			t.Fatalf("the condition does not hold after 3 minutes: %s", explain())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
