@@ -18,7 +18,7 @@ func TestGolden_Pictures(t *testing.T) {
 	for _, p := range []struct{ name, scenario, screen string }{
 		{"workbench", "normal", "resources"},
 		{"why", "normal", "why"},
-		{"handlers", "normal", "handlers"},
+		{"handlers", "background", "handlers"},
 		{"build-failed", "buildfail", "build"},
 	} {
 		u := startWith(t, scenarios[p.scenario](noon), 100, 28, Options{Title: "./handlers", ClusterStays: true})
