@@ -159,10 +159,11 @@ func (o *inspectedObject) begin(e CauseDetected) {
 // replaceCause makes a cause the current one, and moves the former one into the history.
 func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
 	if before := o.object.Cause; before != nil {
-		cause.LastHandled = before.Done
+		cause.LastHandled = before.LastHandled
 		if before.Done.IsZero() {
 			o.remember(before, cause.Version)
 		} else if handlers.Reason(before.Reason).Handled() {
+			cause.LastHandled = before.Done
 			o.remember(before, "")
 		}
 	}

@@ -117,6 +117,30 @@ func TestInspectedObject_NoopKeepsTheLastCause(t *testing.T) {
 	}
 }
 
+func TestInspectedObject_LastHandledIsNotWhenAnUnchangedObjectWasFound(t *testing.T) {
+	in := newInspected(&handlers.Handler{ID: "u", Family: handlers.Update})
+	subject := podSubject("a", "1")
+	update := &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate}
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, nil)
+	in.handle(subject, update, map[string]handlers.Outcome{"u": {Final: true}})
+	if at := in.only(t).Cause.LastHandled; !at.IsZero() {
+		t.Errorf("an earlier process handled it, but: %v", at)
+	}
+	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	done := in.only(t).Cause.Done
+
+	subject.Object = podObject("a", "2")
+	in.handle(subject, update, nil)
+	if at := in.only(t).Cause.LastHandled; done.IsZero() || !at.Equal(done) {
+		t.Errorf("got %v instead of %v", at, done)
+	}
+	subject.Object = podObject("a", "3")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonDelete}, nil)
+	if at := in.only(t).Cause.LastHandled; !at.Equal(done) {
+		t.Errorf("the update was superseded, but: %v", at)
+	}
+}
+
 func TestInspectedObject_EventHandlersAreShownBeforeTheirCalls(t *testing.T) {
 	event := &handlers.Handler{ID: "e", Family: handlers.Event}
 	in := newInspected(event)
