@@ -508,3 +508,16 @@ func TestLog_IsSaved(t *testing.T) {
 	}
 	u.press("1", "j", "j", "j", "j", "j", "l", "s").sees("✓ saved 4 lines")
 }
+
+func TestDelete_NamesHandlersWhoseFiltersDecide(t *testing.T) {
+	u := start(t, "normal", 80, 24).press("j", "j", "j", "j", "j")
+	u.publish(func(s *runner.State) {
+		s.Snapshot.Handlers = slices.Clone(s.Snapshot.Handlers)
+		for i := range s.Snapshot.Handlers {
+			if h := &s.Snapshot.Handlers[i]; h.ID == "release" {
+				h.Filters = []string{"label tier=gold"}
+			}
+		}
+	})
+	u.press("D").sees("Delete evc default/web-cache?").seesNot("Handlers that run").sees("If their filters match, these run, too: release.")
+}

@@ -128,7 +128,8 @@ type Handler struct {
 	Kind     HandlerKind `json:"kind"`
 	Selector string      `json:"selector"`
 	Field    string      `json:"field,omitempty"`
-	Source   string      `json:"source"` // file:line of the registration
+	Source   string      `json:"source"`            // file:line of the registration
+	Reasons  []Reason    `json:"reasons,omitempty"` // the only reasons that it is called for; empty means those of its kind
 	Filters  []string    `json:"filters,omitempty"`
 	Retries  int         `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
 	Stats    Stats       `json:"stats"`

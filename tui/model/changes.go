@@ -11,17 +11,32 @@ func IsDeleting(o *inspect.Object) bool {
 	return o.State == inspect.StateDeleting || o.State == inspect.StateStuck || o.Cause != nil && o.Cause.Reason == inspect.ReasonDelete
 }
 
-// HandlersOn returns the ids of the handlers of some kinds that run on an object if their reason is the cause: those that
-// no filter excludes.
-func HandlersOn(o *inspect.Object, kinds ...inspect.HandlerKind) []string {
-	var ids []string
+// IsPaused reports whether an object is left alone because its annotation says so.
+func IsPaused(o *inspect.Object) bool { return o.Paused != nil && !IsDeleting(o) }
+
+// HandlersOn returns the ids of the handlers of some kinds that will run on an object for a reason, and of those that may:
+// the operator has not looked at their filters, because the present cause has another reason.
+func (s *State) HandlersOn(o *inspect.Object, reason inspect.Reason, kinds ...inspect.HandlerKind) (will, may []string) {
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
-		if slices.Contains(kinds, h.Kind) && (h.Why == nil || h.Why.Kind == inspect.MismatchReason) && !slices.Contains(ids, h.ID) {
-			ids = append(ids, h.ID)
+		registered := s.handlers[h.ID]
+		if !slices.Contains(kinds, h.Kind) || slices.Contains(will, h.ID) || slices.Contains(may, h.ID) {
+			continue
+		}
+		switch {
+		case registered != nil && len(registered.Reasons) > 0 && !slices.Contains(registered.Reasons, reason):
+		case h.Why == nil:
+			will = append(will, h.ID)
+		case reason == inspect.ReasonCreate && h.Why.Wants == "changed":
+			may = append(may, h.ID) // in a new object, everything has changed
+		case h.Why.Kind != inspect.MismatchReason:
+		case registered != nil && len(registered.Filters) > 0:
+			may = append(may, h.ID)
+		default:
+			will = append(will, h.ID)
 		}
 	}
-	return ids
+	return will, may
 }
 
 // InBackground returns the ids of the daemons and timers that run for an object.

@@ -103,15 +103,19 @@ func noFinalizer(s *Screen, no string, o *inspect.Object) string {
 func askStartOver(s *Screen, o *inspect.Object) *Question {
 	ref := o.Ref
 	text := []string{"Its progress, its failures and its last-handled state are forgotten."}
-	what, handlers := "its creation", model.HandlersOn(o, inspect.KindCreate, inspect.KindField)
+	what := "its creation"
+	will, may := s.State.HandlersOn(o, inspect.ReasonCreate, inspect.KindCreate, inspect.KindField)
 	if model.IsDeleting(o) {
-		what, handlers = "its deletion", model.HandlersOn(o, inspect.KindDelete)
+		what = "its deletion"
+		will, may = s.State.HandlersOn(o, inspect.ReasonDelete, inspect.KindDelete)
 	}
-	if len(handlers) == 0 {
+	switch {
+	case len(will) > 0:
+		text = append(text, "The handlers of "+what+" run again: "+s.State.ShortNames(will)+".")
+	case len(may) == 0:
 		text = append(text, "No handler of "+what+" matches it.")
-	} else {
-		text = append(text, "The handlers of "+what+" run again: "+s.State.ShortNames(handlers)+".")
 	}
+	text = append(text, ifTheyMatch(s, may)...)
 	return &Question{
 		Title: "Handle " + o.Name + " again from scratch?",
 		Text:  text,
@@ -122,11 +126,19 @@ func askStartOver(s *Screen, o *inspect.Object) *Question {
 	}
 }
 
+// ifTheyMatch names handlers whose filters decide whether they run.
+func ifTheyMatch(s *Screen, may []string) []string {
+	if len(may) == 0 {
+		return nil
+	}
+	return []string{"If their filters match, these run, too: " + s.State.ShortNames(may) + "."}
+}
+
 func askFinalizer(s *Screen, o *inspect.Object) *Question {
 	ref, finalizer := o.Ref, s.State.Finalizer()
 	text := []string{"  " + finalizer, "The object is deleted at once, unless others have finalizers on it."}
-	if handlers := model.HandlersOn(o, inspect.KindDelete); len(handlers) > 0 {
-		text = append(text, s.State.ShortNames(handlers)+" will not finish: what it cleans up may stay.")
+	if will, may := s.State.HandlersOn(o, inspect.ReasonDelete, inspect.KindDelete); len(will)+len(may) > 0 {
+		text = append(text, s.State.ShortNames(append(will, may...))+" will not finish: what it cleans up may stay.")
 	}
 	return &Question{
 		Title: "Remove our finalizer from " + o.Name + "?",
@@ -147,12 +159,14 @@ func AskDelete(s *Screen, o *inspect.Object) *Question {
 	if s.State.Cluster.Provider == "context" {
 		text = append(text, "In the cluster of the context "+s.State.Cluster.Name+".")
 	}
-	handlers := model.HandlersOn(o, inspect.KindDelete)
-	if len(handlers) > 0 {
-		text = append(text, "Handlers that run: "+s.State.ShortNames(handlers)+".")
-	} else {
+	will, may := s.State.HandlersOn(o, inspect.ReasonDelete, inspect.KindDelete)
+	switch {
+	case len(will) > 0:
+		text = append(text, "Handlers that run: "+s.State.ShortNames(will)+".")
+	case len(may) == 0:
 		text = append(text, "No handler runs.")
 	}
+	text = append(text, ifTheyMatch(s, may)...)
 	if background := model.InBackground(o); len(background) > 0 {
 		text = append(text, "Daemons and timers that stop: "+s.State.ShortNames(background)+".")
 	}

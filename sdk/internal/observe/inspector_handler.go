@@ -19,6 +19,9 @@ func describeHandler(h *handlers.Handler, policy *redact.Policy) inspect.Handler
 	if h.Retries != nil {
 		d.Retries = *h.Retries
 	}
+	for _, reason := range h.Reasons {
+		d.Reasons = append(d.Reasons, inspect.Reason(reason))
+	}
 	for _, name := range object.SortedKeys(h.Labels) {
 		criterion := h.Labels[name]
 		d.Filters = append(d.Filters, "label "+name+"="+wants(handlers.MismatchLabel, name, &criterion))
