@@ -192,7 +192,11 @@ func (a *app) openPalette() tea.Msg {
 }
 
 func (a *app) openKeySheet() tea.Msg {
-	a.dialog = parts.NewKeySheet(a.current)
+	page := a.current.Title()
+	if a.object != nil {
+		page = "an object"
+	}
+	a.dialog = parts.NewKeySheet(page)
 	return nil
 }
 

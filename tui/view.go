@@ -29,7 +29,9 @@ func (a *app) draw() []string {
 		l := b.Line()
 		parts.DrawShortCounters(s, l)
 		b.End(l)
-		return b.Fill()
+		lines := b.Fill()
+		a.drawDialog(lines) // its keys have an effect, so it must not be invisible
+		return lines
 	}
 	a.drawTop(b)
 	strip := a.logStripHeight()
@@ -41,9 +43,12 @@ func (a *app) draw() []string {
 	if strip > 0 {
 		b.Add(parts.LogStrip(s, s.Width, strip, a.openRef())...)
 	}
-	if a.typing() {
-		parts.DrawTypingHelp(s, b)
-	} else {
+	switch {
+	case a.dialog != nil:
+		parts.DrawOnlyHelp(s, b, a.dialog.Keys())
+	case a.typing():
+		parts.DrawOnlyHelp(s, b, parts.WhileTyping)
+	default:
 		parts.DrawHelp(s, b, a.actions())
 	}
 	lines := b.Fill()

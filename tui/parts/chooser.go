@@ -46,6 +46,11 @@ func (d *Chooser) Update(msg tea.Msg, _ []Action) tea.Msg {
 	return nil
 }
 
+// Keys returns the keys that choose and close.
+func (d *Chooser) Keys() []key.Binding {
+	return []key.Binding{Key("↑ ↓", "choose"), Key("enter", "edit"), Key("esc", "leave")}
+}
+
 // View draws the choices.
 func (d *Chooser) View(s *Screen, _ []Action) string {
 	b := dialogBlock(s, min(76, s.Width-2))

@@ -60,6 +60,15 @@ func (d *Question) Update(msg tea.Msg, _ []Action) tea.Msg {
 	return nil
 }
 
+// Keys returns the answers.
+func (d *Question) Keys() []key.Binding {
+	keys := make([]key.Binding, len(d.Answers))
+	for i, a := range d.Answers {
+		keys[i] = Key(a.Key, a.Name)
+	}
+	return keys
+}
+
 // View draws the question.
 func (d *Question) View(s *Screen, _ []Action) string {
 	width := render.Width(d.Title) + 8

@@ -11,8 +11,8 @@ import (
 // alwaysPossible are the keys at the right of the help line.
 var alwaysPossible = []key.Binding{Key(":", "commands"), Key("?", "keys"), Key("q", "quit")}
 
-// whileTyping are the keys of a filter.
-var whileTyping = []key.Binding{Key("enter", "keep"), Key("esc", "clear")}
+// WhileTyping are the keys of a filter.
+var WhileTyping = []key.Binding{Key("enter", "keep"), Key("esc", "clear")}
 
 // DrawHelp draws the last line: the keys of the page. Unavailable ones are in parentheses, so that
 // nothing moves when they become available.
@@ -58,9 +58,9 @@ func DrawHelp(s *Screen, b *render.Block, actions []Action) {
 	b.End(l)
 }
 
-// DrawTypingHelp draws the last line while a filter is typed.
-func DrawTypingHelp(s *Screen, b *render.Block) {
-	b.End(b.Line().Skip(1).Styled(newHelp(s).ShortHelpView(whileTyping)))
+// DrawOnlyHelp draws the last line while only these keys have an effect: in a dialog, or while a filter is typed.
+func DrawOnlyHelp(s *Screen, b *render.Block, keys []key.Binding) {
+	b.End(b.Line().Skip(1).Styled(newHelp(s).ShortHelpView(keys)))
 }
 
 func newHelp(s *Screen) help.Model {

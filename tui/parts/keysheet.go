@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"fmt"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -17,9 +18,9 @@ type KeySheet struct {
 	viewport viewport.Model
 }
 
-// NewKeySheet returns the sheet of a page.
-func NewKeySheet(page PageKey) *KeySheet {
-	return &KeySheet{title: "keys in " + page.Title(), viewport: viewport.New()}
+// NewKeySheet returns the sheet of a page, named as in "keys in Resources".
+func NewKeySheet(page string) *KeySheet {
+	return &KeySheet{title: "keys in " + page, viewport: viewport.New()}
 }
 
 // Update answers a key.
@@ -37,6 +38,11 @@ func (d *KeySheet) Update(msg tea.Msg, _ []Action) tea.Msg {
 		return CloseDialog{}
 	}
 	return nil
+}
+
+// Keys returns the keys that scroll and close it.
+func (d *KeySheet) Keys() []key.Binding {
+	return []key.Binding{Key("↑ ↓", "scroll"), Key("esc", "close")}
 }
 
 // View draws the sheet.
@@ -70,7 +76,11 @@ func (d *KeySheet) View(s *Screen, actions []Action) string {
 	d.viewport.SetWidth(b.W)
 	d.viewport.SetHeight(min(b.H, all.Len()))
 	d.viewport.SetContentLines(all.Lines())
-	b.Add(strings.Split(d.viewport.View(), "\n")...)
+	visible := strings.Split(d.viewport.View(), "\n")
+	if more := all.Len() - d.viewport.YOffset() - len(visible); more > 0 {
+		visible[len(visible)-1] = s.Line(b.W).Skip(1).Put(model.Dim, fmt.Sprintf("↓ %d more", more+1)).String()
+	}
+	b.Add(visible...)
 	return frame(s, b, d.title)
 }
 

@@ -3,6 +3,7 @@ package parts
 import (
 	"context"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/runner"
@@ -77,6 +78,9 @@ type (
 type Dialog interface {
 	Update(msg tea.Msg, actions []Action) tea.Msg
 	View(s *Screen, actions []Action) string
+
+	// Keys returns the keys of the dialog, for the help line: those of the page have no effect meanwhile.
+	Keys() []key.Binding
 }
 
 // ObjectTab is a tab of the page of an object.

@@ -51,6 +51,15 @@ func (d *MetadataPrompt) Update(msg tea.Msg, _ []Action) tea.Msg {
 	return nil
 }
 
+// Keys returns the keys that apply the text, switch and close.
+func (d *MetadataPrompt) Keys() []key.Binding {
+	other := "annotations"
+	if d.annotate {
+		other = "labels"
+	}
+	return []key.Binding{Key("enter", "apply"), Key("tab", other), Key("esc", "leave")}
+}
+
 func (d *MetadataPrompt) accept() tea.Msg {
 	values, err := d.parse(d.input.Value())
 	if d.err = err; err != nil {

@@ -58,6 +58,11 @@ func (d *Palette) found(actions []Action) []*Action {
 	return append(available, unavailable...)
 }
 
+// Keys returns the keys that choose and close.
+func (d *Palette) Keys() []key.Binding {
+	return []key.Binding{Key("↑ ↓", "choose"), Key("enter", "run"), Key("esc", "close")}
+}
+
 // Update answers a key, or takes a pasted text.
 func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
 	found := d.found(actions)
