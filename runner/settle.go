@@ -249,7 +249,7 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 	case inspect.StateSettled, inspect.StateIgnored:
 		return
 	case inspect.StateFailed:
-		if s.retrying && isFormer(o) {
+		if s.retrying && FailedBefore(o, snapshot.Operator.Started) {
 			s.Pending = append(s.Pending, Unsettled{Object: name, What: "is going to be called again"})
 			return
 		}
@@ -271,10 +271,11 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 	s.Pending = append(s.Pending, handlersOf(o, name, now)...)
 }
 
-// isFormer reports whether all failures of an object are of an earlier process.
-func isFormer(o *inspect.Object) bool {
+// FailedBefore reports whether all failures of an object are of a process before the operator that started at a time.
+// The attempts alone do not tell: a change that does not call the failed handlers again leaves none of them.
+func FailedBefore(o *inspect.Object, started time.Time) bool {
 	return !slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool {
-		return h.State == inspect.PhaseFailed && len(h.Attempts) > 0
+		return h.State == inspect.PhaseFailed && (len(h.Attempts) > 0 || !h.Started.Before(started))
 	})
 }
 

@@ -215,15 +215,25 @@ func TestAwaitSettled_StopsWithContext(t *testing.T) {
 }
 
 func TestSettling_FormerFailuresArePendingWhenRetried(t *testing.T) {
-	failed := inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 1}
+	failed := inspect.HandlerState{ID: "create", State: inspect.PhaseFailed, Attempt: 1, Started: now.Add(-time.Hour)}
+	after := func(failed inspect.HandlerState) *inspect.Snapshot {
+		snapshot := running(seen("a", "10", inspect.StateFailed, failed))
+		snapshot.Operator.Started = now.Add(-time.Minute)
+		return snapshot
+	}
 	s := newSettling([]Applied{applied("a", "10")})
 	s.retrying = true
-	if got := s.check(running(seen("a", "10", inspect.StateFailed, failed)), now); got.done() {
+	if got := s.check(after(failed), now); got.done() {
 		t.Errorf("it is not called again, but: %+v", got)
 	}
 	failed.Attempts = make([]inspect.Attempt, 1)
-	if got := s.check(running(seen("a", "10", inspect.StateFailed, failed)), now); !got.done() || len(got.Failed) != 1 {
+	if got := s.check(after(failed), now); !got.done() || len(got.Failed) != 1 {
 		t.Errorf("it failed again, but: %+v", got)
+	}
+	// Another change, which does not call the handler, leaves its failure without the attempts.
+	failed.Attempts, failed.Started = nil, now
+	if got := s.check(after(failed), now); !got.done() || len(got.Failed) != 1 {
+		t.Errorf("it failed after the start, but: %+v", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,11 +73,22 @@ func TestAlarm_OffersWhatFailedBeforeTheStart(t *testing.T) {
 		for i := range s.Snapshot.Objects {
 			if o := s.Snapshot.Objects[i]; o.Name == "batch-scratch" {
 				o.Handlers = slices.Clone(o.Handlers)
-				o.Handlers[0].Attempts = nil // of an earlier process
+				o.Handlers[0].Attempts = nil // another change came, which does not call it
+			}
+		}
+	}).seesNot("failed before this start")
+	u.publish(func(s *runner.State) {
+		for i := range s.Snapshot.Objects {
+			if o := s.Snapshot.Objects[i]; o.Name == "batch-scratch" {
+				o.Handlers = slices.Clone(o.Handlers)
+				o.Handlers[0].Started = s.Snapshot.Operator.Started.Add(-time.Minute) // by an earlier process
 			}
 		}
 	}).sees("! 1 object failed before this start · A runs the failed handlers again")
 	u.press("A").sees("✓ retrying 2 objects")
+	u.publish(func(s *runner.State) { // graver than what may be retried
+		s.Snapshot.Operator.Alarms = []inspect.Alarm{{Kind: inspect.AlarmForbidden, Verb: "patch", Resource: "pods.v1"}}
+	}).sees("✗ not permitted: patch pods.v1").seesNot("failed before this start")
 	u.publish(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).seesNot("failed before this start")
 }
 
@@ -118,4 +130,24 @@ func TestCopy_NamesAndPaths(t *testing.T) {
 	start(t, "normal", 80, 24).press("c").sees("✓ copied default/batch-scratch")
 	start(t, "normal", 80, 24).press("9", "c").sees("✓ copied /home/me/.local/state/kopf/clusters/dev/kubeconfig")
 	start(t, "compiling", 80, 24).press("9", "c").sees("there is no cluster yet")
+}
+
+func TestPausedObject_IsNotRetriedUntilItIsLetGo(t *testing.T) {
+	u := start(t, "normal", 120, 40).press("j", "j", "j", "j", "j").cursorOn("web-cache").sees("in 12s")
+	u.publish(func(s *runner.State) {
+		for _, o := range s.Snapshot.Objects {
+			if o.Name == "web-cache" {
+				o.State, o.Paused = inspect.StatePaused, &inspect.ObjectPause{Reason: "held in the workbench"}
+			}
+		}
+	}).sees("Paused: held in the workbench").seesNot("in 12s").sees("held: the object is paused")
+	u.press("r").sees("web-cache is paused: H lets it go")
+	u.press("esc", "enter").sees("held").seesNot("in 12s")
+}
+
+func TestRetry_WaitsForThePausedOperator(t *testing.T) {
+	u := start(t, "paused", 120, 40).press("j", "j", "j", "j", "j", "r").sees("– retry now: the operator is paused")
+	if len(u.source.intents) != 0 {
+		t.Errorf("was asked for %+v", u.source.intents)
+	}
 }

@@ -31,6 +31,11 @@ func TestLog_FiltersByLevelAndWords(t *testing.T) {
 	}
 }
 
+func TestLog_FiltersByColumn(t *testing.T) {
+	u := start(t, "normal", 120, 40).press("7", "/").write("level:error").press("enter").sees("gave up after 5 attempts").seesNot("resizing from=1Gi")
+	u.press("esc", "/").write("handler:resize obj:web").press("enter").sees("resizing from=1Gi").seesNot("gave up after 5 attempts")
+}
+
 func TestLog_WrapShowsLongLinesInFull(t *testing.T) {
 	start(t, "normal", 80, 24).press("7").seesNot("attached to pod web-0").
 		press("z").sees("attached to pod web-0").sees("detaching").

@@ -125,6 +125,10 @@ func TestAlarms_HandlerNeverRanAlthoughThereAreObjects(t *testing.T) {
 	})
 	u.seesNot("never ran:") // the handler of that object ran before the operator started
 	u.publish(func(s *runner.State) {
+		s.Snapshot.Objects[3].History = []inspect.PastCause{{Reason: inspect.ReasonCreate}}
+	})
+	u.sees("! create never ran: its filter keeps out all 9 objects") // when that object was created, it was bronze, too
+	u.publish(func(s *runner.State) {
 		s.Snapshot.Operator.Started = noon.Add(-9 * time.Minute)
 		s.Snapshot.Objects = s.Snapshot.Objects[:1]
 	}).seesNot("never ran:")

@@ -46,6 +46,9 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if refused := s.Application.Refused; len(refused) > 0 {
 		return s.refused(refused)
 	}
+	if a := s.published(); a.Tone == Err { // it goes on until the code or the permissions change
+		return a
+	}
 	if saved := s.relative(s.SavedManifests); len(saved) > 0 && s.Cluster.Phase == runner.ClusterReady {
 		return Alarm{Warn, "! saved, not applied: " + strings.Join(saved, ", "), "a applies"}
 	}

@@ -2,6 +2,8 @@ package model
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -32,14 +34,14 @@ func (s *State) retriedLong(now time.Time) Alarm {
 type keptOut struct{ filtered, others int }
 
 // addFilter counts whether a filter keeps out an object.
-func (t *tally) addFilter(h *inspect.HandlerState, by int) {
+func (t *tally) addFilter(o *inspect.Object, h *inspect.HandlerState, by int) {
 	switch h.Kind {
 	case inspect.KindCreate, inspect.KindResume, inspect.KindEvent, inspect.KindDaemon, inspect.KindTimer:
 	default:
 		return // it is normal that nothing is updated or deleted
 	}
 	k := t.kept[h.ID]
-	if isKeptOut(h) {
+	if isKeptOut(h) || wasKeptOut(o, h) {
 		k.filtered += by
 	} else {
 		k.others += by
@@ -52,7 +54,18 @@ func isKeptOut(h *inspect.HandlerState) bool {
 	return h.State == inspect.PhaseFiltered && h.Why != nil && h.Why.Kind != inspect.MismatchDeleted
 }
 
-// keptOutBy returns why the first object is kept out of a handler; nil if none is.
+// wasKeptOut reports whether a filter kept out an object of a handler of creations when the object was created, and
+// the object has changed since.
+func wasKeptOut(o *inspect.Object, h *inspect.HandlerState) bool {
+	if h.Kind != inspect.KindCreate || h.Why == nil || h.Why.Kind != inspect.MismatchReason {
+		return false
+	}
+	return slices.ContainsFunc(o.History, func(past inspect.PastCause) bool {
+		return past.Reason == inspect.ReasonCreate && past.SupersededAt == "" && !slices.Contains(past.Handlers, h.ID)
+	})
+}
+
+// keptOutBy returns why the first object is kept out of a handler; nil if none is, or if all have changed since.
 func (s *State) keptOutBy(handler string) *inspect.Mismatch {
 	for _, o := range s.Objects {
 		if h := o.Handler(handler); h != nil && isKeptOut(h) {
@@ -77,7 +90,7 @@ func (s *State) unused(now time.Time) Alarm {
 		return Alarm{
 			Tone: Warn,
 			Fact: "! " + s.ShortName(h.ID) + " never ran: its filter keeps out " + all(k.filtered),
-			Rest: Mismatch(s.keptOutBy(h.ID)) + " · 2 shows each",
+			Rest: strings.TrimPrefix(Mismatch(s.keptOutBy(h.ID))+" · 2 shows each", " · "),
 		}
 	}
 	return Alarm{}

@@ -35,10 +35,11 @@ type Longest struct{ Name, Namespace, Handler int }
 // NewState prepares a published state. Previous is the state before it, or nil: what has not changed since is not looked
 // at again, and its objects are kept until a restarted operator has listed them all.
 func NewState(published *runner.State, previous *State) *State {
-	s := &State{State: published, handlers: map[string]*inspect.Handler{}, tally: newTally()}
+	s := &State{State: published, handlers: map[string]*inspect.Handler{}}
 	if s.Snapshot == nil {
 		return s
 	}
+	s.tally = newTally(s.Snapshot.Operator.Started)
 	for i := range s.Snapshot.Handlers {
 		h := &s.Snapshot.Handlers[i]
 		s.handlers[h.ID] = h
@@ -59,7 +60,8 @@ func NewState(published *runner.State, previous *State) *State {
 // update takes over the objects of the previous state with what has changed since. It returns false if the objects have to
 // be collected.
 func (s *State) update(previous *State) bool {
-	if previous == nil || previous.Snapshot == nil || previous.merged || !maps.Equal(s.order, previous.order) || !AllListed(s.Snapshot) {
+	if previous == nil || previous.Snapshot == nil || previous.merged || !previous.started.Equal(s.started) ||
+		!maps.Equal(s.order, previous.order) || !AllListed(s.Snapshot) {
 		return false
 	}
 	c := differences(previous.Snapshot.Objects, s.Snapshot.Objects)
@@ -152,6 +154,18 @@ func (s *State) Held() string {
 		return "not running"
 	case s.Snapshot.Operator.State == inspect.OperatorPaused:
 		return "paused"
+	}
+	return ""
+}
+
+// HeldOf returns why scheduled attempts on an object do not happen: as Held, or because the object itself is paused, which
+// does not keep it from being deleted. It is empty if they do.
+func (s *State) HeldOf(o *inspect.Object) string {
+	if held := s.Held(); held != "" {
+		return held
+	}
+	if IsPaused(o) {
+		return "the object is paused"
 	}
 	return ""
 }

@@ -2,8 +2,10 @@ package model
 
 import (
 	"maps"
+	"time"
 	"unicode/utf8"
 
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -13,6 +15,8 @@ type tally struct {
 	Counts [Urgencies]int // of the objects
 	Owned  int            // the number of objects that name an owner
 	Former int            // the number of objects that an earlier operator has failed to handle
+
+	started time.Time // when the operator started
 
 	failures map[string]int     // the number of failed objects by handler id; the empty id counts all of them
 	running  map[string]int     // the number of objects that a handler is running for, by handler id
@@ -24,8 +28,8 @@ type tally struct {
 	counted int // how many objects were counted to prepare the state, for tests
 }
 
-func newTally() tally {
-	return tally{failures: map[string]int{}, running: map[string]int{}, kept: map[string]keptOut{}, kinds: map[string]int{}}
+func newTally(started time.Time) tally {
+	return tally{started: started, failures: map[string]int{}, running: map[string]int{}, kept: map[string]keptOut{}, kinds: map[string]int{}}
 }
 
 func (t *tally) clone() tally {
@@ -45,7 +49,7 @@ func (t *tally) add(o *inspect.Object, by int) {
 		t.Owned += by
 	}
 	addTo(t.kinds, o.Resource, by)
-	failed, former := false, true
+	failed := false
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
 		if isRunning(h) {
@@ -53,13 +57,13 @@ func (t *tally) add(o *inspect.Object, by int) {
 		}
 		if h.State == inspect.PhaseFailed {
 			addTo(t.failures, h.ID, by)
-			failed, former = true, former && len(h.Attempts) == 0
+			failed = true
 		}
-		t.addFilter(h, by)
+		t.addFilter(o, h, by)
 	}
 	if failed {
 		addTo(t.failures, "", by)
-		if former && o.State == inspect.StateFailed {
+		if o.State == inspect.StateFailed && runner.FailedBefore(o, t.started) {
 			t.Former += by
 		}
 	}
@@ -102,6 +106,9 @@ type retries struct{ next, oldest BackgroundTask }
 
 // add takes an object into account.
 func (r *retries) add(o *inspect.Object) {
+	if IsPaused(o) {
+		return
+	}
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
 		if h.State == inspect.PhaseRetrying && h.Parent == "" && !h.Started.IsZero() && (r.oldest.HandlerState == nil || h.Started.Before(r.oldest.Started)) {

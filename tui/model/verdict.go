@@ -34,28 +34,54 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 	return "The operator calls this " + string(o.State) + "."
 }
 
-// pausedObject says why the object is left alone.
-func pausedObject(o *inspect.Object) string {
+// pausedBecause says why the object is left alone, without the period.
+func pausedBecause(o *inspect.Object) string {
 	why := "an annotation says so"
 	if o.Paused != nil && o.Paused.Reason != "" {
 		why = o.Paused.Reason
 	}
-	return "Paused: " + why + ". What changes is handled when the annotation kopf.dev/paused is removed, but a deletion at once."
+	return "Paused: " + why
+}
+
+func pausedObject(o *inspect.Object) string {
+	return pausedBecause(o) + ". What changes is handled when the annotation kopf.dev/paused is removed, but a deletion at once."
 }
 
 // failed says what failed, and what makes the handler run again.
 func failed(o *inspect.Object) string {
 	h := Active(o)
 	if h == nil {
-		return "A handler has failed permanently. It runs again when the object changes, or is retried."
+		return "A handler has failed permanently. It runs again when it is retried."
+	}
+	if h.Kind != inspect.KindIndex && IsPaused(o) {
+		return failure(h) + ". " + pausedBecause(o) + ": nothing runs until the annotation kopf.dev/paused is removed."
+	}
+	return failure(h) + ". " + runsAgain(o, h)
+}
+
+// runsAgain says what makes a handler run again that has failed permanently. The object counts as handled, so that later
+// changes of it are updates.
+func runsAgain(o *inspect.Object, h *inspect.HandlerState) string {
+	for h.Kind == inspect.KindSub {
+		parent := o.Handler(h.Parent)
+		if parent == nil {
+			break
+		}
+		h = parent
 	}
 	switch h.Kind {
 	case inspect.KindIndex:
-		return failure(h) + ". The object is no longer in that index, even if it changes."
+		return "The object is no longer in that index, even if it changes."
 	case inspect.KindDaemon, inspect.KindTimer:
-		return failure(h) + ". It starts again for this object only when it is retried, or the operator restarts."
+		return "It starts again for this object only when it is retried, or the operator restarts."
+	case inspect.KindUpdate:
+		return "It runs again when the object changes, or it is retried."
+	case inspect.KindField:
+		return "It runs again when its field changes, or it is retried."
+	case inspect.KindResume:
+		return "It runs again when the operator restarts, or it is retried."
 	}
-	return failure(h) + ". It runs again when the object changes, or is retried."
+	return "It runs again only when it is retried, or the object is handled from scratch."
 }
 
 // indexed says what indices do with an object that has no other handlers. It is empty if
@@ -163,6 +189,9 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 	}
 	if o.Cause.Done.IsZero() {
 		return "All is handled; nothing has changed since."
+	}
+	if o.Cause.Reason == inspect.ReasonNoop {
+		return "Nothing to handle: the object is as it was when it was last handled."
 	}
 	handled := "All handled " + Since(now.Sub(o.Cause.Done))
 	if IsEvent(o.Cause.Reason) {

@@ -10,7 +10,7 @@ import (
 
 // DrawAttempts draws the whole error of a handler on an object, its attempts on a time axis, and in the space that is
 // left a line for each of the latest ones.
-func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
+func DrawAttempts(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState) {
 	b.Rule(h.ID, s.State.SourceOf(h.ID))
 	word := model.HandlerWord(h.State)
 	prose := max(1, min(3, b.Rest()-timelineHeight))
@@ -24,7 +24,7 @@ func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
 		b.Prose(model.Text, model.Mismatch(h.Why), prose)
 	default:
 		text := word.Text
-		if note := Note(s, h); note != "" {
+		if note := Note(s, o, h); note != "" {
 			text += ", " + note
 		}
 		if try := model.Try(h); try != "" {
@@ -35,7 +35,7 @@ func DrawAttempts(s *Screen, b *render.Block, h *inspect.HandlerState) {
 	if len(h.Attempts) == 0 {
 		return
 	}
-	t := newTimeline(s, h)
+	t := newTimeline(s, o, h)
 	if b.Rest() < timelineHeight {
 		t.drawTrack(s, b)
 		return

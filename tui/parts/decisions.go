@@ -32,9 +32,9 @@ func (d Decisions) Draw(o *inspect.Object) {
 		}
 	}
 	w := handlerNameWidth(d.Screen, all, 20) + 1
-	d.section("called", called, w)
-	d.section("not called", out, w)
-	d.section("in the background", background, w)
+	d.section(o, "called", called, w)
+	d.section(o, "not called", out, w)
+	d.section(o, "in the background", background, w)
 	d.history(o.History)
 }
 
@@ -44,7 +44,7 @@ func (d Decisions) gap() {
 	}
 }
 
-func (d Decisions) section(title string, handlers []*inspect.HandlerState, nameWidth int) {
+func (d Decisions) section(o *inspect.Object, title string, handlers []*inspect.HandlerState, nameWidth int) {
 	if len(handlers) == 0 {
 		return
 	}
@@ -53,11 +53,11 @@ func (d Decisions) section(title string, handlers []*inspect.HandlerState, nameW
 	}
 	d.Block.Rule(fmt.Sprintf("%s  %d", title, len(handlers)), "")
 	for _, h := range handlers {
-		d.handler(h, nameWidth)
+		d.handler(o, h, nameWidth)
 	}
 }
 
-func (d Decisions) handler(h *inspect.HandlerState, nameWidth int) {
+func (d Decisions) handler(o *inspect.Object, h *inspect.HandlerState, nameWidth int) {
 	word := model.HandlerWord(h.State)
 	name, tone := d.Screen.State.NameOf(h), model.Text
 	if h.Parent != "" {
@@ -68,7 +68,7 @@ func (d Decisions) handler(h *inspect.HandlerState, nameWidth int) {
 	}
 	l := d.Block.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(tone, name, nameWidth)
 	if !d.Compact || !model.IsNotCalled(h) {
-		width := 12
+		width := 13
 		if d.Compact {
 			width = 9
 		}
@@ -77,7 +77,7 @@ func (d Decisions) handler(h *inspect.HandlerState, nameWidth int) {
 	if try := model.Try(h); try != "" && h.State != inspect.PhaseDone {
 		l.Put(model.Dim, try+" ")
 	}
-	l.Put(noteTone(d.Screen, h), Note(d.Screen, h))
+	l.Put(noteTone(d.Screen, o, h), Note(d.Screen, o, h))
 	if !d.Compact && d.Screen.Spacious() && h.Parent == "" {
 		l.Right(model.Dim, d.Screen.State.SourceOf(h.ID))
 	}

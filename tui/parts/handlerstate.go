@@ -20,31 +20,33 @@ func TryCell(h *inspect.HandlerState) render.Cell {
 }
 
 // NextCell returns when a handler is called next as a cell.
-func NextCell(s *Screen, h *inspect.HandlerState) render.Cell {
-	next := model.Next(h, s.Now, s.State.Held())
+func NextCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell {
+	next := model.Next(h, s.Now, s.State.HeldOf(o))
 	return render.Cell{Tone: next.Tone(), Text: next.Cell()}
 }
 
 // BecauseCell returns why a handler is in its state as a cell.
-func BecauseCell(s *Screen, h *inspect.HandlerState) render.Cell {
+func BecauseCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell {
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
 		return render.Cell{Tone: model.HandlerWord(h.State).Tone, Text: model.ErrorText(h.Error)}
 	case h.State == inspect.PhaseDone || h.State == inspect.PhaseRetrying:
 		return render.Cell{} // the other columns say it
 	}
-	return render.Cell{Tone: model.Dim, Text: Note(s, h)}
+	return render.Cell{Tone: model.Dim, Text: Note(s, o, h)}
 }
 
 // Note returns the note about a handler at this moment.
-func Note(s *Screen, h *inspect.HandlerState) string { return model.Note(h, s.Now, s.State.Held()) }
+func Note(s *Screen, o *inspect.Object, h *inspect.HandlerState) string {
+	return model.Note(h, s.Now, s.State.HeldOf(o))
+}
 
 // noteTone returns the tone of the note.
-func noteTone(s *Screen, h *inspect.HandlerState) model.Tone {
+func noteTone(s *Screen, o *inspect.Object, h *inspect.HandlerState) model.Tone {
 	if h.State == inspect.PhaseFailed || h.State == inspect.PhaseUnknown {
 		return model.Err
 	}
-	return model.Next(h, s.Now, s.State.Held()).Tone()
+	return model.Next(h, s.Now, s.State.HeldOf(o)).Tone()
 }
 
 // handlerNameWidth returns the width of the column for the names of handlers.

@@ -58,28 +58,31 @@ func (p *LogPane) Refresh() {
 
 func (p *LogPane) collect() []*inspect.LogLine {
 	all := p.screen.State.Log
-	words := p.Filter.Words()
+	query := p.Filter.Query(logColumns...)
 	var lines []*inspect.LogLine
 	for i := range all {
-		if l := &all[i]; p.shows(l, words) {
+		if l := &all[i]; p.shows(l, query) {
 			lines = append(lines, l)
 		}
 	}
 	return lines
 }
 
-func (p *LogPane) shows(l *inspect.LogLine, words []string) bool {
+// logColumns name the columns in a filter: "level:error", "handler:resize".
+var logColumns = []string{"level", "object", "handler", "message"}
+
+func (p *LogPane) shows(l *inspect.LogLine, query Query) bool {
 	if model.LevelRank(l.Level) < p.level || p.object != nil && !model.IsAbout(l, *p.object) {
 		return false
 	}
-	if len(words) == 0 {
+	if len(query) == 0 {
 		return true
 	}
 	object := ""
 	if l.Object != nil {
 		object = model.QualifiedName(*l.Object)
 	}
-	return Matches(words, strings.ToLower(l.Message), object, l.Handler, string(l.Level))
+	return query.Matches(string(l.Level), object, strings.ToLower(l.Handler), strings.ToLower(l.Message))
 }
 
 func (p *LogPane) countNewer() int {
@@ -87,7 +90,7 @@ func (p *LogPane) countNewer() int {
 		return 0
 	}
 	last := p.lines[len(p.lines)-1]
-	words := p.Filter.Words()
+	query := p.Filter.Query(logColumns...)
 	n := 0
 	all := p.screen.State.Log
 	for i := len(all) - 1; i >= 0; i-- {
@@ -95,7 +98,7 @@ func (p *LogPane) countNewer() int {
 		if l.At.Equal(last.At) && l.Message == last.Message || l.At.Before(last.At) {
 			break
 		}
-		if p.shows(l, words) {
+		if p.shows(l, query) {
 			n++
 		}
 	}

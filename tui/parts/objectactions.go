@@ -77,6 +77,12 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 	if gone {
 		return o.Name + " is gone"
 	}
+	if reason, paused := s.State.Paused(); paused {
+		return "the operator is paused " + reason
+	}
+	if model.IsPaused(o) {
+		return o.Name + " is paused: H lets it go"
+	}
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
 		if (handler == "" || h.ID == handler) && (h.State == inspect.PhaseRetrying || h.State == inspect.PhaseFailed) {

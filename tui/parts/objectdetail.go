@@ -55,17 +55,17 @@ func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 			continue // its parent has the same error
 		}
 		space--
-		drawHandlerLine(s, b, h, w)
+		drawHandlerLine(s, b, o, h, w)
 	}
 	if len(out) > 0 {
 		b.End(b.Line().Skip(1).Put(model.Dim, "· not called: "+strings.Join(out, ", ")).Put(model.Faint, "  w why"))
 	}
 }
 
-func drawHandlerLine(s *Screen, b *render.Block, h *inspect.HandlerState, nameWidth int) {
+func drawHandlerLine(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState, nameWidth int) {
 	word := model.HandlerWord(h.State)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(model.Text, s.State.NameOf(h), nameWidth).Skip(1)
 	l.Cell(word.Tone, word.Text, 10).Skip(1).Cell(model.Dim, model.Try(h), 5).Skip(1)
-	l.Put(model.Dim, Note(s, h))
+	l.Put(model.Dim, Note(s, o, h))
 	b.End(l.Right(model.Dim, s.State.SourceOf(h.ID)))
 }

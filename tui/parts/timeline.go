@@ -20,12 +20,13 @@ type timeline struct {
 	first    int // the number of the first one
 	running  bool
 	next     time.Time // of the next attempt; zero if none is scheduled
+	held     string    // why the next attempt does not happen; empty if it does
 	from, to time.Time
 	now      time.Time
 }
 
-func newTimeline(s *Screen, h *inspect.HandlerState) *timeline {
-	t := &timeline{attempts: h.Attempts, running: h.State == inspect.PhaseRunning, now: s.Now}
+func newTimeline(s *Screen, o *inspect.Object, h *inspect.HandlerState) *timeline {
+	t := &timeline{held: s.State.HeldOf(o), attempts: h.Attempts, running: h.State == inspect.PhaseRunning, now: s.Now}
 	t.first = max(1, h.Attempt-len(h.Attempts)+1)
 	if t.running {
 		t.first = max(1, t.first-1) // the running one is not among them
@@ -33,7 +34,7 @@ func newTimeline(s *Screen, h *inspect.HandlerState) *timeline {
 	t.from = h.Attempts[0].At
 	last := h.Attempts[len(h.Attempts)-1]
 	t.to = last.At.Add(time.Duration(last.Took))
-	switch model.Next(h, s.Now, s.State.Held()).Kind {
+	switch model.Next(h, s.Now, t.held).Kind {
 	case model.NextRetry, model.NextCall, model.NextHeld:
 		if t.next = h.Next; t.next.After(t.to) {
 			t.to = t.next
@@ -166,7 +167,7 @@ func (t *timeline) drawTimes(s *Screen, b *render.Block) {
 	switch {
 	case t.running && !t.to.After(t.now):
 		end = "now"
-	case !t.next.IsZero() && s.State.Held() != "":
+	case !t.next.IsZero() && t.held != "":
 		end = "held"
 	case t.to.After(t.now):
 		end = model.In(t.to.Sub(t.now))

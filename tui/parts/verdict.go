@@ -13,5 +13,5 @@ func DrawVerdict(s *Screen, b *render.Block, o *inspect.Object, n int) {
 	if tone == model.OK || tone == model.Dim {
 		tone = model.Text
 	}
-	b.Prose(tone, model.Verdict(o, s.Now, s.State.Held()), n)
+	b.Prose(tone, model.Verdict(o, s.Now, s.State.HeldOf(o)), n)
 }

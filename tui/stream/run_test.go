@@ -257,7 +257,7 @@ func TestRun_JSONHasTheSameFields(t *testing.T) {
 	}
 	delete(entry, "time")
 	want := map[string]any{
-		"noun": "object", "state": "failed", "what": "kex default/a  create failed permanently: no size. It runs again when the object changes, or is retried.",
+		"noun": "object", "state": "failed", "what": "kex default/a  create failed permanently: no size. It runs again only when it is retried, or the object is handled from scratch.",
 		"kind": "KopfExample", "namespace": "default", "name": "a", "handler": "create", "attempt": 3.0, "error": "no size",
 	}
 	if diff := cmp.Diff(want, entry); diff != "" {

@@ -201,11 +201,11 @@ func (p *Page) drawDetail(b *render.Block, t model.BackgroundTask) {
 	if !t.Started.IsZero() {
 		fact("since", model.Since(p.screen.Since(t.Started)))
 	}
-	fact("now", parts.Note(p.screen, t.HandlerState))
+	fact("now", parts.Note(p.screen, t.Object, t.HandlerState))
 	if e := t.LastError(); e != nil && t.Error == nil {
 		fact("last error", model.ErrorText(e))
 	}
 	if b.Rest() > 2 {
-		parts.DrawAttempts(p.screen, b, t.HandlerState)
+		parts.DrawAttempts(p.screen, b, t.Object, t.HandlerState)
 	}
 }

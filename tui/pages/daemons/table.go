@@ -50,7 +50,7 @@ func (p *Page) cell(t model.BackgroundTask, column int) render.Cell {
 	case nameColumn:
 		return render.Cell{Text: t.Object.Name}
 	case nextColumn:
-		return parts.NextCell(p.screen, t.HandlerState)
+		return parts.NextCell(p.screen, t.Object, t.HandlerState)
 	case runsColumn:
 		if t.Runs == 0 {
 			return render.Cell{Tone: model.Faint, Text: "–"}

@@ -169,9 +169,9 @@ func (x *objectList) cell(d decision, column int) render.Cell {
 	case objectTryColumn:
 		return parts.TryCell(d.state)
 	case objectNextColumn:
-		return parts.NextCell(x.screen, d.state)
+		return parts.NextCell(x.screen, d.object, d.state)
 	}
-	return parts.BecauseCell(x.screen, d.state)
+	return parts.BecauseCell(x.screen, d.object, d.state)
 }
 
 // drawDecision draws one object in little space.
@@ -183,5 +183,5 @@ func drawDecision(s *parts.Screen, b *render.Block, d decision) {
 	if !model.IsNotCalled(d.state) {
 		l.Cell(word.Tone, word.Text, 9)
 	}
-	b.End(l.Put(model.Dim, parts.Note(s, d.state)))
+	b.End(l.Put(model.Dim, parts.Note(s, d.object, d.state)))
 }

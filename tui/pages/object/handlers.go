@@ -19,10 +19,10 @@ func (p *Page) drawHandlers(b *render.Block) {
 	}
 	attempts := attemptsHeight(b.Rest(), p.rows)
 	top := p.screen.Block(b.W, b.Rest()-attempts)
-	table(p.screen, handlers).Draw(top, &p.handlers)
+	table(p.screen, p.last, handlers).Draw(top, &p.handlers)
 	b.Add(top.Fill()...)
 	if attempts > 0 {
-		parts.DrawAttempts(p.screen, b, handlers[p.handlers.Cursor])
+		parts.DrawAttempts(p.screen, b, p.last, handlers[p.handlers.Cursor])
 	}
 }
 
@@ -51,7 +51,7 @@ const (
 	becauseColumn
 )
 
-func table(s *parts.Screen, handlers []*inspect.HandlerState) *render.Table {
+func table(s *parts.Screen, o *inspect.Object, handlers []*inspect.HandlerState) *render.Table {
 	return &render.Table{
 		Columns: []render.Column{
 			stateColumn:   {Title: "STATE", Width: 13, State: true},
@@ -63,11 +63,11 @@ func table(s *parts.Screen, handlers []*inspect.HandlerState) *render.Table {
 			becauseColumn: {Title: "BECAUSE", Width: 24, Grow: 1, Drop: 2},
 		},
 		Rows: len(handlers),
-		Cell: func(row, column int) render.Cell { return cell(s, handlers[row], column) },
+		Cell: func(row, column int) render.Cell { return cell(s, o, handlers[row], column) },
 	}
 }
 
-func cell(s *parts.Screen, h *inspect.HandlerState, column int) render.Cell {
+func cell(s *parts.Screen, o *inspect.Object, h *inspect.HandlerState, column int) render.Cell {
 	switch column {
 	case stateColumn:
 		return parts.StateCell(h)
@@ -84,9 +84,9 @@ func cell(s *parts.Screen, h *inspect.HandlerState, column int) render.Cell {
 	case tryColumn:
 		return parts.TryCell(h)
 	case nextColumn:
-		return parts.NextCell(s, h)
+		return parts.NextCell(s, o, h)
 	case tookColumn:
 		return render.Cell{Tone: model.Dim, Text: model.Took(h.Took)}
 	}
-	return parts.BecauseCell(s, h)
+	return parts.BecauseCell(s, o, h)
 }

@@ -180,7 +180,7 @@ func (p *Page) summarizeNext(l *render.Line) {
 	if h == nil || s.Width < 100 || p.gone {
 		return
 	}
-	if next := model.Next(h, s.Now, s.State.Held()); next.Kind == model.NextRetry {
+	if next := model.Next(h, s.Now, s.State.HeldOf(p.last)); next.Kind == model.NextRetry {
 		l.Put(model.Text, s.State.NameOf(h)).Put(model.Dim, " "+model.Try(h)+" ").Put(model.Warn, next.Time())
 	}
 }
