@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kopf-dev/kopf/runner"
@@ -30,4 +31,18 @@ func TestHandlers_RunningDaemonHasRun(t *testing.T) {
 		}
 	}).press("2").sees("2 never ran") // relabel and shrink
 	u.press("/").write("expire").seesNot("Never ran").sees("daemon              5      –")
+}
+
+func TestHandlers_NumbersAreNotCut(t *testing.T) {
+	for _, width := range []int{40, 80, 120} {
+		u := start(t, "normal", width, 24)
+		u.publish(func(s *runner.State) {
+			s.Snapshot.Handlers = slices.Clone(s.Snapshot.Handlers)
+			s.Snapshot.Handlers[0].Stats.Runs = 1234567
+		})
+		u.press("2").sees("1,234,56")
+		if strings.Contains(strings.Join(u.lines(), "\n"), "1,234…") {
+			t.Errorf("a number is cut at %d", width)
+		}
+	}
 }

@@ -79,3 +79,9 @@ func TestIndices_SmallerIndexThanExpectedDoesNotLoop(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 }
+
+func TestIndices_EmptyKeyIsVisible(t *testing.T) {
+	u := start(t, "background", 80, 24)
+	u.source.shrunk = &inspect.IndexPage{ID: "pods", Total: 1, Entries: []inspect.IndexEntry{{Key: "", Value: "web-0"}}}
+	u.press("4", "G", "enter").sees(`""            web-0`)
+}

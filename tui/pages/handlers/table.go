@@ -23,18 +23,19 @@ const (
 )
 
 func (p *Page) table() *render.Table {
-	purpose := 0
+	purpose, runs, ok, retried := 0, 0, 0, 0
 	for _, h := range p.rows {
 		purpose = max(purpose, render.Width(purposeOf(h)))
+		runs, ok, retried = max(runs, p.screen.State.Runs(h)), max(ok, h.Stats.Succeeded), max(retried, h.Stats.Retried)
 	}
 	return &render.Table{
 		Columns: []render.Column{
 			handlerColumn: {Title: "HANDLER", Width: 10, Fit: p.screen.State.Longest.Handler},
 			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: purpose, Drop: 6},
-			runsColumn:    {Title: "RUNS", Width: 5, Right: true},
+			runsColumn:    {Title: "RUNS", Width: 5, Fit: digits(runs), Right: true},
 			recentColumn:  {Title: "LAST 5M", Width: recentWidth, Drop: 7},
-			okColumn:      {Title: "OK", Width: 5, Right: true, Drop: 5},
-			retryColumn:   {Title: "RETRY", Width: 5, Right: true, Drop: 2},
+			okColumn:      {Title: "OK", Width: 5, Fit: digits(ok), Right: true, Drop: 5},
+			retryColumn:   {Title: "RETRY", Width: 5, Fit: digits(retried), Right: true, Drop: 2},
 			failColumn:    {Title: "FAIL", Width: 5, Right: true},
 			p50Column:     {Title: "P50", Width: 5, Right: true, Drop: 4},
 			p99Column:     {Title: "P99", Width: 5, Right: true, Drop: 3},
@@ -54,6 +55,9 @@ func (p *Page) table() *render.Table {
 		},
 	}
 }
+
+// digits returns the width of a number: one that is cut would look like another.
+func digits(n int) int { return render.Width(model.Thousands(n)) }
 
 // purposeOf says what a handler is called for.
 func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(string(h.Kind) + " " + h.Field) }

@@ -175,7 +175,7 @@ func (c *contents) view(w, h int) string {
 func (c *contents) table() *render.Table {
 	longest := 8
 	for _, e := range c.page.Entries {
-		longest = max(longest, render.Width(render.Clean(e.Key)))
+		longest = max(longest, render.Width(render.Clean(model.Value(e.Key))))
 	}
 	return &render.Table{
 		Columns: []render.Column{
@@ -189,7 +189,7 @@ func (c *contents) table() *render.Table {
 			case !here:
 				return render.Cell{Tone: model.Faint, Text: render.Ellipsis}
 			case column == 0:
-				return render.Cell{Text: e.Key}
+				return render.Cell{Text: model.Value(e.Key)}
 			}
 			return render.Cell{Tone: model.Dim, Text: e.Value}
 		},
@@ -213,10 +213,10 @@ func (c *contents) preview(b *render.Block) {
 	width := 0
 	first := c.page.Entries[:min(len(c.page.Entries), b.Rest())]
 	for _, e := range first {
-		width = max(width, render.Width(render.Clean(e.Key)))
+		width = max(width, render.Width(render.Clean(model.Value(e.Key))))
 	}
 	width = min(width, b.W/2)
 	for _, e := range first {
-		b.End(b.Line().Skip(1).Cell(model.Text, render.CutMiddle(render.Clean(e.Key), width), width).Skip(2).Put(model.Dim, e.Value))
+		b.End(b.Line().Skip(1).Cell(model.Text, render.CutMiddle(render.Clean(model.Value(e.Key)), width), width).Skip(2).Put(model.Dim, e.Value))
 	}
 }

@@ -31,7 +31,7 @@ func (p *Page) table() *render.Table {
 	columns := []render.Column{
 		stateColumn:     {Title: "STATE", Width: 10, State: true},
 		kindColumn:      {Title: "KIND", Width: kind, Drop: 5},
-		namespaceColumn: {Title: "NAMESPACE", Width: 9, Grow: 1, Max: longest.Namespace, Drop: 3},
+		namespaceColumn: {Title: "NAMESPACE", Width: 9, Fit: min(longest.Namespace, 13), Grow: 1, Max: longest.Namespace, Drop: 3},
 		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name + 2*p.depth, Cut: render.CutMiddle},
 		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: max(8, longest.Handler), Drop: 2},
 		tryColumn:       {Title: "TRY", Width: 4, Drop: 4, Right: true},
@@ -82,5 +82,5 @@ func cell(s *parts.Screen, row row, column int) render.Cell {
 	case column == tryColumn:
 		return parts.TryCell(h)
 	}
-	return parts.NextCell(s, h)
+	return parts.NextCell(s, o, h)
 }
