@@ -8,7 +8,7 @@ import (
 func (a *app) farewell() []string {
 	var lines []string
 	if a.opts.ClusterStays {
-		lines = append(lines, finalizers(a.screen.State)...)
+		lines = append(lines, finalizers(a.screen.State, a.opts.Title)...)
 	}
 	if a.opts.Stays != nil {
 		lines = append(lines, a.opts.Stays(a.screen.State.State)...)
@@ -16,8 +16,8 @@ func (a *app) farewell() []string {
 	return lines
 }
 
-// finalizers lists the objects that cannot be deleted while no operator runs.
-func finalizers(s *model.State) []string {
+// finalizers lists the objects that cannot be deleted while no operator of some packages runs, and how to change that.
+func finalizers(s *model.State, packages string) []string {
 	const limit = 3
 	var names []string
 	n := 0
@@ -36,5 +36,9 @@ func finalizers(s *model.State) []string {
 		names = append(names, "  and "+model.Thousands(n-limit)+" more")
 	}
 	head := model.Count(n, "object") + " with our finalizer: deletion waits until an operator runs."
-	return append([]string{head}, names...)
+	lines := append([]string{head}, names...)
+	if packages != "" && s.Cluster.Provider == "context" {
+		lines = append(lines, "Remove the finalizers with: kopf uninstall "+packages+" --context="+s.Cluster.Name)
+	}
+	return lines
 }

@@ -116,7 +116,13 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	}
 
 	var cluster operatorCluster
-	defer func() { err = errors.Join(err, cluster.close(ctx)) }()
+	defer func() {
+		stopErr := cluster.close(ctx)
+		if remains := cluster.remainsStored(); screen && stopErr == nil && remains != "" {
+			fmt.Fprintln(cmd.OutOrStdout(), remains)
+		}
+		err = errors.Join(err, stopErr)
+	}()
 	if f.dev {
 		// Between two builds, the record of the operator stays: the deployed operator does not resume for a moment.
 		if err := os.Setenv(handOverVariable, "1"); err != nil {

@@ -121,6 +121,17 @@ func (c *operatorCluster) remainsRunning() []string {
 	return []string{fmt.Sprintf("The cluster %s keeps running; stop it with: kopf cluster stop %s", c.cluster.Name, c.cluster.Name)}
 }
 
+// remainsStored says what an embedded cluster that this command has started leaves behind when it has stopped, and how to
+// remove it. It is empty for other clusters.
+func (c *operatorCluster) remainsStored() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cluster == nil || !c.cluster.Started || c.cluster.Provider != devcluster.Embedded {
+		return ""
+	}
+	return fmt.Sprintf("The cluster %s has stopped; its objects stay for the next run. Remove them with: kopf cluster delete %s", c.cluster.Name, c.cluster.Name)
+}
+
 // close stops the cluster if this command has started it.
 func (c *operatorCluster) close(ctx context.Context) error {
 	c.mu.Lock()

@@ -25,6 +25,24 @@ func TestResourceKey_MatchesInspector(t *testing.T) {
 	}
 }
 
+func TestOperatorCluster_SaysWhatStaysOfAStoppedOne(t *testing.T) {
+	want := "The cluster hello has stopped; its objects stay for the next run. Remove them with: kopf cluster delete hello"
+	for _, test := range []struct {
+		cluster *devcluster.Cluster
+		want    string
+	}{
+		{&devcluster.Cluster{Name: "hello", Provider: devcluster.Embedded, Started: true}, want},
+		{&devcluster.Cluster{Name: "hello", Provider: devcluster.Embedded}, ""}, // another command's
+		{&devcluster.Cluster{Name: "staging", Provider: devcluster.Context, Started: true}, ""},
+		{nil, ""},
+	} {
+		c := operatorCluster{cluster: test.cluster}
+		if got := c.remainsStored(); got != test.want {
+			t.Errorf("%+v: %q", test.cluster, got)
+		}
+	}
+}
+
 func TestOperatorCluster_ReopensSameContext(t *testing.T) {
 	path := kubeconfig(t)
 	var c operatorCluster
