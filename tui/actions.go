@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"slices"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -45,6 +46,33 @@ func (a *app) actions() []parts.Action {
 		parts.Action{Binding: keys.keySheet, Name: "keys", Column: parts.Go, Do: a.openKeySheet},
 		parts.Action{Binding: keys.quit, Name: "quit", Column: parts.Go, Do: a.quit},
 	)
+}
+
+// offered returns what the open dialog offers: the actions of the keys and, in the palette, those of other pages that are
+// wanted everywhere.
+func (a *app) offered() []parts.Action {
+	actions := a.actions()
+	if _, ok := a.dialog.(*parts.Palette); !ok {
+		return actions
+	}
+	for _, page := range []parts.PageKey{parts.LogPage, parts.ClusterPage, parts.PeersPage} {
+		if a.object == nil && a.current == page {
+			continue
+		}
+		for _, action := range a.fresh(a.pages[page]).Actions() {
+			if !action.Everywhere || slices.ContainsFunc(actions, func(b parts.Action) bool { return b.Name == action.Name }) {
+				continue
+			}
+			do, help := action.Do, action.Binding.Help()
+			action.Binding = parts.Key(string(page)+" "+help.Key, help.Desc)
+			action.Do = func() tea.Msg {
+				a.openPage(page)
+				return do()
+			}
+			actions = append(actions, action)
+		}
+	}
+	return actions
 }
 
 // perform performs an action, or shows why it is unavailable. The action may be nil.

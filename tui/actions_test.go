@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/parts"
 )
 
 func TestRetry_IsSentForSelectedObject(t *testing.T) {
@@ -31,6 +32,21 @@ func TestActions_UnavailableOnesShowTheReason(t *testing.T) {
 	start(t, "gone", 80, 24).press("j", "j", "j", "j", "j", "r").sees("the cluster does not answer")
 	start(t, "gone", 80, 24).press("A").sees("the cluster does not answer")
 	start(t, "crashed", 80, 24).press("p").sees("the operator has crashed")
+}
+
+func TestPalette_OffersActionsOfOtherPages(t *testing.T) {
+	u := start(t, "normal", 120, 40)
+	u.press(":").write("level").sees("level of the log").sees("7 v").press("enter").seesNot("╭─ commands")
+	if u.app.current != parts.LogPage {
+		t.Errorf("the page is %s, so that the effect is not seen", u.app.current.Title())
+	}
+	u.press("1", ":").write("kubeconfig").sees("copy the path of the kubeconfig").press("enter").sees("✓ copied")
+	u.press("1", ":").write("freeze").sees("pause all with a priority up to 100 for 10m – the operator takes").press("esc")
+	u.press("7", ":").write("save the log").sees("save the log to a file").seesNot("7 s")
+}
+
+func TestPalette_NothingFoundKeepsText(t *testing.T) {
+	start(t, "normal", 80, 24).press(":").write("nonsense").sees("no command matches").press("enter").sees(": nonsense").press("esc").seesNot("nonsense")
 }
 
 func TestRetry_OfFailedObjectHandlerAndAll(t *testing.T) {

@@ -232,6 +232,11 @@ func (a *app) page() page {
 	if a.object != nil {
 		p = a.object
 	}
+	return a.fresh(p)
+}
+
+// fresh returns a page after it has taken over the current state.
+func (a *app) fresh(p page) page {
 	if a.stale[p] {
 		delete(a.stale, p)
 		p.Refresh()

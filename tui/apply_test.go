@@ -29,7 +29,7 @@ func TestApply_OneFileWithCompletion(t *testing.T) {
 	if len(u.source.intents) != 1 || u.source.intents[0] != want {
 		t.Errorf("the session was asked for %+v", u.source.intents)
 	}
-	u.press(":").write("apply crd").press("enter").press(":").write("apply nothing").sees("no command matches").press("esc")
+	u.press(":").write("apply crd").press("enter").press(":").write("apply nothing").sees("no folder begins with nothing").press("enter").sees("apply nothing").press("esc")
 	if len(u.source.intents) != 2 || u.source.intents[1].Value != filepath.Join(s.Dir, "crd.yaml") {
 		t.Errorf("the session was asked for %+v", u.source.intents)
 	}

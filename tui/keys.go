@@ -23,7 +23,7 @@ func (a *app) key(msg tea.KeyPressMsg) tea.Cmd {
 	case name == "ctrl+c":
 		return tea.Quit
 	case a.dialog != nil:
-		return a.do(a.dialog.Update(msg, a.actions()))
+		return a.do(a.dialog.Update(msg, a.offered()))
 	case a.typing():
 		a.typeKey(msg)
 		return nil
@@ -72,7 +72,7 @@ func (a *app) typeKey(msg tea.KeyPressMsg) {
 func (a *app) paste(msg tea.PasteMsg) tea.Cmd {
 	switch {
 	case a.dialog != nil:
-		return a.do(a.dialog.Update(msg, a.actions()))
+		return a.do(a.dialog.Update(msg, a.offered()))
 	case a.typing() && a.page().Filter().Update(msg):
 		a.page().Refresh()
 	}

@@ -125,7 +125,7 @@ func (a *app) drawDialog(lines []string) {
 		return
 	}
 	s := a.screen
-	box := a.dialog.View(s, a.actions())
+	box := a.dialog.View(s, a.offered())
 	first, _, _ := strings.Cut(box, "\n")
 	height := strings.Count(box, "\n") + 1
 	render.Overlay(lines, box, max(0, (s.Width-render.StyledWidth(first))/2), max(0, (s.Height-height)/3))

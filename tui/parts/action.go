@@ -19,6 +19,9 @@ type Action struct {
 	// actions are shown with the reason rather than hidden.
 	Unavailable string
 
+	// Everywhere makes the palette offer the action on the other pages too. It opens its page.
+	Everywhere bool
+
 	// Do performs the action on its page. It returns what the app has to do, or nil.
 	Do func() tea.Msg
 }

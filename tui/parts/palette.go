@@ -75,7 +75,7 @@ func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
 			if d.list.Cursor < len(found) {
 				return CloseDialog{Then: Perform{found[d.list.Cursor]}}
 			}
-			return CloseDialog{}
+			return nil // what was typed stays
 		case press.String() == "tab" && d.list.Cursor < len(found) && strings.HasPrefix(found[d.list.Cursor].Name, d.input.Value()):
 			d.input.SetValue(found[d.list.Cursor].Name) // goes on with what is in a folder
 			d.input.CursorEnd()
@@ -109,9 +109,17 @@ func (d *Palette) View(s *Screen, actions []Action) string {
 		b.End(paletteLine(b, found[i], i == d.list.Cursor))
 	}
 	if len(found) == 0 {
-		b.Text(model.Dim, " no command matches")
+		b.Text(model.Dim, " "+d.nothing())
 	}
 	return frame(s, b, "commands")
+}
+
+// nothing says that nothing was found.
+func (d *Palette) nothing() string {
+	if path, ok := strings.CutPrefix(d.input.Value(), applyPrefix); ok {
+		return "no manifest (.yaml, .yml, .json) and no folder begins with " + path
+	}
+	return "no command matches"
 }
 
 func paletteLine(b *render.Block, a *Action, selected bool) *render.Line {

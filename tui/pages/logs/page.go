@@ -89,7 +89,7 @@ func (p *Page) Actions() []parts.Action {
 	return []parts.Action{
 		{Binding: keys.follow, Name: "follow or hold the log", Column: parts.Look, Do: p.toggleFollow},
 		{Binding: keys.wrap, Name: "wrap or cut long lines", Column: parts.Look, Do: p.toggleWrap},
-		{Binding: keys.level, Name: "level of the log", Column: parts.Look, Do: p.changeLevel},
+		{Binding: keys.level, Name: "level of the log", Column: parts.Look, Everywhere: true, Do: p.changeLevel},
 		{Binding: keys.filter, Name: "filter", Column: parts.Go, Do: p.typeFilter},
 		parts.SaveLog(p.log),
 	}

@@ -19,7 +19,7 @@ const freezeTime = "10m"
 // Actions returns the actions of the page.
 func (p *Page) Actions() []parts.Action {
 	return []parts.Action{
-		{Binding: keys.freeze, Name: "pause all with a priority up to 100 for " + freezeTime, Column: parts.Act, Unavailable: p.noPeering(), Do: freeze},
+		{Binding: keys.freeze, Name: "pause all with a priority up to 100 for " + freezeTime, Column: parts.Act, Everywhere: true, Unavailable: p.noPeering(), Do: freeze},
 		{Binding: keys.release, Name: "remove the record of the peer", Column: parts.Act, Unavailable: p.noRelease(), Do: p.release},
 	}
 }
