@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -82,6 +83,10 @@ func TestMain(m *testing.M) {
 	if program, ok := programs[os.Getenv(programVar)]; ok {
 		program()
 		os.Exit(0)
+	}
+	if signal.Ignored(os.Interrupt) {
+		// As for the jobs that a script runs in the background. The programs would inherit it, and not end by the signal.
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	testmain.Run(m, testcluster.Exit)
 }
