@@ -122,6 +122,9 @@ func (s *Server) retry(ctx context.Context, in retryIn) (any, error) {
 		_, err := s.wait(ctx, retryNoted, func(state *runner.State) bool { return model.NewState(state, nil).Failures(in.Handler) < failed })
 		return Done{fmt.Sprintf("retrying the handlers of %s", model.Count(failed, "object"))}, err
 	}
+	if in.Kind == "" || in.Name == "" {
+		return nil, errors.New("retry: which object? give its kind and name, or all_failed")
+	}
 	o, err := find(s.state(), objectName{in.Kind, in.Name, in.Namespace})
 	if err != nil {
 		return nil, fmt.Errorf("retry: %w", err)

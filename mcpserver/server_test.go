@@ -110,6 +110,7 @@ func TestServer_AnswersAboutObjects(t *testing.T) {
 		{"log", map[string]any{"limit": 1}, []string{"printed"}, false},
 		{"wait_until_settled", nil, []string{`"settled":false`, "create: failed permanently (attempt 1): no"}, false},
 		{"wait_until_settled", map[string]any{"seconds": 601}, []string{"want at most 600"}, true},
+		{"retry", nil, []string{"retry: which object? give its kind and name, or all_failed"}, true},
 		{"status", nil, []string{`"failed":1`, `"ignored":1`, `"actions":"allowed"`}, false},
 	} {
 		text, failed := ask(t, session, test.tool, test.arguments)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,7 +152,10 @@ func (a *Attachment) lost(err error) {
 			return // later errors only say that nothing answers
 		}
 		s.Process.Phase, s.Process.Exit = ProcessNone, ErrOperatorEnded.Error()
-		if err != nil {
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			s.Process.Exit = "the operator was killed, or the connection to it was cut"
+		case err != nil:
 			s.Process.Exit = err.Error()
 		}
 	})

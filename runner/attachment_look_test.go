@@ -79,6 +79,9 @@ func TestAttachment_LooksAtOneFacetAtATime(t *testing.T) {
 	}
 	close(op.messages)
 	op.server.Close()
+	wait("the operator has ended", func(s *State) bool {
+		return s.Process.Exit == "the operator was killed, or the connection to it was cut"
+	})
 	answers.are(func(Look) (Looked, error) { return Looked{}, os.ErrNotExist })
 	wait("the operator does not answer", func(s *State) bool {
 		return s.Looked != nil && s.Looked.Error == "the operator does not answer; it is asked again when it runs"

@@ -291,6 +291,9 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 		request.Header.Set("Authorization", "Bearer "+sent.text)
 	}
 	response, err := c.http.Do(request)
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // e repeats a URL that is none of the user's
+	}
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
 	}
