@@ -183,7 +183,16 @@ type ObjectLine struct {
 
 const defaultLimit = 100
 
+// states are those of objects.
+var states = []string{
+	string(inspect.StateStuck), string(inspect.StateFailed), string(inspect.StateRunning), string(inspect.StatePaused), string(inspect.StateWaiting),
+	string(inspect.StateRetrying), string(inspect.StateDeleting), string(inspect.StateIgnored), string(inspect.StateSettled),
+}
+
 func (s *Server) objects(_ context.Context, in objectsIn) (any, error) {
+	if in.State != "" && !slices.Contains(states, in.State) {
+		return nil, fmt.Errorf("state %q: want one of %s", in.State, strings.Join(states, ", "))
+	}
 	state, now := s.state(), time.Now()
 	if in.Limit <= 0 {
 		in.Limit = defaultLimit

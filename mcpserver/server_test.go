@@ -97,6 +97,7 @@ func TestServer_AnswersAboutObjects(t *testing.T) {
 	}{
 		{"objects", nil, []string{`"total":2`, `"verdict":`}, false},
 		{"objects", map[string]any{"state": "failed"}, []string{`"total":1`, `"handler":"create"`}, false},
+		{"objects", map[string]any{"state": "broken"}, []string{"want one of stuck, failed, running"}, true},
 		{"objects", map[string]any{"limit": 1}, []string{`"total":2`}, false},
 		{"object", map[string]any{"kind": "kex", "name": "a", "namespace": "one"}, []string{`"resourceVersion":"7"`}, false},
 		{"why", map[string]any{"kind": "kex", "name": "a"}, []string{"several objects are named kex/a; name the namespace: one, two"}, true},
