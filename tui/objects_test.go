@@ -519,5 +519,5 @@ func TestDelete_NamesHandlersWhoseFiltersDecide(t *testing.T) {
 			}
 		}
 	})
-	u.press("D").sees("Delete evc default/web-cache?").seesNot("Handlers that run").sees("If their filters match, these run, too: release.")
+	u.press("D").sees("Delete evc default/web-cache?").seesNot("Handlers that run").sees("If their filters match, these run: release.")
 }

@@ -38,14 +38,14 @@ func TestWorkbench_ActsOnObjects(t *testing.T) {
 
 	// It is handled again from scratch.
 	term.types("X")
-	term.shows("Handle one again from scratch?", "run again: create")
+	term.shows("Handle one again from scratch?", "If their filters match, these run: create.")
 	term.types("y")
 	term.shows("✓ handling one from scratch")
 	term.shows("✓ done         create")
 
 	// It is deleted, with a confirmation.
 	term.types("D")
-	term.shows("Delete cm default/one?", "Handlers that run: release.", "It owns no objects.")
+	term.shows("Delete cm default/one?", "If their filters match, these run: release.", "It owns no objects.")
 	term.types("Enter") // keeps it
 	term.shows("default/one  ✓ settled")
 	term.types("D")

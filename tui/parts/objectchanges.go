@@ -115,7 +115,7 @@ func askStartOver(s *Screen, o *inspect.Object) *Question {
 	case len(may) == 0:
 		text = append(text, "No handler of "+what+" matches it.")
 	}
-	text = append(text, ifTheyMatch(s, may)...)
+	text = append(text, ifTheyMatch(s, may, len(will) > 0)...)
 	return &Question{
 		Title: "Handle " + o.Name + " again from scratch?",
 		Text:  text,
@@ -126,12 +126,16 @@ func askStartOver(s *Screen, o *inspect.Object) *Question {
 	}
 }
 
-// ifTheyMatch names handlers whose filters decide whether they run.
-func ifTheyMatch(s *Screen, may []string) []string {
+// ifTheyMatch names handlers whose filters decide whether they run, besides others that run anyway or alone.
+func ifTheyMatch(s *Screen, may []string, besides bool) []string {
 	if len(may) == 0 {
 		return nil
 	}
-	return []string{"If their filters match, these run, too: " + s.State.ShortNames(may) + "."}
+	run := "run"
+	if besides {
+		run = "also run"
+	}
+	return []string{"If their filters match, these " + run + ": " + s.State.ShortNames(may) + "."}
 }
 
 func askFinalizer(s *Screen, o *inspect.Object) *Question {
@@ -166,7 +170,7 @@ func AskDelete(s *Screen, o *inspect.Object) *Question {
 	case len(may) == 0:
 		text = append(text, "No handler runs.")
 	}
-	text = append(text, ifTheyMatch(s, may)...)
+	text = append(text, ifTheyMatch(s, may, len(will) > 0)...)
 	if background := model.InBackground(o); len(background) > 0 {
 		text = append(text, "Daemons and timers that stop: "+s.State.ShortNames(background)+".")
 	}
