@@ -20,7 +20,7 @@ TESTFLAGS ?= -race
 # How long "make faults" and "make soak-shards" break things.
 SOAK ?= 10m
 
-# How long tests wait for what has to happen: also on a busy machine, it is not late.
+# How long tests wait for a condition before they fail; enough for a busy machine.
 export KOPFTEST_TIMEOUT ?= 2m
 
 .PHONY: help

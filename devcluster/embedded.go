@@ -88,8 +88,8 @@ func (e embedded) run(ctx context.Context, name, project string, o Options, deta
 		return nil, err
 	}
 	if o.LowPriority {
-		if err := p.LowerPriority(); err != nil { // it works nevertheless
-			o.report(Progress{Phase: PhaseStart, Message: "the cluster keeps its usual priority: " + err.Error()})
+		if err := p.LowerPriority(ctx); err != nil { // it works nevertheless
+			o.report(Progress{Phase: PhaseStart, Message: "the cluster may slow down other programs: " + err.Error()})
 		}
 	}
 	o.report(Progress{Phase: PhaseReady, Message: fmt.Sprintf("%s runs Kubernetes %s", name, p.Ready.Version)})

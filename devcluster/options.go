@@ -43,7 +43,7 @@ type Options struct {
 	// that runs with others is refused. With them, Auto means Embedded.
 	FeatureGates string
 	// LowPriority lets other programs go first where the CPU is scarce, such as the terminal that somebody works in. It
-	// is for embedded clusters, and for the start: one that runs keeps its priority.
+	// applies only to an embedded cluster that this call starts.
 	LowPriority bool
 	// K3d configures a new cluster of the provider K3d.
 	K3d K3dOptions

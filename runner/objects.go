@@ -25,8 +25,8 @@ type Objects interface {
 	Draft(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 
 	// Templates lists what new objects can be made from: the manifests of the paths, as far as they are of the
-	// resources, and the resources themselves. Those with admission handlers only are given by their keys. The
-	// error joins what could not be read.
+	// resources, and the resources themselves. Reviewed has the keys of all resources with admission handlers; those in
+	// served are skipped. The error joins what could not be read.
 	Templates(ctx context.Context, manifests []string, served []inspect.Resource, reviewed []string) ([]Template, error)
 
 	// New makes the draft of a new object.

@@ -65,9 +65,11 @@ func (a *app) offered() []parts.Action {
 			}
 			do, help := action.Do, action.Binding.Help()
 			action.Binding = parts.Key(string(page)+" "+help.Key, help.Desc)
-			action.Do = func() tea.Msg {
-				a.openPage(page)
-				return do()
+			if !action.InPlace {
+				action.Do = func() tea.Msg {
+					a.openPage(page)
+					return do()
+				}
 			}
 			actions = append(actions, action)
 		}

@@ -41,6 +41,9 @@ func TestPalette_OffersActionsOfOtherPages(t *testing.T) {
 		t.Errorf("the page is %s, so that the effect is not seen", u.app.current.Title())
 	}
 	u.press("1", ":").write("kubeconfig").sees("copy the path of the kubeconfig").press("enter").sees("✓ copied")
+	if u.app.current != parts.ResourcesPage {
+		t.Errorf("copying opens the page %s", u.app.current.Title())
+	}
 	u.press("1", ":").write("freeze").sees("pause all with a priority up to 100 for 10m – the operator takes").press("esc")
 	u.press("7", ":").write("save the log").sees("save the log to a file").seesNot("7 s")
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,15 @@ func TestDialog_IsVisibleInTheSmallestTerminal(t *testing.T) {
 }
 
 func TestKeySheet_SaysThatThereIsMore(t *testing.T) {
-	start(t, "normal", 40, 10).press("?").sees("↓ ").sees("more")
+	more := regexp.MustCompile(`↓ \d+ more`)
+	u := start(t, "normal", 40, 10).press("?")
+	if !more.MatchString(strings.Join(u.lines(), "\n")) {
+		t.Errorf("it does not say that there is more:\n%s", strings.Join(u.lines(), "\n"))
+	}
+	for range 100 {
+		u.press("down")
+	}
+	if more.MatchString(strings.Join(u.lines(), "\n")) {
+		t.Errorf("at its end, it says that there is more:\n%s", strings.Join(u.lines(), "\n"))
+	}
 }

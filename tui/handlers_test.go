@@ -2,7 +2,6 @@ package tui
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/kopf-dev/kopf/runner"
@@ -40,9 +39,6 @@ func TestHandlers_NumbersAreNotCut(t *testing.T) {
 			s.Snapshot.Handlers = slices.Clone(s.Snapshot.Handlers)
 			s.Snapshot.Handlers[0].Stats.Runs = 1234567
 		})
-		u.press("2").sees("1,234,56")
-		if strings.Contains(strings.Join(u.lines(), "\n"), "1,234…") {
-			t.Errorf("a number is cut at %d", width)
-		}
+		u.press("2").sees("1,234,568") // with the one that is running
 	}
 }

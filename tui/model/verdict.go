@@ -54,7 +54,7 @@ func failed(o *inspect.Object) string {
 		return "A handler has failed permanently. It runs again when it is retried."
 	}
 	if h.Kind != inspect.KindIndex && IsPaused(o) {
-		return failure(h) + ". " + pausedBecause(o) + ": nothing runs until the annotation kopf.dev/paused is removed."
+		return failure(h) + ". " + pausedBecause(o) + "; nothing runs until the annotation kopf.dev/paused is removed."
 	}
 	return failure(h) + ". " + runsAgain(o, h)
 }

@@ -58,7 +58,7 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"failed, sub-handler": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "u", Kind: "update", State: inspect.PhaseDone},
 			{ID: "u/a", Kind: "sub", Parent: "u", State: inspect.PhaseFailed}}}, "", "u/a failed permanently. It runs again when the object changes, or it is retried."},
 		"failed, then paused": {inspect.Object{State: inspect.StateFailed, Paused: &inspect.ObjectPause{Reason: "held"}, Handlers: handlers{failed("permanent")}}, "",
-			"create failed permanently: no size. Paused: held: nothing runs until the annotation kopf.dev/paused is removed."},
+			"create failed permanently: no size. Paused: held; nothing runs until the annotation kopf.dev/paused is removed."},
 		"failed, timer":          {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "ping", Kind: "timer", State: inspect.PhaseFailed}}}, "", "ping failed permanently. It starts again for this object only when it is retried, or the operator restarts."},
 		"failed, out of retries": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("retries")}}, "", "create gave up after 3 attempts: no size. It runs again only when it is retried, or the object is handled from scratch."},
 		"failed, out of time":    {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("timeout")}}, "", "create ran out of time after 3 attempts: no size. It runs again only when it is retried, or the object is handled from scratch."},

@@ -19,8 +19,8 @@ type Action struct {
 	// actions are shown with the reason rather than hidden.
 	Unavailable string
 
-	// Everywhere makes the palette offer the action on the other pages too. It opens its page.
-	Everywhere bool
+	// Everywhere makes the palette offer the action on the other pages too. It opens its page first, unless InPlace is set.
+	Everywhere, InPlace bool
 
 	// Do performs the action on its page. It returns what the app has to do, or nil.
 	Do func() tea.Msg

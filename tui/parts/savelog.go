@@ -11,7 +11,7 @@ import (
 
 // SaveLog returns the action that saves the lines of a log that are shown.
 func SaveLog(p *LogPane) Action {
-	a := Action{Binding: Key("s", ""), Name: "save the log to a file", Column: Act, Everywhere: true}
+	a := Action{Binding: Key("s", ""), Name: "save the log to a file", Column: Act, Everywhere: true, InPlace: true}
 	if p.Len() == 0 {
 		a.Unavailable = "there are no lines"
 	}

@@ -1,6 +1,8 @@
 package instance
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"syscall"
 )
@@ -9,13 +11,14 @@ import (
 // somebody types answers at once, and tests on a busy machine do not run out of time.
 const lowNiceness = 5
 
-// LowerPriority makes other programs go first where the CPU is scarce. It takes effect after the start, which is not to
-// take longer.
-func (p *Process) LowerPriority() error {
+// LowerPriority makes other programs go first where the CPU is scarce. It is called after the start, so that the
+// start is not slowed down.
+func (p *Process) LowerPriority(ctx context.Context) error {
 	pid := p.cmd.Process.Pid
-	// The priority is one of each thread. The process has a group of its own, which names all its threads.
-	if err := syscall.Setpriority(syscall.PRIO_PGRP, pid, lowNiceness); err != nil {
+	// Linux has a niceness for each thread; the process group covers all of them.
+	err := syscall.Setpriority(syscall.PRIO_PGRP, pid, lowNiceness)
+	if err != nil && !errors.Is(err, syscall.EACCES) { // EACCES: it is lower already, as this program's is
 		return fmt.Errorf("lower the priority of the process %d: %w", pid, err)
 	}
-	return lowerSession(pid)
+	return lowerSession(ctx, pid)
 }

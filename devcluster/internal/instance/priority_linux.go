@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +19,7 @@ const (
 
 // lowerSession lowers the share of the session of the process: on desktops, Linux divides the CPU time between
 // sessions first (sched_autogroup), and the niceness of a process counts only inside its session.
-func lowerSession(pid int) error {
+func lowerSession(ctx context.Context, pid int) error {
 	path := fmt.Sprintf("/proc/%d/autogroup", pid)
 	for attempt := 1; ; attempt++ {
 		err := os.WriteFile(path, []byte(strconv.Itoa(lowNiceness)), 0)
@@ -28,6 +29,10 @@ func lowerSession(pid int) error {
 		case !errors.Is(err, syscall.EAGAIN) || attempt == sessionAttempts:
 			return fmt.Errorf("lower the priority of the session of the process %d: %w", pid, err)
 		}
-		time.Sleep(sessionPeriod) // there is no event to wait for
+		select {
+		case <-time.After(sessionPeriod):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }

@@ -154,7 +154,7 @@ func (p *Page) Actions() []parts.Action {
 		unavailable = "there is no cluster yet"
 	}
 	return []parts.Action{
-		{Binding: keys.copyKubeconfig, Name: "copy the path of the kubeconfig", Column: parts.Look, Everywhere: true, Unavailable: unavailable, Do: p.copyKubeconfig},
+		{Binding: keys.copyKubeconfig, Name: "copy the path of the kubeconfig", Column: parts.Look, Everywhere: true, InPlace: true, Unavailable: unavailable, Do: p.copyKubeconfig},
 	}
 }
 
