@@ -32,6 +32,8 @@ type Cluster struct {
 	// Started reports whether Open has started the cluster, so that Close stops it. It is
 	// false for K3d, whose clusters keep running.
 	Started bool
+	// Ephemeral reports whether the cluster deletes its data when it stops.
+	Ephemeral bool
 
 	stop  func(context.Context) error
 	ended <-chan struct{}

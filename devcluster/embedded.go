@@ -44,7 +44,7 @@ func (e embedded) open(ctx context.Context, o Options, c choice) (*Cluster, erro
 	return &Cluster{
 		Provider: Embedded, Name: c.name, Reason: c.reason, Version: p.Ready.Version, Server: p.Ready.Server,
 		KubeconfigPath: p.Ready.Kubeconfig, Context: p.Ready.Context, Namespace: "default",
-		Started: true, stop: p.Stop, ended: p.Exited(),
+		Started: true, Ephemeral: o.Ephemeral, stop: p.Stop, ended: p.Exited(),
 	}, nil
 }
 

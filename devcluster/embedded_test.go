@@ -62,7 +62,7 @@ func TestOpen_StartedClusterStopsWithClose(t *testing.T) {
 	isolate(t)
 	var phases []Phase
 	c := open(t, Options{Progress: func(p Progress) { phases = append(phases, p.Phase) }})
-	if c.Provider != Embedded || c.Name != "dev" || !c.Started || c.Context != "kopf-dev" || c.Version == "" || c.Reason == "" {
+	if c.Provider != Embedded || c.Name != "dev" || !c.Started || c.Ephemeral || c.Context != "kopf-dev" || c.Version == "" || c.Reason == "" {
 		t.Errorf("got %+v", c)
 	}
 	if len(phases) != 2 || phases[0] != PhaseStart || phases[1] != PhaseReady {
@@ -199,8 +199,8 @@ func TestOpen_EphemeralClusterDeletesItsData(t *testing.T) {
 	isolate(t)
 	c := open(t, Options{Ephemeral: true})
 	i := get(t, c.Name)
-	if !i.Ephemeral {
-		t.Errorf("got %+v", i)
+	if !i.Ephemeral || !c.Ephemeral {
+		t.Errorf("got %+v and %+v", i, c)
 	}
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)

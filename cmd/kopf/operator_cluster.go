@@ -122,11 +122,11 @@ func (c *operatorCluster) remainsRunning() []string {
 }
 
 // remainsStored says what an embedded cluster that this command has started leaves behind when it has stopped, and how to
-// remove it. It is empty for other clusters.
+// remove it. It is empty for other clusters, and for an ephemeral one, which deletes its data itself.
 func (c *operatorCluster) remainsStored() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cluster == nil || !c.cluster.Started || c.cluster.Provider != devcluster.Embedded {
+	if c.cluster == nil || !c.cluster.Started || c.cluster.Ephemeral || c.cluster.Provider != devcluster.Embedded {
 		return ""
 	}
 	return fmt.Sprintf("The cluster %s has stopped; its objects stay for the next run. Remove them with: kopf cluster delete %s", c.cluster.Name, c.cluster.Name)

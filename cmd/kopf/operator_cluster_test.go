@@ -33,6 +33,7 @@ func TestOperatorCluster_SaysWhatStaysOfAStoppedOne(t *testing.T) {
 	}{
 		{&devcluster.Cluster{Name: "hello", Provider: devcluster.Embedded, Started: true}, want},
 		{&devcluster.Cluster{Name: "hello", Provider: devcluster.Embedded}, ""}, // another command's
+		{&devcluster.Cluster{Name: "ephemeral", Provider: devcluster.Embedded, Started: true, Ephemeral: true}, ""},
 		{&devcluster.Cluster{Name: "staging", Provider: devcluster.Context, Started: true}, ""},
 		{nil, ""},
 	} {
