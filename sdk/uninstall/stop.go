@@ -1,7 +1,6 @@
 package uninstall
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,9 +17,9 @@ var (
 	podResource        = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 )
 
-// nameLabel is on the pods of a Deployment that "kopf manifests" has written, with the name of that. It finds the pods
-// of one that is gone.
-const nameLabel = "app.kubernetes.io/name"
+// hashLabel is on the pods of all Deployments. Its value is the end of the name of the pod's ReplicaSet, which is that
+// of the Deployment, a hyphen, and the hash.
+const hashLabel = "pod-template-hash"
 
 // stop scales the Deployment to zero, and waits until its pods are gone, if the options ask for it.
 func (r *remover) stop(ctx context.Context) error {
@@ -39,7 +38,7 @@ func (r *remover) stop(ctx context.Context) error {
 		return nil
 	}
 	return r.await(ctx, func(ctx context.Context) error {
-		return r.podsGone(ctx, cmp.Or(selector, nameLabel+"="+r.target.Deployment))
+		return r.podsGone(ctx, selector)
 	})
 }
 
@@ -79,22 +78,50 @@ func (r *remover) scaleDown(ctx context.Context, name string, replicas int) erro
 	return nil
 }
 
-// podsGone returns an error that wraps [ErrInUse] while any of the selected pods runs.
+// podsGone returns an error that wraps [ErrInUse] while any of the selected pods runs. Without a selector, the
+// Deployment is gone: its pods are found by the name of their ReplicaSet, which may be gone as well. Their labels do not
+// tell: a kustomization that changes the name of a Deployment leaves them as they are.
 func (r *remover) podsGone(ctx context.Context, selector string) error {
+	orphans := selector == ""
+	if orphans {
+		selector = hashLabel
+	}
 	list, err := r.kube.List(ctx, &podResource, r.target.DeploymentNamespace, kube.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("wait until the operator has stopped: %w", err)
 	}
 	for _, pod := range list.Items {
-		var content struct{ Status struct{ Phase string } }
+		var content podContent
 		if err := json.Unmarshal(pod.Raw, &content); err != nil {
 			return fmt.Errorf("read the pod %s: %w", pod.Name, err)
+		}
+		if orphans && !content.isOf(r.target.Deployment) {
+			continue
 		}
 		if phase := content.Status.Phase; phase != "Succeeded" && phase != "Failed" {
 			return fmt.Errorf("%w: its pod %s in %s has not ended", ErrInUse, pod.Name, pod.Namespace)
 		}
 	}
 	return nil
+}
+
+// podContent is what has to be known of a pod.
+type podContent struct {
+	Metadata struct {
+		Labels          map[string]string
+		OwnerReferences []struct{ Kind, Name string }
+	}
+	Status struct{ Phase string }
+}
+
+// isOf reports whether a ReplicaSet of the Deployment has created the pod.
+func (p *podContent) isOf(deployment string) bool {
+	for _, owner := range p.Metadata.OwnerReferences {
+		if owner.Kind == "ReplicaSet" && owner.Name == deployment+"-"+p.Metadata.Labels[hashLabel] {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitRelease returns the leases, none of which the operator holds, unless this is a dry run. It waits for that if

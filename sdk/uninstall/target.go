@@ -41,7 +41,7 @@ type Target struct {
 	Peering string
 
 	// Deployment is the name of the operator's Deployment, in the DeploymentNamespace. Its pods have records in the
-	// peering objects. If it is gone, pods with its name in the label app.kubernetes.io/name may be left of it.
+	// peering objects. If it is gone, pods that its ReplicaSets have created may be left of it.
 	Deployment, DeploymentNamespace string
 }
 
