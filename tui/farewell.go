@@ -8,7 +8,7 @@ import (
 func (a *app) farewell() []string {
 	var lines []string
 	if a.opts.ClusterStays {
-		lines = append(lines, finalizers(a.screen.State, a.opts.Title)...)
+		lines = append(lines, a.finalizers()...)
 	}
 	if a.opts.Stays != nil {
 		lines = append(lines, a.opts.Stays(a.screen.State.State)...)
@@ -16,12 +16,12 @@ func (a *app) farewell() []string {
 	return lines
 }
 
-// finalizers lists the objects that cannot be deleted while no operator of some packages runs, and how to change that.
-func finalizers(s *model.State, packages string) []string {
+// finalizers lists the objects that cannot be deleted while no operator runs, and says how to change that.
+func (a *app) finalizers() []string {
 	const limit = 3
 	var names []string
 	n := 0
-	for _, o := range s.Objects {
+	for _, o := range a.screen.State.Objects {
 		if !o.Finalizer {
 			continue
 		}
@@ -37,8 +37,8 @@ func finalizers(s *model.State, packages string) []string {
 	}
 	head := model.Count(n, "object") + " with our finalizer: deletion waits until an operator runs."
 	lines := append([]string{head}, names...)
-	if packages != "" && s.Cluster.Provider == "context" {
-		lines = append(lines, "Remove the finalizers with: kopf uninstall "+packages+" --context="+s.Cluster.Name)
+	if a.opts.Uninstall != nil {
+		lines = append(lines, a.opts.Uninstall()...)
 	}
 	return lines
 }

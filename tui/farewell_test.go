@@ -1,10 +1,6 @@
 package tui
 
-import (
-	"testing"
-
-	"github.com/kopf-dev/kopf/runner"
-)
+import "testing"
 
 func TestQuit_AsksIfSomethingStays(t *testing.T) {
 	u := startWith(t, demo(noon), 80, 24, Options{ClusterStays: true})
@@ -27,9 +23,10 @@ func TestQuit_EndsAtOnceIfNothingStays(t *testing.T) {
 	}
 }
 
-func TestQuit_SaysHowToRemoveTheFinalizersOfAForeignCluster(t *testing.T) {
-	u := startWith(t, demo(noon), 100, 24, Options{Title: "./handlers", ClusterStays: true})
-	u.press("q").seesNot("kopf uninstall").press("esc")
-	u.publish(func(s *runner.State) { s.Cluster.Provider, s.Cluster.Name = "context", "staging" })
-	u.press("q").sees("Remove the finalizers with: kopf uninstall ./handlers --context=staging")
+func TestQuit_SaysHowToUninstallIfObjectsHaveTheFinalizer(t *testing.T) {
+	options := Options{ClusterStays: true, Uninstall: func() []string { return []string{"If none will:", "  kopf uninstall ./handlers"} }}
+	startWith(t, demo(noon), 100, 24, options).press("q").sees("and 5 more").sees("If none will:").sees("  kopf uninstall ./handlers")
+	startWith(t, scenarios["empty"](noon), 100, 24, options).press("q").seesNot("kopf uninstall")
+	options.ClusterStays = false
+	startWith(t, demo(noon), 100, 24, options).press("q").seesNot("kopf uninstall")
 }

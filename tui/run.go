@@ -48,6 +48,10 @@ type Options struct {
 	// it. It is called when the user wants to quit. May be nil.
 	Stays func(*runner.State) []string
 
+	// Uninstall returns how to remove what the operator leaves in the cluster, for users who will not run it again:
+	// lines that follow those objects. May be nil.
+	Uninstall func() []string
+
 	// Layout is the file in which what the user has chosen about the screen is kept between sessions. Nothing is
 	// kept if it is empty.
 	Layout string

@@ -191,6 +191,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 				ClusterStays: f.isShared(),
 				Layout:       layoutFile(),
 				Stays:        func(*runner.State) []string { return cluster.remainsRunning() },
+				Uninstall:    func() []string { return cluster.uninstallLines(f, patterns) },
 			})
 		})
 	} else {

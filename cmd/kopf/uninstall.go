@@ -71,7 +71,7 @@ was deployed, set here as well. Name packages as for kopf run.
 // check rejects flags that make no sense.
 func (f *uninstallFlags) check() error {
 	for _, n := range f.namespaces {
-		if strings.TrimSpace(n) == "" || strings.ContainsAny(n, "!*?,") {
+		if strings.TrimSpace(n) == "" || isNamespacePattern(n) {
 			return usagef("--namespace=%s: want the name of a namespace", n)
 		}
 	}
@@ -80,6 +80,9 @@ func (f *uninstallFlags) check() error {
 	}
 	return nil
 }
+
+// isNamespacePattern reports whether a value of --namespace may be about more than the one namespace of that name.
+func isNamespacePattern(value string) bool { return strings.ContainsAny(value, "!*?,") }
 
 func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string) (err error) {
 	ctx := cmd.Context()
