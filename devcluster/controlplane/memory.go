@@ -40,6 +40,7 @@ func tuneMemory(ctx context.Context) {
 		if !pause(ctx, startPeriod) {
 			return
 		}
+		debug.SetGCPercent(busyGC)
 		load := load{allocated: allocatedBytes(), at: time.Now(), busy: true}
 		for pause(ctx, ratePeriod) {
 			changed := load.note(allocatedBytes(), time.Now())

@@ -1,9 +1,28 @@
 package main
 
 import (
+	"context"
+	"runtime/debug"
 	"testing"
+	"testing/synctest"
 	"time"
 )
+
+func TestTuneMemory_StartPercentageEndsWithTheStart(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(startGC)
+	defer debug.SetGCPercent(before)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		tuneMemory(ctx)
+		time.Sleep(startPeriod)
+		synctest.Wait()
+		if got := debug.SetGCPercent(startGC); got != busyGC {
+			t.Errorf("after the start, the percentage is %d, not %d", got, busyGC)
+		}
+	})
+}
 
 func TestLoad_IsBusyAtOnceAndIdleAfterCalmPeriod(t *testing.T) {
 	at := time.Unix(0, 0)

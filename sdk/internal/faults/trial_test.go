@@ -74,7 +74,7 @@ func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int) *trial {
 		o.Logger = logger
 		o.Settings.Process.Inspector = ""
 		o.Settings.Posting.Disabled = true // its requests would be most of the writes
-		// A busy machine may take longer than the default to bring the operator its own writes. That is none of the faults.
+		// A busy machine may take longer than the default to bring the operator its own writes. That is not a fault of the plan.
 		o.Settings.Persistence.ConsistencyTimeout = time.Minute
 	})
 	return x

@@ -35,7 +35,11 @@ func readUpstream(t *testing.T) upstreamSource {
 	u := upstreamSource{names: map[string]string{}, gates: map[string][]string{}, off: map[string]bool{}}
 	for _, spec := range declared[*ast.ValueSpec](t, filepath.Join(dir, "names")) {
 		for n, v := range spec.Values {
-			if u.names[spec.Names[n].Name], err = strconv.Unquote(v.(*ast.BasicLit).Value); err != nil {
+			literal, ok := v.(*ast.BasicLit)
+			if !ok {
+				t.Fatalf("the name %s is no literal: upstream's source has another form", spec.Names[n].Name)
+			}
+			if u.names[spec.Names[n].Name], err = strconv.Unquote(literal.Value); err != nil {
 				t.Fatal(err)
 			}
 		}

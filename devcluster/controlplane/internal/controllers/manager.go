@@ -4,7 +4,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -35,12 +34,7 @@ func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulat
 	e.metadataInformers.Start(ctx.Done())
 	close(e.informersStarted)
 
-	var wg sync.WaitGroup
-	for _, run := range runs {
-		wg.Go(func() { run(ctx) })
-	}
-	<-ctx.Done()
-	wg.Wait()
+	runAll(ctx, runs)
 	e.informers.Shutdown()
 	e.metadataInformers.Shutdown()
 	return nil
@@ -48,8 +42,8 @@ func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulat
 
 // build prepares the controllers that run here. It registers what they watch, so it must be called before the informers
 // start.
-func (e *environment) build(ctx context.Context, simulatedNode bool) ([]run, error) {
-	var runs []run
+func (e *environment) build(ctx context.Context, simulatedNode bool) ([]namedRun, error) {
+	var runs []namedRun
 	for _, c := range controllers() {
 		if c.withoutNode && simulatedNode || !c.enabled(utilfeature.DefaultFeatureGate.Enabled) {
 			continue
@@ -64,7 +58,7 @@ func (e *environment) build(ctx context.Context, simulatedNode bool) ([]run, err
 			return nil, fmt.Errorf("start the %s: %w", c.name, err)
 		}
 		if run != nil {
-			runs = append(runs, run)
+			runs = append(runs, namedRun{c.name, run})
 		}
 	}
 	return runs, nil

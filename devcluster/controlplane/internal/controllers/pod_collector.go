@@ -26,7 +26,8 @@ import (
 
 const (
 	podCollection = 20 * time.Second
-	// nodeQuarantine is how long a node must be missing until its pods are deleted. Its pods may be known earlier.
+	// nodeQuarantine is how long a node must be missing until its pods are deleted. The informer of pods may be ahead of
+	// that of nodes.
 	nodeQuarantine = 40 * time.Second
 	// reasonEvicted is the reason that a kubelet gives for a pod that it has evicted.
 	reasonEvicted = "Evicted"

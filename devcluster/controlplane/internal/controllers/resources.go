@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
@@ -9,6 +10,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/component-base/featuregate"
@@ -70,8 +72,12 @@ var resourceControllers = []controller{
 }
 
 func buildStorageMigrator(ctx context.Context, e *environment, client kubernetes.Interface) (run, error) {
-	if !utilfeature.DefaultFeatureGate.Enabled(features.StorageVersionMigrator) {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.StorageVersionMigrator) ||
+		!clientfeatures.FeatureGates().Enabled(clientfeatures.InformerResourceVersion) {
 		return nil, nil
+	}
+	if !clientfeatures.FeatureGates().Enabled(clientfeatures.InOrderInformers) {
+		return nil, errors.New("client-go's feature InOrderInformers must be enabled: unset KUBE_FEATURE_InOrderInformers")
 	}
 	const name = names.StorageVersionMigratorController
 	cfg, err := e.clients.Config(name)
