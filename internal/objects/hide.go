@@ -23,15 +23,46 @@ func hide(o map[string]any, fields [][]string) map[string]any {
 	if isSecret(o) {
 		fields = append(ofSecrets[:len(ofSecrets):len(ofSecrets)], fields...)
 	}
-	h := hider{root: fields}
-	out, _ := h.value(o, fields).(map[string]any)
-	return out
+	return hider{root: fields}.object(o)
 }
 
 func isSecret(o map[string]any) bool { return o["apiVersion"] == "v1" && o["kind"] == "Secret" }
 
 // hider hides values in one object.
 type hider struct{ root [][]string }
+
+// object returns a copy of an object. Its managed fields name the items of lists by their values, which may be hidden.
+func (h hider) object(o map[string]any) map[string]any {
+	out, _ := h.value(o, h.root).(map[string]any)
+	if metadata, ok := out["metadata"].(map[string]any); ok && len(h.root) > 0 && metadata["managedFields"] != nil {
+		metadata["managedFields"] = withoutItems(metadata["managedFields"])
+	}
+	return out
+}
+
+// withoutItems returns a copy of managed fields that names fields ("f:NAME") but no items of lists ("v:VALUE",
+// "k:KEYS"), nor what is in them: one mark is shown in place of all items of a list.
+func withoutItems(value any) any {
+	switch v := value.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, manager := range v {
+			out[i] = withoutItems(manager)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, child := range v {
+			if strings.Contains(key, ":") && !strings.HasPrefix(key, "f:") {
+				out[mark] = map[string]any{}
+			} else {
+				out[key] = withoutItems(child)
+			}
+		}
+		return out
+	}
+	return value
+}
 
 // value returns a copy of a value. The paths are those of hidden fields, relative to the value.
 func (h hider) value(value any, paths [][]string) any {
@@ -69,7 +100,7 @@ func (h hider) text(s string) string {
 	if len(h.root) == 0 || !strings.HasPrefix(strings.TrimSpace(s), "{") || json.Unmarshal([]byte(s), &nested) != nil {
 		return s
 	}
-	hidden, err := json.Marshal(h.value(nested, h.root))
+	hidden, err := json.Marshal(h.object(nested))
 	if err != nil {
 		return mark
 	}

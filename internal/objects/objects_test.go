@@ -367,6 +367,27 @@ func TestHidden_ValuesAreNeitherShownNorOverwritten(t *testing.T) {
 	}
 }
 
+func TestHidden_ManagedFieldsNameNoItems(t *testing.T) {
+	c := newCluster(t)
+	ref := c.configMap("x", tree{"data": tree{"kept": "value"}, "metadata": tree{"finalizers": []any{"example.com/t0k3n"}}})
+	for _, tt := range []struct {
+		hidden      [][]string
+		shows, hide string
+	}{
+		{[][]string{{"metadata", "finalizers"}}, "'[redacted]': {}", "t0k3n"},
+		{nil, `v:"example.com/t0k3n"`, "[redacted]"},
+	} {
+		until := watch(t, client(), runner.Look{Object: ref, Facet: runner.FacetObject, Hidden: tt.hidden})
+		until("read", func(l runner.Looked) bool {
+			text := strings.Join(l.YAML, "\n")
+			if strings.Contains(text, tt.hide) {
+				t.Errorf("%v: %s is shown: %s", tt.hidden, tt.hide, text)
+			}
+			return l.Loaded && strings.Contains(text, tt.shows) && strings.Contains(text, "f:kept: {}")
+		})
+	}
+}
+
 func TestSample_MakesAnotherObjectWithoutRecords(t *testing.T) {
 	c := newCluster(t)
 	ref := c.configMap("x", tree{"data": tree{"size": "1"}, "metadata": tree{"labels": tree{"tier": "gold"}, "annotations": tree{"record": "1"}, "finalizers": []any{"example.com/x"}}})

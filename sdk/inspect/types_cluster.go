@@ -7,8 +7,8 @@ type ObjectContent struct {
 	Error  string         `json:"error,omitempty"` // why the operator cannot read it, for people
 }
 
-// ObjectEvents are the Kubernetes events about an object as the API server has them, in no particular order. Hidden
-// values of the object are replaced in them.
+// ObjectEvents are the newest 500 Kubernetes events about an object as the API server has them, without their managed
+// fields and in no particular order. Hidden values of the object are replaced in them.
 type ObjectEvents struct {
 	Events []map[string]any `json:"events,omitempty"`
 	Error  string           `json:"error,omitempty"` // why the operator cannot read them, for people

@@ -48,21 +48,48 @@ func asText[T any](t *testing.T) func(served T, err error) string {
 	}
 }
 
+// withListsOfSecrets is a schema with lists whose items the API server names by their values in managed fields.
+var withListsOfSecrets = tree{
+	"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+	"properties": tree{"spec": tree{
+		"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+		"properties": tree{
+			"tokens": tree{"type": "array", "x-kubernetes-list-type": "set", "items": tree{"type": "string"}},
+			"users": tree{
+				"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"password"},
+				"items": tree{
+					"type": "object", "required": []any{"password"},
+					"properties": tree{"password": tree{"type": "string"}, "name": tree{"type": "string"}},
+				},
+			},
+		},
+	}},
+}
+
 func TestInspector_ServesObjectsAndEventsWithoutSecrets(t *testing.T) {
 	cluster := newCluster(t)
+	own := kex
+	own.group = cluster.Namespace + ".kopf.dev"
+	own.defineAs(cluster, withListsOfSecrets)
 	const word, data = "open-sesame", "of-the-secret"
 	op := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("seen"))
+		kopf.OnEvent(r, own.selector(), func(context.Context, *event) error { return nil }, kopf.ID("seen"))
 		kopf.OnEvent(r, kopf.Resource("v1", "secrets"), func(context.Context, *event) error { return nil }, kopf.ID("seen"))
-	}, func(o *kopf.Operator) { o.Settings.Redaction.Fields = []kopf.Path{"spec.password"} }, serving(cluster.Namespace))
+	}, func(o *kopf.Operator) {
+		o.Settings.Redaction.Fields = []kopf.Path{"spec.password", "spec.tokens", "spec.users.password"}
+	}, serving(cluster.Namespace))
 	client := op.Inspector()
 
-	x := example("x")
-	x["spec"].(tree)["password"] = word
+	x := own.of(example("x"))
+	spec := x["spec"].(tree)
+	spec["password"], spec["tokens"], spec["users"] = word, []any{word, word + "-too"}, []any{tree{"password": word, "name": "me"}}
 	object := cluster.Create(x)
 	ref := refOf(op, "x")
 	text := asText[map[string]any](t)(client.Object(t.Context(), ref))
-	for _, part := range []string{`"kind":"KopfExample"`, `"field":"value"`, `"password":"[redacted]"`, `"managedFields":`} {
+	for _, part := range []string{
+		`"kind":"KopfExample"`, `"field":"value"`, `"password":"[redacted]"`, `"tokens":"[redacted]"`, `"name":"me"`,
+		`"f:field":{}`, `"f:tokens":{".":{},"[redacted]":{}}`, `"f:users":{".":{},"[redacted]":{}}`,
+	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%s is not in the object: %s", part, text)
 		}
@@ -75,7 +102,8 @@ func TestInspector_ServesObjectsAndEventsWithoutSecrets(t *testing.T) {
 	other.UID = "of-a-former-one"
 	eventAbout(cluster, "about-a-former-one", other, "KopfExample", "it had this name")
 	text = asText[[]map[string]any](t)(client.Events(t.Context(), ref))
-	if !strings.Contains(text, "cannot log in with [redacted]") || strings.Contains(text, word) || strings.Contains(text, "it had this name") {
+	if !strings.Contains(text, "cannot log in with [redacted]") || strings.Contains(text, word) || strings.Contains(text, "it had this name") ||
+		strings.Contains(text, "managedFields") {
 		t.Errorf("the events are %s", text)
 	}
 
@@ -90,7 +118,7 @@ func TestInspector_ServesObjectsAndEventsWithoutSecrets(t *testing.T) {
 	secret.Delete()
 
 	// The operator may read other objects of the resource, but they are not its own.
-	unknown := inspect.Ref{Resource: kex.key(), Namespace: "default", Name: "x", UID: "1"}
+	unknown := inspect.Ref{Resource: own.key(), Namespace: "default", Name: "x", UID: "1"}
 	object.Delete()
 	remembers(op, 0)
 	for _, ref := range []inspect.Ref{unknown, ref, {}} {

@@ -52,7 +52,7 @@ func (c *clusterReader) Object(ctx context.Context, ref inspect.Ref) inspect.Obj
 	return inspect.ObjectContent{Object: shown}
 }
 
-// Events returns the events about an object.
+// Events returns the newest events about an object.
 func (c *clusterReader) Events(ctx context.Context, ref inspect.Ref) inspect.ObjectEvents {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -69,8 +69,8 @@ func (c *clusterReader) Events(ctx context.Context, ref inspect.Ref) inspect.Obj
 		secrets = c.deps.settings.Redaction.Of(res, obj)
 	}
 	// Another object may have had the name before.
-	about := fields.Set{"involvedObject.name": ref.Name, "involvedObject.uid": ref.UID}
-	list, err := c.list(ctx, observe.EventsResource(), cmp.Or(ref.Namespace, metav1.NamespaceDefault), about)
+	about := fields.SelectorFromSet(fields.Set{"involvedObject.name": ref.Name, "involvedObject.uid": ref.UID})
+	list, err := c.list(ctx, observe.EventsResource(), cmp.Or(ref.Namespace, metav1.NamespaceDefault), kube.ListOptions{FieldSelector: about.String()})
 	if kube.Classify(err) == kube.Forbidden {
 		return inspect.ObjectEvents{Error: readError(err) + "; allow the operator to list events, or use kubectl events"}
 	}
@@ -79,11 +79,13 @@ func (c *clusterReader) Events(ctx context.Context, ref inspect.Ref) inspect.Obj
 	}
 	events := make([]map[string]any, len(list.Items))
 	for i, event := range list.Items {
-		tree, err := event.Tree()
-		if err != nil {
+		if events[i], err = event.Tree(); err != nil {
 			return inspect.ObjectEvents{Error: err.Error()}
 		}
-		events[i], _ = withoutSecrets(tree, secrets).(map[string]any)
+	}
+	events = newestEvents(events)
+	for i, event := range events {
+		events[i], _ = withoutSecrets(event, secrets).(map[string]any)
 	}
 	return inspect.ObjectEvents{Events: events}
 }
@@ -103,7 +105,9 @@ func (c *clusterReader) served(key string) (*resources.Resource, error) {
 
 // object returns an object. It is listed, since operators need no permission to get single objects.
 func (c *clusterReader) object(ctx context.Context, res *resources.Resource, ref inspect.Ref) (*object.Object, error) {
-	list, err := c.list(ctx, res, ref.Namespace, fields.Set{"metadata.name": ref.Name})
+	list, err := c.list(ctx, res, ref.Namespace, kube.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(), KeepManagedFields: true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +119,8 @@ func (c *clusterReader) object(ctx context.Context, res *resources.Resource, ref
 }
 
 // list reads what a reader waits for: nothing is repeated.
-func (c *clusterReader) list(ctx context.Context, res *resources.Resource, namespace string, selected fields.Set) (*object.List, error) {
-	return c.deps.client.WithoutRetries().List(ctx, res, namespace, kube.ListOptions{
-		FieldSelector: fields.SelectorFromSet(selected).String(), KeepManagedFields: true,
-	})
+func (c *clusterReader) list(ctx context.Context, res *resources.Resource, namespace string, options kube.ListOptions) (*object.List, error) {
+	return c.deps.client.WithoutRetries().List(ctx, res, namespace, options)
 }
 
 // withoutSecrets returns a copy of a value in whose texts the hidden values of an object are replaced.

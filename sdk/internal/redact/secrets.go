@@ -20,13 +20,17 @@ type Secrets struct {
 	known []string // the hidden values of the object
 }
 
-// Value returns a copy of the value of a field without what is hidden in it. The keys of maps remain.
+// Value returns a copy of the value of a field without what is hidden in it. The keys of maps remain, except for
+// those of managed fields that have values of list items.
 func (s *Secrets) Value(path object.Path, value any) any {
 	if s == nil {
 		return value
 	}
 	if s.covers(path) {
 		return hidden(value)
+	}
+	if path.HasPrefix(managedFields) {
+		value = withoutItems(value)
 	}
 	switch v := value.(type) {
 	case map[string]any:

@@ -21,7 +21,7 @@ const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db","anno
 
 func secretsOf(t *testing.T, policy Policy, res *resources.Resource, text string) (*Secrets, map[string]any) {
 	t.Helper()
-	obj, err := object.Parse([]byte(text), object.ParseOptions{})
+	obj, err := object.Parse([]byte(text), object.ParseOptions{KeepManagedFields: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +97,47 @@ func TestSecrets_PayloadsOfBothKinds(t *testing.T) {
 		if err := s.Error(errors.New("the value hidden is invalid"), body); strings.Contains(err.Error(), "hidden") {
 			t.Error(err)
 		}
+	}
+}
+
+func TestSecrets_ManagedFieldsNameNoItems(t *testing.T) {
+	policy := Policy{Fields: []object.Path{{"spec", "tokens"}, {"spec", "users", "password"}}}
+	const thing = `{"spec":{"tokens":["hunter2"],"users":[{"password":"hunter2"}]},"metadata":{"managedFields":[
+		{"manager":"kubectl","time":"2026-01-02T03:04:05Z","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:example.com/a:b":{}}},
+			"f:spec":{"f:tokens":{".":{},"v:\"hunter2\"":{},"v:\"hunter22\"":{}},
+				"f:users":{"k:{\"password\":\"hunter2\"}":{".":{},"f:labels":{"f:hunter2":{}}}}}}},
+		{"manager":"old","apiVersion":"x/v1beta1","fieldsV1":{"f:spec":{"f:auth":{"f:tokens":{"v:\"hunter2\"":{}}},"f:size":{}}}}]}}`
+	s, tree := secretsOf(t, policy, &resources.Resource{Plural: "things"}, thing)
+	_, want := secretsOf(t, policy, &resources.Resource{Plural: "things"}, `{"metadata":{"managedFields":[
+		{"manager":"kubectl","time":"2026-01-02T03:04:05Z","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:example.com/a:b":{}}},
+			"f:spec":{"f:tokens":{".":{},"[redacted]":{}},"f:users":{"[redacted]":{}}}}},
+		{"manager":"old","apiVersion":"x/v1beta1","fieldsV1":{"f:spec":{"f:auth":{"f:tokens":{"[redacted]":{}}},"f:size":{}}}}]}}`)
+	got := s.Value(nil, tree).(map[string]any)
+	if diff := cmp.Diff(want["metadata"], got["metadata"]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want["metadata"], policy.Tree(tree)["metadata"]); diff != "" {
+		t.Error(diff)
+	}
+	quoted, err := json.Marshal(thing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, applied := secretsOf(t, policy, &resources.Resource{Plural: "things"}, `{"metadata":{"annotations":{"last":`+string(quoted)+`}}}`)
+	for _, shown := range []any{got, s.Value(nil, applied), s.Payload(tree), s.Payload([]patch.Op{
+		{Op: "replace", Path: "/metadata", Value: tree["metadata"]},
+		{Op: "add", Path: "/metadata/managedFields/0", Value: tree["metadata"].(map[string]any)["managedFields"].([]any)[0]},
+	})} {
+		if text := fmt.Sprint(shown); strings.Contains(text, "hunter2") || !strings.Contains(text, "kubectl") {
+			t.Errorf("managed fields are %s", text)
+		}
+	}
+	managers := Policy{Fields: []object.Path{{"metadata", "managedFields", "manager"}}}
+	if text := fmt.Sprint(managers.Tree(tree)["metadata"]); strings.Contains(text, "kubectl") || strings.Contains(text, "hunter2") {
+		t.Errorf("hidden managers are %s", text)
+	}
+	if whole := (&Policy{}).Tree(tree); !cmp.Equal(whole, tree) {
+		t.Errorf("nothing is hidden in %v", whole)
 	}
 }
 
