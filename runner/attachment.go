@@ -50,7 +50,7 @@ type Attachment struct {
 
 	looking   sync.Mutex
 	wanted    *wantedLook   // nil if nothing is looked at
-	lookAgain chan struct{} // a value after each change of that
+	lookAgain chan struct{} // signals that wanted has changed
 }
 
 // NewAttachment returns an attachment to an operator. The error is an [*inspect.AddressError].

@@ -10,10 +10,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// lookInterval is the time between two readings of what is looked at, and lookTimeout what one may take.
+// lookInterval is the time between two readings of an object that is looked at, eventsInterval that between two
+// readings of its events, which the API server does not cache, and lookTimeout what one reading may take.
 const (
-	lookInterval = 2 * time.Second
-	lookTimeout  = 10 * time.Second
+	lookInterval   = 2 * time.Second
+	eventsInterval = 10 * time.Second
+	lookTimeout    = 10 * time.Second
 )
 
 // wantedLook is what an attachment looks at.
@@ -85,7 +87,10 @@ func (a *Attachment) followLooks(ctx context.Context) {
 
 // followLook reads one facet again and again: the inspector has no stream of them.
 func (a *Attachment) followLook(ctx context.Context, wanted *wantedLook) {
-	current := wanted.first
+	current, interval := wanted.first, lookInterval
+	if wanted.Facet == FacetEvents {
+		interval = eventsInterval
+	}
 	for ctx.Err() == nil {
 		reading, cancel := context.WithTimeout(ctx, lookTimeout)
 		seen, err := a.options.Look(reading, a.client, wanted.Look)
@@ -106,7 +111,7 @@ func (a *Attachment) followLook(ctx context.Context, wanted *wantedLook) {
 		})
 		select {
 		case <-ctx.Done():
-		case <-time.After(lookInterval):
+		case <-time.After(interval):
 		}
 	}
 }

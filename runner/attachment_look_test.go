@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -15,13 +18,14 @@ import (
 type looks struct {
 	answer atomic.Pointer[func(Look) (Looked, error)]
 	slow   chan struct{} // closes when one is asked for that has no answer
+	asked  sync.Once     // closes it: a slow one is asked for again after a while
 }
 
 func (l *looks) look(ctx context.Context, _ *inspect.Client, what Look) (Looked, error) {
 	if answer := l.answer.Load(); answer != nil {
 		return (*answer)(what)
 	}
-	close(l.slow)
+	l.asked.Do(func() { close(l.slow) })
 	<-ctx.Done()
 	return Looked{}, ctx.Err()
 }
@@ -54,12 +58,15 @@ func TestAttachment_LooksAtOneFacetAtATime(t *testing.T) {
 	}
 	<-answers.slow
 	answers.are(named)
-	for _, name := range []string{"one", "two"} {
-		if err := look(name, FacetEvents); err != nil {
+	for _, what := range []struct {
+		name  string
+		facet Facet
+	}{{"one", FacetEvents}, {"two", FacetEvents}, {"two", FacetObject}} {
+		if err := look(what.name, what.facet); err != nil {
 			t.Fatal(err)
 		}
-		wait("it looks at "+name, func(s *State) bool {
-			return s.Looked != nil && s.Looked.Facet == FacetEvents && strings.Join(s.Looked.YAML, "") == "name: "+name
+		wait("it looks at "+what.name, func(s *State) bool {
+			return s.Looked != nil && s.Looked.Facet == what.facet && strings.Join(s.Looked.YAML, "") == "name: "+what.name
 		})
 	}
 	if err := look("one", "everything"); err == nil || !strings.Contains(err.Error(), `look at "everything": want object or events`) {
@@ -91,6 +98,29 @@ func TestAttachment_LooksAtOneFacetAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait("it looks at nothing", func(s *State) bool { return s.Looked == nil })
+}
+
+func TestAttachment_EventsAreReadLessOften(t *testing.T) {
+	for facet, want := range map[Facet]int{FacetObject: 30, FacetEvents: 6} {
+		t.Run(string(facet), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var readings int
+				a, err := NewAttachment(AttachOptions{Address: "unix:/nowhere", Look: func(_ context.Context, _ *inspect.Client, what Look) (Looked, error) {
+					readings++
+					return named(what)
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute-time.Second)
+				defer cancel()
+				a.followLook(ctx, &wantedLook{Look{Facet: facet}, &Looked{}})
+				if readings != want {
+					t.Errorf("it was read %d times in a minute, want %d", readings, want)
+				}
+			})
+		})
+	}
 }
 
 func TestAttachment_WithoutReaderLookIsRejected(t *testing.T) {

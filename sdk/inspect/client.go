@@ -292,7 +292,7 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	}
 	response, err := c.http.Do(request)
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // e repeats a URL that is none of the user's
+		err = e.Err // e repeats an internal URL
 	}
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
