@@ -42,7 +42,7 @@ type Options struct {
 	// its flag, such as "ShardedListAndWatch=true". A cluster keeps them until it is started with others; one
 	// that runs with others is refused. With them, Auto means Embedded.
 	FeatureGates string
-	// LowPriority lets other programs go first where the CPU is scarce, such as the terminal that somebody works in. It
+	// LowPriority lets other programs go first where the CPU is scarce, such as the terminal of the user. It
 	// applies only to an embedded cluster that this call starts.
 	LowPriority bool
 	// K3d configures a new cluster of the provider K3d.

@@ -53,7 +53,7 @@ func (a *Attachment) look(intent Intent) error {
 	return nil
 }
 
-// lookTo returns what is to be looked at; nil if nothing is.
+// lookTo returns what the page wants to read; nil if nothing.
 func (a *Attachment) lookTo() *wantedLook {
 	a.looking.Lock()
 	defer a.looking.Unlock()

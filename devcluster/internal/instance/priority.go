@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lowNiceness gives a control plane a third of the CPU time of a program that competes with it: the terminal in which
-// somebody types answers at once, and tests on a busy machine do not run out of time.
+// lowNiceness gives a control plane a third of the CPU time of a program that competes with it: the terminal
+// answers at once when a user types, and tests on a busy machine do not run out of time.
 const lowNiceness = 5
 
 // LowerPriority makes other programs go first where the CPU is scarce. It is called after the start, so that the
