@@ -102,7 +102,7 @@ func module(path string) string {
 	return fmt.Sprintf("module %s\n\ngo 1.26.0\n\nrequire github.com/kopf-dev/kopf/sdk v0.1.0\n\nreplace github.com/kopf-dev/kopf/sdk => %s\n", path, fakeSDK)
 }
 
-// write writes a file in one step, so that nobody sees a part of it, not even while a busy machine holds up the test.
+// write writes a file in one step, so that a reader never finds a part of it, however slow the machine is.
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path, whole := filepath.Join(dir, name), filepath.Join(t.TempDir(), "whole")

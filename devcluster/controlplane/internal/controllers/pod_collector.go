@@ -33,8 +33,9 @@ const (
 	reasonEvicted = "Evicted"
 )
 
-// podCollector deletes pods that nobody else would delete, as upstream's does by the same name. That one asks the
-// kubelet's package whether a pod was evicted, and so compiles the kubelet, the scheduler, cAdvisor and containerd.
+// podCollector deletes the pods that no kubelet and no other controller deletes, like the pod garbage collector of
+// Kubernetes. That one asks the kubelet's package whether a pod was evicted, and so compiles the kubelet, the scheduler,
+// cAdvisor and containerd.
 type podCollector struct {
 	client kubernetes.Interface
 	pods   listers.PodLister
