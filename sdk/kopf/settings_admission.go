@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
@@ -37,11 +38,22 @@ func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
 func (s AdmissionSettings) engine(session string) engine.Admission {
 	a := engine.Admission{Managed: s.Managed, Session: session}
 	if server := s.Server; server != nil {
-		a.Serve = func(ctx context.Context, reviews http.Handler, announce func(admission.ClientConfig)) error {
-			return server.Serve(ctx, reviews, func(c webhook.ClientConfig) { announce(clientConfigOf(c)) })
+		a.Serve = func(ctx context.Context, logger *slog.Logger, reviews http.Handler, announce func(admission.ClientConfig)) error {
+			return loggingTo(logger, server).Serve(ctx, reviews, func(c webhook.ClientConfig) { announce(clientConfigOf(c)) })
 		}
 	}
 	return a
+}
+
+// loggingTo returns the server with the operator's logger, unless it has one of its own or another type.
+func loggingTo(logger *slog.Logger, server WebhookServer) WebhookServer {
+	own, ok := server.(*webhook.Server)
+	if !ok || own.Logger != nil {
+		return server
+	}
+	logging := *own
+	logging.Logger = logger
+	return &logging
 }
 
 func clientConfigOf(c webhook.ClientConfig) admission.ClientConfig {

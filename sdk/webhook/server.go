@@ -111,7 +111,8 @@ type Server struct {
 	// that an API server waits.
 	Timeout time.Duration
 
-	// Logger is for what goes wrong with connections and files. Defaults to [slog.Default].
+	// Logger logs failures of connections and files. Defaults to the operator's logger, and outside of an operator to
+	// [slog.Default].
 	Logger *slog.Logger
 }
 

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,6 +74,28 @@ func wantDenied(t *testing.T, answer *kopftest.Answer, message string, code int3
 	if !ok || status.Status().Code != code || !strings.Contains(status.Status().Message, message) {
 		t.Errorf("want the code %d and %q, got %v", code, message, answer.Err)
 	}
+}
+
+func TestAdmission_ServerLogsToOperatorsLogger(t *testing.T) {
+	cluster := newCluster(t)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnValidate(r, kexes, func(context.Context, *admission) error { return nil }, kopf.ID("check"))
+	}, func(o *kopf.Operator) {
+		o.Settings.Admission.Server = &webhook.Server{Listener: listener, Host: "127.0.0.1"}
+	})
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	op.WaitLog("A connection to the webhooks has failed")
 }
 
 func TestAdmission_DenyWarnMutate(t *testing.T) {

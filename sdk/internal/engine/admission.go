@@ -65,7 +65,7 @@ func (a *admissionControl) start(ctx context.Context, failed func(error)) {
 	managing, stopManaging := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopServing, a.stopManaging = stopServing, stopManaging
 	a.serving.Go(func() {
-		err := a.deps.settings.Admission.Serve(serving, a.reviews, a.announced)
+		err := a.deps.settings.Admission.Serve(serving, a.deps.logger, a.reviews, a.announced)
 		if serving.Err() != nil && err == nil {
 			return
 		}

@@ -109,7 +109,7 @@ func (s *Settings) check(registry *handlers.Registry) error {
 type Admission struct {
 	// Serve passes requests on to the handler until the context ends, and announces where the API server
 	// finds it. It is nil if there is no way in.
-	Serve func(ctx context.Context, reviews http.Handler, announce func(admission.ClientConfig)) error
+	Serve func(ctx context.Context, logger *slog.Logger, reviews http.Handler, announce func(admission.ClientConfig)) error
 
 	Managed string // the suffix of the webhooks' names, and the name of their configurations; none are managed if empty
 	Session string // of development; empty in production
