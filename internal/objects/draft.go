@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // maxConflicts is how often a change is sent again because the object has changed in other fields.
@@ -171,7 +172,7 @@ func (c *Client) patch(ctx context.Context, draft *runner.Draft, change map[stri
 
 // reason returns why a change was refused. The API server quotes values: those that are hidden are replaced.
 func (c *Client) reason(ctx context.Context, draft *runner.Draft, change map[string]any, refused error) string {
-	if len(draft.Hidden) == 0 && !isSecret(draft.Base) {
+	if len(printable.FieldsToHide(draft.Base, draft.Hidden)) == 0 {
 		return explain(refused).Error()
 	}
 	requests, err := c.of(draft.Object)

@@ -4,6 +4,8 @@
 // they are, they could move the cursor, set the clipboard or the title of a terminal, reverse
 // the direction of a text, or forge lines of a log. Whatever writes such texts as text uses this
 // package where they become output.
+//
+// [Secrets] hides the data of Secrets, and fields that an operator names.
 package printable
 
 import (

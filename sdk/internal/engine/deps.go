@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,8 @@ type deps struct {
 	running  *runningCycles // nil unless other replicas may take objects over
 	leases   *leaseStats
 	graves   graves // the objects that are gone
+
+	hiddenIndices sync.Map // ids of the indices that have had a hidden value of an object
 
 	sink      *observe.Sink      // what happens is told to its subscribers
 	recorders *observe.Recorders // of Kubernetes events
@@ -93,9 +96,12 @@ func (d *deps) dropLate(old *object.Object) {
 		"what", old.String(), "reason", "the object is gone")
 }
 
-// hidesIndex reports whether the values of an index must not be shown: they are made of Secrets, or the
-// settings say so.
+// hidesIndex reports whether the values of an index must not be shown: they are made of Secrets, one of them has contained
+// a hidden value of an object, or the settings name the index.
 func (d *deps) hidesIndex(id string) bool {
+	if _, hidden := d.hiddenIndices.Load(id); hidden {
+		return true
+	}
 	return slices.Contains(d.settings.Redaction.Indices, id) || slices.ContainsFunc(d.registry.All(), func(h *handlers.Handler) bool {
 		return h.Family == handlers.Index && h.ID == id && redact.MayBeSecret(&h.Selector)
 	})

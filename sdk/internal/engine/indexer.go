@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -260,6 +261,7 @@ func (x *indexer) store(h *handlers.Handler, id string, a *attempt, out handlers
 	case out.Err != nil:
 		index.Discard(object)
 	case out.Result != nil:
+		x.hideIndex(h.ID, a.subject.Secrets, out.Result)
 		index.Replace(object, out.Result)
 	}
 	if f == nil {
@@ -271,6 +273,17 @@ func (x *indexer) store(h *handlers.Handler, id string, a *attempt, out handlers
 	}
 	f.failures.record(h.ID, out, a.began, a.ended)
 	return f
+}
+
+// hideIndex hides the values of an index from now on if the values for an object contain a hidden value of it.
+func (x *indexer) hideIndex(id string, secrets *redact.Secrets, values any) {
+	if secrets == nil || x.deps.hidesIndex(id) {
+		return
+	}
+	leaks := func(text string) bool { return secrets.Text(text) != text }
+	if slices.ContainsFunc(index.Texts(values), leaks) {
+		x.deps.hiddenIndices.Store(id, true)
+	}
 }
 
 // scheduleRetry retries the selected handlers that have failed when their delays are over, even if

@@ -38,6 +38,9 @@ func (r *requester) send(call patch.Call) (patch.Object, error) {
 	secrets := r.deps.settings.Redaction.Of(r.resource, r.object)
 	logPatch(r.logger, call, secrets)
 	patched, err := r.sendUntilAnswered(call)
+	if err != nil && r.newest != r.object { // the API server may quote values of either
+		secrets = r.deps.settings.Redaction.Of(r.resource, r.object, r.newest)
+	}
 	return patched, secrets.Error(err, call.Payload)
 }
 

@@ -70,7 +70,7 @@ func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, e
 		return nil, err
 	}
 	v.patch = patch.NewPatch()
-	v.subject = r.subject(res, obj)
+	v.subject = r.subject(res, v.request)
 	v.memo = r.memo(res, v.request)
 	cause := &handlers.Cause{
 		Resource: res.resource, Object: obj, Tree: tree, Review: &v.request.Review, Context: ctx,
@@ -95,10 +95,12 @@ func (r *reviews) selected(res *reviewedResource, cause *handlers.Cause) (select
 	return res.handlers.Selected(handlers.Admission, cause), nil
 }
 
-func (r *reviews) subject(res *reviewedResource, obj *object.Object) *observe.Subject {
+func (r *reviews) subject(res *reviewedResource, request *admission.Request) *observe.Subject {
+	obj := request.Subject()
+	secrets := r.deps.settings.Redaction.Of(res.resource, request.Object, request.Old)
 	return &observe.Subject{
-		Resource: res.resource, Object: obj, Reference: reference(obj), Logger: r.deps.objectLogger(res.resource, obj),
-		Secrets: r.deps.settings.Redaction.Of(res.resource, obj),
+		Resource: res.resource, Object: obj, Reference: reference(obj), Secrets: secrets,
+		Logger: observe.WithoutSecrets(observe.ObjectLogger(r.deps.logger, res.resource, obj), secrets),
 	}
 }
 
@@ -157,7 +159,7 @@ func (r *reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 	if !h.Admission.SideEffects || v.request.DryRun || v.subject.Object.UID == "" {
 		return nil
 	}
-	return r.deps.recorder(v.subject.Resource, v.subject.Object)
+	return r.deps.recorders.For(v.subject.Reference).WithoutSecrets(v.subject.Secrets)
 }
 
 // changes returns what the handlers change, as operations and, if anybody is told, as a diff. The object of a

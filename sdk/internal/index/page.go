@@ -74,6 +74,15 @@ func (x *Index[K, V]) Page(offset, limit int, match func(Entry) bool) (entries [
 	return entries, total
 }
 
+// Texts returns the values of an index's map as texts for display, without truncation.
+func Texts(values any) []string {
+	var texts []string
+	for _, value := range reflect.ValueOf(values).Seq2() {
+		texts = append(texts, text(value.Interface()))
+	}
+	return texts
+}
+
 // text formats a key or a value. Pointers are only dereferenced by their own methods: other
 // goroutines may be changing what they point to.
 func text(v any) string {

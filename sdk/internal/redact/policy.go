@@ -1,16 +1,18 @@
 package redact
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// Mark is what is shown in place of a value.
-const Mark = "[redacted]"
+// Mark is shown in place of a value.
+const Mark = printable.Redacted
 
 // Policy is which values are hidden, besides the data of Secrets.
 type Policy struct {
@@ -25,8 +27,9 @@ type Policy struct {
 // ofSecrets are the fields of Secrets that are hidden.
 var ofSecrets = []object.Path{{"data"}, {"stringData"}}
 
-// Of returns what hides the values of an object; nil if it has none to hide. It keeps the text of the object.
-func (p *Policy) Of(res *resources.Resource, obj *object.Object) *Secrets {
+// Of returns the Secrets that hides the values of an object, and of other versions of it; nil if it has none to hide. It keeps
+// the texts of all of them.
+func (p *Policy) Of(res *resources.Resource, versions ...*object.Object) *Secrets {
 	paths := p.Fields
 	if isSecret(res) {
 		paths = append(ofSecrets[:len(ofSecrets):len(ofSecrets)], paths...)
@@ -34,11 +37,36 @@ func (p *Policy) Of(res *resources.Resource, obj *object.Object) *Secrets {
 	if len(paths) == 0 {
 		return nil
 	}
-	s := &Secrets{paths: paths}
-	if obj != nil {
-		s.raw = obj.Raw
+	var raws [][]byte
+	for _, version := range versions {
+		if version != nil {
+			raws = append(raws, version.Raw)
+		}
 	}
-	return s
+	return newSecrets(paths, func() []any {
+		var trees []any
+		for _, raw := range raws {
+			if !mayHave(raw, paths) {
+				continue
+			}
+			if tree, err := (&object.Object{Raw: raw}).Tree(); err == nil {
+				trees = append(trees, tree)
+			}
+		}
+		return trees
+	})
+}
+
+// mayHave reports whether an object may have one of the fields, without decoding it: most objects have none.
+func mayHave(raw []byte, paths []object.Path) bool {
+	return slices.ContainsFunc(paths, func(path object.Path) bool {
+		if len(path) == 0 {
+			return true
+		}
+		name := path[len(path)-1]
+		escaped := strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) })
+		return escaped || bytes.Contains(raw, []byte(name))
+	})
 }
 
 func isSecret(res *resources.Resource) bool { return res.Group == "" && res.Plural == "secrets" }
@@ -54,18 +82,21 @@ func MayBeSecret(s *resources.Selector) bool { return s.Match(&secrets) }
 // OfSelected is [Policy.Of] for all objects of the resources that a selector selects.
 func (p *Policy) OfSelected(s *resources.Selector) *Secrets {
 	if MayBeSecret(s) {
-		return p.Of(&secrets, nil)
+		return p.Of(&secrets)
 	}
-	return p.Of(&resources.Resource{}, nil)
+	return p.Of(&resources.Resource{})
 }
 
 // Tree returns a copy of an object of any kind without the values to hide.
 func (p *Policy) Tree(tree map[string]any) map[string]any {
-	res := resources.Resource{}
+	paths := p.Fields
 	if tree["apiVersion"] == "v1" && tree["kind"] == "Secret" {
-		res = secrets
+		paths = append(ofSecrets[:len(ofSecrets):len(ofSecrets)], paths...)
 	}
-	out, _ := p.Of(&res, nil).Value(nil, tree).(map[string]any)
+	if len(paths) == 0 {
+		return tree
+	}
+	out, _ := newSecrets(paths, func() []any { return []any{tree} }).Value(nil, tree).(map[string]any)
 	return out
 }
 
@@ -118,10 +149,11 @@ func (s *Secrets) at(pointer string) []object.Path {
 		}
 		paths = longer
 	}
-	if len(paths) == 0 {
-		return []object.Path{whole} // nothing in it is hidden
+	if len(paths) > 0 {
+		return paths
 	}
-	return paths
+	// Nothing in it is hidden, except for copies in the status.
+	return []object.Path{whole, slices.DeleteFunc(slices.Clone(whole), isIndex)}
 }
 
 // isIndex reports whether a token of a JSON pointer can be the index of a list item.

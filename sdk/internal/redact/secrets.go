@@ -2,22 +2,27 @@ package redact
 
 import (
 	"encoding/json"
-	"strings"
-	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Secrets hides the values of one object. It is safe for concurrent use. The methods of nil return what they
 // are given.
 type Secrets struct {
-	paths []object.Path
-	raw   []byte // of the object; nil if there is none
+	paths  []object.Path
+	hidden *printable.Secrets
+}
 
-	once  sync.Once
-	known []string // the hidden values of the object
+// newSecrets returns a Secrets for fields. The function returns the versions of the object whose values are known.
+func newSecrets(paths []object.Path, versions func() []any) *Secrets {
+	fields := make([][]string, len(paths))
+	for i, path := range paths {
+		fields[i] = path
+	}
+	return &Secrets{paths: paths, hidden: printable.NewSecrets(fields, versions)}
 }
 
 // Value returns a copy of the value of a field without what is hidden in it. The keys of maps remain, except for
@@ -26,69 +31,7 @@ func (s *Secrets) Value(path object.Path, value any) any {
 	if s == nil {
 		return value
 	}
-	if s.covers(path) {
-		return hidden(value)
-	}
-	if path.HasPrefix(managedFields) {
-		value = withoutItems(value)
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		if v == nil {
-			return value
-		}
-		out := make(map[string]any, len(v))
-		for key, child := range v {
-			out[key] = s.Value(path.Child(key), child)
-		}
-		return out
-	case []any:
-		if v == nil {
-			return value
-		}
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = s.Value(path, item)
-		}
-		return out
-	case string:
-		if nested := objectIn(v); nested != nil {
-			if text, err := object.AppendJSON(nil, s.Value(nil, nested), nil); err == nil {
-				return string(text)
-			}
-			return Mark
-		}
-	}
-	return value
-}
-
-// objectIn returns the object in a text, such as in the annotations of what was applied or handled last; nil
-// if there is none.
-func objectIn(text string) map[string]any {
-	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return nil
-	}
-	decoded, err := object.DecodeJSON([]byte(text))
-	if err != nil {
-		return nil
-	}
-	tree, _ := decoded.(map[string]any)
-	return tree
-}
-
-// hidden returns marks in place of all values but null.
-func hidden(value any) any {
-	switch v := value.(type) {
-	case nil:
-		return nil
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, child := range v {
-			out[key] = hidden(child)
-		}
-		return out
-	}
-	return Mark
+	return s.hidden.Value(path, value)
 }
 
 // Diff returns a diff without hidden values.
@@ -96,9 +39,14 @@ func (s *Secrets) Diff(d object.Diff) object.Diff {
 	if s == nil {
 		return d
 	}
+	var known []string
+	for _, item := range d {
+		known = append(known, s.hidden.Find(item.Path, item.Old)...)
+		known = append(known, s.hidden.Find(item.Path, item.New)...)
+	}
 	out := make(object.Diff, len(d))
 	for i, item := range d {
-		item.Old, item.New = s.Value(item.Path, item.Old), s.Value(item.Path, item.New)
+		item.Old, item.New = s.hidden.Value(item.Path, item.Old, known...), s.hidden.Value(item.Path, item.New, known...)
 		out[i] = item
 	}
 	return out
@@ -109,15 +57,16 @@ func (s *Secrets) Payload(body any) any {
 	if s == nil {
 		return body
 	}
+	known := s.find(body)
 	ops, ok := body.([]patch.Op)
 	if !ok {
-		return s.Value(nil, plain(body))
+		return s.hidden.Value(nil, plain(body), known...)
 	}
 	out := make([]patch.Op, len(ops))
 	for i, op := range ops {
 		op.Value = plain(op.Value)
 		for _, path := range s.at(op.Path) {
-			op.Value = s.Value(path, op.Value)
+			op.Value = s.hidden.Value(path, op.Value, known...)
 		}
 		out[i] = op
 	}

@@ -141,6 +141,23 @@ func TestSecrets_ManagedFieldsNameNoItems(t *testing.T) {
 	}
 }
 
+func TestSecrets_CopiesInTheSamePatchAndDiff(t *testing.T) {
+	s := (&Policy{Fields: []object.Path{{"spec", "users", "password"}}}).Of(&resources.Resource{Plural: "things"})
+	users := []any{map[string]any{"password": "hidden"}}
+	for _, shown := range []any{
+		s.Payload(map[string]any{"spec": map[string]any{"users": users}, "status": map[string]any{"fn": "with hidden"}}),
+		s.Payload([]patch.Op{{Op: "add", Path: "/spec/users", Value: users}, {Op: "add", Path: "/status/fn", Value: "with hidden"}}),
+		s.Payload([]patch.Op{{Op: "add", Path: "/status/was/0/spec/users/0/password", Value: "hidden"}}),
+		s.Payload([]patch.Op{{Op: "add", Path: "/metadata/annotations/x~1failed", Value: `{"old":{"spec":{"users":[{"password":"hidden"}]}}}`}}),
+		s.Diff(object.Diff{{Path: object.Path{"spec"}, Old: map[string]any{"users": users}}, {Path: object.Path{"status", "fn"}, New: "with hidden"}}),
+		s.Diff(object.Diff{{Path: object.Path{"metadata", "annotations", "x/failed"}, New: `{"old":{"spec":{"users":[{"password":"hidden"}]}}}`}}),
+	} {
+		if text := fmt.Sprint(shown); strings.Contains(text, "hidden") || !strings.Contains(text, Mark) {
+			t.Errorf("it shows %s", text)
+		}
+	}
+}
+
 func TestSecrets_PointersWithNumbersAreKeysOrIndices(t *testing.T) {
 	policy := Policy{Fields: []object.Path{
 		{"metadata", "labels", "1"}, {"spec", "keys", "7"}, {"spec", "hosts", "8080", "ports", "password"}, {"spec", "keys", "-"},
