@@ -79,7 +79,7 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set := cmd.Flags()
 	set.SortFlags = false
 	set.StringVar(&f.image, "image", "", "the operator's container image; without it, no Deployment is printed")
-	set.StringVar(&f.name, "name", "", "the name of all objects (default: that of the package's folder)")
+	set.StringVar(&f.name, "name", "", "the name of all objects (default: that of the module)")
 	set.StringVar(&f.deployTo, "deploy-to", "", "the namespace to run the operator in (default: the one that it serves, or else default)")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster, which is the default")
@@ -166,10 +166,14 @@ func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (e
 	if err != nil {
 		return err
 	}
-	name := nameOfOperator(f.name, dir, patterns)
+	program, err := runner.Load(cmd.Context(), dir, patterns)
+	if err != nil {
+		return err
+	}
+	name := nameOfOperator(f.name, program)
 	args := f.args(cmd)
 	asked := slices.Concat(scopeArgs(f.namespaces), args, []string{"--webhook-managed=" + cmp.Or(f.managed, webhooksOf(name))})
-	descriptions, err := describeOperator(cmd, dir, patterns, asked, known)
+	descriptions, err := describeOperator(cmd.Context(), program, dir, asked, known)
 	if err != nil {
 		return err
 	}
@@ -268,13 +272,8 @@ func definitionsIn(folders []string) []apply.Manifest {
 	return all
 }
 
-// describeOperator builds the operator of the packages and asks it what it needs.
-func describeOperator(cmd *cobra.Command, dir string, patterns, args []string, known []inspect.APIResource) (_ []inspect.Description, err error) {
-	ctx := cmd.Context()
-	program, err := runner.Load(ctx, dir, patterns)
-	if err != nil {
-		return nil, err
-	}
+// describeOperator builds the operator and asks it what it needs.
+func describeOperator(ctx context.Context, program *runner.Program, dir string, args []string, known []inspect.APIResource) (_ []inspect.Description, err error) {
 	builder, err := runner.NewBuilder()
 	if err != nil {
 		return nil, err
@@ -307,28 +306,4 @@ func tellAssumed(w io.Writer, descriptions []inspect.Description) {
 				printable.Line(name))
 		}
 	}
-}
-
-// nameOfOperator returns the name of the deployed objects: the given one, or else one made of the name of
-// the first package's folder.
-func nameOfOperator(given, dir string, patterns []string) string {
-	if given != "" {
-		return given
-	}
-	pattern, _, _ := strings.Cut(patterns[0], "...")
-	path := filepath.Clean(pattern)
-	if path == "." || path == ".." || !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(filepath.Base(path)))
-	name = strings.Trim(name[:min(len(name), 52)], "-")
-	if name == "" {
-		return "operator"
-	}
-	return name
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
 	"github.com/kopf-dev/kopf/sdk/uninstall"
@@ -58,7 +59,7 @@ was deployed, set here as well. Name packages as for kopf run.
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to clean (repeatable; default: the whole cluster)")
 	set.StringVar(&f.finalizer, "finalizer", "", "the finalizer, if a startup handler of the operator sets another one")
 	set.BoolVar(&f.confirm, "confirm", false, "remove what was found")
-	set.StringVar(&f.name, "name", "", "the name of the Deployment, as for kopf manifests (default: that of the package's folder)")
+	set.StringVar(&f.name, "name", "", "the name of the Deployment, as for kopf manifests (default: that of the module)")
 	set.StringVar(&f.deployedTo, "deploy-to", "default", "the namespace that the operator ran in, as for kopf manifests")
 	set.StringVar(&f.managed, "webhook-managed", "", "the name of the webhook configurations (default: that of the Deployment, with .kopf.dev)")
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object (default: default)")
@@ -93,7 +94,11 @@ func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string)
 	if err != nil {
 		return fmt.Errorf("find the current folder: %w", err)
 	}
-	f.name = nameOfOperator(f.name, dir, patterns)
+	program, err := runner.Load(ctx, dir, patterns)
+	if err != nil {
+		return err
+	}
+	f.name = nameOfOperator(f.name, program)
 	line := newProgressLine(cmd.ErrOrStderr())
 	f.cluster.yes = true // the flag --confirm is the consent
 	cluster, err := devcluster.Open(ctx, f.cluster.options(line.report))
@@ -110,7 +115,7 @@ func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string)
 	if err != nil {
 		return err
 	}
-	operators, err := describeOperator(cmd, dir, patterns, f.args(), served.Resources)
+	operators, err := describeOperator(ctx, program, dir, f.args(), served.Resources)
 	if err != nil {
 		return err
 	}

@@ -6,20 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
+	"slices"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
-	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
 // remain is something that an operator has left besides its finalizers.
 type remain struct {
 	name   string
 	what   string // more about it; may be empty
-	holder string // who uses it; empty if it is unused
+	inUse  error  // wraps ErrInUse; nil if it is unused
 	delete func(context.Context) error
 }
 
@@ -31,18 +30,10 @@ func (o remain) String() string {
 	return o.name + ": " + o.what
 }
 
-// held returns an error that wraps [ErrInUse] if the operator uses it.
-func (o remain) held() error {
-	if o.holder == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: %s holds it", ErrInUse, o.holder)
-}
-
 // remove removes it, unless the operator uses it. What is gone already is a success.
 func (o remain) remove(ctx context.Context) error {
-	if err := o.held(); err != nil {
-		return err
+	if o.inUse != nil {
+		return o.inUse
 	}
 	return o.delete(ctx)
 }
@@ -74,9 +65,15 @@ func (r *remover) webhooks(ctx context.Context) ([]remain, error) {
 		if found == nil {
 			continue
 		}
-		var content struct{ Webhooks []json.RawMessage }
+		var content struct{ Webhooks []struct{ Name string } }
 		if err := json.Unmarshal(found.Raw, &content); err != nil {
 			errs = append(errs, fmt.Errorf("read %s %s: %w", res.Plural, found.Name, err))
+			continue
+		}
+		ours := func(w struct{ Name string }) bool { return slices.Contains(r.target.WebhookNames, w.Name) }
+		if len(content.Webhooks) > 0 && !slices.ContainsFunc(content.Webhooks, ours) {
+			r.note("%s/%s stays: it is of another operator, since no handler of this one has its webhook %s; name the right one with --webhook-managed",
+				res.Plural, found.Name, content.Webhooks[0].Name)
 			continue
 		}
 		one := r.remain(res, found)
@@ -117,9 +114,12 @@ func (r *remover) leases(ctx context.Context) ([]remain, error) {
 	all := make([]remain, len(found))
 	for i, lease := range found {
 		all[i] = r.remain(&leaseResource, lease)
-		var err error
-		if all[i].holder, err = r.holder(lease); err != nil {
+		holder, err := r.holder(lease)
+		if err != nil {
 			return nil, err
+		}
+		if holder != "" {
+			all[i].inUse = fmt.Errorf("%w: %s holds it", ErrInUse, holder)
 		}
 	}
 	return all, nil
@@ -143,37 +143,6 @@ func (r *remover) holder(lease *object.Object) (string, error) {
 		return "", nil // a lease that was never renewed is held by nobody
 	}
 	return spec.HolderIdentity, nil
-}
-
-// peers returns the records in the peering objects that are of the replicas, or of pods of the Deployment.
-func (r *remover) peers(ctx context.Context) ([]remain, error) {
-	if r.target.Peering == "" {
-		return nil, nil
-	}
-	objects, err := r.peering.Find(ctx, peering.Scope{Name: r.target.Peering, Namespaces: r.target.Namespaces})
-	if errors.Is(err, peering.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	pod := regexp.MustCompile("^" + regexp.QuoteMeta(r.target.Deployment) + "-[a-z0-9]{1,10}-[a-z0-9]{5}$")
-	var all []remain
-	for _, object := range objects {
-		for _, peer := range object.Peers {
-			replica := peer.Identity == r.target.Election || peer.Identity == r.target.Shards
-			if !replica && (r.target.Deployment == "" || !pod.MatchString(peer.Identity)) {
-				continue
-			}
-			all = append(all, remain{
-				name: object.String(), what: "the record of " + peer.Identity,
-				delete: func(ctx context.Context) error {
-					return r.peering.Write(ctx, object, &peering.Peer{Identity: peer.Identity})
-				},
-			})
-		}
-	}
-	return all, nil
 }
 
 // get returns an object; nil if there is none.

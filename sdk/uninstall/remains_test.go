@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -97,7 +99,7 @@ func createLease(t *testing.T, client *kube.Client, namespace, name, shards, ren
 
 // opTarget is the operator op.
 func opTarget(namespace string) Target {
-	return Target{Webhooks: "op.kopf.dev", Election: "op", Shards: "op", LeaseNamespace: namespace, Peering: "default", Deployment: "op"}
+	return Target{Webhooks: "op.kopf.dev", WebhookNames: []string{"check.op.kopf.dev"}, Election: "op", Shards: "op", LeaseNamespace: namespace, Peering: "default", Deployment: "op"}
 }
 
 func TestRun_RemovesOnlyWhatIsOfTheOperator(t *testing.T) {
@@ -131,6 +133,65 @@ func TestRun_RemovesOnlyWhatIsOfTheOperator(t *testing.T) {
 	}
 	if found, err := newRun(t, config, Target{}, Options{}).run(t.Context()); err != nil || found != 0 {
 		t.Errorf("without names: %d (%v)", found, err)
+	}
+}
+
+func TestRun_WebhooksOfAnotherOperatorStay(t *testing.T) {
+	config, client := testcluster.Config(t), testcluster.Client(t, kube.ClientOptions{})
+	namespace := testcluster.Namespace(t, client)
+	createRemains(t, client, namespace)
+	target := NewTarget(inspect.Description{
+		Webhooks: "op.kopf.dev", Handlers: []inspect.Registration{{ID: "verify", Kind: inspect.KindValidate}, {ID: "check", Kind: inspect.KindCreate}},
+	}, Discovery{})
+	r := newRun(t, config, target, Options{})
+	if found, err := r.run(t.Context()); err != nil || found != 0 || !r.said("it is of another operator, since no handler of this one has its webhook check.op.kopf.dev") {
+		t.Errorf("%d (%v), %q", found, err, r.notes)
+	}
+	target = NewTarget(inspect.Description{
+		Webhooks: "op.kopf.dev", Handlers: []inspect.Registration{{ID: "check", Kind: inspect.KindMutate}},
+	}, Discovery{})
+	if found, err := newRun(t, config, target, Options{}).run(t.Context()); err != nil || found != 1 {
+		t.Errorf("its own: %d (%v)", found, err)
+	}
+}
+
+func TestRun_RecordsOfOtherOperatorsStay(t *testing.T) {
+	config, client := testcluster.Config(t), testcluster.Client(t, kube.ClientOptions{})
+	namespace := testcluster.Namespace(t, client)
+	createRemains(t, client, namespace)
+	now := time.Date(2030, 1, 1, 0, 0, 10, 0, time.UTC)
+	apply(t, client, clusterPeerings, "", `
+metadata: {name: pods}
+status:
+  op: {lifetime: 60, lastseen: "2030-01-01T00:00:00.000000+00:00"}
+  op-7f9c5d-x2x4t: {lifetime: 5, lastseen: "2030-01-01T00:00:00.000000+00:00"}
+  op-7f9c5d-z2z4t: {lifetime: 60, lastseen: "2030-01-01T00:00:00.000000+00:00"}
+  op-agent-x2x4t: {lifetime: 60, lastseen: "2030-01-01T00:00:00.000000+00:00"}
+  op-proxy-x2x4t: {lifetime: 5, lastseen: "2030-01-01T00:00:00.000000+00:00"}`)
+	target := Target{Election: "op", Peering: "pods", LeaseNamespace: "kube-public", Deployment: "op", DeploymentNamespace: namespace}
+	r := newRun(t, config, target, Options{})
+	r.now = func() time.Time { return now }
+	_, err := r.run(t.Context())
+	if incomplete, ok := errors.AsType[*LeftError](err); !ok || incomplete.Left != 2 || incomplete.Found != 3 ||
+		!r.said("the record of op: the operator still runs; stop it first; if it was killed, its record expires in 50s") {
+		t.Errorf("%v, %q", err, r.notes)
+	}
+	if want := []string{"ClusterKopfPeering pods: the record of op-7f9c5d-x2x4t: removed"}; !slices.Equal(r.lines(), want) {
+		t.Errorf("it says %s", &r.out)
+	}
+	later := newRun(t, config, target, Options{StopTimeout: time.Hour})
+	later.now = func() time.Time { now = now.Add(20 * time.Second); return now } // it waits for the records of killed ones
+	if found, err := later.run(t.Context()); err != nil || found != 2 {
+		t.Errorf("after they have expired: %d (%v), %q", found, err, later.notes)
+	}
+	found, err := client.Get(t.Context(), clusterPeerings, "", "pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{"op-agent-x2x4t", "op-proxy-x2x4t"} {
+		if !strings.Contains(string(found.Raw), other) {
+			t.Errorf("the record of %s went: %s", other, found.Raw)
+		}
 	}
 }
 

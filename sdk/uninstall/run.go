@@ -123,7 +123,7 @@ func (r *remover) run(ctx context.Context) (int, error) {
 	}
 	r.removeAll(ctx, "webhook configurations", r.webhooks)
 	r.removeFinalizers(ctx)
-	r.removeAll(ctx, "records in the peering", r.peers)
+	r.removeAll(ctx, "records in the peering", r.awaitExpiry)
 	r.removeAll(ctx, "leases", func(context.Context) ([]remain, error) { return leases, nil })
 	switch {
 	case ctx.Err() != nil:
@@ -158,8 +158,8 @@ func (r *remover) removeAll(ctx context.Context, what string, find func(context.
 	for _, one := range all {
 		if r.options.DryRun {
 			r.print("%s", one)
-			if err := one.held(); err != nil {
-				r.note("%s: %v", one, err)
+			if one.inUse != nil {
+				r.note("%s: %v", one, one.inUse)
 			}
 			continue
 		}

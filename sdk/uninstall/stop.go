@@ -132,8 +132,8 @@ func (r *remover) awaitRelease(ctx context.Context) (leases []remain, err error)
 			return fmt.Errorf("look whether the operator still runs: %w", err)
 		}
 		for _, lease := range leases {
-			if err := lease.held(); err != nil && !r.options.DryRun {
-				return fmt.Errorf("uninstall: %s: %w", lease, err)
+			if lease.inUse != nil && !r.options.DryRun {
+				return fmt.Errorf("uninstall: %s: %w", lease, lease.inUse)
 			}
 		}
 		return nil

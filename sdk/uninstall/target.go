@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -29,8 +31,10 @@ type Target struct {
 	// whole cluster.
 	Namespaces []string
 
-	// Webhooks is the name of the webhook configurations.
-	Webhooks string
+	// Webhooks is the name of the webhook configurations, and WebhookNames are those of the webhooks in them. A
+	// configuration that has none of these is another operator's.
+	Webhooks     string
+	WebhookNames []string
 
 	// Election is the name of the lease by which a replica is elected. Shards is the name that the leases of shards
 	// have in common. Both are in the LeaseNamespace.
@@ -82,6 +86,7 @@ func NewTarget(d inspect.Description, cluster Discovery) Target {
 	} else {
 		t.Election = d.Leases.Name
 	}
+	t.WebhookNames = webhookNames(d)
 	t.Unknown = unknown(d, cluster.Failed)
 	for _, r := range cluster.Resources {
 		marked := func(p inspect.Permission) bool {
@@ -93,6 +98,21 @@ func NewTarget(d inspect.Description, cluster Discovery) Target {
 		}
 	}
 	return t
+}
+
+// webhookNames returns the names of the webhooks of an operator's admission handlers.
+func webhookNames(d inspect.Description) []string {
+	var reviewing []*handlers.Handler
+	for _, h := range d.Handlers {
+		if h.Kind == inspect.KindValidate || h.Kind == inspect.KindMutate {
+			reviewing = append(reviewing, &handlers.Handler{ID: h.ID})
+		}
+	}
+	var names []string
+	for _, name := range admission.Names(reviewing) {
+		names = append(names, name+"."+d.Webhooks)
+	}
+	return names
 }
 
 // unknown returns those of the groups that may have resources of the operator: a selector that no resource matches
