@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,12 +19,13 @@ import (
 	"github.com/kopf-dev/kopf/deploy/resources"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // asDeployed runs an operator with the permissions that it would have in the cluster.
 type asDeployed struct {
-	name       string // of the roles
 	dir        string
+	patterns   []string // of the operator's packages
 	namespaces []string // that the operator serves
 	args       []string // the operator's flags
 
@@ -43,12 +48,11 @@ func newAsDeployed(cmd *cobra.Command, f *operatorFlags, dir string, patterns []
 	if !f.asDeployed {
 		return nil
 	}
-	// The roles of a real deployment have another name: they stay as they are.
-	name := nameOfOperator("", dir, patterns) + "-as-deployed"
-	return &asDeployed{
-		name: name, dir: dir, namespaces: f.namespaces, args: append(f.scope(cmd), "--webhook-managed="+webhooksOf(name)),
-		config: cluster.restConfig, say: say,
+	args := f.scope(cmd)
+	if f.inspect != "" {
+		args = append(args, "--inspect="+f.inspect)
 	}
+	return &asDeployed{dir: dir, patterns: patterns, namespaces: f.namespaces, args: args, config: cluster.restConfig, say: say}
 }
 
 // connector returns connect, or nil if the operator uses the cluster as it is.
@@ -73,12 +77,17 @@ func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.
 	if err != nil {
 		return cluster, err
 	}
-	operators, err := runner.Describe(ctx, binary, a.dir, a.args, known)
+	program, err := runner.Load(ctx, a.dir, a.patterns)
+	if err != nil {
+		return cluster, err
+	}
+	name := moduleName(program.Module) + "-as-deployed" // the roles of a real deployment stay as they are
+	operators, err := runner.Describe(ctx, binary, a.dir, append(slices.Clone(a.args), "--webhook-managed="+webhooksOf(name)), known)
 	if err != nil {
 		return cluster, err
 	}
 	inSession(operators)
-	m, err := manifests.New(manifests.Options{Name: a.name, Served: a.namespaces, Operators: operators})
+	m, err := manifests.New(manifests.Options{Name: name, Served: a.namespaces, Operators: operators})
 	if err != nil {
 		return cluster, err
 	}
@@ -117,18 +126,18 @@ func (a *asDeployed) deny(d asdeployed.Denial) {
 	if a.denied == nil {
 		a.denied = map[asdeployed.Denial]bool{}
 	}
-	if !d.Expected(operators) {
+	missing := !d.Expected(operators)
+	if missing {
 		a.denied[d] = true
 	}
-	missing := a.denied[d]
 	a.mu.Unlock()
 	if missing && !told {
 		a.say(d.Explain(operators))
 	}
 }
 
-// missing returns an error if something was denied.
-func (a *asDeployed) missing() error {
+// report writes a text about all that was denied. It returns an error if there is something.
+func (a *asDeployed) report(w io.Writer) error {
 	if a == nil {
 		return nil
 	}
@@ -137,6 +146,8 @@ func (a *asDeployed) missing() error {
 	if len(a.denied) == 0 {
 		return nil
 	}
+	text := asdeployed.Report(slices.Collect(maps.Keys(a.denied)), a.operators)
+	fmt.Fprintf(w, "kopf: %s\n", printable.Lines(strings.TrimSpace(text)))
 	if len(a.denied) == 1 {
 		return errors.New("the deployed operator would lack a permission, see above")
 	}

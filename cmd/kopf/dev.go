@@ -203,10 +203,8 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	})
 	err = errors.Join(err, <-ended, interruption(cmd.Context()))
 	slow.Stop()
-	if err == nil {
-		err = deployed.missing()
-	}
-	return err
+	missing := deployed.report(cmd.ErrOrStderr())
+	return cmp.Or(err, missing)
 }
 
 // isProvided reports whether a cluster is one that kopf provides to develop with.

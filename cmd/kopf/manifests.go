@@ -32,6 +32,7 @@ type manifestsFlags struct {
 	context, kubeconfig   string
 	output                string
 
+	inspect     string
 	replicas    int
 	scaling     scalingFlags
 	peering     string
@@ -87,6 +88,7 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set.StringVar(&f.context, "context", "", "a context of the kubeconfig, whose cluster knows the resources")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster that knows the resources")
 	set.StringVarP(&f.output, "output", "o", "yaml", "output format: yaml or json")
+	set.StringVar(&f.inspect, "inspect", "", "let the operator publish its state in the pod, at tcp:127.0.0.1:PORT, for kopf attach")
 	set.IntVar(&f.replicas, "replicas", 0, "the number of pods (default: 1, or 2 with --leader-elect or --shards)")
 	f.scaling.add(cmd)
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\", if the cluster of --context has peering)")
@@ -133,6 +135,11 @@ func (f *manifestsFlags) check(cmd *cobra.Command) error {
 	case f.replicas > 1 && f.scaling.lease == "":
 		return usagef("--replicas=%d: each would handle all objects; add --lease with --leader-elect or --shards", f.replicas)
 	}
+	if f.inspect != "" {
+		if _, err := inspect.Dial(f.inspect); err != nil { // Dial only parses the address
+			return usagef("--inspect: %w", err)
+		}
+	}
 	if f.image != "" {
 		if err := image.CheckReference(f.image); err != nil {
 			return usagef("--image: %w", err)
@@ -145,6 +152,12 @@ func (f *manifestsFlags) check(cmd *cobra.Command) error {
 // webhooks.
 func (f *manifestsFlags) args(cmd *cobra.Command) []string {
 	args := f.scaling.args(cmd)
+	if onlyNamed(f.namespaces) {
+		args = append(args, noScanning)
+	}
+	if f.inspect != "" {
+		args = append(args, "--inspect="+f.inspect)
+	}
 	if f.peering != "" {
 		args = append(args, "--peering="+f.peering)
 	}
@@ -170,7 +183,10 @@ func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (e
 	if err != nil {
 		return err
 	}
-	name := nameOfOperator(f.name, program)
+	name, err := deployedName(cmd.Context(), f.name, program)
+	if err != nil {
+		return err
+	}
 	args := f.args(cmd)
 	asked := slices.Concat(scopeArgs(f.namespaces), args, []string{"--webhook-managed=" + cmp.Or(f.managed, webhooksOf(name))})
 	descriptions, err := describeOperator(cmd.Context(), program, dir, asked, known)
@@ -210,8 +226,14 @@ func writeManifests(w io.Writer, m interface {
 	return err
 }
 
-// webhooksOf returns the name of the webhook configurations of an operator, unless the flags have another one.
-func webhooksOf(name string) string { return name + ".kopf.dev" }
+// webhooksOf returns the name of the webhook configurations of an operator, unless the flags have another one; empty if
+// the operator has no name.
+func webhooksOf(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + ".kopf.dev"
+}
 
 // knownResources returns the resources that selectors are resolved with.
 func (f *manifestsFlags) knownResources(ctx context.Context, folders []string) ([]inspect.APIResource, error) {
@@ -284,6 +306,16 @@ func describeOperator(ctx context.Context, program *runner.Program, dir string, 
 		return nil, err
 	}
 	return runner.Describe(ctx, binary, dir, args, known)
+}
+
+// noScanning is the operator's flag not to watch definitions and namespaces: one that serves namespaces by their names
+// has no permissions in the rest of the cluster.
+const noScanning = "--no-scanning"
+
+// onlyNamed reports whether an operator serves namespaces by their names alone, so that the manifests have no
+// ClusterRole for what it could watch in the cluster.
+func onlyNamed(namespaces []string) bool {
+	return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, isNamespacePattern)
 }
 
 // scopeArgs returns the operator's flags for the namespaces.

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,13 +10,13 @@ import (
 func inCheckout(env []string) []string { return append(env, "GOWORK=", "GOPROXY=") }
 
 func TestManifests_OfExample(t *testing.T) {
-	cmd, stdout, stderr := command(t, "testdata", "manifests", example, "--image=registry.example.com/op:v1")
+	cmd, stdout, stderr := command(t, "testdata", "manifests", example, "--name=minimal", "--image=registry.example.com/op:v1")
 	cmd.Env = inCheckout(cmd.Env)
 	if got := code(t, cmd.Run()); got != 0 {
 		t.Fatalf("%d, %s", got, stderr)
 	}
 	for _, want := range []string{
-		"kind: ServiceAccount\nmetadata:\n  name: \"01-minimal\"\n  namespace: default\n",
+		"kind: ServiceAccount\nmetadata:\n  name: minimal\n  namespace: default\n",
 		"  # The handled objects: create (01-minimal/minimal.go:13).\n  - apiGroups: [kopf.dev]\n    resources: [kopfexamples]\n    verbs: [list, watch, patch]\n",
 		"    resources: [kopfexamples/status]\n    verbs: [patch]\n",
 		`image: "registry.example.com/op:v1"`,
@@ -32,7 +31,7 @@ func TestManifests_OfExample(t *testing.T) {
 }
 
 func TestManifests_UnknownResourceNamesHandlerAndFlag(t *testing.T) {
-	cmd, stdout, stderr := command(t, "testdata", "manifests", "../../../examples/99-all-at-once")
+	cmd, stdout, stderr := command(t, "testdata", "manifests", "../../../examples/99-all-at-once", "--name=all")
 	cmd.Env = inCheckout(cmd.Env)
 	if got := code(t, cmd.Run()); got != 1 || stdout.Len() > 0 {
 		t.Fatalf("%d, %s", got, stdout)
@@ -40,7 +39,7 @@ func TestManifests_UnknownResourceNamesHandlerAndFlag(t *testing.T) {
 	if text := stderr.String(); !strings.Contains(text, `"kopfexamples" is not a resource of Kubernetes`) || !strings.Contains(text, "create1 (99-all-at-once/all.go:") || !strings.Contains(text, "--crd") {
 		t.Errorf("it says %s", text)
 	}
-	cmd, stdout, stderr = command(t, "testdata", "manifests", "../../../examples/99-all-at-once", "--crd=../../../examples/crd.yaml", "-o", "json", "-n", "one")
+	cmd, stdout, stderr = command(t, "testdata", "manifests", "../../../examples/99-all-at-once", "--name=all", "--crd=../../../examples/crd.yaml", "-o", "json", "-n", "one")
 	cmd.Env = inCheckout(cmd.Env)
 	if got := code(t, cmd.Run()); got != 0 || !strings.Contains(stdout.String(), `"kind": "Role"`) || strings.Contains(stdout.String(), "ClusterRole") {
 		t.Errorf("%d, %s%s", got, stdout, stderr)
@@ -64,7 +63,7 @@ func TestManifests_OfAdmissionReplicasAndPeering(t *testing.T) {
 	}
 	for _, want := range []string{
 		"  # Webhooks, in their configuration: check (guarding/guarding.go:16).\n  - apiGroups: [admissionregistration.k8s.io]\n" +
-			"    resources: [validatingwebhookconfigurations]\n    resourceNames: [guarding.kopf.dev]\n    verbs: [patch]\n",
+			"    resources: [validatingwebhookconfigurations]\n    resourceNames: [kopf.kopf.dev]\n    verbs: [patch]\n",
 		"    resources: [leases]\n    resourceNames: [guards]\n    verbs: [get, update]\n",
 		"    resources: [clusterkopfpeerings]\n    resourceNames: [mine]\n    verbs: [patch]\n",
 		"kind: Service\n", "replicas: 2\n", "            - --leader-elect=true\n            - --lease=guards\n            - --peering=mine\n",
@@ -79,7 +78,7 @@ func TestManifests_OfAdmissionReplicasAndPeering(t *testing.T) {
 	}
 	cmd, _, stderr = command(t, "testdata", args[:len(args)-1]...)
 	cmd.Env = inCheckout(cmd.Env)
-	if got := code(t, cmd.Run()); got != 1 || !strings.Contains(stderr.String(), "name a Secret with a certificate for guarding.default.svc: --webhook-cert-secret") {
+	if got := code(t, cmd.Run()); got != 1 || !strings.Contains(stderr.String(), "name a Secret with a certificate for kopf.default.svc: --webhook-cert-secret") {
 		t.Errorf("%d, %s", got, stderr)
 	}
 }
@@ -91,12 +90,12 @@ func TestManifests_UninstallPrintsJobAndItsRoles(t *testing.T) {
 		t.Fatalf("%d, %s", got, stderr)
 	}
 	for _, want := range []string{
-		"kind: Job\nmetadata:\n  name: guarding-uninstall\n", "helm.sh/hook: pre-delete\n", "serviceAccountName: guarding-uninstall\n",
+		"kind: Job\nmetadata:\n  name: kopf-uninstall\n", "helm.sh/hook: pre-delete\n", "serviceAccountName: kopf-uninstall\n",
 		"    resources: [deployments/scale]\n    resourceNames: [team-guarding]\n    verbs: [get, patch]\n",
-		"    resources: [validatingwebhookconfigurations]\n    resourceNames: [guarding.kopf.dev]\n    verbs: [get, delete]\n",
+		"    resources: [validatingwebhookconfigurations]\n    resourceNames: [kopf.kopf.dev]\n    verbs: [get, delete]\n",
 		"    resources: [leases]\n    resourceNames: [guards]\n    verbs: [get, delete]\n",
 		"            - uninstall\n            - --all-namespaces\n            - --leader-elect=true\n            - --lease=guards\n            - --standalone\n" +
-			"            - --webhook-managed=guarding.kopf.dev\n            - --finalizer=example.com/x\n            - \"--deployment=$(POD_NAMESPACE)/team-guarding\"\n",
+			"            - --webhook-managed=kopf.kopf.dev\n            - --finalizer=example.com/x\n            - \"--deployment=$(POD_NAMESPACE)/team-guarding\"\n",
 	} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q is missing in %s", want, stdout)
@@ -141,14 +140,55 @@ func TestManifests_InvalidFlags(t *testing.T) {
 	}
 }
 
-func TestNameOfOperator_IsDNSLabel(t *testing.T) {
-	for pattern, want := range map[string]string{
-		"./handlers": "handlers", ".": "here", "./x/...": "x", "./My_Op.v2": "my-op-v2", "example.com/team/op": "op", "./---": "operator",
-		"./" + strings.Repeat("long", 30): strings.Repeat("long", 13),
+func TestModuleName_IsDNSLabel(t *testing.T) {
+	for module, want := range map[string]string{
+		"example.com/team/claims": "claims", "example.com/team/claims/v2": "claims", "example.com/My_Op.v2": "my-op-v2", "v2": "v2", "---": "operator",
+		"example.com/" + strings.Repeat("long", 30): strings.Repeat("long", 13),
 	} {
-		if got := nameOfOperator("", filepath.Join(string(os.PathSeparator), "here"), []string{pattern}); got != want {
-			t.Errorf("%s: %s, want %s", pattern, got, want)
+		if got := moduleName(module); got != want {
+			t.Errorf("%s: %s, want %s", module, got, want)
 		}
+	}
+}
+
+func TestManifests_ModuleOfSeveralOperatorsNeedsName(t *testing.T) {
+	for _, args := range [][]string{{"manifests", example}, {"manifests", example, "--uninstall", "--image=op:v1"}} {
+		cmd, stdout, stderr := command(t, "testdata", args...)
+		cmd.Env = inCheckout(cmd.Env)
+		if got := code(t, cmd.Run()); got != exitUsage || stdout.Len() > 0 ||
+			!strings.Contains(stderr.String(), "the module github.com/kopf-dev/kopf/examples has several operators, also in ./02-children, ./03-exceptions") ||
+			!strings.Contains(stderr.String(), "give this one a name of its own with --name") {
+			t.Errorf("%q: %d, %s%s", args, got, stdout, stderr)
+		}
+	}
+}
+
+func TestManifests_NamedNamespacesAreNotScanned(t *testing.T) {
+	for _, test := range []struct {
+		scope string
+		want  bool
+	}{{"--namespace=one", true}, {"--namespace=app-*", false}, {"--all-namespaces", false}} {
+		cmd, stdout, stderr := command(t, "testdata", "manifests", "./guarding", "--image=op:v1", "--inspect=tcp:127.0.0.1:7070", test.scope)
+		cmd.Env = inCheckout(cmd.Env)
+		if got := code(t, cmd.Run()); got != 0 || strings.Contains(stdout.String(), "            - --no-scanning\n") != test.want {
+			t.Errorf("%s: %d, %s%s", test.scope, got, stdout, stderr)
+		}
+		if want := "    resources: [events]\n    verbs: [list]\n"; !strings.Contains(stdout.String(), want) || !strings.Contains(stdout.String(), `- "--inspect=tcp:127.0.0.1:7070"`) {
+			t.Errorf("%s: with an inspector, %q is missing in %s", test.scope, want, stdout)
+		}
+	}
+}
+
+// TestE2E_AsDeployedInNamespaceAsksForNothingElse runs an operator of one namespace, whose log has no warnings of what it
+// may not watch.
+func TestE2E_AsDeployedInNamespaceAsksForNothingElse(t *testing.T) {
+	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "-n", "default", "--apply", "guarding/object.yaml", "--until=settled", "--as-deployed", "--debug")
+	cmd.Args = slices.DeleteFunc(cmd.Args, func(arg string) bool { return arg == "-A" })
+	if got := code(t, cmd.Run()); got != 1 { // no handler is for the object
+		t.Errorf("%d, %s%s", got, stdout, stderr)
+	}
+	if all := stdout.String() + stderr.String(); strings.Contains(all, "forbidden") || strings.Contains(all, "customresourcedefinitions?") || strings.Contains(all, "/api/v1/namespaces?") {
+		t.Errorf("it asks for more than its roles permit:\n%s", all)
 	}
 }
 
@@ -158,8 +198,15 @@ func TestE2E_AsDeployedTellsMissingPermission(t *testing.T) {
 		t.Errorf("%d, %s", got, stdout)
 	}
 	want := `the deployed operator must not list secrets in the namespace default: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(kopf.Resource("v1", "secrets"), "list")`
-	if !strings.Contains(stderr.String(), want) {
-		t.Errorf("it says %s", stderr)
+	report := []string{
+		"kopf: add these options to the handlers that send the requests, for kopf manifests to write the rules:\n\n",
+		"    kopf.Uses(kopf.Resource(\"v1\", \"pods\"), \"create\")\n    kopf.Uses(kopf.Resource(\"v1\", \"secrets\"), \"list\")\n",
+		"    # in the namespace default\n    - apiGroups: [\"\"]\n      resources: [secrets]\n      verbs: [list]\n",
+	}
+	for _, want := range append(report, want) {
+		if strings.Count(stderr.String(), want) != 1 {
+			t.Errorf("%q is missing in %s", want, stderr)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ type operatorFlags struct {
 
 	inspect, liveness string
 	asDeployed        bool
+	noScanning        bool
 
 	webhooks        webhookFlags
 	scaling         scalingFlags
@@ -69,6 +70,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	addFeatureGates(cmd, &f.featureGates)
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.BoolVar(&f.noScanning, "no-scanning", false, "look for resources and namespaces only at the start, and do not watch them")
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
 	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
@@ -248,6 +250,9 @@ func (f *operatorFlags) scope(cmd *cobra.Command) []string {
 	}
 	if f.liveness != "" {
 		args = append(args, "--liveness="+f.liveness)
+	}
+	if f.noScanning || f.asDeployed && onlyNamed(f.namespaces) {
+		args = append(args, noScanning)
 	}
 	return append(args, f.peers()...)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,11 +110,9 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 		options.WayIn = way
 	}
 	code, err := runner.Run(ctx, options)
+	missing := deployed.report(cmd.ErrOrStderr()) // also if the run has failed, which may be why
 	if err == nil && code != 0 {
 		return &exitError{code: code}
 	}
-	if err == nil {
-		err = deployed.missing()
-	}
-	return err
+	return cmp.Or(err, missing)
 }

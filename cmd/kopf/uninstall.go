@@ -98,7 +98,12 @@ func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string)
 	if err != nil {
 		return err
 	}
-	f.name = nameOfOperator(f.name, program)
+	f.name, err = deployedName(ctx, f.name, program)
+	if several, ok := errors.AsType[*severalOperatorsError](err); ok {
+		fmt.Fprintf(cmd.ErrOrStderr(), "kopf: not looking for webhooks and records of the operator's pods: %s\n", printable.Line(several.Error()))
+	} else if err != nil {
+		return err
+	}
 	line := newProgressLine(cmd.ErrOrStderr())
 	f.cluster.yes = true // the flag --confirm is the consent
 	cluster, err := devcluster.Open(ctx, f.cluster.options(line.report))
@@ -141,7 +146,10 @@ func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string)
 
 // args returns the flags with which the operator describes what it leaves.
 func (f *uninstallFlags) args() []string {
-	args := append(scopeArgs(f.namespaces), "--webhook-managed="+cmp.Or(f.managed, webhooksOf(f.name)))
+	args := scopeArgs(f.namespaces)
+	if managed := cmp.Or(f.managed, webhooksOf(f.name)); managed != "" {
+		args = append(args, "--webhook-managed="+managed)
+	}
 	if f.peering != "" {
 		args = append(args, "--peering="+f.peering)
 	}
@@ -151,7 +159,7 @@ func (f *uninstallFlags) args() []string {
 // target returns what one operator may have left.
 func (f *uninstallFlags) target(o inspect.Description, served uninstall.Discovery) uninstall.Target {
 	t := uninstall.NewTarget(o, served)
-	t.Finalizer, t.Webhooks, t.Namespaces, t.Deployment = cmp.Or(f.finalizer, t.Finalizer), cmp.Or(f.managed, t.Webhooks), f.namespaces, f.name
+	t.Finalizer, t.Namespaces, t.Deployment = cmp.Or(f.finalizer, t.Finalizer), f.namespaces, f.name
 	if namespace, name, both := strings.Cut(f.lease, "/"); both {
 		t.Election, t.LeaseNamespace = name, namespace
 	} else if f.lease != "" {

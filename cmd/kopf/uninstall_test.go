@@ -110,7 +110,7 @@ func TestE2E_UninstallRemovesWebhooksFirst(t *testing.T) {
 	})
 	run := func(want int, args ...string) (string, string) {
 		t.Helper()
-		cmd, stdout, stderr := command(t, "testdata", append([]string{"uninstall", "./guarding", "--lease=guards", "--kubeconfig=" + kubeconfig}, args...)...)
+		cmd, stdout, stderr := command(t, "testdata", append([]string{"uninstall", "./guarding", "--name=guarding", "--lease=guards", "--kubeconfig=" + kubeconfig}, args...)...)
 		cmd.Env = inCheckout(cmd.Env)
 		if got := code(t, cmd.Run()); got != want {
 			t.Fatalf("%q: %d, %s", args, got, stderr)

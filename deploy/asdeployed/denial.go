@@ -88,7 +88,7 @@ func (d Denial) Explain(operators []inspect.Description) string {
 			d, strings.Join(append([]string{p.Purpose}, p.Handlers...), ", "), only)
 	}
 	return fmt.Sprintf("the deployed operator must not %s: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(%s, %q)",
-		d, d.selector(), d.Verb)
+		d, selector(d.Group, d.Resource), d.Verb)
 }
 
 // permission returns what the operators need that permits the request; nil if there is none. One for all objects is
@@ -111,13 +111,12 @@ func (d Denial) permission(operators []inspect.Description) *inspect.Permission 
 
 func matches(rule, value string) bool { return rule == "*" || rule == value }
 
-// selector returns the Go code that selects the resource.
-func (d Denial) selector() string {
-	group := d.Group
+// selector returns the Go code that selects a resource.
+func selector(group, resource string) string {
 	if group == "" {
 		group = "v1"
 	}
-	return fmt.Sprintf("kopf.Resource(%q, %q)", group, d.Resource)
+	return fmt.Sprintf("kopf.Resource(%q, %q)", group, resource)
 }
 
 // Expected reports whether the operator does without what is denied, as [manifests.New] intends: one of single

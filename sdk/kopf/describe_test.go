@@ -142,6 +142,11 @@ func TestDescribe_PermissionsOfFamilies(t *testing.T) {
 			namespaces: []string{"app-*"},
 			want:       []string{"cluster namespaces. list,watch", "cluster pods. list,watch onRawEvent", events},
 		},
+		"an inspector": {
+			register: func(r *kopf.Registry) { kopf.OnEvent(r, pods, onRawEvent) },
+			settings: kopf.Settings{Process: kopf.ProcessSettings{Inspector: "tcp:127.0.0.1:7070"}},
+			want:     []string{"cluster pods. list,watch onRawEvent", events, "cluster events. list"},
+		},
 		"settings without events and scanning": {
 			register:   func(r *kopf.Registry) { kopf.OnEvent(r, kex, onRawEvent) },
 			namespaces: []string{"app-*"},

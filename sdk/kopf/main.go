@@ -121,6 +121,7 @@ func (f *mainFlags) operate(ctx context.Context, stdout, stderr io.Writer, regis
 	}
 	operator.Settings.Scaling = f.scaling
 	operator.Settings.Peering = f.peeringSettings()
+	operator.Settings.Scanning.Disabled = f.noScanning
 	if f.uninstall != nil {
 		return f.uninstall.run(ctx, &operator, stdout, func(text string) { fmt.Fprintf(stderr, "%s: %s\n", f.name, text) })
 	}

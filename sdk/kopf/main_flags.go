@@ -21,6 +21,7 @@ type mainFlags struct {
 	kubeconfig, context   string
 	namespaces            []string
 	allNamespaces         bool
+	noScanning            bool
 	verbose, quiet, debug bool
 	logFormat, logRefKey  string
 	logPrefix             bool
@@ -55,6 +56,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use, instead of login handlers")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
+	set.BoolVar(&f.noScanning, "no-scanning", false, "look for resources and namespaces only at the start, and do not watch them")
 	set.StringVar(&f.scaling.LabelSelector, "watch-label-selector", "", "handle only objects with these labels, such as 'tier=gold'")
 	set.BoolVar(&f.scaling.LeaderElection, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
 	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")

@@ -31,7 +31,7 @@ type uninstallFlags struct {
 // of the Deployment can be given as they are.
 func (f *uninstallFlags) add(set *pflag.FlagSet) {
 	for _, name := range []string{
-		"watch-label-selector", "priority", "dev", "identity", "log-prefix", "no-log-prefix", "log-refkey", "inspect", "liveness",
+		"watch-label-selector", "priority", "dev", "identity", "log-prefix", "no-log-prefix", "log-refkey", "inspect", "liveness", "no-scanning",
 		"webhook-listen", "webhook-url", "webhook-service", "webhook-ca", "webhook-cert", "webhook-key", "webhook-client-ca",
 		"webhook-dump-ca", "webhook-prefix", "webhook-dev",
 	} {

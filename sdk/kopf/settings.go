@@ -88,9 +88,9 @@ type QueueingSettings struct {
 
 // ScanningSettings configure the discovery of resources.
 type ScanningSettings struct {
-	// Disabled discovers resources and namespaces only once, at the start: the operator watches neither
-	// resource definitions nor namespaces. Namespaces that are named, rather than matched by a pattern,
-	// are served without a look. Defaults to false.
+	// Disabled discovers resources and namespaces only at the start: the operator watches neither resource definitions
+	// nor namespaces. While the cluster lacks a resource of a handler, the operator looks for it again, for 44s at most.
+	// Namespaces that are named, rather than matched by a pattern, are served without a look. Defaults to false.
 	Disabled bool
 }
 

@@ -13,6 +13,7 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 	}
 	p := permissions{
 		registry: config.Registry, settings: &settings, namespaces: newNamespaces(config.Namespaces, newWakeup()),
+		inspected: config.Inspector != "",
 	}
 	for _, r := range known {
 		p.known = append(p.known, resources.Resource{

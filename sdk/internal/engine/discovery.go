@@ -83,7 +83,7 @@ func (d *discovery) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if unresolved := d.adjustStreams(ctx); unresolved && !d.deps.settings.ScanningDisabled {
+	if unresolved := d.adjustStreams(ctx); unresolved {
 		// A CRD that was created just before the start may not be discoverable yet.
 		d.rescanSoon()
 	}

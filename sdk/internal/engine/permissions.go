@@ -18,6 +18,7 @@ type permissions struct {
 	settings   *Settings
 	namespaces *namespaces
 	known      []resources.Resource
+	inspected  bool // the operator publishes its state, with the Kubernetes events of objects
 
 	list     []inspect.Permission
 	unserved []inspect.Unserved
@@ -53,17 +54,25 @@ func (p *permissions) ofHandledObjects() {
 // addEvents adds the Kubernetes events about objects. Events about objects of no namespace are in that of
 // the operator.
 func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
-	if p.settings.Posting.Disabled || group == handlers.Indexing {
+	if group == handlers.Indexing {
 		return
 	}
 	scope := p.scope(true)
 	if !namespaced && scope == inspect.ScopeServed {
 		scope = inspect.ScopeOwn
 	}
-	p.add(inspect.Permission{
-		Resource: "events", Verbs: []string{"create", "patch"}, Scope: scope,
-		Purpose: "the operator itself: to post Kubernetes events about the objects",
-	}, nil)
+	if !p.settings.Posting.Disabled {
+		p.add(inspect.Permission{
+			Resource: "events", Verbs: []string{"create", "patch"}, Scope: scope,
+			Purpose: "the operator itself: to post Kubernetes events about the objects",
+		}, nil)
+	}
+	if p.inspected {
+		p.add(inspect.Permission{
+			Resource: "events", Verbs: []string{"list"}, Scope: scope,
+			Purpose: "the operator itself: to show the Kubernetes events about the objects in kopf attach",
+		}, nil)
+	}
 }
 
 // ofRequests adds the requests that handlers make by themselves.
