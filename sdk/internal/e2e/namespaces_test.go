@@ -128,3 +128,19 @@ func TestDefinitions_ComeAndGo(t *testing.T) {
 		t.Errorf("the operator asked %d times for what is not served", n)
 	}
 }
+
+func TestDefinitions_FoundSoonAfterStartIfScanningIsDisabled(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	late := kex
+	late.group = cluster.Namespace + ".kopf.dev"
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, late.selector(), func(_ context.Context, r *change) error {
+			c.add(r.Name)
+			return nil
+		}, kopf.ID("created"))
+	}, settings(func(s *kopf.Settings) { s.Scanning.Disabled = true }))
+	op.WaitLog("ready")
+	late.define(cluster) // as if the operator was applied together with it
+	cluster.Create(late.of(example("first")))
+	c.wait(cluster, "first", 1)
+}
