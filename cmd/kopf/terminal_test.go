@@ -69,6 +69,12 @@ func (x *terminal) resize(w, h int) {
 	x.tmux("resize-window", "-t", "w", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h))
 }
 
+// screen returns what is on the screen.
+func (x *terminal) screen() string {
+	x.t.Helper()
+	return x.tmux("capture-pane", "-p", "-t", "w")
+}
+
 // shows waits until all texts are on the screen.
 func (x *terminal) shows(texts ...string) {
 	x.t.Helper()
@@ -93,7 +99,7 @@ func (x *terminal) wait(is func(screen string) bool, format string, args ...any)
 	x.t.Helper()
 	screen := ""
 	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); {
-		if screen = x.tmux("capture-pane", "-p", "-t", "w"); is(screen) {
+		if screen = x.screen(); is(screen) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond) // there is no other way to wait for the screen of another process

@@ -332,14 +332,17 @@ func replace(d *runner.Draft, old, with string) string { return strings.Replace(
 func TestHidden_ValuesAreNeitherShownNorOverwritten(t *testing.T) {
 	c := newCluster(t)
 	ref := c.create(secrets, "Secret", "x", tree{
-		"data":     tree{"password": "aHVudGVyMg=="},
-		"metadata": tree{"annotations": tree{"last": `{"data":{"password":"b2xkLW9uZQ=="}}`, "token": "t0k3n"}},
+		"data": tree{"password": "aHVudGVyMg=="},
+		"metadata": tree{"annotations": tree{
+			"last": `{"data":{"password":"b2xkLW9uZQ=="}}`, "token": "t0k3n",
+			"kopf.zalando.org/failed-handler.fn": `{"handler":"fn","old":{"data":{"password":"ZmFpbGVkLW9uZQ=="}}}`,
+		}},
 	})
 	hidden := []string{"metadata", "annotations", "token"}
 	until := watch(t, client(), runner.Look{Object: ref, Facet: runner.FacetObject, Hidden: [][]string{hidden}})
 	until("read", func(l runner.Looked) bool {
 		text := strings.Join(l.YAML, "\n")
-		for _, secret := range []string{"aHVudGVyMg==", "b2xkLW9uZQ==", "t0k3n"} {
+		for _, secret := range []string{"aHVudGVyMg==", "b2xkLW9uZQ==", "ZmFpbGVkLW9uZQ==", "t0k3n"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s is shown: %s", secret, text)
 			}
