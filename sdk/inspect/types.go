@@ -279,8 +279,13 @@ type DiffItem struct {
 
 // HandlerState is the state of one handler for one object.
 type HandlerState struct {
-	ID      string       `json:"id"`
-	Kind    HandlerKind  `json:"kind"` // empty in [PhaseUnknown]
+	ID   string      `json:"id"`
+	Kind HandlerKind `json:"kind"` // empty in [PhaseUnknown]
+
+	// Kinds are all kinds of a function that is registered several times under its id. Kind is the one of the
+	// present cause, or else the one that comes closest. Kinds is nil for the others, which have one kind.
+	Kinds []HandlerKind `json:"kinds,omitempty"`
+
 	Parent  string       `json:"parent,omitempty"`
 	State   HandlerPhase `json:"state"`
 	Started time.Time    `json:"started,omitzero"` // time of the first attempt

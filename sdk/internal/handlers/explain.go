@@ -11,6 +11,21 @@ type Decision struct {
 	Why      Mismatch // the first condition not met, if it is not selected
 }
 
+// Families returns the families of a function that is registered several times under one id, in the order of registration;
+// nil if it has one family.
+func (s *Set) Families(h *Handler) []Family {
+	var families []Family
+	for _, other := range s.members[h.Family.Group()].handlers {
+		if other.same(h) && !slices.Contains(families, other.Family) {
+			families = append(families, other.Family)
+		}
+	}
+	if len(families) < 2 {
+		return nil
+	}
+	return families
+}
+
 // Explain returns for each handler of a group whether it is called for a cause, in the order of
 // registration. For a function that is registered several times under one id, it returns one
 // decision: that of the registration that is selected, or else of the closest one. It is slower

@@ -14,10 +14,38 @@ const maxAttempts = 8
 
 // handler returns a copy of the state of a handler; a new one if there is none.
 func (o *inspectedObject) handler(h *handlers.Handler) inspect.HandlerState {
-	if i := o.index(h.ID); i >= 0 {
-		return o.handlers[i]
+	s := inspect.HandlerState{ID: h.ID}
+	if i := o.place(h); i >= 0 {
+		s = o.handlers[i]
 	}
-	return inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)}
+	s.Kind = inspect.HandlerKind(h.Family)
+	return s
+}
+
+// decided returns a copy of the state of a handler of the object, with all kinds that its function is registered for.
+func (o *inspectedObject) decided(h *handlers.Handler, set *handlers.Set) inspect.HandlerState {
+	s := o.handler(h)
+	s.Kinds = nil
+	for _, family := range set.Families(h) {
+		s.Kinds = append(s.Kinds, inspect.HandlerKind(family))
+	}
+	return s
+}
+
+// place returns the place of a handler in the list; -1 if it is not there. If its function is registered for several
+// causes, the entry may have the kind of another one.
+func (o *inspectedObject) place(h *handlers.Handler) int {
+	near := -1
+	for i := range o.handlers {
+		switch s := &o.handlers[i]; {
+		case s.ID != h.ID:
+		case s.Kind == inspect.HandlerKind(h.Family):
+			return i
+		case near < 0 && groupOf(*s) == h.Family.Group():
+			near = i
+		}
+	}
+	return near
 }
 
 // index returns the place of a handler in the list; -1 if it is not there. Indexing handlers are
@@ -31,7 +59,7 @@ func (o *inspectedObject) index(id string) int {
 // called returns the state of a handler that is called; nil if it is not shown. Daemons and timers
 // are shown from their first call on, since they may run before the cause is detected.
 func (o *inspectedObject) called(h *handlers.Handler) *inspect.HandlerState {
-	i := o.index(h.ID)
+	i := o.place(h)
 	if i < 0 && h.Family.Group() == handlers.Spawning {
 		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
 		i = len(o.handlers) - 1

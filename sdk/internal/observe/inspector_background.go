@@ -12,7 +12,7 @@ import (
 func (o *inspectedObject) showBackground(e CauseDetected) {
 	var states []inspect.HandlerState
 	for _, d := range e.Handlers.Explain(handlers.Spawning, e.Cause) {
-		s := o.handler(d.Handler)
+		s := o.decided(d.Handler, e.Handlers)
 		d.Why = e.Subject.Secrets.Mismatch(d.Why)
 		showTask(&s, d, e.Background, e.Subject.Object.Deleting)
 		states = append(states, s)

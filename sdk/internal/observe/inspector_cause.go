@@ -18,9 +18,9 @@ const maxHistory = 8
 // eventDispatched shows the decisions about the handlers of a raw event, ahead of their calls.
 func (o *inspectedObject) eventDispatched(e EventDispatched) {
 	for _, d := range e.Handlers.Explain(handlers.Watching, e.Cause) {
-		s := o.handler(d.Handler)
+		s := o.decided(d.Handler, e.Handlers)
 		showDecision(&s, d, e.Subject.Secrets)
-		if i := o.index(s.ID); i >= 0 {
+		if i := o.place(d.Handler); i >= 0 {
 			o.handlers[i] = s
 		} else {
 			o.handlers = append(o.handlers, s)
@@ -128,6 +128,9 @@ func (o *inspectedObject) showFailures(e CauseDetected) {
 			continue
 		}
 		s := &o.handlers[at]
+		if kind := inspect.HandlerKind(f.Purpose); slices.Contains(s.Kinds, kind) {
+			s.Kind = kind
+		}
 		s.State, s.Why, s.Next = inspect.PhaseFailed, nil, time.Time{}
 		s.Started, s.Attempt = f.Started, f.Retries
 		if s.Error == nil {
@@ -172,7 +175,7 @@ func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
 	for i, h := range o.handlers {
 		if groupOf(h) == handlers.Changing {
 			// Its former outcome is in the history and must not look like a present failure.
-			o.handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind}
+			o.handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind, Kinds: h.Kinds}
 		}
 	}
 }
@@ -203,7 +206,7 @@ func (o *inspectedObject) decide(e CauseDetected) {
 	decisions := e.Handlers.Explain(handlers.Changing, e.Cause)
 	decisions = append(decisions, e.Handlers.Explain(handlers.Watching, e.Cause)...)
 	for _, d := range decisions {
-		s := o.handler(d.Handler)
+		s := o.decided(d.Handler, e.Handlers)
 		showDecision(&s, d, e.Subject.Secrets)
 		if e.Again != nil && s.State == inspect.PhaseNext && d.Handler.Family.Group() == handlers.Changing && !slices.Contains(e.Again, s.ID) {
 			s.State = inspect.PhaseDone // before the others failed

@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
@@ -207,5 +208,62 @@ func TestInspectedObject_CauseEndsIfItsChangeIsUndone(t *testing.T) {
 	}
 	if past := o.History; len(past) != 1 || past[0].Reason != "update" || past[0].SupersededAt != "2" {
 		t.Errorf("%+v", past)
+	}
+}
+
+// shared returns the registrations of one function under one id for several causes.
+func shared(id string, families ...handlers.Family) []*handlers.Handler {
+	fn := new(int)
+	all := make([]*handlers.Handler, len(families))
+	for i, family := range families {
+		all[i] = &handlers.Handler{ID: id, Family: family, Fn: fn}
+	}
+	return all
+}
+
+func TestInspectedObject_FunctionOfSeveralCausesHasTheKindOfTheCause(t *testing.T) {
+	in := newInspected(shared("f", handlers.Create, handlers.Update, handlers.Delete)...)
+	all := []inspect.HandlerKind{inspect.KindCreate, inspect.KindUpdate, inspect.KindDelete}
+	subject := podSubject("a", "1")
+	for i, reason := range []handlers.Reason{handlers.ReasonCreate, handlers.ReasonUpdate, handlers.ReasonDelete} {
+		subject.Object = podObject("a", string(rune('1'+i)))
+		in.handle(subject, &handlers.Cause{Resource: &pods, Reason: reason}, map[string]handlers.Outcome{"f": {Final: true}})
+		o := in.only(t)
+		if len(o.Handlers) != 1 || o.Handlers[0].Kind != inspect.HandlerKind(reason) || o.Handlers[0].State != inspect.PhaseDone || !slices.Equal(o.Handlers[0].Kinds, all) {
+			t.Errorf("%s: %+v", reason, o.Handlers)
+		}
+		Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	}
+}
+
+func TestInspectedObject_FailureOfFunctionOfSeveralCausesHasItsKind(t *testing.T) {
+	in := newInspected(shared("f", handlers.Create, handlers.Update, handlers.Delete)...)
+	subject := podSubject("a", "1")
+	Tell(&in.sink, ProcessingStarted{subject})
+	Tell(&in.sink, CauseDetected{
+		Subject: subject, Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, Handlers: in.handlers(), Changing: true, At: time.Now(),
+		Failures: []state.Failure{{Handler: "f", Purpose: "create", Message: "no"}},
+	})
+	if o := in.only(t); len(o.Handlers) != 1 || o.Handlers[0].State != inspect.PhaseFailed || o.Handlers[0].Kind != inspect.KindCreate {
+		t.Errorf("%+v", o.Handlers)
+	}
+}
+
+func TestInspectedObject_FunctionsWithOneIDAreApart(t *testing.T) {
+	in := newInspected(append(shared("f", handlers.Create), shared("f", handlers.Delete)...)...)
+	subject := podSubject("a", "1")
+	for i, reason := range []handlers.Reason{handlers.ReasonCreate, handlers.ReasonDelete} {
+		subject.Object = podObject("a", string(rune('1'+i)))
+		in.handle(subject, &handlers.Cause{Resource: &pods, Reason: reason}, map[string]handlers.Outcome{"f": {Final: true}})
+		for _, h := range in.only(t).Handlers {
+			want := inspect.PhaseOtherCause
+			if h.Kind == inspect.HandlerKind(reason) {
+				want = inspect.PhaseDone
+			}
+			if h.State != want || h.Kinds != nil {
+				t.Errorf("%s: %+v", reason, h)
+			}
+		}
+		Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
 	}
 }
