@@ -25,7 +25,7 @@ import (
 // asDeployed runs an operator with the permissions that it would have in the cluster.
 type asDeployed struct {
 	dir        string
-	patterns   []string // of the operator's packages
+	patterns   []string // as given for the operator's packages
 	namespaces []string // that the operator serves
 	args       []string // the operator's flags
 

@@ -88,7 +88,7 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set.StringVar(&f.context, "context", "", "a context of the kubeconfig, whose cluster knows the resources")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file of the cluster that knows the resources")
 	set.StringVarP(&f.output, "output", "o", "yaml", "output format: yaml or json")
-	set.StringVar(&f.inspect, "inspect", "", "let the operator publish its state in the pod, at tcp:127.0.0.1:PORT, for kopf attach")
+	set.StringVar(&f.inspect, "inspect", "", "publish the operator's state in the pod, at tcp:127.0.0.1:PORT, for kopf attach")
 	set.IntVar(&f.replicas, "replicas", 0, "the number of pods (default: 1, or 2 with --leader-elect or --shards)")
 	f.scaling.add(cmd)
 	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\", if the cluster of --context has peering)")
@@ -294,7 +294,7 @@ func definitionsIn(folders []string) []apply.Manifest {
 	return all
 }
 
-// describeOperator builds the operator and asks it what it needs.
+// describeOperator builds the operator and runs it to describe its needs.
 func describeOperator(ctx context.Context, program *runner.Program, dir string, args []string, known []inspect.APIResource) (_ []inspect.Description, err error) {
 	builder, err := runner.NewBuilder()
 	if err != nil {
@@ -313,7 +313,7 @@ func describeOperator(ctx context.Context, program *runner.Program, dir string, 
 const noScanning = "--no-scanning"
 
 // onlyNamed reports whether an operator serves namespaces by their names alone, so that the manifests have no
-// ClusterRole for what it could watch in the cluster.
+// ClusterRole for definitions and namespaces.
 func onlyNamed(namespaces []string) bool {
 	return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, isNamespacePattern)
 }

@@ -179,8 +179,8 @@ func TestManifests_NamedNamespacesAreNotScanned(t *testing.T) {
 	}
 }
 
-// TestE2E_AsDeployedInNamespaceAsksForNothingElse runs an operator of one namespace, whose log has no warnings of what it
-// may not watch.
+// TestE2E_AsDeployedInNamespaceAsksForNothingElse runs an operator of one namespace, whose log has no warnings of
+// missing permissions.
 func TestE2E_AsDeployedInNamespaceAsksForNothingElse(t *testing.T) {
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "-n", "default", "--apply", "guarding/object.yaml", "--until=settled", "--as-deployed", "--debug")
 	cmd.Args = slices.DeleteFunc(cmd.Args, func(arg string) bool { return arg == "-A" })

@@ -12,13 +12,13 @@ import (
 // lack is a rule that the roles of an operator do not have.
 type lack struct {
 	group, resource string
-	path            string // for what is not a resource
+	path            string // non-resource URL; empty for a resource
 	verbs           []string
 	namespaces      []string // an empty one stands for the whole cluster
 }
 
-// Report returns a text about all denied requests of a run: the options that make kopf manifests write the missing rules,
-// these rules, and the denials that need something else. It is empty if nothing was denied.
+// Report returns a text about all denied requests of a run: options for kopf.Uses, missing rules, and denials with another
+// remedy. The text is empty if nothing was denied.
 func Report(denied []Denial, operators []inspect.Description) string {
 	denied = slices.Clone(denied)
 	slices.SortFunc(denied, func(a, b Denial) int {

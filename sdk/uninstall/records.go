@@ -39,8 +39,8 @@ func (r *remover) peers(ctx context.Context) ([]remain, error) {
 	return all, nil
 }
 
-// record returns the record of an operator. While the operator renews it, it is in use: the operator may be another one
-// with a name of the same form.
+// record returns the record of an operator. A renewed record is in use, perhaps by another operator with a name of the same
+// form.
 func (r *remover) record(object *peering.Object, peer *peering.Peer) remain {
 	one := remain{
 		name: object.String(), what: "the record of " + peer.Identity,
@@ -54,8 +54,8 @@ func (r *remover) record(object *peering.Object, peer *peering.Peer) remain {
 	return one
 }
 
-// awaitExpiry returns the records in the peering objects. If it has stopped the operator, it waits until they have
-// expired: an operator that was killed has not removed its record.
+// awaitExpiry returns the records in the peering objects. After stopping the operator, awaitExpiry blocks until the records
+// have expired, since a killed operator does not remove its record.
 func (r *remover) awaitExpiry(ctx context.Context) (all []remain, err error) {
 	look := func(ctx context.Context) error {
 		if all, err = r.peers(ctx); err != nil || r.options.DryRun {

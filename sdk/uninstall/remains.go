@@ -72,7 +72,7 @@ func (r *remover) webhooks(ctx context.Context) ([]remain, error) {
 		}
 		ours := func(w struct{ Name string }) bool { return slices.Contains(r.target.WebhookNames, w.Name) }
 		if len(content.Webhooks) > 0 && !slices.ContainsFunc(content.Webhooks, ours) {
-			r.note("%s/%s stays: it is of another operator, since no handler of this one has its webhook %s; name the right one with --webhook-managed",
+			r.note("%s/%s stays: its webhook %s belongs to no handler of this operator; name the right configurations with --webhook-managed",
 				res.Plural, found.Name, content.Webhooks[0].Name)
 			continue
 		}

@@ -144,7 +144,7 @@ func TestRun_WebhooksOfAnotherOperatorStay(t *testing.T) {
 		Webhooks: "op.kopf.dev", Handlers: []inspect.Registration{{ID: "verify", Kind: inspect.KindValidate}, {ID: "check", Kind: inspect.KindCreate}},
 	}, Discovery{})
 	r := newRun(t, config, target, Options{})
-	if found, err := r.run(t.Context()); err != nil || found != 0 || !r.said("it is of another operator, since no handler of this one has its webhook check.op.kopf.dev") {
+	if found, err := r.run(t.Context()); err != nil || found != 0 || !r.said("its webhook check.op.kopf.dev belongs to no handler of this operator") {
 		t.Errorf("%d (%v), %q", found, err, r.notes)
 	}
 	target = NewTarget(inspect.Description{

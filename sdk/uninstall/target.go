@@ -31,8 +31,8 @@ type Target struct {
 	// whole cluster.
 	Namespaces []string
 
-	// Webhooks is the name of the webhook configurations, and WebhookNames are those of the webhooks in them. A
-	// configuration that has none of these is another operator's.
+	// Webhooks is the name of the webhook configurations. WebhookNames are the names of the operator's webhooks. A
+	// configuration with none of these webhooks belongs to another operator.
 	Webhooks     string
 	WebhookNames []string
 
