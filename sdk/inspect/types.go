@@ -148,10 +148,12 @@ type Recent struct {
 type Stats struct {
 	Runs      int       `json:"runs"`
 	Succeeded int       `json:"succeeded"`
-	Retried   int       `json:"retried"`
-	Failed    int       `json:"failed"` // failed permanently
-	P50       Duration  `json:"p50"`    // median duration of an attempt
-	P99       Duration  `json:"p99"`    // 99th percentile
+	Retried   int       `json:"retried"`          // failed, and called again
+	Failed    int       `json:"failed"`           // failed permanently
+	Waited    int       `json:"waited,omitempty"` // waited for something, and called again
+	Denied    int       `json:"denied,omitempty"` // requests denied by an admission handler
+	P50       Duration  `json:"p50"`              // median duration of an attempt
+	P99       Duration  `json:"p99"`              // 99th percentile
 	LastError string    `json:"lastError,omitempty"`
 	LastAt    time.Time `json:"lastAt,omitzero"` // time of the last error
 }

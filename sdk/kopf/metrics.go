@@ -104,7 +104,9 @@ type AttemptOutcome string
 const (
 	AttemptSucceeded  AttemptOutcome = "succeeded"
 	AttemptRetried    AttemptOutcome = "retried"    // it failed and will be retried
+	AttemptWaiting    AttemptOutcome = "waiting"    // it returned a [TemporaryError] and will be called again
 	AttemptFailed     AttemptOutcome = "failed"     // it failed permanently
+	AttemptDenied     AttemptOutcome = "denied"     // it denied a request with an [AdmissionError]
 	AttemptIgnored    AttemptOutcome = "ignored"    // it failed, and the error is ignored
 	AttemptUnfinished AttemptOutcome = "unfinished" // it waits for its sub-handlers
 )

@@ -33,7 +33,7 @@ func TestMetrics_GetWhatTheEngineCounts(t *testing.T) {
 	meter := meterOf(m)
 	outcomes := map[observe.MeteredOutcome]AttemptOutcome{
 		observe.Succeeded: AttemptSucceeded, observe.Retried: AttemptRetried, observe.Failed: AttemptFailed,
-		observe.Ignored: AttemptIgnored, observe.Unfinished: AttemptUnfinished,
+		observe.Waiting: AttemptWaiting, observe.Denied: AttemptDenied, observe.Ignored: AttemptIgnored, observe.Unfinished: AttemptUnfinished,
 	}
 	for counted, want := range outcomes {
 		m.attempts = nil

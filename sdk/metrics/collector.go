@@ -29,7 +29,8 @@ const (
 
 // outcomes are all outcomes of attempts.
 var outcomes = []kopf.AttemptOutcome{
-	kopf.AttemptSucceeded, kopf.AttemptRetried, kopf.AttemptFailed, kopf.AttemptIgnored, kopf.AttemptUnfinished,
+	kopf.AttemptSucceeded, kopf.AttemptRetried, kopf.AttemptWaiting, kopf.AttemptFailed, kopf.AttemptDenied, kopf.AttemptIgnored,
+	kopf.AttemptUnfinished,
 }
 
 // collector counts what operators report. The states of the operators are read when it is collected.

@@ -82,7 +82,7 @@ func TestEvent_FailuresAndRecordedOnesArePosted(t *testing.T) {
 	a.Patch(field("new"))
 	o.WaitLog("Updating is processed")
 	waitEvents(cluster,
-		"KopfExample/a: Error Logging Handler 'create' failed temporarily: not yet ×2",
+		"KopfExample/a: Normal Logging Handler 'create' failed temporarily: not yet ×2",
 		"KopfExample/a: Normal Found It is there.",
 		"KopfExample/a: Warning Odd It is odd.",
 		"KopfExample/a: Error Broken it is broken",
@@ -113,7 +113,7 @@ func TestEvent_LogIsPostedIfAsked(t *testing.T) {
 	waitEvents(cluster,
 		"KopfExample/a: Normal Logging resizing from=1 to=2 ×2",
 		"KopfExample/a: Warning Logging is slow disk=d1 it.by=far ×2",
-		"KopfExample/a: Error Logging Handler 'create' failed temporarily: once more",
+		"KopfExample/a: Normal Logging Handler 'create' failed temporarily: once more",
 		"KopfExample/a: Normal Logging Handler 'create' succeeded.",
 		"KopfExample/a: Normal Logging Creation is processed: 1 succeeded; 0 failed.",
 	)

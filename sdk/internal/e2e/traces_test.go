@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -152,10 +153,19 @@ func transcript(t *testing.T, name string) []string {
 		case e.Patch != "":
 			out = append(out, request(e.Patch, e.Target, e.Payload))
 		case e.Step == "" && (name != "11-filtering" || !ofDaemon(e.Log)):
-			out = append(out, normalized(e.Level, e.Log))
+			out = append(out, normalized(levelOf(e.Level, e.Log), e.Log))
 		}
 	}
 	return out
+}
+
+// levelOf returns the level of a recorded line in Kopf for Go, which does not log it as an error that a handler waits for
+// something.
+func levelOf(level, line string) string {
+	if strings.Contains(line, " failed temporarily: ") {
+		return slog.LevelInfo.String()
+	}
+	return level
 }
 
 // ofDaemon reports whether a line is of the daemon in the example of filtering, which is another

@@ -89,7 +89,7 @@ func TestActivities_OnlyFailedHandlersAreRetriedWhenDue(t *testing.T) {
 		}
 		for _, line := range []string{
 			`level=DEBUG msg="Activity 'slow' is invoked." logger=kopf.activities.startup`,
-			`level=ERROR msg="Activity 'slow' failed temporarily: not yet" logger=kopf.activities.startup`,
+			`level=INFO msg="Activity 'slow' failed temporarily: not yet" logger=kopf.activities.startup`,
 			`level=ERROR msg="Activity 'default' failed with an exception and will try again in 60 seconds: boom" logger=kopf.activities.startup`,
 			`level=INFO msg="Activity 'slow' succeeded." logger=kopf.activities.startup`,
 		} {

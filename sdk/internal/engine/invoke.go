@@ -234,6 +234,9 @@ func (i *invoker) end(a *attempt, h *handlers.Handler, limits handlers.Limits, r
 	out, line := handlers.Decide(err, result, limits, a.retries, a.ended.Sub(a.started), h.String())
 	if h.Family.Group() == handlers.Admission {
 		out.Final, out.Delay = true, nil // nobody can be asked again
+		if handlers.ErrorKindOf(err) == handlers.KindAdmission {
+			line = handlers.LogLine{Level: slog.LevelInfo, Message: h.String() + " denied the request: " + handlers.ErrorText(err)}
+		}
 	}
 	i.tellEnded(a, observe.AttemptEnded{Handler: h, Outcome: out, Err: err, Line: line})
 	return out

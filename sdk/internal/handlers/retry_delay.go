@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// retryAfterTemporary returns the outcome of an attempt that failed temporarily: it is retried after the
-// delay that the error names, unless that would exceed a limit.
+// retryAfterTemporary returns the outcome of an attempt that waits for something: it is retried after the delay that the
+// error names, unless that would exceed a limit.
 func retryAfterTemporary(e Temporary, err error, limits Limits, retries int, runtime time.Duration, subject string) (Outcome, LogLine) {
 	delay, given := e.KopfDelay()
 	if !given {
@@ -25,7 +25,7 @@ func retryAfterTemporary(e Temporary, err error, limits Limits, retries int, run
 	if delay >= 0 {
 		out.Delay = &delay
 	}
-	return out, LogLine{slog.LevelError, subject + " failed temporarily: " + ErrorText(err)}
+	return out, LogLine{slog.LevelInfo, subject + " failed temporarily: " + ErrorText(err)} // the text of Kopf for Python
 }
 
 // retryAfterArbitrary returns the outcome of an attempt that failed with any other error: it is retried

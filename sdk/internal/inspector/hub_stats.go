@@ -12,7 +12,7 @@ type Run struct {
 	At      time.Time // time of its end
 	Took    time.Duration
 	Outcome RunOutcome
-	Error   string // error message, unless it succeeded
+	Error   string // error message of a failure
 }
 
 // RunOutcome is how an attempt ended.
@@ -22,6 +22,8 @@ type RunOutcome int
 const (
 	RunSucceeded RunOutcome = iota
 	RunRetried              // failed, to be retried
+	RunWaiting              // waits for something, to be called again
+	RunDenied               // denied a request
 	RunFailed               // failed permanently
 )
 
@@ -49,10 +51,14 @@ func (t *tally) count(run Run) {
 		t.counts.Succeeded++
 	case RunRetried:
 		t.counts.Retried++
+	case RunWaiting:
+		t.counts.Waited++
+	case RunDenied:
+		t.counts.Denied++
 	case RunFailed:
 		t.counts.Failed++
 	}
-	if run.Error != "" || run.Outcome != RunSucceeded { // an ignored error counts as success
+	if run.Error != "" || run.Outcome == RunRetried || run.Outcome == RunFailed { // an ignored error counts as success
 		t.counts.LastError, t.counts.LastAt = run.Error, run.At
 	}
 }

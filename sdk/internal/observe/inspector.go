@@ -209,9 +209,16 @@ func (i *Inspector) count(e AttemptEnded) {
 	}
 	run := inspector.Run{At: e.Began.Add(e.Took), Took: e.Took}
 	if err := failure(e.Outcome.Err); err != nil {
-		run.Error, run.Outcome = err.Error(), inspector.RunRetried
-		if e.Outcome.Final {
+		run.Error = err.Error()
+		switch meteredOutcome(e) {
+		case Waiting:
+			run.Outcome, run.Error = inspector.RunWaiting, ""
+		case Denied:
+			run.Outcome, run.Error = inspector.RunDenied, ""
+		case Failed:
 			run.Outcome = inspector.RunFailed
+		default:
+			run.Outcome = inspector.RunRetried
 		}
 	} else if ignored := failure(e.Err); ignored != nil {
 		run.Error = ignored.Error()

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net/http"
 	"testing"
@@ -72,6 +73,26 @@ func TestInspector_CountsAttemptsOfRegisteredHandlers(t *testing.T) {
 	stats := in.hub.Snapshot().Handlers[0].Stats
 	if stats.Runs != 3 || stats.Succeeded != 1 || stats.Retried != 1 || stats.Failed != 1 || stats.P50 != inspect.Duration(time.Second) || stats.LastError == "" {
 		t.Errorf("%+v", stats)
+	}
+}
+
+func TestInspector_WaitingAndDenialsAreNoFailures(t *testing.T) {
+	create, validate := &handlers.Handler{ID: "c", Family: handlers.Create}, &handlers.Handler{ID: "v", Family: handlers.Validate}
+	in := newInspected(create, validate)
+	waits, denial := handlers.AsTemporary(errors.New("not yet"), time.Second), handlers.AsDenial(errors.New("too big"), 403)
+	for _, e := range []AttemptEnded{
+		{Handler: create, Outcome: handlers.Outcome{Err: waits}, Err: waits},
+		{Handler: validate, Outcome: handlers.Outcome{Final: true, Err: denial}, Err: denial},
+		{Handler: create, Outcome: handlers.Outcome{Final: true, Err: denial}, Err: denial}, // there is no request that it could deny
+	} {
+		e.Subject = &Subject{Logger: silent}
+		Tell(&in.sink, e)
+	}
+	for i, want := range []inspect.Stats{{Runs: 2, Waited: 1, Failed: 1}, {Runs: 1, Denied: 1}} {
+		got := in.hub.Snapshot().Handlers[i].Stats
+		if got.Runs != want.Runs || got.Waited != want.Waited || got.Denied != want.Denied || got.Failed != want.Failed || got.Retried != 0 || (got.LastError != "") != (want.Failed > 0) {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

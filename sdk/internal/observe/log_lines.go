@@ -199,6 +199,10 @@ func outcomeName(e AttemptEnded) LogName {
 		return LogHandlerUnfinished
 	case Retried:
 		return LogHandlerRetrying
+	case Waiting:
+		return LogHandlerWaiting
+	case Denied:
+		return LogHandlerDenied
 	case Failed:
 		return LogHandlerFailed
 	case Ignored:

@@ -104,6 +104,8 @@ func TestLogLines_Attempts(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Family: handlers.Create}
 	indexing := &handlers.Handler{ID: "x", Family: handlers.Index}
 	failed := errors.New("oops")
+	waits, denial := handlers.AsTemporary(failed, time.Second), handlers.AsDenial(failed, 403)
+	validating := &handlers.Handler{ID: "v", Family: handlers.Validate}
 	line := func(level slog.Level) handlers.LogLine { return handlers.LogLine{Level: level, Message: "Text."} }
 	Tell(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: h})
 	for _, e := range []AttemptEnded{
@@ -116,6 +118,9 @@ func TestLogLines_Attempts(t *testing.T) {
 		{Handler: h, Outcome: handlers.Outcome{Final: true, Err: handlers.ErrRetries}, Exhausted: true, Line: line(slog.LevelError)},
 		{Handler: h, Outcome: handlers.Outcome{Final: true}, Cancelled: true, Line: line(slog.LevelDebug)},
 		{Handler: h, Outcome: handlers.Outcome{Err: failed}, Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Line: line(slog.LevelError)},
+		{Handler: h, Outcome: handlers.Outcome{Err: waits}, Err: waits, Line: line(slog.LevelInfo)},
+		{Handler: validating, Outcome: handlers.Outcome{Final: true, Err: denial}, Err: denial, Line: line(slog.LevelInfo)},
+		{Handler: h, Outcome: handlers.Outcome{Final: true, Err: denial}, Err: denial, Line: line(slog.LevelError)},
 	} {
 		e.Subject = l.subject()
 		Tell(&l.Sink, e)
@@ -131,6 +136,9 @@ func TestLogLines_Attempts(t *testing.T) {
 		"error | handler.exhausted | Text.",
 		"debug | handler.cancelled | Text.",
 		"error | handler.retrying | Text. stack=main.go",
+		"info | handler.waiting | Text.",
+		"info | handler.denied | Text.",
+		"error | handler.failed | Text.",
 	)
 }
 

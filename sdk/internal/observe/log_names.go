@@ -13,6 +13,8 @@ const (
 	LogHandlerInvoked    LogName = "handler.invoked"
 	LogHandlerSucceeded  LogName = "handler.succeeded"
 	LogHandlerRetrying   LogName = "handler.retrying"
+	LogHandlerWaiting    LogName = "handler.waiting"
+	LogHandlerDenied     LogName = "handler.denied"
 	LogHandlerFailed     LogName = "handler.failed"
 	LogHandlerExhausted  LogName = "handler.exhausted"
 	LogHandlerIgnored    LogName = "handler.ignored"

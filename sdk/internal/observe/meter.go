@@ -60,7 +60,9 @@ type MeteredOutcome string
 const (
 	Succeeded  MeteredOutcome = "succeeded"
 	Retried    MeteredOutcome = "retried"    // it failed and will be retried
+	Waiting    MeteredOutcome = "waiting"    // it waits for something, and will be called again
 	Failed     MeteredOutcome = "failed"     // it failed permanently
+	Denied     MeteredOutcome = "denied"     // an admission handler denied the request
 	Ignored    MeteredOutcome = "ignored"    // it failed, and the error is ignored
 	Unfinished MeteredOutcome = "unfinished" // it waits for its sub-handlers
 )

@@ -163,8 +163,12 @@ func meteredOutcome(e AttemptEnded) MeteredOutcome {
 	switch out := e.Outcome; {
 	case !out.Final && isUnfinished(e.Err):
 		return Unfinished
+	case !out.Final && handlers.ErrorKindOf(out.Err) == handlers.KindTemporary:
+		return Waiting
 	case !out.Final:
 		return Retried
+	case out.Err != nil && e.Handler.Family.Group() == handlers.Admission && handlers.ErrorKindOf(out.Err) == handlers.KindAdmission:
+		return Denied
 	case out.Err != nil:
 		return Failed
 	case e.Err != nil:

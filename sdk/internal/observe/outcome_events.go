@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// OutcomeEvents is a subscriber that posts Kubernetes events about failures of handlers. Successes
+// OutcomeEvents is a subscriber that posts Kubernetes events about failures and temporary errors of handlers. Successes
 // are not posted, since each would cost a request, nor is anything about handlers of raw events, which
 // can be very many. It is not for operators that post all log lines
 // about objects: these include the outcomes.
@@ -18,7 +18,7 @@ func (OutcomeEvents) Kinds() []Kind { return []Kind{KindAttemptEnded} }
 // Receive implements [Subscriber].
 func (OutcomeEvents) Receive(event Event) {
 	e, ok := event.(AttemptEnded)
-	if !ok || e.Line.Level < slog.LevelWarn {
+	if !ok || e.Line.Level < slog.LevelWarn && outcomeName(e) != LogHandlerWaiting {
 		return
 	}
 	switch e.Handler.Family.Group() {

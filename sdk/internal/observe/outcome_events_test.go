@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -26,5 +27,12 @@ func TestOutcomeEvents_FailuresOfObjectHandlersOnly(t *testing.T) {
 		}
 		synctest.Wait()
 		c.expect(t, "POST "+events+" daemon <nil>")
+		waits := handlers.AsTemporary(errors.New("not yet"), time.Minute)
+		Tell(&sink, AttemptEnded{
+			Subject: &Subject{Recorder: recorders.For(about), Logger: silent}, Handler: &handlers.Handler{ID: "h", Family: handlers.Create},
+			Line: handlers.LogLine{Level: slog.LevelInfo, Message: "waits"}, Outcome: handlers.Outcome{Err: waits}, Err: waits,
+		})
+		synctest.Wait()
+		c.expect(t, "POST "+events+" waits <nil>")
 	})
 }
