@@ -172,7 +172,7 @@ func (t *table) addOf(o *inspect.Object, key string, item any, cells ...string) 
 
 func (t *table) addObjects(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
 	for _, o := range selected(s, selection) {
-		cells := []string{model.ObjectWord(o.State).Text, o.Kind, o.Namespace, o.Name, "", "", "", age(o.Created, now)}
+		cells := []string{model.WordOf(o).Text, o.Kind, o.Namespace, o.Name, "", "", "", age(o.Created, now)}
 		message := ""
 		if h := model.Active(o); h != nil {
 			cells[4], cells[5], cells[6] = h.ID, model.Try(h), model.Next(h, now, held(s)).Cell()
@@ -196,7 +196,7 @@ func (t *table) addDaemons(s *inspect.Snapshot, selection Selection, now time.Ti
 			if !model.IsBackground(h) {
 				continue
 			}
-			cells := []string{model.HandlerWord(h.State).Text, h.ID, o.Kind, o.Namespace, o.Name, model.Try(h), model.Next(h, now, held(s)).Cell()}
+			cells := []string{model.HandlerWordOf(h).Text, h.ID, o.Kind, o.Namespace, o.Name, model.Try(h), model.Next(h, now, held(s)).Cell()}
 			if wide {
 				cells = append(cells, age(h.Started, now), errorOf(h))
 			}

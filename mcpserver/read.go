@@ -274,7 +274,7 @@ func (s *Server) whyNot(_ context.Context, in handlerIn) (any, error) {
 	if h == nil {
 		return nil, noHandler(state, o, in.Handler)
 	}
-	out := WhyNot{State: string(h.State), Mismatch: h.Why, Verdict: model.HandlerWord(h.State).Text}
+	out := WhyNot{State: string(h.State), Mismatch: h.Why, Verdict: model.HandlerWordOf(h).Text}
 	if note := model.Note(h, now, state.Held()); note != "" {
 		out.Verdict += ": " + note
 	}

@@ -123,7 +123,7 @@ func demoObjects(now time.Time) []*inspect.Object {
 	done := inspect.HandlerState{ID: "create", Kind: "create", State: inspect.PhaseDone, Attempt: 1, Limit: 3, Took: 24 * ms,
 		Attempts: []inspect.Attempt{{At: ago(6 * time.Minute), Took: 24 * ms}}}
 	alive := inspect.HandlerState{ID: "expire", Kind: "daemon", State: inspect.PhaseAlive, Started: ago(12 * time.Minute)}
-	attached := &inspect.HandlerError{Kind: "temporary", Message: "PVC web-cache-pvc is still attached to pod web-0"}
+	attached := &inspect.HandlerError{Kind: "arbitrary", Message: "PVC web-cache-pvc is still attached to pod web-0"}
 	objects := []*inspect.Object{
 		claim(now, "default", "batch-scratch", 4*time.Minute, inspect.StateFailed, finalized,
 			because(inspect.Cause{Reason: "create", Seen: ago(4 * time.Minute), Version: "4698", First: true}),

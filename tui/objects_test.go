@@ -503,7 +503,7 @@ func TestLog_IsSaved(t *testing.T) {
 		t.Fatalf("it was saved to %v", files)
 	}
 	text, err := os.ReadFile(files[0])
-	if want := "2026-11-21T14:02:05.000Z  warn  default/web-cache  resize  temporary (1/5)"; err != nil || !strings.Contains(string(text), want) {
+	if want := "2026-11-21T14:02:05.000Z  warn  evc default/web-cache  resize  temporary (1/5)"; err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("the file has %s, %v", text, err)
 	}
 	u.press("1", "j", "j", "j", "j", "j", "l", "s").sees("✓ saved 4 lines")

@@ -30,6 +30,8 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"background":  inBackground,
 	"owners":      withOwners,
 	"hot-loop":    hotLoop,
+	"waiting":     waitingForPod,
+	"shared":      sharedFunction,
 }
 
 func buildFailed(now time.Time) *runner.State {
@@ -195,6 +197,47 @@ func inBackground(now time.Time) *runner.State {
 		{ID: "by_node", Key: "string", Value: "*corev1.Pod", Resources: []string{}},
 		{ID: "by_tier", Key: "claims.Tier", Value: "claims.Claim", Resources: []string{evcKey}, Keys: 9, Values: 9, Objects: 9},
 		{ID: "pods", Key: "kopf.Ref", Value: "claims.Usage", Resources: []string{podKey}, Keys: 2400, Values: 2500, Objects: 2},
+	}
+	return s
+}
+
+// waitingForPod returns a state in which a handler waits for something, and an admission handler has denied requests.
+func waitingForPod(now time.Time) *runner.State {
+	s := demo(now)
+	wait := func(e *inspect.HandlerError) {
+		if e != nil && e.Kind == "arbitrary" {
+			e.Kind = "temporary"
+		}
+	}
+	for _, o := range s.Snapshot.Objects {
+		for i := range o.Handlers {
+			wait(o.Handlers[i].Error)
+		}
+	}
+	for i := range s.Snapshot.Handlers {
+		if stats := &s.Snapshot.Handlers[i].Stats; s.Snapshot.Handlers[i].ID == "resize" {
+			stats.Retried, stats.Waited, stats.LastError = 0, stats.Retried, ""
+		}
+	}
+	s.Snapshot.Handlers = append(s.Snapshot.Handlers, inspect.Handler{ID: "limits", Kind: "validate", Selector: evcKey, Source: "claims.go:95",
+		Stats: inspect.Stats{Runs: 12, Succeeded: 9, Denied: 3, P50: ms, P99: 2 * ms}})
+	return s
+}
+
+// sharedFunction returns a state in which a function is registered for several causes, of a kind with a long name.
+func sharedFunction(now time.Time) *runner.State {
+	s := demo(now)
+	all := []inspect.HandlerKind{"create", "update", "delete"}
+	for _, kind := range all {
+		s.Snapshot.Handlers = append(s.Snapshot.Handlers, inspect.Handler{ID: "reconcile", Kind: kind, Selector: evcKey, Source: "claims.go:99"})
+	}
+	s.Snapshot.Served[0].Short = "ephemeralvolumeclaim"
+	for _, o := range s.Snapshot.Objects {
+		if o.Resource != evcKey {
+			continue
+		}
+		o.Short = "ephemeralvolumeclaim"
+		o.Handlers = append(o.Handlers, inspect.HandlerState{ID: "reconcile", Kind: "create", Kinds: all, State: inspect.PhaseOtherCause, Why: onlyOn("create")})
 	}
 	return s
 }

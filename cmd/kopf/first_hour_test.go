@@ -103,11 +103,11 @@ func TestWorkbench_FirstHour(t *testing.T) {
 	term.types("1")
 	p.willEdit("s/size: 2/size: 7/")
 	term.types("e")
-	term.shows("↻ retrying", "extend", "in 60m", "no room for 7")
+	term.shows("◔ waiting", "extend", "in 60m", "no room for 7")
 	writeFile(t, p.room(), "", 0o600)
 	term.types("r")
 	term.shows("✓ settled")
-	term.hides("↻ retrying")
+	term.hides("◔ waiting")
 
 	// The terminal may have any size.
 	term.resize(40, 10)

@@ -19,13 +19,13 @@ func TestWorkbench_ActsOnObjects(t *testing.T) {
 	// A failing handler is retried now, and succeeds.
 	term.shows("the gate is closed")
 	term.types("/", "o", "n", "e", "Enter", "Enter")
-	term.shows("default/one  ↻ retrying", "◌", "in 60m")
+	term.shows("default/one  ◔ waiting", "◌", "in 60m")
 	writeFile(t, gate, "", 0o600)
 	term.types("r")
 	term.shows("default/one  ✓ settled")
 
 	term.types("v")
-	term.shows("! warning", "Handler 'create' failed temporarily: the gate is closed")
+	term.shows("✓ normal", "Handler 'create' failed temporarily: the gate is closed")
 
 	// The object is edited: the handler of updates runs.
 	term.types("y")

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -19,24 +20,88 @@ func IsPaused(o *inspect.Object) bool { return o.Paused != nil && !IsDeleting(o)
 func (s *State) HandlersOn(o *inspect.Object, reason inspect.Reason, kinds ...inspect.HandlerKind) (will, may []string) {
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
-		registered := s.handlers[h.ID]
-		if !slices.Contains(kinds, h.Kind) || slices.Contains(will, h.ID) || slices.Contains(may, h.ID) {
+		if slices.Contains(will, h.ID) {
 			continue
 		}
+		best := never
+		for _, kind := range KindsOf(h) {
+			if slices.Contains(kinds, kind) {
+				best = max(best, s.chanceOf(h, kind, reason))
+			}
+		}
 		switch {
-		case registered != nil && len(registered.Reasons) > 0 && !slices.Contains(registered.Reasons, reason):
-		case h.Why == nil:
+		case best == certain:
 			will = append(will, h.ID)
-		case reason == inspect.ReasonCreate && h.Why.Wants == "changed":
-			may = append(may, h.ID) // in a new object, everything has changed
-		case h.Why.Kind != inspect.MismatchReason:
-		case registered != nil && len(registered.Filters) > 0:
+			may = slices.DeleteFunc(may, func(id string) bool { return id == h.ID })
+		case best == possible && !slices.Contains(may, h.ID):
 			may = append(may, h.ID)
-		default:
-			will = append(will, h.ID)
 		}
 	}
 	return will, may
+}
+
+// KindsOf returns all kinds that the function of a handler is registered for.
+func KindsOf(h *inspect.HandlerState) []inspect.HandlerKind {
+	if len(h.Kinds) > 0 {
+		return h.Kinds
+	}
+	return []inspect.HandlerKind{h.Kind}
+}
+
+// Purpose returns the kind of a handler of an object, or all of its kinds if it is not called: "create, update".
+func Purpose(h *inspect.HandlerState) string {
+	if !IsNotCalled(h) {
+		return string(h.Kind)
+	}
+	var words []string
+	for _, kind := range KindsOf(h) {
+		words = append(words, string(kind))
+	}
+	return strings.Join(words, ", ")
+}
+
+// chance is whether a handler will run.
+type chance int
+
+const (
+	never chance = iota
+	possible
+	certain
+)
+
+// chanceOf returns whether a handler of an object, as the registration of a kind, runs for a reason. The operator's decision
+// is about one kind. The filters of the other kinds may or may not match.
+func (s *State) chanceOf(h *inspect.HandlerState, kind inspect.HandlerKind, reason inspect.Reason) chance {
+	best := never
+	registrations := 0
+	for _, r := range s.handlers[h.ID] {
+		if r.Kind != kind {
+			continue
+		}
+		registrations++
+		switch {
+		case len(r.Reasons) > 0 && !slices.Contains(r.Reasons, reason):
+		case len(r.Filters) > 0:
+			best = max(best, possible)
+		default:
+			best = certain
+		}
+	}
+	switch {
+	case registrations == 0:
+		best = certain // without known filters
+	case best == never || kind != h.Kind:
+		return best
+	}
+	switch {
+	case h.Why == nil:
+		return certain
+	case reason == inspect.ReasonCreate && h.Why.Wants == "changed":
+		return possible // in a new object, everything has changed
+	case h.Why.Kind != inspect.MismatchReason:
+		return never
+	}
+	return best
 }
 
 // InBackground returns the ids of the daemons and timers that run for an object.

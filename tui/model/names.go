@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -13,6 +14,9 @@ func shortNames(handlers []inspect.Handler) map[string]string {
 	short := make(map[string]string, len(handlers))
 	users := make(map[string]int, len(handlers))
 	for _, h := range handlers {
+		if _, known := short[h.ID]; known {
+			continue // a function that is registered for several causes
+		}
 		base := h.ID
 		if h.Field != "" {
 			base = strings.TrimSuffix(base, "/"+h.Field)
@@ -62,10 +66,23 @@ func SubName(h *inspect.HandlerState) string {
 // SourceOf returns where a handler was registered, as "file:line". It is empty if that is
 // not known.
 func (s *State) SourceOf(id string) string {
-	if h := s.handlers[id]; h != nil {
-		return h.Source
+	if all := s.handlers[id]; len(all) > 0 {
+		return all[0].Source
 	}
 	return ""
+}
+
+// OwnerOf returns the owner of an object that is of a handled resource, the controller first; nil if it has none.
+func (s *State) OwnerOf(o *inspect.Object) *inspect.Owner {
+	var found *inspect.Owner
+	for i := range o.Owners {
+		owner := &o.Owners[i]
+		handled := slices.ContainsFunc(s.Served(), func(r inspect.Resource) bool { return r.Kind == owner.Kind })
+		if handled && (found == nil || owner.Controller) {
+			found = owner
+		}
+	}
+	return found
 }
 
 // QualifiedName returns the name of an object with its namespace, if it has one.

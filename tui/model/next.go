@@ -13,6 +13,8 @@ type NextStep struct {
 	Kind NextKind
 	In   time.Duration // until it happens; it is due if zero or less
 	Held string        // why it does not happen, as in [State.Held]; only of NextHeld
+
+	Waits bool // the handler waits for something; only of NextRetry
 }
 
 // NextKind says what the next step is.
@@ -43,7 +45,7 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 	case retrying && h.Kind == inspect.KindIndex && !h.Next.After(now):
 		return NextStep{Kind: NextChange}
 	case retrying:
-		return NextStep{Kind: NextRetry, In: h.Next.Sub(now)}
+		return NextStep{Kind: NextRetry, In: h.Next.Sub(now), Waits: Waits(h)}
 	}
 	return NextStep{Kind: NextCall, In: h.Next.Sub(now)}
 }
@@ -72,6 +74,9 @@ func (n NextStep) Cell() string {
 
 // Tone returns the tone of the cell and the note.
 func (n NextStep) Tone() Tone {
+	if n.Waits {
+		return Intended
+	}
 	if n.Kind == NextRetry || n.Kind == NextChange {
 		return Warn
 	}
@@ -92,7 +97,7 @@ func (n NextStep) Note() string {
 	return n.Time()
 }
 
-// Clause formats the step as the end of a sentence: "retrying in 12s", "the retry is held
+// Clause formats the step as the end of a sentence: "retrying in 12s", "looking again in 12s", "the retry is held
 // (paused)".
 func (n NextStep) Clause() string {
 	switch n.Kind {
@@ -100,6 +105,9 @@ func (n NextStep) Clause() string {
 		return "the retry is held (" + n.Held + ")"
 	case NextChange:
 		return "retrying " + nextVersion
+	}
+	if n.Waits {
+		return strings.TrimSpace("looking again " + n.Time())
 	}
 	return strings.TrimSpace("retrying " + n.Time())
 }

@@ -118,9 +118,9 @@ func TestState_OfChangesEqualsThatOfAll(t *testing.T) {
 		if diff := cmp.Diff(of(want), of(s)); diff != "" {
 			t.Fatalf("round %d: %s", round, diff)
 		}
-		urgencies.Update(s, func(o *inspect.Object) Urgency { return UrgencyOf(o.State) })
+		urgencies.Update(s, func(o *inspect.Object) Urgency { return UrgencyOf(o) })
 		for i, o := range s.Objects {
-			if urgencies.Values[i] != UrgencyOf(o.State) {
+			if urgencies.Values[i] != UrgencyOf(o) {
 				t.Fatalf("round %d: the derived value of %s is wrong", round, o.Name)
 			}
 		}

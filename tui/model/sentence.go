@@ -12,14 +12,16 @@ func sentence(message string) string {
 }
 
 // ErrorText formats the error of an attempt. Its kind is said if that is what ended the
-// attempts, or what the handler asked for.
+// attempts, unless the text or the handler's state says so.
 func ErrorText(e *inspect.HandlerError) string {
 	switch e.Kind {
 	case inspect.ErrorRetries:
 		return "gave up: " + e.Message
 	case inspect.ErrorTimeout:
 		return "out of time: " + e.Message
-	case inspect.ErrorArbitrary, "":
+	case inspect.ErrorAdmission:
+		return "denied: " + e.Message
+	case inspect.ErrorArbitrary, inspect.ErrorTemporary, inspect.ErrorPanic, "":
 		return e.Message
 	}
 	return string(e.Kind) + ": " + e.Message

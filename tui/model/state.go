@@ -25,8 +25,8 @@ type State struct {
 	order  objectOrder
 	merged bool // some of the objects are of an earlier operator
 
-	handlers   map[string]*inspect.Handler // by id
-	shortNames map[string]string           // of the handlers, by id
+	handlers   map[string][]*inspect.Handler // registrations by id; a function of several causes has several
+	shortNames map[string]string             // handlers' short names by id
 }
 
 // Longest are the lengths of the longest names, which tables make room for.
@@ -35,14 +35,14 @@ type Longest struct{ Name, Namespace, Handler int }
 // NewState prepares a published state. Previous is the state before it, or nil: what has not changed since is not looked
 // at again, and its objects are kept until a restarted operator has listed them all.
 func NewState(published *runner.State, previous *State) *State {
-	s := &State{State: published, handlers: map[string]*inspect.Handler{}}
+	s := &State{State: published, handlers: map[string][]*inspect.Handler{}}
 	if s.Snapshot == nil {
 		return s
 	}
 	s.tally = newTally(s.Snapshot.Operator.Started)
 	for i := range s.Snapshot.Handlers {
 		h := &s.Snapshot.Handlers[i]
-		s.handlers[h.ID] = h
+		s.handlers[h.ID] = append(s.handlers[h.ID], h)
 	}
 	s.shortNames = shortNames(s.Snapshot.Handlers)
 	s.order = newObjectOrder(s.Snapshot.Served)

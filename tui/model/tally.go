@@ -44,7 +44,7 @@ func (t *tally) add(o *inspect.Object, by int) {
 	t.counted++
 	t.names.add(utf8.RuneCountInString(o.Name), by)
 	t.namespaces.add(utf8.RuneCountInString(o.Namespace), by)
-	t.Counts[UrgencyOf(o.State)] += by
+	t.Counts[UrgencyOf(o)] += by
 	if len(o.Owners) > 0 {
 		t.Owned += by
 	}

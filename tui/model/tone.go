@@ -14,6 +14,7 @@ const (
 	OK            // done, at rest
 	Warn          // will be tried again, waits
 	Err           // needs the user
+	Intended      // intended by a handler: it waits, or denies a request
 	Busy          // happens now
 	Added         // a value that was added
 	Removed       // a value that was removed

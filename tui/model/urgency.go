@@ -24,9 +24,12 @@ var urgencyWords = [Urgencies]Word{
 // Word returns the word for a group of objects.
 func (u Urgency) Word() Word { return urgencyWords[u] }
 
-// UrgencyOf returns the urgency of an object in a state.
-func UrgencyOf(s inspect.ObjectState) Urgency {
-	switch s {
+// UrgencyOf returns the urgency of an object. One whose handlers only wait for something is busy.
+func UrgencyOf(o *inspect.Object) Urgency {
+	if onlyWaits(o) {
+		return IsBusy
+	}
+	switch o.State {
 	case inspect.StateFailed, inspect.StateStuck:
 		return NeedsYou
 	case inspect.StateRetrying:
@@ -39,4 +42,4 @@ func UrgencyOf(s inspect.ObjectState) Urgency {
 
 // IsProblem reports whether an object needs the user: it has failed or is stuck. Retries go on
 // without the user.
-func IsProblem(o *inspect.Object) bool { return UrgencyOf(o.State) == NeedsYou }
+func IsProblem(o *inspect.Object) bool { return UrgencyOf(o) == NeedsYou }

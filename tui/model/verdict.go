@@ -111,7 +111,7 @@ func failure(h *inspect.HandlerState) string {
 	case inspect.ErrorTimeout:
 		return fmt.Sprintf("%s ran out of time after %s: %s", h.ID, Count(max(1, h.Attempt), "attempt"), message)
 	case inspect.ErrorPanic:
-		return fmt.Sprintf("%s panicked: %s", h.ID, message)
+		return fmt.Sprintf("%s panicked: %s", h.ID, strings.TrimPrefix(message, "panic: "))
 	}
 	return fmt.Sprintf("%s failed permanently: %s", h.ID, message)
 }
@@ -135,9 +135,12 @@ func retrying(o *inspect.Object, now time.Time, held string) string {
 	return attempt(h) + "." + also + " " + Next(h, now, held).Sentence()
 }
 
-// attempt says how the last attempt failed, without the period.
+// attempt says how the last attempt ended, without the period.
 func attempt(h *inspect.HandlerState) string {
 	s := h.ID + " failed"
+	if Waits(h) {
+		s = h.ID + " waits"
+	}
 	if try := Try(h); try != "" {
 		s += ", attempt " + strings.ReplaceAll(try, "/", " of ")
 	}

@@ -16,7 +16,9 @@ func failedWith(kind inspect.ErrorKind, message string) *inspect.HandlerError {
 }
 
 func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
-	resize := inspect.HandlerState{ID: "resize", State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second), Error: failedWith("temporary", "still attached.")}
+	resize := inspect.HandlerState{ID: "resize", State: inspect.PhaseRetrying, Attempt: 2, Limit: 5, Next: now.Add(12 * time.Second), Error: failedWith("arbitrary", "still attached.")}
+	waits := resize
+	waits.Error = failedWith("temporary", "still attached.")
 	endless := resize
 	endless.Limit = 0
 	relabel := inspect.HandlerState{ID: "relabel", State: inspect.PhaseRetrying, Attempt: 1, Next: now.Add(time.Minute)}
@@ -45,16 +47,19 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		held   string
 		want   string
 	}{
-		"retrying":              {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize}}, "", "resize failed, attempt 2 of 5: still attached. Retrying in 12s."},
-		"retrying, no limit":    {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{endless}}, "", "resize failed, attempt 2: still attached. Retrying in 12s."},
-		"retrying, held":        {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize}}, "paused", "resize failed, attempt 2 of 5: still attached. The retry is held (paused)."},
-		"several are retrying":  {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{relabel, resize}}, "", "resize failed, attempt 2 of 5: still attached. relabel is being retried, too. Retrying in 12s."},
-		"a child is its parent": {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize, sub}}, "", "resize failed, attempt 2 of 5: still attached. Retrying in 12s."},
-		"retrying, one is lost": {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{failed("permanent"), resize}}, "", "resize failed, attempt 2 of 5: still attached. create has failed permanently. Retrying in 12s."},
-		"failed":                {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("permanent")}}, "", "create failed permanently: no size. It runs again only when it is retried, or the object is handled from scratch."},
-		"failed, update":        {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "u", Kind: "update", State: inspect.PhaseFailed}}}, "", "u failed permanently. It runs again when the object changes, or it is retried."},
-		"failed, field":         {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "f", Kind: "field", State: inspect.PhaseFailed}}}, "", "f failed permanently. It runs again when its field changes, or it is retried."},
-		"failed, resume":        {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "r", Kind: "resume", State: inspect.PhaseFailed}}}, "", "r failed permanently. It runs again when the operator restarts, or it is retried."},
+		"retrying":                    {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize}}, "", "resize failed, attempt 2 of 5: still attached. Retrying in 12s."},
+		"retrying, no limit":          {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{endless}}, "", "resize failed, attempt 2: still attached. Retrying in 12s."},
+		"retrying, held":              {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize}}, "paused", "resize failed, attempt 2 of 5: still attached. The retry is held (paused)."},
+		"several are retrying":        {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{relabel, resize}}, "", "resize failed, attempt 2 of 5: still attached. relabel is being retried, too. Retrying in 12s."},
+		"a child is its parent":       {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{resize, sub}}, "", "resize failed, attempt 2 of 5: still attached. Retrying in 12s."},
+		"retrying, one is lost":       {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{failed("permanent"), resize}}, "", "resize failed, attempt 2 of 5: still attached. create has failed permanently. Retrying in 12s."},
+		"waiting for something":       {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{waits}}, "", "resize waits, attempt 2 of 5: still attached. Looking again in 12s."},
+		"waiting for something, held": {inspect.Object{State: inspect.StateRetrying, Handlers: handlers{waits}}, "paused", "resize waits, attempt 2 of 5: still attached. The retry is held (paused)."},
+		"failed, repeated panic":      {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "create", State: inspect.PhaseFailed, Error: failedWith("panic", "panic: oops at a.go:1")}}}, "", "create panicked: oops at a.go:1. It runs again only when it is retried, or the object is handled from scratch."},
+		"failed":                      {inspect.Object{State: inspect.StateFailed, Handlers: handlers{failed("permanent")}}, "", "create failed permanently: no size. It runs again only when it is retried, or the object is handled from scratch."},
+		"failed, update":              {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "u", Kind: "update", State: inspect.PhaseFailed}}}, "", "u failed permanently. It runs again when the object changes, or it is retried."},
+		"failed, field":               {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "f", Kind: "field", State: inspect.PhaseFailed}}}, "", "f failed permanently. It runs again when its field changes, or it is retried."},
+		"failed, resume":              {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "r", Kind: "resume", State: inspect.PhaseFailed}}}, "", "r failed permanently. It runs again when the operator restarts, or it is retried."},
 		"failed, sub-handler": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "u", Kind: "update", State: inspect.PhaseDone},
 			{ID: "u/a", Kind: "sub", Parent: "u", State: inspect.PhaseFailed}}}, "", "u/a failed permanently. It runs again when the object changes, or it is retried."},
 		"failed, then paused": {inspect.Object{State: inspect.StateFailed, Paused: &inspect.ObjectPause{Reason: "held"}, Handlers: handlers{failed("permanent")}}, "",

@@ -33,7 +33,7 @@ func WayInWord(p runner.WebhooksPhase) Word { return lookup(wayInWords, p) }
 func ReviewWord(r *inspect.Review) Word {
 	switch {
 	case !r.Allowed:
-		return Word{"✗", "denied", Err}
+		return deniedWord
 	case len(r.Warnings) > 0:
 		return Word{"!", "warned", Warn}
 	case len(r.Patch) > 0:

@@ -27,7 +27,7 @@ var objectWords = map[inspect.ObjectState]Word{
 	inspect.StateDeleting: {"⊖", "deleting", Busy},
 	inspect.StateRunning:  {"▸", "running", Busy},
 	inspect.StateRetrying: {"↻", "retrying", Warn},
-	inspect.StateWaiting:  {"◌", "waiting", Warn},
+	inspect.StateWaiting:  waitingWord,
 	inspect.StatePaused:   {"‖", "paused", Dim},
 	inspect.StateIgnored:  {"·", "ignored", Dim},
 	inspect.StateSettled:  {"✓", "settled", OK},

@@ -12,7 +12,7 @@ import (
 // left a line for each of the latest ones.
 func DrawAttempts(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState) {
 	b.Rule(h.ID, s.State.SourceOf(h.ID))
-	word := model.HandlerWord(h.State)
+	word := model.HandlerWordOf(h)
 	prose := max(1, min(3, b.Rest()-timelineHeight))
 	if len(h.Attempts) == 0 {
 		prose = 3
@@ -54,7 +54,7 @@ func DrawAttempts(s *Screen, b *render.Block, o *inspect.Object, h *inspect.Hand
 
 // drawAttempt draws one attempt in a line.
 func drawAttempt(s *Screen, b *render.Block, a inspect.Attempt, n int) {
-	word := attemptWord(a)
+	word := model.AttemptWord(&a)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).CellRight(model.Text, strconv.Itoa(n), 3).Skip(2)
 	l.Cell(model.Dim, model.Since(s.Since(a.At)), 8).Skip(2).Cell(model.Dim, model.Took(a.Took), 6).Skip(2)
 	if a.Error != nil {
@@ -63,15 +63,4 @@ func drawAttempt(s *Screen, b *render.Block, a inspect.Attempt, n int) {
 		l.Put(model.Dim, word.Text)
 	}
 	b.End(l)
-}
-
-// attemptWord returns the word for the outcome of an attempt.
-func attemptWord(a inspect.Attempt) model.Word {
-	switch {
-	case a.Error == nil:
-		return model.HandlerWord(inspect.PhaseDone)
-	case a.Error.Kind == inspect.ErrorPermanent || a.Error.Kind == inspect.ErrorRetries || a.Error.Kind == inspect.ErrorTimeout:
-		return model.HandlerWord(inspect.PhaseFailed)
-	}
-	return model.HandlerWord(inspect.PhaseRetrying)
 }

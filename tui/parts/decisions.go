@@ -58,7 +58,7 @@ func (d Decisions) section(o *inspect.Object, title string, handlers []*inspect.
 }
 
 func (d Decisions) handler(o *inspect.Object, h *inspect.HandlerState, nameWidth int) {
-	word := model.HandlerWord(h.State)
+	word := model.HandlerWordOf(h)
 	name, tone := d.Screen.State.NameOf(h), model.Text
 	if h.Parent != "" {
 		name = model.SubName(h)

@@ -10,7 +10,7 @@ import (
 
 // StateCell returns the state of a handler as a cell.
 func StateCell(h *inspect.HandlerState) render.Cell {
-	word := model.HandlerWord(h.State)
+	word := model.HandlerWordOf(h)
 	return render.Cell{Tone: word.Tone, Text: word.String()}
 }
 
@@ -29,7 +29,7 @@ func NextCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell
 func BecauseCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell {
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
-		return render.Cell{Tone: model.HandlerWord(h.State).Tone, Text: model.ErrorText(h.Error)}
+		return render.Cell{Tone: model.HandlerWordOf(h).Tone, Text: model.ErrorText(h.Error)}
 	case h.State == inspect.PhaseDone || h.State == inspect.PhaseRetrying:
 		return render.Cell{} // the other columns say it
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // putLogLine puts one line of the log, and cuts what does not fit.
-func putLogLine(l *render.Line, line *inspect.LogLine, ofObject bool) *render.Line {
-	putLogHead(l, line, ofObject)
+func putLogLine(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool) *render.Line {
+	putLogHead(s, l, line, ofObject)
 	message, _ := model.CutStack(line.Message)
 	return l.Put(model.LevelTone(line.Level), message)
 }
@@ -17,7 +17,7 @@ func putLogLine(l *render.Line, line *inspect.LogLine, ofObject bool) *render.Li
 // putLogHead puts what is before the message, and returns the column of the message. In the
 // log of an object its name is left out. Where there is little space, the columns of lines
 // that are about no object are left out.
-func putLogHead(l *render.Line, line *inspect.LogLine, ofObject bool) int {
+func putLogHead(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool) int {
 	l.Skip(1).Put(model.Dim, line.At.Local().Format("15:04:05")).Skip(2)
 	l.Cell(model.LevelTone(line.Level), string(line.Level), 5).Skip(2)
 	name, handler := 0, 10
@@ -26,9 +26,9 @@ func putLogHead(l *render.Line, line *inspect.LogLine, ofObject bool) int {
 	case ofObject:
 		handler = 0
 	case space > 90:
-		name = 24
+		name = 28
 	case space > 45:
-		name = 16
+		name = 20
 	default:
 		handler = 0
 	}
@@ -37,10 +37,7 @@ func putLogHead(l *render.Line, line *inspect.LogLine, ofObject bool) int {
 		return l.Used()
 	}
 	if name > 0 {
-		text := ""
-		if line.Object != nil {
-			text = render.CutMiddle(render.Clean(model.QualifiedName(*line.Object)), name)
-		}
+		text := render.CutMiddle(render.Clean(model.LogObject(s.State.State, line)), name)
 		l.Cell(model.Text, text, name).Skip(2)
 	}
 	if handler > 0 && (!narrow || line.Handler != "") {

@@ -78,11 +78,7 @@ func (p *LogPane) shows(l *inspect.LogLine, query Query) bool {
 	if len(query) == 0 {
 		return true
 	}
-	object := ""
-	if l.Object != nil {
-		object = model.QualifiedName(*l.Object)
-	}
-	return query.Matches(string(l.Level), object, strings.ToLower(l.Handler), strings.ToLower(l.Message))
+	return query.Matches(string(l.Level), strings.ToLower(model.LogObject(p.screen.State.State, l)), strings.ToLower(l.Handler), strings.ToLower(l.Message))
 }
 
 func (p *LogPane) countNewer() int {
@@ -165,7 +161,7 @@ func (p *LogPane) Draw(b *render.Block, empty string) {
 		return
 	}
 	for _, l := range p.lines[max(0, end-p.rows):end] {
-		b.End(putLogLine(b.Line(), l, p.object != nil))
+		b.End(putLogLine(p.screen, b.Line(), l, p.object != nil))
 	}
 }
 
@@ -187,7 +183,7 @@ func (p *LogPane) drawWrapped(b *render.Block, lines []*inspect.LogLine) {
 // wrapped returns a line of the log with the rest of its message, and the stack, beneath.
 func (p *LogPane) wrapped(width int, line *inspect.LogLine) []string {
 	head := p.screen.Line(width)
-	start := putLogHead(head, line, p.object != nil)
+	start := putLogHead(p.screen, head, line, p.object != nil)
 	tone := model.LevelTone(line.Level)
 	message, stack := model.CutStack(line.Message)
 	parts := render.Wrap(message, width-start-1, 50)

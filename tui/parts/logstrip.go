@@ -23,7 +23,7 @@ func LogStrip(s *Screen, w, h int, object *inspect.Ref) []string {
 		lines = append(lines, l)
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
-		b.End(putLogLine(b.Line(), lines[i], object != nil))
+		b.End(putLogLine(s, b.Line(), lines[i], object != nil))
 	}
 	return b.Fill()
 }

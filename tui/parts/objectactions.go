@@ -92,7 +92,7 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 	if handler != "" {
 		return s.State.ShortName(handler) + " neither failed nor waits for a retry"
 	}
-	return "nothing to retry: " + o.Name + " is " + model.ObjectWord(o.State).Text
+	return "nothing to retry: " + o.Name + " is " + model.WordOf(o).Text
 }
 
 // PauseObject returns the action that pauses an object, or resumes it. The object is nil if none is selected.

@@ -10,7 +10,7 @@ import (
 
 // DrawObjectBeside draws the detail of an object beside a list.
 func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
-	w := model.ObjectWord(o.State)
+	w := model.WordOf(o)
 	name := render.CutMiddle(render.Clean(o.Name), b.W-render.Width(w.String())-4)
 	b.End(b.Line().Skip(1).Put(model.Title, name).Right(w.Tone, w.String()))
 	facts := []string{o.Kind, o.Namespace, "v" + o.ResourceVersion, model.Ago(s.Since(o.Created)) + " old"}
@@ -21,6 +21,9 @@ func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
 		facts[0] = o.Short
 	}
 	b.End(b.Line().Skip(1).Put(model.Dim, strings.Join(facts, " · ")))
+	if owner := s.State.OwnerOf(o); owner != nil {
+		b.End(b.Line().Skip(1).Put(model.Dim, "└ child of "+owner.Kind+" "+owner.Name))
+	}
 	b.Blank()
 	DrawVerdict(s, b, o, 5)
 	if o.Cause != nil && len(o.Cause.Diff) > 0 {
@@ -63,7 +66,7 @@ func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 }
 
 func drawHandlerLine(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState, nameWidth int) {
-	word := model.HandlerWord(h.State)
+	word := model.HandlerWordOf(h)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(model.Text, s.State.NameOf(h), nameWidth).Skip(1)
 	l.Cell(word.Tone, word.Text, 10).Skip(1).Cell(model.Dim, model.Try(h), 5).Skip(1)
 	l.Put(model.Dim, Note(s, o, h))

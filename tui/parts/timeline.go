@@ -94,7 +94,7 @@ func (t *timeline) drawTrack(s *Screen, b *render.Block) {
 		track[now] = mark{model.Dim, "│"}
 	}
 	for _, a := range t.attempts {
-		word := attemptWord(a)
+		word := model.AttemptWord(&a)
 		from, to := t.column(a.At, width), t.column(a.At.Add(time.Duration(a.Took)), width)
 		for i := from; i <= to; i++ {
 			track[i] = mark{word.Tone, "━"}

@@ -9,7 +9,7 @@ import (
 // DrawVerdict draws the sentence about an object in at most n lines. It has the colour of
 // the object's state, unless that is good news.
 func DrawVerdict(s *Screen, b *render.Block, o *inspect.Object, n int) {
-	tone := model.ObjectWord(o.State).Tone
+	tone := model.WordOf(o).Tone
 	if tone == model.OK || tone == model.Dim {
 		tone = model.Text
 	}

@@ -19,17 +19,18 @@ type colors struct {
 }
 
 var toneColors = map[model.Tone]colors{
-	model.Dim:     {"#5d6675", "#8a93a6", "242", "246", lipgloss.BrightBlack, lipgloss.BrightBlack},
-	model.Faint:   {"#c3c9d4", "#454c5e", "251", "239", lipgloss.White, lipgloss.BrightBlack},
-	model.Accent:  {"#1f55c4", "#7aa2f7", "26", "111", nil, nil},
-	model.OK:      {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.Green},
-	model.Warn:    {"#8f6000", "#d9a75f", "94", "179", lipgloss.Magenta, lipgloss.BrightYellow},
-	model.Err:     {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
-	model.Busy:    {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
-	model.Added:   {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.BrightGreen},
-	model.Key:     {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
-	model.Literal: {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Magenta, lipgloss.BrightMagenta},
-	model.Removed: {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
+	model.Dim:      {"#5d6675", "#8a93a6", "242", "246", lipgloss.BrightBlack, lipgloss.BrightBlack},
+	model.Faint:    {"#c3c9d4", "#454c5e", "251", "239", lipgloss.White, lipgloss.BrightBlack},
+	model.Accent:   {"#1f55c4", "#7aa2f7", "26", "111", nil, nil},
+	model.OK:       {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.Green},
+	model.Warn:     {"#8f6000", "#d9a75f", "94", "179", lipgloss.Magenta, lipgloss.BrightYellow},
+	model.Err:      {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
+	model.Intended: {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Blue, lipgloss.BrightMagenta},
+	model.Busy:     {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
+	model.Added:    {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.BrightGreen},
+	model.Key:      {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
+	model.Literal:  {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Magenta, lipgloss.BrightMagenta},
+	model.Removed:  {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
 }
 
 // toneColor returns the foreground of a tone, or nil for the terminal's own.

@@ -37,7 +37,7 @@ func (x *log) entries(s *runner.State, opts Options) []entry {
 		if l.Level == inspect.LevelDebug && !opts.Verbose {
 			continue
 		}
-		entries = append(entries, logEntry(l))
+		entries = append(entries, logEntry(s, l))
 	}
 	return entries
 }
@@ -46,14 +46,14 @@ func equal(a, b *inspect.LogLine) bool {
 	return a.At.Equal(b.At) && a.Message == b.Message && a.Handler == b.Handler && a.Level == b.Level
 }
 
-func logEntry(l *inspect.LogLine) entry {
+func logEntry(s *runner.State, l *inspect.LogLine) entry {
 	e := entry{Time: l.At, Noun: "log", State: string(l.Level), Handler: l.Handler, tone: model.LevelTone(l.Level), urgent: l.Level == inspect.LevelWarn || l.Level == inspect.LevelError}
 	message, stack := model.CutStack(l.Message)
 	e.Stack = stack
 	var what []string
 	if l.Object != nil {
-		what = append(what, model.QualifiedName(*l.Object))
-		e.Namespace, e.Name = l.Object.Namespace, l.Object.Name
+		what = append(what, model.LogObject(s, l))
+		e.Kind, e.Namespace, e.Name = model.LogKind(s, l), l.Object.Namespace, l.Object.Name
 	}
 	if l.Handler != "" {
 		what = append(what, l.Handler)

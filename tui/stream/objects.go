@@ -99,14 +99,14 @@ func keyOf(o *inspect.Object) string {
 }
 
 func objectEntry(o *inspect.Object, now time.Time) entry {
-	word := model.ObjectWord(o.State)
+	word := model.WordOf(o)
 	e := entry{
 		Noun: "object", State: word.Text, tone: word.Tone, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
 		What: o.Short + " " + model.QualifiedName(o.Ref) + "  " + model.Verdict(o, now, ""),
 	}
 	switch o.State {
 	case inspect.StateFailed, inspect.StateStuck, inspect.StateRetrying:
-		e.urgent = true
+		e.urgent = word.Tone != model.Intended
 	case inspect.StateSettled:
 		if ran := succeeded(o); ran != "" {
 			e.What = o.Short + " " + model.QualifiedName(o.Ref) + "  " + ran

@@ -58,7 +58,7 @@ func (p *Page) collect() {
 		if e := t.LastError(); e != nil {
 			message = strings.ToLower(e.Message)
 		}
-		if query.Matches(string(t.State), strings.ToLower(t.ID), t.Object.Namespace, t.Object.Name, message, string(t.Kind)) {
+		if query.Matches(model.HandlerWordOf(t.HandlerState).Text, strings.ToLower(t.ID), t.Object.Namespace, t.Object.Name, message, string(t.Kind)) {
 			p.rows = append(p.rows, t)
 		}
 	}
@@ -124,17 +124,23 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		l.Put(model.Dim, "no operator has run yet")
 		return
 	}
-	counts := map[inspect.HandlerPhase]int{}
+	counts := map[model.Word]int{}
 	for _, t := range p.rows {
-		counts[t.State]++
+		counts[model.HandlerWordOf(t.HandlerState)]++
 	}
-	phases := []inspect.HandlerPhase{inspect.PhaseStopping, inspect.PhaseFailed, inspect.PhaseRetrying, inspect.PhaseAlive, inspect.PhaseTicking}
-	for _, phase := range phases {
-		word, tone := model.HandlerWord(phase), model.Faint
-		if counts[phase] > 0 {
-			tone = model.HandlerWord(phase).Tone
+	var words []model.Word
+	for _, phase := range []inspect.HandlerPhase{inspect.PhaseStopping, inspect.PhaseFailed, inspect.PhaseRetrying, inspect.PhaseAlive, inspect.PhaseTicking} {
+		words = append(words, model.HandlerWord(phase))
+	}
+	if waiting := model.WaitingWord(); counts[waiting] > 0 {
+		words = append(words, waiting)
+	}
+	for _, word := range words {
+		tone := model.Faint
+		if counts[word] > 0 {
+			tone = word.Tone
 		}
-		text := word.Glyph + " " + model.Thousands(counts[phase])
+		text := word.Glyph + " " + model.Thousands(counts[word])
 		if !short && !p.filter.Visible() {
 			text += " " + word.Text
 		}
@@ -193,7 +199,7 @@ func (p *Page) drawDetail(b *render.Block, t model.BackgroundTask) {
 		}
 	}
 	if p.split.SideBySide {
-		word := model.HandlerWord(t.State)
+		word := model.HandlerWordOf(t.HandlerState)
 		b.End(b.Line().Skip(1).Put(model.Title, t.ID).Put(model.Dim, "  "+string(t.Kind)).Right(word.Tone, word.String()))
 		b.Blank()
 	}

@@ -63,7 +63,7 @@ func (p *Page) cell(t model.BackgroundTask, column int) render.Cell {
 	}
 	tone := model.Dim // it is over
 	if t.Error != nil {
-		tone = model.HandlerWord(t.State).Tone
+		tone = model.HandlerWordOf(t.HandlerState).Tone
 	}
 	return render.Cell{Tone: tone, Text: model.ErrorText(e)}
 }

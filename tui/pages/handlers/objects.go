@@ -63,7 +63,7 @@ func (x *objectList) collect() {
 	query := x.filter.Query("state", "namespace", "name", "because")
 	x.decided.Update(x.state, func(o *inspect.Object) decision {
 		h := o.Handler(x.handler)
-		if h == nil || len(query) > 0 && !query.Matches(string(h.State), o.Namespace, o.Name, strings.ToLower(model.Mismatch(h.Why)), model.QualifiedName(o.Ref)) {
+		if h == nil || len(query) > 0 && !query.Matches(model.HandlerWordOf(h).Text, o.Namespace, o.Name, strings.ToLower(model.Mismatch(h.Why)), model.QualifiedName(o.Ref)) {
 			return decision{}
 		}
 		return decision{o, h, model.IsNotCalled(h)}
@@ -108,10 +108,14 @@ func (x *objectList) summary(l *render.Line) {
 	l.Put(model.Title, x.handler).Put(model.Dim, " on "+model.Count(len(x.rows), "object"))
 	counts := map[model.Word]int{}
 	for _, d := range x.rows {
-		counts[model.HandlerWord(d.state.State)]++
+		counts[model.HandlerWordOf(d.state)]++
 	}
-	for _, phase := range []inspect.HandlerPhase{inspect.PhaseFailed, inspect.PhaseRetrying, inspect.PhaseRunning, inspect.PhaseDone, inspect.PhaseFiltered} {
-		if w := model.HandlerWord(phase); counts[w] > 0 {
+	words := []model.Word{model.HandlerWord(inspect.PhaseFailed), model.HandlerWord(inspect.PhaseRetrying), model.WaitingWord()}
+	for _, phase := range []inspect.HandlerPhase{inspect.PhaseRunning, inspect.PhaseDone, inspect.PhaseFiltered} {
+		words = append(words, model.HandlerWord(phase))
+	}
+	for _, w := range words {
+		if counts[w] > 0 {
 			l.Skip(3).Put(w.Tone, w.Glyph+" "+model.Thousands(counts[w])+" "+w.Text)
 		}
 	}
@@ -176,7 +180,7 @@ func (x *objectList) cell(d decision, column int) render.Cell {
 
 // drawDecision draws one object in little space.
 func drawDecision(s *parts.Screen, b *render.Block, d decision) {
-	word := model.HandlerWord(d.state.State)
+	word := model.HandlerWordOf(d.state)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
 	name := max(20, min(s.State.Longest.Name, l.Rest()/2))
 	l.Cell(model.Text, render.CutMiddle(render.Clean(d.object.Name), name), name).Skip(1)

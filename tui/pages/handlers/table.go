@@ -17,18 +17,21 @@ const (
 	recentColumn
 	okColumn
 	retryColumn
+	waitColumn
+	denyColumn
 	failColumn
 	p50Column
 	p99Column
 )
 
 func (p *Page) table() *render.Table {
-	purpose, runs, ok, retried := 0, 0, 0, 0
+	purpose, runs, ok, retried, waited, denied := 0, 0, 0, 0, 0, 0
 	for _, h := range p.rows {
 		purpose = max(purpose, render.Width(purposeOf(h)))
 		runs, ok, retried = max(runs, p.screen.State.Runs(h)), max(ok, h.Stats.Succeeded), max(retried, h.Stats.Retried)
+		waited, denied = max(waited, h.Stats.Waited), max(denied, h.Stats.Denied)
 	}
-	return &render.Table{
+	table := &render.Table{
 		Columns: []render.Column{
 			handlerColumn: {Title: "HANDLER", Width: 10, Fit: p.screen.State.Longest.Handler},
 			forColumn:     {Title: "FOR", Width: 14, Grow: 1, Max: purpose, Drop: 6},
@@ -36,6 +39,8 @@ func (p *Page) table() *render.Table {
 			recentColumn:  {Title: "LAST 5M", Width: recentWidth, Drop: 7},
 			okColumn:      {Title: "OK", Width: 5, Fit: digits(ok), Right: true, Drop: 5},
 			retryColumn:   {Title: "RETRY", Width: 5, Fit: digits(retried), Right: true, Drop: 2},
+			waitColumn:    {Title: "WAIT", Width: 5, Fit: digits(waited), Right: true, Drop: 2},
+			denyColumn:    {Title: "DENY", Width: 5, Fit: digits(denied), Right: true, Drop: 2},
 			failColumn:    {Title: "FAIL", Width: 5, Right: true},
 			p50Column:     {Title: "P50", Width: 5, Right: true, Drop: 4},
 			p99Column:     {Title: "P99", Width: 5, Right: true, Drop: 3},
@@ -54,6 +59,13 @@ func (p *Page) table() *render.Table {
 			return statCell(p.rows[row], column)
 		},
 	}
+	if waited == 0 {
+		table.Columns[waitColumn] = render.Column{}
+	}
+	if denied == 0 {
+		table.Columns[denyColumn] = render.Column{}
+	}
+	return table
 }
 
 // digits returns the width of a number: one that is cut would look like another.
@@ -70,6 +82,10 @@ func statCell(h *inspect.Handler, column int) render.Cell {
 		return number(h.Stats.Succeeded, model.Text)
 	case retryColumn:
 		return number(h.Stats.Retried, model.Warn)
+	case waitColumn:
+		return number(h.Stats.Waited, model.Intended)
+	case denyColumn:
+		return number(h.Stats.Denied, model.Intended)
 	case failColumn:
 		return number(h.Stats.Failed, model.Err)
 	case p50Column:

@@ -52,11 +52,15 @@ const (
 )
 
 func table(s *parts.Screen, o *inspect.Object, handlers []*inspect.HandlerState) *render.Table {
+	purpose := 8
+	for _, h := range handlers {
+		purpose = max(purpose, render.Width(model.Purpose(h)))
+	}
 	return &render.Table{
 		Columns: []render.Column{
 			stateColumn:   {Title: "STATE", Width: 13, State: true},
 			handlerColumn: {Title: "HANDLER", Width: 10, Fit: s.State.Longest.Handler},
-			forColumn:     {Title: "FOR", Width: 8, Drop: 3},
+			forColumn:     {Title: "FOR", Width: 8, Fit: purpose, Drop: 3},
 			tryColumn:     {Title: "TRY", Width: 4, Drop: 1, Right: true},
 			nextColumn:    {Title: "NEXT", Width: 7, Right: true},
 			tookColumn:    {Title: "TOOK", Width: 6, Drop: 4, Right: true},
@@ -80,7 +84,7 @@ func cell(s *parts.Screen, o *inspect.Object, h *inspect.HandlerState, column in
 		}
 		return render.Cell{Text: s.State.NameOf(h)}
 	case forColumn:
-		return render.Cell{Tone: model.Dim, Text: string(h.Kind)}
+		return render.Cell{Tone: model.Dim, Text: model.Purpose(h)}
 	case tryColumn:
 		return parts.TryCell(h)
 	case nextColumn:

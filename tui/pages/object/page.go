@@ -131,7 +131,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		return
 	}
 	s, o := p.screen, p.last
-	word := model.ObjectWord(o.State)
+	word := model.WordOf(o)
 	state := word.String()
 	if p.gone {
 		word = model.GoneWord(s.State.State, p.ref)

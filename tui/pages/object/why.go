@@ -26,6 +26,9 @@ func (p *Page) drawWhy(b *render.Block) {
 	gap()
 	parts.DrawVerdict(s, all, p.last, 4)
 	gap()
+	if owner := s.State.OwnerOf(p.last); owner != nil {
+		all.End(all.Line().Skip(1).Cell(model.Dim, "child of", 10).Put(model.Text, owner.Kind+" "+owner.Name))
+	}
 	drawCause(s, all, p.last)
 	drawUnreadable(all, p.last)
 	gap()

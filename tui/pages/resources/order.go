@@ -93,7 +93,7 @@ func keyOf(o *inspect.Object, order Order) keyed {
 	k := keyed{object: o}
 	switch order {
 	case ByState:
-		k.number = int64(model.UrgencyOf(o.State))
+		k.number = int64(model.UrgencyOf(o))
 	case ByAge:
 		k.number = -o.Created.Unix()
 	case ByHandler, ByNext:

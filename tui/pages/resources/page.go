@@ -125,7 +125,7 @@ func matches(o *inspect.Object, query parts.Query) bool {
 	for i := range o.Owners {
 		owner += strings.ToLower(o.Owners[i].Kind) + "/" + o.Owners[i].Name + " "
 	}
-	return query.Matches(string(o.State), strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, handler, owner, model.QualifiedName(o.Ref), o.Resource)
+	return query.Matches(model.WordOf(o).Text, strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, handler, owner, model.QualifiedName(o.Ref), o.Resource)
 }
 
 // Summary draws the counters, and the next retry or what is filtered.
@@ -152,8 +152,10 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	}
 	count := model.Count(all, "object")
 	next := ""
-	if in := s.State.NextRetry(s.Now).Time(); in != "" {
-		next = "next retry " + in
+	if retry := s.State.NextRetry(s.Now); retry.Time() != "" {
+		if next = "next retry " + retry.Time(); retry.Waits {
+			next = retry.Clause()
+		}
 	}
 	if render.Width(next)+render.Width(count)+4 <= l.Rest() {
 		l.Put(model.Dim, next)

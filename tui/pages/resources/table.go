@@ -22,24 +22,24 @@ const (
 
 func (p *Page) table() *render.Table {
 	longest := p.screen.State.Longest
-	kind := 4
+	kind, owned := 4, min(1, p.screen.State.Owned)
 	if s := p.screen.State.Snapshot; s != nil {
 		for _, r := range s.Served {
-			kind = min(max(kind, len(r.Short)), 10)
+			kind = max(kind, render.Width(r.Short))
 		}
 	}
 	columns := []render.Column{
 		stateColumn:     {Title: "STATE", Width: 10, State: true},
-		kindColumn:      {Title: "KIND", Width: kind, Drop: 5},
+		kindColumn:      {Title: "KIND", Width: min(kind, 10), Fit: kind, Drop: 5},
 		namespaceColumn: {Title: "NAMESPACE", Width: 9, Fit: min(longest.Namespace, 13), Grow: 1, Max: longest.Namespace, Drop: 3},
-		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name + 2*p.depth, Cut: render.CutMiddle},
+		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name + 2*max(p.depth, owned), Cut: render.CutMiddle},
 		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: max(8, longest.Handler), Drop: 2},
 		tryColumn:       {Title: "TRY", Width: 4, Drop: 4, Right: true},
 		nextColumn:      {Title: "NEXT", Width: 7, Drop: 1, Right: true},
 		ageColumn:       {Title: "AGE", Width: 4, Drop: 6, Right: true},
 	}
 	if p.layout.Group == ByKind {
-		columns[kindColumn].Width = 0 // the heads say it
+		columns[kindColumn].Width, columns[kindColumn].Fit = 0, 0 // the heads say it
 	}
 	if mark := "▴"; p.layout != (Layout{Group: p.layout.Group}) {
 		if p.layout.Reversed {
@@ -59,7 +59,7 @@ func cell(s *parts.Screen, row row, column int) render.Cell {
 	o := row.object
 	switch column {
 	case stateColumn:
-		w := model.ObjectWord(o.State)
+		w := model.WordOf(o)
 		return render.Cell{Tone: w.Tone, Text: w.String()}
 	case kindColumn:
 		return render.Cell{Tone: model.Dim, Text: o.Short}
@@ -68,6 +68,9 @@ func cell(s *parts.Screen, row row, column int) render.Cell {
 	case nameColumn:
 		if row.depth > 0 {
 			return render.Cell{Text: strings.Repeat("  ", row.depth-1) + "└ " + o.Name}
+		}
+		if s.State.OwnerOf(o) != nil {
+			return render.Cell{Text: "└ " + o.Name}
 		}
 		return render.Cell{Text: o.Name}
 	case ageColumn:

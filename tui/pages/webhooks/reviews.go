@@ -105,7 +105,7 @@ func (p *Page) drawReview(b *render.Block, r *inspect.Review) {
 	}
 	b.End(l.Also(model.Dim, "by "+r.User.Name))
 	if r.Message != "" {
-		b.Prose(model.Err, r.Message, 4)
+		b.Prose(model.ReviewWord(r).Tone, r.Message, 4)
 	}
 	for _, warning := range r.Warnings {
 		b.Prose(model.Warn, warning, 2)
@@ -122,13 +122,18 @@ func (p *Page) drawReview(b *render.Block, r *inspect.Review) {
 }
 
 func (p *Page) drawHandler(b *render.Block, h *inspect.ReviewedHandler) {
-	word := model.HandlerWord(inspect.PhaseDone)
-	if h.Error != nil {
-		word = model.HandlerWord(inspect.PhaseFailed)
-	}
+	word := model.ReviewedWord(h)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Put(model.Text, p.screen.State.ShortName(h.ID)).Also(model.Dim, string(h.Kind)).Also(model.Dim, model.Took(h.Took))
 	if h.Error != nil {
-		l.Also(model.Dim, string(h.Error.Kind))
+		l.Also(model.Dim, reviewError(h.Error))
 	}
 	b.End(l)
+}
+
+// reviewError says what kind of error an admission handler returned.
+func reviewError(e *inspect.HandlerError) string {
+	if e.Kind == inspect.ErrorAdmission {
+		return "denied"
+	}
+	return string(e.Kind)
 }
