@@ -28,6 +28,10 @@ func TestFindPanic_ReportsTopmostFrameOfUserCode(t *testing.T) {
 			"panic: boom [recovered, repanicked]\n\ngoroutine 1 [running]:\nexample.com/op/a.f()\n\t/home/me/op/a/a.go:3 +0x1\n",
 			&Panic{Message: "boom", File: "a/a.go", Line: 3, Function: "a.f"},
 		},
+		"the error of another panic": {
+			"panic: panic: boom at a/a.go:3\n\ngoroutine 1 [running]:\n",
+			&Panic{Message: "boom at a/a.go:3"},
+		},
 		"a fatal error": {
 			"fatal error: concurrent map writes\n\ngoroutine 5 [running]:\nexample.com/op/a.f(...)\n\t/home/me/op/a/a.go:7\n",
 			&Panic{Message: "concurrent map writes", File: "a/a.go", Line: 7, Function: "a.f"},

@@ -29,7 +29,7 @@ func TestHooks_StartupLoginProbesAndCleanup(t *testing.T) {
 		t.Errorf("the probes are %s, want %s", got, want)
 	}
 	text := fetch(t, served(t, operator, "/metrics"))
-	if want := `kopf_handler_attempts_total{handler="startupRetried",kind="startup",outcome="retried"} 3`; !strings.Contains(text, want+"\n") {
+	if want := `kopf_handler_attempts_total{handler="startupRetried",kind="startup",outcome="waiting"} 3`; !strings.Contains(text, want+"\n") {
 		t.Errorf("%s is not in\n%s", want, text)
 	}
 	operator.Stop()
