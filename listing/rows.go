@@ -141,7 +141,7 @@ func headers(kind Kind, wide bool) []string {
 		more = []string{"CAUSE", "VERSION", "ERROR"}
 	case Handlers:
 		header = []string{"ID", "KIND", "SELECTOR", "RUNS", "RETRIED", "FAILED", "P50", "P99"}
-		more = []string{"SOURCE", "FILTERS", "LAST ERROR"}
+		more = []string{"WAITED", "DENIED", "SOURCE", "FILTERS", "LAST ERROR"}
 	case Indices:
 		header = []string{"ID", "KEY", "VALUE", "KEYS", "VALUES", "OBJECTS", "RESOURCES"}
 	case Daemons:
@@ -305,7 +305,7 @@ func handlerCells(h *inspect.Handler, now time.Time, wide bool) []string {
 		if last != "" {
 			last = age(s.LastAt, now) + " ago: " + last
 		}
-		cells = append(cells, h.Source, strings.Join(h.Filters, "; "), last)
+		cells = append(cells, strconv.Itoa(s.Waited), strconv.Itoa(s.Denied), h.Source, strings.Join(h.Filters, "; "), last)
 	}
 	return cells
 }

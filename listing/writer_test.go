@@ -83,8 +83,8 @@ create             create   kopfexamples.v1.kopf.dev             3      2       
 resize/spec.size   field    kopfexamples.v1.kopf.dev spec.size   0      0         0
 `, 2},
 		"more of a handler": {Handlers, Selection{Name: "create"}, Wide, `
-ID       KIND     SELECTOR                   RUNS   RETRIED   FAILED   P50   P99   SOURCE   FILTERS     LAST ERROR
-create   create   kopfexamples.v1.kopf.dev   3      2         0        3ms         a.go:7   label a=b   60s ago: oh
+ID       KIND     SELECTOR                   RUNS   RETRIED   FAILED   P50   P99   WAITED   DENIED   SOURCE   FILTERS     LAST ERROR
+create   create   kopfexamples.v1.kopf.dev   3      2         0        3ms         0        0        a.go:7   label a=b   60s ago: oh
 `, 1},
 		"indices": {Indices, Selection{}, Table, `
 ID        KEY      VALUE   KEYS   VALUES   OBJECTS   RESOURCES

@@ -44,7 +44,7 @@ was deployed, set here as well. Name packages as for kopf run.
 
 ` + exitCodes,
 		Example: `  # Stop the operator, see what it has left, and remove it
-  kubectl delete deployment handlers
+  kubectl delete deployment claims
   kopf uninstall ./handlers --context=staging
   kopf uninstall ./handlers --context=staging --confirm`,
 		Args:              wantPackages,

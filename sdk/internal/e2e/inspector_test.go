@@ -172,7 +172,7 @@ func TestInspector_RetriedObjectAppearsInIndex(t *testing.T) {
 	cluster.Create(withField("a", "x"))
 	op.WaitInspect("the object is in the index after a retry", func(s *inspect.Snapshot) bool {
 		stats := s.Handlers[0].Stats
-		return len(s.Indices) == 1 && s.Indices[0].Objects == 1 && stats.Retried == 1 && stats.Succeeded == 1
+		return len(s.Indices) == 1 && s.Indices[0].Objects == 1 && stats.Waited == 1 && stats.Succeeded == 1
 	})
 }
 
@@ -232,4 +232,25 @@ func TestInspector_IndexStateOfObjects(t *testing.T) {
 func remembers(op *kopftest.Operator, objects int) {
 	op.T().Helper()
 	op.WaitInspect(fmt.Sprintf("it knows of %d objects", objects), func(s *inspect.Snapshot) bool { return len(s.Objects) == objects })
+}
+
+func TestInspector_FunctionOfSeveralCausesHasKindOfTheCause(t *testing.T) {
+	cluster := newCluster(t)
+	op := cluster.Run(func(r *kopf.Registry) {
+		reconcile := func(context.Context, *change) error { return nil }
+		kopf.OnCreate(r, kexes, reconcile, kopf.ID("reconcile"))
+		kopf.OnUpdate(r, kexes, reconcile, kopf.ID("reconcile"))
+		kopf.OnDelete(r, kexes, reconcile, kopf.ID("reconcile"))
+	})
+	all := []inspect.HandlerKind{inspect.KindCreate, inspect.KindUpdate, inspect.KindDelete}
+	has := func(kind inspect.HandlerKind) func(*inspect.Snapshot) bool {
+		return func(s *inspect.Snapshot) bool {
+			return len(s.Objects) == 1 && len(s.Objects[0].Handlers) == 1 && s.Objects[0].Handlers[0].Kind == kind &&
+				s.Objects[0].Handlers[0].State == inspect.PhaseDone && slices.Equal(s.Objects[0].Handlers[0].Kinds, all)
+		}
+	}
+	object := cluster.Create(example("a"))
+	op.WaitInspect("the function has handled the creation", has(inspect.KindCreate))
+	object.Patch(field("new"))
+	op.WaitInspect("the function has handled the update", has(inspect.KindUpdate))
 }
