@@ -184,10 +184,10 @@ func TestMetrics_Handling(t *testing.T) {
 		"cause " + kexKey + " create":       2,
 		"cause " + kexKey + " update":       1,
 		"cause " + kexKey + " delete":       2,
-		"attempt create create retried":     2,
+		"attempt create create waiting":     2,
 		"attempt create sub succeeded":      4,
 		"attempt create create unfinished+": 1,
-		"attempt patient create retried":    1,
+		"attempt patient create waiting":    1,
 		"attempt update update ignored":     1,
 		"attempt delete delete failed":      2,
 		"attempt hasty update failed":       1, // without a call
