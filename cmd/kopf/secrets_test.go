@@ -41,7 +41,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String returns what was written so far.
+// String returns the output so far.
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,7 +53,7 @@ type plantation struct {
 	t       *testing.T
 	cluster *kopftest.Cluster
 	op      *kopftest.Operator
-	address string // of the inspector
+	address string // address of the inspector
 }
 
 // wrote fails the test if a text has a secret, or does not mention something.
@@ -72,7 +72,7 @@ func (p *plantation) wrote(where, text, mentions string) {
 	}
 }
 
-// follow runs a command of kopf until the context ends. It returns what it writes.
+// follow runs a command of kopf until the context ends. It returns the output.
 func (p *plantation) follow(ctx context.Context, running *sync.WaitGroup, args ...string) *output {
 	var out output
 	running.Go(func() { execute(ctx, args, &out, &out) })
@@ -159,7 +159,7 @@ func TestE2E_SecretsAreInNothingThatIsWritten(t *testing.T) {
 	p.checkRun()
 }
 
-// plant creates the objects of all places, and waits until their handlers have done what they do.
+// plant creates the objects of all places, and waits until their handlers have run.
 func (p *plantation) plant() {
 	p.t.Helper()
 	objects := map[string]*kopftest.Object{}

@@ -21,7 +21,7 @@ type terminal struct {
 
 // terminalOptions configures a terminal.
 type terminalOptions struct {
-	dir string   // in which the command runs
+	dir string   // working directory of the command
 	env []string // variables besides those of the test
 }
 
@@ -69,7 +69,7 @@ func (x *terminal) resize(w, h int) {
 	x.tmux("resize-window", "-t", "w", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h))
 }
 
-// screen returns what is on the screen.
+// screen returns the contents of the screen.
 func (x *terminal) screen() string {
 	x.t.Helper()
 	return x.tmux("capture-pane", "-p", "-t", "w")

@@ -54,7 +54,7 @@ func (r *rule) check(u *unit) []finding {
 	if r.Extends == "occurrence" {
 		return r.checkOccurrence(u)
 	}
-	// A phrase may go on in the next line.
+	// A phrase may span two lines.
 	text := strings.ReplaceAll(u.text, "\n", " ")
 	var found []finding
 	for _, p := range r.patterns {

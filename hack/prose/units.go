@@ -28,9 +28,9 @@ func (k kind) isComment() bool {
 type unit struct {
 	kind kind
 	file string // slash-separated, relative to the repository
-	line int    // of the first line of text
+	line int    // number of the first line of text
 	name string // the declared name that a comment belongs to; may be empty
-	text string // without comment markers and code; its lines are those of the file
+	text string // the words, without comment markers and code; keeps the line breaks of the file
 }
 
 // pkg returns the package that the baseline counts the unit for. Tests count separately.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// password matches what identifies a user in a URL, wherever that is in a text. Passwords may have any
-// character that nobody has escaped, so it goes on to the last at sign of the word.
+// password matches the user and the password of a URL in any string. A password may have any
+// character unescaped, so the match ends at the last at sign of the word.
 var password = regexp.MustCompile(`(://[^\s/?#"'<>@:]*):[^\s"'<>]*@`)
 
 // WithoutPasswords returns a text in which the passwords of URLs are replaced by "xxxxx": those of servers and

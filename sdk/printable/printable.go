@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns a text as one line in which nothing but what is visible is left. Control and
+// Line returns s as one line of visible characters. Control and
 // format characters, line breaks and bytes that are not UTF-8 become escape sequences of Go, such
 // as \n, \x1b, \u202e and \xff. A tab remains.
 func Line(s string) string {
@@ -58,8 +58,8 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Paragraph is [Lines] for a message among others. It indents all lines but the first, unless they
-// begin with a space or a tab, so that none of them is taken for a message of its own.
+// Paragraph is [Lines] for a message among others. It indents each line after the first, unless the
+// line begins with a space or a tab, so that a reader does not mistake a line for a separate message.
 func Paragraph(s string) string {
 	lines := strings.Split(Lines(s), "\n")
 	for i, line := range lines {

@@ -27,7 +27,7 @@ func FieldsToHide(object map[string]any, fields [][]string) [][]string {
 	return fields
 }
 
-// NewSecrets returns a Secrets for fields. A path goes on in each item of a list. The function objects returns the objects
+// NewSecrets returns a Secrets for fields. A path continues in each item of a list. The function objects returns the objects
 // with the values that [Secrets.Text] looks for; it is called once, when first needed, and may be nil.
 func NewSecrets(fields [][]string, objects func() []any) *Secrets {
 	return &Secrets{fields: fields, read: objects}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// minLength is the least number of bytes of a value that is looked for in texts: shorter ones are in too many
-// words.
+// minLength is the length in bytes of the shortest value that [Secrets] searches strings for. Shorter values
+// occur in too many words.
 const minLength = 4
 
 // spellings appends how the values within a hidden one may be written.

@@ -58,8 +58,8 @@ func (w *walk) value(path []string, loose bool, value any) any {
 var (
 	annotations = []string{"metadata", "annotations"}
 
-	// managedFields is where the API server keeps who set which field. It names the items of lists by their values,
-	// as "v:VALUE" or "k:KEYS", also in the terms of other API versions, whose fields may have other names.
+	// managedFields is the path of the record of which manager set which field. The API server names the items of
+	// lists by their values there, as "v:VALUE" or "k:KEYS", also with the field names of other API versions.
 	managedFields = []string{"metadata", "managedFields"}
 )
 
@@ -90,9 +90,9 @@ func hasSuffix(path, suffix []string) bool {
 	return len(path) >= len(suffix) && slices.Equal(path[len(path)-len(suffix):], suffix)
 }
 
-// string hides values in a text. If it is JSON, hidden fields may begin anywhere in it: the annotations of operators and of
-// kubectl have former versions of objects, some of them within other maps. Copies are text in which hidden values are looked
-// for, and which is hidden whole if it looks like a broken part of such JSON.
+// string hides values in a string. In JSON, hidden fields may begin at any level: the annotations of operators and of
+// kubectl contain previous versions of objects, some of them within other maps. If copies is set, string also searches
+// for the hidden values, and hides the whole string if it looks like a broken part of such JSON.
 func (w *walk) string(text string, copies bool) string {
 	nested, ok := jsonIn(text)
 	switch {
@@ -157,8 +157,8 @@ func (w *walk) names(text string) bool {
 	return false
 }
 
-// withoutItems returns a copy of managed fields that names fields ("f:NAME") but no items of lists, nor what is in
-// them: one mark is shown in place of all items of a list. It is given the list of managers or a part of it.
+// withoutItems returns a copy of managed fields that names fields ("f:NAME") and has one mark in place of all items
+// of a list. The argument value is the list of managers or a part of it.
 func withoutItems(value any) any {
 	switch v := value.(type) {
 	case []any:
