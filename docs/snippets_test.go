@@ -35,6 +35,7 @@ var packages = map[string]string{
 	"metav1":         "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"unstructured":   "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 	"schema":         "k8s.io/apimachinery/pkg/runtime/schema",
+	"types":          "k8s.io/apimachinery/pkg/types",
 	"dynamic":        "k8s.io/client-go/dynamic",
 	"rest":           "k8s.io/client-go/rest",
 	"sql":            "database/sql",
