@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,6 +23,8 @@ const (
 	fetchStall = 30 * time.Second
 	// connectTimeout bounds the connection to a server, which some networks neither allow nor refuse.
 	connectTimeout = 10 * time.Second
+	// maxArchive bounds the size of the compressed program, which has about 40 MB.
+	maxArchive = 256 << 20
 	// megabyte is the unit of the progress.
 	megabyte = 1 << 20
 )
@@ -45,6 +46,11 @@ func cannotStore(err error) bool {
 	return ok
 }
 
+// isFinal reports whether another attempt would end alike.
+func isFinal(err error) bool {
+	return errors.Is(err, errNotReleased) || errors.Is(err, errRefused) || cannotStore(err)
+}
+
 // fetcher downloads the program of a release. A download that was interrupted, even with the process, is
 // resumed.
 type fetcher struct {
@@ -54,21 +60,16 @@ type fetcher struct {
 	key     string // of the program in the cache; the caller must hold its lock
 	report  func(Progress)
 	stall   time.Duration // how long a server may send nothing
+	limit   int64         // bytes of the archive
 	pause   func(ctx context.Context, d time.Duration) error
 }
 
-// newFetcher returns a fetcher for https, http and file URLs.
+// newFetcher returns a fetcher of a release whose URL isUsable accepts.
 func newFetcher(r release, cache, key string, report func(Progress)) *fetcher {
-	return &fetcher{client: newClient(), release: r, cache: cache, key: key, report: report, stall: fetchStall, pause: sleep}
-}
-
-// newClient returns a client for https, http and file URLs, which fails if a server does not answer.
-func newClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
-	t.ResponseHeaderTimeout = fetchStall
-	t.RegisterProtocol("file", http.NewFileTransport(http.Dir("/")))
-	return &http.Client{Transport: t}
+	return &fetcher{
+		client: newClient(r.folder), release: r, cache: cache, key: key, report: report,
+		stall: fetchStall, limit: maxArchive, pause: sleep,
+	}
 }
 
 // fetch downloads the program into a file.
@@ -95,7 +96,7 @@ func (f *fetcher) fetch(ctx context.Context, out string) error {
 func (f *fetcher) checksum(ctx context.Context) (string, error) {
 	for failures := 1; ; failures++ {
 		sum, err := f.askChecksum(ctx)
-		if err == nil || errors.Is(err, errNotReleased) || failures == fetchAttempts {
+		if err == nil || isFinal(err) || failures == fetchAttempts {
 			return sum, err
 		}
 		if ctx.Err() != nil {
@@ -137,7 +138,7 @@ func (f *fetcher) complete(ctx context.Context, partial, sum string) error {
 		if failures++; size(partial) > before {
 			failures = 0
 		}
-		if failures == fetchAttempts || errors.Is(err, errNotReleased) || cannotStore(err) {
+		if failures == fetchAttempts || isFinal(err) {
 			return err
 		}
 		if err := f.pause(ctx, fetchBackoff<<max(0, failures-1)); err != nil {
@@ -194,6 +195,9 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 	default:
 		return fmt.Errorf("GET %s: %s", at, resp.Status)
 	}
+	if resp.ContentLength > f.limit-from {
+		return f.tooLarge(at)
+	}
 	file, err := os.OpenFile(partial, how, 0o644)
 	if err != nil {
 		return &storeError{err}
@@ -217,8 +221,10 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 			Message: "fetching the control plane of " + f.release.version,
 		})
 	}}
-	if _, err := io.Copy(storer{file}, counted); cannotStore(err) {
+	if _, err := io.Copy(storer{file}, io.LimitReader(counted, f.limit-from+1)); cannotStore(err) {
 		return err
+	} else if from > f.limit {
+		return errors.Join(f.tooLarge(at), os.Remove(partial))
 	} else if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -226,6 +232,11 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 		return fmt.Errorf("GET %s: %w", at, err)
 	}
 	return nil
+}
+
+// tooLarge returns the error of an archive that is not the program, whatever its checksum is.
+func (f *fetcher) tooLarge(at string) error {
+	return fmt.Errorf("GET %s: %w: the archive has more than %d MB", at, errRefused, f.limit/megabyte)
 }
 
 // countedReader tells how much is read.

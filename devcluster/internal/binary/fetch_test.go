@@ -394,7 +394,7 @@ func TestFetch_KeepsDownloadsOfOtherProcesses(t *testing.T) {
 }
 
 func TestFetch_UnusableMirrorIsRefused(t *testing.T) {
-	for _, releases := range []string{"/srv/kopf", "file://srv/kopf", "https://", "ftp://mirror.example.com", "mirror.example.com/kopf", "no", "https://me:secret@%zz"} {
+	for _, releases := range []string{"/srv/kopf", "file://srv/kopf", "https://", "ftp://mirror.example.com", "mirror.example.com/kopf", "no", "https://me:secret@%zz", "http://me:secret@mirror.example.com/kopf", "http://127.0.0.1.example.com"} {
 		f := newReleasedFinder(t, releases, small)
 		_, err := f.find(t.Context())
 		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), ReleasesVar) || strings.Contains(err.Error(), "secret") {
@@ -406,6 +406,106 @@ func TestFetch_UnusableMirrorIsRefused(t *testing.T) {
 	f.releases = "/srv/kopf"
 	if _, err := f.find(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFetch_RedirectsAreNoDowngrade redirects each request for the archive.
+func TestFetch_RedirectsAreNoDowngrade(t *testing.T) {
+	m, plain := newMirror(t)
+	secure := httptest.NewTLSServer(m)
+	defer secure.Close()
+	r, _ := releaseOf(released, plain)
+	file := "/" + released + "/" + r.archive()
+	for title, test := range map[string]struct {
+		to      string
+		secure  bool // the redirecting server
+		refused string
+	}{
+		"https to https":    {secure.URL + file, true, ""},
+		"https to http":     {plain + file, true, "which is not https"},
+		"https to a file":   {"file://" + m.dir + file, true, "which is not https"},
+		"local http to it":  {plain + file, false, ""},
+		"local http to far": {"http://mirror.example.com" + file, false, "which is not https"},
+		"local to a file":   {"file://" + m.dir + file, false, "which is not https"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			var asked atomic.Int64
+			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, ".gz") {
+					asked.Add(1)
+					http.Redirect(w, r, test.to, http.StatusFound)
+					return
+				}
+				m.ServeHTTP(w, r)
+			})
+			server := httptest.NewUnstartedServer(h)
+			if test.secure {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			defer server.Close()
+			fetch := testFetcher(t, newReleasedFinder(t, server.URL, nil), server.URL)
+			fetch.client.Transport.(*http.Transport).TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig
+			out := filepath.Join(t.TempDir(), "out")
+			err := fetch.fetch(t.Context(), out)
+			switch {
+			case test.refused == "" && err != nil:
+				t.Error(err)
+			case test.refused != "" && (!errors.Is(err, errRefused) || !strings.Contains(err.Error(), test.refused)):
+				t.Errorf("the error is %v", err)
+			case test.refused != "" && exists(out):
+				t.Error("the program was unpacked")
+			}
+			if n := asked.Load(); n != 1 {
+				t.Errorf("asked %d times", n)
+			}
+		})
+	}
+}
+
+func TestFetch_SizeIsBounded(t *testing.T) {
+	for title, withLength := range map[string]bool{"announced": true, "endless": false} {
+		t.Run(title, func(t *testing.T) {
+			m, url := newMirror(t)
+			f := newReleasedFinder(t, url, nil)
+			large := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, ".gz") {
+					m.ServeHTTP(w, r)
+					return
+				}
+				if withLength {
+					w.Header().Set("Content-Length", fmt.Sprint(int64(4*megabyte)))
+				}
+				for r.Context().Err() == nil {
+					if _, err := w.Write(make([]byte, megabyte/8)); err != nil {
+						return
+					}
+				}
+			}))
+			defer large.Close()
+			fetch := testFetcher(t, f, large.URL)
+			fetch.limit = 2 * megabyte
+			err := fetch.fetch(t.Context(), filepath.Join(t.TempDir(), "out"))
+			if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "more than 2 MB") {
+				t.Errorf("the error is %v", err)
+			}
+			expectNoPartials(t, f)
+		})
+	}
+}
+
+func TestFetch_ChecksumComesBeforeUnpacking(t *testing.T) {
+	m, url := newMirror(t)
+	f := newReleasedFinder(t, url, nil)
+	r, _ := releaseOf(released, url)
+	put(t, filepath.Join(m.dir, released, r.archive()), "this is no archive", 0o644)
+	out := filepath.Join(t.TempDir(), "out")
+	if err := testFetcher(t, f, url).fetch(t.Context(), out); !errors.Is(err, errChecksum) {
+		t.Errorf("the error is %v, although the archive must not be opened yet", err)
+	}
+	if exists(out) {
+		t.Error("something was unpacked")
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 )
 
 // ReleasesVar is the environment variable with the URL of a mirror of the releases, or "off" to build the
-// program from its source. A mirror has a folder for each version, with the files of the release.
+// program from its source. A mirror has a folder for each version, with the files of the release. It is served with
+// https, or with http on this machine, or is a folder of this machine.
 const ReleasesVar = "KOPF_RELEASES"
 
 // defaultReleases is where the releases are.
@@ -47,9 +48,15 @@ func checkReleases(base string) error {
 		return nil
 	}
 	u, err := url.Parse(base)
-	usable := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" || err == nil && u.Scheme == "file" && u.Host == "" && strings.HasPrefix(u.Path, "/")
-	if usable {
+	if err == nil && isUsable(u) {
 		return nil
+	}
+	if err == nil && u.Scheme == "http" && u.Hostname() != "" {
+		return &fault.Error{
+			Kind:    fault.ErrInvalid,
+			Message: fmt.Sprintf("%s is set to %q, where anything in between could replace the program and its checksum", ReleasesVar, printable.WithoutPasswords(base)),
+			Next:    "use https, or http on this machine (http://localhost:8080), or a folder (file:///srv/kopf)",
+		}
 	}
 	return &fault.Error{
 		Kind:    fault.ErrInvalid,
@@ -96,9 +103,12 @@ func (r release) checksum(ctx context.Context, client *http.Client) (string, err
 	case resp.StatusCode != http.StatusOK:
 		return "", fmt.Errorf("GET %s: %s", at, resp.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxChecksums))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxChecksums+1))
 	if err != nil {
 		return "", fmt.Errorf("GET %s: %w", at, err)
+	}
+	if len(body) > maxChecksums {
+		return "", fmt.Errorf("GET %s: %w: it has more than %d MB", at, errRefused, maxChecksums/megabyte)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(body))
 	for lines.Scan() {
