@@ -127,9 +127,9 @@ func (w *wireReview) check() error {
 	}
 	switch {
 	case w.Kind != reviewKind:
-		return invalid("the body is of the kind %q; want an %s", clip(w.Kind), reviewKind)
+		return invalid("the body is of the kind %q; want an %s", Clip(w.Kind), reviewKind)
 	case !known:
-		return invalid("the review is of the version %q; want %s/v1 or v1beta1", clip(w.APIVersion), group)
+		return invalid("the review is of the version %q; want %s/v1 or v1beta1", Clip(w.APIVersion), group)
 	case w.Request == nil:
 		return invalid("the review has no request")
 	case w.Request.UID == "":
@@ -142,8 +142,8 @@ func (w *wireReview) check() error {
 	return nil
 }
 
-// clip shortens a text of others for messages.
-func clip(text string) string {
+// Clip shortens a string from a request for messages.
+func Clip(text string) string {
 	const enough = 64
 	if len(text) > enough {
 		return text[:enough] + "…"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -63,6 +64,9 @@ func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, e
 	if err != nil {
 		return nil, err
 	}
+	if err := v.checkID(res); err != nil {
+		return nil, err
+	}
 	began := r.deps.now()
 	obj := v.request.Subject()
 	tree, err := obj.Tree()
@@ -87,6 +91,18 @@ func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, e
 	response := admission.Respond(v.errs, v.warnings.take(), ops)
 	r.tell(v, &response, diff, began)
 	return &response, nil
+}
+
+// checkID returns an error if the review is for a handler that the operator does not have for the resource. The error
+// fails the call of the webhook, so that its failure policy decides, which the operator cannot know.
+func (v *review) checkID(res *reviewedResource) error {
+	id := v.request.HandlerID
+	if id == "" || res.handlers.Any(handlers.Admission, func(h *handlers.Handler) bool { return h.ID == id }) {
+		return nil
+	}
+	return &admission.InvalidError{Status: http.StatusNotImplemented, Reason: fmt.Sprintf(
+		"the operator has no admission handler %q of %s; register one with this id, or remove its webhook from the configuration",
+		admission.Clip(id), v.request.Resource)}
 }
 
 // selected returns the handlers to call. A filter that panics denies the request.
@@ -131,7 +147,10 @@ func (r *reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 			Logger: v.subject.Logger.With(observe.HandlerKey, h.ID), Warn: v.warnings.add,
 		},
 		grace: time.Millisecond, // the API server waits
-		then: func(context.Context) error {
+		then: func(ctx context.Context) error {
+			if ctx.Err() != nil { // whatever the handler returns, it may have left its work undone
+				return fmt.Errorf("%s: its context has ended: %w", h, context.Cause(ctx))
+			}
 			if h.Family == handlers.Validate && !changes.Empty() {
 				return handlers.AsPermanent(fmt.Errorf("%s: %w", h, errValidatorPatches))
 			}

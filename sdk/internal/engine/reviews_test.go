@@ -164,8 +164,12 @@ func TestReviews_HandlersThatTakeTooLongAreAbandoned(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			}),
+			doing("content", func(ctx context.Context, _ *handlers.Call) error {
+				<-ctx.Done()
+				return nil
+			}),
 		), kex)
-		for _, id := range []string{"stubborn", "obedient"} {
+		for _, id := range []string{"stubborn", "obedient", "content"} {
 			began := time.Now()
 			got := answerOf(t, ask(t, r, "/"+id+"?timeout=10s", reviewOf("UPDATE", ""))).Response
 			if took := time.Since(began); took < 9*time.Second || took > 10*time.Second {
@@ -176,6 +180,41 @@ func TestReviews_HandlersThatTakeTooLongAreAbandoned(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestReviews_SuccessAfterTheCallIsGivenUpIsAFailure(t *testing.T) {
+	ctx, giveUp := context.WithCancel(t.Context())
+	r := testReviews(t, admissionHandlers(doing("check", func(ctx context.Context, _ *handlers.Call) error {
+		giveUp()
+		<-ctx.Done()
+		return nil
+	})), kex)
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/check", strings.NewReader(reviewOf("UPDATE", ""))))
+	if got := answerOf(t, w).Response; got.Allowed || !strings.Contains(got.Status.Message, "its context has ended") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestReviews_UnknownHandlerFailsTheCall(t *testing.T) {
+	others := kex
+	others.Plural, others.Kind = "others", "Other"
+	registry := admissionHandlers(doing("check", func(context.Context, *handlers.Call) error { return nil }))
+	elsewhere := doing("elsewhere", func(context.Context, *handlers.Call) error { return nil })
+	elsewhere.Family, elsewhere.Fn, elsewhere.Selector.Plural = handlers.Validate, "elsewhere", "others"
+	registry.Add(&elsewhere)
+	r := testReviews(t, registry, kex, others)
+	for _, id := range []string{"absent", "check/more", "elsewhere"} {
+		w := ask(t, r, "/"+id, reviewOf("UPDATE", ""))
+		if w.Code != http.StatusNotImplemented || !strings.Contains(w.Body.String(), fmt.Sprintf("%q of kopfexamples.v1.kopf.dev", id)) {
+			t.Errorf("%s: %d: %s", id, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/check", "/"} {
+		if got := answerOf(t, ask(t, r, path, reviewOf("UPDATE", ""))); !got.Response.Allowed {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
 }
 
 func TestReviews_WaitForIndices(t *testing.T) {

@@ -140,6 +140,9 @@ func TestVectors_Reviews(t *testing.T) {
 			}
 			return nil
 		}
+		if w.Code == http.StatusNotImplemented && !slices.ContainsFunc(all.All(), func(h *handlers.Handler) bool { return h.ID == v.Webhook }) {
+			return vectors.Differs("the operator has no such handler")
+		}
 		if w.Code != http.StatusOK {
 			return fmt.Errorf("answered %d: %s", w.Code, w.Body)
 		}
