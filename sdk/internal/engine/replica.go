@@ -42,7 +42,7 @@ func (r *replica) takePart(ctx context.Context) (p part, err error) {
 	if lease.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return p, fmt.Errorf("find an identity for the leases; set Settings.Scaling.Lease.Identity: %w", err)
+			return p, fmt.Errorf("find an identity for the leases; set Settings.Scaling.Identity: %w", err)
 		}
 		lease.Identity = host + "_" + strings.ToLower(rand.Text()[:8])
 	}
@@ -50,7 +50,7 @@ func (r *replica) takePart(ctx context.Context) (p part, err error) {
 		lease.Namespace = r.defaultNamespace
 	}
 	if lease.Namespace == "" {
-		return p, fmt.Errorf("hold the lease %s: the credentials have no namespace; name the namespace of the lease in Settings.Scaling.Lease", lease.Name)
+		return p, fmt.Errorf("hold the lease %s: the credentials have no namespace; set Settings.Scaling.LeaseNamespace", lease.Name)
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
