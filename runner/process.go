@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -46,13 +48,19 @@ type childSpec struct {
 	line      func(stderr bool, text string) // called for every line of the output
 }
 
+// inherited returns the environment of this process without variables that set flags of operators: what starts an
+// operator has decided which flags it has.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KOPF_RUN_") })
+}
+
 // start starts an operator in its own process group, so that an interrupt at the terminal
 // reaches only this process, which decides whether to forward it.
 func start(spec childSpec) (*child, error) {
 	cmd := exec.Command(spec.path, spec.args...)
 	cmd.Args[0] = "operator" // the name in its error messages
 	cmd.Dir = spec.dir
-	cmd.Env = append(append(os.Environ(), stdinGuardEnv), spec.env...)
+	cmd.Env = append(append(inherited(), stdinGuardEnv), spec.env...)
 	if spec.note != "" {
 		cmd.Env = append(cmd.Env, exitNoteEnv+"="+spec.note)
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 func newDevCommand() *cobra.Command {
-	var f operatorFlags
+	f := operatorFlags{dev: true} // a deployed operator gives way
 	cmd := &cobra.Command{
 		Use:   "dev PACKAGE...",
 		Short: "Write an operator and watch what it does",
@@ -106,7 +106,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	screen := showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb")
-	f.dev = f.isShared() && !f.standalone // in a cluster that is not its own, a deployed operator gives way
+	f.dev = f.dev && !f.standalone
 	if f.dev {
 		f.identity = cmp.Or(f.identity, peering.NewIdentity())
 	}
@@ -127,6 +127,11 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		// Between two builds, the record of the operator stays: the deployed operator does not resume for a moment.
 		if err := os.Setenv(handOverVariable, "1"); err != nil {
 			return err
+		}
+		if !f.isShared() {
+			if err := os.Setenv(privateVariable, "1"); err != nil {
+				return err
+			}
 		}
 		defer func() { cluster.leavePeering(ctx, f, cmd.ErrOrStderr()) }()
 	}

@@ -14,6 +14,9 @@ import (
 // handOverVariable makes an operator leave its record in the peering to its next process.
 const handOverVariable = "KOPF_PEERING_HANDOVER"
 
+// privateVariable makes an operator in development silent about peering that is missing.
+const privateVariable = "KOPF_PRIVATE_CLUSTER"
+
 // leaveTimeout limits how long kopf dev tries to leave the peering. Its record expires soon in any case.
 const leaveTimeout = 5 * time.Second
 

@@ -26,6 +26,7 @@ func newFreezeCommand() *cobra.Command {
 	var priority int
 	var lifetime secondsValue
 	var message string
+	var dev bool
 	cmd := &cobra.Command{
 		Use:   "freeze",
 		Short: "Pause operators through peering",
@@ -49,15 +50,19 @@ killed.
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(cmd, "FREEZE"); err != nil {
 				return err
+			}
+			if dev && !cmd.Flags().Changed("priority") {
+				priority = peering.DevPriority
 			}
 			return freeze(cmd, &f, peering.Peer{Identity: f.identity(), Priority: priority, Lifetime: time.Duration(lifetime), Message: message})
 		},
 	}
-	f.addScope(cmd, envPeering("KOPF_FREEZE_PEERING"), "the name of the peering object")
+	f.addScope(cmd, peering.DefaultName, "the name of the peering object")
 	f.addID(cmd)
 	cmd.Flags().IntVarP(&priority, "priority", "p", peering.FreezePriority, "pause operators with a lower priority, and with the same one")
+	cmd.Flags().BoolVar(&dev, "dev", false, "development: --priority=666, which pauses operators of kopf dev, too")
 	cmd.Flags().VarP(&lifetime, "lifetime", "t", "how long the operators are paused at most (default: until kopf resume or ctrl+c)")
 	cmd.Flags().StringVarP(&message, "message", "m", "", "the reason, which the peering shows")
 	return cmd

@@ -91,7 +91,7 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set.StringVar(&f.inspect, "inspect", "", "publish the operator's state in the pod, at tcp:127.0.0.1:PORT, for kopf attach")
 	set.IntVar(&f.replicas, "replicas", 0, "the number of pods (default: 1, or 2 with --leader-elect or --shards)")
 	f.scaling.add(cmd)
-	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\", if the cluster of --context has peering)")
+	set.StringVarP(&f.peering, "peering", "P", "", "the name of the peering object, which must exist (default: the object \"default\", if the cluster of --context has peering)")
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
 	set.StringVar(&f.managed, "webhook-managed", "", "the name of the webhook configurations, with a dot (default: that of all objects, with .kopf.dev)")
 	set.StringVar(&f.certificate, "webhook-cert-secret", "", "the Secret with the certificate of the webhooks, as cert-manager writes it (default: the operator makes one)")

@@ -17,7 +17,7 @@ import (
 )
 
 func newMCPCommand() *cobra.Command {
-	var f operatorFlags
+	f := operatorFlags{dev: true} // a deployed operator gives way
 	var attach bool
 	cmd := &cobra.Command{
 		Use:   "mcp PACKAGE... | mcp --attach [ADDRESS]",

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/environ"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -61,7 +62,7 @@ const settled = "settled"
 const defaultTimeout = 5 * time.Minute
 
 // add adds the flags. Flags that the operator also has are described in the same words. The
-// first log format is the default.
+// first log format is the default, and so is the value of dev.
 func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	f.logFormats = logFormats
 	f.addCluster(cmd)
@@ -71,12 +72,13 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.BoolVar(&f.noScanning, "no-scanning", false, "look for resources and namespaces only at the start, and do not watch them")
-	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
-	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
+	set.StringVarP(&f.peering, "peering", "P", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
+	set.IntVarP(&f.priority, "priority", "p", 0, "the priority of the operator: of all in a peering, the highest one acts")
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
+	set.BoolVar(&f.dev, "dev", f.dev, "development: --priority=666, and others act 10s after this operator is killed")
 	set.StringVar(&f.identity, "identity", "", "the name of the operator in the peering (default: $POD_ID, or one with the user, the host and the time)")
 	set.BoolVar(&f.asDeployed, "as-deployed", false, "give the operator only the permissions that kopf manifests writes for it")
-	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
+	set.StringVarP(&f.liveness, "liveness", "L", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	f.webhooks.add(cmd)
 	f.scaling.add(cmd)
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply before the start (repeatable)")
@@ -84,7 +86,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "the limit for --until, from the operator's start; 0 for no limit")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
-	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
+	set.BoolVarP(&f.debug, "debug", "d", false, "show everything, the traffic with the cluster included")
 	set.StringVar(&f.logFormat, "log-format", logFormats[0], "how logs look: "+anyOf(logFormats))
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	set.BoolVar(&f.noLogPrefix, "no-log-prefix", false, "do not begin messages with the name of the object")
@@ -129,6 +131,13 @@ func wantPackages(cmd *cobra.Command, args []string) error {
 // check validates the flags and reads the manifests, so that mistakes are reported before
 // anything is started.
 func (f *operatorFlags) check(cmd *cobra.Command) error {
+	var own []string
+	if !slices.Contains(f.logFormats, "full") {
+		own = []string{"log-format"} // of the lines of kopf dev, not of the log
+	}
+	if err := environ.Apply(cmd.Flags(), "RUN", own...); err != nil {
+		return usagef("%w", err)
+	}
 	f.prioritySet = cmd.Flags().Changed("priority")
 	switch {
 	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):

@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/sdk/environ"
 	"github.com/kopf-dev/kopf/sdk/peering"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // peeringFlags are the flags of kopf freeze, kopf resume and kopf peers.
@@ -24,6 +27,8 @@ type peeringFlags struct {
 	namespaces          []string
 	allNamespaces       bool
 	peering, id         string
+	debug               bool
+	stderr              io.Writer
 }
 
 // addScope adds the flags for the peering objects. The default is the name of the objects.
@@ -32,9 +37,10 @@ func (f *peeringFlags) addScope(cmd *cobra.Command, name, usage string) {
 	set.SortFlags = false
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "the operators of a namespace, or of those that match a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "the operators of the whole cluster")
-	set.StringVar(&f.peering, "peering", name, usage)
+	set.StringVarP(&f.peering, "peering", "P", name, usage)
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (default: $KUBECONFIG, ~/.kube/config)")
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use")
+	set.BoolVarP(&f.debug, "debug", "d", false, "print each request to the cluster to standard error")
 	if err := cmd.MarkFlagFilename("kubeconfig"); err != nil {
 		panic(err) // the flag is not defined: a mistake in this function
 	}
@@ -51,7 +57,14 @@ func (f *peeringFlags) addID(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.id, "id", "i", "", "the identity in the peering (default: $POD_ID, or the user and the host, such as alice@laptop)")
 }
 
-func (f *peeringFlags) check() error {
+// check applies the environment variables of a command of Kopf, unless it is empty, and validates the flags.
+func (f *peeringFlags) check(cmd *cobra.Command, variables string) error {
+	if variables != "" {
+		if err := environ.Apply(cmd.Flags(), variables); err != nil {
+			return usagef("%w", err)
+		}
+	}
+	f.stderr = cmd.ErrOrStderr()
 	switch {
 	case slices.ContainsFunc(f.namespaces, func(n string) bool { return strings.TrimSpace(n) == "" }):
 		return usagef("--namespace is empty: name one, or use --all-namespaces")
@@ -77,7 +90,28 @@ func (f *peeringFlags) connect() (*peering.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.debug {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &tracer{next: next, w: f.stderr} })
+	}
 	return peering.NewClient(config)
+}
+
+// tracer prints requests and the status of their responses.
+type tracer struct {
+	next http.RoundTripper
+	w    io.Writer
+}
+
+func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(req)
+	result := ""
+	if err != nil {
+		result = printable.WithoutPasswords(err.Error())
+	} else {
+		result = response.Status
+	}
+	fmt.Fprintf(t.w, "kopf: %s %s: %s\n", req.Method, printable.Line(req.URL.Redacted()), printable.Line(result))
+	return response, err
 }
 
 // find returns the peering objects of the flags, and a client for them.
@@ -117,7 +151,3 @@ func (v *secondsValue) Set(text string) error {
 	*v = secondsValue(d)
 	return nil
 }
-
-// envPeering returns the name of the peering object that an environment variable of Kopf for Python has, or
-// the default one.
-func envPeering(variable string) string { return cmp.Or(os.Getenv(variable), peering.DefaultName) }

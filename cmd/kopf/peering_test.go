@@ -103,7 +103,7 @@ func expect(t *testing.T, text string, parts ...string) {
 func TestFreeze_OperatorsPauseUntilResume(t *testing.T) {
 	cluster := peeringCluster(t)
 	t.Setenv("POD_ID", "")
-	t.Setenv("LOGNAME", "Alice")
+	t.Setenv("LOGNAME", "alice")
 	out := kopfCommand(t, cluster, exitFailure, "freeze", "--lifetime=60")
 	expect(t, out, "no peering object", "there is no KopfPeering default in "+cluster.Namespace)
 	object := createPeering(cluster, "default")

@@ -38,7 +38,7 @@ cluster and of all namespaces are listed.
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(cmd, ""); err != nil {
 				return err
 			}
 			if output != "" && output != "json" {

@@ -23,13 +23,13 @@ user and the host unless --id names another. The operators that it paused resume
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(cmd, "RESUME"); err != nil {
 				return err
 			}
 			return resume(cmd, &f)
 		},
 	}
-	f.addScope(cmd, envPeering("KOPF_RESUME_PEERING"), "the name of the peering object")
+	f.addScope(cmd, peering.DefaultName, "the name of the peering object")
 	f.addID(cmd)
 	return cmd
 }

@@ -58,7 +58,6 @@ started, with its former data, and stops with the operator.
 	if err := cmd.MarkFlagFilename("report", "xml"); err != nil {
 		panic(err) // the flag is not defined: a mistake in this function
 	}
-	cmd.Flags().BoolVar(&f.dev, "dev", false, "development: --priority=666, and others act 10s after this operator is killed")
 	cmd.Flags().StringVar(&f.inspect, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN sets its token), not at a private socket")
 	return cmd
 }

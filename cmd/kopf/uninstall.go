@@ -62,7 +62,7 @@ was deployed, set here as well. Name packages as for kopf run.
 	set.StringVar(&f.name, "name", "", "the name of the Deployment, as for kopf manifests (default: that of the module)")
 	set.StringVar(&f.deployedTo, "deploy-to", "default", "the namespace that the operator ran in, as for kopf manifests")
 	set.StringVar(&f.managed, "webhook-managed", "", "the name of the webhook configurations (default: that of the Deployment, with .kopf.dev)")
-	set.StringVar(&f.peering, "peering", "", "the name of the peering object (default: default)")
+	set.StringVarP(&f.peering, "peering", "P", "", "the name of the peering object (default: default)")
 	set.StringVar(&f.lease, "lease", "", "the name that the replicas shared, as NAME or NAMESPACE/NAME")
 	registerCompletion(cmd, "cluster", completeProvidersAndClusters)
 	registerCompletion(cmd, "context", f.cluster.completeContexts)

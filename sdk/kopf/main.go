@@ -44,6 +44,10 @@ const guardVariable = "KOPF_STDIN_GUARD"
 // identity: "kopf dev" restarts it after every save, and removes the record in the end.
 const handOverVariable = "KOPF_PEERING_HANDOVER"
 
+// privateVariable makes an operator in development silent about peering that is missing: in a cluster that "kopf dev"
+// provides, there is usually no deployed operator to pause.
+const privateVariable = "KOPF_PRIVATE_CLUSTER"
+
 // errStdinClosed is the cause of a stop by the guard.
 var errStdinClosed = errors.New("the parent process has ended")
 
@@ -105,7 +109,7 @@ func (f *mainFlags) operate(ctx context.Context, stdout, stderr io.Writer, regis
 	}
 	operator := Operator{
 		Registry: &registry, Namespaces: f.namespaces, AllNamespaces: len(f.namespaces) == 0, Logger: logger,
-		Identity: f.identity, dev: f.dev, keepPriority: f.prioritySet, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
+		Identity: f.identity, dev: f.dev, private: os.Getenv(privateVariable) != "", keepPriority: f.prioritySet, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		admission: f.admission,
 		exit: func() {
 			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)

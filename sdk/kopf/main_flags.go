@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kopf-dev/kopf/sdk/environ"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 )
@@ -62,20 +63,20 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
 	shardKey := set.String("shard-key", string(ShardByUID), "what the shard of an object is computed from: uid or namespace")
 	lease := set.String("lease", "", "the name that all replicas of this operator share, as NAME or NAMESPACE/NAME")
-	set.StringVar(&f.peering, "peering", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
-	set.IntVar(&f.priority, "priority", 0, "the priority of the operator: of all in a peering, the highest one acts")
+	set.StringVarP(&f.peering, "peering", "P", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
+	set.IntVarP(&f.priority, "priority", "p", 0, "the priority of the operator: of all in a peering, the highest one acts")
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
 	set.BoolVar(&f.dev, "dev", false, "development: --priority=666, and others act 10s after this operator is killed")
 	set.StringVar(&f.identity, "identity", "", "the name of the operator in the peering (default: $POD_ID, or one with the user, the host and the time)")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show what the framework is doing")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "show only warnings and errors")
-	set.BoolVar(&f.debug, "debug", false, "show everything, the traffic with the cluster included")
+	set.BoolVarP(&f.debug, "debug", "d", false, "show everything, the traffic with the cluster included")
 	set.StringVar(&f.logFormat, "log-format", "full", "how logs look: full, plain, json or none")
 	set.BoolVar(&f.logPrefix, "log-prefix", true, "begin messages about an object with its name; in json only if it is given")
 	noPrefix := set.Bool("no-log-prefix", false, "do not begin messages with the name of the object")
 	set.StringVar(&f.logRefKey, "log-refkey", "object", "the key of an object's identity in json logs")
 	set.StringVar(&f.inspector, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN sets its token)")
-	set.StringVar(&f.liveness, "liveness", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
+	set.StringVarP(&f.liveness, "liveness", "L", "", "tell the operator's health at a URL such as http://0.0.0.0:8080/healthz")
 	var webhooks webhookFlags
 	webhooks.add(set)
 	if f.uninstall != nil {
@@ -85,6 +86,9 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		f.usage = fmt.Sprintf(usage, name, set.FlagUsages())
 	}
 	if err := set.Parse(args); err != nil {
+		return f, err
+	}
+	if err := environ.Apply(set, "RUN"); err != nil {
 		return f, err
 	}
 	f.prioritySet = set.Changed("priority")
@@ -162,6 +166,8 @@ const usage = `Usage: %[1]s [flags]
 
 Flags:
 %[2]s
+The variables KOPF_RUN_* of Kopf for Python, such as KOPF_RUN_NAMESPACES, set flags that are not given.
+
 Exit codes:
   0  it ended as requested
   1  something failed; standard error says what

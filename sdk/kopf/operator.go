@@ -1,7 +1,6 @@
 package kopf
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +55,7 @@ type Operator struct {
 
 	running             atomic.Bool
 	dev                 bool             // takes precedence over deployed operators
+	private             bool             // expects no deployed operator in development
 	keepPriority        bool             // even in development
 	handOver            func() bool      // whether the next process takes over the record in the peering; nil if there is none
 	traffic             bool             // log each request to the API server
@@ -112,12 +112,12 @@ func (o *Operator) config(settings *Settings) engine.Config {
 			s.Admission = o.admission.override(settings.Admission).engine(o.admission.session)
 			return s
 		},
-		Dev:        o.dev,
+		Dev:        o.dev && !o.private,
 		HandOver:   o.handOver,
 		Namespaces: o.Namespaces,
 		REST:       o.Config,
 		Logger:     logger,
-		Identity:   cmp.Or(o.Identity, peering.NewIdentity()),
+		Identity:   o.identity(),
 		Inspector:  o.Settings.Process.Inspector,
 		Traffic:    o.traffic,
 		OnReady:    o.OnReady,
@@ -127,6 +127,14 @@ func (o *Operator) config(settings *Settings) engine.Config {
 		Exit:       o.exit,
 		Now:        o.now,
 	}
+}
+
+// identity returns the name in the peering.
+func (o *Operator) identity() string {
+	if o.Identity != "" {
+		return o.Identity
+	}
+	return peering.NewIdentity() // may ask for the name of the host
 }
 
 // devLifetime is how long others wait for a sign of life of an operator in development.

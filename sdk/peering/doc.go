@@ -5,7 +5,7 @@
 // The status of a peering object has one record for each operator under its identity:
 //
 //	status:
-//	  alice@laptop/2026-01-31T12:00:00.000000+00:00/x7f:
+//	  alice@laptop/20260131120000/x7f:
 //	    priority: 100
 //	    lifetime: 60
 //	    lastseen: "2026-01-31T12:34:56.789012+00:00"

@@ -2,33 +2,85 @@ package peering
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
+	"net"
+	"net/netip"
 	"os"
+	"os/user"
+	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// NewIdentity returns the identity of an operator that has none: $POD_ID, or else one that is unique to this
-// call, made of the user, the host and the time, such as "alice@laptop/2026-01-31T12:00:00.000000+00:00/x7f".
+// NewIdentity returns $POD_ID, or else a new identity of the user, the host and the time in UTC, such as
+// "alice@laptop/20260131120000/x7f". Kopf for Python uses the same format.
 func NewIdentity() string {
 	if pod := os.Getenv("POD_ID"); pod != "" {
 		return pod
 	}
-	return PersonalIdentity() + "/" + object.FormatTime(time.Now()) + "/" + strings.ToLower(rand.Text()[:3])
+	return PersonalIdentity() + "/" + time.Now().UTC().Format("20060102150405") + "/" + strings.ToLower(rand.Text()[:3])
 }
 
-// PersonalIdentity returns the identity of "kopf freeze" and "kopf resume": $POD_ID, or else the user and
-// the host, such as "alice@laptop". It is the same in all processes of a person.
+// PersonalIdentity returns the identity of "kopf freeze" and "kopf resume", in Go and in Python: $POD_ID, or else the user
+// and the host, such as "alice@laptop". It is the same in all processes of a person.
 func PersonalIdentity() string {
 	if pod := os.Getenv("POD_ID"); pod != "" {
 		return pod
 	}
-	name := cmp.Or(os.Getenv("LOGNAME"), os.Getenv("USER"), os.Getenv("USERNAME"), "operator")
+	return userName() + "@" + hostName()
+}
+
+// userName returns the name of the user: as the environment has it, or else the system.
+func userName() string {
+	if name := cmp.Or(os.Getenv("LOGNAME"), os.Getenv("USER"), os.Getenv("LNAME"), os.Getenv("USERNAME")); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "operator" // in an image without users
+}
+
+// lookupTimeout limits the search for the names of the host.
+const lookupTimeout = 2 * time.Second
+
+// hostName returns the name of the host, which does not change while the process runs.
+var hostName = sync.OnceValue(func() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"
 	}
-	return strings.ToLower(name) + "@" + host
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	var names []string
+	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // without an answer, the name of the system counts
+	if len(addresses) > 0 {
+		names, _ = net.DefaultResolver.LookupAddr(ctx, addresses[0])
+	}
+	return descriptiveName(host, names)
+})
+
+// descriptiveName returns the first name with a domain, or else the first name but "localhost", or else the host.
+func descriptiveName(host string, names []string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, err := netip.ParseAddr(name)
+		return err == nil || strings.HasSuffix(strings.TrimSuffix(name, "."), ".arpa")
+	})
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, ".")
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ".") }); i >= 0 {
+		host = names[i]
+	} else if i := slices.IndexFunc(names, func(name string) bool { return name != "localhost" }); i >= 0 {
+		host = names[i]
+	}
+	for {
+		short := strings.TrimSuffix(strings.TrimSuffix(host, ".local"), ".localdomain")
+		if short == host || short == "" {
+			return host
+		}
+		host = short
+	}
 }
