@@ -2,6 +2,7 @@ package tui
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/kopf-dev/kopf/runner"
@@ -19,7 +20,7 @@ func (u *user) asked(want runner.Intent) *user {
 
 func TestPeers_FreezeAndRelease(t *testing.T) {
 	u := start(t, "peers", 140, 40).press("6").sees("· 6 shows the peers")
-	for _, text := range []string{"▸ active", "‖ paused", "bob@desk/2026/x7f (this one)", "restoring the database", "KopfPeering default in test, which does not exist"} {
+	for _, text := range []string{"▸ active", "‖ paused", "me  bob@desk/2026/x7f", "restoring the database", "KopfPeering default in test, which does not exist"} {
 		u.sees(text)
 	}
 	u.press("x").sees("✓ released alice@laptop").asked(runner.Intent{Kind: runner.IntentRelease, Value: "alice@laptop"})
@@ -27,6 +28,18 @@ func TestPeers_FreezeAndRelease(t *testing.T) {
 	u.press("f").sees("✓ frozen for 10m").asked(runner.Intent{Kind: runner.IntentFreeze, Value: "10m"})
 	u.publish(func(s *runner.State) { s.Snapshot.Operator.Peerings = nil }).sees("takes part in no peering")
 	u.press("f").sees("the operator takes part in no peering")
+}
+
+func TestPeers_MarkThisOperatorWhateverItsName(t *testing.T) {
+	u := start(t, "peers", 80, 24).press("6")
+	u.publish(func(s *runner.State) {
+		peers := s.Snapshot.Operator.Peerings[0].Peers
+		for i := range peers {
+			if peers[i].Self {
+				peers[i].Identity = "alice@" + strings.Repeat("laptop", 20) + "/20260131120000/x7f"
+			}
+		}
+	}).sees("me  alice@laptop")
 }
 
 func TestPauseKey_DoesNotResumeForPeers(t *testing.T) {

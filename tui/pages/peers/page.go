@@ -132,7 +132,8 @@ func (p *Page) View() string {
 
 // The columns of the table.
 const (
-	identityColumn = iota
+	selfColumn = iota
+	identityColumn
 	priorityColumn
 	stateColumn
 	sinceColumn
@@ -144,11 +145,12 @@ func (p *Page) table() *render.Table {
 	longest := 8
 	for _, r := range p.rows {
 		if r.peer != nil {
-			longest = max(longest, render.Width(nameOf(r.peer)))
+			longest = max(longest, render.Width(r.peer.Identity))
 		}
 	}
 	return &render.Table{
 		Columns: []render.Column{
+			selfColumn:     {Width: len(self)},
 			identityColumn: {Title: "PEER", Width: 14, Grow: 1, Max: longest},
 			priorityColumn: {Title: "PRIORITY", Width: 8, Right: true},
 			stateColumn:    {Title: "STATE", Width: 8, State: true},
@@ -171,17 +173,18 @@ func headOf(peering *inspect.Peering) string {
 	return head
 }
 
-func nameOf(peer *inspect.Peer) string {
-	if peer.Self {
-		return peer.Identity + " (this one)"
-	}
-	return peer.Identity
-}
+// self marks this operator, at the left, where no long identity hides it.
+const self = "me"
 
 func (p *Page) cell(peer *inspect.Peer, column int) render.Cell {
 	switch column {
+	case selfColumn:
+		if !peer.Self {
+			return render.Cell{}
+		}
+		return render.Cell{Tone: model.Accent, Text: self}
 	case identityColumn:
-		return render.Cell{Tone: model.Text, Text: nameOf(peer)}
+		return render.Cell{Tone: model.Text, Text: peer.Identity}
 	case priorityColumn:
 		return render.Cell{Tone: model.Text, Text: strconv.Itoa(peer.Priority)}
 	case stateColumn:
