@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -127,7 +128,7 @@ func TestFreeze_OperatorsPauseUntilResume(t *testing.T) {
 	if len(peerings) != 1 || len(peerings[0].Peers) != 2 || peerings[0].Peers[1].State != inspect.PeerPaused || len(peerings[0].Peers[1].PausedBy) != 1 {
 		t.Errorf("%+v", peerings)
 	}
-	expect(t, kopfCommand(t, cluster, 0, "resume", "--id=bob"), "was not frozen by bob; name one of these with --id: alice@")
+	expect(t, kopfCommand(t, cluster, exitFailure, "resume", "--id=bob"), "kopf: resume: nothing has ended: KopfPeering default in "+cluster.Namespace+" was not frozen by bob; name one of these with --id: alice@")
 
 	expect(t, kopfCommand(t, cluster, 0, "resume"), "is no longer frozen by alice@")
 	op.waitState(inspect.OperatorRunning)
@@ -324,5 +325,29 @@ func TestPeeringFlags_MistakesAreUsageErrors(t *testing.T) {
 		if got := execute(t.Context(), strings.Fields(line), &out, &out); got != exitUsage || !strings.Contains(out.String(), want) {
 			t.Errorf("kopf %s: %d, %s", line, got, &out)
 		}
+	}
+}
+
+func TestFreeze_NamesWhatIsMissing(t *testing.T) {
+	cluster := peeringCluster(t)
+	const create = "kopf manifests peering --only=objects"
+	out := kopfCommand(t, cluster, exitFailure, "freeze", "--lifetime=60", "--peering=example")
+	expect(t, out, "there is no KopfPeering example in "+cluster.Namespace, create+" -n "+cluster.Namespace+" --name=example | kubectl apply -f -")
+
+	object := createPeering(cluster, "example")
+	client, err := peering.NewClient(cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	found, err := client.Find(t.Context(), peering.Scope{Name: "example", Namespaces: []string{cluster.Namespace}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.Delete()
+	object.WaitGone()
+	err = client.Write(t.Context(), found[0], &peering.Peer{Identity: "me", Lifetime: time.Minute})
+	if !errors.Is(err, peering.ErrNotFound) || !strings.Contains(err.Error(), "there is no KopfPeering example in "+cluster.Namespace+"; create it: "+create) {
+		t.Errorf("the object was deleted: %v", err)
 	}
 }

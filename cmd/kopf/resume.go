@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ func newResumeCommand() *cobra.Command {
 		Short: "End kopf freeze",
 		Long: `Remove a record from a peering object: that of kopf freeze with the same identity, which is that of the
 user and the host unless --id names another. The operators that it paused resume at once.
+If there is no such record, the exit code is 1.
 
 ` + exitCodes,
 		Example: `  kopf resume
@@ -42,6 +44,7 @@ func resume(cmd *cobra.Command, f *peeringFlags) error {
 	}
 	defer client.Close()
 	identity := f.identity()
+	var idle []string
 	for _, o := range objects {
 		was := o.Peer(identity) != nil
 		// Remove it in any case: it may have been written since the objects were read.
@@ -52,10 +55,16 @@ func resume(cmd *cobra.Command, f *peeringFlags) error {
 		case was:
 			fmt.Fprintf(out, "%s is no longer frozen by %s\n", printable.Line(o.String()), printable.Line(identity))
 		case len(o.Peers) == 0:
-			fmt.Fprintf(out, "%s was not frozen by %s; it has no operators\n", printable.Line(o.String()), printable.Line(identity))
+			idle = append(idle, fmt.Sprintf("%s was not frozen by %s; it has no operators", printable.Line(o.String()), printable.Line(identity)))
 		default:
-			fmt.Fprintf(out, "%s was not frozen by %s; name one of these with --id: %s\n", printable.Line(o.String()), printable.Line(identity), listPeers(o.Peers))
+			idle = append(idle, fmt.Sprintf("%s was not frozen by %s; name one of these with --id: %s", printable.Line(o.String()), printable.Line(identity), listPeers(o.Peers)))
 		}
+	}
+	if len(idle) == len(objects) {
+		return fmt.Errorf("resume: nothing has ended: %s", strings.Join(idle, "\n"))
+	}
+	for _, line := range idle {
+		fmt.Fprintln(out, line)
 	}
 	return nil
 }

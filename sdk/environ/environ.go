@@ -14,7 +14,7 @@ import (
 // variable sets a flag.
 type variable struct {
 	flag   string
-	names  []string // after the prefix; the first one with a value counts, or all of them for a list
+	names  []string // suffixes of names; the first one with a value counts, and a list takes all
 	rivals []string // flags of the command line that make the variable void
 }
 

@@ -67,10 +67,7 @@ type Object struct {
 
 // String names the object: "KopfPeering default in app".
 func (o *Object) String() string {
-	if o.Namespace == "" {
-		return o.Kind + " " + o.Name
-	}
-	return o.Kind + " " + o.Name + " in " + o.Namespace
+	return nameOf(o.Kind, o.Namespace, o.Name)
 }
 
 // Peer returns the record of an identity; nil if there is none.
@@ -109,9 +106,9 @@ func (c *Client) Find(ctx context.Context, scope Scope) ([]*Object, error) {
 	}
 	switch {
 	case !known:
-		return nil, fmt.Errorf("%w: the cluster does not have the kind %s; apply the manifests of peering", ErrNotFound, Kind(namespaced))
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, missingKind(Kind(namespaced)))
 	case len(all) == 0:
-		return nil, fmt.Errorf("%w: there is no %s; create it, and the operators will use it", ErrNotFound, scope.missing(namespaced))
+		return nil, fmt.Errorf("%w: there is no %s; create it, and the operators will use it: %s", ErrNotFound, scope.missing(namespaced), scope.create())
 	}
 	return all, nil
 }
@@ -129,6 +126,15 @@ func (s *Scope) missing(namespaced bool) string {
 		text += " in " + strings.Join(s.Namespaces, ", ")
 	}
 	return text
+}
+
+// create returns the command that creates the object that is missing.
+func (s *Scope) create() string {
+	namespace := ""
+	if len(s.Namespaces) == 1 {
+		namespace = s.Namespaces[0]
+	}
+	return createObject(namespace, s.Name)
 }
 
 func (c *Client) find(ctx context.Context, res *resources.Resource, scope Scope) ([]*Object, error) {
@@ -210,7 +216,7 @@ func (c *Client) Write(ctx context.Context, o *Object, peer *Peer) error {
 	}
 	item, err := c.kube.Patch(ctx, o.resource, o.Namespace, o.Name, subresource, patch.MergeType, body)
 	if err != nil {
-		return fmt.Errorf("write into %s: %w", o, err)
+		return fmt.Errorf("write into %s: %w", o, Missing(err, o.Kind, o.Namespace, o.Name))
 	}
 	return o.set(item)
 }
@@ -219,7 +225,7 @@ func (c *Client) Write(ctx context.Context, o *Object, peer *Peer) error {
 func (c *Client) Refresh(ctx context.Context, o *Object) error {
 	item, err := c.kube.Get(ctx, o.resource, o.Namespace, o.Name)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", o, err)
+		return fmt.Errorf("read %s: %w", o, Missing(err, o.Kind, o.Namespace, o.Name))
 	}
 	return o.set(item)
 }

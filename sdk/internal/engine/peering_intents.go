@@ -49,7 +49,7 @@ func (p *peerings) writeAll(ctx context.Context, peer *peering.Peer) (reason str
 	for _, object := range objects {
 		patched, err := object.write(ctx, "", map[string]*peering.Peer{peer.Identity: peer})
 		if err != nil {
-			return err.Error()
+			return peering.Missing(err, peering.Kind(object.resource.Namespaced), object.namespace, object.settings.Name).Error()
 		}
 		object.see(patched, false)
 	}

@@ -100,7 +100,7 @@ func (p *peerings) tellMissing(missing bool, kind string) {
 		return
 	}
 	if p.pauses.add(kindMissing, inspect.Pause{Reason: "until the cluster has the kind " + kind}) {
-		p.deps.logger.Warn(fmt.Sprintf("Pausing until the cluster has the kind %s, as the peering is mandatory; apply the manifests of peering, or use --standalone", kind),
+		p.deps.logger.Warn(fmt.Sprintf("Pausing until the cluster has the kind %s, as the peering is mandatory; apply the output of kopf manifests peering, or use --standalone", kind),
 			observe.EventKey, observe.LogPeeringMissing)
 	}
 }
