@@ -4,6 +4,8 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/printable"
 	"github.com/kopf-dev/kopf/tui/model"
 )
 
@@ -135,6 +138,14 @@ func add[In any](server *mcp.Server, name, description string, read func(context
 func addTool[In any](server *mcp.Server, tool *mcp.Tool, do func(context.Context, In) (any, error)) {
 	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		out, err := do(ctx, in)
-		return nil, out, err
+		if err != nil {
+			return nil, nil, errors.New(printable.Paragraph(err.Error()))
+		}
+		text, err := json.Marshal(out)
+		if err != nil {
+			return nil, nil, fmt.Errorf("encode the answer: %w", err)
+		}
+		// Clients show the JSON as it is.
+		return nil, json.RawMessage(printable.JSON(text)), nil
 	})
 }

@@ -87,6 +87,25 @@ func running() *runner.State {
 	}
 }
 
+// TestServer_EscapesInvisibleCharacters reads the answers as clients show them.
+func TestServer_EscapesInvisibleCharacters(t *testing.T) {
+	const evil = "no\u202e\u009b31m\u2066"
+	state := running()
+	state.Snapshot.Objects[0].Handlers[0].Error.Message = evil
+	state.Log = append(state.Log, inspect.LogLine{Level: inspect.LevelError, Message: evil})
+	session, _ := connect(t, state, nil)
+	for tool, arguments := range map[string]map[string]any{
+		"object": {"kind": "kex", "name": "a", "namespace": "one"},
+		"log":    {"level": "error"},
+		"why":    {"kind": "kex", "name": evil}, // an error, which repeats the name
+	} {
+		text, _ := ask(t, session, tool, arguments)
+		if !strings.Contains(text, `no\u202e\u009b31m\u2066`) || strings.ContainsAny(text, "\u202e\u009b\u2066") {
+			t.Errorf("%s: %q", tool, text)
+		}
+	}
+}
+
 func TestServer_AnswersAboutObjects(t *testing.T) {
 	session, _ := connect(t, running(), nil)
 	for _, test := range []struct {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // Options describe a deployment.
@@ -228,7 +229,8 @@ func toJSON(text string) ([]byte, error) {
 		return nil, err
 	}
 	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
-	return json.MarshalIndent(list, "", "  ")
+	body, err := json.MarshalIndent(list, "", "  ")
+	return printable.JSON(body), err
 }
 
 // Permissions returns the objects that permit the operator what it does: its service account, roles and

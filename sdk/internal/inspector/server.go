@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-const (
-	maxIntent = 64 << 10 // bytes
-
-	// flushTimeout limits the time in which readers receive the last batch.
-	flushTimeout = 500 * time.Millisecond
-)
+// flushTimeout limits the time in which readers receive the last batch.
+const flushTimeout = 500 * time.Millisecond
 
 // Serve serves the hub at an address, "unix:PATH" or "tcp:127.0.0.1:PORT", until the context ends.
 // Then it sends the readers what they have not seen yet, and returns nil. It returns an
@@ -92,9 +87,9 @@ func protocol(hub *Hub, token token) http.Handler {
 		respond(w, http.StatusOK, hub.Requests(time.Now()))
 	})
 	mux.HandleFunc("POST "+inspect.IntentsPath, func(w http.ResponseWriter, r *http.Request) {
-		var in inspect.Intent
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxIntent)).Decode(&in); err != nil {
-			respond(w, http.StatusBadRequest, inspect.Reply{Error: "decode the intent: " + err.Error()})
+		in, err := decodeIntent(w, r)
+		if err != nil {
+			respond(w, http.StatusBadRequest, inspect.Reply{Error: err.Error()})
 			return
 		}
 		respond(w, http.StatusOK, hub.Do(in))
@@ -133,7 +128,7 @@ func refused(r *http.Request) string {
 func respond(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = newEncoder(w).Encode(answer)
 }
 
 // index responds with a page of an index.
@@ -172,7 +167,7 @@ func refIn(r *http.Request) inspect.Ref {
 func stream(w http.ResponseWriter, r *http.Request, hub *Hub) {
 	w.Header().Set("Content-Type", "application/jsonl")
 	control := http.NewResponseController(w)
-	encoder := json.NewEncoder(w)
+	encoder := newEncoder(w)
 	send := func(messages []inspect.Message) error {
 		for i := range messages {
 			if err := encoder.Encode(&messages[i]); err != nil {

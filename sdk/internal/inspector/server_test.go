@@ -3,6 +3,7 @@ package inspector
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -316,11 +317,78 @@ func TestClient_IntentsAreAnswered(t *testing.T) {
 }
 
 func TestServe_MalformedIntentIsBadRequest(t *testing.T) {
+	for body, reason := range map[string]string{
+		"{":                           "unexpected EOF",
+		"":                            "the request is empty",
+		`{"kind":"stop"}garbage`:      "something follows the JSON object",
+		`{"kind":"stop"}{"kind":"x"}`: "something follows the JSON object",
+		`{"kind":"stop"} null`:        "something follows the JSON object",
+		`{"kind":"stop"}]`:            "something follows the JSON object",
+		`{"kind":"stop","force":1}`:   `unknown field "force"`,
+		`{"kind":"retry","object":{"name":"x","kind":"y"}}`:             `unknown field "kind"`,
+		`{"kind":"stop","value":"` + strings.Repeat("x", 64<<10) + `"}`: "too large",
+	} {
+		hub := NewHub(HubOptions{Intents: func(in inspect.Intent) inspect.Reply {
+			t.Errorf("%.40s: the operator carries out %+v", body, in)
+			return inspect.Reply{OK: true}
+		}})
+		w := httptest.NewRecorder()
+		protocol(hub, token{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+inspect.IntentsPath, strings.NewReader(body)))
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "decode the intent: ") {
+			t.Errorf("%.40s: %d %s", body, w.Code, w.Body)
+		}
+		var reply inspect.Reply
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.OK || !strings.Contains(reply.Error, reason) {
+			t.Errorf("%.40s: %+v, %v", body, reply, err)
+		}
+	}
+}
+
+func TestServe_AcceptsIntentWithLineBreak(t *testing.T) {
+	hub := NewHub(HubOptions{Intents: func(inspect.Intent) inspect.Reply { return inspect.Reply{OK: true} }})
 	w := httptest.NewRecorder()
-	protocol(NewHub(HubOptions{}), token{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+inspect.IntentsPath, strings.NewReader("{")))
-	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "decode the intent") {
+	protocol(hub, token{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+inspect.IntentsPath, strings.NewReader("{\"kind\":\"stop\"}\r\n")))
+	if w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+}
+
+// TestServe_EscapesInvisibleCharacters reads the bytes of the responses, as curl prints them.
+func TestServe_EscapesInvisibleCharacters(t *testing.T) {
+	const evil = "a\u202eb\u009bc\u2066d\U000e0041e\x7f\u2028"
+	hub := NewHub(HubOptions{Intents: func(inspect.Intent) inspect.Reply { return inspect.Reply{Error: evil} }})
+	hub.Log(inspect.LogLine{Level: "info", Message: evil})
+	h := protocol(hub, token{})
+	read := func(method, path, body string) string {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &firstWrite{ResponseRecorder: httptest.NewRecorder(), then: cancel}
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, "http://localhost"+path, strings.NewReader(body)))
+		return w.Body.String()
+	}
+	for _, got := range []string{
+		read(http.MethodGet, inspect.SnapshotPath, ""), read(http.MethodGet, inspect.StreamPath, ""),
+		read(http.MethodPost, inspect.IntentsPath, `{"kind":"pause"}`),
+	} {
+		if want := `a\u202eb\u009bc\u2066d\udb40\udc41e\u007f\u2028`; !strings.Contains(got, want) || !strings.HasSuffix(got, "}\n") {
+			t.Errorf("%s is not in %s", want, got)
+		}
+		for _, r := range evil {
+			if r > 'e' && strings.ContainsRune(got, r) {
+				t.Errorf("%q is in %q", r, got)
+			}
+		}
+	}
+}
+
+// firstWrite calls a function after the response was flushed.
+type firstWrite struct {
+	*httptest.ResponseRecorder
+	then func()
+}
+
+func (w *firstWrite) Flush() {
+	w.ResponseRecorder.Flush()
+	w.then()
 }
 
 func TestServe_RefusesWebPages(t *testing.T) {
