@@ -12,8 +12,8 @@ type Certificates struct {
 	// their system if there is a CertFile.
 	CAFile string
 
-	// ClientCAFile has the authorities of clients, in PEM; others are rejected. Without it, the certificate of a
-	// client is passed on to the handlers without being verified.
+	// ClientCAFile has the authorities of clients, in PEM; others are rejected. Without it, the
+	// server asks for no certificate.
 	ClientCAFile string
 
 	// DumpCA is a file that the authority is written to. None if it is empty.

@@ -34,6 +34,7 @@ func newUpstream(socket string) *upstream {
 // review is a request of the API server.
 type review struct {
 	method, path, query string
+	host                string // name in the URL of the webhook
 	header              http.Header
 	body                []byte
 }
@@ -56,6 +57,7 @@ func (u *upstream) ask(ctx context.Context, in *review) (*answer, error) {
 		return nil, err
 	}
 	request.Header = in.header.Clone()
+	request.Host = in.host
 	response, err := u.client.Do(request)
 	if err != nil {
 		return nil, err

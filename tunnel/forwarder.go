@@ -127,7 +127,7 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit(r))
 	defer cancel()
-	f.forward(ctx, w, &review{path: f.announced() + "/" + rest, query: r.URL.RawQuery, method: r.Method, header: headerFor(r), body: body})
+	f.forward(ctx, w, &review{path: f.announced() + "/" + rest, query: r.URL.RawQuery, method: r.Method, host: r.Host, header: headerFor(r), body: body})
 }
 
 // announce sets the path of the announced address.
@@ -164,14 +164,14 @@ func limit(r *http.Request) time.Duration {
 	return max(asked-answerMargin, asked/2)
 }
 
-// headerFor returns the headers for the operator: those of the API server, and its certificate. Nobody else
+// headerFor returns the headers for the operator: those of the API server, and its certificate if it is verified. Nobody else
 // can set the latter, nor ask for a replay.
 func headerFor(r *http.Request) http.Header {
 	header := r.Header.Clone()
 	for _, name := range []string{webhook.PeerCertificateHeader, webhook.ReplayHeader, "Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Te", "Trailer"} {
 		header.Del(name)
 	}
-	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.TLS.PeerCertificates[0].Raw})
 		header.Set(webhook.PeerCertificateHeader, url.QueryEscape(string(block)))
 	}

@@ -264,6 +264,10 @@ func TestForwarder_PassesClientCertificateOn(t *testing.T) {
 		t.Errorf("a client can claim to have the certificate %q", got)
 	}
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
+	if got := headerFor(r).Get(webhook.PeerCertificateHeader); got != "" {
+		t.Errorf("a certificate that is not verified is passed on: %q", got)
+	}
+	r.TLS.VerifiedChains = [][]*x509.Certificate{r.TLS.PeerCertificates}
 	if got := headerFor(r).Get(webhook.PeerCertificateHeader); !strings.HasPrefix(got, "-----BEGIN+CERTIFICATE-----%0A") {
 		t.Errorf("the header is %q", got)
 	}

@@ -30,7 +30,7 @@ func Register(r *kopf.Registry) {
 	kopf.OnMutate(r, kex, setDefaults, kopf.Operations(kopf.OperationCreate), kopf.IgnoreFailures())
 }
 
-// tellWhoAsks works on any object. The server asks clients for certificates.
+// tellWhoAsks works on any object. Clients have certificates if the server verifies these.
 func tellWhoAsks(_ context.Context, a *kopf.Admission[kopf.Object]) error {
 	a.Warnf("%s by %s, sent by %s", a.Operation, a.User.Username, a.Header.Get("User-Agent"))
 	if a.TLS != nil && len(a.TLS.PeerCertificates) > 0 {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
@@ -37,11 +38,23 @@ type Admission[T any] struct {
 	// characters altogether.
 	Warnings []string
 
-	Header http.Header // of the API server's HTTP request; must not be modified
+	Header http.Header // of the API server's HTTP request, with its Host; must not be modified
 
-	// TLS is the state of the API server's connection; nil without TLS. The certificates of the
-	// client are verified only if the server does it: see [webhook.Server].ClientCAFile.
+	// TLS is the state of the API server's connection; nil without TLS. It has the certificate of the client only if the
+	// server verifies it: see [webhook.Server].ClientCAFile. Another [WebhookServer] that verifies certificates sets the
+	// VerifiedChains.
 	TLS *tls.ConnectionState
+
+	review *handlers.Review // nil if a test has made the request
+}
+
+// Diff returns what leads from the object as it is to the object as it will be. For a creation and for a deletion, it has
+// one item with the whole object, whose path is empty. Each call compares both objects.
+func (a *Admission[T]) Diff() Diff {
+	if a.review != nil {
+		return diffOf(object.ComputeDiff(objectTree(reviewed(a.review.Old)), objectTree(reviewed(a.review.Object))))
+	}
+	return diffOf(object.ComputeDiff(valueTree(a.Old), valueTree(a.Object)))
 }
 
 // Warnf adds a warning.
@@ -140,8 +153,8 @@ func SideEffects() AdmissionOption {
 	return onceAdmission("SideEffects", func(c *config) { c.Admission.SideEffects = true })
 }
 
-// IgnoreFailures admits requests that the handler denies or fails for, with a warning, and those for which it
-// cannot be reached. Defaults to false.
+// IgnoreFailures admits requests that the handler denies or fails for, with a warning and without its changes, and those
+// for which it cannot be reached. Defaults to false.
 func IgnoreFailures() AdmissionOption {
 	return onceAdmission("IgnoreFailures", func(c *config) { c.Admission.IgnoreFailures = true })
 }

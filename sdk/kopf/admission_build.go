@@ -25,6 +25,7 @@ func admissionOf[T any](cause *handlers.Cause, call *handlers.Call) (*Admission[
 		Subresource: review.Subresource,
 		DryRun:      review.DryRun,
 		User:        UserInfo(review.User),
+		review:      review,
 		Header:      review.Header,
 		TLS:         review.TLS,
 	}
@@ -45,6 +46,26 @@ func reviewed(o *object.Object) *Object {
 		return nil
 	}
 	return objectOfWire(o)
+}
+
+// objectTree returns the whole object; nil for an absent one.
+func objectTree(o *Object) any {
+	if o == nil {
+		return nil
+	}
+	return o.Get("")
+}
+
+// valueTree returns a typed object as a tree; nil for an absent one, and for one that does not encode as an object.
+func valueTree[T any](v *T) any {
+	if v == nil {
+		return nil
+	}
+	o, err := ObjectOf(v)
+	if err != nil {
+		return nil
+	}
+	return objectTree(o)
 }
 
 func callAdmission[T any](fn func(context.Context, *Admission[T]) error, subresource string) caller {

@@ -191,3 +191,38 @@ func TestMain_WebhookFlags(t *testing.T) {
 		t.Error("the usage lacks the flags")
 	}
 }
+
+func TestAdmission_DiffLeadsFromOldToNewObject(t *testing.T) {
+	const older, now = `{"metadata":{"name":"x"},"spec":{"size":3,"hidden":"a"}}`, `{"metadata":{"name":"x"},"spec":{"size":4,"hidden":"b"}}`
+	var got Diff
+	h := registered(t, func(r *Registry) {
+		OnValidate(r, Resource("kopfexamples"), func(_ context.Context, a *Admission[sized]) error {
+			got = a.Diff()
+			return nil
+		}, ID("check"))
+	})
+	diff := func(older, now string) string {
+		t.Helper()
+		var warnings []string
+		got = nil
+		if _, err := h.Invoke(t.Context(), reviewCall(t, older, now, &warnings)); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(got)
+	}
+	// Fields that the type of the handler lacks are compared, too.
+	if got := diff(older, now); got != fmt.Sprint(Diff{{"spec.hidden", "a", "b"}, {"spec.size", int64(3), int64(4)}}) {
+		t.Errorf("an update: %s", got)
+	}
+	if diff("", now); len(got) != 1 || got[0].Path != "" || got[0].Old != nil || got[0].New == nil {
+		t.Errorf("a creation: %v", got)
+	}
+	if diff(older, ""); len(got) != 1 || got[0].Old == nil || got[0].New != nil {
+		t.Errorf("a deletion: %v", got)
+	}
+	a := &Admission[sized]{Old: &sized{}, Object: &sized{}}
+	a.Object.Spec.Size = 5
+	if got := a.Diff(); len(got) != 1 || got[0].Path != "spec.size" || got[0].New != int64(5) {
+		t.Errorf("a request of a test: %v", got)
+	}
+}

@@ -91,7 +91,7 @@ func (r *running) takeOver(w http.ResponseWriter, req *http.Request) bool {
 		http.Error(w, "the certificate of the client: "+err.Error(), http.StatusBadRequest)
 		return false
 	}
-	req.TLS = &tls.ConnectionState{HandshakeComplete: true, PeerCertificates: certs}
+	req.TLS = &tls.ConnectionState{HandshakeComplete: true, PeerCertificates: certs, VerifiedChains: [][]*x509.Certificate{certs}}
 	return true
 }
 

@@ -41,7 +41,7 @@ const (
 )
 
 // PeerCertificateHeader is the header in which a listener in front of a Unix socket passes on the certificate of the
-// client: its PEM text, escaped as in the query of a URL. A [Server] takes it at a Unix socket only.
+// client, which the listener has verified: its PEM text, escaped as in the query of a URL. A [Server] takes it at a Unix socket only.
 const PeerCertificateHeader = "Kopf-Peer-Certificate"
 
 // Server is a server for admission reviews. It serves HTTPS on a port, or plain HTTP on a Unix socket. The zero value
@@ -87,8 +87,7 @@ type Server struct {
 	CADump string
 
 	// ClientCAFile has the certificates of the authorities of clients, in PEM. It is read again when it changes.
-	// Clients without a certificate of these are rejected. Defaults to none: a certificate is asked for, and
-	// passed on to the handlers, but not verified.
+	// Clients without a certificate of these are rejected. Defaults to none: the server asks for no certificate.
 	ClientCAFile string
 
 	// ExtraNames are more names and addresses for the certificate that the server makes.

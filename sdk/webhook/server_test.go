@@ -295,10 +295,10 @@ func TestServer_OnlyVerifiedClientsAreServed(t *testing.T) {
 	}
 }
 
-func TestServer_UnverifiedCertificateIsPassedOn(t *testing.T) {
-	known, _ := clientCertificate(t, "somebody")
+func TestServer_AsksForNoCertificateThatItCannotVerify(t *testing.T) {
+	known, _ := clientCertificate(t, "stranger")
 	config := serve(t, &Server{}, echo)
-	if code, text := post(t, client(t, config, known), config.URL, ""); code != 200 || !strings.Contains(text, "by somebody") {
+	if code, text := post(t, client(t, config, known), config.URL, ""); code != 200 || !strings.Contains(text, "by nobody") {
 		t.Errorf("%d: %s", code, text)
 	}
 }

@@ -40,9 +40,6 @@ func (r *running) tlsConfig(host string) (config *tls.Config, authority []byte, 
 		config.Certificates, authority = []tls.Certificate{*cert}, made
 	}
 	if s.ClientCAFile == "" {
-		if config.ClientAuth == tls.NoClientCert {
-			config.ClientAuth = tls.RequestClientCert
-		}
 		return config, authority, nil
 	}
 	pool := &reloaded[x509.CertPool]{running: r, files: []string{s.ClientCAFile}, read: func() (*x509.CertPool, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,10 @@ type review struct {
 
 	subject  *observe.Subject
 	memo     any
-	patch    *patch.Patch
+	tree     map[string]any // the object as the API server sends it; must not be modified
+	patch    *patch.Patch   // changes by the handlers so far
+	mutated  map[string]any // the object with the patch
+	ops      []patch.Op     // the patch for the API server
 	warnings warnings
 	errs     []error
 	called   []observe.ReviewedHandler
@@ -73,7 +77,7 @@ func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, e
 	if err != nil {
 		return nil, err
 	}
-	v.patch = patch.NewPatch()
+	v.tree, v.patch = tree, patch.NewPatch()
 	v.subject = r.subject(res, v.request)
 	v.memo = r.memo(res, v.request)
 	cause := &handlers.Cause{
@@ -82,14 +86,13 @@ func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, e
 	}
 	selected, err := r.selected(res, cause)
 	if err != nil {
-		v.errs = append(v.errs, err)
+		v.failed(r.handlerOf(v.request.HandlerID), err)
 	}
 	for _, h := range selected {
 		r.call(ctx, v, h, cause)
 	}
-	ops, diff := r.changes(v, tree)
-	response := admission.Respond(v.errs, v.warnings.take(), ops)
-	r.tell(v, &response, diff, began)
+	response := admission.Respond(v.errs, v.warnings.take(), v.ops)
+	r.tell(v, &response, began)
 	return &response, nil
 }
 
@@ -136,9 +139,9 @@ func (r *reviews) memo(res *reviewedResource, request *admission.Request) any {
 
 // call calls one handler.
 func (r *reviews) call(ctx context.Context, v *review, h *handlers.Handler, cause *handlers.Cause) {
-	changes := v.patch
-	if h.Family == handlers.Validate {
-		changes = patch.NewPatch()
+	changes := patch.NewPatch()
+	if h.Family == handlers.Mutate {
+		changes.Append(v.patch) // a copy: changes before a failure are dropped
 	}
 	a := &attempt{
 		subject: v.subject,
@@ -151,10 +154,14 @@ func (r *reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 			if ctx.Err() != nil { // whatever the handler returns, it may have left its work undone
 				return fmt.Errorf("%s: its context has ended: %w", h, context.Cause(ctx))
 			}
-			if h.Family == handlers.Validate && !changes.Empty() {
+			switch {
+			case h.Family == handlers.Mutate:
+				return v.mutate(changes)
+			case !changes.Empty():
 				return handlers.AsPermanent(fmt.Errorf("%s: %w", h, errValidatorPatches))
+			default:
+				return nil
 			}
-			return nil
 		},
 	}
 	out, _ := r.invoker.try(ctx, a)
@@ -163,13 +170,41 @@ func (r *reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 		err = handlers.AsPermanent(fmt.Errorf("%s has not ended within %s: %w", h, v.limit, handlers.ErrTimeout))
 	}
 	v.called = append(v.called, observe.ReviewedHandler{Handler: h, Took: a.ended.Sub(a.began), Err: err})
-	switch {
-	case err == nil:
-	case h.Admission.IgnoreFailures:
-		v.warnings.add([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
-	default:
-		v.errs = append(v.errs, err)
+	if err != nil {
+		v.failed(h, err)
 	}
+}
+
+// failed takes over the error of a handler; of a nil handler if it is not known. It denies the request, unless failures
+// of the handler are ignored.
+func (v *review) failed(h *handlers.Handler, err error) {
+	if h != nil && h.Admission.IgnoreFailures {
+		v.warnings.add([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
+		return
+	}
+	v.errs = append(v.errs, err)
+}
+
+// mutate takes over the changes of handlers. The object of a deletion cannot be changed.
+func (v *review) mutate(changes *patch.Patch) error {
+	if v.request.Object == nil || changes.Empty() {
+		return nil
+	}
+	mutated, ops, err := changes.Apply(v.tree)
+	if err != nil {
+		return handlers.AsPermanent(v.subject.Secrets.Error(fmt.Errorf("change the object: %w", err), v.tree))
+	}
+	v.patch, v.mutated, v.ops = changes, mutated, ops
+	return nil
+}
+
+// handlerOf returns the admission handler with an id; nil if there is none.
+func (r *reviews) handlerOf(id string) *handlers.Handler {
+	all := r.deps.registry.Admission()
+	if i := slices.IndexFunc(all, func(h *handlers.Handler) bool { return h.ID == id }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // recorder returns the recorder of a handler. Only a handler with side effects may post events, and only about an
@@ -181,25 +216,12 @@ func (r *reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 	return r.deps.recorders.For(v.subject.Reference).WithoutSecrets(v.subject.Secrets)
 }
 
-// changes returns what the handlers change, as operations and, if anybody is told, as a diff. The object of a
-// deletion cannot be changed.
-func (r *reviews) changes(v *review, tree map[string]any) ([]patch.Op, object.Diff) {
-	if v.request.Object == nil || v.patch.Empty() {
-		return nil, nil
-	}
-	wanted, ops, err := v.patch.Apply(tree)
-	if err != nil {
-		v.errs = append(v.errs, handlers.AsPermanent(v.subject.Secrets.Error(fmt.Errorf("change the object: %w", err), tree)))
-		return nil, nil
-	}
-	if r.history == nil {
-		return ops, nil
-	}
-	return ops, object.ComputeDiff(tree, wanted)
-}
-
 // tell tells the sink, and keeps the review so that it can be replayed.
-func (r *reviews) tell(v *review, response *admission.Response, diff object.Diff, began time.Time) {
+func (r *reviews) tell(v *review, response *admission.Response, began time.Time) {
+	var diff object.Diff
+	if r.history != nil && v.mutated != nil {
+		diff = object.ComputeDiff(v.tree, v.mutated)
+	}
 	observe.Tell(r.deps.sink, observe.ReviewEnded{
 		Subject: v.subject, Request: v.request, Response: response, ID: r.history.add(keptReview{request: v.request, limit: v.limit, size: v.size}), Replay: v.replay,
 		Diff: diff, Handlers: v.called, Began: began, Took: r.deps.now().Sub(began),

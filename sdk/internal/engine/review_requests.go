@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -53,17 +54,35 @@ func (r *reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.R
 	if err != nil {
 		return nil, err
 	}
-	request.Header, request.TLS, request.HandlerID = req.Header, req.TLS, r.handlerAt(req.URL.Path)
+	request.Header, request.TLS, request.HandlerID = headerOf(req), verified(req.TLS), r.handlerAt(req.URL.Path)
 	asked := review{request: request, limit: limit, replay: req.Header.Get(replayHeader), size: len(body)}
-	if asked.replay != "" {
-		req.Header.Del(replayHeader)
-		request.DryRun = true
-	}
+	request.DryRun = request.DryRun || asked.replay != ""
 	response, err := r.review(ctx, &asked)
 	if err != nil {
 		return nil, err
 	}
 	return response.Encode(request.APIVersion, request.UID)
+}
+
+// headerOf returns the headers of a request for handlers, with the Host, which the HTTP server keeps apart.
+func headerOf(req *http.Request) http.Header {
+	header := req.Header.Clone()
+	header.Del(replayHeader)
+	if req.Host != "" {
+		header.Set("Host", req.Host)
+	}
+	return header
+}
+
+// verified returns the state of a connection for handlers. Anybody can present a certificate that no authority
+// verifies, so they never see one.
+func verified(state *tls.ConnectionState) *tls.ConnectionState {
+	if state == nil || len(state.VerifiedChains) > 0 || len(state.PeerCertificates) == 0 {
+		return state
+	}
+	anonymous := *state
+	anonymous.PeerCertificates = nil
+	return &anonymous
 }
 
 // reject answers a request that is not a review, or that cannot be answered.

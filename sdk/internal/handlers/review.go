@@ -22,8 +22,8 @@ type Review struct {
 	Object *object.Object // as it will be; nil for a deletion
 	Old    *object.Object // as it is; nil for a creation
 
-	Header map[string][]string  // of the API server's request
-	TLS    *tls.ConnectionState // of the API server's connection; nil without TLS
+	Header map[string][]string  // of the API server's request, with the Host
+	TLS    *tls.ConnectionState // of the API server's connection, without certificates that are not verified; nil without TLS
 }
 
 // Operations of reviews.
