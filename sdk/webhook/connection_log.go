@@ -31,14 +31,18 @@ var addresses = regexp.MustCompile(`\S+:\d+\b`)
 
 // Write implements [io.Writer].
 func (l *connectionLog) Write(line []byte) (int, error) {
-	text := strings.TrimSpace(string(line))
+	l.report(strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// report logs the failure of a connection.
+func (l *connectionLog) report(text string) {
 	level := slog.LevelDebug
 	// Probes of ports end connections without a word.
 	if !strings.HasSuffix(text, "EOF") && l.isNew(addresses.ReplaceAllString(text, "")) {
 		level = slog.LevelWarn
 	}
 	l.logger.Log(context.Background(), level, "A connection to the webhooks has failed: "+text, observe.EventKey, observe.LogWebhookConnection)
-	return len(line), nil
 }
 
 func (l *connectionLog) isNew(text string) bool {

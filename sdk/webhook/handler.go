@@ -5,9 +5,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"time"
 )
 
 // ReplayHeader is the header of a request that repeats an earlier review, whose id it has: handlers are called for a
@@ -17,15 +21,8 @@ const ReplayHeader = "Kopf-Replay"
 // handler returns the handler of all requests, within the limits of the server.
 func (r *running) handler(reviews http.Handler) http.Handler {
 	s := r.server
-	maxBytes, maxReviews := s.MaxBytes, s.MaxReviews
-	if maxBytes <= 0 {
-		maxBytes = DefaultMaxBytes
-	}
-	if maxReviews <= 0 {
-		maxReviews = DefaultMaxReviews
-	}
-	slots := make(chan struct{}, maxReviews)
-	bytes := &budget{free: budgetFactor * maxBytes}
+	slots := make(chan struct{}, positiveOr(s.MaxReviews, DefaultMaxReviews))
+	memory := newMemory(r.maxBytes())
 	prefix := strings.TrimRight(s.Path, "/")
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		path, ours := strings.CutPrefix(req.URL.Path, prefix)
@@ -33,46 +30,95 @@ func (r *running) handler(reviews http.Handler) http.Handler {
 		case !ours || path != "" && path[0] != '/':
 			http.Error(w, "there are no webhooks at this path", http.StatusNotFound)
 			return
-		case req.ContentLength > maxBytes:
-			http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
+		case req.ContentLength > memory.maxBytes:
+			http.Error(w, errTooLarge.Error(), http.StatusRequestEntityTooLarge)
 			return
 		}
 		if !r.takeOver(w, req) {
 			return
 		}
-		size := req.ContentLength
-		if size < 0 {
-			size = maxBytes // it is not known in advance
+		request := &reception{
+			memory: memory, conn: connectionOf(req), body: req.Body, length: req.ContentLength,
+			control: http.NewResponseController(w), limit: min(maxBodyTime, r.timeout),
 		}
-		if !r.acquire(req, slots, bytes, size) {
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many reviews at the same time", http.StatusServiceUnavailable)
-			return
-		}
-		defer func() {
-			bytes.give(size)
-			<-slots
-		}()
-		req.Body = http.MaxBytesReader(w, req.Body, maxBytes)
-		reviews.ServeHTTP(w, req)
+		r.answer(w, req, request, slots, reviews)
 	})
 }
 
-// acquire waits for a slot, and for the size's part of the bytes.
-func (r *running) acquire(req *http.Request, slots chan struct{}, bytes *budget, size int64) bool {
-	ctx, cancel := context.WithTimeout(req.Context(), r.timeout)
+// answer answers a request when it has arrived, and when there are not too many.
+func (r *running) answer(w http.ResponseWriter, req *http.Request, request *reception, slots chan struct{}, reviews http.Handler) {
+	defer request.release()
+	waiting, cancel := context.WithTimeout(req.Context(), r.timeout)
 	defer cancel()
+	if err := request.receive(waiting); err != nil {
+		request.refuse(w, req, err)
+		return
+	}
+	defer request.conn.answer()()
 	select {
 	case slots <- struct{}{}:
-	case <-ctx.Done():
-		return false
+	case <-waiting.Done():
+		request.refuse(w, req, errTooMany)
+		return
 	}
-	if !bytes.take(ctx, size) {
-		<-slots
-		return false
-	}
-	return true
+	cancel()
+	leave := sync.OnceFunc(func() { <-slots })
+	defer leave()
+	req.Body, req.ContentLength = &received{chunks: request.chunks, size: request.size}, request.size
+	request.chunks = nil
+	reviews.ServeHTTP(&response{ResponseWriter: w, began: sync.OnceFunc(func() {
+		leave()
+		request.release()
+		_ = request.control.SetWriteDeadline(time.Now().Add(r.timeout)) // without support for it, the limit of the server remains
+	})}, req)
 }
+
+var errTooMany = errors.New("too many reviews at the same time; try again")
+
+// refuse answers a request that was not received. API servers repeat those that are asked to, until their own time is over.
+func (r *reception) refuse(w http.ResponseWriter, req *http.Request, err error) {
+	r.chunks = nil
+	r.release()
+	status := http.StatusBadRequest
+	switch {
+	case errors.Is(err, errBusy), errors.Is(err, errTooMany):
+		status = http.StatusTooManyRequests
+		w.Header().Set("Retry-After", "1")
+	case errors.Is(err, errTooSlow):
+		status = http.StatusRequestTimeout
+	case errors.Is(err, errTooLarge):
+		status = http.StatusRequestEntityTooLarge
+	}
+	http.Error(w, err.Error(), status)
+	if req.ProtoMajor > 1 || errors.Is(err, errTooSlow) || r.wasInterrupted() {
+		return
+	}
+	// Clients of HTTP/1 read the response when they have sent the request.
+	_ = r.control.Flush() // an error means that the client has gone
+	r.deadline(refusalTime)
+	_, _ = io.CopyN(io.Discard, r.body, r.memory.maxBytes)
+}
+
+// response releases the slot and the memory of its request at its first byte, so that a client that reads slowly holds none.
+type response struct {
+	http.ResponseWriter
+	began func()
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *response) WriteHeader(status int) {
+	w.began()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *response) Write(text []byte) (int, error) {
+	w.began()
+	return w.ResponseWriter.Write(text)
+}
+
+// Unwrap returns the writer for [http.ResponseController].
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // takeOver takes the certificate of the client from the header, if the listener in front of a Unix socket has sent it.
 // Headers of others are removed: anybody can send them. It returns false if the request is answered.

@@ -23,12 +23,18 @@ const (
 	defaultAddress = "127.0.0.1:0"
 	maxHeaderBytes = 64 << 10
 
+	// maxHeaderTime and maxBodyTime limit the time to receive the headers and the body of a request. After a refusal, the server
+	// discards the rest of the body for refusalTime, so that the client reads the response.
+	maxHeaderTime, maxBodyTime, refusalTime = 10 * time.Second, 10 * time.Second, time.Second
+
 	// DefaultTimeout is the default of [Server].Timeout.
 	DefaultTimeout = 30 * time.Second
 	// DefaultMaxBytes is the default of [Server].MaxBytes.
 	DefaultMaxBytes = 8 << 20
 	// DefaultMaxReviews is the default of [Server].MaxReviews.
 	DefaultMaxReviews = 1000
+	// DefaultMaxConnections is the default of [Server].MaxConnections.
+	DefaultMaxConnections = 128
 	// ShutdownTimeout is how long running requests may take when the server stops.
 	ShutdownTimeout = 5 * time.Second
 )
@@ -99,15 +105,22 @@ type Server struct {
 	// Insecure serves plain HTTP on the port. Kubernetes does not accept that; a proxy in front of it is required.
 	Insecure bool
 
-	// MaxBytes limits the size of a request; larger ones get 413. Requests with more than eight times as many bytes
-	// altogether wait for each other, so that they do not take all memory. Defaults to 8 MiB.
+	// MaxBytes limits the size of a request; larger ones get 413. All requests together take up to eight times as much
+	// memory, and the requests of one connection half as much. Further requests wait for memory until the Timeout, and then get
+	// 429. Small requests of up to 512 KiB in each connection never wait. Defaults to 8 MiB.
 	MaxBytes int64
 
-	// MaxReviews limits the number of reviews at the same time; others wait for theirs. Defaults to 1000.
+	// MaxReviews limits the number of reviews at the same time; others wait, and get 429 if they must wait for too long.
+	// Defaults to 1000.
 	MaxReviews int
 
-	// Timeout limits the time to read a request, and that to write a response. Defaults to 30s, which is the longest
-	// that an API server waits.
+	// MaxConnections limits the number of connections. A new one replaces the one that was idle or slow for the longest
+	// time. Each has up to 50 requests at the same time. Defaults to 128.
+	MaxConnections int
+
+	// Timeout limits the time that a request waits for others, and the time to write a response. The headers and the
+	// body of a request have as much time each, but at most 10s. Defaults to 30s, which is the longest that an API server
+	// waits.
 	Timeout time.Duration
 
 	// Logger logs failures of connections and files. Defaults to the operator's logger, and outside of an operator to
@@ -123,24 +136,34 @@ func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(
 	if err != nil {
 		return fmt.Errorf("serve webhooks: %w", err)
 	}
+	connectionLog := newConnectionLog(r.logger)
 	server := &http.Server{
 		Handler:           r.handler(reviews),
 		TLSConfig:         r.tls,
-		ReadHeaderTimeout: r.timeout,
-		ReadTimeout:       r.timeout,
-		WriteTimeout:      2 * r.timeout, // from the end of the request's headers
+		ReadHeaderTimeout: min(maxHeaderTime, r.timeout),
+		ReadTimeout:       2 * r.timeout, // the handler has a limit of its own for the body
+		WriteTimeout:      4 * r.timeout, // from the end of the request's headers
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:          log.New(newConnectionLog(r.logger), "", 0),
+		ConnContext:       remember,
+		ErrorLog:          log.New(connectionLog, "", 0),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamWindow,
+			MaxReceiveBufferPerConnection: maxStreams * streamWindow,
+		},
+	}
+	listener := &connections{
+		Listener: r.listener, max: positiveOr(s.MaxConnections, DefaultMaxConnections), maxBytes: r.maxBytes(),
+		log: connectionLog, open: map[*connection]struct{}{},
 	}
 	ended := make(chan error, 1)
 	go func() {
 		if r.tls == nil {
-			ended <- server.Serve(r.listener)
+			ended <- server.Serve(listener)
 			return
 		}
-		ended <- server.ServeTLS(r.listener, "", "")
+		ended <- server.ServeTLS(listener, "", "")
 	}()
 	watching, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -175,6 +198,16 @@ type running struct {
 	config   ClientConfig
 	timeout  time.Duration
 	logger   *slog.Logger
+}
+
+// maxBytes returns the largest size of a request.
+func (r *running) maxBytes() int64 { return positiveOr(r.server.MaxBytes, DefaultMaxBytes) }
+
+func positiveOr[N int | int64](n, otherwise N) N {
+	if n > 0 {
+		return n
+	}
+	return otherwise
 }
 
 // start listens, and prepares the certificates.
