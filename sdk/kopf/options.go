@@ -157,6 +157,15 @@ func Reasons(reasons ...Reason) UpdateOption {
 // [Handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md
 func Optional() DeleteOption { return once("Optional", func(c *config) { c.Optional = true }) }
 
+// KeepOnFailure keeps an object whose deletion handler has failed permanently: the finalizer stays, and the
+// object shows as failed until the handler succeeds at a retry, or a person removes the finalizer. By default,
+// the operator releases the object, as Kopf for Python does. It cannot be combined with [Optional]. See [Deletions].
+//
+// [Deletions]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#deletions-that-fail
+func KeepOnFailure() DeleteOption {
+	return once("KeepOnFailure", func(c *config) { c.KeepOnFailure = true })
+}
+
 // Deleted resumes also objects that are being deleted; by default, they are not resumed. See
 // [Resuming].
 //

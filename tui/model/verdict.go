@@ -78,6 +78,8 @@ func runsAgain(o *inspect.Object, h *inspect.HandlerState) string {
 		return "It runs again when the object changes, or it is retried."
 	case inspect.KindField:
 		return "It runs again when its field changes, or it is retried."
+	case inspect.KindDelete:
+		return "It runs again when it is retried. Until it succeeds, our finalizer keeps the object."
 	case inspect.KindResume:
 		return "It runs again when the operator restarts, or it is retried."
 	}

@@ -389,3 +389,88 @@ func TestRetry_CallsAllHandlersThatWait(t *testing.T) {
 	slices.Sort(c.list)
 	c.are(t, "one", "two", "x", "y")
 }
+
+func TestDeletion_FailedForGoodReleasesTheObject(t *testing.T) {
+	cluster, b := newCluster(t), &breakable{}
+	cluster.Run(func(r *kopf.Registry) {
+		kopf.OnDelete(r, kexes, b.handler("permanent"), kopf.ID("permanent"))
+		kopf.OnDelete(r, kexes, func(context.Context, *change) error {
+			b.add("arbitrary")
+			return errors.New("no")
+		}, kopf.ID("arbitrary"), kopf.Retries(2), kopf.Backoff(time.Millisecond))
+	})
+	x := cluster.Create(example("x"))
+	x.WaitFor("the finalizer is there", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
+	x.Delete()
+	x.WaitGone()
+	if permanent, arbitrary := b.count("permanent"), b.count("arbitrary"); permanent != 1 || arbitrary != 2 {
+		t.Errorf("%d and %d calls instead of 1 and 2", permanent, arbitrary)
+	}
+}
+
+func TestDeletion_KeepOnFailureKeepsTheObjectUntilARetrySucceeds(t *testing.T) {
+	cluster, b := newCluster(t), &breakable{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnDelete(r, kexes, b.handler("release"), kopf.ID("release"), kopf.KeepOnFailure())
+		kopf.OnDelete(r, kexes, b.does("fine"), kopf.ID("fine"))
+	})
+	x := cluster.Create(example("x"))
+	x.WaitFor("the finalizer is there", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
+	x.Delete()
+	phases(op, "x", inspect.StateFailed, "release=failed", "fine=done")
+	op.WaitLog("Keeping the object: handler 'release' has failed for good")
+
+	op.Restart()
+	seen := phases(op, "x", inspect.StateFailed, "release=failed", "fine=other cause")
+	x.Patch(tree{"spec": tree{"field": "other"}})
+	retry(t, op, seen, "") // it is not mended yet
+	b.wait(cluster, "release", 2)
+	seen = phases(op, "x", inspect.StateFailed, "release=failed", "fine=done")
+	if got := x.Get().Get("metadata.finalizers"); got == nil {
+		t.Error("the finalizer is removed although the handler has failed again")
+	}
+	b.mended.Store(true)
+	retry(t, op, seen, "release")
+	x.WaitGone()
+	b.are(t, "release", "fine", "release", "release")
+}
+
+func TestDeletion_KeptObjectIsReleasedWithoutTheOption(t *testing.T) {
+	cluster, b := newCluster(t), &breakable{}
+	register := func(opts ...kopf.DeleteOption) func(*kopf.Registry) {
+		return func(r *kopf.Registry) {
+			kopf.OnDelete(r, kexes, b.handler("release"), append(opts, kopf.ID("release"))...)
+		}
+	}
+	op := cluster.Run(register(kopf.KeepOnFailure()))
+	x := cluster.Create(example("x"))
+	x.WaitFor("the finalizer is there", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
+	x.Delete()
+	phases(op, "x", inspect.StateFailed, "release=failed")
+	cluster.WaitUntil("the failure is recorded", func() bool { return len(failures(x.Get())) == 1 })
+	op.Stop()
+	cluster.Run(register())
+	x.WaitGone()
+	b.are(t, "release")
+}
+
+func TestDeletion_CopyOfAKeptObjectIsStillHandled(t *testing.T) {
+	cluster, b := newCluster(t), &breakable{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnDelete(r, kexes, b.handler("release"), kopf.ID("release"), kopf.KeepOnFailure())
+	})
+	x := cluster.Create(example("x"))
+	x.WaitFor("the finalizer is there", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
+	x.Delete()
+	phases(op, "x", inspect.StateFailed, "release=failed")
+	cluster.WaitUntil("the failure is recorded", func() bool { return len(failures(x.Get())) == 1 })
+
+	copied := example("copy")
+	copied["metadata"].(tree)["annotations"] = x.Get().Get("metadata.annotations")
+	y := cluster.Create(copied)
+	y.WaitFor("the finalizer is there", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })
+	b.mended.Store(true)
+	y.Delete()
+	y.WaitGone()
+	b.are(t, "release", "release")
+}

@@ -38,7 +38,11 @@ func (c *cycle) noteFailed() {
 // planAgain replaces the cause of an unchanged object by the one that its handlers failed for, if they
 // are to be called again. Changes and resuming come first.
 func (c *cycle) planAgain() {
-	if len(c.failures) == 0 || !c.isUnchanged() {
+	if len(c.failures) == 0 {
+		return
+	}
+	c.noteHandledDeletion()
+	if !c.isUnchanged() {
 		return
 	}
 	chosen := slices.DeleteFunc(slices.Clone(c.failures), func(f state.Failure) bool { return !f.Again && !c.requested.means(f.Handler) })
@@ -70,6 +74,22 @@ func (c *cycle) planAgain() {
 	cause.Diff = object.ComputeDiff(treeOrNil(old), cause.New)
 	cause.Views = &handlers.Views{Memo: c.memory.memo}
 	c.cause, c.again = &cause, a
+}
+
+// noteHandledDeletion replaces the cause of an object whose deletion was handled, and failed: its handlers are
+// not called again unless that is requested.
+func (c *cycle) noteHandledDeletion() {
+	handled := func(f state.Failure) bool { return f.IsDeletionOf(c.object.UID) }
+	if c.cause.Reason != handlers.ReasonDelete || !slices.ContainsFunc(c.failures, handled) {
+		return
+	}
+	cause := *c.cause
+	cause.Reason = handlers.ReasonNoop
+	if cause.Initial {
+		cause.Reason = handlers.ReasonResume
+	}
+	cause.Views = &handlers.Views{Memo: c.memory.memo}
+	c.cause = &cause
 }
 
 // isUnchanged reports whether nothing is to be done for the object but to call failed handlers again.
@@ -132,11 +152,8 @@ func (c *cycle) markAgain() error {
 
 // recordFailures records on the object which handlers have failed when all are done, and removes the
 // failures that this makes obsolete: all, if the object was changed; those of the same handlers, if they
-// were called again or resumed. Nothing is recorded of an object that is about to go.
+// were called again or resumed. A deleted object has failures only if a handler keeps it for them.
 func (c *cycle) recordFailures(progress state.Progress) error {
-	if c.cause.Reason == handlers.ReasonDelete {
-		return nil
-	}
 	failed, err := c.failuresOf(progress)
 	if err != nil {
 		return fmt.Errorf("read the progress of sub-handlers: %w", err)
@@ -158,6 +175,15 @@ func (c *cycle) recordFailures(progress state.Progress) error {
 			current = append(current, f)
 		}
 	}
+	if c.cause.Reason == handlers.ReasonDelete {
+		keeper := c.keeper(current)
+		if keeper == nil {
+			c.forgetFailures()
+			return nil
+		}
+		c.logger.Warn("Keeping the object: handler '"+keeper.Handler+"' has failed for good; retry it, or remove the finalizer",
+			observe.EventKey, observe.LogFinalizerKept)
+	}
 	for _, f := range failed {
 		if err := c.deps.failures.Store(c.stored, f, c.ownPatch); err != nil {
 			return err
@@ -168,10 +194,40 @@ func (c *cycle) recordFailures(progress state.Progress) error {
 	return nil
 }
 
+// isKept reports whether the object keeps the finalizer although its deletion is handled: a handler that must
+// succeed has failed for good.
+func (c *cycle) isKept() bool { return c.keeper(c.failures) != nil }
+
+// keeper returns the first of the failures for which a deleted object is kept; nil if there is none.
+func (c *cycle) keeper(failures []state.Failure) *state.Failure {
+	for i := range failures {
+		f := &failures[i]
+		keeps := func(h *handlers.Handler) bool { return h.ID == f.Top() && h.KeepOnFailure }
+		if f.IsDeletionOf(c.object.UID) && c.served.handlers.Any(handlers.Changing, keeps) {
+			return f
+		}
+	}
+	return nil
+}
+
+// forgetFailures removes the failures from an object that is about to go.
+func (c *cycle) forgetFailures() {
+	for _, f := range c.failures {
+		c.deps.failures.Remove(c.stored, f.Handler, c.ownPatch)
+	}
+	c.failures = nil
+	c.noteFailed()
+}
+
 // failuresOf returns the handlers and sub-handlers that have failed permanently.
 func (c *cycle) failuresOf(progress state.Progress) (failed []state.Failure, err error) {
 	err = c.readMarks(func() error {
 		failed, err = progress.Failures(c.stored, c.progress, c.subRecords, c.oldForFailures())
+		if c.cause.Reason == handlers.ReasonDelete {
+			for i := range failed {
+				failed[i].UID = c.object.UID
+			}
+		}
 		return err
 	})
 	return failed, err

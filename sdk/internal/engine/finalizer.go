@@ -38,6 +38,9 @@ func (c *cycle) removeFinalizerAfterDeletion() {
 	if c.event == watch.Deleted || !c.cause.Deleted || !c.hasFinalizer {
 		return
 	}
+	if c.isKept() {
+		return
+	}
 	c.memory.deletionHandled = true
 	if len(c.daemonDelays) == 0 {
 		c.logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)

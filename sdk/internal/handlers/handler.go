@@ -33,7 +33,9 @@ type Handler struct {
 	Fn any
 
 	Optional bool // deletions do not wait for this deletion handler
-	Deleted  bool // this resume handler is called for objects that are being deleted too
+	// KeepOnFailure makes the finalizer stay if this deletion handler has failed permanently.
+	KeepOnFailure bool
+	Deleted       bool // this resume handler is called for objects that are being deleted too
 
 	Labels, Annotations map[string]Criterion
 	Value               *Criterion // condition on the field

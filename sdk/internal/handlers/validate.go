@@ -11,6 +11,7 @@ var (
 	errFieldRequired = errors.New("a value is checked without a field; name the field")
 	errValueOrChange = errors.New("the value is checked both in any state and in the old or the new one; use one of them")
 	errOldNew        = errors.New("only handlers of updates and fields have an old and a new value")
+	errKeepOptional  = errors.New("KeepOnFailure needs the finalizer, which an Optional handler does without; use one of them")
 	errIncomparable  = errors.New("the identity of the function is not comparable")
 )
 
@@ -31,6 +32,9 @@ func (h *Handler) Validate() error {
 	}
 	if changes && !h.changes() {
 		errs = append(errs, errOldNew)
+	}
+	if h.KeepOnFailure && h.Optional {
+		errs = append(errs, errKeepOptional)
 	}
 	if h.Fn != nil && !reflect.TypeOf(h.Fn).Comparable() {
 		errs = append(errs, errIncomparable)

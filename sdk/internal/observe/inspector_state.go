@@ -52,9 +52,9 @@ func (o *inspectedObject) has(phase inspect.HandlerPhase) bool {
 func (o *inspectedObject) isHeld() bool { return !o.deleting.IsZero() && o.object.Finalizer }
 
 // isStuck reports whether the deletion waits for the operator, and is not going to end soon: somebody
-// should have a look.
+// should have a look. An object that is kept because its deletion has failed is not stuck, but failed.
 func (o *inspectedObject) isStuck(now time.Time) bool {
-	if !o.isHeld() {
+	if !o.isHeld() || o.isKept() {
 		return false
 	}
 	// Handlers of other causes have no next attempt, and daemons that retry are asked to stop.
@@ -62,6 +62,12 @@ func (o *inspectedObject) isStuck(now time.Time) bool {
 		return groupOf(h) == handlers.Changing && h.State == inspect.PhaseRetrying && h.Next.Sub(now) > soon
 	}
 	return now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.handlers, isFar)
+}
+
+// isKept reports whether the deletion was handled, and has failed.
+func (o *inspectedObject) isKept() bool {
+	cause := o.object.Cause
+	return cause != nil && cause.Reason == inspect.ReasonDelete && !cause.Done.IsZero() && o.has(inspect.PhaseFailed)
 }
 
 // deletionReceived notes that an object is being deleted as soon as its stream brings that: its worker

@@ -62,6 +62,10 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 			object: inspect.Object{Cause: undone, Finalizer: true}, deleting: now,
 			handlers: []inspect.HandlerState{{Kind: "delete", State: inspect.PhaseRetrying, Next: now.Add(soon + time.Second)}},
 		}, inspect.StateStuck},
+		"kept since its deletion has failed": {&inspectedObject{
+			object:   inspect.Object{Cause: &inspect.Cause{Reason: inspect.ReasonDelete, Done: now}, Finalizer: true},
+			handlers: phases(inspect.PhaseFailed), deleting: started(stuckAfter),
+		}, inspect.StateFailed},
 		"a deletion that is retried for long": {&inspectedObject{
 			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: started(stuckAfter),
 		}, inspect.StateStuck},

@@ -45,6 +45,7 @@ const (
 	LogConsistencyTimeout    LogName = "consistency.timeout"
 	LogFinalizerAdded        LogName = "finalizer.added"
 	LogFinalizerRemoved      LogName = "finalizer.removed"
+	LogFinalizerKept         LogName = "finalizer.kept"
 	LogTouchFailed           LogName = "touch.failed"
 
 	LogPatchSent           LogName = "patch.sent"

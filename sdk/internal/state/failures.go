@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
@@ -30,6 +31,10 @@ type Failure struct {
 	// Done are the ids of sub-handlers of the same top-level handler that have succeeded.
 	Done []string
 
+	// UID identifies the object after a deletion; else empty. An object that is made from a copy must
+	// not pass for one whose deletion is handled.
+	UID string
+
 	// Again means that the handler is being called again: the progress has how far it is.
 	Again bool
 }
@@ -46,6 +51,11 @@ const (
 // Top returns the id of the handler that must be called to call the failed one again.
 func (f *Failure) Top() string { return cmp.Or(f.Parent, f.Handler) }
 
+// IsDeletionOf reports whether a deletion handler of the object with the UID has failed.
+func (f *Failure) IsDeletionOf(uid string) bool {
+	return f.Purpose == string(handlers.ReasonDelete) && f.UID == uid
+}
+
 // failureText is the JSON of a failure.
 type failureText struct {
 	Handler string          `json:"handler"` // first, so that it is not taken for progress
@@ -57,6 +67,7 @@ type failureText struct {
 	Message string          `json:"message,omitempty"`
 	Done    []string        `json:"done,omitempty"`
 	Again   bool            `json:"again,omitempty"`
+	UID     string          `json:"uid,omitempty"`
 	Old     json.RawMessage `json:"old,omitempty"`
 }
 
@@ -116,7 +127,7 @@ func decodeFailure(stored any) (Failure, error) {
 	}
 	f := Failure{
 		Handler: t.Handler, Parent: t.Parent, Purpose: t.Purpose, Retries: t.Retries, Message: t.Message,
-		Done: t.Done, Again: t.Again,
+		Done: t.Done, Again: t.Again, UID: t.UID,
 	}
 	var err error
 	if f.Started, err = object.ParseTime(t.Started); err != nil {
@@ -138,7 +149,7 @@ func decodeFailure(stored any) (Failure, error) {
 // Store adds a failure to the patch.
 func (s Failures) Store(obj map[string]any, f Failure, p *patch.Patch) error {
 	t := failureText{
-		Handler: f.Handler, Parent: f.Parent, Purpose: f.Purpose, Retries: f.Retries, Done: f.Done, Again: f.Again,
+		Handler: f.Handler, Parent: f.Parent, Purpose: f.Purpose, Retries: f.Retries, Done: f.Done, Again: f.Again, UID: f.UID,
 		Started: object.FormatTime(f.Started), Stopped: object.FormatTime(f.Stopped),
 		Message: firstRunes(f.Message, maxFailureMessage),
 	}
