@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -20,7 +21,11 @@ type ReportError struct {
 }
 
 func (e *ReportError) Error() string {
-	return fmt.Sprintf("write the report %s: %v; choose a file in a folder that you can write to", e.Path, e.Err)
+	next := "choose a file in a folder that you can write to"
+	if errors.Is(e.Err, syscall.ENOSPC) || errors.Is(e.Err, syscall.EDQUOT) {
+		next = "free some space there, or choose a file on another disk"
+	}
+	return fmt.Sprintf("write the report %s: %v; %s", e.Path, e.Err, next)
 }
 
 // Unwrap returns the cause.

@@ -3,8 +3,11 @@ package runner
 import (
 	"encoding/xml"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +38,15 @@ const wantReport = `<?xml version="1.0" encoding="UTF-8"?>
   </testsuite>
 </testsuites>
 `
+
+func TestReport_FullDiskIsNamed(t *testing.T) {
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		err := &ReportError{Path: "/ci/report.xml", Err: &fs.PathError{Op: "write", Path: "/ci/.report.xml-1", Err: cause}}
+		if got := err.Error(); !strings.Contains(got, cause.Error()) || !strings.Contains(got, "/ci/report.xml") || !strings.Contains(got, "free some space there") {
+			t.Error(got)
+		}
+	}
+}
 
 func TestReport_OneCaseForEachHandlerOfEachObject(t *testing.T) {
 	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempts: []inspect.Attempt{{Took: inspect.Duration(time.Second)}, {Took: inspect.Duration(250 * time.Millisecond)}}}

@@ -63,9 +63,12 @@ func report(ctx context.Context, cmd *cobra.Command, err error, stderr io.Writer
 	}
 	if failure, ok := errors.AsType[*runner.BuildFailure](err); ok {
 		fmt.Fprintln(stderr, printable.Lines(failure.Error())) // the compiler's list only
+		if advice := diskFullAdvice(err); advice != "" {
+			fmt.Fprintf(stderr, "kopf: build the operator%s\n", advice)
+		}
 		return exitFailure
 	}
-	fmt.Fprintf(stderr, "kopf: %s\n", printable.Paragraph(printable.WithoutPasswords(err.Error())))
+	fmt.Fprintf(stderr, "kopf: %s\n", printable.Paragraph(printable.WithoutPasswords(err.Error())+diskFullAdvice(err)))
 	if !isUsage(err) && hasRun(cmd) {
 		return exitFailure
 	}
