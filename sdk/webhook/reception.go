@@ -61,7 +61,7 @@ type reception struct {
 	body    io.Reader
 	length  int64 // announced size; negative if unknown
 	control *http.ResponseController
-	limit   time.Duration // time to receive the body
+	limit   time.Duration // time to receive a MiB of the body
 
 	chunks  [][]byte
 	size    int64
@@ -78,7 +78,12 @@ type reception struct {
 func (r *reception) receive(ctx context.Context) error {
 	defer r.end()
 	r.deadline(r.limit)
+	extended := int64(0) // size at which the deadline was extended
 	for complete := false; !complete; {
+		if r.size-extended >= 1<<20 {
+			r.deadline(r.limit)
+			extended = r.size
+		}
 		chunk, err := r.next(ctx)
 		if err != nil {
 			return err

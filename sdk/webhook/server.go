@@ -118,8 +118,8 @@ type Server struct {
 	// time. Each has up to 50 requests at the same time. Defaults to 128.
 	MaxConnections int
 
-	// Timeout limits the time that a request waits for others, and the time to write a response. The headers and the
-	// body of a request have as much time each, but at most 10s. Defaults to 30s, which is the longest that an API server
+	// Timeout limits the time that a request waits for others, and the time to write a response. The headers of a
+	// request and each MiB of its body have as much time, but at most 10s. Defaults to 30s, which is the longest that an API server
 	// waits.
 	Timeout time.Duration
 

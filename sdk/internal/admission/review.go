@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	kjson "sigs.k8s.io/json"
@@ -29,6 +27,8 @@ type Request struct {
 	Kind      string               // of the object
 	Namespace string
 	Name      string // empty if the API server is yet to make it
+
+	Weight int64 // estimated memory of the decoded objects, in bytes
 
 	handlers.Review // without the family, the handler's id, the header and the TLS state
 }
@@ -88,9 +88,28 @@ type wireRequest struct {
 	Namespace   string               `json:"namespace"`
 	Operation   string               `json:"operation"`
 	UserInfo    *handlers.UserInfo   `json:"userInfo"`
-	Object      json.RawMessage      `json:"object"`
-	OldObject   json.RawMessage      `json:"oldObject"`
+	Object      wireObject           `json:"object"`
+	OldObject   wireObject           `json:"oldObject"`
 	DryRun      bool                 `json:"dryRun"`
+}
+
+// wireObject is an object of a review, which stays text.
+type wireObject struct {
+	parsed *object.Object // nil if it is absent
+	weight int64
+	err    error
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. It copies the text once, without its managed fields.
+func (o *wireObject) UnmarshalJSON(text []byte) error {
+	*o = wireObject{}
+	if string(text) == "null" {
+		return nil
+	}
+	if o.parsed, o.err = object.Parse(text, object.ParseOptions{}); o.err == nil {
+		o.weight, o.err = object.Weigh(o.parsed.Raw)
+	}
+	return nil
 }
 
 // Decode reads a review. It returns an [*InvalidError] for anything else.
@@ -108,15 +127,16 @@ func Decode(body []byte) (*Request, error) {
 	}
 	request.Operation, request.Subresource, request.DryRun, request.User = r.Operation, r.SubResource, r.DryRun, *r.UserInfo
 	var err error
-	if request.Object, err = r.decode("object", r.Object); err != nil {
+	if request.Object, err = r.object("object", &r.Object); err != nil {
 		return nil, err
 	}
-	if request.Old, err = r.decode("oldObject", r.OldObject); err != nil {
+	if request.Old, err = r.object("oldObject", &r.OldObject); err != nil {
 		return nil, err
 	}
 	if request.Object == nil && request.Old == nil {
 		return nil, invalid("the review has neither an object nor an oldObject")
 	}
+	request.Weight = r.Object.weight + r.OldObject.weight
 	return request, nil
 }
 
@@ -151,18 +171,18 @@ func Clip(text string) string {
 	return text
 }
 
-// decode parses one of the objects; nil if it is absent.
-func (r *wireRequest) decode(field string, raw json.RawMessage) (*object.Object, error) {
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+// object returns an object of the review with its identity; nil if it is absent.
+func (r *wireRequest) object(field string, o *wireObject) (*object.Object, error) {
+	parsed, err := o.parsed, o.err
+	if err == nil && parsed == nil {
 		return nil, nil
 	}
-	apiVersion := r.Kind.Version
-	if r.Kind.Group != "" {
-		apiVersion = r.Kind.Group + "/" + apiVersion
-	}
-	parsed, err := object.Parse(raw, object.ParseOptions{APIVersion: apiVersion, Kind: r.Kind.Kind})
-	if err == nil {
-		_, err = parsed.Tree()
+	if err == nil && (parsed.APIVersion == "" || parsed.Kind == "") {
+		apiVersion := r.Kind.Version
+		if r.Kind.Group != "" {
+			apiVersion = r.Kind.Group + "/" + apiVersion
+		}
+		parsed, err = object.Parse(parsed.Raw, object.ParseOptions{APIVersion: apiVersion, Kind: r.Kind.Kind})
 	}
 	if err != nil {
 		return nil, invalid("the review's %s: %v", field, err)

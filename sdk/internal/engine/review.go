@@ -26,7 +26,7 @@ type review struct {
 
 	subject  *observe.Subject
 	memo     any
-	tree     map[string]any // the object as the API server sends it; must not be modified
+	tree     map[string]any // the object as the API server sends it, if a handler changes it; must not be modified
 	patch    *patch.Patch   // changes by the handlers so far
 	mutated  map[string]any // the object with the patch
 	ops      []patch.Op     // the patch for the API server
@@ -72,19 +72,19 @@ func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, e
 		return nil, err
 	}
 	began := r.deps.now()
-	obj := v.request.Subject()
-	tree, err := obj.Tree()
+	end, err := r.claim(ctx, v.request)
 	if err != nil {
 		return nil, err
 	}
-	v.tree, v.patch = tree, patch.NewPatch()
+	defer end()
+	v.patch = patch.NewPatch()
 	v.subject = r.subject(res, v.request)
 	v.memo = r.memo(res, v.request)
 	cause := &handlers.Cause{
-		Resource: res.resource, Object: obj, Tree: tree, Review: &v.request.Review, Context: ctx,
+		Resource: res.resource, Object: v.request.Subject(), Review: &v.request.Review, Context: ctx,
 		Views: &handlers.Views{Memo: v.memo},
 	}
-	selected, err := r.selected(res, cause)
+	selected, err := r.selected(v, res, cause)
 	if err != nil {
 		v.failed(r.handlerOf(v.request.HandlerID), err)
 	}
@@ -109,8 +109,16 @@ func (v *review) checkID(res *reviewedResource) error {
 }
 
 // selected returns the handlers to call. A filter that panics denies the request.
-func (r *reviews) selected(res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
+func (r *reviews) selected(v *review, res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
 	defer recoverPanic(&err)
+	if err := v.checkWeight("review", 1); err != nil {
+		return nil, err
+	}
+	if res.handlers.NeedsTree(handlers.Admission) {
+		if cause.Tree, err = cause.Object.Tree(); err != nil {
+			return nil, err
+		}
+	}
 	return res.handlers.Selected(handlers.Admission, cause), nil
 }
 
@@ -189,6 +197,13 @@ func (v *review) failed(h *handlers.Handler, err error) {
 func (v *review) mutate(changes *patch.Patch) error {
 	if v.request.Object == nil || changes.Empty() {
 		return nil
+	}
+	err := v.checkWeight("change", treesOfPatch)
+	if err == nil {
+		v.tree, err = v.request.Object.Tree()
+	}
+	if err != nil {
+		return err
 	}
 	mutated, ops, err := changes.Apply(v.tree)
 	if err != nil {

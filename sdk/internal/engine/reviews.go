@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/budget"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -20,6 +21,7 @@ type reviews struct {
 	history  *reviewHistory
 	ids      map[string]string // of handlers: by themselves, and by the names of their webhooks
 	prefix   atomic.Pointer[string]
+	decoded  *budget.Budget // bytes of the decoded objects of all reviews
 
 	known     atomic.Pointer[map[admission.GroupVersionResource]*reviewedResource]
 	ready     chan struct{} // closes when reviews can be answered
@@ -35,7 +37,8 @@ type reviewedResource struct {
 // newReviews returns what answers reviews. The context has the values that handlers find; its end does not matter.
 func newReviews(ctx context.Context, d *deps, m *memories, i *invoker, inspected bool) *reviews {
 	r := &reviews{
-		deps: d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
+		decoded: budget.New(maxDecoded),
+		deps:    d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
 		history: newReviewHistory(d.now(), inspected), ready: make(chan struct{}),
 	}
 	names := admission.Names(d.registry.Admission())

@@ -94,7 +94,7 @@ func recordedRegistry(called *calls) *handlers.Registry {
 	return r
 }
 
-func testReviews(t *testing.T, registry *handlers.Registry, served ...resources.Resource) *reviews {
+func testReviews(t testing.TB, registry *handlers.Registry, served ...resources.Resource) *reviews {
 	t.Helper()
 	s := testStreams(t, registry, noProcessing)
 	r := newReviews(t.Context(), s.deps, s.memories, newInvoker(s.deps.now, s.deps.sink, 0), true)

@@ -11,7 +11,7 @@ import (
 )
 
 // testStreams returns streams without a cluster, whose queue is processed by a function.
-func testStreams(t *testing.T, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Next) *streams {
+func testStreams(t testing.TB, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Next) *streams {
 	t.Helper()
 	d := testDeps(t, registry, slog.New(slog.DiscardHandler))
 	d.queue = queue.New(t.Context(), queue.Options{Process: process})

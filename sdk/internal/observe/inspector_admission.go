@@ -60,7 +60,11 @@ func labelCondition(r admission.LabelRequirement) string {
 
 // reviewEnded publishes a review, without the values to hide.
 func (i *Inspector) reviewEnded(e ReviewEnded) {
-	secrets, bodies := e.Subject.Secrets, bodiesOf(e.Request)
+	secrets := e.Subject.Secrets
+	var bodies []any
+	if secrets != nil { // else there is nothing to hide
+		bodies = bodiesOf(e.Request)
+	}
 	review := inspect.Review{
 		ID: e.ID, UID: e.Request.UID, Replay: e.Replay, At: e.Began, Took: inspect.Duration(e.Took),
 		User:      inspect.User{Name: e.Request.User.Username, Groups: e.Request.User.Groups},
