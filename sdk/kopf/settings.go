@@ -150,7 +150,7 @@ type PeeringSettings struct {
 
 // NetworkingSettings configure requests to the API server, except watch streams.
 type NetworkingSettings struct {
-	// RequestTimeout limits one attempt of a request. Defaults to 5m.
+	// RequestTimeout limits one attempt of a request, including the reading of the answer. Defaults to 60s.
 	RequestTimeout time.Duration
 
 	// ConnectTimeout limits the TCP handshake of an attempt. Defaults to 30s.

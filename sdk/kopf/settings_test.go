@@ -47,7 +47,7 @@ func TestSettings_DefaultsMatchComments(t *testing.T) {
 		ExitingTimeout: 10 * time.Minute,
 		DefaultBackoff: time.Minute,
 		Posting:        engine.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
-		RequestTimeout: 5 * time.Minute, ConnectTimeout: 30 * time.Second, AnswerTimeout: 30 * time.Second,
+		RequestTimeout: time.Minute, ConnectTimeout: 30 * time.Second, AnswerTimeout: 30 * time.Second,
 		Finalizer: "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
 		Background: daemons.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
 		Peering:    engine.Peering{Name: "default", Lifetime: time.Minute},

@@ -14,7 +14,7 @@ import (
 )
 
 // DefaultRequestTimeout is how long one attempt of a request may take.
-const DefaultRequestTimeout = 5 * time.Minute
+const DefaultRequestTimeout = time.Minute
 
 // DefaultBackoffs are the delays between attempts: about a minute in total.
 var DefaultBackoffs = slices.Values([]time.Duration{
@@ -27,7 +27,7 @@ const maxRedirects = 10
 
 // ClientOptions configure a client. The zero value of each means its default.
 type ClientOptions struct {
-	// RequestTimeout limits one attempt at a request other than a watch. Defaults to 5m; there
+	// RequestTimeout limits one attempt at a request other than a watch. Defaults to 60s; there
 	// is no limit if it is negative.
 	RequestTimeout time.Duration
 

@@ -9,6 +9,21 @@ import (
 	"time"
 )
 
+func TestExchange_UnansweredPatchTimesOutAfterAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		client, s := clientFor(t, ClientOptions{}, hang, respond(200, example))
+		begin := time.Now()
+		_, repeated, err := client.SendPatch(t.Context(), examples, PatchRequest{Namespace: "ns", Name: "n", ContentType: "application/merge-patch+json", Body: []byte("{}")})
+		if took := time.Since(begin); err != nil || !repeated || took != 61*time.Second || len(s.requests) != 2 {
+			t.Error(repeated, took, len(s.requests), err)
+		}
+	})
+}
+
 func TestExchange_AttemptTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(r *http.Request) (*http.Response, error) {
