@@ -1,9 +1,11 @@
 package kopf
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -47,8 +49,31 @@ func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
 // redirection applies to the whole process, so only [Main] does it.
 func redirectLibraryLogs(logger *slog.Logger) {
 	logger = logger.With(observe.NameKey, "kubernetes")
-	klog.SetSlogLogger(logger.With(observe.EventKey, observe.LogLibraryMessage))
+	handler := logger.With(observe.EventKey, observe.LogLibraryMessage).Handler()
+	klog.SetSlogLogger(slog.New(withoutFeatureGates{handler}))
 	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, logged: map[string]bool{}})
+}
+
+// withoutFeatureGates drops the debug messages in which client-go lists its feature gates: dozens of lines at
+// the start that say nothing about the operator.
+type withoutFeatureGates struct{ slog.Handler }
+
+// Handle implements [slog.Handler].
+func (h withoutFeatureGates) Handle(ctx context.Context, record slog.Record) error {
+	if record.Level < slog.LevelInfo && strings.HasPrefix(record.Message, "Feature gate ") {
+		return nil
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h withoutFeatureGates) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return withoutFeatureGates{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements [slog.Handler].
+func (h withoutFeatureGates) WithGroup(name string) slog.Handler {
+	return withoutFeatureGates{h.Handler.WithGroup(name)}
 }
 
 // maxWarnings limits the number of remembered warnings.

@@ -51,6 +51,22 @@ func TestRedirectLibraryLogs_ToOperatorsLogger(t *testing.T) {
 	}
 }
 
+func TestRedirectLibraryLogs_WithoutFeatureGates(t *testing.T) {
+	t.Cleanup(func() {
+		klog.ClearLogger()
+		rest.SetDefaultWarningHandler(rest.WarningLogger{})
+	})
+	var s lockedBuffer
+	redirectLibraryLogs(s.logger())
+	logger := klog.Background().WithName("features").WithValues("a", "b")
+	logger.V(1).Info("Feature gate default state", "feature", "WatchListClient", "enabled", true) // as client-go does
+	logger.V(1).Info("other detail")
+	logger.Info("Feature gate of note")
+	if got := s.String(); strings.Contains(got, "default state") || !strings.Contains(got, "other detail") || !strings.Contains(got, "of note") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestServerWarnings_LoggedOnce(t *testing.T) {
 	var s lockedBuffer
 	w := &serverWarnings{logger: s.logger(), logged: map[string]bool{}}

@@ -128,8 +128,10 @@ func Backoff(d time.Duration) RetryOption {
 	return once("Backoff", func(c *config) { c.Backoff = c.duration("Backoff", d) })
 }
 
-// Timeout limits the time since the first attempt, including all attempts and delays. It also
-// cancels the context of a running handler. If the next attempt would start too late, the handler
+// Timeout limits the time since the operator detected the cause that the handler is called for, as in Kopf for
+// Python: the waiting before the first attempt counts too, such as for other handlers or during a restart of the
+// operator. For daemons, timers and activities, it limits the time since the first attempt. It also cancels the
+// context of a running handler. If the next attempt would start too late, the handler
 // has failed permanently, with [ErrTimeout]. Defaults to no limit.
 func Timeout(d time.Duration) RetryOption {
 	return once("Timeout", func(c *config) { c.Timeout = c.duration("Timeout", d) })
