@@ -262,7 +262,7 @@ func (t *table) addPeers(s *inspect.Snapshot, selection Selection, now time.Time
 			if wide {
 				cells = append(cells, age(p.Since, now), p.Message, strings.Join(p.PausedBy, ","))
 			}
-			t.add(peering.Kind+" "+peering.Namespace+" "+peering.Name+" "+p.Identity, &Peer{Peering: peering, Peer: p}, cells...)
+			t.add(peering.String()+" "+p.Identity, &Peer{Peering: peering, Peer: p}, cells...)
 		}
 	}
 }

@@ -170,7 +170,7 @@ type describedPeering struct {
 func describePeerings(objects []*peering.Object, now time.Time) []describedPeering {
 	all := make([]describedPeering, len(objects))
 	for i, o := range objects {
-		all[i] = describedPeering{Peering: inspect.Peering{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Exists: true}, Peers: []inspect.Peer{}}
+		all[i] = describedPeering{Peering: inspect.Peering{Kind: o.Kind, Group: o.Group, Namespace: o.Namespace, Name: o.Name, Exists: true}, Peers: []inspect.Peer{}}
 		for j := range o.Peers {
 			p := &o.Peers[j]
 			one := inspect.Peer{

@@ -4,11 +4,25 @@ import "time"
 
 // Peering is an object by which operators know of each other.
 type Peering struct {
-	Kind      string `json:"kind"` // "KopfPeering" or "ClusterKopfPeering"
+	Kind      string `json:"kind"`            // "KopfPeering" or "ClusterKopfPeering"
+	Group     string `json:"group,omitempty"` // "kopf.dev", or "zalando.org" of operators of before 2021
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Exists    bool   `json:"exists"`
 	Peers     []Peer `json:"peers,omitempty"` // sorted by identity
+}
+
+// String names the object: "KopfPeering default in app". The group is added if it is not kopf.dev.
+func (p *Peering) String() string {
+	name := p.Kind
+	if p.Group != "" && p.Group != "kopf.dev" {
+		name += "." + p.Group
+	}
+	name += " " + p.Name
+	if p.Namespace != "" {
+		name += " in " + p.Namespace
+	}
+	return name
 }
 
 // Peer is an operator, or somebody who pauses operators, in a peering object.

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -58,6 +59,7 @@ type Scope struct {
 // Object is a peering object.
 type Object struct {
 	Kind      string // [NamespacedKind] or [ClusterWideKind]
+	Group     string // "kopf.dev", or "zalando.org" of operators of before 2021
 	Namespace string
 	Name      string
 	Peers     []Peer // sorted by identity; also the dead ones
@@ -67,7 +69,7 @@ type Object struct {
 
 // String names the object: "KopfPeering default in app".
 func (o *Object) String() string {
-	return nameOf(o.Kind, o.Namespace, o.Name)
+	return (&inspect.Peering{Kind: o.Kind, Group: o.Group, Namespace: o.Namespace, Name: o.Name}).String()
 }
 
 // Peer returns the record of an identity; nil if there is none.
@@ -93,16 +95,14 @@ func (c *Client) Find(ctx context.Context, scope Scope) ([]*Object, error) {
 	var all []*Object
 	known := false
 	for _, namespaced := range kinds {
-		res := resources.Peerings(discovered.Resources, namespaced)
-		if res == nil {
-			continue
+		for _, res := range resources.Peerings(discovered.Resources, namespaced) {
+			known = true
+			found, err := c.find(ctx, res, scope)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
 		}
-		known = true
-		found, err := c.find(ctx, res, scope)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
 	}
 	switch {
 	case !known:
@@ -156,7 +156,7 @@ func (c *Client) find(ctx context.Context, res *resources.Resource, scope Scope)
 			if scope.Name != "" && item.Name != scope.Name || len(patterns) > 0 && !resources.MatchAnyNamespace(patterns, item.Namespace) {
 				continue
 			}
-			one := &Object{Kind: Kind(res.Namespaced), resource: res}
+			one := &Object{Kind: Kind(res.Namespaced), Group: res.Group, resource: res}
 			if err := one.set(item); err != nil {
 				return nil, err
 			}

@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
@@ -24,7 +25,7 @@ func Missing(err error, kind, namespace, name string) error {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) { // there is no such path
 		return fmt.Errorf("%w: %s (%w)", ErrNotFound, missingKind(kind), err)
 	}
-	return fmt.Errorf("%w: there is no %s; create it: %s (%w)", ErrNotFound, nameOf(kind, namespace, name), createObject(namespace, name), err)
+	return fmt.Errorf("%w: there is no %s; create it: %s (%w)", ErrNotFound, (&inspect.Peering{Kind: kind, Namespace: namespace, Name: name}).String(), createObject(namespace, name), err)
 }
 
 // missingKind says that the cluster has no definition of a kind, and how to get it.
@@ -42,11 +43,4 @@ func createObject(namespace, name string) string {
 		command += " --name=" + name
 	}
 	return command + " | kubectl apply -f -"
-}
-
-func nameOf(kind, namespace, name string) string {
-	if namespace == "" {
-		return kind + " " + name
-	}
-	return kind + " " + name + " in " + namespace
 }

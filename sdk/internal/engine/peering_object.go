@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -35,6 +36,8 @@ type peeringObject struct {
 	resource  *resources.Resource
 	namespace string
 	verdict   peeringVerdict // guarded by mu
+	place     *peeringPlace
+	ctx       context.Context // ends when the operator leaves
 	stop      context.CancelFunc
 	handOver  func() bool   // whether the record stays; nil if it never does
 	left      chan struct{} // closes when the operator does not take part anymore
@@ -70,11 +73,7 @@ func newPeeringObject(d *deps, p *pauses, identity string, res *resources.Resour
 
 // String names the object in texts.
 func (o *peeringObject) String() string {
-	name := peering.Kind(o.resource.Namespaced) + " " + o.settings.Name
-	if o.namespace != "" {
-		name += " in " + o.namespace
-	}
-	return name
+	return (&inspect.Peering{Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name}).String()
 }
 
 // assumeUnknown pauses the operator until its peers are known.
@@ -249,6 +248,7 @@ func (o *peeringObject) end(ctx context.Context) {
 	}
 	o.verdict.release()
 	observe.Tell(o.deps.sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
+	o.place.leave(o)
 	exists, shared := o.newest != nil || !o.listed, o.own.isShared(time.Now())
 	o.mu.Unlock()
 	if !exists {
@@ -370,17 +370,41 @@ func (o *peeringObject) decide() {
 	now := time.Now()
 	o.peers = o.observer.Peers(o.status, now)
 	d := peering.Decide(o.peers, o.own.identity, o.settings.Priority, now)
+	hidden := false
 	switch {
 	case o.newest != nil:
+		o.place.found(o, present)
 		o.decideBetween(d, now)
-	case o.forbidden != nil:
-		o.verdict.forbidden(o.String(), o.settings.Mandatory, o.forbidden)
-	case o.listed:
-		o.verdict.missing(o.String(), o.settings.Mandatory)
+	case o.forbidden != nil || o.listed:
+		o.place.found(o, absent)
+		known, missing := o.place.absence(o)
+		if !known {
+			return
+		}
+		o.decideAbsent(missing)
+		hidden = !missing
 	default:
 		return
 	}
-	observe.Tell(o.deps.sink, observe.PeersChanged{Peering: o.inspected(now)})
+	observe.Tell(o.deps.sink, observe.PeersChanged{Peering: o.inspected(now), Left: hidden})
+}
+
+// decideAbsent decides while the object does not exist, or cannot be read. The lock must be held.
+func (o *peeringObject) decideAbsent(missing bool) {
+	if o.forbidden != nil {
+		o.verdict.forbidden(o.String(), missing, o.settings.Mandatory, o.forbidden)
+	} else {
+		o.verdict.missing(o.String(), missing, o.settings.Mandatory)
+	}
+}
+
+// reconsider decides again, since another object of the place was found, or not.
+func (o *peeringObject) reconsider() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.newest == nil && o.ctx.Err() == nil {
+		o.decide()
+	}
 }
 
 // decideBetween decides while the object exists. The lock must be held.
@@ -421,7 +445,7 @@ func (o *peeringObject) arm(next, now time.Time) {
 // inspected returns what is known. The lock must be held.
 func (o *peeringObject) inspected(now time.Time) inspect.Peering {
 	told := inspect.Peering{
-		Kind: peering.Kind(o.resource.Namespaced), Namespace: o.namespace, Name: o.settings.Name, Exists: o.newest != nil,
+		Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name, Exists: o.newest != nil,
 	}
 	for i := range o.peers {
 		p := &o.peers[i]
@@ -461,7 +485,11 @@ func (o *peeringObject) tellKeepAlive(err error) {
 	default:
 		if !o.unwritten {
 			o.unwritten = true
-			o.verdict.logger.Warn("Cannot write the record of this operator into "+o.String()+": others may act beside it. If it is forbidden, permit to patch "+o.resource.Plural,
+			level := slog.LevelWarn
+			if !o.place.isPreferred(o) {
+				level = slog.LevelInfo // the operators usually meet in the other one
+			}
+			o.verdict.logger.Log(context.Background(), level, "Cannot write the record of this operator into "+o.String()+": others may act beside it. If it is forbidden, permit to patch "+o.resource.Plural,
 				observe.EventKey, observe.LogPeeringUnwritten, "error", err)
 		}
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,10 +46,10 @@ func (v *peeringVerdict) release() (remaining string) {
 	return remaining
 }
 
-// missing is the verdict while the object does not exist.
-func (v *peeringVerdict) missing(object string, mandatory bool) {
-	news := v.isNews("missing")
-	if !mandatory {
+// missing is the verdict while the object does not exist. Nothing is missing if the object of another API group exists.
+func (v *peeringVerdict) missing(object string, missing, mandatory bool) {
+	news := v.isNews("missing "+strconv.FormatBool(missing)) && missing
+	if !missing || !mandatory {
 		if paused := v.pause != nil; v.release() == "" && paused {
 			v.logger.Info("Resuming operations after the pause: there is no "+object+" anymore", observe.EventKey, observe.LogOperatorResumed)
 		}
@@ -65,10 +66,11 @@ func (v *peeringVerdict) missing(object string, mandatory bool) {
 	}
 }
 
-// forbidden is the verdict while the object cannot be read.
-func (v *peeringVerdict) forbidden(object string, mandatory bool, err error) {
-	news := v.isNews("forbidden")
-	if mandatory {
+// forbidden is the verdict while the object cannot be read. If the operators meet in another API group, nothing is
+// missing.
+func (v *peeringVerdict) forbidden(object string, missing, mandatory bool, err error) {
+	news := v.isNews("forbidden "+strconv.FormatBool(missing)) && missing
+	if missing && mandatory {
 		v.pause = nil
 		v.pauses.add(v.key, inspect.Pause{Reason: "until it may watch " + object})
 		if news {

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// peerings are the peering objects that the operator takes part in: that of the cluster, or one in each
-// namespace that it serves. Another operator that has precedence in any of them pauses all handling. The
+// peerings are the peering objects that the operator takes part in, in each API group of peering: one object of the cluster,
+// or one in each served namespace. Another operator that has precedence in any of them pauses all handling. The
 // discovery alone uses adjust.
 type peerings struct {
 	deps     *deps
@@ -27,11 +27,13 @@ type peerings struct {
 	mu  sync.Mutex
 	all map[resources.Scope]*peeringObject
 
+	places map[string]*peeringPlace // the keys are namespaces
+
 	warned bool // that there is no peering, in development
 }
 
 func newPeerings(d *deps, p *pauses, identity string, dev bool) *peerings {
-	all := &peerings{deps: d, pauses: p, identity: identity, dev: dev, all: map[resources.Scope]*peeringObject{}}
+	all := &peerings{deps: d, pauses: p, identity: identity, dev: dev, all: map[resources.Scope]*peeringObject{}, places: map[string]*peeringPlace{}}
 	all.ctx, all.leave = context.WithCancel(context.WithoutCancel(d.background))
 	return all
 }
@@ -48,38 +50,42 @@ func (p *peerings) adjust(known []resources.Resource, namespaces []string) {
 		return
 	}
 	namespaced := !settings.ClusterWide && (len(namespaces) != 1 || namespaces[0] != "")
-	res := resources.Peerings(known, namespaced)
-	p.tellMissing(res == nil && settings.Mandatory, peering.Kind(namespaced))
-	if res == nil && p.dev && !p.warned {
+	found := resources.Peerings(known, namespaced)
+	p.tellMissing(len(found) == 0 && settings.Mandatory, peering.Kind(namespaced))
+	if len(found) == 0 && p.dev && !p.warned {
 		p.warned = true
 		p.deps.logger.Warn("The cluster has no "+peering.Kind(namespaced)+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
 	}
-	wanted := map[resources.Scope]bool{}
-	switch {
-	case res == nil:
-	case namespaced:
+	if !namespaced {
+		namespaces = []string{""}
+	}
+	wanted := map[resources.Scope]*resources.Resource{}
+	for _, res := range found {
 		for _, ns := range namespaces {
-			wanted[resources.Scope{Resource: res.Key(), Namespace: ns}] = true
+			wanted[resources.Scope{Resource: res.Key(), Namespace: ns}] = res
 		}
-	default:
-		wanted[resources.Scope{Resource: res.Key()}] = true
 	}
 	p.leaveOthers(wanted)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for scope := range wanted {
+	joined := map[resources.Scope]*peeringObject{}
+	for scope, res := range wanted {
 		if p.all[scope] == nil {
-			p.all[scope] = p.join(res, scope)
+			joined[scope] = p.join(res, scope)
 		}
+	}
+	for scope, o := range joined { // each knows its place before the first one runs
+		p.all[scope] = o
+		p.running.Go(func() { o.run(o.ctx) })
 	}
 }
 
 // leaveOthers leaves all peering objects but the wanted ones, and waits for that: each may be joined again.
-func (p *peerings) leaveOthers(wanted map[resources.Scope]bool) {
+func (p *peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
 	var left []*peeringObject
 	p.mu.Lock()
 	for scope, object := range p.all {
-		if !wanted[scope] {
+		if wanted[scope] == nil {
 			delete(p.all, scope)
 			object.stop()
 			left = append(left, object)
@@ -105,13 +111,18 @@ func (p *peerings) tellMissing(missing bool, kind string) {
 	}
 }
 
-// join joins a peering object. The lock must be held.
+// join makes a peering object, and pauses the operator until its peers are known. The lock must be held.
 func (p *peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
 	ctx, stop := context.WithCancel(p.ctx)
 	o := newPeeringObject(p.deps, p.pauses, p.identity, res, scope.Namespace)
-	o.stop, o.verdict.dev, o.handOver = stop, p.dev, p.handOver
+	o.ctx, o.stop, o.verdict.dev, o.handOver = ctx, stop, p.dev, p.handOver
+	o.place = p.places[scope.Namespace]
+	if o.place == nil {
+		o.place = &peeringPlace{running: &p.running, objects: map[*peeringObject]presence{}}
+		p.places[scope.Namespace] = o.place
+	}
+	o.place.join(o)
 	o.assumeUnknown()
-	p.running.Go(func() { o.run(ctx) })
 	return o
 }
 

@@ -50,17 +50,22 @@ func (p *permissions) ofPeering() string {
 		return ""
 	}
 	namespaced := !settings.ClusterWide && !p.namespaces.clusterWide()
-	res := resources.Peerings(p.known, namespaced)
-	if res == nil && settings.Mandatory {
-		res = &resources.Resource{Group: "kopf.dev", Plural: resources.ClusterPeerings}
+	found := resources.Peerings(p.known, namespaced)
+	if len(found) == 0 && settings.Mandatory {
+		res := &resources.Resource{Group: "kopf.dev", Plural: resources.ClusterPeerings}
 		if namespaced {
 			res.Plural = resources.NamespacedPeerings
 		}
+		found = append(found, res)
 	}
-	if res == nil {
-		return settings.Name
+	for _, res := range found {
+		p.ofPeeringObjects(res, p.scope(namespaced))
 	}
-	scope := p.scope(namespaced)
+	return settings.Name
+}
+
+// ofPeeringObjects adds the permissions of a [peeringObject] of the resource.
+func (p *permissions) ofPeeringObjects(res *resources.Resource, scope inspect.PermissionScope) {
 	p.add(inspect.Permission{
 		Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: scope,
 		Purpose: "the operator itself: to pause while an operator of a higher priority acts",
@@ -70,10 +75,9 @@ func (p *permissions) ofPeering() string {
 		written += "/status"
 	}
 	p.add(inspect.Permission{
-		Group: res.Group, Resource: written, Names: []string{settings.Name}, Verbs: []string{"patch"}, Scope: scope,
+		Group: res.Group, Resource: written, Names: []string{p.settings.Peering.Name}, Verbs: []string{"patch"}, Scope: scope,
 		Purpose: "the operator itself: to tell other operators that it is there",
 	}, nil)
-	return settings.Name
 }
 
 // ofReplicas adds what the replicas of the operator do with their leases. It returns the leases.

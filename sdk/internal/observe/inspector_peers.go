@@ -10,7 +10,7 @@ import (
 // withPeering returns a copy of the peering objects, sorted, in which one replaces its former state.
 func withPeering(all []inspect.Peering, e PeersChanged) []inspect.Peering {
 	compare := func(a, b inspect.Peering) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
 	}
 	rest := slices.DeleteFunc(slices.Clone(all), func(p inspect.Peering) bool { return compare(p, e.Peering) == 0 })
 	if !e.Left {

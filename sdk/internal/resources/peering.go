@@ -12,19 +12,21 @@ const (
 // have the other one.
 var peeringGroups = []string{"kopf.dev", "zalando.org"}
 
-// Peerings returns the resource of peering objects, namespaced or not; nil if the cluster has none.
-func Peerings(all []Resource, namespaced bool) *Resource {
+// Peerings returns the resources of peering objects, namespaced or not: one for each API group that the cluster has, the
+// preferred one first. Operators take part in all of them.
+func Peerings(all []Resource, namespaced bool) []*Resource {
 	plural := ClusterPeerings
 	if namespaced {
 		plural = NamespacedPeerings
 	}
+	var found []*Resource
 	for _, group := range peeringGroups {
 		i := slices.IndexFunc(all, func(r Resource) bool {
 			return r.Group == group && r.Version == "v1" && r.Plural == plural && r.Namespaced == namespaced
 		})
 		if i >= 0 {
-			return &all[i]
+			found = append(found, &all[i])
 		}
 	}
-	return nil
+	return found
 }

@@ -166,7 +166,7 @@ func (p *Page) table() *render.Table {
 
 // headOf names a peering object.
 func headOf(peering *inspect.Peering) string {
-	head := strings.TrimSuffix(peering.Kind+" "+peering.Name+" in "+peering.Namespace, " in ")
+	head := peering.String()
 	if !peering.Exists {
 		head += ", which does not exist"
 	}
