@@ -213,6 +213,11 @@ type AdmissionSettings struct {
 	// validating and one of the mutating handlers. It ends the names of the webhooks, and is a domain
 	// name such as "claims.example.com". Defaults to none: the operator manages no configurations.
 	Managed string
+
+	// ReviewOwn calls the admission handlers also when the operator writes nothing but its own records to an object: its
+	// finalizer, its annotations, the results of handlers. Then a handler can deny them, as in Kopf for Python. Defaults to
+	// false.
+	ReviewOwn bool
 }
 
 // ProcessSettings configure the process of the operator.

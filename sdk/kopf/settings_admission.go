@@ -36,7 +36,7 @@ func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
 
 // engine converts the settings for the engine.
 func (s AdmissionSettings) engine(session string) engine.Admission {
-	a := engine.Admission{Managed: s.Managed, Session: session}
+	a := engine.Admission{Managed: s.Managed, Session: session, ReviewOwn: s.ReviewOwn}
 	if server := s.Server; server != nil {
 		a.Serve = func(ctx context.Context, logger *slog.Logger, reviews http.Handler, announce func(admission.ClientConfig)) error {
 			return loggingTo(logger, server).Serve(ctx, reviews, func(c webhook.ClientConfig) { announce(clientConfigOf(c)) })

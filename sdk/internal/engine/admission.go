@@ -75,6 +75,9 @@ func (a *admissionControl) start(ctx context.Context, failed func(error)) {
 		failed(err)
 	})
 	a.managing.Go(func() { a.webhooks.run(managing) })
+	if !a.reviews.user.ask(ctx) { // before there are any changes of its own
+		a.managing.Go(func() { a.reviews.user.keepAsking(managing) })
+	}
 }
 
 // announced takes over where the API server finds the server.

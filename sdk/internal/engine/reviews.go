@@ -19,6 +19,7 @@ type reviews struct {
 	invoker  *invoker
 	base     context.Context // of the handlers, with the indices
 	history  *reviewHistory
+	user     *ownUser
 	ids      map[string]string // of handlers: by themselves, and by the names of their webhooks
 	prefix   atomic.Pointer[string]
 	decoded  *budget.Budget // bytes of the decoded objects of all reviews
@@ -39,7 +40,7 @@ func newReviews(ctx context.Context, d *deps, m *memories, i *invoker, inspected
 	r := &reviews{
 		decoded: budget.New(maxDecoded),
 		deps:    d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
-		history: newReviewHistory(d.now(), inspected), ready: make(chan struct{}),
+		history: newReviewHistory(d.now(), inspected), user: &ownUser{deps: d}, ready: make(chan struct{}),
 	}
 	names := admission.Names(d.registry.Admission())
 	for id, name := range names {

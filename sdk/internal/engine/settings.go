@@ -113,6 +113,8 @@ type Admission struct {
 
 	Managed string // the suffix of the webhooks' names, and the name of their configurations; none are managed if empty
 	Session string // of development; empty in production
+
+	ReviewOwn bool // the handlers are asked about the operator's own records, too
 }
 
 // checkScaling returns the mistake in the settings of several replicas.

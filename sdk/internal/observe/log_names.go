@@ -99,6 +99,8 @@ const (
 	LogNamespacesUnspecified LogName = "namespaces.unspecified"
 
 	LogWebhookServed     LogName = "webhook.served"
+	LogReviewOwn         LogName = "review.own"
+	LogOwnUserUnknown    LogName = "review.own-user-unknown"
 	LogWebhookInstalled  LogName = "webhook.installed"
 	LogWebhookRemoved    LogName = "webhook.removed"
 	LogWebhookFailed     LogName = "webhook.failed"
