@@ -87,6 +87,13 @@ type Election struct {
 
 	Logger *slog.Logger
 
+	// Renewed sets until when this replica may act: RenewDeadline after a request was sent that made it hold the
+	// lease. The Elector calls it after each such request that has succeeded, first before Lead, with the time right before
+	// the request was sent. After that time, no handler is called and nothing is written, even if the process was frozen
+	// meanwhile. It returns false if the deadline before has passed: the Elector must call Follow, and may then call Lead.
+	// An Elector that never calls it has no deadline: a frozen leader acts on until Follow is called.
+	Renewed func(sent time.Time) bool
+
 	// Lead makes this replica handle the objects. The Elector calls it when the replica is elected.
 	Lead func()
 
@@ -108,7 +115,7 @@ func (e elector) Elect(ctx context.Context, election engine.Election) error {
 	return e.Elector.Elect(ctx, &Election{
 		Config: election.Config, Name: election.Name, Namespace: election.Namespace, Identity: election.Identity,
 		LeaseDuration: election.Times.Duration, RenewDeadline: election.Times.RenewDeadline, RetryPeriod: election.Times.RetryPeriod,
-		Logger: election.Logger, Lead: election.Lead, Follow: election.Follow, MayRelease: election.MayRelease,
+		Logger: election.Logger, Renewed: election.Renewed, Lead: election.Lead, Follow: election.Follow, MayRelease: election.MayRelease,
 	})
 }
 

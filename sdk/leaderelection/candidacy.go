@@ -63,13 +63,51 @@ func (c *candidacy) lead(term context.Context) {
 	c.election.Lead()
 }
 
+// limited returns a context for one request. The library limits requests only while the replica leads; one that is never
+// answered would make it stand by for ever.
+func (c *candidacy) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.election.RenewDeadline/2)
+}
+
 // Get implements [resourcelock.Interface].
 func (c *candidacy) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
 	record, raw, err := c.Interface.Get(ctx)
 	if err == nil {
 		c.saw(record.HolderIdentity)
 	}
 	return record, raw, err
+}
+
+// Create implements [resourcelock.Interface].
+func (c *candidacy) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return c.write(ctx, record, c.Interface.Create)
+}
+
+// Update implements [resourcelock.Interface].
+func (c *candidacy) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return c.write(ctx, record, c.Interface.Update)
+}
+
+// write makes this replica the holder, or renews that. A term is over if that comes too late: the library may not have
+// noticed, since its timers stand still with the process.
+func (c *candidacy) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
+	write func(context.Context, resourcelock.LeaderElectionRecord) error,
+) error {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	sent := time.Now()
+	err := write(ctx, record)
+	if err != nil || record.HolderIdentity != c.Identity() || c.election.Renewed(sent) {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leads {
+		c.resign()
+	}
+	return nil
 }
 
 // saw notes who holds the lease. If that is not this replica, its term is over, whoever has written that.

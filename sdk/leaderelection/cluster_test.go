@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/leaderelection"
 )
 
-func TestMain(m *testing.M) { testmain.Run(m, testcluster.Exit) }
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(frozenVar); spec != "" {
+		if err := runReplica(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	testmain.Run(m, testcluster.Exit)
+}
 
 var configMaps = kopf.Resource("v1", "configmaps")
 

@@ -60,13 +60,13 @@ func (s *fakeHost) note(format string, args ...any) {
 
 func (s *fakeHost) MayStart() bool { return !s.closed }
 
-func (s *fakeHost) Attempt(ctx context.Context, task *Task, retries int, started time.Time) handlers.Outcome {
+func (s *fakeHost) Attempt(ctx context.Context, task *Task, retries int, started time.Time) (handlers.Outcome, bool) {
 	s.note("%s retry=%d", task.Handler.ID, retries)
 	s.enter(task.Handler.ID, 1)
 	defer s.enter(task.Handler.ID, -1)
 	err := s.fn(ctx, call{task, retries, started})
 	out, _ := handlers.Decide(err, nil, task.Handler.Limits(), retries, time.Since(started), task.String())
-	return out
+	return out, true
 }
 
 func (s *fakeHost) enter(id string, n int) {

@@ -19,8 +19,9 @@ type Host interface {
 	MayStart() bool
 
 	// Attempt calls the handler of a task once. The retries are the attempts before this one, and
-	// started is the time of the first of them, since the last success.
-	Attempt(ctx context.Context, task *Task, retries int, started time.Time) handlers.Outcome
+	// started is the time of the first of them, since the last success. It returns false if the handler may not be
+	// called now.
+	Attempt(ctx context.Context, task *Task, retries int, started time.Time) (out handlers.Outcome, counts bool)
 
 	// Deliver sends the patch of the task, and the result of the attempt. It logs failures; the task
 	// continues.

@@ -46,7 +46,9 @@ func (t *Task) step() (next wait, goesOn bool) {
 		return wait{delay: left}, true
 	}
 	began := time.Now()
-	switch out := t.attempt(); {
+	switch out, counts := t.attempt(); {
+	case !counts:
+		return wait{delay: notNowDelay}, true
 	case !out.Final && out.Delay == nil:
 		return wait{}, true
 	case !out.Final:
@@ -59,8 +61,12 @@ func (t *Task) step() (next wait, goesOn bool) {
 	return t.untilNextTick(began)
 }
 
-// attempt calls the handler once, and delivers its patch and result.
-func (t *Task) attempt() handlers.Outcome {
+// notNowDelay is how long a task waits whose handler may not be called now.
+const notNowDelay = time.Second
+
+// attempt calls the handler once, and delivers its patch and result. It returns false if the handler may not be
+// called now.
+func (t *Task) attempt() (out handlers.Outcome, counts bool) {
 	if t.progress.retries == 0 {
 		t.progress.begun, t.progress.started = true, time.Now()
 	}
@@ -70,13 +76,15 @@ func (t *Task) attempt() handlers.Outcome {
 	if t.stopper.reached(cancelled) {
 		cancel(t.cause())
 	}
-	out := t.group.host.Attempt(ctx, t, t.progress.retries, t.progress.started)
+	if out, counts = t.group.host.Attempt(ctx, t, t.progress.retries, t.progress.started); !counts {
+		return out, false
+	}
 	t.progress.retries++
 	t.mu.Lock()
 	t.retryRequested = false // the request was for the attempt that is over
 	t.mu.Unlock()
 	t.group.host.Deliver(ctx, t, out)
-	return out
+	return out, true
 }
 
 // cancelWith sets how to cancel the present attempt; nil at its end.

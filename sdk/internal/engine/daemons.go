@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -79,12 +80,12 @@ type daemonHost struct {
 	runner *daemonRunner
 	deps   *deps
 	memory *memory
-	shard  int                            // of the object
+	object *object.Object                 // the uid and the namespace, by which the shard is found
 	last   atomic.Pointer[servedResource] // the resource when it was served last
 }
 
 func (r *daemonRunner) newHost(c *cycle) *daemonHost {
-	host := &daemonHost{runner: r, deps: r.deps, memory: c.memory, shard: r.deps.shards.of(c.object)}
+	host := &daemonHost{runner: r, deps: r.deps, memory: c.memory, object: &object.Object{UID: c.object.UID, Namespace: c.object.Namespace}}
 	host.last.Store(c.served)
 	return host
 }
@@ -102,8 +103,7 @@ func (d *daemonHost) served() *servedResource {
 
 // MayStart implements [daemons.Host].
 func (d *daemonHost) MayStart() bool {
-	s := d.deps.state
-	return !s.paused.Load() && !s.exiting.Load() && d.deps.shards.actsOn(d.shard) &&
+	return fence.MayBegin(d.enter(context.Background())) == nil &&
 		d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load() && !d.memory.paused.Load()
 }
 
@@ -116,10 +116,14 @@ func (d *daemonHost) subject(version *object.Object) *observe.Subject {
 	return d.deps.subject(d.memory.identity, d.served().resource, version)
 }
 
+// enter returns a context with the guards of the object. A daemon can outlive terms.
+func (d *daemonHost) enter(ctx context.Context) context.Context {
+	return fence.With(ctx, d.deps.guards(d.served(), d.object)...)
+}
+
 // Attempt implements [daemons.Host].
-func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) handlers.Outcome {
-	out, _ := d.runner.invoker.try(ctx, d.newAttempt(task, retries, started))
-	return out
+func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
+	return d.runner.invoker.try(d.enter(ctx), d.newAttempt(task, retries, started))
 }
 
 // newAttempt prepares an attempt. The handler gets a version of the object that is decoded only when
@@ -134,7 +138,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.memo,
 			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
 			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
-				ctx, cancel := withGrace(ctx, patchTimeout)
+				ctx, cancel := withGrace(d.enter(ctx), patchTimeout)
 				defer cancel()
 				return d.send(ctx, task)
 			}},
@@ -156,7 +160,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		logger.Error("Cannot store the result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 	// The patch is sent even if the handler's context has ended.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(d.enter(context.WithoutCancel(ctx)))
 	defer cancel()
 	defer context.AfterFunc(d.deps.background, cancel)()
 	last := out.Final && (task.Handler.Interval == nil || out.Err != nil)
@@ -166,6 +170,8 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		switch {
 		case err == nil:
 			return
+		case isFenced(err) && !last:
+			return // with its next call
 		case isHopeless(err, 0), isRefused(err):
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -53,7 +54,10 @@ type deps struct {
 type runState struct {
 	paused    atomic.Bool // no object is handled
 	wasPaused atomic.Bool // paused since the streams were adjusted last, however shortly
-	exiting   atomic.Bool // no daemon or timer may start
+
+	pause    fence.Guard // drains while paused
+	exit     fence.Guard // drains once the operator stops
+	election fence.Guard // closed while another replica may lead; open without elections
 
 	// retryFormer makes objects that failed before the operator started be retried when it finds them.
 	retryFormer atomic.Bool

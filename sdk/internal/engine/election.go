@@ -3,12 +3,15 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -20,6 +23,9 @@ var standby = pauseKey{kind: inspect.PauseStandby}
 // candidate is the operator in elections of which replica handles the objects.
 type candidate struct {
 	pauses   *pauses
+	guard    *fence.Guard
+	deadline time.Duration // lifetime of a renewal
+	newTerm  func()        // is called before this replica acts again
 	running  *runningCycles
 	identity string
 	logger   *slog.Logger
@@ -30,8 +36,11 @@ type candidate struct {
 }
 
 // newCandidate returns the operator in elections. It is paused until it is elected.
-func newCandidate(d *deps, p *pauses, identity string) *candidate {
-	c := &candidate{pauses: p, running: d.running, identity: identity, logger: d.logger, stats: d.leases}
+func newCandidate(d *deps, p *pauses, lease Lease, newTerm func()) *candidate {
+	c := &candidate{
+		pauses: p, guard: &d.state.election, deadline: lease.Times.RenewDeadline, newTerm: newTerm,
+		identity: lease.Identity, running: d.running, logger: d.logger, stats: d.leases,
+	}
 	c.follow("")
 	return c
 }
@@ -40,10 +49,14 @@ func newCandidate(d *deps, p *pauses, identity string) *candidate {
 func (c *candidate) election(ctx context.Context, lease Lease, config *rest.Config) Election {
 	return Election{
 		Config: config, Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
-		Logger: c.logger, Lead: c.lead, Follow: c.follow,
+		Logger: c.logger, Renewed: c.renewed, Lead: c.lead, Follow: c.follow,
 		MayRelease: func() bool { return !errors.Is(context.Cause(ctx), leases.ErrBusy) },
 	}
 }
+
+// renewed notes that the lease was renewed by a request that was sent at a time. It returns false if the term is over,
+// since that came too late.
+func (c *candidate) renewed(sent time.Time) bool { return !c.guard.Renew(sent, c.deadline) }
 
 // lead makes the operator handle the objects.
 func (c *candidate) lead() {
@@ -56,6 +69,8 @@ func (c *candidate) lead() {
 	c.stats.leads.Store(true)
 	c.stats.elected.Add(1)
 	c.logger.Info("Elected: this replica handles the objects", observe.EventKey, observe.LogLeaderElected, "identity", c.identity)
+	c.newTerm()
+	c.guard.Raise()
 	c.pauses.remove(standby)
 }
 
@@ -63,6 +78,8 @@ func (c *candidate) lead() {
 func (c *candidate) follow(leader string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	late := c.leading && c.guard.Lapsed()
+	c.guard.Drop()
 	reason := "standby: no replica leads yet"
 	if leader != "" {
 		reason = "standby: " + leader + " leads"
@@ -78,6 +95,10 @@ func (c *candidate) follow(leader string) {
 	c.leading = false
 	c.stats.leads.Store(false)
 	c.stats.lost.Add(1)
+	if late {
+		c.logger.Warn(fmt.Sprintf("The lease was not renewed within %s: the API server did not answer, or this process stood still. "+
+			"Nothing was begun or written since", c.deadline), observe.EventKey, observe.LogLeaderLost)
+	}
 	c.logger.Warn("The lease is lost: this replica stops handling the objects, and stands by", observe.EventKey, observe.LogLeaderLost, "leader", leader)
 	c.running.stop(func(queue.Key, string) bool { return true }, 0, func(objects int) {
 		c.logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",

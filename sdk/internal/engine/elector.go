@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -23,6 +24,10 @@ type Election struct {
 	Namespace, Name, Identity string // of the lease, and of this replica
 	Times                     leases.Times
 	Logger                    *slog.Logger
+
+	// Renewed is called after each request that made this replica hold the lease, or renewed that, with the time before
+	// it was sent. It returns false if the term is over, since the deadline before has passed.
+	Renewed func(sent time.Time) bool
 
 	// Lead is called when this replica was elected. It returns at once.
 	Lead func()

@@ -30,7 +30,9 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 		}
 		observe.Tell(c.deps.sink, observe.EventDispatched{Subject: c.subject, Cause: cause, Handlers: c.served.handlers})
 		for _, h := range c.served.handlers.Selected(handlers.Watching, cause) {
-			c.invoker.try(ctx, c.newAttempt(subject, h, cause))
+			if _, counts := c.invoker.try(ctx, c.newAttempt(subject, h, cause)); !counts {
+				return errStopping
+			}
 		}
 		if event.Object != c.object {
 			event.Object.DropTree()

@@ -22,6 +22,7 @@ func (h *handover) newSharing(lease Lease) *leases.Sharing {
 	return leases.NewSharing(leases.Options{
 		Client: leases.NewClient(d.client, lease.Namespace), Name: lease.Name, Identity: lease.Identity,
 		Division: d.shards.division, Times: lease.Times, Logger: d.logger, Stats: &d.leases.shards,
+		Guard: d.shards.guard,
 		Act: func(own shards.Set) {
 			d.shards.set(own)
 			observe.Tell(d.sink, observe.ShardsChanged{Division: d.shards.division, Own: own.All()})

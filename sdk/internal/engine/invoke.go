@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -47,9 +48,12 @@ type attempt struct {
 }
 
 // try attempts a handler once, unless its limits are exceeded: it calls the handler, decides the
-// outcome, and tells it to the sink. It returns false if the operator is stopping and the attempt
-// must not count.
+// outcome, and tells it to the sink. It returns false if the operator may not begin it, or is stopping, and the
+// attempt must not count.
 func (i *invoker) try(ctx context.Context, a *attempt) (handlers.Outcome, bool) {
+	if fence.MayBegin(ctx) != nil {
+		return handlers.Outcome{}, false
+	}
 	h, limits := a.call.Handler, a.limits()
 	exhausted, err := i.begin(a, h, limits)
 	if exhausted != nil {
@@ -211,11 +215,11 @@ func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
 }
 
 // aborted reports whether the stop of the operator has interrupted an attempt, so that the next
-// operator makes it again.
+// operator makes it again, or whether its sub-handlers may not begin.
 func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
 	switch h.Family.Group() {
 	case handlers.Changing:
-		return err != nil && ctx.Err() != nil
+		return err != nil && (ctx.Err() != nil || errors.Is(err, errStopping))
 	case handlers.Indexing, handlers.Activities:
 		return ctx.Err() != nil
 	default:

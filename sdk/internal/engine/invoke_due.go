@@ -12,10 +12,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// errStopping ends a cycle in which the operator was asked to stop. Nothing is recorded of the
-// interrupted attempt; the next operator repeats it.
-var errStopping = errors.New("the operator is stopping")
-
 // invokeDue attempts the handlers that are due and that the lifecycle chooses, each with its
 // sub-handlers. Together with an error, it returns the outcomes so far.
 func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress state.Progress) (map[string]handlers.Outcome, error) {

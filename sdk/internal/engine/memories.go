@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -11,6 +12,7 @@ import (
 
 // memories are the memories of all objects. They are safe for concurrent use.
 type memories struct {
+	term  atomic.Int64 // see [memories.newTerm]
 	mu    sync.Mutex
 	m     map[queue.Key]*memory
 	memos map[resources.Scope]map[string]any // memos of objects that are only indexed
@@ -24,7 +26,7 @@ func (ms *memories) recall(key queue.Key, namespace string, listed bool, newMemo
 	if m, ok := ms.m[key]; ok {
 		return m
 	}
-	m := &memory{identity: new(observe.Identity), namespace: namespace, listed: listed}
+	m := &memory{identity: new(observe.Identity), namespace: namespace, listed: listed, term: ms.term.Load()}
 	if memo, known := ms.takeMemo(key, namespace); known {
 		m.memo = memo
 	} else if newMemo != nil {

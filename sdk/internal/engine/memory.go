@@ -26,6 +26,7 @@ type memory struct {
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 	released        bool // the finalizer was removed from the deleted object: versions with it are stale
 
+	term        int64          // the last term in which the object was handled
 	unrecorded  *unrecorded    // what the API server has not accepted yet; nil if there is nothing
 	handled     *handledStates // of the handlers of the present cause; nil if none are done, or all
 	unfinished  bool           // there are records of a cause that is not finished

@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -95,11 +95,12 @@ func (c *cycle) endSleep() {
 // fails, it is retried.
 func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
 	c.memory.sleepsUntil = time.Time{}
-	if !c.deps.shards.owns(c.served, c.object) {
+	ctx = c.deps.enterTerm(ctx, c.served, c.object)
+	if fence.MayBegin(ctx) != nil {
 		return nil
 	}
 	err := c.touch(ctx)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || isFenced(err) {
 		return nil
 	}
 	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
@@ -128,10 +129,14 @@ func (c *cycle) touch(ctx context.Context) (err error) {
 
 // endCycle returns what a cycle decided or, if it failed, when to retry it.
 func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queue.Next {
-	if err != nil && (errors.Is(err, errStopping) || ctx.Err() != nil) {
+	if err != nil && ctx.Err() != nil {
 		return nil
 	}
 	deleted := c.event == watch.Deleted
+	if isFenced(err) {
+		observe.Tell(c.deps.sink, observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted})
+		return nil
+	}
 	ended := observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
 	if err == nil {
 		ended.Finished, ended.Recovered = (c.finished || c.recorded) && !deleted, c.memory.throttle.Succeeded()

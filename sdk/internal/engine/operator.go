@@ -435,7 +435,7 @@ func (o *operator) serve(ctx context.Context) error {
 	}
 	d := o.deps
 	o.pauses.beginStopping()
-	d.state.exiting.Store(true)
+	d.state.exit.Drain()
 	part.leave()
 	d.retries.stop()
 	o.streams.stopAll()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -18,13 +19,18 @@ type ownShards struct {
 	queue    *queue.Queue
 	changed  func() // is called when streams must be started or stopped
 
+	guards []fence.Guard // of each shard
+
 	mu     sync.Mutex
 	gained int // how many times shards were added
 	own    atomic.Pointer[shards.Set]
 }
 
 func newOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards {
-	o := &ownShards{division: d, queue: q, changed: changed}
+	o := &ownShards{division: d, queue: q, changed: changed, guards: make([]fence.Guard, d.Shards)}
+	for shard := range o.guards {
+		o.guards[shard].Drop()
+	}
 	o.own.Store(new(shards.Set))
 	return o
 }
@@ -68,6 +74,9 @@ func (o *ownShards) of(obj *object.Object) int {
 	}
 	return o.division.Of(obj)
 }
+
+// guard returns the guard of a shard.
+func (o *ownShards) guard(shard int) *fence.Guard { return &o.guards[shard] }
 
 // actsOn reports whether the operator handles the objects of a shard.
 func (o *ownShards) actsOn(shard int) bool { return o == nil || o.own.Load().Has(shard) }

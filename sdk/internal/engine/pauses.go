@@ -92,6 +92,11 @@ func (p *pauses) update() {
 	if paused {
 		p.state.wasPaused.Store(true) // first: events that are dropped from now on must be listed again
 	}
+	if paused {
+		p.state.pause.Drain()
+	} else {
+		p.state.pause.Raise()
+	}
 	if p.state.paused.Swap(paused) != paused {
 		p.changed.raise()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -35,14 +36,19 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	served, newest := p.resources.served(batch.Key.Resource), batch.Newest
 	ctx, end := p.deps.running.begin(ctx, batch.Key, newest.Object.Namespace)
 	defer end()
-	if served == nil || p.deps.state.paused.Load() || !p.deps.shards.owns(served, newest.Object) {
-		return nil // nothing is lost: when the stream starts again, it lists all objects
+	if served == nil {
+		return nil
+	}
+	ctx = p.deps.enterTerm(ctx, served, newest.Object)
+	if fence.MayBegin(ctx) != nil {
+		return nil // nothing is lost: whatever permits the operator to act again lists all objects
 	}
 	if p.deps.graves.isLate(batch.Key, newest, batch.Listed, batch.Complete) {
 		p.deps.dropLate(newest.Object)
 		return nil
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
+	m.enterTerm(p.memories.term.Load(), newest.Object)
 	m.listedUntil(newest.Object, batch.Complete)
 	m.releaseSeenWrite(newest.Object)
 	if newest.Type == watch.Deleted {
@@ -73,8 +79,8 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	c := p.newCycle(served, m, batch)
 	next, err := p.run(ctx, c)
 	next = c.endCycle(ctx, next, err)
-	if !p.deps.shards.owns(served, c.object) {
-		return nil // another replica does what comes next
+	if fence.MayBegin(ctx) != nil {
+		return nil // who may act does what comes next
 	}
 	return next
 }

@@ -67,7 +67,7 @@ func (r *replica) takePart(ctx context.Context) (p part, err error) {
 			cancel(nil)
 			return p, errElector
 		}
-		c := newCandidate(d, r.pauses, lease.Identity)
+		c := newCandidate(d, r.pauses, lease, r.handover.memories.newTerm)
 		wg.Go(func() {
 			if err := d.settings.Elector.Elect(ctx, c.election(ctx, lease, r.restConfig())); err != nil {
 				r.fail(fmt.Errorf("%w: %w", errElection, err))

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 )
 
 // Class says what an error means for the request that failed.
@@ -35,7 +37,7 @@ const (
 // Classify returns the class of an error.
 func Classify(err error) Class {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, fence.ErrLapsed):
 		return Unclassified
 	case errors.Is(err, context.Canceled):
 		return Canceled

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 )
 
 // errorBodyLimit bounds the bytes that are read of an unsuccessful response.
@@ -26,6 +28,7 @@ type exchange struct {
 	limit   time.Duration // of an attempt; none if not positive
 	cancel  context.CancelCauseFunc
 
+	left      time.Duration // time in which the request may write; no limit if not positive
 	begun     time.Time
 	repeated  bool        // there was an attempt before this one
 	timer     *time.Timer // nil if there is no limit
@@ -79,7 +82,7 @@ func (e *exchange) attempt(ctx context.Context) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.begin()
+		e.begin(ctx)
 		resp, err := session.RoundTrip(req)
 		if err != nil || resp.StatusCode != http.StatusUnauthorized {
 			return resp, err
@@ -142,7 +145,7 @@ func (e *exchange) newRequest(ctx context.Context, address string) (*http.Reques
 
 // begin starts an attempt. It does nothing if there is no exchange, as do rejected and
 // loginFailed.
-func (e *exchange) begin() {
+func (e *exchange) begin(ctx context.Context) {
 	if e == nil {
 		return
 	}
@@ -150,8 +153,12 @@ func (e *exchange) begin() {
 	if e.timer != nil {
 		e.timer.Stop() // the previous attempt was redirected
 	}
-	if e.limit > 0 {
-		e.timer = time.AfterFunc(e.limit, func() { e.cancel(context.DeadlineExceeded) })
+	e.left = 0
+	if left, limited := fence.Left(ctx); limited && writes(e.request.Method) {
+		e.left = max(1, left) // a lapsed one does not leave
+	}
+	if limit := shorter(e.limit, e.left); limit > 0 {
+		e.timer = time.AfterFunc(limit, func() { e.cancel(context.DeadlineExceeded) })
 	}
 }
 
@@ -163,7 +170,8 @@ func (e *exchange) limitTo(limit time.Duration) {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-	if e.limit = limit; limit > 0 {
+	e.limit = limit
+	if limit = shorter(limit, e.left); limit > 0 {
 		e.timer = time.AfterFunc(limit-time.Since(e.begun), func() { e.cancel(context.DeadlineExceeded) })
 	}
 }

@@ -52,7 +52,7 @@ func (t *reloginTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	exchange, _ := ctx.Value(exchangeKey{}).(*exchange) // nil for the requests of other clients
 	body := req.Body
 	for logins := 0; ; logins++ {
-		exchange.begin()
+		exchange.begin(ctx)
 		resp, err := session.RoundTrip(t.addressed(req, session, body))
 		if err != nil || resp.StatusCode != http.StatusUnauthorized {
 			return resp, err

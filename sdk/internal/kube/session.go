@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -57,9 +58,23 @@ func dialer(connectTimeout time.Duration) *net.Dialer {
 // Server returns the address of the cluster, for people: without a password.
 func (s *Session) Server() string { return s.base.Redacted() }
 
-// RoundTrip implements [http.RoundTripper] for requests to the session's address.
+// RoundTrip implements [http.RoundTripper] for requests to the session's address. All requests leave here, with each
+// retry and each repetition after a login: those that write are refused once the fence of their context has lapsed.
 func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
+	if writes(req.Method) {
+		if err := fence.MayWrite(req.Context()); err != nil {
+			if req.Body != nil {
+				_ = req.Body.Close() // as a RoundTripper must
+			}
+			return nil, err
+		}
+	}
 	return s.connections.RoundTrip(req)
+}
+
+// writes reports whether requests of a method change objects.
+func writes(method string) bool {
+	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }
 
 // Close closes the idle connections at once, and the others when they become idle.

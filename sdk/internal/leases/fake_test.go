@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
@@ -236,7 +237,9 @@ func newReplica(t testing.TB, l *line, a *arena, who string, d shards.Division) 
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
+	guards := make([]fence.Guard, d.Shards)
 	return NewSharing(Options{
+		Guard:  func(shard int) *fence.Guard { return &guards[shard] },
 		Client: NewClient(kube.NewClient(kube.Fixed(session), kube.ClientOptions{}), "ns"), Name: "test", Identity: who, Stats: new(Stats),
 		Division: d, Times: testTimes, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Act:  func(now shards.Set) { a.act(who, now) },

@@ -49,6 +49,7 @@ func (s *Sharing) letGo(shard int, h *holding) {
 	if s.held[shard] != h {
 		return
 	}
+	s.options.Guard(shard).Drop()
 	h.lost = true
 	h.deadline.Stop()
 	delete(s.held, shard)
@@ -99,6 +100,9 @@ func (s *Sharing) acquire(ctx context.Context, wanted []int) {
 		h := &holding{lease: written, renewed: sent}
 		s.mu.Lock()
 		s.held[shard] = h
+		guard := s.options.Guard(shard)
+		guard.Renew(sent, s.options.Times.RenewDeadline)
+		guard.Raise()
 		s.options.Stats.Acquired.Add(1)
 		h.deadline = time.AfterFunc(s.options.Times.RenewDeadline-time.Since(sent), func() { s.missed(shard, h) })
 		s.mu.Unlock()
@@ -202,15 +206,30 @@ func (s *Sharing) renewShards(ctx context.Context) {
 			s.warn(ctx, "renew the lease of a shard", err)
 			return
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if h.lost {
-			return
+		if s.noteRenewed(shard, h, written.Version, sent) {
+			s.lose(shard, missedDeadline, "deadline", s.options.Times.RenewDeadline.String())
 		}
-		h.lease.Version, h.lease.Renewed, h.renewed = written.Version, sent, sent
-		h.deadline.Reset(s.options.Times.RenewDeadline - time.Since(sent))
 	})
 }
+
+// noteRenewed notes that a lease was renewed. It reports whether that came too late: nothing was done meanwhile, and
+// others may have acted.
+func (s *Sharing) noteRenewed(shard int, h *holding, version string, sent time.Time) (tooLate bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.lost {
+		return false
+	}
+	h.lease.Version, h.lease.Renewed, h.renewed = version, sent, sent
+	if s.options.Guard(shard).Renew(sent, s.options.Times.RenewDeadline) {
+		return true
+	}
+	h.deadline.Reset(s.options.Times.RenewDeadline - time.Since(sent))
+	return false
+}
+
+// missedDeadline is why a shard is lost whose lease was renewed too late, or not at all.
+const missedDeadline = "the lease could not be renewed in time"
 
 // missed gives up a shard whose lease could not be renewed in time.
 func (s *Sharing) missed(shard int, h *holding) {
@@ -218,7 +237,7 @@ func (s *Sharing) missed(shard int, h *holding) {
 	current := s.held[shard] == h && !h.lost && time.Since(h.renewed) >= s.options.Times.RenewDeadline
 	s.mu.Unlock()
 	if current {
-		s.lose(shard, "the lease could not be renewed in time", "deadline", s.options.Times.RenewDeadline.String())
+		s.lose(shard, missedDeadline, "deadline", s.options.Times.RenewDeadline.String())
 	}
 }
 
@@ -230,6 +249,7 @@ func (s *Sharing) lose(shard int, why, key, value string) {
 	if h == nil || h.lost {
 		return
 	}
+	s.options.Guard(shard).Drop()
 	h.lost, h.stopping = true, true
 	h.deadline.Stop()
 	s.options.Stats.Lost.Add(1)
@@ -256,6 +276,7 @@ func (s *Sharing) stopActing(gone []int) {
 	stopping := map[int]*holding{}
 	for _, shard := range gone {
 		if h := s.held[shard]; h != nil && !h.stopping {
+			s.options.Guard(shard).Drain()
 			h.stopping = true
 			stopping[shard] = h
 		}

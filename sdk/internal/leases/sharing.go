@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
@@ -24,6 +25,9 @@ type Options struct {
 	Times    Times
 	Logger   *slog.Logger
 	Stats    *Stats
+
+	// Guard returns the guard of a shard, which is closed while the replica does not hold it.
+	Guard func(shard int) *fence.Guard
 
 	// Act is called with the shards whose objects the replica handles from now on. It must not block.
 	Act func(shards.Set)
