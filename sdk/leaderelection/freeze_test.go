@@ -70,7 +70,9 @@ func (t terms) Handle(ctx context.Context, r slog.Record) error {
 
 func (t terms) WithAttrs(a []slog.Attr) slog.Handler { return terms{t.Handler.WithAttrs(a), t.current} }
 
-func (t terms) WithGroup(name string) slog.Handler { return terms{t.Handler.WithGroup(name), t.current} }
+func (t terms) WithGroup(name string) slog.Handler {
+	return terms{t.Handler.WithGroup(name), t.current}
+}
 
 // runReplica is the process of a replica. It prints a line for each call of its timer, which writes to its object.
 func runReplica(spec string) error {
