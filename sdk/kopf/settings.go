@@ -61,7 +61,7 @@ type WatchingSettings struct {
 	ClientTimeout time.Duration
 
 	// ConnectTimeout limits the time until the API server begins to answer a watch or a list. When lists take
-	// longer, the time is doubled with each attempt, up to [NetworkingSettings].RequestTimeout. Defaults to
+	// longer, the time is doubled with each attempt, up to five times [NetworkingSettings].RequestTimeout. Defaults to
 	// [NetworkingSettings].ConnectTimeout.
 	ConnectTimeout time.Duration
 
@@ -150,7 +150,8 @@ type PeeringSettings struct {
 
 // NetworkingSettings configure requests to the API server, except watch streams.
 type NetworkingSettings struct {
-	// RequestTimeout limits one attempt of a request, including the reading of the answer. Defaults to 60s.
+	// RequestTimeout limits one attempt of a request, including the reading of the answer. A list may
+	// take five times as long. Defaults to 60s.
 	RequestTimeout time.Duration
 
 	// ConnectTimeout limits the TCP handshake of an attempt. Defaults to 30s.

@@ -2,18 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -22,65 +16,6 @@ import (
 // status, and the results of handlers. A handler that denies them would keep the operator from ever letting an object go. Two
 // conditions must hold, and the API server vouches for both: the user is the operator's own, and nothing else changes. So
 // another user cannot avoid a handler, whatever the request, and the changes by handlers are reviewed as well.
-
-const (
-	// ownUserTimeout limits a request for the name of the operator's user.
-	ownUserTimeout = 5 * time.Second
-	// ownUserInterval is the time from a failed request to the next one.
-	ownUserInterval = 30 * time.Second
-)
-
-// ownUser is the user as whom the operator sends its requests. It is safe for concurrent use.
-type ownUser struct {
-	deps *deps
-	name atomic.Pointer[string] // nil until the API server has answered
-}
-
-// keepAsking asks until the name is known, or the API server refuses to say it.
-func (u *ownUser) keepAsking(ctx context.Context) {
-	for u.name.Load() == nil && !u.ask(ctx) && sleep(ctx, ownUserInterval) == nil {
-	}
-}
-
-// ask asks for the name once. It reports whether the answer is final.
-func (u *ownUser) ask(ctx context.Context) (final bool) {
-	if u.deps.settings.Admission.ReviewOwn {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, ownUserTimeout)
-	defer cancel()
-	name, err := u.request(ctx)
-	if err == nil {
-		u.name.Store(&name)
-		return true
-	}
-	class := kube.Classify(err)
-	final = class == kube.NotFound || class == kube.Forbidden
-	u.deps.logger.Debug("Cannot find out the operator's own user name; its admission handlers are asked about its own records, too",
-		observe.EventKey, observe.LogOwnUserUnknown, "error", err)
-	return final
-}
-
-func (u *ownUser) request(ctx context.Context) (string, error) {
-	answer, err := u.deps.client.WithoutRetries().Do(ctx, kube.Request{
-		Method: http.MethodPost, Path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", ContentType: "application/json",
-		Body: []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), // since Kubernetes 1.28, for all users
-	})
-	if err != nil {
-		return "", err
-	}
-	var review struct {
-		Status struct {
-			UserInfo struct {
-				Username string `json:"username"`
-			} `json:"userInfo"`
-		} `json:"status"`
-	}
-	if err := json.Unmarshal(answer, &review); err != nil {
-		return "", err
-	}
-	return review.Status.UserInfo.Username, nil
-}
 
 // isOwn reports whether a review is about the operator's own records, and about nothing else.
 func (r *reviews) isOwn(ctx context.Context, res *reviewedResource, request *admission.Request) bool {

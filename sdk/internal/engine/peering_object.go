@@ -317,6 +317,8 @@ func (o *peeringObject) see(version *object.Object, deleted bool) {
 	o.decide()
 }
 
+func (o *peeringObject) group() string { return o.resource.Group }
+
 // exists reports whether the object exists, as far as is known.
 func (o *peeringObject) exists() bool {
 	o.mu.Lock()

@@ -11,24 +11,30 @@ const (
 	present
 )
 
+// meetingPoint is a peering object.
+type meetingPoint interface {
+	reconsider()
+	group() string // the API group
+}
+
 // peeringPlace is the peering objects of a namespace, or of the cluster: one in each API group of peering. Operators meet in
 // each object that exists; one is enough. A goroutine locks an object before its place.
 type peeringPlace struct {
 	running *sync.WaitGroup // the goroutines of all peering objects
 
 	mu      sync.Mutex
-	objects map[*peeringObject]presence
+	objects map[meetingPoint]presence
 }
 
 // join adds an object, which is unknown at first.
-func (p *peeringPlace) join(o *peeringObject) {
+func (p *peeringPlace) join(o meetingPoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.objects[o] = presenceUnknown
 }
 
 // leave removes an object.
-func (p *peeringPlace) leave(o *peeringObject) {
+func (p *peeringPlace) leave(o meetingPoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.objects, o)
@@ -36,7 +42,7 @@ func (p *peeringPlace) leave(o *peeringObject) {
 }
 
 // found records whether an object exists. If that is news, the others decide again.
-func (p *peeringPlace) found(o *peeringObject, now presence) {
+func (p *peeringPlace) found(o meetingPoint, now presence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.objects[o] != now {
@@ -46,7 +52,7 @@ func (p *peeringPlace) found(o *peeringObject, now presence) {
 }
 
 // changed makes the other objects decide again, each under its own lock. The lock must be held.
-func (p *peeringPlace) changed(o *peeringObject) {
+func (p *peeringPlace) changed(o meetingPoint) {
 	for other := range p.objects {
 		if other != o {
 			p.running.Go(other.reconsider)
@@ -56,7 +62,7 @@ func (p *peeringPlace) changed(o *peeringObject) {
 
 // absence reports whether all other objects are known, and whether an absent object is missing. If another object exists,
 // nothing is missing. Of several absent objects, the one in the preferred API group is missing.
-func (p *peeringPlace) absence(o *peeringObject) (known, missing bool) {
+func (p *peeringPlace) absence(o meetingPoint) (known, missing bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	missing = true
@@ -65,7 +71,7 @@ func (p *peeringPlace) absence(o *peeringObject) (known, missing bool) {
 		case other == o:
 		case presence == presenceUnknown:
 			return false, false
-		case presence == present, other.resource.Group < o.resource.Group:
+		case presence == present, other.group() < o.group():
 			missing = false
 		}
 	}
@@ -73,11 +79,11 @@ func (p *peeringPlace) absence(o *peeringObject) (known, missing bool) {
 }
 
 // isPreferred reports whether an object is in the preferred API group.
-func (p *peeringPlace) isPreferred(o *peeringObject) bool {
+func (p *peeringPlace) isPreferred(o meetingPoint) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for other := range p.objects {
-		if other.resource.Group < o.resource.Group {
+		if other.group() < o.group() {
 			return false
 		}
 	}

@@ -109,7 +109,7 @@ func TestPeeringObject_PeerThatCameBackIsNotCleaned(t *testing.T) {
 		deps: d, settings: &Peering{Name: "default", Lifetime: time.Minute}, resource: &resources.Resource{}, work: newWakeup(),
 		own: ownRecord{identity: "self", joined: peeringNoon, lifetime: time.Minute}, observer: peering.Observer{},
 		verdict: peeringVerdict{pauses: newPauses(d, newWakeup()), logger: slog.New(slog.DiscardHandler)},
-		place:   &peeringPlace{objects: map[*peeringObject]presence{}},
+		place:   &peeringPlace{objects: map[meetingPoint]presence{}},
 	}
 	see := func(n int, lastSeen time.Time) {
 		o.see(version(t, fmt.Sprintf(`{"metadata":{"uid":"u","resourceVersion":"%d"},"status":{"peer":{"priority":-1,"lifetime":60,"lastseen":%q}}}`,

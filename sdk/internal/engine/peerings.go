@@ -118,7 +118,7 @@ func (p *peerings) join(res *resources.Resource, scope resources.Scope) *peering
 	o.ctx, o.stop, o.verdict.dev, o.handOver = ctx, stop, p.dev, p.handOver
 	o.place = p.places[scope.Namespace]
 	if o.place == nil {
-		o.place = &peeringPlace{running: &p.running, objects: map[*peeringObject]presence{}}
+		o.place = &peeringPlace{running: &p.running, objects: map[meetingPoint]presence{}}
 		p.places[scope.Namespace] = o.place
 	}
 	o.place.join(o)

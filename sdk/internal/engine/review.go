@@ -77,7 +77,7 @@ func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, e
 		return nil, err
 	}
 	defer end()
-	if v.replay == "" && v.checkWeight("review", 1) == nil && r.isOwn(ctx, res, v.request) {
+	if v.replay == "" && checkWeight(v.request, "review", 1) == nil && r.isOwn(ctx, res, v.request) {
 		r.deps.logger.Debug("Admitting the operator's own records on "+v.request.Subject().String()+" without asking the admission handlers",
 			observe.EventKey, observe.LogReviewOwn)
 		return &admission.Response{Allowed: true}, nil
@@ -116,7 +116,7 @@ func (v *review) checkID(res *reviewedResource) error {
 // selected returns the handlers to call. A filter that panics denies the request.
 func (r *reviews) selected(v *review, res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
 	defer recoverPanic(&err)
-	if err := v.checkWeight("review", 1); err != nil {
+	if err := checkWeight(v.request, "review", 1); err != nil {
 		return nil, err
 	}
 	if res.handlers.NeedsTree(handlers.Admission) {
@@ -203,7 +203,7 @@ func (v *review) mutate(changes *patch.Patch) error {
 	if v.request.Object == nil || changes.Empty() {
 		return nil
 	}
-	err := v.checkWeight("change", treesOfPatch)
+	err := checkWeight(v.request, "change", treesOfPatch)
 	if err == nil {
 		v.tree, err = v.request.Object.Tree()
 	}

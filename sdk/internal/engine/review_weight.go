@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// maxDecoded limits the memory of the decoded objects of all reviews, in bytes. A review that exceeds it runs alone.
-	maxDecoded = 64 << 20
 	// maxTrees limits the memory of the decoded objects of one review, in bytes.
 	maxTrees = 256 << 20
 	// treesOfPatch is how many copies of an object its change takes.
@@ -39,8 +37,8 @@ func (r *reviews) claim(ctx context.Context, request *admission.Request) (end fu
 
 // checkWeight returns a denial if so many copies of the decoded objects of a review take too much memory. Objects of up to
 // 1.5 MiB of text, the largest that Kubernetes stores by default, always pass.
-func (v *review) checkWeight(attempted string, copies int64) error {
-	weight := v.request.Weight * copies
+func checkWeight(request *admission.Request, attempted string, copies int64) error {
+	weight := request.Weight * copies
 	if weight <= maxTrees {
 		return nil
 	}

@@ -29,6 +29,9 @@ type reviews struct {
 	readyOnce sync.Once
 }
 
+// maxDecoded limits the memory of the decoded objects of all reviews, in bytes. A review that exceeds it runs alone.
+const maxDecoded = 64 << 20
+
 // reviewedResource is a resource with the admission handlers of its objects.
 type reviewedResource struct {
 	resource *resources.Resource

@@ -35,9 +35,10 @@ func (h *Hub) unreadable(ref inspect.Ref) string {
 		return "which object? name its resource, namespace, name and uid as the snapshot has them"
 	}
 	h.mu.Lock()
-	known := h.objects[ref]
+	entry := h.objects[ref]
+	known := entry != nil && entry.object != nil
 	h.mu.Unlock()
-	if known == nil || known.object == nil || h.cluster == nil {
+	if !known || h.cluster == nil {
 		return "404 not found: " + ref.Name + " is not among the operator's objects; it may have been deleted"
 	}
 	return ""

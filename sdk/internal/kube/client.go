@@ -27,8 +27,8 @@ const maxRedirects = 10
 
 // ClientOptions configure a client. The zero value of each means its default.
 type ClientOptions struct {
-	// RequestTimeout limits one attempt at a request other than a watch. Defaults to 60s; there
-	// is no limit if it is negative.
+	// RequestTimeout limits one attempt at a request other than a watch. A list may take five times as
+	// long. Defaults to 60s; there is no limit if it is negative.
 	RequestTimeout time.Duration
 
 	// AnswerTimeout limits the time until the response to a watch or a list begins. Defaults to

@@ -29,8 +29,8 @@ type ListOptions struct {
 	// Keep reports whether a listed object is of interest; others are dropped while the list is read. Optional.
 	Keep func(*object.Object) bool
 
-	// Patience is how many times the time until the response to a list begins is doubled, up to the
-	// request timeout.
+	// Patience is how many times the time until the response to a list begins is doubled, up to five
+	// times the request timeout.
 	Patience int
 }
 
@@ -80,6 +80,9 @@ func (o ListOptions) wire(res *resources.Resource) object.ParseOptions {
 	return object.ParseOptions{KeepManagedFields: o.KeepManagedFields, APIVersion: res.APIVersion(), Kind: res.Kind, Keep: o.Keep}
 }
 
+// listPatience is how many request timeouts a list may take, since it can be large.
+const listPatience = 5
+
 // maxPatience keeps the time from overflowing.
 const maxPatience = 10
 
@@ -90,7 +93,7 @@ func (c *Client) List(ctx context.Context, res *resources.Resource, namespace st
 	if err != nil {
 		return nil, err
 	}
-	r.answerTimeout = c.options.AnswerTimeout
+	r.answerTimeout, r.patience = c.options.AnswerTimeout, listPatience
 	for range min(options.Patience, maxPatience) {
 		r.answerTimeout *= 2
 	}

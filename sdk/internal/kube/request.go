@@ -25,6 +25,7 @@ type Request struct {
 	stream            bool
 	repeated          bool                   // an earlier attempt failed
 	repeat            func() ([]byte, error) // returns the body of the attempts after the first one; nil if it is the same
+	patience          time.Duration          // factor of the request timeout; 0 is 1
 	answerTimeout     time.Duration          // until the response begins; none if not positive
 	anyAnswer         bool                   // whether to retry only if the server does not answer
 }
@@ -76,7 +77,7 @@ func shorter(a, b time.Duration) time.Duration {
 func (c *Client) receive(ctx context.Context, r *Request, read func(*http.Response) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	whole := c.options.RequestTimeout
+	whole := c.options.RequestTimeout * max(1, r.patience)
 	e := &exchange{client: c, request: r, limit: shorter(r.answerTimeout, whole), cancel: cancel}
 	resp, err := e.send(ctx)
 	if err != nil {
