@@ -268,6 +268,10 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 		s.Pending = append(s.Pending, Unsettled{Object: name, What: what})
 		return
 	}
+	if f := o.Failing; f != nil {
+		s.Pending = append(s.Pending, Unsettled{Object: name, What: strings.ReplaceAll(f.String(), "\n", " ")})
+		return
+	}
 	s.Pending = append(s.Pending, handlersOf(o, name, now)...)
 }
 

@@ -194,6 +194,10 @@ type Object struct {
 	// Waiting is set until the operator sees the version that its own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
+	// Failing is set from a failed attempt to handle the object until one succeeds, such as while the API server denies the
+	// operator's own changes.
+	Failing *Failing `json:"failing,omitempty"`
+
 	// Unreadable is what the operator could not read of its own state on the object, in the order in
 	// which it was found. The object is handled as one without it.
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
@@ -229,6 +233,23 @@ type ObjectPause struct {
 	Reason string `json:"reason,omitempty"` // the value of the annotation
 }
 
+// Failing is the last failure of attempts to handle an object. Nothing is lost by it: the outcomes of handlers are kept
+// until they can be written.
+type Failing struct {
+	Since    time.Time `json:"since"`              // the first failure
+	DeniedBy string    `json:"deniedBy,omitempty"` // name of the admission webhook or policy that denies a change; empty for other failures
+	Message  string    `json:"message"`            // the explanation of the denial, or the error
+	Next     time.Time `json:"next,omitzero"`      // the next attempt
+}
+
+// String returns the message, after "denied by NAME: " for a denial.
+func (f *Failing) String() string {
+	if f.DeniedBy != "" {
+		return "denied by " + f.DeniedBy + ": " + f.Message
+	}
+	return f.Message
+}
+
 // Unreadable is something that is stored on an object and could not be decoded.
 type Unreadable struct {
 	What  string `json:"what"`  // "the progress of handler \"create\""
@@ -243,12 +264,12 @@ type ObjectState string
 
 // The states of an object.
 const (
-	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion for long
+	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion for long, or its removal is denied
 	StateFailed   ObjectState = "failed"   // a handler has failed permanently
 	StateRunning  ObjectState = "running"  // a handler is running
 	StatePaused   ObjectState = "paused"   // the object is paused: see its Paused
 	StateWaiting  ObjectState = "waiting"  // the operator waits to see its own patch
-	StateRetrying ObjectState = "retrying" // a handler waits for a retry
+	StateRetrying ObjectState = "retrying" // a handler waits for a retry, or the object does: see its Failing
 	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
 	StateSettled  ObjectState = "settled"  // all handlers are done

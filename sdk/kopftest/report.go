@@ -91,6 +91,9 @@ func (op *Operator) explain(b *strings.Builder, o *Object) {
 		fmt.Fprintf(b, "\nthe operator has not seen it: %s\n", served(snapshot))
 	default:
 		fmt.Fprintf(b, "\nfor the operator it is %s:\n%s", state.State, op.handlers(state))
+		if state.Failing != nil {
+			fmt.Fprintf(b, "    %s\n", state.Failing)
+		}
 	}
 }
 

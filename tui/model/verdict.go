@@ -11,6 +11,9 @@ import (
 // Verdict says in a sentence what happens to an object at a moment, why, and what comes
 // next. Held is [State.Held]. A countdown is at the end, so that its width moves nothing.
 func Verdict(o *inspect.Object, now time.Time, held string) string {
+	if o.Failing != nil && (o.State == inspect.StateStuck || o.State == inspect.StateRetrying || o.State == inspect.StateDeleting) {
+		return failing(o.Failing, now)
+	}
 	switch o.State {
 	case inspect.StateFailed:
 		return failed(o)
@@ -41,6 +44,11 @@ func pausedBecause(o *inspect.Object) string {
 		why = o.Paused.Reason
 	}
 	return "Paused: " + why
+}
+
+// failing says why the object cannot be handled now.
+func failing(f *inspect.Failing, now time.Time) string {
+	return "The object cannot be handled: " + sentence(f.String()) + ". Its changes are kept, and the operator tries again " + In(f.Next.Sub(now)) + "."
 }
 
 func pausedObject(o *inspect.Object) string {

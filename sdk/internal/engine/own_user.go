@@ -45,7 +45,7 @@ func (u *ownUser) ask(ctx context.Context) (final bool) {
 	class := kube.Classify(err)
 	final = class == kube.NotFound || class == kube.Forbidden
 	u.deps.logger.Debug("Cannot find out the operator's own user name; its admission handlers are asked about its own records, too",
-		observe.EventKey, observe.LogOwnUserUnknown, "error", err)
+		observe.EventKey, observe.LogReviewUnidentified, "error", err)
 	return final
 }
 

@@ -184,9 +184,7 @@ func (i *Inspector) receiveOfObject(event Event) {
 	case OutcomesWritten:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markUnrecorded(e.Handlers, time.Time{}) })
 	case ProcessingEnded:
-		if e.Finished {
-			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.finish(e.At) })
-		}
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.processingEnded(e) })
 		if e.Err == nil || e.Deleted {
 			i.processed(keyOf(e.Subject.Resource.Key(), e.Subject.Object))
 		}

@@ -31,7 +31,7 @@ func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 		return inspect.StatePaused
 	case o.object.Waiting != nil:
 		return inspect.StateWaiting
-	case unfinished && o.has(inspect.PhaseRetrying):
+	case unfinished && o.has(inspect.PhaseRetrying), o.object.Failing != nil && !o.isHeld():
 		return inspect.StateRetrying
 	case o.isHeld():
 		return inspect.StateDeleting
@@ -61,7 +61,8 @@ func (o *inspectedObject) isStuck(now time.Time) bool {
 	isFar := func(h inspect.HandlerState) bool {
 		return groupOf(h) == handlers.Changing && h.State == inspect.PhaseRetrying && h.Next.Sub(now) > soon
 	}
-	return now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.handlers, isFar)
+	denied := o.object.Failing != nil && o.object.Failing.DeniedBy != ""
+	return denied || now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.handlers, isFar)
 }
 
 // isKept reports whether the deletion was handled, and has failed.

@@ -34,6 +34,17 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 		"it waits for the operator's own write": {&inspectedObject{
 			object: inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}}, handlers: phases(inspect.PhaseRetrying),
 		}, inspect.StateWaiting},
+		"its last change is denied, although all handlers are done": {&inspectedObject{
+			object: inspect.Object{Cause: done, Failing: &inspect.Failing{DeniedBy: "x"}}, handlers: phases(inspect.PhaseDone),
+		}, inspect.StateRetrying},
+		"the removal of the finalizer is denied": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true, Failing: &inspect.Failing{DeniedBy: "x"}}, handlers: phases(inspect.PhaseDone),
+			deleting: started(time.Second),
+		}, inspect.StateStuck},
+		"the removal of the finalizer fails": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Finalizer: true, Failing: &inspect.Failing{Message: "x"}}, handlers: phases(inspect.PhaseDone),
+			deleting: started(time.Second),
+		}, inspect.StateDeleting},
 		"a handler will be retried": {&inspectedObject{
 			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying),
 		}, inspect.StateRetrying},

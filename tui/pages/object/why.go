@@ -78,6 +78,11 @@ func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
 		}
 		b.End(parts.PutDifference(label(name), d))
 	}
+	if f := o.Failing; f != nil && f.DeniedBy != "" {
+		b.End(label("denied").Put(model.Warn, "by "+f.DeniedBy+": "+f.Message))
+	} else if f != nil {
+		b.End(label("fails").Put(model.Warn, f.Message))
+	}
 	if o.Waiting != nil {
 		b.End(label("waiting").Put(model.Dim, fmt.Sprintf("for our patch: wrote v%s, seen v%s", o.Waiting.Wrote, o.Waiting.Seen)))
 	}
