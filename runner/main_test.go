@@ -48,7 +48,7 @@ func copyFakeSDK(dir string) error {
 	if err := os.CopyFS(dir, os.DirFS("testdata/sdk")); err != nil {
 		return err
 	}
-	for _, pkg := range []string{"inspect", "internal/inspector"} {
+	for _, pkg := range []string{"inspect", "internal/inspector", "printable"} {
 		if err := copyPackage(filepath.Join("../sdk", pkg), filepath.Join(dir, pkg)); err != nil {
 			return err
 		}
