@@ -60,6 +60,8 @@ func (s *fakeHost) note(format string, args ...any) {
 
 func (s *fakeHost) MayStart() bool { return !s.closed }
 
+func (s *fakeHost) Enter(ctx context.Context) context.Context { return ctx }
+
 func (s *fakeHost) Attempt(ctx context.Context, task *Task, retries int, started time.Time) (handlers.Outcome, bool) {
 	s.note("%s retry=%d", task.Handler.ID, retries)
 	s.enter(task.Handler.ID, 1)

@@ -18,6 +18,9 @@ type Host interface {
 	// locked: after it returned false, [Group.Tasks] returns all tasks that there will be.
 	MayStart() bool
 
+	// Enter returns the context of an attempt and of its delivery, which belong to the present term of the operator.
+	Enter(ctx context.Context) context.Context
+
 	// Attempt calls the handler of a task once. The retries are the attempts before this one, and
 	// started is the time of the first of them, since the last success. It returns false if the handler may not be
 	// called now.

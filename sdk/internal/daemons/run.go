@@ -70,7 +70,7 @@ func (t *Task) attempt() (out handlers.Outcome, counts bool) {
 	if t.progress.retries == 0 {
 		t.progress.begun, t.progress.started = true, time.Now()
 	}
-	ctx, cancel := context.WithCancelCause(t.group.ctx)
+	ctx, cancel := context.WithCancelCause(t.group.host.Enter(t.group.ctx))
 	defer t.cancelWith(nil)
 	t.cancelWith(cancel)
 	if t.stopper.reached(cancelled) {

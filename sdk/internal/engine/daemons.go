@@ -103,7 +103,7 @@ func (d *daemonHost) served() *servedResource {
 
 // MayStart implements [daemons.Host].
 func (d *daemonHost) MayStart() bool {
-	return fence.MayBegin(d.enter(context.Background())) == nil &&
+	return fence.MayBegin(d.Enter(context.Background())) == nil &&
 		d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load() && !d.memory.paused.Load()
 }
 
@@ -116,19 +116,19 @@ func (d *daemonHost) subject(version *object.Object) *observe.Subject {
 	return d.deps.subject(d.memory.identity, d.served().resource, version)
 }
 
-// enter returns a context with the guards of the object. A daemon can outlive terms.
-func (d *daemonHost) enter(ctx context.Context) context.Context {
-	return fence.With(ctx, d.deps.guards(d.served(), d.object)...)
+// Enter implements [daemons.Host].
+func (d *daemonHost) Enter(ctx context.Context) context.Context {
+	return d.deps.enterTerm(ctx, d.served(), d.object)
 }
 
 // Attempt implements [daemons.Host].
 func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
-	return d.runner.invoker.try(d.enter(ctx), d.newAttempt(task, retries, started))
+	return d.runner.invoker.try(ctx, d.newAttempt(ctx, task, retries, started))
 }
 
 // newAttempt prepares an attempt. The handler gets a version of the object that is decoded only when
 // the handler looks at it.
-func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Time) *attempt {
+func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retries int, started time.Time) *attempt {
 	version := task.Live()
 	subject := d.subject(version)
 	a := &attempt{
@@ -138,7 +138,7 @@ func (d *daemonHost) newAttempt(task *daemons.Task, retries int, started time.Ti
 			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.memo,
 			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
 			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
-				ctx, cancel := withGrace(d.enter(ctx), patchTimeout)
+				ctx, cancel := withGrace(fence.Carry(ctx, term), patchTimeout)
 				defer cancel()
 				return d.send(ctx, task)
 			}},
@@ -160,7 +160,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		logger.Error("Cannot store the result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 	// The patch is sent even if the handler's context has ended.
-	ctx, cancel := context.WithCancel(d.enter(context.WithoutCancel(ctx)))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(d.deps.background, cancel)()
 	last := out.Final && (task.Handler.Interval == nil || out.Err != nil)

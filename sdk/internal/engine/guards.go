@@ -20,7 +20,7 @@ func (d *deps) guards(res *servedResource, obj *object.Object) []*fence.Guard {
 
 // enterTerm returns a context for a piece of an object's work, which belongs to the present terms of its guards.
 func (d *deps) enterTerm(ctx context.Context, res *servedResource, obj *object.Object) context.Context {
-	return fence.InTerm(ctx, d.guards(res, obj)...)
+	return fence.With(ctx, d.guards(res, obj)...)
 }
 
 // errStopping ends a cycle in which the operator may call no more handlers: it was asked to stop or to pause, or another

@@ -69,7 +69,7 @@ func (g *Guard) Drain() { g.draining.Store(true) }
 func (g *Guard) Drop() { g.dropped.Store(true) }
 
 // Raise permits everything until the deadline. After a lapse, it begins a new term: the contexts of earlier ones, see
-// [InTerm], stay closed.
+// [With], stay closed.
 func (g *Guard) Raise() {
 	if g.dropped.Load() {
 		g.term.Add(1)
@@ -97,34 +97,27 @@ func (g *Guard) left() time.Duration {
 // key is the context's key of its passes.
 type key struct{}
 
-// pass is a guard in a context.
+// pass is a guard in a context, for one of its terms.
 type pass struct {
 	guard *Guard
-	term  int64 // anyTerm, or the only one in which the pass is good
+	term  int64
 }
 
-const anyTerm = -1
+func (p pass) lapsed() bool { return p.term != p.guard.term.Load() || p.guard.Lapsed() }
 
-func (p pass) lapsed() bool {
-	return p.guard.Lapsed() || p.term != anyTerm && p.term != p.guard.term.Load()
-}
-
-// With returns a context with these guards in place of those that it has. It is for what outlives terms.
+// With returns a context with these guards, which replace the earlier ones, for the present term of each. Once one guard
+// lapses, the context stays closed.
 func With(ctx context.Context, all ...*Guard) context.Context {
-	return with(ctx, all, func(*Guard) int64 { return anyTerm })
-}
-
-// InTerm is [With] for what belongs to the present terms of the guards: it lapses with them for good.
-func InTerm(ctx context.Context, all ...*Guard) context.Context {
-	return with(ctx, all, func(g *Guard) int64 { return g.term.Load() })
-}
-
-func with(ctx context.Context, all []*Guard, term func(*Guard) int64) context.Context {
 	passes := make([]pass, len(all))
 	for i, g := range all {
-		passes[i] = pass{g, term(g)}
+		passes[i] = pass{g, g.term.Load()}
 	}
 	return context.WithValue(ctx, key{}, passes)
+}
+
+// Carry returns a context with the guards and the terms of another one.
+func Carry(ctx, from context.Context) context.Context {
+	return context.WithValue(ctx, key{}, passesOf(from))
 }
 
 func passesOf(ctx context.Context) []pass {

@@ -79,7 +79,7 @@ func TestGuard_DeadlineCountsFromSending(t *testing.T) {
 func TestGuard_LapseOutlastsRenewal(t *testing.T) {
 	g, now := newGuard()
 	g.renew(now.now, 10*time.Second)
-	ctx, inTerm := With(t.Context(), g), InTerm(t.Context(), g)
+	ctx := With(t.Context(), g)
 	now.now = now.now.add(5 * time.Second)
 	if g.renew(now.now, 10*time.Second) {
 		t.Error("it lapsed in time")
@@ -93,14 +93,14 @@ func TestGuard_LapseOutlastsRenewal(t *testing.T) {
 		t.Error("the lapse is noticed twice")
 	}
 	g.Raise()
-	expect(t, "in the new term", ctx, nil, nil)
-	expect(t, "in the new term, for what began before", inTerm, ErrLapsed, ErrLapsed)
-	expect(t, "for what begins in the new term", InTerm(t.Context(), g), nil, nil)
+	expect(t, "in the new term, for what began before", ctx, ErrLapsed, ErrLapsed)
+	expect(t, "in the new term, in a context that carries the old one", Carry(t.Context(), ctx), ErrLapsed, ErrLapsed)
+	expect(t, "for what begins in the new term", With(t.Context(), g), nil, nil)
 }
 
 func TestGuard_DrainForbidsBeginningOnly(t *testing.T) {
 	var g Guard
-	ctx := InTerm(t.Context(), &g)
+	ctx := With(t.Context(), &g)
 	g.Drain()
 	expect(t, "draining", ctx, ErrDraining, nil)
 	g.Raise()
