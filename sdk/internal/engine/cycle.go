@@ -21,12 +21,14 @@ type cycle struct {
 	invoker *invoker
 	served  *servedResource
 	memory  *memory
+	indexer *indexer // nil if the object is not indexed
 	batch   *queue.Batch
 	subject *observe.Subject
 	logger  *slog.Logger // of the subject
 
 	object *object.Object // the newest version
 	event  string         // type of its event
+	news   news           // that the event brings
 	tree   map[string]any // of the object
 	stored map[string]any // the tree with what the operator has not been able to write yet, and without broken annotations
 	began  time.Time      // of the cycle
@@ -55,11 +57,11 @@ type cycle struct {
 	done      []string       // ids of those that are done, for this cause
 	behind    bool           // the last-handled state is an earlier one: an update follows
 	patched   *object.Object // the version that the patch made; nil if it made none
-	postponed bool           // the transformations must be applied to a newer version
 	guarded   bool           // the first request for the status is guarded too: see [requester.guard]
 	finished  bool           // nothing is left to do for the cause
 	recorded  bool           // nothing was left to do for an earlier cause, which is recorded by now
 	gone      bool           // the object was deleted meanwhile
+	answered  bool           // the object is the answer to the operator's own patch, which no event has brought
 
 	handlerDelays []time.Duration // until delayed handlers are due
 	daemonDelays  []time.Duration // until daemons that are stopping must be checked
@@ -72,7 +74,6 @@ const (
 	finalizerUnchanged finalizerChange = iota
 	finalizerAdded
 	finalizerRemoved
-	finalizerStale // it was removed before: this version is older than that
 )
 
 // decode makes the tree of the object, and binds the storages to it.

@@ -35,6 +35,7 @@ type indexer struct {
 	resource *servedResource
 	ctx      context.Context // of the stream; nil while there is none
 	failures map[string]*failedObject
+	answers  map[string]indexedAnswer
 }
 
 func newIndexer(d *deps, m *memories, i *invoker, scope resources.Scope) *indexer {
@@ -57,7 +58,7 @@ func newIndices(registry *handlers.Registry) *index.Indices {
 func (x *indexer) start(ctx context.Context, res *servedResource) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ctx, x.resource = ctx, res
+	x.ctx, x.resource, x.answers = ctx, res, nil
 	for id, f := range x.failures {
 		maps.DeleteFunc(f.failures, func(index string, _ indexFailure) bool { return !slices.Contains(res.indexes, index) })
 		if len(f.failures) == 0 {
@@ -115,6 +116,7 @@ func (x *indexer) forget(ids []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, id := range ids {
+		delete(x.answers, id)
 		x.removeEntries(id, x.resource.indexes...)
 		if f := x.failures[id]; f != nil {
 			f.cancelRetry()
@@ -132,6 +134,9 @@ func (x *indexer) handle(event watch.Event) {
 		return // the next stream lists all objects again
 	}
 	id := queue.KeyOf(x.scope.Resource, event.Object).Object
+	if x.knows(id, event) {
+		return
+	}
 	if event.Type == watch.Deleted {
 		x.removeEntries(id, x.resource.indexes...)
 		if f := x.failures[id]; f != nil {
@@ -140,7 +145,7 @@ func (x *indexer) handle(event watch.Event) {
 		}
 		x.memories.forgetMemo(x.scope, id)
 	} else {
-		x.index(id, event, func(*handlers.Handler) bool { return true })
+		x.index(id, event, everyHandler)
 	}
 	x.tellChanged()
 }
@@ -248,6 +253,8 @@ func (x *indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *
 	out, ok := x.invoker.try(x.ctx, a)
 	return a, out, ok
 }
+
+func everyHandler(*handlers.Handler) bool { return true }
 
 func hasID(hs []*handlers.Handler, id string) bool {
 	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })

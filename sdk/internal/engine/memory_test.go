@@ -66,6 +66,8 @@ type podsOnly struct{}
 
 func (podsOnly) served(string) *servedResource { return &servedResource{} }
 
+func (podsOnly) indexer(_, _ string) *indexer { return nil }
+
 func TestConsistency_LostWriteOfThrottledObjectIsForgotten(t *testing.T) {
 	version := func(v string) *object.Object { return object.Stub("v1", "Pod", "ns", "x", "uid", v) }
 	p := &processor{deps: &deps{state: &runState{}, now: time.Now}, memories: &memories{}, resources: podsOnly{}}

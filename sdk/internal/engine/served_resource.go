@@ -51,6 +51,9 @@ func (s *servedResource) replacing(before *servedResource) *servedResource {
 type servedResources interface {
 	// served returns nil if the resource is not served.
 	served(key string) *servedResource
+
+	// indexer returns what indexes the objects of a namespace; nil if nothing does.
+	indexer(resource, namespace string) *indexer
 }
 
 func idsOf(handlers []*handlers.Handler) []string {

@@ -62,6 +62,15 @@ func (s *streams) served(key string) *servedResource {
 }
 
 // keepsEvents reports whether a resource has handlers of raw events, which get every event.
+func (s *streams) indexer(resource, namespace string) *indexer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.indexers[resources.Scope{Resource: resource, Namespace: namespace}]; x != nil {
+		return x
+	}
+	return s.indexers[resources.Scope{Resource: resource}] // of all namespaces
+}
+
 func (s *streams) keepsEvents(key string) bool {
 	res := s.served(key)
 	return res != nil && res.handlers.Has(handlers.Watching)

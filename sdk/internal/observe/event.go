@@ -26,7 +26,7 @@ const (
 	KindCauseDetected
 	KindMarkBroken
 	KindOrphansFound
-	KindConsistencyChanged
+	KindAnswerSkipped
 	KindCauseSuperseded
 	KindCauseStarted
 	KindAttemptStarted

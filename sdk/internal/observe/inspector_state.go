@@ -29,8 +29,6 @@ func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 		return inspect.StateRunning
 	case o.object.Paused != nil:
 		return inspect.StatePaused
-	case o.object.Waiting != nil:
-		return inspect.StateWaiting
 	case unfinished && o.has(inspect.PhaseRetrying):
 		return inspect.StateRetrying
 	case o.isHeld():
