@@ -42,6 +42,8 @@ func (l *ledger) take(b *queue.Batch, due bool, now time.Time) (*object.Object, 
 			l.taken = answer.ResourceVersion
 			return answer, newsNewer
 		}
+		l.taken, l.strict = seen.ResourceVersion, time.Time{} // the stream was faster than the next cycle
+		return seen, newsNewer
 	}
 	asked := due || b.Requeued || b.Listed || len(b.Events) == 0
 	switch version := seen.ResourceVersion; {

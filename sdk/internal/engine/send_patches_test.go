@@ -130,8 +130,8 @@ func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 409, 200}}
 	c := newPatchCycle(t, s)
 	changed, err := c.sendCollected(t.Context())
-	if err != nil || !changed || c.memory.ownVersion != "9" {
-		t.Errorf("changed %t to version %q, %v", changed, c.memory.ownVersion, err)
+	if err != nil || !changed || c.memory.ledger.answer.ResourceVersion != "9" {
+		t.Errorf("changed %t to version %q, %v", changed, c.memory.ledger.answer.ResourceVersion, err)
 	}
 	if want := []string{"PATCH", "GET", "PATCH", "GET", "PATCH"}; !slices.Equal(s.requests, want) {
 		t.Errorf("requests: %v", s.requests)

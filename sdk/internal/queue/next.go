@@ -30,8 +30,8 @@ func (q *Queue) Again(resource string, event watch.Event) {
 		e = &entry{key: key}
 		q.entries[key] = e
 	}
-	if e.newest.Object == nil || e.bodiless {
-		e.newest, e.bodiless = event, false
+	if e.newest.Object == nil {
+		e.newest = event
 	}
 	e.again = true
 	switch e.state {
