@@ -164,8 +164,8 @@ func limit(r *http.Request) time.Duration {
 	return max(asked-answerMargin, asked/2)
 }
 
-// headerFor returns the headers for the operator: those of the API server, and its certificate if it is verified. Nobody else
-// can set the latter, nor ask for a replay.
+// headerFor returns the headers for the operator: the API server's headers, and the API server's certificate if it is
+// verified. Clients can set neither the certificate nor the request for a replay.
 func headerFor(r *http.Request) http.Header {
 	header := r.Header.Clone()
 	for _, name := range []string{webhook.PeerCertificateHeader, webhook.ReplayHeader, "Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Te", "Trailer"} {

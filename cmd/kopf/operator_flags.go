@@ -133,7 +133,7 @@ func wantPackages(cmd *cobra.Command, args []string) error {
 func (f *operatorFlags) check(cmd *cobra.Command) error {
 	var own []string
 	if !slices.Contains(f.logFormats, "full") {
-		own = []string{"log-format"} // of the lines of kopf dev, not of the log
+		own = []string{"log-format"} // the flag selects the format of the lines of kopf dev, and not the format of the log
 	}
 	if err := environ.Apply(cmd.Flags(), "RUN", own...); err != nil {
 		return usagef("%w", err)

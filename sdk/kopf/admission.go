@@ -38,7 +38,8 @@ type Admission[T any] struct {
 	// characters altogether.
 	Warnings []string
 
-	Header http.Header // of the API server's HTTP request, with its Host; must not be modified
+	// Header has the headers of the API server's HTTP request, including Host. It must not be modified.
+	Header http.Header
 
 	// TLS is the state of the API server's connection; nil without TLS. It has the certificate of the client only if the
 	// server verifies it: see [webhook.Server].ClientCAFile. Another [WebhookServer] that verifies certificates sets the

@@ -40,7 +40,7 @@ func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return "operator" // in an image without users
+	return "operator" // an image may have no users
 }
 
 // lookupTimeout limits the search for the names of the host.

@@ -47,9 +47,9 @@ type attempt struct {
 	began, ended time.Time // set by [invoker.try]
 }
 
-// try attempts a handler once, unless its limits are exceeded: it calls the handler, decides the
-// outcome, and tells it to the sink. It returns false if the operator may not begin it, or is stopping, and the
-// attempt must not count.
+// try attempts a handler once, unless its limits are exceeded: it calls the handler, decides the outcome, and emits
+// it to the sink. It returns false, and the attempt must not count, if the fence forbids to begin or the operator is
+// stopping.
 func (i *invoker) try(ctx context.Context, a *attempt) (handlers.Outcome, bool) {
 	if fence.MayBegin(ctx) != nil {
 		return handlers.Outcome{}, false

@@ -19,7 +19,7 @@ type ownShards struct {
 	queue    *queue.Queue
 	changed  func() // is called when streams must be started or stopped
 
-	guards []fence.Guard // of each shard
+	guards []fence.Guard // one guard per shard, by the number of the shard
 
 	mu     sync.Mutex
 	gained int // how many times shards were added

@@ -22,8 +22,8 @@ type Review struct {
 	Object *object.Object // as it will be; nil for a deletion
 	Old    *object.Object // as it is; nil for a creation
 
-	Header map[string][]string  // of the API server's request, with the Host
-	TLS    *tls.ConnectionState // of the API server's connection, without certificates that are not verified; nil without TLS
+	Header map[string][]string  // headers of the API server's request, including Host
+	TLS    *tls.ConnectionState // state of the API server's connection, with verified certificates only; nil without TLS
 }
 
 // Operations of reviews.
