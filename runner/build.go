@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/internal/gocommand"
+	"github.com/kopf-dev/kopf/internal/workdir"
 )
 
 // buildFlags are the flags of every build of an operator. They are constant: with other
@@ -22,21 +23,25 @@ var buildFlags = []string{"-ldflags=-s -w", "-buildvcs=false"}
 
 // Builder builds programs into its own temporary folder. It must not be used concurrently.
 type Builder struct {
-	work   *workDir
+	work   *workdir.Dir
 	builds int
 }
 
 // NewBuilder creates the folder of a Builder. The Builder must be closed.
 func NewBuilder() (*Builder, error) {
-	work, err := newWorkDir()
+	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create the folder for built operators: %w", err)
+	}
+	work, err := workdir.New(filepath.Join(cache, "kopf", "operators"))
+	if err != nil {
+		return nil, fmt.Errorf("create the folder for built operators: %w", err)
 	}
 	return &Builder{work: work}, nil
 }
 
 // Dir returns the Builder's folder, for files that are of no use after it is closed.
-func (b *Builder) Dir() string { return b.work.path }
+func (b *Builder) Dir() string { return b.work.Path }
 
 // writeOverlay writes the synthesised files and returns the path of the overlay file that
 // adds them to the user's folders. It returns "" if the program has none.
@@ -46,7 +51,7 @@ func (b *Builder) writeOverlay(p *Program) (string, error) {
 	}
 	replace := make(map[string]string)
 	for path, text := range p.overlay {
-		file := filepath.Join(b.work.path, fmt.Sprintf("%d.go", len(replace)))
+		file := filepath.Join(b.work.Path, fmt.Sprintf("%d.go", len(replace)))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return "", fmt.Errorf("write the operator's main program: %w", err)
 		}
@@ -56,7 +61,7 @@ func (b *Builder) writeOverlay(p *Program) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write the operator's main program: %w", err)
 	}
-	overlay := filepath.Join(b.work.path, "overlay.json")
+	overlay := filepath.Join(b.work.Path, "overlay.json")
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		return "", fmt.Errorf("write the operator's main program: %w", err)
 	}
@@ -68,7 +73,7 @@ func (b *Builder) writeOverlay(p *Program) (string, error) {
 // compile.
 func (b *Builder) Build(ctx context.Context, p *Program) (string, error) {
 	b.builds++
-	output := filepath.Join(b.work.path, fmt.Sprintf("operator-%d", b.builds))
+	output := filepath.Join(b.work.Path, fmt.Sprintf("operator-%d", b.builds))
 	if err := b.build(ctx, p, gocommand.Command{}, output); err != nil {
 		return "", err
 	}
@@ -140,7 +145,7 @@ func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, 
 	}
 	cmd.Dir = p.Dir
 	// An interrupted build leaves files behind. Those of a killed kopf are swept with its folder.
-	if cmd.Tmp, err = os.MkdirTemp(b.work.path, "tmp-"); err != nil {
+	if cmd.Tmp, err = os.MkdirTemp(b.work.Path, "tmp-"); err != nil {
 		return fmt.Errorf("create a folder for temporary files of the build: %w", err)
 	}
 	_, stderr, err := runGo(ctx, cmd, append(arguments, "--", p.target)...)
@@ -168,7 +173,7 @@ func (b *Builder) translate(list []BuildError, p *Program) []BuildError {
 		if path != "" && !filepath.IsAbs(path) {
 			path = filepath.Join(p.Dir, path)
 		}
-		if filepath.Base(path) == mainFile || strings.HasPrefix(path, b.work.path) {
+		if filepath.Base(path) == mainFile || strings.HasPrefix(path, b.work.Path) {
 			e.File, e.Line, e.Column = "", 0, 0
 			if strings.Contains(e.Message, "Register") {
 				e.Message = "Register must be func(*kopf.Registry), with kopf from \"" + sdkPackage + "\": " + e.Message
@@ -179,4 +184,4 @@ func (b *Builder) translate(list []BuildError, p *Program) []BuildError {
 }
 
 // Close removes the folder and all executables in it.
-func (b *Builder) Close() error { return b.work.remove() }
+func (b *Builder) Close() error { return b.work.Remove() }

@@ -199,7 +199,7 @@ func TestBuilder_InterruptedBuildLeavesNoTemporaryFolder(t *testing.T) {
 	if err := <-built; !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	for _, pattern := range []string{filepath.Join(system, "*"), filepath.Join(b.work.path, "tmp-*")} {
+	for _, pattern := range []string{filepath.Join(system, "*"), filepath.Join(b.work.Path, "tmp-*")} {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
 			t.Errorf("%q is left (%v)", left, err)
 		}

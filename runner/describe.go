@@ -47,15 +47,19 @@ func Describe(ctx context.Context, binary, dir string, args []string, resources 
 		return nil, fmt.Errorf("describe the operator: %w", err)
 	}
 
+	// A program that does not know the request must not become an operator of a cluster.
+	kubeconfig := filepath.Join(tmp, "kubeconfig")
+	none, err := newNoCluster(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, none.close()) }()
+
 	var mu sync.Mutex
 	var tail []string
 	c, err := start(childSpec{
-		path: binary, args: args, dir: dir,
-		env: []string{
-			inspect.DescribeVariable + "=" + request,
-			// A program that does not know the request must not become an operator of a cluster.
-			"KUBECONFIG=" + filepath.Join(tmp, "none"), "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=",
-		},
+		path: binary, args: args, dir: dir, kubeconfig: kubeconfig,
+		env: []string{inspect.DescribeVariable + "=" + request},
 		line: func(stderr bool, text string) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -49,12 +49,14 @@ func (l *loop) startOperator() {
 	client, err := inspect.Dial(address)
 	if err == nil {
 		op.child, err = start(childSpec{
-			path:      l.binary,
-			args:      l.operatorArgs(address, reviews),
-			dir:       l.opts.Dir,
-			note:      op.note,
-			asksWayIn: l.opts.WayIn != nil,
-			line:      func(stderr bool, text string) { l.capturePrintedLine(op, stderr, text) },
+			path:       l.binary,
+			args:       l.operatorArgs(address, reviews),
+			dir:        l.opts.Dir,
+			kubeconfig: l.connection.as.Kubeconfig,
+			proxies:    l.opts.Proxies,
+			note:       op.note,
+			asksWayIn:  l.opts.WayIn != nil,
+			line:       func(stderr bool, text string) { l.capturePrintedLine(op, stderr, text) },
 		})
 	}
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -37,21 +35,17 @@ type child struct {
 
 // childSpec configures the process of an operator.
 type childSpec struct {
-	path      string
-	args      []string
-	dir       string
-	env       []string                       // in addition to the environment of this process
-	note      string                         // file in which the operator notes how it ends; optional
-	asksWayIn bool                           // it may end to ask for a way in, by the note
-	stdout    *os.File                       // used if line is nil
-	stderr    *os.File                       // used if line is nil
-	line      func(stderr bool, text string) // called for every line of the output
-}
-
-// inherited returns the environment of this process without variables that set flags of operators: what starts an
-// operator has decided which flags it has.
-func inherited() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KOPF_RUN_") })
+	path       string
+	args       []string
+	dir        string
+	kubeconfig string                         // the only one that it sees; see surroundings
+	proxies    bool                           // it sees the proxies of this process
+	env        []string                       // in addition to the environment of this process
+	note       string                         // file in which the operator notes how it ends; optional
+	asksWayIn  bool                           // it may end to ask for a way in, by the note
+	stdout     *os.File                       // used if line is nil
+	stderr     *os.File                       // used if line is nil
+	line       func(stderr bool, text string) // called for every line of the output
 }
 
 // start starts an operator in its own process group, so that an interrupt at the terminal
@@ -60,7 +54,7 @@ func start(spec childSpec) (*child, error) {
 	cmd := exec.Command(spec.path, spec.args...)
 	cmd.Args[0] = "operator" // the name in its error messages
 	cmd.Dir = spec.dir
-	cmd.Env = append(append(inherited(), stdinGuardEnv), spec.env...)
+	cmd.Env = append(append(surroundings(os.Environ(), spec.kubeconfig, spec.proxies), stdinGuardEnv), spec.env...)
 	if spec.note != "" {
 		cmd.Env = append(cmd.Env, exitNoteEnv+"="+spec.note)
 	}

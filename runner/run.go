@@ -35,9 +35,13 @@ type RunOptions struct {
 	// WayIn brings admission reviews to an operator with admission handlers. Without it, such an operator
 	// has to bring its own.
 	WayIn WayIn
-	// Connect returns how a built operator reaches the cluster. It runs before the operator starts.
-	// Defaults to the cluster as it is.
+
+	// Connect returns how a built operator reaches the cluster: by the Kubeconfig of the result, which is the only one
+	// that the operator sees. It runs before the operator starts. Defaults to the cluster as it is.
 	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
+
+	// Proxies gives the operator the [ProxyVariables] of this process.
+	Proxies bool
 
 	// Apply applies the Manifests, files and folders, before the operator starts.
 	Apply     func(ctx context.Context, paths []string) ([]Applied, error)
@@ -207,7 +211,7 @@ func (r *headless) open(ctx context.Context) error {
 // operate starts the operator and waits until it exits. If it has exited to get a way in, it is started again with
 // one.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
-	sockets, err := newSocketDir(r.builder.work.path)
+	sockets, err := newSocketDir(r.builder.work.Path)
 	if err != nil {
 		return 1, err
 	}
@@ -236,7 +240,7 @@ func (r *headless) operate(ctx context.Context) (code int, err error) {
 func (r *headless) supervise(ctx context.Context, address string, flags []string) (code int, err error) {
 	args := slices.Concat(r.cluster.args(), []string{"--inspect=" + address}, flags, r.Args)
 	spec := childSpec{
-		path: r.binary, args: args, dir: r.Dir, stdout: r.Stdout, stderr: r.Stderr,
+		path: r.binary, args: args, dir: r.Dir, kubeconfig: r.cluster.Kubeconfig, proxies: r.Proxies, stdout: r.Stdout, stderr: r.Stderr,
 		note: exitNote(r.binary), asksWayIn: r.WayIn != nil,
 	}
 	if !r.UntilSettled {

@@ -23,9 +23,13 @@ type Options struct {
 	// the cluster is usable. The caller closes the cluster after Run.
 	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
 
-	// Connect returns how a built operator reaches the cluster. It runs before the operator starts, and
-	// again after each build, when the former operator has ended. Defaults to the cluster as it is.
+	// Connect returns how a built operator reaches the cluster: by the Kubeconfig of the result, which is the only one
+	// that the operator sees. It runs before the operator starts, and again after each build, when the former operator
+	// has ended. Defaults to the cluster as it is.
 	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
+
+	// Proxies gives the operator the [ProxyVariables] of this process.
+	Proxies bool
 
 	// Apply applies manifests: files and folders. It is called only while the cluster is
 	// ready.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/deploy/asdeployed"
 	"github.com/kopf-dev/kopf/deploy/manifests"
 	"github.com/kopf-dev/kopf/deploy/resources"
+	"github.com/kopf-dev/kopf/internal/workdir"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
@@ -40,7 +40,7 @@ type asDeployed struct {
 	denied    map[asdeployed.Denial]bool
 	grant     *asdeployed.Grant
 	proxy     *asdeployed.Proxy
-	folder    string
+	folder    *workdir.Dir
 }
 
 // newAsDeployed returns nil unless the flags ask for it.
@@ -55,10 +55,10 @@ func newAsDeployed(cmd *cobra.Command, f *operatorFlags, dir string, patterns []
 	return &asDeployed{dir: dir, patterns: patterns, namespaces: f.namespaces, args: args, config: cluster.restConfig, say: say}
 }
 
-// connector returns connect, or nil if the operator uses the cluster as it is.
-func (a *asDeployed) connector() func(context.Context, string, runner.Cluster) (runner.Cluster, error) {
+// connector returns connect, or what connects an operator with the permissions of the user.
+func (a *asDeployed) connector(cluster *operatorCluster) func(context.Context, string, runner.Cluster) (runner.Cluster, error) {
 	if a == nil {
-		return nil
+		return cluster.connect
 	}
 	return a.connect
 }
@@ -97,10 +97,10 @@ func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.
 	if a.grant, err = asdeployed.NewGrant(ctx, config, m); err != nil {
 		return cluster, err
 	}
-	if a.folder, err = os.MkdirTemp("", "kopf-"); err != nil {
-		return cluster, fmt.Errorf("create a folder for the operator's kubeconfig: %w", err)
+	if a.folder, err = workdir.ForKubeconfig(); err != nil {
+		return cluster, err
 	}
-	if a.proxy, err = asdeployed.NewProxy(config, asdeployed.User{Name: m.User(), Namespace: m.Namespace()}, a.folder, a.deny); err != nil {
+	if a.proxy, err = asdeployed.NewProxy(config, asdeployed.User{Name: m.User(), Namespace: m.Namespace()}, a.folder.Path, a.deny); err != nil {
 		return cluster, err
 	}
 	cluster.Kubeconfig, cluster.Context = a.proxy.Kubeconfig, asdeployed.Context
@@ -164,9 +164,9 @@ func (a *asDeployed) close(ctx context.Context) error {
 		err = a.proxy.Close()
 		a.proxy = nil
 	}
-	if a.folder != "" {
-		err = errors.Join(err, os.RemoveAll(a.folder))
-		a.folder = ""
+	if a.folder != nil {
+		err = errors.Join(err, a.folder.Remove())
+		a.folder = nil
 	}
 	if a.grant != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)

@@ -152,6 +152,9 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 				}
 			}))
 			if err == nil {
+				if kept := f.keptProxies(); kept != "" {
+					session.Say(false, kept)
+				}
 				cluster.cleanUpBefore(ctx, session.Say)
 				if f.crd {
 					definer.define(ctx)
@@ -159,7 +162,8 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 			}
 			return opened, err
 		},
-		Connect:         deployed.connector(),
+		Connect:         deployed.connector(&cluster),
+		Proxies:         f.proxy,
 		Apply:           cluster.apply,
 		Objects:         &objects.Client{Config: cluster.restConfig, Namespace: cluster.namespace},
 		Manifests:       f.manifests,

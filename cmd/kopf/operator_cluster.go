@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,8 +21,9 @@ const closeTimeout = 20 * time.Second
 
 // operatorCluster is the cluster of kopf run or kopf dev, from its opening to its end.
 type operatorCluster struct {
-	mu      sync.Mutex
-	cluster *devcluster.Cluster // nil until it is open
+	mu         sync.Mutex
+	cluster    *devcluster.Cluster    // nil until it is open
+	connection *devcluster.Connection // the operator's; nil until there is one
 }
 
 // open opens the cluster that the options select. If one was open before, it opens the same one
@@ -52,6 +54,31 @@ func (c *operatorCluster) open(ctx context.Context, opts devcluster.Options) (ru
 		Context:    cluster.Context,
 		Ended:      cluster.Ended(),
 	}, nil
+}
+
+// connect gives a built operator a private kubeconfig, in place of the previous operator's.
+func (c *operatorCluster) connect(_ context.Context, _ string, cluster runner.Cluster) (runner.Cluster, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.disconnect(); err != nil {
+		return cluster, err
+	}
+	connection, err := c.cluster.Connect()
+	if err != nil {
+		return cluster, err
+	}
+	c.connection, cluster.Kubeconfig = connection, connection.Kubeconfig
+	return cluster, nil
+}
+
+// disconnect removes the kubeconfig of the operator, which has ended.
+func (c *operatorCluster) disconnect() error {
+	if c.connection == nil {
+		return nil
+	}
+	err := c.connection.Close()
+	c.connection = nil
+	return err
 }
 
 // sameCluster returns options that select the cluster which was open before.
@@ -141,7 +168,7 @@ func (c *operatorCluster) close(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	return c.cluster.Close(ctx)
+	return errors.Join(c.disconnect(), c.cluster.Close(ctx))
 }
 
 // clusterPhases maps the phases of opening a cluster to those of the workbench.

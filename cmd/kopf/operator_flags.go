@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +26,7 @@ type operatorFlags struct {
 	cluster, context, kubeconfig string
 	ephemeral, yes               bool
 	featureGates                 string
+	proxy                        bool
 
 	namespaces    []string
 	allNamespaces bool
@@ -69,6 +72,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	set := cmd.Flags()
 	set.BoolVar(&f.ephemeral, "ephemeral", false, "start a new embedded cluster and delete its data at the end")
 	addFeatureGates(cmd, &f.featureGates)
+	set.BoolVar(&f.proxy, "proxy", false, "pass HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY on to the operator")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to serve, or a pattern such as 'myapp-*,!*-pr-*' (repeatable)")
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster")
 	set.BoolVar(&f.noScanning, "no-scanning", false, "look for resources and namespaces only at the start, and do not watch them")
@@ -290,6 +294,20 @@ func (f *operatorFlags) peers() []string {
 		args = append(args, "--dev")
 	}
 	return args
+}
+
+// keptProxies says which proxies of the environment the operator does not see. It is empty if there are none.
+func (f *operatorFlags) keptProxies() string {
+	var names []string
+	for _, name := range runner.ProxyVariables {
+		if name != "NO_PROXY" && cmp.Or(os.Getenv(name), os.Getenv(strings.ToLower(name))) != "" {
+			names = append(names, name)
+		}
+	}
+	if f.proxy || len(names) == 0 {
+		return ""
+	}
+	return strings.Join(names, " and ") + " of this shell is for the connection to the cluster only; with --proxy, the handlers see it, too"
 }
 
 // logging returns the operator's flags for its log.

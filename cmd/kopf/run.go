@@ -89,11 +89,15 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 			printer.endProgress()
 			if err == nil {
 				printer.say(false, describe(c))
+				if kept := f.keptProxies(); kept != "" {
+					printer.say(false, kept)
+				}
 				cluster.cleanUpBefore(ctx, printer.say)
 			}
 			return c, err
 		},
-		Connect:      deployed.connector(),
+		Connect:      deployed.connector(&cluster),
+		Proxies:      f.proxy,
 		Apply:        cluster.apply,
 		Inspect:      f.inspect,
 		Manifests:    f.manifests,

@@ -1,21 +1,16 @@
 package instance
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
+
+	"github.com/kopf-dev/kopf/internal/workdir"
 )
 
-// Root returns the parent of the data directories of all clusters of the user, following the
-// XDG specification. It may not exist.
+// Root returns the parent of the data directories of all clusters of the user. It may not exist.
 func Root() (string, error) {
-	// The XDG specification says that relative paths are ignored.
-	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
-		return filepath.Join(state, "kopf", "clusters"), nil
-	}
-	home, err := os.UserHomeDir()
+	state, err := workdir.StateHome()
 	if err != nil {
-		return "", fmt.Errorf("find the home directory: %w", err)
+		return "", err
 	}
-	return filepath.Join(home, ".local", "state", "kopf", "clusters"), nil
+	return filepath.Join(state, "clusters"), nil
 }

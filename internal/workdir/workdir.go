@@ -1,4 +1,5 @@
-package runner
+// Package workdir creates private folders for the files of one kopf process, and removes those of killed ones.
+package workdir
 
 import (
 	"errors"
@@ -9,26 +10,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workDir is a folder for the executables of one kopf process, in the user's cache folder.
-// The process holds a lock on it, so that folders of killed processes can be removed.
-type workDir struct {
-	path string
+// Dir is a folder for the files of one kopf process, which only its user can read. The process
+// holds a lock on it, so that the folders of killed processes can be removed.
+type Dir struct {
+	// Path is the path of the folder.
+	Path string
+
 	lock *os.File
 }
 
-func newWorkDir() (*workDir, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, fmt.Errorf("create the folder for built operators: %w", err)
+// StateHome returns the folder in which kopf keeps files between its runs, following the XDG specification. It may not exist.
+func StateHome() (string, error) {
+	// The XDG specification says that relative paths are ignored.
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "kopf"), nil
 	}
-	d, err := newWorkDirIn(filepath.Join(cache, "kopf", "operators"))
+	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil, fmt.Errorf("create the folder for built operators: %w", err)
+		return "", fmt.Errorf("find the home directory: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "kopf"), nil
+}
+
+// ForKubeconfig creates a folder for the kubeconfig of an operator.
+func ForKubeconfig() (*Dir, error) {
+	state, err := StateHome()
+	if err != nil {
+		return nil, err
+	}
+	d, err := New(filepath.Join(state, "connections"))
+	if err != nil {
+		return nil, fmt.Errorf("create a folder for the operator's kubeconfig: %w", err)
 	}
 	return d, nil
 }
 
-func newWorkDirIn(parent string) (*workDir, error) {
+// New creates a folder in the parent folder, which New alone may use. It removes the folders of processes that have
+// ended.
+func New(parent string) (*Dir, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
 	}
@@ -47,11 +66,12 @@ func newWorkDirIn(parent string) (*workDir, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
-	return &workDir{path: path, lock: lock}, nil
+	return &Dir{Path: path, lock: lock}, nil
 }
 
-func (d *workDir) remove() error {
-	return errors.Join(os.RemoveAll(d.path), d.lock.Close())
+// Remove removes the folder.
+func (d *Dir) Remove() error {
+	return errors.Join(os.RemoveAll(d.Path), d.lock.Close())
 }
 
 // lockDir locks a folder. The kernel releases the lock when the process ends.

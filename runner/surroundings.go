@@ -1,0 +1,36 @@
+package runner
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// ProxyVariables are the environment variables that lead programs through a proxy. Go and others also read them in lower
+// case.
+var ProxyVariables = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
+
+// surroundings returns the environment of an operator: the environment of this process, without the variables that lead
+// to other clusters than the one of the kubeconfig, without KOPF_RUN_* since its flags are decided already and, unless
+// proxies is set, without the proxies.
+//
+// The kubeconfig must exist: some libraries read ~/.kube/config in place of an absent one.
+func surroundings(environ []string, kubeconfig string, proxies bool) []string {
+	kept := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return leadsToCluster(name) || strings.HasPrefix(name, "KOPF_RUN_") || !proxies && slices.Contains(ProxyVariables, strings.ToUpper(name))
+	})
+	if kubeconfig == "" {
+		kubeconfig = os.DevNull
+	}
+	return append(kept, "KUBECONFIG="+kubeconfig)
+}
+
+// leadsToCluster reports whether clients find a cluster, or credentials for one, by a variable.
+func leadsToCluster(name string) bool {
+	switch name {
+	case "KUBECONFIG", "KUBERNETES_MASTER", "KUBERNETES_EXEC_INFO":
+		return true
+	}
+	return strings.HasPrefix(name, "KUBERNETES_SERVICE_") || strings.HasPrefix(name, "KUBERNETES_PORT")
+}
