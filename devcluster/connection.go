@@ -22,14 +22,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// syncInterval is how often the credentials of a [Connection] are compared with those of the kubeconfig that they are
-// from.
+// syncInterval is how often a [Connection] compares its credentials with the user's kubeconfig.
 const syncInterval = 5 * time.Second
 
-// Connection is a kubeconfig with a single context, for a program that must not see any other cluster. Only the user can
-// read it. Files that it refers to, such as those of tokens and certificates, have absolute paths and stay where they
-// are. A connection follows its kubeconfig: credentials that are renewed there are renewed here, and OpenID Connect
-// tokens that the program renews are written back.
+// Connection is a kubeconfig with a single context, for a program that must not see another cluster. Only the user can
+// read the file. Tokens and certificates in separate files stay there; the connection has the absolute paths. A connection
+// copies renewed credentials from the user's kubeconfig, and writes OpenID Connect tokens that the program renewed back.
 type Connection struct {
 	// Kubeconfig is the path of the file.
 	Kubeconfig string
@@ -42,7 +40,7 @@ type Connection struct {
 	tasks   sync.WaitGroup
 }
 
-// Connect writes a kubeconfig whose only context is that of the cluster. The connection must be closed, which removes
+// Connect writes a kubeconfig whose only context leads to the cluster. The connection must be closed, which removes
 // the file. The next connection of the user removes the files of killed processes.
 func (c *Cluster) Connect() (*Connection, error) {
 	folder, err := workdir.ForKubeconfig()
@@ -71,8 +69,8 @@ func (k *Connection) Close() error {
 	return errors.Join(k.giveBack(), k.folder.Remove())
 }
 
-// follow keeps the credentials as new as those of the kubeconfig that they are from. Errors pass with the next save of
-// it; the program has the former credentials until then.
+// follow copies renewed credentials from the user's kubeconfig. An unreadable kubeconfig is read again at the next tick;
+// the program keeps the previous credentials until then.
 func (k *Connection) follow() {
 	tick := time.NewTicker(syncInterval)
 	defer tick.Stop()
@@ -119,8 +117,8 @@ func (k *Connection) write(config *clientcmdapi.Config) error {
 	return nil
 }
 
-// giveBack writes what the program's authentication provider has changed, such as a refresh token that replaces the
-// former one, to the kubeconfig that it is from.
+// giveBack writes the changes of the program's authentication provider, such as a new refresh token, to the user's
+// kubeconfig.
 func (k *Connection) giveBack() error {
 	body, err := os.ReadFile(k.Kubeconfig)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(body, k.written) {
@@ -153,7 +151,7 @@ func (k *Connection) giveBack() error {
 }
 
 // only returns a kubeconfig with the context of the cluster and nothing else. A proxy of the environment becomes a part of
-// it: the connection does not depend on the environment of whoever uses it.
+// the kubeconfig, so that the connection does not depend on the environment of the program.
 func (c *Cluster) only(proxyOf func(*http.Request) (*url.URL, error), environ func(string) (string, bool)) (*clientcmdapi.Config, error) {
 	config, err := clientConfig(c.KubeconfigPath, c.Context).RawConfig()
 	if err != nil {
@@ -194,7 +192,7 @@ func (c *Cluster) only(proxyOf func(*http.Request) (*url.URL, error), environ fu
 // proxyVariables name the proxies of programs in the environment. Some read them in lower case only.
 var proxyVariables = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
 
-// passProxies gives a credential plugin the proxies that it has when kubectl runs it: it may need them to log in.
+// passProxies gives a credential plugin the same proxies as kubectl does, since the plugin may need a proxy to log in.
 func passProxies(plugin *clientcmdapi.ExecConfig, environ func(string) (string, bool)) {
 	for _, name := range proxyVariables {
 		for _, name := range []string{name, strings.ToLower(name)} {

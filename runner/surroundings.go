@@ -10,9 +10,9 @@ import (
 // case.
 var ProxyVariables = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
 
-// surroundings returns the environment of an operator: the environment of this process, without the variables that lead
-// to other clusters than the one of the kubeconfig, without KOPF_RUN_* since its flags are decided already and, unless
-// proxies is set, without the proxies.
+// surroundings returns the environment of an operator: the environment of this process, with kubeconfig as the only way
+// to a cluster. KOPF_RUN_* is left out, since the caller has decided about the flags, and so are the proxies unless
+// proxies is set.
 //
 // The kubeconfig must exist: some libraries read ~/.kube/config in place of an absent one.
 func surroundings(environ []string, kubeconfig string, proxies bool) []string {
