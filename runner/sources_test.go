@@ -41,7 +41,7 @@ func TestSourceSet_HasOwnAndReplacedModules(t *testing.T) {
 	want := watchSet{
 		folders: []string{
 			dir, dir + "/a", dir + "/internal", dir + "/internal/b",
-			sdk, sdk + "/inspect", sdk + "/internal", sdk + "/internal/inspector", sdk + "/kopf",
+			sdk, sdk + "/inspect", sdk + "/internal", sdk + "/internal/inspector", sdk + "/kopf", sdk + "/printable",
 		},
 		extra: []string{dir + "/a/page.html"},
 	}
