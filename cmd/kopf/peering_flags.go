@@ -102,6 +102,9 @@ type tracer struct {
 	w    io.Writer
 }
 
+// WrappedRoundTripper implements the interface RoundTripperWrapper of apimachinery, which client-go needs to close idle connections.
+func (t *tracer) WrappedRoundTripper() http.RoundTripper { return t.next }
+
 func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(req)
 	result := ""
