@@ -26,7 +26,7 @@ func operator(t *testing.T, args ...string) (exit int, stdout, stderr string) {
 }
 
 // toolFlags are the flags of kopf run that the operator itself does not have.
-var toolFlags = []string{"cluster", "ephemeral", "feature-gates", "yes", "as-deployed", "apply", "until", "timeout", "report", "help"}
+var toolFlags = []string{"cluster", "ephemeral", "feature-gates", "yes", "proxy", "as-deployed", "apply", "until", "timeout", "report", "help"}
 
 // clusterFlags are the flags that kopf run passes on in another way.
 var clusterFlags = []string{"kubeconfig", "context"}
