@@ -157,8 +157,17 @@ func (e *exchange) begin(ctx context.Context) {
 	if left, limited := fence.Left(ctx); limited && writes(e.request.Method) {
 		e.left = max(1, left) // a lapsed one does not leave
 	}
-	if limit := shorter(e.limit, e.left); limit > 0 {
-		e.timer = time.AfterFunc(limit, func() { e.cancel(context.DeadlineExceeded) })
+	e.expireIn(0)
+}
+
+// expireIn starts the timer that gives an attempt up, which has been under way for some time.
+func (e *exchange) expireIn(since time.Duration) {
+	limit, cause := e.limit, context.DeadlineExceeded
+	if e.left > 0 && (limit <= 0 || e.left <= limit) {
+		limit, cause = e.left, fence.ErrLapsed
+	}
+	if limit > 0 {
+		e.timer = time.AfterFunc(limit-since, func() { e.cancel(cause) })
 	}
 }
 
@@ -171,9 +180,7 @@ func (e *exchange) limitTo(limit time.Duration) {
 		e.timer.Stop()
 	}
 	e.limit = limit
-	if limit = shorter(limit, e.left); limit > 0 {
-		e.timer = time.AfterFunc(limit-time.Since(e.begun), func() { e.cancel(context.DeadlineExceeded) })
-	}
+	e.expireIn(time.Since(e.begun))
 }
 
 // end ends an attempt.

@@ -2,9 +2,12 @@ package kube
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -58,9 +61,54 @@ func TestFence_WriteIsGivenUpAtTheDeadline(t *testing.T) {
 	guard.Renew(time.Now(), 200*time.Millisecond)
 	done := make(chan struct{})
 	defer close(done)
-	client := fenced(t, func(http.ResponseWriter, *http.Request) { <-done })
+	var arrived atomic.Int32
+	client := fenced(t, func(http.ResponseWriter, *http.Request) { arrived.Add(1); <-done })
 	if _, err := client.Do(fence.With(t.Context(), &guard), Request{Method: http.MethodPatch, Path: "/x"}); !errors.Is(err, fence.ErrLapsed) {
-		t.Error(err) // of the retry
+		t.Error(err)
+	}
+	if n := arrived.Load(); n != 1 {
+		t.Errorf("%d requests have arrived, want 1", n)
+	}
+}
+
+// A process can be frozen between the check of a request and the moment in which the transport sends it.
+func TestFence_LapseWhileTheRequestIsPreparedSendsNoBody(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		var guard fence.Guard
+		var complete atomic.Bool
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err == nil {
+				complete.Store(true)
+			}
+			if r.Proto != protocol {
+				t.Errorf("the protocol is %s, want %s", r.Proto, protocol)
+			}
+		}))
+		server.EnableHTTP2 = protocol == "HTTP/2.0"
+		server.StartTLS()
+		defer server.Close()
+		config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{
+			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		}}
+		if !server.EnableHTTP2 {
+			config.NextProtos = []string{"http/1.1"}
+		}
+		session, err := NewSession(config, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		client := NewClient(Fixed(session), ClientOptions{})
+		resp, err := client.Do(t.Context(), Request{Method: http.MethodPatch, Path: "/x", Body: []byte("{}")})
+		if err != nil || !complete.Swap(false) {
+			t.Fatalf("%s: an open fence refuses a request: %v, %v", protocol, resp, err)
+		}
+		ctx := httptrace.WithClientTrace(fence.With(t.Context(), &guard), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { guard.Drop() }})
+		_, err = client.Do(ctx, Request{Method: http.MethodPatch, Path: "/x", Body: []byte("{}")})
+		server.Close() // waits for the request
+		if !errors.Is(err, fence.ErrLapsed) || complete.Load() {
+			t.Errorf("%s: %v; the whole body has arrived: %t", protocol, err, complete.Load())
+		}
 	}
 }
 

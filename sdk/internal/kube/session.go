@@ -68,6 +68,7 @@ func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
 			}
 			return nil, err
 		}
+		req = fenceBody(req)
 	}
 	return s.connections.RoundTrip(req)
 }
