@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"runtime"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Labels is a filter on labels. A value is a string, [Present], [Absent], or [Where] with a
-// func(context.Context, string) bool; anything else is a mistake in the registration. All labels must match.
+// Labels is a filter on labels. A value is a string, [Present], [Absent], or [Where] or [WhereWith] with a
+// function of a string; anything else is a mistake in the registration. All labels must match.
 // Several Labels options add up; two conditions on the same label are a mistake. See [Filters].
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
@@ -49,7 +48,7 @@ func (c *config) fieldOf(notation Path, path object.Path, err error) {
 }
 
 // Value is the value that the [Field] must have: anything that encodes as JSON except null,
-// or [Present], [Absent] or [Where]. For updates, the old or the new value must match. Defaults
+// or [Present], [Absent], [Where] or [WhereWith]. For updates, the old or the new value must match. Defaults
 // to [Present].
 func Value(want any) FilterOption {
 	return once("Value", func(c *config) { c.Value = c.criterion("Value", want) })
@@ -67,9 +66,10 @@ func To(want any) UpdateOption {
 	return once("To", func(c *config) { c.New = c.criterion("To", want) })
 }
 
-// Criterion is a condition on one value: [Present], [Absent] or [Where].
+// Criterion is a condition on one value: [Present], [Absent], [Where] or [WhereWith].
 type Criterion struct {
 	criterion handlers.Criterion
+	with      *where // for WhereWith, without set
 	notText   string // the type of the function's argument, if no string decodes into it
 	missing   bool   // the function is nil
 }
@@ -84,26 +84,73 @@ var (
 // Where accepts the values that decode into V and for which f returns true. For an absent
 // value, f gets the zero value. Its context is that of [When]. It must be safe for concurrent use.
 func Where[V any](f func(context.Context, V) bool) Criterion {
-	c := Criterion{criterion: handlers.FuncCriterion(funcName(f), func(ctx context.Context, value any, _ bool) bool {
-		var v V
-		if err := decodeValue(value, "", &v); err != nil {
-			return false
-		}
-		return f(ctx, v)
-	})}
-	c.missing = f == nil
-	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal([]byte(`"text"`), new(V))); mismatch {
-		c.notText = reflect.TypeFor[V]().String()
+	return Criterion{
+		criterion: handlers.FuncCriterion(funcName(f), func(ctx context.Context, _ *handlers.Cause, value any, _ bool) bool {
+			var v V
+			return decodeValue(value, "", &v) == nil && f(ctx, v)
+		}),
+		missing: f == nil,
+		notText: notText[V](),
 	}
-	return c
+}
+
+// WhereWith is [Where] for a function that needs more than the value: it also gets the object or the request,
+// with the types and rules of [When].
+//
+//	kopf.Labels{"owner": kopf.WhereWith(func(_ context.Context, owner string, c *kopf.Change[Claim]) bool {
+//		return owner == c.Object.Spec.Owner && c.Reason == kopf.ReasonUpdate
+//	})}
+func WhereWith[V, A any](f func(context.Context, V, *A) bool) Criterion {
+	name := funcName(f)
+	return Criterion{
+		with: &where{
+			name: name,
+			arg:  reflect.TypeFor[A](),
+			build: func(request requestMaker) handlers.Criterion {
+				view := viewOf[A](request)
+				return handlers.FuncCriterion(name, func(ctx context.Context, cause *handlers.Cause, value any, _ bool) bool {
+					var v V
+					if decodeValue(value, "", &v) != nil {
+						return false
+					}
+					a, err := view(cause)
+					return err == nil && f(ctx, v, a)
+				})
+			},
+		},
+		missing: f == nil,
+		notText: notText[V](),
+	}
+}
+
+// notText returns the name of a type that no string decodes into, or nothing.
+func notText[V any]() string {
+	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal([]byte(`"text"`), new(V))); mismatch {
+		return reflect.TypeFor[V]().String()
+	}
+	return ""
+}
+
+// use returns the criterion for the handler. If the criterion waits for the family of the handler, set puts
+// it into the handler later.
+func (c *config) use(name string, criterion Criterion, set func(handlers.Criterion)) handlers.Criterion {
+	if criterion.missing {
+		c.fail("%s: the function of Where is nil", name)
+		return criterion.criterion
+	}
+	if criterion.with != nil {
+		w := *criterion.with
+		w.set = set
+		c.wheres = append(c.wheres, w)
+	}
+	return criterion.criterion
 }
 
 func (c *config) criterion(name string, want any) *handlers.Criterion {
 	if criterion, ok := want.(Criterion); ok {
-		if criterion.missing {
-			c.fail("%s: the function of Where is nil", name)
-		}
-		return &criterion.criterion
+		used := new(handlers.Criterion)
+		*used = c.use(name, criterion, func(bound handlers.Criterion) { *used = bound })
+		return used
 	}
 	criterion, err := handlers.EqualCriterion(want)
 	if err != nil {
@@ -197,8 +244,7 @@ func None[A any](fs ...func(context.Context, A) bool) func(context.Context, A) b
 }
 
 // meta adds to the criteria of labels or annotations.
-func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wanted map[string]any) map[string]handlers.Criterion {
-	all := maps.Clone(criteria)
+func (c *config) meta(kind string, all map[string]handlers.Criterion, wanted map[string]any) map[string]handlers.Criterion {
 	if all == nil {
 		all = make(map[string]handlers.Criterion, len(wanted))
 	}
@@ -210,10 +256,7 @@ func (c *config) meta(kind string, criteria map[string]handlers.Criterion, wante
 		case string:
 			all[name] = handlers.EqualStringCriterion(want)
 		case Criterion:
-			all[name] = want.criterion
-			if want.missing {
-				c.fail("%s %q: the function of Where is nil", kind, name)
-			}
+			all[name] = c.use(fmt.Sprintf("%s %q", kind, name), want, func(bound handlers.Criterion) { all[name] = bound })
 			if want.notText != "" {
 				c.fail("%s %q is a string, which does not decode into the %s that the function of Where takes; take a string", kind, name, want.notText)
 			}

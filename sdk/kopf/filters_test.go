@@ -62,6 +62,16 @@ func inNS1(_ context.Context, r *Request) bool            { return r.Namespace =
 func hasTier(_ context.Context, o *Object) bool           { return GetOr(o, "metadata.labels.tier", "") != "" }
 func isGold(_ context.Context, tier string) bool          { return tier == "gold" }
 func positive(_ context.Context, n int) bool              { return n > 0 }
+func goldIsBig(_ context.Context, tier string, s *sized) bool {
+	return tier == "gold" && s.Spec.Size > 10
+}
+func goldUpdate(_ context.Context, tier string, c *Change[sized]) bool {
+	return tier == "gold" && c.Reason == ReasonUpdate && c.Old.Spec.Size < c.Object.Spec.Size && len(c.Diff) == 1
+}
+func noneInNS1(_ context.Context, none string, r *Request) bool { return none == "" && r.Namespace == "ns1" }
+func biggest(_ context.Context, n int, c *FieldChange[int]) bool {
+	return n == c.New && c.New > c.Old
+}
 
 func TestFilters_SelectHandlers(t *testing.T) {
 	kex := Resource("kopf.dev/v1", "kopfexamples")
@@ -83,6 +93,14 @@ func TestFilters_SelectHandlers(t *testing.T) {
 		"absent label":                            {update(Labels{"none": Absent}), small, big, true},
 		"label accepted by a function":            {update(Labels{"tier": Where(isGold)}), small, big, true},
 		"absent label rejected by a function":     {update(Labels{"none": Where(isGold)}), small, big, false},
+		"a label and the object":                  {update(Labels{"tier": WhereWith(goldIsBig)}), small, big, true},
+		"a label and the object, not matching":    {update(Labels{"tier": WhereWith(goldIsBig)}), big, small, false},
+		"a label and an object of another type":   {update(Labels{"tier": WhereWith(goldIsBig)}), small, odd, false},
+		"a label and the request":                 {update(Labels{"tier": WhereWith(goldUpdate)}), small, big, true},
+		"a label and the request, not matching":   {update(Labels{"tier": WhereWith(goldUpdate)}), big, small, false},
+		"an absent annotation and the request":    {update(Annotations{"a": WhereWith(noneInNS1)}), small, big, true},
+		"a value and the field's request":         {field(To(WhereWith(biggest))), small, big, true},
+		"a value and the field's smaller request": {field(To(WhereWith(biggest))), big, small, false},
 		"several labels":                          {update(Labels{"tier": "gold"}, Labels{"empty": Present}), small, big, true},
 		"several labels, one different":           {update(Labels{"tier": "silver"}, Labels{"empty": Present}), small, big, false},
 		"an absent annotation":                    {update(Annotations{"none": Absent}), small, big, true},
@@ -123,6 +141,21 @@ func TestFilters_SelectHandlers(t *testing.T) {
 				t.Errorf("selected: %v", got)
 			}
 		})
+	}
+}
+
+func TestWhereWith_OneCriterionServesSeveralFamilies(t *testing.T) {
+	var r Registry
+	none := Labels{"none": WhereWith(noneInNS1)}
+	kex := Resource("kopf.dev/v1", "kopfexamples")
+	OnUpdate(&r, kex, handle, none)
+	OnField(&r, kex, "spec.size", handleSize, none)
+	cause := causeOf(t, small, big)
+	if n := len(r.registry.ForResource(examples).Selected(handlers.Changing, cause)); n != 2 {
+		t.Errorf("selected: %d", n)
+	}
+	if got := r.registry.All()[1].Labels["none"]; got.Wants() != "noneInNS1" {
+		t.Errorf("the inspector shows %q", got.Wants())
 	}
 }
 

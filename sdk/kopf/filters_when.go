@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -14,6 +13,14 @@ type when struct {
 	name  string
 	arg   reflect.Type
 	build func(requestMaker) func(context.Context, *handlers.Cause) bool
+}
+
+// where is a criterion with a function of the value and the request, before the handler's family is known.
+type where struct {
+	name  string
+	arg   reflect.Type
+	build func(requestMaker) handlers.Criterion
+	set   func(handlers.Criterion) // puts the criterion into the handler
 }
 
 // requestMaker makes the request of a family for filters, without what is unknown before a
@@ -54,13 +61,24 @@ func (*DaemonRun[T]) isRequest()    {}
 func (*IndexRequest[T]) isRequest() {}
 func (*Activity) isRequest()        {}
 
-// check rejects a filter on the request of another family.
-func (w when) check(request requestMaker) error {
-	foreign := reflect.PointerTo(w.arg).Implements(reflect.TypeFor[anyRequest]())
-	if !foreign || w.arg == request.typ || w.arg == reflect.TypeFor[Request]() {
-		return nil
+// checkView rejects a filter on the request of another family.
+func (c *config) checkView(option, function string, arg reflect.Type, request requestMaker) {
+	foreign := reflect.PointerTo(arg).Implements(reflect.TypeFor[anyRequest]())
+	if foreign && arg != request.typ && arg != reflect.TypeFor[Request]() {
+		c.fail("%s(%s): the function takes a *%s, but the handler's request is a *%s", option, function, arg, request.typ)
 	}
-	return fmt.Errorf("When(%s): the function takes a *%s, but the handler's request is a *%s", w.name, w.arg, request.typ)
+}
+
+// bind completes the filters with functions, once the family of the handler is known.
+func (c *config) bind(request requestMaker) {
+	for _, w := range c.whens {
+		c.checkView("When", w.name, w.arg, request)
+	}
+	c.Handler.When, c.Handler.WhenName = c.when(request)
+	for _, w := range c.wheres {
+		c.checkView("WhereWith", w.name, w.arg, request)
+		w.set(w.build(request))
+	}
 }
 
 // shared decodes an object once for all filters with the same type.

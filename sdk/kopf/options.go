@@ -224,10 +224,11 @@ func CancellationPolling(d time.Duration) DaemonOption {
 type config struct {
 	handlers.Handler
 
-	id    string
-	whens []when
-	errs  []string
-	given map[string]bool // names of the options that can be given once
+	id     string
+	whens  []when
+	wheres []where
+	errs   []string
+	given  map[string]bool // names of the options that can be given once
 }
 
 func (c *config) fail(format string, args ...any) {

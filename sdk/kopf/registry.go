@@ -41,6 +41,7 @@ type Handler struct {
 // their callers are the sources of the registrations.
 func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
+	c.bind(call.request)
 	h := c.Handler
 	h.Family, h.Fn, h.Invoke, h.ObjectKind, h.ObjectType = family, funcKey(fn), call.engine(), call.kind, call.typ
 	h.Source = fmt.Sprintf("%s:%d", file, line)
@@ -65,12 +66,6 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	if family == handlers.Update && len(h.Reasons) > 0 {
 		fail("Reasons: OnUpdate handles only updates; use OnField, OnCreate or OnDelete for other reasons")
 	}
-	for _, w := range c.whens {
-		if err := w.check(call.request); err != nil {
-			fail("%v", err)
-		}
-	}
-	h.When, h.WhenName = c.when(call.request)
 	for _, mistake := range c.errs {
 		fail("%s", mistake)
 	}

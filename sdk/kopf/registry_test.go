@@ -162,6 +162,15 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		`label "a" is a string, which does not decode into the int`: func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where(func(context.Context, int) bool { return true })})
 		},
+		`label "a" is a string, which does not decode into the float64`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.WhereWith(func(context.Context, float64, *kopf.Request) bool { return true })})
+		},
+		"the function takes a *kopf.Event[github.com/kopf-dev/kopf/sdk/kopf.Object], but the handler's request is a *kopf.Change": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.WhereWith(func(context.Context, string, *kopf.Event[kopf.Object]) bool { return true })})
+		},
+		`label "b": the function of Where is nil`: func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Labels{"b": kopf.WhereWith[string, kopf.Request](nil)})
+		},
 		`annotation "a" is a string, which does not decode into the map[string]string`: func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.Annotations{"a": kopf.Where(func(context.Context, map[string]string) bool { return true })})
 		},

@@ -84,14 +84,9 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 	if reflect.ValueOf(fn).IsNil() {
 		c.fail("%v", errNilHandler)
 	}
-	for _, w := range c.whens {
-		if err := w.check(call.request); err != nil {
-			c.fail("%v", err)
-		}
-	}
+	c.bind(call.request)
 	h := c.Handler
 	h.ID, h.Fn, h.Invoke, h.Source = id, funcKey(fn), call.engine(), s.call.Handler.Source
-	h.When, h.WhenName = c.when(call.request)
 	if len(c.errs) == 0 {
 		if err := s.call.Sub.Add(&h); err != nil {
 			c.fail("%v", err)

@@ -23,7 +23,7 @@ const (
 type Criterion struct {
 	check  check
 	want   any // plain JSON value
-	accept func(ctx context.Context, value any, found bool) bool
+	accept func(ctx context.Context, c *Cause, value any, found bool) bool
 	name   string // name of accept
 }
 
@@ -53,21 +53,21 @@ func EqualCriterion(want any) (Criterion, error) {
 // EqualStringCriterion accepts one string.
 func EqualStringCriterion(want string) Criterion { return Criterion{check: checkEqual, want: want} }
 
-// FuncCriterion accepts the values for which a function returns true. The function gets the context
-// of the cause, and plain JSON values, or nil and false for an absent one. The name is shown by the inspector.
-func FuncCriterion(name string, accept func(ctx context.Context, value any, found bool) bool) Criterion {
+// FuncCriterion accepts the values for which a function returns true. The function gets the cause and its
+// context, and plain JSON values, or nil and false for an absent one. The name is shown by the inspector.
+func FuncCriterion(name string, accept func(ctx context.Context, c *Cause, value any, found bool) bool) Criterion {
 	return Criterion{check: checkFunc, accept: accept, name: name}
 }
 
-// accepts reports whether a value meets the criterion; found is false for an absent value.
-func (c *Criterion) accepts(ctx context.Context, value any, found bool) bool {
+// accepts reports whether a value of an object meets the criterion; found is false for an absent value.
+func (c *Criterion) accepts(cause *Cause, value any, found bool) bool {
 	switch c.check {
 	case checkPresent:
 		return found
 	case checkAbsent:
 		return !found
 	case checkFunc:
-		return c.accept(ctx, value, found)
+		return c.accept(cause.context(), cause, value, found)
 	default:
 		return found && object.Equal(c.want, value)
 	}

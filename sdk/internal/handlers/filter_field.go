@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"context"
-
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
@@ -27,9 +25,9 @@ type fieldFilter struct {
 }
 
 // matchOne checks the field of an object that has only one state.
-func (f *fieldFilter) matchOne(ctx context.Context, now fieldValue, why *Mismatch) bool {
+func (f *fieldFilter) matchOne(c *Cause, now fieldValue, why *Mismatch) bool {
 	criterion, kind := f.value()
-	if criterion.accepts(ctx, now.Value, now.Found) {
+	if criterion.accepts(c, now.Value, now.Found) {
 		return true
 	}
 	if why != nil {
@@ -40,10 +38,10 @@ func (f *fieldFilter) matchOne(ctx context.Context, now fieldValue, why *Mismatc
 
 // matchEither checks the field in both states of an object, however they differ: it reports
 // whether the object can be of interest to the handler.
-func (f *fieldFilter) matchEither(ctx context.Context, before, now fieldValue, why *Mismatch) bool {
+func (f *fieldFilter) matchEither(c *Cause, before, now fieldValue, why *Mismatch) bool {
 	criterion, kind := f.value()
 	// The new state first: if it is accepted, functions are not called for the old one.
-	if criterion.accepts(ctx, now.Value, now.Found) || criterion.accepts(ctx, before.Value, before.Found) {
+	if criterion.accepts(c, now.Value, now.Found) || criterion.accepts(c, before.Value, before.Found) {
 		return true
 	}
 	if why != nil {
@@ -53,20 +51,20 @@ func (f *fieldFilter) matchEither(ctx context.Context, before, now fieldValue, w
 }
 
 // matchChange checks how the two states of the field differ.
-func (f *fieldFilter) matchChange(ctx context.Context, before, now fieldValue, why *Mismatch) bool {
+func (f *fieldFilter) matchChange(c *Cause, before, now fieldValue, why *Mismatch) bool {
 	if f.Changed && before.Found == now.Found && object.Equal(before.Value, now.Value) {
 		if why != nil {
 			why.fail(MismatchField, f.Path, now.Value, now.Found, WantsChanged)
 		}
 		return false
 	}
-	if f.Old != nil && !f.Old.accepts(ctx, before.Value, before.Found) {
+	if f.Old != nil && !f.Old.accepts(c, before.Value, before.Found) {
 		if why != nil {
 			why.fail(MismatchOld, f.Path, before.Value, before.Found, f.Old.Wants())
 		}
 		return false
 	}
-	if f.New != nil && !f.New.accepts(ctx, now.Value, now.Found) {
+	if f.New != nil && !f.New.accepts(c, now.Value, now.Found) {
 		if why != nil {
 			why.fail(MismatchNew, f.Path, now.Value, now.Found, f.New.Wants())
 		}

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"slices"
 	"strings"
 )
@@ -38,15 +37,15 @@ func newMeta(kind MismatchKind, criteria map[string]Criterion) metaFilter {
 }
 
 // match checks all conditions. If why is not nil, it receives the first one that fails.
-func (m *metaFilter) match(ctx context.Context, values map[string]any, why *Mismatch) bool {
+func (m *metaFilter) match(c *Cause, values map[string]any, why *Mismatch) bool {
 	for i := range m.criteria {
-		c := &m.criteria[i]
-		value, found := values[c.name]
-		if c.criterion.accepts(ctx, value, found) {
+		wanted := &m.criteria[i]
+		value, found := values[wanted.name]
+		if wanted.criterion.accepts(c, value, found) {
 			continue
 		}
 		if why != nil {
-			why.fail(m.kind, c.name, value, found, c.criterion.Wants())
+			why.fail(m.kind, wanted.name, value, found, wanted.criterion.Wants())
 		}
 		return false
 	}

@@ -25,13 +25,13 @@ func TestEqualCriterion_AcceptsAnyGoValue(t *testing.T) {
 		Tags []string `json:"tags"`
 	}
 	is := map[string]any{"cpu": int64(2), "tags": []any{"a"}}
-	if !equal(t, quota{2, []string{"a"}}).accepts(t.Context(), is, true) || equal(t, quota{3, nil}).accepts(t.Context(), is, true) {
+	if !equal(t, quota{2, []string{"a"}}).accepts(&Cause{}, is, true) || equal(t, quota{3, nil}).accepts(&Cause{}, is, true) {
 		t.Error("a struct is not compared by its JSON")
 	}
-	if !equal(t, 2).accepts(t.Context(), 2.0, true) {
+	if !equal(t, 2).accepts(&Cause{}, 2.0, true) {
 		t.Error("numbers are not compared by value")
 	}
-	if equal(t, "").accepts(t.Context(), nil, false) {
+	if equal(t, "").accepts(&Cause{}, nil, false) {
 		t.Error("an absent value is taken for an empty one")
 	}
 }
@@ -47,16 +47,16 @@ func TestEqualCriterion_RejectsNull(t *testing.T) {
 
 func TestCriterion_NullIsPresent(t *testing.T) {
 	present, absent := Present, Absent
-	if !present.accepts(t.Context(), nil, true) || present.accepts(t.Context(), nil, false) {
+	if !present.accepts(&Cause{}, nil, true) || present.accepts(&Cause{}, nil, false) {
 		t.Error("null is not present")
 	}
-	if absent.accepts(t.Context(), nil, true) || !absent.accepts(t.Context(), nil, false) {
+	if absent.accepts(&Cause{}, nil, true) || !absent.accepts(&Cause{}, nil, false) {
 		t.Error("null is absent")
 	}
 }
 
 func TestMetaFilter_ReportsFirstMismatchByName(t *testing.T) {
-	isGold := FuncCriterion("isGold", func(_ context.Context, v any, _ bool) bool { return v == "gold" })
+	isGold := FuncCriterion("isGold", func(_ context.Context, _ *Cause, v any, _ bool) bool { return v == "gold" })
 	m := newLabelsFilter(map[string]Criterion{"tier": isGold, "a": Present, "b": Absent, "zone": EqualStringCriterion("z")})
 	tests := []struct {
 		labels map[string]any
@@ -70,13 +70,13 @@ func TestMetaFilter_ReportsFirstMismatchByName(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var why Mismatch
-		if got := m.match(t.Context(), tt.labels, &why); got != (tt.want == Mismatch{}) {
+		if got := m.match(&Cause{}, tt.labels, &why); got != (tt.want == Mismatch{}) {
 			t.Errorf("%v: got %v", tt.labels, got)
 		}
 		if diff := cmp.Diff(tt.want, why); diff != "" {
 			t.Errorf("%v: (-want +got)\n%s", tt.labels, diff)
 		}
-		if got := m.match(t.Context(), tt.labels, nil); got != (tt.want == Mismatch{}) {
+		if got := m.match(&Cause{}, tt.labels, nil); got != (tt.want == Mismatch{}) {
 			t.Errorf("%v: got %v without why", tt.labels, got)
 		}
 	}
@@ -106,14 +106,14 @@ func TestFieldFilter_ReportsFirstMismatch(t *testing.T) {
 	}
 	for name, tt := range tests {
 		var why Mismatch
-		got := tt.field.matchEither(t.Context(), tt.before, tt.now, &why) && tt.field.matchChange(t.Context(), tt.before, tt.now, &why)
+		got := tt.field.matchEither(&Cause{}, tt.before, tt.now, &why) && tt.field.matchChange(&Cause{}, tt.before, tt.now, &why)
 		if got != (tt.want == Mismatch{}) {
 			t.Errorf("%s: got %v", name, got)
 		}
 		if diff := cmp.Diff(tt.want, why); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
-		if tt.field.matchEither(t.Context(), tt.before, tt.now, nil) && tt.field.matchChange(t.Context(), tt.before, tt.now, nil) != got {
+		if tt.field.matchEither(&Cause{}, tt.before, tt.now, nil) && tt.field.matchChange(&Cause{}, tt.before, tt.now, nil) != got {
 			t.Errorf("%s: got another answer without why", name)
 		}
 	}
@@ -122,22 +122,22 @@ func TestFieldFilter_ReportsFirstMismatch(t *testing.T) {
 func TestFieldFilter_ObjectWithOneState(t *testing.T) {
 	f := fieldFilter{Path: "spec.f", Value: equal(t, 5)}
 	var why Mismatch
-	if f.matchOne(t.Context(), fieldValue{int64(4), true}, &why) {
+	if f.matchOne(&Cause{}, fieldValue{int64(4), true}, &why) {
 		t.Error("got a match of 4 and 5")
 	}
 	if diff := cmp.Diff(Mismatch{Kind: MismatchValue, Path: "spec.f", Is: "4", Wants: "5"}, why); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if !f.matchOne(t.Context(), fieldValue{int64(5), true}, nil) {
+	if !f.matchOne(&Cause{}, fieldValue{int64(5), true}, nil) {
 		t.Error("got no match of 5 and 5")
 	}
 }
 
 func TestFieldFilter_OldValueUncheckedIfNewIsAccepted(t *testing.T) {
 	calls := 0
-	counting := FuncCriterion("counting", func(context.Context, any, bool) bool { calls++; return true })
+	counting := FuncCriterion("counting", func(context.Context, *Cause, any, bool) bool { calls++; return true })
 	f := fieldFilter{Value: &counting}
-	if !f.matchEither(t.Context(), fieldValue{"old", true}, fieldValue{"new", true}, nil) || calls != 1 {
+	if !f.matchEither(&Cause{}, fieldValue{"old", true}, fieldValue{"new", true}, nil) || calls != 1 {
 		t.Errorf("got %d calls, want 1", calls)
 	}
 }

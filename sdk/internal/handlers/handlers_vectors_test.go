@@ -141,11 +141,11 @@ func criterion(v any, ofField bool) (Criterion, error) {
 	case "ABSENT<nil>":
 		return Absent, nil
 	case "<nil>is_x":
-		return FuncCriterion("is_x", func(_ context.Context, v any, _ bool) bool { return v == "x" }), nil
+		return FuncCriterion("is_x", func(_ context.Context, _ *Cause, v any, _ bool) bool { return v == "x" }), nil
 	case "<nil>is_none":
-		return FuncCriterion("is_none", func(_ context.Context, v any, found bool) bool { return v == nil && (found || !ofField) }), nil
+		return FuncCriterion("is_none", func(_ context.Context, _ *Cause, v any, found bool) bool { return v == nil && (found || !ofField) }), nil
 	case "<nil>truthy":
-		return FuncCriterion("truthy", func(_ context.Context, v any, found bool) bool { return !found && ofField || truthy(v) }), nil
+		return FuncCriterion("truthy", func(_ context.Context, _ *Cause, v any, found bool) bool { return !found && ofField || truthy(v) }), nil
 	}
 	return EqualCriterion(v)
 }

@@ -67,10 +67,10 @@ func joinReasons(reasons []Reason) string {
 
 // matchesObject checks the filters, with or without those on how the object has changed.
 func (h *Handler) matchesObject(c *Cause, changes bool, why *Mismatch) bool {
-	if len(h.Labels) > 0 && !h.compiled.labels.match(c.context(), metadata(c.Tree, "labels"), why) {
+	if len(h.Labels) > 0 && !h.compiled.labels.match(c, metadata(c.Tree, "labels"), why) {
 		return false
 	}
-	if len(h.Annotations) > 0 && !h.compiled.annotations.match(c.context(), metadata(c.Tree, "annotations"), why) {
+	if len(h.Annotations) > 0 && !h.compiled.annotations.match(c, metadata(c.Tree, "annotations"), why) {
 		return false
 	}
 	if len(h.Field) > 0 && !h.matchesField(c, changes, why) {
@@ -87,11 +87,11 @@ func (h *Handler) matchesObject(c *Cause, changes bool, why *Mismatch) bool {
 
 func (h *Handler) matchesField(c *Cause, changes bool, why *Mismatch) bool {
 	if h.Family.Group() != Changing {
-		return h.compiled.field.matchOne(c.context(), lookup(c.Tree, h.Field), why)
+		return h.compiled.field.matchOne(c, lookup(c.Tree, h.Field), why)
 	}
 	before, now := lookup(c.Old, h.Field), lookup(c.New, h.Field)
-	return h.compiled.field.matchEither(c.context(), before, now, why) &&
-		(!changes || h.compiled.field.matchChange(c.context(), before, now, why))
+	return h.compiled.field.matchEither(c, before, now, why) &&
+		(!changes || h.compiled.field.matchChange(c, before, now, why))
 }
 
 func lookup(obj map[string]any, path object.Path) fieldValue {

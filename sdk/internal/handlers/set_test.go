@@ -123,7 +123,7 @@ func TestExtraFields_EachFieldOnce(t *testing.T) {
 }
 
 func TestSet_FiltersByFunctionDependOnMoreThanTheEssence(t *testing.T) {
-	isGold := FuncCriterion("isGold", func(context.Context, any, bool) bool { return true })
+	isGold := FuncCriterion("isGold", func(context.Context, *Cause, any, bool) bool { return true })
 	for name, tt := range map[string]struct {
 		handler *Handler
 		want    bool
