@@ -78,7 +78,7 @@ func kindOf[T any]() string {
 
 func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
 	return reads[T](callerOf(changeOf[T], func(ctx context.Context, c *Change[T]) (any, error) {
-		return result(&c.Result, fn(ctx, c))
+		return result(&c.Result, c.subs.result(fn(ctx, c)))
 	}))
 }
 
@@ -88,7 +88,7 @@ func callField[F any](fn func(context.Context, *FieldChange[F]) error, field obj
 		return fieldChangeOf[F](cause, call, field)
 	}
 	c := callerOf(request, func(ctx context.Context, c *FieldChange[F]) (any, error) {
-		return result(&c.Result, fn(ctx, c))
+		return result(&c.Result, c.subs.result(fn(ctx, c)))
 	})
 	c.typ = typeOf[F]()
 	return c

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -12,7 +13,8 @@ import (
 
 // subHandlers adds and executes the sub-handlers of one call of a handler.
 type subHandlers struct {
-	call *handlers.Call
+	call     *handlers.Call
+	mistakes []string
 }
 
 // directSubHandlers are the sub-handlers of a request that was made by hand. Without an operator, nothing
@@ -31,8 +33,9 @@ func (d *directSubHandlers) run(ctx context.Context) error {
 // Sub adds a sub-handler to the running handler. It is retried and recorded on its own, with the id
 // "handler/id". Sub-handlers run when the handler returns nil, and the handler is called again
 // until all of them are done, so a handler with sub-handlers should do nothing but add them. An
-// id that already exists, or a mistake in the options, causes a panic. In a handler, a panic is
-// treated as an error. It is not safe for concurrent use. See [Sub-handlers].
+// id that already exists, or a mistake in the options, makes the handler fail permanently, with an error that
+// wraps [ErrRegistration] and names the places in the code; no sub-handler is called then. It is not safe for
+// concurrent use. See [Sub-handlers].
 //
 // In a request that was made by hand, call [Change.Execute] to run the sub-handlers.
 //
@@ -85,18 +88,35 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 		c.fail("%v", errNilHandler)
 	}
 	c.bind(call.request)
+	_, file, line, _ := runtime.Caller(2) // the caller of Sub
 	h := c.Handler
-	h.ID, h.Fn, h.Invoke, h.Source = id, funcKey(fn), call.engine(), s.call.Handler.Source
+	h.ID, h.Fn, h.Invoke, h.Source = id, funcKey(fn), call.engine(), fmt.Sprintf("%s:%d", file, line)
 	if len(c.errs) == 0 {
 		if err := s.call.Sub.Add(&h); err != nil {
 			c.fail("%v", err)
 		}
 	}
 	if len(c.errs) > 0 {
-		panic(fmt.Sprintf("kopf: Sub(%q): %s", id, strings.Join(c.errs, "; ")))
+		s.mistakes = append(s.mistakes, fmt.Sprintf("%s: Sub(%q): %s", shortSource(file, line), id, strings.Join(c.errs, "; ")))
 	}
 }
 
 func (s *subHandlers) execute(ctx context.Context) error {
+	if len(s.mistakes) > 0 {
+		return s.result(nil)
+	}
 	return s.call.ExecuteSubs(ctx)
+}
+
+// result returns the error of the handler that adds the sub-handlers. A mistake in adding them comes first:
+// another call would only make it again.
+func (s *subHandlers) result(err error) error {
+	switch {
+	case len(s.mistakes) == 0 || errors.Is(err, ErrRegistration):
+		return err
+	case err == nil:
+		return Permanentf("%w: %s", ErrRegistration, strings.Join(s.mistakes, "; "))
+	default:
+		return Permanentf("%w: %s; the handler returned: %w", ErrRegistration, strings.Join(s.mistakes, "; "), err)
+	}
 }

@@ -13,11 +13,15 @@ func NewSubregistry(parent *Handler) *Subregistry { return &Subregistry{parent: 
 
 // duplicateError rejects a second sub-handler with the same id, since their progress records would
 // be mixed up. One function may be added again with other filters.
-type duplicateError struct{ ID string }
+type duplicateError struct{ First, Second *Handler }
 
 // Error implements the error interface.
 func (e *duplicateError) Error() string {
-	return fmt.Sprintf("sub-handler %q already exists; give each an id of its own", e.ID)
+	if e.First.Source == e.Second.Source {
+		return fmt.Sprintf("sub-handler %q is added twice at %s; give each an id of its own", e.Second.ID, e.Second.ShortSource())
+	}
+	return fmt.Sprintf("sub-handler %q is added at %s and again at %s; give each an id of its own",
+		e.Second.ID, e.First.ShortSource(), e.Second.ShortSource())
 }
 
 // Add adds a sub-handler, and puts the id of the parent before its own. It returns the mistakes
@@ -33,7 +37,7 @@ func (r *Subregistry) Add(h *Handler) error {
 	}
 	for _, other := range r.set.all {
 		if other.Clashes(h) {
-			return &duplicateError{h.ID}
+			return &duplicateError{other, h}
 		}
 	}
 	h.compile(r.parent)

@@ -46,12 +46,17 @@ func TestSubregistry_ChangeRequiredAsByParent(t *testing.T) {
 
 func TestSubregistry_RejectsDuplicateID(t *testing.T) {
 	r := NewSubregistry(&Handler{ID: "fn", Family: Create})
-	if err := r.Add(&Handler{ID: "a"}); err != nil {
+	if err := r.Add(&Handler{ID: "a", Source: "/src/op/op.go:3"}); err != nil {
 		t.Fatal(err)
 	}
-	var duplicate *duplicateError
-	if err := r.Add(&Handler{ID: "a"}); !errors.As(err, &duplicate) || duplicate.Error() != `sub-handler "fn/a" already exists; give each an id of its own` {
-		t.Errorf("got %v", err)
+	for source, want := range map[string]string{
+		"/src/op/op.go:7": `sub-handler "fn/a" is added at op/op.go:3 and again at op/op.go:7; give each an id of its own`,
+		"/src/op/op.go:3": `sub-handler "fn/a" is added twice at op/op.go:3; give each an id of its own`,
+	} {
+		var duplicate *duplicateError
+		if err := r.Add(&Handler{ID: "a", Source: source}); !errors.As(err, &duplicate) || duplicate.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 
