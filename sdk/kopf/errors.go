@@ -58,7 +58,7 @@ var (
 	// ErrRetries is wrapped by the error of a handler that was called as often as [Retries] allow.
 	ErrRetries = handlers.ErrRetries
 	// ErrRegistration is wrapped by the error of [Operator.Run] if there are mistakes in the
-	// registrations, and by the error of a handler that makes mistakes when it adds sub-handlers.
+	// registrations, and by the error of a handler whose sub-handlers have such errors.
 	ErrRegistration = errors.New("mistakes in the registration of handlers")
 	// ErrNoWayIn is wrapped by the error of [Operator.Run] if there are admission handlers, and nothing brings
 	// reviews to them: see [AdmissionSettings].Server.

@@ -13,8 +13,8 @@ import (
 
 // subHandlers adds and executes the sub-handlers of one call of a handler.
 type subHandlers struct {
-	call     *handlers.Call
-	mistakes []string
+	call *handlers.Call
+	errs []string // invalid registrations
 }
 
 // directSubHandlers are the sub-handlers of a request that was made by hand. Without an operator, nothing
@@ -33,7 +33,7 @@ func (d *directSubHandlers) run(ctx context.Context) error {
 // Sub adds a sub-handler to the running handler. It is retried and recorded on its own, with the id
 // "handler/id". Sub-handlers run when the handler returns nil, and the handler is called again
 // until all of them are done, so a handler with sub-handlers should do nothing but add them. An
-// id that already exists, or a mistake in the options, makes the handler fail permanently, with an error that
+// id that already exists, or an invalid option, makes the handler fail permanently, with an error that
 // wraps [ErrRegistration] and names the places in the code; no sub-handler is called then. It is not safe for
 // concurrent use. See [Sub-handlers].
 //
@@ -97,26 +97,26 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
 		}
 	}
 	if len(c.errs) > 0 {
-		s.mistakes = append(s.mistakes, fmt.Sprintf("%s: Sub(%q): %s", shortSource(file, line), id, strings.Join(c.errs, "; ")))
+		s.errs = append(s.errs, fmt.Sprintf("%s: Sub(%q): %s", shortSource(file, line), id, strings.Join(c.errs, "; ")))
 	}
 }
 
 func (s *subHandlers) execute(ctx context.Context) error {
-	if len(s.mistakes) > 0 {
+	if len(s.errs) > 0 {
 		return s.result(nil)
 	}
 	return s.call.ExecuteSubs(ctx)
 }
 
-// result returns the error of the handler that adds the sub-handlers. A mistake in adding them comes first:
-// another call would only make it again.
+// result returns the error of the handler that adds the sub-handlers. An invalid registration makes it
+// permanent, since it would be as invalid in the next call.
 func (s *subHandlers) result(err error) error {
 	switch {
-	case len(s.mistakes) == 0 || errors.Is(err, ErrRegistration):
+	case len(s.errs) == 0 || errors.Is(err, ErrRegistration):
 		return err
 	case err == nil:
-		return Permanentf("%w: %s", ErrRegistration, strings.Join(s.mistakes, "; "))
+		return Permanentf("%w: %s", ErrRegistration, strings.Join(s.errs, "; "))
 	default:
-		return Permanentf("%w: %s; the handler returned: %w", ErrRegistration, strings.Join(s.mistakes, "; "), err)
+		return Permanentf("%w: %s; the handler returned: %w", ErrRegistration, strings.Join(s.errs, "; "), err)
 	}
 }
