@@ -44,7 +44,10 @@ func causeOf(t *testing.T, from, to string) *handlers.Cause {
 const (
 	small = `{"metadata":{"name":"a","namespace":"ns1","labels":{"tier":"gold","empty":""}},"spec":{"size":3}}`
 	big   = `{"metadata":{"name":"a","namespace":"ns1","labels":{"tier":"gold","empty":""}},"spec":{"size":30}}`
-	odd   = `{"metadata":{"name":"a","namespace":"ns1"},"spec":{"size":"many"}}`
+	// An object under review can have labels that are no strings.
+	numbered = `{"metadata":{"name":"a","namespace":"ns1","labels":{"a":5}},"spec":{"size":30}}`
+
+	odd = `{"metadata":{"name":"a","namespace":"ns1"},"spec":{"size":"many"}}`
 )
 
 type sized struct {
@@ -62,13 +65,16 @@ func inNS1(_ context.Context, r *Request) bool            { return r.Namespace =
 func hasTier(_ context.Context, o *Object) bool           { return GetOr(o, "metadata.labels.tier", "") != "" }
 func isGold(_ context.Context, tier string) bool          { return tier == "gold" }
 func positive(_ context.Context, n int) bool              { return n > 0 }
+func isFive(_ context.Context, value any) bool            { return value == int64(5) }
 func goldIsBig(_ context.Context, tier string, s *sized) bool {
 	return tier == "gold" && s.Spec.Size > 10
 }
 func goldUpdate(_ context.Context, tier string, c *Change[sized]) bool {
 	return tier == "gold" && c.Reason == ReasonUpdate && c.Old.Spec.Size < c.Object.Spec.Size && len(c.Diff) == 1
 }
-func noneInNS1(_ context.Context, none string, r *Request) bool { return none == "" && r.Namespace == "ns1" }
+func noneInNS1(_ context.Context, none string, r *Request) bool {
+	return none == "" && r.Namespace == "ns1"
+}
 func biggest(_ context.Context, n int, c *FieldChange[int]) bool {
 	return n == c.New && c.New > c.Old
 }
@@ -101,6 +107,10 @@ func TestFilters_SelectHandlers(t *testing.T) {
 		"an absent annotation and the request":    {update(Annotations{"a": WhereWith(noneInNS1)}), small, big, true},
 		"a value and the field's request":         {field(To(WhereWith(biggest))), small, big, true},
 		"a value and the field's smaller request": {field(To(WhereWith(biggest))), big, small, false},
+		"a label that is a number":                {update(Labels{"a": "5"}), small, numbered, false},
+		"a label that is a number, as it is":      {update(Labels{"a": Where(isFive)}), small, numbered, true},
+		"a label that is a number, as a string":   {update(Labels{"a": Where(Not(isGold))}), small, numbered, false},
+		"a present label that is a number":        {update(Labels{"a": Present}), small, numbered, true},
 		"several labels":                          {update(Labels{"tier": "gold"}, Labels{"empty": Present}), small, big, true},
 		"several labels, one different":           {update(Labels{"tier": "silver"}, Labels{"empty": Present}), small, big, false},
 		"an absent annotation":                    {update(Annotations{"none": Absent}), small, big, true},

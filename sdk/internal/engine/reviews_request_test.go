@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -112,5 +115,44 @@ func TestReviews_IgnoredFailuresAdmit(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// An object under review may not be validated yet, so that its labels can be anything. Kopf compares them as they are.
+func TestReviews_LabelsThatAreNoStringsAreComparedAsTheyAre(t *testing.T) {
+	five := handlers.EqualStringCriterion("5")
+	isFive := func(want any) handlers.Criterion {
+		return handlers.FuncCriterion("isFive", func(_ context.Context, _ *handlers.Cause, value any, found bool) bool {
+			return found && object.Equal(value, want)
+		})
+	}
+	criteria := map[string]handlers.Criterion{
+		"text": five, "present": handlers.Present, "absent": handlers.Absent, "func": isFive(5), "func of text": isFive("5"),
+	}
+	for value, want := range map[string][]string{
+		`5`:       {"func", "present"},
+		`"5"`:     {"func of text", "present", "text"},
+		`null`:    {"present"},
+		`true`:    {"present"},
+		`{"b":5}`: {"present"},
+	} {
+		for _, kind := range []string{"labels", "annotations"} {
+			var called []string
+			var hs []handlers.Handler
+			for _, id := range object.SortedKeys(criteria) {
+				h := doing(id, func(context.Context, *handlers.Call) error { called = append(called, id); return nil })
+				if kind == "labels" {
+					h.Labels = map[string]handlers.Criterion{"a": criteria[id]}
+				} else {
+					h.Annotations = map[string]handlers.Criterion{"a": criteria[id]}
+				}
+				hs = append(hs, h)
+			}
+			body := strings.Replace(reviewOf(handlers.OperationCreate, ""), `"uid":"uid-x"`, fmt.Sprintf(`"uid":"uid-x",%q:{"a":%s}`, kind, value), 1)
+			a := answerOf(t, ask(t, testReviews(t, admissionHandlers(hs...), kex), "/", body))
+			if diff := cmp.Diff(want, called); diff != "" || !a.Response.Allowed {
+				t.Errorf("%s {a: %s}: allowed %t, called (-want +got)\n%s", kind, value, a.Response.Allowed, diff)
+			}
+		}
 	}
 }
