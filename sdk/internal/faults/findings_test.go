@@ -245,17 +245,35 @@ func (i *inspection) lostDeletions() {
 func (i *inspection) lostChanges() {
 	want := i.object.newest().value
 	for _, n := range []string{"1", "2"} {
-		last := i.last("create_"+n, "update_"+n)
+		ids := []string{"create_" + n, "update_" + n}
+		last := i.last(ids...)
 		switch {
 		case last != nil && last.new == want:
 		case last != nil && i.oldView(*last) && slices.ContainsFunc(i.calls, func(c call) bool { return c.life < last.life && c.new == want && strings.HasSuffix(c.handler, n) }):
 			i.Explained["change undone: the last call was by a process with an old view"]++
-		case last != nil && i.finishedLater(*last, want):
+		case i.missed(want, ids):
 			i.Explained["change missed: the process ended while another handler was to be retried"]++
 		default:
 			i.Losses = append(i.Losses, fmt.Sprintf("%s %s: %s was not handled by the handlers %s: last was %v", i.object.kind, i.object.name, want, n, last))
 		}
 	}
+}
+
+// missed reports whether a handler was not called again because its process ended while the other handler was to be
+// retried. Processes with an old view may have repeated earlier calls since.
+func (i *inspection) missed(value string, ids []string) bool {
+	for _, c := range slices.Backward(i.calls) {
+		if !slices.Contains(ids, c.handler) {
+			continue
+		}
+		if i.finishedLater(c, value) {
+			return true
+		}
+		if !i.oldView(c) {
+			return false
+		}
+	}
+	return false
 }
 
 // finishedLater reports whether a call was recorded before its process ended, and a later process called
