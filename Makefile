@@ -20,7 +20,7 @@ TESTFLAGS ?= -race
 # How long "make faults" and "make soak-shards" break things.
 SOAK ?= 10m
 
-# How many times "make faults" freezes a replica of each kind.
+# How many times "make faults" freezes a replica, or an operator in a peering, of each kind.
 FREEZES ?= 100
 
 # How long tests wait for a condition before they fail; enough for a busy machine.
@@ -106,6 +106,7 @@ faults: controlplane ## Break everything for 10 minutes, and report what it does
 	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/soak.json \
 		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run 'Pattern|Soak' ./internal/faults
 	cd sdk/leaderelection && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Freeze .
+	cd sdk && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Frozen ./peering
 
 .PHONY: soak
 soak: controlplane ## Break everything for 90 seconds; KOPFTEST_SEED=N repeats a run

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +18,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if spec := os.Getenv(frozenVar); spec != "" {
+		if err := runPeer(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	// The tests mostly wait for records to expire. The flag of the command line has precedence.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +71,53 @@ func TestPeering_OutageIsNoDeath(t *testing.T) {
 	if n := x.members["low"].CountLog("Resuming operations"); n > resumed {
 		t.Error("it has resumed meanwhile")
 	}
+}
+
+// The peering requests of one operator fail, and its other requests succeed.
+func TestPeering_OperatorThatCannotRenewItsRecordStopsActing(t *testing.T) {
+	t.Parallel()
+	cluster := newCluster(t)
+	peeringObject(cluster, "default")
+	x := newTeam(cluster)
+	var broken atomic.Bool
+	proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{{
+		Match: func(r *http.Request) bool { return broken.Load() && ofPeering(r) && kopftest.Writes(r) },
+		Fault: kopftest.Fault{Kind: kopftest.FaultStatus, Code: http.StatusServiceUnavailable},
+	}}})
+	x.launch("high", 100, proxy.Connect).WaitReady()
+	x.launch("low", 0)
+	object := cluster.Create(example("kex"))
+	x.acts(object, "1", "high")
+	x.states(map[string]inspect.OperatorState{"low": paused, "high": running})
+	broken.Store(true)
+	x.states(map[string]inspect.OperatorState{"low": running, "high": paused})
+	x.acts(object, "2", "low")
+	if n := x.members["high"].CountLog("The record of this operator in KopfPeering default in " + cluster.Namespace + " was not renewed within 8s"); n != 1 {
+		t.Errorf("it warns %d times", n)
+	}
+	broken.Store(false)
+	x.states(map[string]inspect.OperatorState{"low": paused, "high": running})
+	x.acts(object, "3", "high")
+	if len(x.overlap) > 0 {
+		t.Errorf("daemons of several operators ran at a time: %v", x.overlap)
+	}
+}
+
+// The peering object is deleted, and made again with a record of another operator, while this one cannot be reached.
+func TestPeering_ExpiredRecordOfDeletedObject(t *testing.T) {
+	t.Parallel()
+	cluster := newCluster(t)
+	object := peeringObject(cluster, "default")
+	x := newTeam(cluster)
+	proxy := cluster.FaultProxy(kopftest.Faults{})
+	x.launch("op", 0, proxy.Connect).WaitReady()
+	proxy.Down()
+	x.members["op"].WaitLog("The record of this operator in KopfPeering default")
+	object.Delete()
+	object.WaitGone()
+	proxy.Up()
+	x.states(map[string]inspect.OperatorState{"op": running}) // on its own
+	x.acts(cluster.Create(example("kex")), "1", "op")
 }
 
 func TestPeering_ForbiddenIsToldOnce(t *testing.T) {

@@ -59,6 +59,8 @@ type runState struct {
 	exit     fence.Guard // drains once the operator stops
 	election fence.Guard // closed while another replica may lead; open without elections
 
+	records atomic.Pointer[[]*fence.Guard] // one for each record of the operator in a peering object; nil if there are none
+
 	// retryFormer makes objects that failed before the operator started be retried when it finds them.
 	retryFormer atomic.Bool
 }

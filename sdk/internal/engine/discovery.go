@@ -194,7 +194,7 @@ func (d *discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	unreviewed := d.adjustAdmission(reviewed)
 	paused := d.deps.state.paused.Load()
 	if d.deps.state.wasPaused.Swap(false) || paused {
-		d.streams.pause()
+		d.peerings.pauses.whileStopped(d.streams.pause)
 	}
 	if !paused {
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())

@@ -37,7 +37,7 @@ func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	s := testStreams(t, &handlers.Registry{}, noProcessing)
 	n := newNamespaces(nil, newWakeup())
 	p := newPauses(s.deps, n.changed)
-	d := newDiscovery(s.deps, s, nil, n, newPeerings(s.deps, p, "me", false))
+	d := newDiscovery(s.deps, s, nil, n, newPeerings(s.deps, p, "me", false, s.memories.newTerm))
 	i := &intents{deps: s.deps, pauses: p}
 	i.pause()
 	if reason := i.resume(); reason != "" { // before the discovery has seen the pause

@@ -8,10 +8,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// guards returns the guards of an object's work: the operator's, and its shard's if the objects of its resource are
-// shared.
+// guards returns the guards of an object's work: the operator's, also those of its records in peering objects, and its
+// shard's if the objects of its resource are shared.
 func (d *deps) guards(res *servedResource, obj *object.Object) []*fence.Guard {
 	all := []*fence.Guard{&d.state.pause, &d.state.exit, &d.state.election}
+	if records := d.state.records.Load(); records != nil {
+		all = append(all, *records...)
+	}
 	if d.shards != nil && res.narrowed() {
 		all = append(all, d.shards.guard(d.shards.of(obj)))
 	}

@@ -344,7 +344,7 @@ func (o *operator) connect(ctx context.Context) error {
 	if d.running != nil {
 		identity = d.settings.Lease.Name // all replicas are one peer, or they would pause each other
 	}
-	o.peerings = newPeerings(d, o.pauses, identity, o.config.Dev)
+	o.peerings = newPeerings(d, o.pauses, identity, o.config.Dev, o.memories.newTerm)
 	o.peerings.handOver = o.config.HandOver
 	o.intents.peerings.Store(o.peerings)
 	o.discovery = newDiscovery(d, o.streams, o.admission, newNamespaces(o.config.Namespaces, o.changed), o.peerings)

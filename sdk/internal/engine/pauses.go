@@ -29,12 +29,13 @@ type pauses struct {
 
 	mu       sync.Mutex
 	reasons  map[pauseKey]inspect.Pause
-	ready    bool // all objects are known
-	stopping bool // the operator was asked to stop
+	ending   map[pauseKey]bool // reasons that go once the streams, daemons and timers have been stopped
+	ready    bool              // all objects are known
+	stopping bool              // the operator was asked to stop
 }
 
 func newPauses(d *deps, changed wakeup) *pauses {
-	return &pauses{state: d.state, sink: d.sink, now: d.now, changed: changed, reasons: map[pauseKey]inspect.Pause{}}
+	return &pauses{state: d.state, sink: d.sink, now: d.now, changed: changed, reasons: map[pauseKey]inspect.Pause{}, ending: map[pauseKey]bool{}}
 }
 
 // add adds a reason, or replaces the one with this key. It returns false if the key had a reason.
@@ -47,6 +48,7 @@ func (p *pauses) add(key pauseKey, why inspect.Pause) (added bool) {
 		why.Since = p.now()
 	}
 	p.reasons[key] = why
+	delete(p.ending, key)
 	p.update()
 	return !had
 }
@@ -56,11 +58,45 @@ func (p *pauses) add(key pauseKey, why inspect.Pause) (added bool) {
 func (p *pauses) remove(key pauseKey) (removed bool, remaining string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, removed = p.reasons[key]; removed {
+	removed = p.drop(key)
+	return removed, reasonOf(p.sorted())
+}
+
+// drop removes a reason. The lock must be held.
+func (p *pauses) drop(key pauseKey) (dropped bool) {
+	if _, dropped = p.reasons[key]; dropped {
 		delete(p.reasons, key)
+		delete(p.ending, key)
 		p.update()
 	}
-	return removed, reasonOf(p.sorted())
+	return dropped
+}
+
+// end removes a reason as soon as the discovery has stopped all streams, daemons and timers. They know the objects from a
+// time in which other operators may have acted.
+func (p *pauses) end(key pauseKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, there := p.reasons[key]; there {
+		p.ending[key] = true
+		p.changed.raise()
+	}
+}
+
+// whileStopped removes the reasons that end, after the function has stopped the streams, daemons and timers. A reason that
+// is added meanwhile stays.
+func (p *pauses) whileStopped(stop func()) {
+	p.mu.Lock()
+	ending := slices.Collect(maps.Keys(p.ending))
+	p.mu.Unlock()
+	stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range ending {
+		if p.ending[key] {
+			p.drop(key)
+		}
+	}
 }
 
 // becomeReady notes that all objects are known: the operator runs unless it is paused.

@@ -45,6 +45,7 @@ type peeringObject struct {
 
 	mu        sync.Mutex
 	own       ownRecord
+	tenure    tenure
 	listed    bool           // it is known whether the object exists
 	forbidden error          // why it cannot be read; nil if it can
 	newest    *object.Object // nil if it does not exist
@@ -58,7 +59,7 @@ type peeringObject struct {
 	unwritten bool        // a warning was logged that the record cannot be written
 }
 
-func newPeeringObject(d *deps, p *pauses, identity string, res *resources.Resource, namespace string) *peeringObject {
+func newPeeringObject(d *deps, p *pauses, identity string, res *resources.Resource, namespace string, newTerm func()) *peeringObject {
 	o := &peeringObject{
 		deps: d, settings: &d.settings.Peering, client: d.client.WithoutRetries(), resource: res, namespace: namespace,
 		work: newWakeup(), left: make(chan struct{}),
@@ -67,6 +68,10 @@ func newPeeringObject(d *deps, p *pauses, identity string, res *resources.Resour
 	o.verdict = peeringVerdict{
 		pauses: p, logger: d.logger.With(observe.NameKey, "kopf.peering"),
 		key: pauseKey{kind: inspect.PausePeering, name: o.String()},
+	}
+	o.tenure = tenure{
+		pauses: p, key: pauseKey{kind: inspect.PausePeering, name: "record in " + o.String()}, newTerm: newTerm,
+		logger: o.verdict.logger, object: o.String(), lifetime: max(time.Second, o.settings.Lifetime.Truncate(time.Second)),
 	}
 	return o
 }
@@ -124,7 +129,7 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 	for written := true; ; {
 		next := delay
 		if written {
-			next, delay = peering.KeepAlive(o.settings.Lifetime, rand.IntN(6)), peeringRetry
+			next, delay = keepAlive(o.settings.Lifetime, rand.IntN(6)), peeringRetry
 		}
 		timer := time.NewTimer(next)
 		select {
@@ -142,7 +147,13 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 	}
 }
 
-// renew writes the operator's record. It returns false if that should be tried again soon.
+// keepAlive is [peering.KeepAlive], but early enough for a second request if the first one is not answered.
+func keepAlive(lifetime time.Duration, jitter int) time.Duration {
+	return min(peering.KeepAlive(lifetime, jitter), lifetime*2/3)
+}
+
+// renew writes the operator's record. It returns false if that should be tried again soon. If the record had expired, the
+// operator acts again only after the response, which has the newest version of the object, was looked at.
 func (o *peeringObject) renew(ctx context.Context) bool {
 	self := o.record()
 	patched, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: self})
@@ -150,16 +161,21 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 		return true
 	}
 	o.tellKeepAlive(err)
+	o.mu.Lock()
+	o.tenure.failure = err
+	o.mu.Unlock()
 	switch {
 	case err == nil:
 		o.mu.Lock()
 		o.own.wrote(self.LastSeen)
+		o.tenure.renew(self.LastSeen, o.checkTenure)
+		o.lost = o.lost || o.tenure.lapsed // peers that stood still, too, have to renew their records
 		o.mu.Unlock()
 		o.see(patched, false)
-		return true
+		return o.actAgain(self.LastSeen)
 	case kube.Classify(err) == kube.NotFound:
 		o.gone()
-		return true
+		return o.actAgain(self.LastSeen)
 	case isFutile(err):
 		return true
 	}
@@ -209,7 +225,7 @@ func (o *peeringObject) patch(ctx context.Context, contentType string, changes a
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(peeringLeave, o.settings.Lifetime/3)) // later is too late
+	ctx, cancel := context.WithTimeout(ctx, max(peeringLeave, o.settings.Lifetime/6)) // there is time for another one then
 	defer cancel()
 	subresource := ""
 	if o.resource.HasSubresource("status") {
@@ -247,6 +263,7 @@ func (o *peeringObject) end(ctx context.Context) {
 		o.alarm.Stop()
 	}
 	o.verdict.release()
+	o.tenure.leave()
 	observe.Tell(o.deps.sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
 	o.place.leave(o)
 	exists, shared := o.newest != nil || !o.listed, o.own.isShared(time.Now())
@@ -307,6 +324,10 @@ func (o *peeringObject) see(version *object.Object, deleted bool) {
 		version.DropTree()
 	} else {
 		o.own.missing()
+		o.tenure.vacate()
+		if o.tenure.lapsed {
+			o.work.raise() // it may exist again
+		}
 	}
 	if o.lost {
 		o.lost, o.grace = false, time.Now().Add(min(peeringGrace, o.settings.Lifetime))
@@ -335,6 +356,22 @@ func (o *peeringObject) gone() {
 		o.own.missing()
 		o.decide()
 	}
+	o.tenure.vacate()
+}
+
+// checkTenure is called when the operator's record expires.
+func (o *peeringObject) checkTenure() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tenure.check()
+}
+
+// actAgain ends the pause after the operator's record had expired. It returns false if a request was sent too long ago for
+// that: then what the response says is outdated.
+func (o *peeringObject) actAgain(sent time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.tenure.resume(sent)
 }
 
 func (o *peeringObject) setListed() {

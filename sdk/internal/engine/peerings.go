@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/peering"
@@ -20,6 +22,7 @@ type peerings struct {
 	identity string          // of the operator
 	dev      bool            // in development
 	handOver func() bool     // nil if never
+	newTerm  func()          // is called before the operator acts again, after its record had expired
 	ctx      context.Context // ends when the operator leaves
 	leave    context.CancelFunc
 	running  sync.WaitGroup
@@ -32,8 +35,8 @@ type peerings struct {
 	warned bool // that there is no peering, in development
 }
 
-func newPeerings(d *deps, p *pauses, identity string, dev bool) *peerings {
-	all := &peerings{deps: d, pauses: p, identity: identity, dev: dev, all: map[resources.Scope]*peeringObject{}, places: map[string]*peeringPlace{}}
+func newPeerings(d *deps, p *pauses, identity string, dev bool, newTerm func()) *peerings {
+	all := &peerings{deps: d, pauses: p, identity: identity, dev: dev, newTerm: newTerm, all: map[resources.Scope]*peeringObject{}, places: map[string]*peeringPlace{}}
 	all.ctx, all.leave = context.WithCancel(context.WithoutCancel(d.background))
 	return all
 }
@@ -74,10 +77,20 @@ func (p *peerings) adjust(known []resources.Resource, namespaces []string) {
 			joined[scope] = p.join(res, scope)
 		}
 	}
-	for scope, o := range joined { // each knows its place before the first one runs
-		p.all[scope] = o
+	maps.Copy(p.all, joined)
+	p.setGuards()
+	for _, o := range joined { // each knows its place before the first one runs
 		p.running.Go(func() { o.run(o.ctx) })
 	}
+}
+
+// setGuards makes the work that begins from now on ask whether the operator's records count. The lock must be held.
+func (p *peerings) setGuards() {
+	guards := make([]*fence.Guard, 0, len(p.all))
+	for _, o := range p.all {
+		guards = append(guards, &o.tenure.guard)
+	}
+	p.deps.state.records.Store(&guards)
 }
 
 // leaveOthers leaves all peering objects but the wanted ones, and waits for that: each may be joined again.
@@ -114,7 +127,7 @@ func (p *peerings) tellMissing(missing bool, kind string) {
 // join makes a peering object, and pauses the operator until its peers are known. The lock must be held.
 func (p *peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
 	ctx, stop := context.WithCancel(p.ctx)
-	o := newPeeringObject(p.deps, p.pauses, p.identity, res, scope.Namespace)
+	o := newPeeringObject(p.deps, p.pauses, p.identity, res, scope.Namespace, p.newTerm)
 	o.ctx, o.stop, o.verdict.dev, o.handOver = ctx, stop, p.dev, p.handOver
 	o.place = p.places[scope.Namespace]
 	if o.place == nil {

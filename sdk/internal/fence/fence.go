@@ -62,6 +62,14 @@ func (g *Guard) renew(sent reading, valid time.Duration) (lapsed bool) {
 	return lapsed
 }
 
+// Free removes the deadline: nothing is held that could expire. Like [Guard.Renew], it returns true if the deadline had
+// passed unnoticed: then the guard stays closed until [Guard.Raise].
+func (g *Guard) Free() (lapsed bool) {
+	lapsed = g.Lapsed() && !g.dropped.Swap(true)
+	g.until.Store(nil)
+	return lapsed
+}
+
 // Drain makes nothing begin until [Guard.Raise].
 func (g *Guard) Drain() { g.draining.Store(true) }
 

@@ -98,6 +98,29 @@ func TestGuard_LapseOutlastsRenewal(t *testing.T) {
 	expect(t, "for what begins in the new term", With(t.Context(), g), nil, nil)
 }
 
+func TestGuard_FreeOneHasNoDeadline(t *testing.T) {
+	g, now := newGuard()
+	g.renew(now.now, 10*time.Second)
+	ctx := With(t.Context(), g)
+	if g.Free() {
+		t.Error("it lapsed in time")
+	}
+	now.now = now.now.add(time.Hour)
+	expect(t, "long after the deadline that it had", ctx, nil, nil)
+	if _, limited := Left(ctx); limited {
+		t.Error("there is a deadline")
+	}
+	g.renew(now.now, 10*time.Second)
+	now.now = now.now.add(11 * time.Second)
+	if !g.Free() || g.Free() {
+		t.Error("the lapse is not noticed, or twice")
+	}
+	expect(t, "after the lapse", With(t.Context(), g), ErrLapsed, ErrLapsed)
+	g.Raise()
+	expect(t, "in the new term, for what began before", ctx, ErrLapsed, ErrLapsed)
+	expect(t, "in the new term", With(t.Context(), g), nil, nil)
+}
+
 func TestGuard_DrainForbidsBeginningOnly(t *testing.T) {
 	var g Guard
 	ctx := With(t.Context(), &g)

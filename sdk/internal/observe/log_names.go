@@ -119,6 +119,8 @@ const (
 	LogPeeringMissing   LogName = "peering.missing"
 	LogPeeringForbidden LogName = "peering.forbidden"
 	LogPeeringUnwritten LogName = "peering.unwritten"
+	LogPeeringLapsed    LogName = "peering.lapsed"
+	LogPeeringRenewed   LogName = "peering.renewed"
 	LogObjectPaused     LogName = "object.paused"
 	LogObjectResumed    LogName = "object.resumed"
 
