@@ -7,7 +7,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
-	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
@@ -48,10 +47,7 @@ func example(name, field string, labels map[string]string) map[string]any {
 func TestOperator_ReviewsRealRequests(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
-	operator := cluster.Run(Register, func(o *kopf.Operator) {
-		o.Settings.Admission.Server = &webhook.Server{}
-		o.Settings.Admission.Managed = "admission.example.com"
-	})
+	operator := cluster.Run(Register)
 	operator.WaitWebhooks(example("probe", "right", nil))
 	denied := func(answer *kopftest.Answer, says string) {
 		t.Helper()

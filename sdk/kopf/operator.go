@@ -63,6 +63,7 @@ type Operator struct {
 	kubeconfig, context string           // replace the login handlers
 	admission           admissionFlags   // replace the settings
 	now                 func() time.Time // replaces the clock, for package kopftest
+	settled             func(Settings)   // receives the settings after the startup handlers, for package kopftest
 }
 
 // Run runs the operator until the context is cancelled or an error makes it impossible to
@@ -110,6 +111,10 @@ func (o *Operator) config(settings *Settings) engine.Config {
 		Settings: func() engine.Settings {
 			s := o.inDevelopment(*settings).engine()
 			s.Admission = o.admission.override(settings.Admission).engine(o.admission.session)
+			s.Admission.Confined = o.admission.underTest != ""
+			if o.settled != nil {
+				o.settled(*settings)
+			}
 			return s
 		},
 		Dev:        o.dev && !o.private,

@@ -15,6 +15,8 @@ type admissionFlags struct {
 	server  WebhookServer // nil if the settings decide
 	managed string
 	session string // of development
+
+	underTest string // managed name in a test, for settings that name no server; empty outside of tests
 }
 
 // developmentManaged ends the names of webhooks in development, unless the settings or the flags say otherwise.
@@ -30,6 +32,12 @@ func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
 	}
 	if f.session != "" && s.Managed == "" {
 		s.Managed = developmentManaged
+	}
+	if f.underTest != "" && s.Server == nil {
+		s.Server = &webhook.Server{}
+		if s.Managed == "" {
+			s.Managed = f.underTest
+		}
 	}
 	return s
 }

@@ -36,5 +36,10 @@ func init() {
 		return nil
 	}
 	testhooks.SetClock = func(o any, now func() time.Time) { o.(*Operator).now = now }
+	testhooks.PutUnderTest = func(o any, managed string, settled func(any)) {
+		operator := o.(*Operator)
+		operator.admission.underTest = managed
+		operator.settled = func(s Settings) { settled(&s) }
+	}
 	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 }

@@ -109,8 +109,7 @@ func (p ChaosPlan) Run(c *Cluster, register func(*kopf.Registry), configure ...f
 	run.stats.Weather = map[string]int{}
 	run.death.writes = -1
 	run.Proxy = c.FaultProxy(Faults{Seed: p.Seed, Rules: slices.Concat(run.deaths(), run.refusals(), p.Rules)})
-	run.op = &Operator{cluster: c, register: register, log: newLog(c.t.Output())}
-	run.op.configure = append([]func(*kopf.Operator){run.Proxy.Connect, run.Clock.Use, hurry}, configure...)
+	run.op = c.newOperator(register, append([]func(*kopf.Operator){run.Proxy.Connect, run.Clock.Use, hurry}, configure...))
 	c.t.Cleanup(func() {
 		run.end()
 		run.op.halt()

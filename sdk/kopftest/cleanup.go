@@ -21,7 +21,7 @@ func (c *Cluster) cleanUp() {
 	// Impatient tests clean up as well as others.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), max(c.timeout, defaultTimeout))
 	defer cancel()
-	var errs []error
+	errs := []error{c.removeWebhooks(ctx)} // first, since they review what follows
 	for _, namespace := range c.namespaces {
 		errs = append(errs, c.releaseAll(ctx, namespace))
 	}
@@ -37,6 +37,36 @@ func (c *Cluster) cleanUp() {
 	if err := errors.Join(errs...); err != nil {
 		c.t.Errorf("kopftest: clean up: %v", err)
 	}
+}
+
+// configurations are the kinds of configurations of webhooks.
+var configurations = []resources.Resource{
+	{Group: "admissionregistration.k8s.io", Version: "v1", Plural: "validatingwebhookconfigurations", Kind: "ValidatingWebhookConfiguration"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Plural: "mutatingwebhookconfigurations", Kind: "MutatingWebhookConfiguration"},
+}
+
+// expectWebhooks notes the name of the configurations that an operator is going to create.
+func (c *Cluster) expectWebhooks(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.managed, name) {
+		c.managed = append(c.managed, name)
+	}
+}
+
+// removeWebhooks deletes the configurations of operators whose settings name none. An operator that was killed
+// has left its webhooks in them.
+func (c *Cluster) removeWebhooks(ctx context.Context) error {
+	c.mu.Lock()
+	names := slices.Clone(c.managed)
+	c.mu.Unlock()
+	var errs []error
+	for _, name := range names {
+		for i := range configurations {
+			errs = append(errs, c.delete(ctx, &configurations[i], "", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // releaseAll removes the finalizers from the objects of a namespace. The operators are

@@ -59,6 +59,8 @@ type estate struct {
 	resources  []resources.Resource // those of the cluster, as of the last look
 	handles    []*Object
 	operators  []*Operator
+	made       int      // number of operators, those under chaos included
+	managed    []string // names of configurations of webhooks that operators may have created
 }
 
 // New creates a namespace for the test in the cluster that the package's documentation describes.

@@ -149,6 +149,31 @@ func TestOperator_WaitRetryingAndWaitFailed(t *testing.T) {
 	}
 }
 
+// A startup handler chooses where progress is kept, after the operator was made.
+func TestWaitRetrying_ReadsStorageSetAtStartup(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	storage := kopf.AnnotationsProgress{Prefix: "own.example.com"}
+	operator := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
+			a.Settings.Persistence.ProgressStorage = storage
+			return nil
+		}, kopf.ID("settings"))
+		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return errors.New("not yet") }, kopf.ID("create"))
+	}, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Hour })
+	one := cluster.Apply(widget)
+	operator.WaitRetrying(one)
+	record, err := storage.Fetch(t.Context(), one.Get(), "create")
+	if err != nil || record == nil || record.Retries != 1 {
+		t.Errorf("the record is %+v: %v", record, err)
+	}
+	// The second attempt is not recorded, although the object is newer than the state.
+	if operator.recorded(&inspect.Object{ResourceVersion: "1"}, inspect.HandlerState{ID: "create", Attempt: 2}, one.Get()) {
+		t.Error("the storage of the startup handler is unknown")
+	}
+}
+
 func TestOperator_WaitHandledAfterFailure(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)

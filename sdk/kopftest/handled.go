@@ -80,7 +80,11 @@ func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 // or has got beyond that.
 func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, object *kopf.Object) bool {
 	op.cluster.t.Helper()
-	record, err := op.progress.Fetch(op.cluster.t.Context(), object, h.ID)
+	storage := op.settings.Load().Persistence.ProgressStorage
+	if storage == nil {
+		storage = kopf.SmartProgress{}
+	}
+	record, err := storage.Fetch(op.cluster.t.Context(), object, h.ID)
 	if err != nil {
 		op.cluster.t.Fatalf("kopftest: the progress of %s: %v", h.ID, err)
 	}

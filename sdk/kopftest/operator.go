@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -24,12 +26,12 @@ type Operator struct {
 	register  func(*kopf.Registry)
 	configure []func(*kopf.Operator)
 	log       *log
-	served    []string // the keys of what it serves, as of the last look
+	served    []string                       // the keys of what it serves, as of the last look
+	managed   string                         // name of its configurations of webhooks, unless the settings name a server or another one
+	settings  *atomic.Pointer[kopf.Settings] // settings of the newest run, after its startup handlers; nil before the first run
 
 	// Of the current run; nil while it does not run.
 	registry  *kopf.Registry
-	progress  kopf.ProgressStorage
-	redacted  []kopf.Path     // fields that must not be shown
 	inspector *inspect.Client // nil if the settings disable it
 	run       *run
 }
@@ -50,6 +52,12 @@ type run struct {
 // change its settings, or other fields, before each start:
 //
 //	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Millisecond })
+//
+// An operator with admission handlers has webhooks: unless its settings name a server, it has a [webhook.Server],
+// and manages configurations that are deleted at the end of the test. The webhooks are only for the namespaces that
+// the operator serves, so that other tests on the same cluster are not reviewed. See [Operator.WaitWebhooks].
+//
+// [webhook.Server]: https://pkg.go.dev/github.com/kopf-dev/kopf/sdk/webhook#Server
 func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
 	c.t.Helper()
 	op := c.Launch(register, configure...)
@@ -61,7 +69,7 @@ func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Ope
 // See [Operator.WaitReady] and [Operator.WaitEnd].
 func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
 	c.t.Helper()
-	op := &Operator{cluster: c, register: register, configure: configure, log: newLog(c.t.Output())}
+	op := c.newOperator(register, configure)
 	c.mu.Lock()
 	c.operators = append(c.operators, op)
 	c.mu.Unlock()
@@ -71,6 +79,18 @@ func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.
 	})
 	op.launch()
 	return op
+}
+
+// newOperator returns an operator that does not run yet.
+func (c *Cluster) newOperator(register func(*kopf.Registry), configure []func(*kopf.Operator)) *Operator {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made++
+	return &Operator{
+		cluster: c, register: register, configure: configure, log: newLog(c.t.Output()),
+		managed:  fmt.Sprintf("operator%d.%s.kopf.dev", c.made, c.Namespace),
+		settings: new(atomic.Pointer[kopf.Settings]),
+	}
 }
 
 // RunError runs an operator that is expected to fail at its start, and returns its error. It fails
@@ -185,6 +205,9 @@ func (op *Operator) operator(r *run) *kopf.Operator {
 	})
 	op.registry = &kopf.Registry{}
 	op.register(op.registry)
+	if len(testhooks.HandlersOf(op.registry).Admission()) > 0 {
+		c.expectWebhooks(op.managed)
+	}
 	config := rest.CopyConfig(c.Config)
 	config.Wrap(r.gate.wrap)
 	operator := &kopf.Operator{
@@ -198,11 +221,8 @@ func (op *Operator) operator(r *run) *kopf.Operator {
 		configure(operator)
 	}
 	r.gated = operator.Config == config
-	op.redacted = operator.Settings.Redaction.Fields
-	op.progress = kopf.SmartProgress{}
-	if storage := operator.Settings.Persistence.ProgressStorage; storage != nil {
-		op.progress = storage
-	}
+	op.settings.Store(new(operator.Settings))
+	testhooks.PutUnderTest(operator, op.managed, func(settings any) { op.settings.Store(settings.(*kopf.Settings)) })
 	onReady := operator.OnReady
 	operator.OnReady = func() {
 		if onReady != nil {

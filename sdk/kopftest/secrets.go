@@ -7,7 +7,11 @@ import "github.com/kopf-dev/kopf/sdk/internal/redact"
 func (c *Cluster) withoutSecrets(tree map[string]any) map[string]any {
 	var policy redact.Policy
 	for _, op := range c.running() {
-		for _, path := range op.redacted {
+		settings := op.settings.Load()
+		if settings == nil {
+			continue // it has never run
+		}
+		for _, path := range settings.Redaction.Fields {
 			policy.Fields = append(policy.Fields, path.Keys())
 		}
 	}

@@ -1,6 +1,7 @@
 package kopftest
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,9 @@ import (
 )
 
 func TestReports_SecretsAreRedacted(t *testing.T) {
-	cluster := &Cluster{estate: &estate{operators: []*Operator{{redacted: []kopf.Path{"spec.password"}}}}}
+	operator := &Operator{settings: new(atomic.Pointer[kopf.Settings])}
+	operator.settings.Store(&kopf.Settings{Redaction: kopf.RedactionSettings{Fields: []kopf.Path{"spec.password"}}})
+	cluster := &Cluster{estate: &estate{operators: []*Operator{operator}}}
 	for _, tt := range []struct{ tree, want map[string]any }{
 		{
 			map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "YQ=="}, "type": "Opaque"},

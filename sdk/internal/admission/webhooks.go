@@ -69,6 +69,9 @@ type Options struct {
 
 	PersistentOnly bool
 
+	// Confined limits the webhooks to the Namespaces.
+	Confined bool
+
 	// Development makes webhooks that block nobody if their operator vanishes: whatever the handlers want, failures
 	// are ignored, after a short time. Namespaces are those that are served, by name; nil means all but those of
 	// the system.
@@ -106,6 +109,9 @@ func (o *Options) build(h *handlers.Handler) Webhook {
 	}
 	if o.Development {
 		w.FailurePolicy, w.TimeoutSeconds, w.NamespaceSelector = PolicyIgnore, developmentTimeout, o.namespaceSelector()
+	}
+	if o.Confined && o.Namespaces != nil {
+		w.NamespaceSelector = o.namespaceSelector()
 	}
 	return w
 }

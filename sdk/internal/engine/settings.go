@@ -115,6 +115,7 @@ type Admission struct {
 	Session string // of development; empty in production
 
 	ReviewOwn bool // the handlers are asked about the operator's own records, too
+	Confined  bool // the webhooks are for the namespaces that the operator serves, instead of all
 }
 
 // checkScaling returns the mistake in the settings of several replicas.

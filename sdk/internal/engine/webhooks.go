@@ -129,6 +129,7 @@ func (w *webhooks) options() (admission.Options, bool) {
 	settings := &w.deps.settings.Admission
 	o := admission.Options{
 		Resources: w.resources, Suffix: settings.Managed, Names: w.names, Development: settings.Session != "", Namespaces: w.namespaces,
+		Confined: settings.Confined,
 	}
 	if w.client == nil {
 		return o, false

@@ -34,6 +34,11 @@ var (
 	// SetClock replaces the clock of a *kopf.Operator that does not run.
 	SetClock func(operator any, now func() time.Time)
 
+	// PutUnderTest prepares a *kopf.Operator before its run. An operator whose settings name no server of webhooks gets
+	// a server, and manages configurations of the given name. The webhooks are only for the namespaces that the operator
+	// serves. The function receives the *kopf.Settings before and after the startup handlers.
+	PutUnderTest func(operator any, managed string, settled func(settings any))
+
 	// HandlersOf returns the handlers of a *kopf.Registry.
 	HandlersOf func(registry any) *handlers.Registry
 )
