@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,23 @@ type Application struct {
 	At      time.Time
 	Objects []Applied
 	Refused []string // why objects or manifests were refused, each in full
+
+	// Waiting are the kinds of the objects that are not applied yet, as "Kind.group", because the operator reviews them
+	// and is not ready.
+	Waiting []string
+}
+
+// and returns the result of an application and of the next one, of another part of the same manifests.
+func (a Application) and(next Application) Application {
+	next.Objects = slices.Concat(a.Objects, next.Objects)
+	refused := slices.Clone(a.Refused)
+	for _, r := range next.Refused {
+		if !slices.Contains(refused, r) { // an invalid manifest refuses each part
+			refused = append(refused, r)
+		}
+	}
+	next.Refused = refused
+	return next
 }
 
 // newApplication returns the result of an application that ended now.

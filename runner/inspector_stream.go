@@ -145,7 +145,10 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 		}
 	})
 	op.ready = op.ready || handling
-	if settling != nil {
+	l.noteReadiness(op, snapshot)
+	if settling == nil {
+		l.publishCheck(l.checkUnapplied(snapshot))
+	} else {
 		settling.note(snapshot, op.retrying)
 		// Only after the state is published: waiters look at the state next. The check itself looks at all objects, so
 		// it is left to the waiter, if there is one.
@@ -167,6 +170,8 @@ func markReady(history []Reload, at, now time.Time) []Reload {
 
 // publishCheck replaces the check that [Session.Settled] calls.
 func (s *Session) publishCheck(latest func() settlement) {
+	s.checks.Lock()
+	defer s.checks.Unlock()
 	select {
 	case <-s.settled:
 	default:

@@ -152,7 +152,7 @@ func (l *loop) handleIntent(r request) {
 			r.reply <- errors.New("cannot apply the manifests: the cluster is not ready")
 		default:
 			l.reapplies = l.reapplies || r.intent.Value == ""
-			l.apply(paths, r.reply)
+			l.apply(paths, Part{}, r.reply)
 		}
 	}
 }

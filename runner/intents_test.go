@@ -12,7 +12,7 @@ import (
 func TestIntent_AcceptedOrRejectedWithReason(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	var got []string
-	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string, _ Part) ([]Applied, error) {
 		got = append(got, paths...)
 		if paths[0] == "bad.yaml" {
 			return nil, errors.New("bad.yaml:3: not YAML")

@@ -126,8 +126,8 @@ func (l *loop) handleSavedManifests(files []string) {
 // reapplySaved applies the manifests that were saved since they were applied, one application at a time.
 func (l *loop) reapplySaved() {
 	saved := l.State().SavedManifests
-	if len(saved) == 0 || !l.reapplies || l.applying || l.cluster == nil || !l.prepared || l.opts.Reapplies == nil || !l.opts.Reapplies(*l.cluster) {
+	if len(saved) == 0 || !l.reapplies || l.applying || l.cluster == nil || l.initial.next != stageNone || l.opts.Reapplies == nil || !l.opts.Reapplies(*l.cluster) {
 		return
 	}
-	l.apply(saved, nil)
+	l.apply(saved, Part{}, nil)
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,9 +9,9 @@ import (
 
 func TestSession_OffersSavedManifests(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`), "a/values.json": "{}"})
-	l := begin(t, Options{Dir: dir, ManifestFolders: []string{filepath.Join(dir, "a")}, Apply: func(context.Context, []string) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, ManifestFolders: []string{filepath.Join(dir, "a")}, Apply: afterSetup(func([]string) ([]Applied, error) {
 		return nil, nil
-	}})
+	})})
 	l.until("running", runs("one"))
 	if s := l.State(); len(s.Manifests) != 0 || len(s.SavedManifests) != 0 {
 		t.Fatalf("there are manifests: %v, saved %v", s.Manifests, s.SavedManifests)
@@ -35,9 +34,9 @@ func TestSession_OffersSavedManifests(t *testing.T) {
 
 func TestSession_OffersSavedManifestsOfCommandLine(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`), "obj.yaml": "a: 1", "other.yaml": ""})
-	l := begin(t, Options{Dir: dir, Manifests: []string{"obj.yaml"}, Apply: func(context.Context, []string) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, Manifests: []string{"obj.yaml"}, Apply: afterSetup(func([]string) ([]Applied, error) {
 		return nil, nil
-	}})
+	})})
 	l.until("running", runs("one"))
 	write(t, dir, "other.yaml", "a: 2")
 	write(t, dir, "obj.yaml", "a: 2")
@@ -51,13 +50,13 @@ func TestSession_AppliesSavedManifestsAgain(t *testing.T) {
 	l := begin(t, Options{
 		Dir: dir, Manifests: []string{"crd.yaml", "obj.yaml"}, Unattended: true,
 		Reapplies: func(c Cluster) bool { return c.Provider == "test" },
-		Apply: func(_ context.Context, paths []string) ([]Applied, error) {
+		Apply: afterSetup(func(paths []string) ([]Applied, error) {
 			applied <- paths
 			if len(paths) == 1 {
 				return nil, refuse
 			}
 			return nil, nil
-		},
+		}),
 	})
 	l.until("running", runs("one"))
 	if got := fmt.Sprint(<-applied); got != "[crd.yaml obj.yaml]" {
@@ -79,10 +78,10 @@ func TestSession_WithoutReload(t *testing.T) {
 	applied := make(chan []string, 8)
 	l := begin(t, Options{
 		Dir: dir, Manifests: []string{"obj.yaml"}, NoReload: true, Reapplies: func(Cluster) bool { return true },
-		Apply: func(_ context.Context, paths []string) ([]Applied, error) {
+		Apply: afterSetup(func(paths []string) ([]Applied, error) {
 			applied <- paths
 			return nil, nil
-		},
+		}),
 	})
 	l.until("running", runs("one"))
 	<-applied

@@ -23,6 +23,7 @@ type operator struct {
 	feed    operatorFeed
 	ready   bool
 	retried bool // failed handlers were to be called again
+	reviews bool // it has been ready to review objects
 
 	note string // the file in which it notes how it ends
 
@@ -64,6 +65,7 @@ func (l *loop) startOperator() {
 		return
 	}
 	l.operator = op
+	l.limitReadiness()
 	if l.wayIn == WebhooksOpen {
 		l.opts.WayIn.Pass(reviews)
 	}

@@ -72,6 +72,8 @@ func notHandling(s *State) string {
 		return "the operator is not running yet"
 	case s.Snapshot.Operator.State == inspect.OperatorStarting:
 		return "the operator is still starting"
+	case len(s.Application.Waiting) > 0:
+		return "the objects that the operator reviews are not applied yet"
 	}
 	return ""
 }

@@ -43,12 +43,15 @@ type RunOptions struct {
 	// Proxies gives the operator the [ProxyVariables] of this process.
 	Proxies bool
 
-	// Apply applies the Manifests, files and folders, before the operator starts.
-	Apply     func(ctx context.Context, paths []string) ([]Applied, error)
+	// Apply applies a part of the Manifests, which are files and folders. Reviewed returns the kinds in the manifests that a
+	// built operator has admission handlers for; see [StageReviewed]. Without it, there are none.
+	Apply     func(ctx context.Context, paths []string, part Part) ([]Applied, error)
+	Reviewed  func(ctx context.Context, binary string, paths []string) ([]string, error)
 	Manifests []string
 
 	// UntilSettled stops the operator when all applied objects are handled, when a handler
-	// has failed permanently, or when Timeout has passed since the operator's start.
+	// has failed permanently, or when Timeout has passed since the operator's start. Timeout also limits how long the
+	// operator may take until it reviews objects.
 	UntilSettled bool
 	Timeout      time.Duration // no limit if 0
 
@@ -97,6 +100,8 @@ type headless struct {
 	cluster Cluster
 	way     Webhooks // once it is open
 	applied []Applied
+	waiting []string   // the kinds of the objects that wait for the operator
+	whole   bool       // these objects are applied, too
 	began   time.Time  // the operator, or else Run
 	last    settlement // with UntilSettled
 
@@ -150,11 +155,10 @@ func (r *headless) prepare(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		both.Wait()
-		if r.Connect == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
-		var err error
-		if r.cluster, err = r.Connect(ctx, r.binary, r.cluster); err != nil {
+		if err := r.connect(ctx); err != nil {
 			cancel(err)
 		}
 	}()
@@ -194,17 +198,43 @@ func (r *headless) open(ctx context.Context) error {
 	if r.cluster, err = r.OpenCluster(ctx); err != nil {
 		return err
 	}
+	return r.apply(ctx, Part{Stage: StageSetup})
+}
+
+// connect connects the built operator to the cluster, and applies the objects that it may need at its start.
+func (r *headless) connect(ctx context.Context) (err error) {
+	if r.Connect != nil {
+		if r.cluster, err = r.Connect(ctx, r.binary, r.cluster); err != nil {
+			return err
+		}
+	}
+	if len(r.Manifests) > 0 && r.Reviewed != nil {
+		if r.waiting, err = r.Reviewed(ctx, r.binary, r.Manifests); err != nil {
+			return err
+		}
+	}
+	return r.apply(ctx, Part{Stage: StageUnreviewed, Reviewed: r.waiting})
+}
+
+// apply applies a part of the manifests. After the last one, it says what all of them have done.
+func (r *headless) apply(ctx context.Context, part Part) error {
 	if len(r.Manifests) == 0 {
 		return nil
 	}
-	r.applied, err = r.Apply(ctx, r.Manifests)
-	for _, o := range r.applied {
+	applied, err := r.Apply(ctx, r.Manifests, part)
+	r.applied = append(r.applied, applied...)
+	for _, o := range applied {
 		r.Progress(true, o.String())
 	}
 	if err != nil {
 		return err
 	}
-	r.Progress(false, newApplication(r.applied, nil).String())
+	switch waits := len(part.Reviewed) > 0; {
+	case part.Stage == StageUnreviewed && waits:
+		r.Progress(true, "applied when the operator is ready, because it reviews them: "+strings.Join(part.Reviewed, ", "))
+	case part.Stage != StageSetup:
+		r.Progress(false, newApplication(r.applied, nil).String())
+	}
 	return nil
 }
 
@@ -243,7 +273,7 @@ func (r *headless) supervise(ctx context.Context, address string, flags []string
 		path: r.binary, args: args, dir: r.Dir, kubeconfig: r.cluster.Kubeconfig, proxies: r.Proxies, stdout: r.Stdout, stderr: r.Stderr,
 		note: exitNote(r.binary), asksWayIn: r.WayIn != nil,
 	}
-	if !r.UntilSettled {
+	if !r.UntilSettled && len(r.waiting) == 0 {
 		c, err := start(spec)
 		if err != nil {
 			return 1, err
@@ -264,13 +294,18 @@ func (r *headless) supervise(ctx context.Context, address string, flags []string
 	watcher.Go(func() {
 		var err error
 		r.last, err = r.settle(watching, client, address, c.pid())
-		settled <- err
+		if r.UntilSettled || err != nil {
+			settled <- err
+		}
 	})
 	r.began = time.Now()
 	code, err = r.wait(ctx, c, settled)
 	stop()
 	watcher.Wait()
-	if err == nil && code == 0 {
+	if err == nil && code == 0 && !r.interrupted && !r.whole {
+		return 1, fmt.Errorf("the operator exited before the objects that it reviews were applied: %s", strings.Join(r.waiting, ", "))
+	}
+	if r.UntilSettled && err == nil && code == 0 {
 		r.Progress(false, r.last.summary())
 	}
 	return code, err
@@ -327,7 +362,7 @@ func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool)
 	switch {
 	case interrupted != nil && (r.UntilSettled || c.killedBy() != 0):
 		return interrupted.ExitCode(), interrupted
-	case interrupted == nil && unsettled && code == 0:
+	case interrupted == nil && r.UntilSettled && unsettled && code == 0:
 		return 1, errors.New("the operator exited before the objects had settled")
 	}
 	return code, nil // the operator has printed why
@@ -338,44 +373,4 @@ func exitCodeOf(err error) int {
 		return 1
 	}
 	return 0
-}
-
-// settle reads the inspector at the address until the applied objects have settled. It
-// fails with a [*ForeignStateError] if another process than pid publishes there. If the
-// operator exits first, wait reports that.
-func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) (settlement, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	settling := newSettling(r.applied)
-	updates := make(chan func() settlement, 1)
-	var replica inspect.Replica
-	publish := func(s settlement) {
-		select {
-		case <-updates:
-		default:
-		}
-		updates <- s.known
-	}
-	var following sync.WaitGroup
-	following.Go(func() {
-		err := follow(ctx, client, func(m inspect.Message) error {
-			if m.Snapshot != nil && m.Snapshot.Operator.PID != pid {
-				return &ForeignStateError{Address: address, PID: m.Snapshot.Operator.PID}
-			}
-			if replica.Apply(m); !m.More {
-				publish(settling.check(replica.Snapshot(), time.Now()))
-			}
-			return nil
-		}, func(err error) {
-			publish(settlement{Pending: []Unsettled{{What: fmt.Sprintf("cannot read the operator's state at %s: %v", address, err)}}})
-		})
-		_, foreign := errors.AsType[*ForeignStateError](err)
-		if _, ok := errors.AsType[*inspect.VersionError](err); ok || foreign {
-			cancel(err)
-		}
-	})
-	last, err := awaitSettled(ctx, r.Timeout, updates)
-	cancel(nil)
-	following.Wait()
-	return last, err
 }

@@ -195,9 +195,9 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			}
 			opts.Report = filepath.Join(t.TempDir(), "report.xml")
 			opts.Manifests = []string{"x.yaml"}
-			opts.Apply = func(context.Context, []string) ([]Applied, error) {
+			opts.Apply = afterSetup(func([]string) ([]Applied, error) {
 				return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
-			}
+			})
 			code, err := Run(t.Context(), opts)
 			got := "<nil>"
 			if err != nil {
@@ -244,7 +244,7 @@ func TestRun_FormerReportIsReplacedAfterAnyEnd(t *testing.T) {
 		}
 		if strings.Contains(want, "interrupted") {
 			opts.Manifests = []string{"x.yaml"}
-			opts.Apply = func(context.Context, []string) ([]Applied, error) { return []Applied{applied("never", "")}, nil }
+			opts.Apply = afterSetup(func([]string) ([]Applied, error) { return []Applied{applied("never", "")}, nil })
 			sendWhenReady(&opts, printed, os.Interrupt)
 		}
 		_, err := Run(t.Context(), opts)

@@ -31,9 +31,11 @@ type Options struct {
 	// Proxies gives the operator the [ProxyVariables] of this process.
 	Proxies bool
 
-	// Apply applies manifests: files and folders. It is called only while the cluster is
-	// ready.
-	Apply func(ctx context.Context, paths []string) ([]Applied, error)
+	// Apply applies a part of manifests: files and folders. It is called only while the cluster is
+	// ready. Reviewed returns the kinds in the manifests that a built operator has admission handlers for; see
+	// [StageReviewed]. Without it, there are none.
+	Apply    func(ctx context.Context, paths []string, part Part) ([]Applied, error)
+	Reviewed func(ctx context.Context, binary string, paths []string) ([]string, error)
 
 	// WayIn brings admission reviews to operators with admission handlers. Without it, such an operator
 	// has to bring its own.
@@ -94,6 +96,7 @@ type Session struct {
 	logLevel string
 	applied  []Applied
 	settling *settling
+	checks   sync.Mutex             // held to replace what settled holds
 	settled  chan func() settlement // holds the check of the latest snapshot
 	began    chan struct{}          // closed when the first operator starts
 }

@@ -2,6 +2,8 @@ package runner
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -14,6 +16,8 @@ type clusterResult struct {
 type applyResult struct {
 	applied []Applied
 	err     error
+	part    Part
+	cluster *Cluster
 	reply   chan error // nil for the initial manifests
 }
 
@@ -42,9 +46,9 @@ func (l *loop) handleClusterResult(r clusterResult) {
 	l.store.update(func(s *State) { s.Cluster = r.cluster })
 	l.watchClusterEnd(l.cluster)
 	l.lookAgain()
-	if l.prepared = len(l.opts.Manifests) == 0; !l.prepared {
-		l.reapplies = true
-		l.apply(l.opts.Manifests, nil)
+	l.initial, l.reapplies = l.initial.restarted(), l.reapplies || len(l.opts.Manifests) > 0
+	if len(l.opts.Manifests) == 0 {
+		l.initial.next = stageNone
 	}
 }
 
@@ -75,36 +79,52 @@ func (l *loop) handleClusterEnd(cluster *Cluster) {
 	}
 }
 
-func (l *loop) apply(paths []string, reply chan error) {
+// apply applies a part of manifests.
+func (l *loop) apply(paths []string, part Part, reply chan error) {
 	l.applying = true
 	l.store.update(func(s *State) { s.SavedManifests = nil }) // those saved from now on are new again
+	cluster := l.cluster
 	l.tasks.Go(func() {
-		applied, err := l.opts.Apply(l.ctx, paths)
-		post(l.ctx, l.appliedAt, applyResult{applied, err, reply})
+		applied, err := l.opts.Apply(l.ctx, paths, part)
+		post(l.ctx, l.appliedAt, applyResult{applied: applied, err: err, part: part, cluster: cluster, reply: reply})
 	})
 }
 
 func (l *loop) handleApplied(r applyResult) {
 	l.applying = false
 	result := newApplication(r.applied, r.err)
+	for _, o := range result.Objects {
+		l.store.say(inspect.LevelInfo, o.String())
+	}
+	said := l.initial.application.Refused
+	initial := r.part.Stage != StageAll
+	if initial && r.cluster != l.cluster {
+		return // it is applied to the next one from the beginning
+	}
+	if initial {
+		result = l.initial.add(result, r.part)
+	}
+	for _, refused := range result.Refused {
+		if !initial || !slices.Contains(said, refused) {
+			l.store.say(inspect.LevelError, "cannot apply the manifests: "+refused)
+		}
+	}
 	l.store.update(func(s *State) { s.Application = result })
 	if r.reply != nil {
 		r.reply <- r.err
 	}
-	first := !l.prepared
-	l.prepared = true
 	defer l.reapplySaved() // what was saved meanwhile
-	for _, o := range result.Objects {
-		l.store.say(inspect.LevelInfo, o.String())
-	}
-	for _, refused := range result.Refused {
-		l.store.say(inspect.LevelError, "cannot apply the manifests: "+refused)
-	}
-	l.want(r.applied)
-	if r.err != nil && l.opts.Unattended && first {
+	if r.err != nil && l.opts.Unattended && initial {
 		l.fatal = r.err
 		return
 	}
+	if initial && l.initial.next != stageNone {
+		if len(result.Waiting) > 0 {
+			l.store.say(inspect.LevelInfo, "applied when the operator is ready, because it reviews them: "+strings.Join(result.Waiting, ", "))
+		}
+		return
+	}
+	l.want(result.Objects)
 	l.store.say(inspect.LevelInfo, result.String())
 }
 
@@ -117,4 +137,8 @@ func (s *Session) want(applied []Applied) {
 		s.applied = append(s.applied, a)
 	}
 	s.settling = newSettling(slices.Clone(s.applied))
+	settling, state := s.settling, s.State()
+	if state.Live { // the operator may send nothing new
+		s.publishCheck(func() settlement { return settling.check(state.Snapshot, time.Now()) })
+	}
 }

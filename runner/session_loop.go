@@ -38,9 +38,10 @@ type loop struct {
 	cluster   *Cluster      // once it is ready
 	lost      chan *Cluster // clusters that have ended
 	appliedAt chan applyResult
-	prepared  bool // the initial manifests are applied
 	applying  bool // manifests are being applied
-	reapplies bool // the manifests of the session were applied, so that those that are saved are, too
+	initial   initialManifests
+	readied   chan *operator // the newest one that is ready to review objects
+	reapplies bool           // the manifests of the session were applied, so that those that are saved are, too
 
 	// The object that is looked at.
 	looking  Intent             // the last one of [IntentLook]
@@ -83,6 +84,8 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		events:    make(chan operatorExit),
 		wayOpened: make(chan wayInResult),
 		restart:   time.NewTimer(time.Hour),
+		initial:   newInitialManifests(),
+		readied:   make(chan *operator, 1),
 	}
 	l.restart.Stop()
 	if l.watcher, err = newWatcher(); err != nil {
@@ -147,6 +150,10 @@ func (l *loop) step() bool {
 	case w := <-l.wayChanges():
 		l.handleWayChange(w)
 	case <-l.restart.C:
+	case op := <-l.readied:
+		l.initial.reviewer = op
+	case <-l.initial.limit.C:
+		l.handleNotReady()
 	case r := <-l.requests:
 		l.handleIntent(r)
 	}
@@ -155,13 +162,14 @@ func (l *loop) step() bool {
 
 // reconcile makes sure that one process of the newest binary is running.
 func (l *loop) reconcile() {
+	l.applyNext()
 	if l.operator != nil {
 		if l.operator.serial != l.wanted {
 			l.stopOperator()
 		}
 		return
 	}
-	if l.binary == "" || l.cluster == nil || !l.prepared || time.Now().Before(l.notBefore) {
+	if l.binary == "" || l.cluster == nil || !l.initial.letStart() || time.Now().Before(l.notBefore) {
 		return
 	}
 	if l.wayIn == WebhooksOpening || l.wayIn == WebhooksFailed {
@@ -198,6 +206,7 @@ func (l *loop) relative(files []string) []string {
 // end stops the operator and all tasks, and waits for them.
 func (l *loop) end(cancel context.CancelFunc) {
 	l.restart.Stop()
+	l.initial.limit.Stop()
 	if l.operator != nil {
 		l.stopOperator()
 		for l.operator != nil {

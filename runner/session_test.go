@@ -173,10 +173,10 @@ func TestSession_UnresponsiveOperatorIsKilledAfterGrace(t *testing.T) {
 func TestSession_OperatorStartsAfterManifestsAreApplied(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	release := make(chan struct{})
-	l := begin(t, Options{Dir: dir, Manifests: []string{"x.yaml"}, Apply: func(context.Context, []string) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, Manifests: []string{"x.yaml"}, Apply: afterSetup(func([]string) ([]Applied, error) {
 		<-release
 		return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
-	}})
+	})})
 	built := l.until("built", func(s *State) bool { return s.Build.Phase == BuildBuilt && s.Cluster.Phase == ClusterReady })
 	if built.Process.Phase != ProcessNone {
 		t.Error("the operator was started before the manifests were applied")
@@ -260,9 +260,9 @@ func TestSession_OnceEndsWithFirstError(t *testing.T) {
 		"the cluster, later": {"", Options{OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) {
 			return Cluster{Name: "dev", Ended: gone}, nil
 		}}, "the control plane of the cluster dev exited unexpectedly"},
-		"the manifest": {"", Options{Manifests: []string{"x"}, Apply: func(context.Context, []string) ([]Applied, error) {
+		"the manifest": {"", Options{Manifests: []string{"x"}, Apply: afterSetup(func([]string) ([]Applied, error) {
 			return nil, errors.New("x: not YAML")
-		}}, "x: not YAML"},
+		})}, "x: not YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.opts.Dir, test.opts.Once = tree(t, map[string]string{"a/a.go": handlers("a", test.body)}), true

@@ -141,6 +141,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	deployed := newAsDeployed(cmd, f, dir, patterns, &cluster, func(text string) { session.Fault(text) })
 	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
 	definer := &definer{dir: dir, patterns: patterns, cluster: &cluster, warn: func(warnings []string) { session.WarnAboutBuild(warnings) }}
+	reviewer := &reviewer{dir: dir, args: f.scope(cmd), cluster: &cluster}
 	options := runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
@@ -165,6 +166,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		Connect:         deployed.connector(&cluster),
 		Proxies:         f.proxy,
 		Apply:           cluster.apply,
+		Reviewed:        reviewer.reviewed,
 		Objects:         &objects.Client{Config: cluster.restConfig, Namespace: cluster.namespace},
 		Manifests:       f.manifests,
 		ManifestFolders: packageFolders(dir, patterns),

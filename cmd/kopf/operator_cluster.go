@@ -92,9 +92,9 @@ func sameCluster(opts devcluster.Options, former *devcluster.Cluster) devcluster
 	return opts
 }
 
-// apply applies manifests to the open cluster. It returns what was applied even with an error,
+// apply applies a part of the manifests to the open cluster. It returns what was applied even with an error,
 // which may be about other objects.
-func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.Applied, error) {
+func (c *operatorCluster) apply(ctx context.Context, paths []string, part runner.Part) ([]runner.Applied, error) {
 	config, err := c.restConfig()
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (c *operatorCluster) apply(ctx context.Context, paths []string) ([]runner.A
 	c.mu.Lock()
 	cluster := c.cluster
 	c.mu.Unlock()
-	objects, err := apply.Files(ctx, config, paths, apply.Options{Namespace: cluster.Namespace})
+	objects, err := apply.Files(ctx, config, paths, apply.Options{Namespace: cluster.Namespace, Only: isOfPart(part)})
 	applied := make([]runner.Applied, len(objects))
 	for i, o := range objects {
 		applied[i] = runner.Applied{

@@ -80,6 +80,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	defer func() { err = errors.Join(err, way.close(ctx)) }()
 	deployed := newAsDeployed(cmd, f, dir, patterns, &cluster, printer.warn)
 	defer func() { err = errors.Join(err, deployed.close(ctx)) }()
+	reviewer := &reviewer{dir: dir, args: f.scope(cmd), cluster: &cluster}
 	options := runner.RunOptions{
 		Dir:      dir,
 		Patterns: patterns,
@@ -99,6 +100,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 		Connect:      deployed.connector(&cluster),
 		Proxies:      f.proxy,
 		Apply:        cluster.apply,
+		Reviewed:     reviewer.reviewed,
 		Inspect:      f.inspect,
 		Manifests:    f.manifests,
 		UntilSettled: f.until == settled,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -30,6 +31,9 @@ const (
 type Options struct {
 	// Namespace is the namespace of namespaced objects without one. Defaults to "default".
 	Namespace string
+
+	// Only selects the manifests to apply. Defaults to all. The others must be valid, too.
+	Only func(Manifest) bool
 }
 
 // Object is an applied object.
@@ -68,6 +72,12 @@ func Files(ctx context.Context, cfg *rest.Config, paths []string, o Options) ([]
 
 // All applies manifests like [Files].
 func All(ctx context.Context, cfg *rest.Config, manifests []Manifest, o Options) ([]Object, error) {
+	if o.Only != nil {
+		manifests = slices.DeleteFunc(slices.Clone(manifests), func(m Manifest) bool { return !o.Only(m) })
+		if len(manifests) == 0 {
+			return nil, nil
+		}
+	}
 	a, err := newApplier(cfg, o)
 	if err != nil {
 		return nil, err

@@ -266,3 +266,30 @@ func TestFiles_ErrorsDoNotShowTheDataOfSecrets(t *testing.T) {
 		}
 	}
 }
+
+func TestManifest_SetupIsWhatOthersNeed(t *testing.T) {
+	path := manifest(t, `
+{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: a}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a}}
+---
+{apiVersion: zalando.org/v1, kind: ClusterKopfPeering, metadata: {name: a}}
+---
+{apiVersion: kopf.dev/v1, kind: KopfExample, metadata: {name: no}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: no}}
+`)
+	all, err := apply.Read([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if want := m.Object.GetName() == "a"; m.IsSetup() != want {
+			t.Errorf("%s: %t", m.Object.GetKind(), m.IsSetup())
+		}
+	}
+}

@@ -57,6 +57,10 @@ type Description struct {
 	Liveness  string `json:"liveness,omitempty"` // the URL that the operator reports its health at
 	Finalizer string `json:"finalizer"`          // the name of its finalizer
 
+	// Reviewed are the resources of the request that have admission handlers, as "plural.version.group". An operator
+	// built with an SDK that does not know this field has none.
+	Reviewed []string `json:"reviewed,omitempty"`
+
 	// Webhooks is the name of the webhook configurations that the operator writes; empty if it writes none.
 	Webhooks string `json:"webhooks,omitempty"`
 

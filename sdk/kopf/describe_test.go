@@ -312,3 +312,14 @@ func TestUses_MistakesAreReported(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribe_NamesReviewedResources(t *testing.T) {
+	operator := kopf.Operator{Registry: &kopf.Registry{}, AllNamespaces: true}
+	kopf.OnEvent(operator.Registry, kopf.Resource("v1", "pods"), onRawEvent)
+	kopf.OnValidate(operator.Registry, kopf.Resource("things"), onAnyReview)
+	kopf.OnMutate(operator.Registry, kopf.Resource("two.dev", "things"), onAnyReview, kopf.ID("second"))
+	d := describeOperator(t, &operator)
+	if want := []string{"things.v1.one.dev", "things.v1.two.dev"}; !slices.Equal(d.Reviewed, want) {
+		t.Errorf("reviewed are %q", d.Reviewed)
+	}
+}

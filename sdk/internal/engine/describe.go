@@ -28,6 +28,7 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(),
 		})
 	}
+	d.Reviewed = p.reviewed()
 	p.ofHandledObjects()
 	p.ofRequests()
 	d.Permissions, d.Unserved, d.Assumed = p.list, p.unserved, p.assumed

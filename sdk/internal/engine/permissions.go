@@ -51,6 +51,22 @@ func (p *permissions) ofHandledObjects() {
 	}
 }
 
+// reviewed returns the keys of the known resources with admission handlers.
+func (p *permissions) reviewed() []string {
+	var keys []string
+	for _, h := range p.registry.All() {
+		if h.Family.Group() != handlers.Admission {
+			continue
+		}
+		for _, res := range h.Selector.Select(p.known) {
+			if key := res.Key(); !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
 // addEvents adds the Kubernetes events about objects. Events about objects of no namespace are in that of
 // the operator.
 func (p *permissions) addEvents(group handlers.Group, namespaced bool) {

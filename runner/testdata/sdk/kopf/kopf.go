@@ -28,7 +28,11 @@ type Registry struct {
 	settleOn      inspect.IntentKind
 	exit          *int
 	admits        bool
+	webhook       inspect.WebhookState
 }
+
+// Review makes the operator publish a webhook for the things, in the state.
+func (r *Registry) Review(state string) { r.webhook = inspect.WebhookState(state) }
 
 // Admit registers an admission handler, which needs a way in.
 func (r *Registry) Admit() { r.admits = true }
@@ -138,7 +142,14 @@ func Main(register func(*Registry)) {
 		}
 		return inspect.Reply{Error: "nothing to " + string(in.Kind)}
 	}})
-	hub.SetServed(inspect.Served{Resources: []inspect.Resource{{Key: "things.v1.example.com", Listed: true}}})
+	served := inspect.Served{Resources: []inspect.Resource{{Key: "things.v1.example.com", Listed: true}}}
+	if r.webhook != "" {
+		served.Reviewed = []string{"things.v1.example.com"}
+		hub.SetAdmission(inspect.Admission{Webhooks: []inspect.Webhook{{
+			Handler: "check", Kind: inspect.KindValidate, State: r.webhook, Rules: []inspect.WebhookRule{{Resource: "things.v1.example.com"}},
+		}}})
+	}
+	hub.SetServed(served)
 	for _, o := range r.objects {
 		hub.PutObject(o)
 	}

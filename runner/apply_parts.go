@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Part is a part of the manifests of a run or a session. They are applied in parts, so that no object escapes the
+// operator's webhooks, and so that the operator finds what it needs at its start.
+type Part struct {
+	Stage Stage
+
+	// Reviewed are the kinds that [StageReviewed] has, and [StageUnreviewed] lacks, as "Kind.group".
+	Reviewed []string
+}
+
+// Stage says when a part of the manifests is applied.
+type Stage string
+
+// The stages, in their order.
+const (
+	StageAll        Stage = ""           // all manifests at once, on demand
+	StageSetup      Stage = "setup"      // definitions, namespaces, permissions and peering objects: with the cluster
+	StageUnreviewed Stage = "unreviewed" // the rest, but not the kinds that the operator reviews: before its start
+	StageReviewed   Stage = "reviewed"   // the kinds that it reviews: when it is ready
+	stageNone       Stage = "none"       // nothing is left
+)
+
+// readyLimit is how long an operator may take from its start until its webhooks are installed, before its objects are
+// given up.
+const readyLimit = 2 * time.Minute
+
+// NotReadyError reports that an operator does not become ready, so that the objects that it reviews are not applied.
+type NotReadyError struct {
+	Limit   time.Duration
+	Kinds   []string // of the objects, as "Kind.group"
+	Pending []Unsettled
+}
+
+// Error says what the operator waits for.
+func (e *NotReadyError) Error() string {
+	lines := []string{fmt.Sprintf("the operator is not ready after %s; the objects that it reviews are not applied: %s", e.Limit, strings.Join(e.Kinds, ", "))}
+	for _, u := range e.Pending {
+		lines = append(lines, u.String())
+	}
+	return strings.Join(append(lines, "if it needs one of these objects at its start, apply that with kubectl before"), "\n")
+}
+
+// readiness returns what is missing until an operator reviews objects.
+func readiness(snapshot *inspect.Snapshot) settlement {
+	var s settlement
+	if o := snapshot.Operator; o.Lost != "" || o.State == inspect.OperatorStarting || len(snapshot.Served)+len(snapshot.Reviewed)+len(snapshot.Unserved) == 0 {
+		s.Pending = append(s.Pending, Unsettled{What: notStarted(snapshot)})
+	}
+	s.addWebhooks(snapshot)
+	return s
+}
+
+// notStarted returns why an operator has not started, with the startup handlers that it calls again.
+func notStarted(snapshot *inspect.Snapshot) string {
+	what := notSeen(snapshot)
+	for i := range snapshot.Handlers {
+		if h := &snapshot.Handlers[i]; h.Kind == inspect.KindStartup && h.Stats.Retried+h.Stats.Waited > 0 {
+			what += fmt.Sprintf("; its startup handler %s is called again: see the log", h.ID)
+		}
+	}
+	return what
+}

@@ -1,0 +1,133 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// initialManifests is how far a session has applied its manifests since the cluster is open. It belongs to the loop.
+type initialManifests struct {
+	next        Stage    // the stage to apply, or that is being applied
+	reviewed    []string // as in [Part]
+	application Application
+
+	reviewer *operator   // the newest one that was ready to review objects
+	limit    *time.Timer // fires when an operator takes too long to get ready
+}
+
+func newInitialManifests() initialManifests {
+	m := initialManifests{next: StageSetup, limit: time.NewTimer(time.Hour)}
+	m.limit.Stop()
+	return m
+}
+
+// restarted returns the state with another cluster, or the same one in another process.
+func (m initialManifests) restarted() initialManifests {
+	return initialManifests{next: StageSetup, limit: m.limit}
+}
+
+// letStart reports whether the operator finds what it needs at its start.
+func (m *initialManifests) letStart() bool { return m.next == StageReviewed || m.next == stageNone }
+
+// add takes the result of a part into account. It returns the result of all parts.
+func (m *initialManifests) add(result Application, part Part) Application {
+	switch m.reviewed = part.Reviewed; {
+	case part.Stage == StageSetup:
+		m.next = StageUnreviewed
+	case part.Stage == StageUnreviewed && len(part.Reviewed) > 0:
+		m.next, result.Waiting = StageReviewed, part.Reviewed
+	default:
+		m.next = stageNone
+	}
+	m.application = m.application.and(result)
+	return m.application
+}
+
+// applyNext applies the next part of the manifests, if it is time for it.
+func (l *loop) applyNext() {
+	if l.cluster == nil || l.applying || l.initial.next == stageNone {
+		return
+	}
+	switch part := (Part{Stage: l.initial.next, Reviewed: l.initial.reviewed}); {
+	case part.Stage == StageSetup:
+		l.apply(l.opts.Manifests, part, nil)
+	case part.Stage == StageUnreviewed && l.binary != "":
+		l.applyUnreviewed(l.binary)
+	case part.Stage == StageReviewed && l.operator != nil && l.initial.reviewer == l.operator:
+		l.initial.limit.Stop()
+		l.apply(l.opts.Manifests, part, nil)
+	}
+}
+
+// applyUnreviewed applies what a built operator does not review.
+func (l *loop) applyUnreviewed(binary string) {
+	l.applying = true
+	part, cluster := Part{Stage: StageUnreviewed}, l.cluster
+	l.tasks.Go(func() {
+		var applied []Applied
+		var err error
+		if l.opts.Reviewed != nil {
+			part.Reviewed, err = l.opts.Reviewed(l.ctx, binary, l.opts.Manifests)
+		}
+		if err == nil {
+			applied, err = l.opts.Apply(l.ctx, l.opts.Manifests, part)
+		}
+		post(l.ctx, l.appliedAt, applyResult{applied: applied, err: err, part: part, cluster: cluster})
+	})
+}
+
+// noteReadiness hands an operator that is ready to review objects to the loop, once.
+func (l *loop) noteReadiness(op *operator, snapshot *inspect.Snapshot) {
+	if op.reviews || !readiness(snapshot).done() {
+		return
+	}
+	op.reviews = true
+	select {
+	case <-l.readied: // a former operator
+	default:
+	}
+	select {
+	case l.readied <- op:
+	default: // it has space for one, and only this goroutine sends
+	}
+}
+
+// checkUnapplied returns the check of a state that the manifests wait for.
+func (l *loop) checkUnapplied(snapshot *inspect.Snapshot) func() settlement {
+	return func() settlement {
+		s := readiness(snapshot)
+		what := "the manifests are not applied yet"
+		if waiting := l.State().Application.Waiting; len(waiting) > 0 {
+			what = "not applied yet, because the operator reviews them: " + strings.Join(waiting, ", ")
+		}
+		s.Pending = append(s.Pending, Unsettled{What: what})
+		return s
+	}
+}
+
+// limitReadiness begins the time that an operator may take until it reviews objects.
+func (l *loop) limitReadiness() {
+	if l.initial.next == StageReviewed {
+		l.initial.limit.Reset(readyLimit)
+	}
+}
+
+// handleNotReady says what an operator waits for, which takes too long.
+func (l *loop) handleNotReady() {
+	if l.initial.next != StageReviewed || l.applying {
+		return
+	}
+	err := &NotReadyError{Limit: readyLimit, Kinds: l.initial.reviewed}
+	if s := l.State(); s.Live {
+		err.Pending = readiness(s.Snapshot).Pending
+	} else {
+		err.Pending = []Unsettled{{What: fmt.Sprintf("the operator is %s", s.Process.Phase)}}
+	}
+	l.store.say(inspect.LevelError, err.Error())
+	if l.opts.Once {
+		l.fatal = err
+	}
+}

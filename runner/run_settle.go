@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// watch holds the check of an operator's latest state, for [awaitSettled]. It is safe for concurrent use.
+type watch struct {
+	checks chan func() settlement
+
+	mu     sync.Mutex
+	check  func(*inspect.Snapshot) settlement
+	latest *inspect.Snapshot // nil until the operator has sent one
+}
+
+func newWatch() *watch {
+	return &watch{checks: make(chan func() settlement, 1), check: readiness}
+}
+
+// see takes a state of the operator into account.
+func (w *watch) see(snapshot *inspect.Snapshot) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latest = snapshot
+	w.publish()
+}
+
+// use replaces the check. The operator may send nothing new, so the latest state is checked again.
+func (w *watch) use(check func(*inspect.Snapshot) settlement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.check = check
+	w.publish()
+}
+
+func (w *watch) publish() {
+	if w.latest == nil {
+		return
+	}
+	check, snapshot := w.check, w.latest
+	w.put(func() settlement { return check(snapshot) })
+}
+
+// fail publishes why there is no state.
+func (w *watch) fail(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.put(settlement{Pending: []Unsettled{{What: why}}}.known)
+}
+
+// put replaces the check that was not read yet.
+func (w *watch) put(check func() settlement) {
+	select {
+	case <-w.checks:
+	default:
+	}
+	w.checks <- check
+}
+
+// settle applies the manifests that wait for the operator and, with UntilSettled, reads the inspector at the address until
+// the applied objects have settled. It fails with a [*ForeignStateError] if another process than pid publishes there. If the
+// operator exits first, wait reports that.
+func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) (settlement, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel(nil)
+	w := newWatch()
+	following.Go(func() {
+		var replica inspect.Replica
+		err := follow(ctx, client, func(m inspect.Message) error {
+			if m.Snapshot != nil && m.Snapshot.Operator.PID != pid {
+				return &ForeignStateError{Address: address, PID: m.Snapshot.Operator.PID}
+			}
+			if replica.Apply(m); !m.More {
+				w.see(replica.Snapshot())
+			}
+			return nil
+		}, func(err error) {
+			w.fail(fmt.Sprintf("cannot read the operator's state at %s: %v", address, err))
+		})
+		_, foreign := errors.AsType[*ForeignStateError](err)
+		if _, ok := errors.AsType[*inspect.VersionError](err); ok || foreign {
+			cancel(err)
+		}
+	})
+	end := time.Now().Add(r.Timeout)
+	if err := r.applyWaiting(ctx, w); err != nil || !r.UntilSettled {
+		return settlement{}, err
+	}
+	settling := newSettling(r.applied)
+	w.use(func(s *inspect.Snapshot) settlement { return settling.check(s, time.Now()) })
+	timeout := r.Timeout
+	if timeout > 0 {
+		timeout = max(time.Until(end), 1) // 0 is no limit
+	}
+	last, err := awaitSettled(ctx, timeout, w.checks)
+	if late, ok := errors.AsType[*SettleError](err); ok && late.Timeout > 0 {
+		late.Timeout = r.Timeout
+	}
+	return last, err
+}
+
+// applyWaiting applies the objects that the operator reviews when it is ready.
+func (r *headless) applyWaiting(ctx context.Context, w *watch) error {
+	if len(r.waiting) == 0 {
+		r.whole = true
+		return nil
+	}
+	limit := readyLimit
+	if r.Timeout > 0 {
+		limit = r.Timeout
+	}
+	if _, err := awaitSettled(ctx, limit, w.checks); err != nil {
+		if late, ok := errors.AsType[*SettleError](err); ok {
+			return &NotReadyError{Limit: limit, Kinds: r.waiting, Pending: late.Pending}
+		}
+		return err
+	}
+	err := r.apply(ctx, Part{Stage: StageReviewed, Reviewed: r.waiting})
+	r.whole = err == nil
+	return err
+}
