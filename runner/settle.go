@@ -178,7 +178,7 @@ func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 func (s *settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
 	name := objectName(shortOf(want.Ref), want.Ref)
 	s.outcomes = append(s.outcomes, objectOutcome{name: name, skipped: "no handler matches this resource"})
-	if isBuiltIn(want.Resource) && (len(snapshot.Unserved) == 0 || isSetup(want.Resource)) {
+	if isSetup(want.Resource) || isBuiltIn(want.Resource) && len(snapshot.Unserved) == 0 {
 		return
 	}
 	what := "no handler matches this resource" + withoutResource(snapshot)
@@ -203,10 +203,14 @@ func withoutResource(snapshot *inspect.Snapshot) string {
 	return "; the cluster does not serve " + strings.Join(selectors, ", ") + ": check the names"
 }
 
-// isSetup reports whether objects of a resource are only applied so that others can be.
+// isSetup reports whether objects of a resource are only applied so that others can be, or for the operator itself.
 func isSetup(key string) bool {
-	group := groupOf(key)
-	return group == "customresourcedefinitions.apiextensions.k8s.io" || group == "namespaces."
+	switch groupOf(key) {
+	case "customresourcedefinitions.apiextensions.k8s.io", "namespaces.",
+		"kopfpeerings.kopf.dev", "clusterkopfpeerings.kopf.dev", "kopfpeerings.zalando.org", "clusterkopfpeerings.zalando.org":
+		return true
+	}
+	return false
 }
 
 // isBuiltIn reports whether a resource comes with Kubernetes.
@@ -281,52 +285,6 @@ func FailedBefore(o *inspect.Object, started time.Time) bool {
 	return !slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool {
 		return h.State == inspect.PhaseFailed && (len(h.Attempts) > 0 || !h.Started.Before(started))
 	})
-}
-
-// handlersOf returns an entry for each handler that is not done.
-func handlersOf(o *inspect.Object, name string, now time.Time) []Unsettled {
-	var list []Unsettled
-	for i := range o.Handlers {
-		h := &o.Handlers[i]
-		var what string
-		switch h.State {
-		case inspect.PhaseFailed:
-			what = "failed permanently" + attempts(h)
-		case inspect.PhaseRetrying:
-			what = "will be retried" + in(h.Next, now) + attempts(h)
-		case inspect.PhaseRunning:
-			what = "is running" + attempts(h)
-		case inspect.PhaseNext:
-			what = "has not been called yet"
-		default:
-			continue
-		}
-		if h.Error != nil {
-			what += ": " + strings.ReplaceAll(h.Error.Message, "\n", " ")
-		}
-		list = append(list, Unsettled{Object: name, Handler: h.ID, What: what})
-	}
-	if len(list) == 0 {
-		list = append(list, Unsettled{Object: name, What: string(o.State)})
-	}
-	return list
-}
-
-func attempts(h *inspect.HandlerState) string {
-	switch {
-	case h.Attempt == 0:
-		return ""
-	case h.Limit == 0:
-		return fmt.Sprintf(" (attempt %d)", h.Attempt)
-	}
-	return fmt.Sprintf(" (attempt %d of %d)", h.Attempt, h.Limit)
-}
-
-func in(next, now time.Time) string {
-	if next.IsZero() || !next.After(now) {
-		return ""
-	}
-	return fmt.Sprintf(" in %s", next.Sub(now).Round(time.Second))
 }
 
 // olderThan reports whether resourceVersion a is older than b. Kubernetes defines them as

@@ -86,6 +86,14 @@ var (
 	typo   = Applied{Ref: inspect.Ref{Resource: "others.v1.example.com", Name: "o", UID: "o"}}
 )
 
+var (
+	peeringObject = Applied{Ref: inspect.Ref{Resource: "clusterkopfpeerings.v1.kopf.dev", Name: "default", UID: "p"}}
+	failingTimer  = inspect.HandlerState{ID: "tick", Kind: inspect.KindTimer, State: inspect.PhaseTicking, Attempt: 2,
+		Attempts: []inspect.Attempt{{Error: &inspect.HandlerError{Message: "panic: oops"}}}}
+	failedTimer = inspect.HandlerState{ID: "tick", Kind: inspect.KindTimer, State: inspect.PhaseFailed, Attempt: 3,
+		Error: &inspect.HandlerError{Message: "no more"}}
+)
+
 // texts returns the entries of a settlement as text.
 func texts(s settlement) map[string][]string {
 	all := make(map[string][]string)
@@ -127,6 +135,11 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 		"what comes with Kubernetes, beside others": {[]Applied{secret, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{}},
 		"only what comes with Kubernetes": {[]Applied{secret}, settledOperator(running(seen("a", "10", inspect.StateRetrying, retrying))), map[string][]string{
 			"pending": {"th/default/a: resize: will be retried in 12s (attempt 2 of 5): still attached"}}},
+		"a peering object, beside others": {[]Applied{peeringObject, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{}},
+		"a timer that fails is called again": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateRetrying, failingTimer)), map[string][]string{
+			"pending": {"th/default/a: tick: is called again after a failure (attempt 2): panic: oops"}}},
+		"a timer that has failed for good": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateFailed, failedTimer)), map[string][]string{
+			"failed": {"th/default/a: tick: failed permanently (attempt 3): no more"}}},
 		"a custom resource without handlers": {[]Applied{typo, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{
 			"failed": {"others/o: no handler matches this resource"}}},
 		"a handler for a misspelt resource": {[]Applied{secret, applied("a", "10")}, misspelt(running(seen("a", "10", inspect.StateSettled))), map[string][]string{

@@ -272,7 +272,7 @@ const (
 	StateRetrying ObjectState = "retrying" // a handler waits for a retry, or the object does: see its Failing
 	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
-	StateSettled  ObjectState = "settled"  // all handlers are done
+	StateSettled  ObjectState = "settled"  // all handlers are done, and no daemon or timer has just failed
 )
 
 // Cause is what has happened to an object.

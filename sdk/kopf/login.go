@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -178,6 +179,21 @@ func (o *Operator) logins() []*handlers.Handler {
 		ID: id, Family: handlers.Login, Invoke: callActivity(loginResult(fn)).engine(),
 		ErrorsSet: true, Errors: handlers.ErrorsTemporary, Backoff: new(again),
 	}}
+}
+
+// warnOfUncalledLogins names the login handlers that a cluster of the command line replaces.
+func (o *Operator) warnOfUncalledLogins(logger *slog.Logger) {
+	if o.kubeconfig == "" && o.context == "" {
+		return
+	}
+	var ids []string
+	for _, h := range o.Registry.registry.Activities(handlers.Login) {
+		ids = append(ids, h.ID)
+	}
+	if len(ids) > 0 {
+		logger.Warn("Login handlers are not called, because --kubeconfig or --context chooses the cluster, as kopf run and kopf dev do: " +
+			strings.Join(ids, ", ") + "; to call them, run the executable of kopf build without these flags")
+	}
 }
 
 // defaultLogin uses one of the two sources. It does not mix them, because they may be different

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -139,6 +140,28 @@ clusters: [{name: k, cluster: {server: "http://one"}}, {name: l, cluster: {serve
 				t.Error(got, err)
 			}
 		})
+	}
+}
+
+func TestLogin_HandlersThatAreNotCalledAreNamed(t *testing.T) {
+	own := &Registry{}
+	for _, id := range []string{"vault", "fallback"} {
+		OnLogin(own, func(context.Context, *Activity) (*ConnectionInfo, error) { return nil, nil }, ID(id))
+	}
+	for name, tt := range map[string]struct {
+		operator *Operator
+		want     string
+	}{
+		"a file":          {&Operator{Registry: own, kubeconfig: "x"}, "vault, fallback; to call them, run the executable of kopf build"},
+		"a context":       {&Operator{Registry: own, context: "x"}, "vault, fallback; to call them, run the executable of kopf build"},
+		"handlers":        {&Operator{Registry: own}, ""},
+		"no own handlers": {&Operator{Registry: &Registry{}, kubeconfig: "x"}, ""},
+	} {
+		var log strings.Builder
+		tt.operator.warnOfUncalledLogins(slog.New(slog.NewTextHandler(&log, nil)))
+		if tt.want == "" && log.Len() > 0 || !strings.Contains(log.String(), tt.want) || strings.Count(log.String(), "\n") > 1 {
+			t.Errorf("%s: %s", name, log.String())
+		}
 	}
 }
 

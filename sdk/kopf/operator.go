@@ -95,6 +95,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		return engine.Run(kube.WithConfig(ctx, o.Config), config)
 	}
 	var logins *engine.Logins
+	o.warnOfUncalledLogins(config.Logger)
 	config.Logins = o.logins()
 	config.OnLogins = func(l *engine.Logins) { logins = l }
 	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)

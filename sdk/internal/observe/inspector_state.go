@@ -31,7 +31,7 @@ func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 		return inspect.StatePaused
 	case o.object.Waiting != nil:
 		return inspect.StateWaiting
-	case unfinished && o.has(inspect.PhaseRetrying), o.object.Failing != nil && !o.isHeld():
+	case unfinished && o.has(inspect.PhaseRetrying), !o.isHeld() && (o.object.Failing != nil || slices.ContainsFunc(o.handlers, isFailing)):
 		return inspect.StateRetrying
 	case o.isHeld():
 		return inspect.StateDeleting
@@ -46,6 +46,28 @@ func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 
 func (o *inspectedObject) has(phase inspect.HandlerPhase) bool {
 	return slices.ContainsFunc(o.handlers, func(h inspect.HandlerState) bool { return h.State == phase })
+}
+
+// isFailing reports whether a daemon or a timer has failed and is called again, which makes the object unsettled, although the
+// cause is handled. A daemon that is called again after it has waited for something is alive.
+func isFailing(h inspect.HandlerState) bool {
+	if groupOf(h) != handlers.Spawning {
+		return false
+	}
+	if h.State == inspect.PhaseRetrying {
+		return true
+	}
+	if h.Attempt < 2 || !h.Next.IsZero() || len(h.Attempts) == 0 {
+		return false
+	}
+	last := h.Attempts[len(h.Attempts)-1].Error
+	switch h.State {
+	case inspect.PhaseTicking:
+		return last != nil
+	case inspect.PhaseAlive:
+		return last != nil && last.Kind != inspect.ErrorTemporary
+	}
+	return false
 }
 
 // isHeld reports whether the object is being deleted and waits for the operator.

@@ -19,6 +19,9 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 		}
 		return states
 	}
+	spawned := func(kind inspect.HandlerKind, phase inspect.HandlerPhase, last inspect.ErrorKind) []inspect.HandlerState {
+		return []inspect.HandlerState{{Kind: kind, State: phase, Attempt: 2, Attempts: []inspect.Attempt{{Error: &inspect.HandlerError{Kind: last}}}}}
+	}
 	now := time.Now()
 	started := func(ago time.Duration) time.Time { return now.Add(-ago) }
 	done := &inspect.Cause{Reason: "create", Done: time.Unix(1, 0)}
@@ -48,6 +51,21 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 		"a handler will be retried": {&inspectedObject{
 			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying),
 		}, inspect.StateRetrying},
+		"a timer will be retried, although the cause is handled": {&inspectedObject{
+			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindTimer, inspect.PhaseRetrying, inspect.ErrorArbitrary),
+		}, inspect.StateRetrying},
+		"a timer is called again after a panic": {&inspectedObject{
+			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindTimer, inspect.PhaseTicking, inspect.ErrorPanic),
+		}, inspect.StateRetrying},
+		"a daemon is alive again after a panic": {&inspectedObject{
+			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindDaemon, inspect.PhaseAlive, inspect.ErrorPanic),
+		}, inspect.StateRetrying},
+		"a daemon is alive after it has waited": {&inspectedObject{
+			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindDaemon, inspect.PhaseAlive, inspect.ErrorTemporary),
+		}, inspect.StateSettled},
+		"a daemon of a deleted object is to stop, although it has failed": {&inspectedObject{
+			object: inspect.Object{Cause: done, Finalizer: true}, handlers: spawned(inspect.KindDaemon, inspect.PhaseRetrying, inspect.ErrorPanic), deleting: now,
+		}, inspect.StateDeleting},
 		"a handler of the deletion will be retried": {&inspectedObject{
 			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: now,
 		}, inspect.StateRetrying},
