@@ -279,9 +279,9 @@ func TestManifest_SetupIsWhatOthersNeed(t *testing.T) {
 ---
 {apiVersion: zalando.org/v1, kind: ClusterKopfPeering, metadata: {name: a}}
 ---
-{apiVersion: kopf.dev/v1, kind: KopfExample, metadata: {name: no}}
+{apiVersion: kopf.dev/v1, kind: KopfExample, metadata: {name: other}}
 ---
-{apiVersion: v1, kind: Secret, metadata: {name: no}}
+{apiVersion: v1, kind: Secret, metadata: {name: other}}
 `)
 	all, err := apply.Read([]string{path})
 	if err != nil {
