@@ -45,27 +45,17 @@ starts a real control plane on this machine.
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(explainFlagError)
 	root.SetHelpCommand(newHelpCommand())
-	addCommands(root,
-		newInitCommand(),
-		newDevCommand(),
-		newRunCommand(),
-		newAttachCommand(),
-		newMCPCommand(),
-		newGetCommand(),
-		newRetryCommand(),
-		newFreezeCommand(),
-		newResumeCommand(),
-		newPeersCommand(),
-		newBuildCommand(),
-		newCRDCommand(),
-		newManifestsCommand(),
-		newUninstallCommand(),
-		newClusterCommand(),
-		newCleanupCommand(),
-		newRelayCommand(),
-		newVersionCommand(),
-		newManCommand(),
-	)
+	for _, g := range commandGroups() {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+		}
+		addCommands(root, g.commands...)
+	}
+	root.SetHelpCommandGroupID(groupOther)
+	root.SetCompletionCommandGroupID(groupOther)
+	// For kopf itself and its releases, not for users.
+	addCommands(root, newRelayCommand(), newManCommand())
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
@@ -73,4 +63,24 @@ starts a real control plane on this machine.
 		}
 	}
 	return root
+}
+
+const groupOther = "other"
+
+// commandGroup is a section of the list of commands.
+type commandGroup struct {
+	id, title string
+	commands  []*cobra.Command
+}
+
+// commandGroups returns the commands for users, in the order of their use.
+func commandGroups() []commandGroup {
+	return []commandGroup{
+		{"develop", "Write an operator:", []*cobra.Command{newInitCommand(), newDevCommand(), newRunCommand(), newCRDCommand(), newClusterCommand(), newCleanupCommand(), newMCPCommand()}},
+		{"deploy", "Deploy an operator:", []*cobra.Command{newBuildCommand(), newManifestsCommand(), newUninstallCommand()}},
+		{"operate", "Work with a running operator:", []*cobra.Command{
+			newAttachCommand(), newGetCommand(), newRetryCommand(), newFreezeCommand(), newResumeCommand(), newPeersCommand(),
+		}},
+		{groupOther, "Other commands:", []*cobra.Command{newVersionCommand()}},
+	}
 }
