@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
 )
 
@@ -152,8 +153,8 @@ func buildStatic(cmd *cobra.Command, builder *runner.Builder, program *runner.Pr
 	return builder.BuildStatic(cmd.Context(), program, platform, path, func(packages int) {
 		mu.Lock()
 		defer mu.Unlock()
-		if explained && line.live {
-			line.print(clearLine + fmt.Sprintf("compiling (%d packages)", packages))
+		if explained {
+			line.report(devcluster.Progress{Phase: devcluster.PhaseCompile, Message: "compiling", Done: packages})
 		}
 	})
 }

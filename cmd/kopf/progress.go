@@ -13,14 +13,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// progressLine prints the progress of opening a cluster: in a terminal one line that is
-// overwritten, otherwise a line for each phase and each tenth of a long phase.
+// progressLine prints the progress of a build or of opening a cluster: in a terminal one line that is
+// overwritten, otherwise a line for each phase and each tenth of a long phase, or each 50 steps of a phase of unknown length.
 type progressLine struct {
 	w     io.Writer
 	live  bool
 	phase devcluster.Phase
-	tenth int
+	part  int // tenths, or 50 steps
 }
+
+const stepsOfLine = 50
 
 func newProgressLine(w io.Writer) *progressLine {
 	f, ok := w.(*os.File)
@@ -45,16 +47,16 @@ func (l *progressLine) end() {
 
 const clearLine = "\r\x1b[K"
 
-// isNew reports whether a phase, or a tenth of it, has begun since the last call.
+// isNew reports whether a phase, or a part of it, has begun since the last call.
 func (l *progressLine) isNew(p devcluster.Progress) bool {
-	tenth := 0
+	part := p.Done / stepsOfLine
 	if p.Total > 0 {
-		tenth = 10 * p.Done / p.Total
+		part = 10 * p.Done / p.Total
 	}
-	if p.Phase == l.phase && tenth == l.tenth {
+	if p.Phase == l.phase && part == l.part {
 		return false
 	}
-	l.phase, l.tenth = p.Phase, tenth
+	l.phase, l.part = p.Phase, part
 	return true
 }
 

@@ -23,6 +23,17 @@ func TestProgressLine_PrintsTenthsOutsideTerminal(t *testing.T) {
 	}
 }
 
+func TestProgressLine_PrintsStepsOfABuildOutsideTerminal(t *testing.T) {
+	var b bytes.Buffer
+	l := newProgressLine(&b)
+	for n := range 130 {
+		l.report(devcluster.Progress{Phase: devcluster.PhaseCompile, Done: n + 1, Message: "compiling"})
+	}
+	if got := b.String(); got != "compiling (1)\ncompiling (50)\ncompiling (100)\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestProgressLine_OverwritesLineInTerminal(t *testing.T) {
 	var b bytes.Buffer
 	l := &progressLine{w: &b, live: true}
