@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Part is a part of the manifests of a run or a session. They are applied in parts, so that no object escapes the
-// operator's webhooks, and so that the operator finds what it needs at its start.
+// Part is a part of the manifests of a run or a session. They are applied in parts: no object escapes the operator's
+// webhooks, and the operator finds its secrets and configuration at the start.
 type Part struct {
 	Stage Stage
 
@@ -29,27 +29,26 @@ const (
 	stageNone       Stage = "none"       // nothing is left
 )
 
-// readyLimit is how long an operator may take from its start until its webhooks are installed, before its objects are
-// given up.
+// readyLimit is the longest time from the start of an operator until its webhooks are installed.
 const readyLimit = 2 * time.Minute
 
 // NotReadyError reports that an operator does not become ready, so that the objects that it reviews are not applied.
 type NotReadyError struct {
 	Limit   time.Duration
-	Kinds   []string // of the objects, as "Kind.group"
+	Kinds   []string // kinds of the objects, as "Kind.group"
 	Pending []Unsettled
 }
 
-// Error says what the operator waits for.
+// Error names the missing webhook or startup handler.
 func (e *NotReadyError) Error() string {
 	lines := []string{fmt.Sprintf("the operator is not ready after %s; the objects that it reviews are not applied: %s", e.Limit, strings.Join(e.Kinds, ", "))}
 	for _, u := range e.Pending {
 		lines = append(lines, u.String())
 	}
-	return strings.Join(append(lines, "if it needs one of these objects at its start, apply that with kubectl before"), "\n")
+	return strings.Join(append(lines, "apply objects that a startup handler needs before, with kubectl"), "\n")
 }
 
-// readiness returns what is missing until an operator reviews objects.
+// readiness returns the reasons why an operator does not review objects yet.
 func readiness(snapshot *inspect.Snapshot) settlement {
 	var s settlement
 	if o := snapshot.Operator; o.Lost != "" || o.State == inspect.OperatorStarting || len(snapshot.Served)+len(snapshot.Reviewed)+len(snapshot.Unserved) == 0 {

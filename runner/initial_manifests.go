@@ -11,7 +11,7 @@ import (
 // initialManifests is how far a session has applied its manifests since the cluster is open. It belongs to the loop.
 type initialManifests struct {
 	next        Stage    // the stage to apply, or that is being applied
-	reviewed    []string // as in [Part]
+	reviewed    []string // see [Part]; nil before the operator is built
 	application Application
 
 	reviewer *operator   // the newest one that was ready to review objects
@@ -29,7 +29,7 @@ func (m initialManifests) restarted() initialManifests {
 	return initialManifests{next: StageSetup, limit: m.limit}
 }
 
-// letStart reports whether the operator finds what it needs at its start.
+// letStart reports whether the operator may start.
 func (m *initialManifests) letStart() bool { return m.next == StageReviewed || m.next == stageNone }
 
 // add takes the result of a part into account. It returns the result of all parts.
@@ -62,7 +62,7 @@ func (l *loop) applyNext() {
 	}
 }
 
-// applyUnreviewed applies what a built operator does not review.
+// applyUnreviewed applies the objects that a built operator does not review.
 func (l *loop) applyUnreviewed(binary string) {
 	l.applying = true
 	part, cluster := Part{Stage: StageUnreviewed}, l.cluster
@@ -86,7 +86,7 @@ func (l *loop) noteReadiness(op *operator, snapshot *inspect.Snapshot) {
 	}
 	op.reviews = true
 	select {
-	case <-l.readied: // a former operator
+	case <-l.readied: // a previous operator
 	default:
 	}
 	select {
@@ -115,7 +115,7 @@ func (l *loop) limitReadiness() {
 	}
 }
 
-// handleNotReady says what an operator waits for, which takes too long.
+// handleNotReady logs why an operator is not ready in time.
 func (l *loop) handleNotReady() {
 	if l.initial.next != StageReviewed || l.applying {
 		return
