@@ -59,6 +59,7 @@ func TestSnippets_Compile(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatal("no pages", err)
 	}
+	pages = append(pages, "../README.md")
 	// An overlay adds the snippets to the module without writing into it.
 	overlay := map[string]string{}
 	build := []string{"build", "-overlay", filepath.Join(t.TempDir(), "overlay.json")}
@@ -71,7 +72,7 @@ func TestSnippets_Compile(t *testing.T) {
 		for _, m := range fence.FindAllSubmatchIndex(text, -1) {
 			line := 2 + strings.Count(string(text[:m[0]]), "\n")
 			code := unindented(string(text[m[4]:m[5]]), string(text[m[2]:m[3]]))
-			folder := fmt.Sprintf("snippet_%s_%d", strings.TrimSuffix(page, ".md"), line)
+			folder := fmt.Sprintf("snippet_%s_%d", strings.TrimSuffix(strings.TrimPrefix(page, "../"), ".md"), line)
 			for name, text := range program(t, fmt.Sprintf("%s:%d", page, line), code) {
 				file := filepath.Join(dir, folder+name)
 				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
