@@ -194,6 +194,9 @@ type Object struct {
 	// Waiting is set until the operator sees the version that its own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
+	// Unanswered is the operator's PATCH of the object that has no answer yet, after more than 2 seconds.
+	Unanswered *Unanswered `json:"unanswered,omitempty"`
+
 	// Failing is set from a failed attempt to handle the object until one succeeds, such as while the API server denies the
 	// operator's own changes.
 	Failing *Failing `json:"failing,omitempty"`
@@ -268,7 +271,7 @@ const (
 	StateFailed   ObjectState = "failed"   // a handler has failed permanently
 	StateRunning  ObjectState = "running"  // a handler is running
 	StatePaused   ObjectState = "paused"   // the object is paused: see its Paused
-	StateWaiting  ObjectState = "waiting"  // the operator waits to see its own patch
+	StateWaiting  ObjectState = "waiting"  // the operator waits for the answer to its own patch, or to see the patch
 	StateRetrying ObjectState = "retrying" // a handler waits for a retry, or the object does: see its Failing
 	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
@@ -380,6 +383,12 @@ type Waiting struct {
 	Wrote    string    `json:"wrote"`
 	Seen     string    `json:"seen"`
 	Deadline time.Time `json:"deadline"`
+}
+
+// Unanswered describes a PATCH that the API server has not answered.
+type Unanswered struct {
+	Subresource string    `json:"subresource,omitempty"` // empty for the object itself
+	Since       time.Time `json:"since"`                 // start of the request, retries included
 }
 
 // PastCause is a cause that is done or superseded.

@@ -14,6 +14,9 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 	if o.Failing != nil && (o.State == inspect.StateStuck || o.State == inspect.StateRetrying || o.State == inspect.StateDeleting) {
 		return failing(o.Failing, now)
 	}
+	if o.Unanswered != nil {
+		return unanswered(o.Unanswered, now)
+	}
 	switch o.State {
 	case inspect.StateFailed:
 		return failed(o)
@@ -178,6 +181,15 @@ func running(o *inspect.Object, now time.Time) string {
 		s += " It has been running " + since + "."
 	}
 	return s
+}
+
+// unanswered says which request the object waits for.
+func unanswered(u *inspect.Unanswered, now time.Time) string {
+	what := "our PATCH"
+	if u.Subresource != "" {
+		what += " of the " + u.Subresource
+	}
+	return "Waits for the answer of the API server to " + what + ", sent " + Since(now.Sub(u.Since)) + "."
 }
 
 func waiting(o *inspect.Object, now time.Time) string {

@@ -110,6 +110,18 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 	}
 }
 
+func TestVerdict_NamesRequestWithoutAnswer(t *testing.T) {
+	sent := now.Add(-12 * time.Second)
+	for want, u := range map[string]inspect.Unanswered{
+		"Waits for the answer of the API server to our PATCH, sent 12s ago.":               {Since: sent},
+		"Waits for the answer of the API server to our PATCH of the status, sent 12s ago.": {Subresource: "status", Since: sent},
+	} {
+		if got := model.Verdict(&inspect.Object{State: inspect.StateWaiting, Unanswered: &u}, now, ""); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestVerdict_EndsWithCountdown(t *testing.T) {
 	o := inspect.Object{State: inspect.StateRetrying, Handlers: []inspect.HandlerState{{ID: "x", State: inspect.PhaseRetrying, Attempt: 1, Next: now.Add(10 * time.Second), Error: failedWith("temporary", "e")}}}
 	before, after := model.Verdict(&o, now, ""), model.Verdict(&o, now.Add(time.Second), "")

@@ -229,7 +229,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 // there is a newer version, and all that was not accepted if there is an error.
 func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *object.Object, p *patch.Patch) (remaining *patch.Patch, err error) {
 	res, logger := d.served().resource, d.Logger()
-	result, err := d.deps.sendPatch(ctx, res, version, p, d.mayBeReplaced(task), logger)
+	result, err := d.deps.sendPatch(ctx, res, version, p, d.mayBeReplaced(task), logger, nil)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		task.Wrote(patched)

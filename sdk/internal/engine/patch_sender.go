@@ -31,6 +31,7 @@ type requester struct {
 	newest   *object.Object // the newest version that is known of it
 	guarded  bool           // see [requester.guard]
 	logger   *slog.Logger
+	subject  *observe.Subject // nil for daemons, whose requests are not reported
 }
 
 // send sends a PATCH request, and keeps secret values out of the log and the error.
@@ -115,6 +116,7 @@ func (r *requester) request(call patch.Call) (patched *object.Object, repeated b
 	if err != nil {
 		return nil, false, err
 	}
+	defer r.reportPending(call.Subresource)()
 	return r.deps.client.SendPatch(r.ctx, r.resource, request)
 }
 

@@ -149,7 +149,7 @@ func isFinal(rejection error, left unrecorded) bool {
 func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, c.guarded, c.logger)
+	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, c.guarded, c.logger, c.subject)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Even after an error: the earlier requests of the patch succeeded.

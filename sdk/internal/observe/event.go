@@ -27,6 +27,7 @@ const (
 	KindMarkBroken
 	KindOrphansFound
 	KindConsistencyChanged
+	KindPatchPending
 	KindCauseSuperseded
 	KindCauseStarted
 	KindAttemptStarted

@@ -73,6 +73,14 @@ type MarkBroken struct {
 	Mark    *state.BrokenMark
 }
 
+// PatchPending reports that the API server has not answered a PATCH of the operator for a while, and later that the
+// request has ended.
+type PatchPending struct {
+	Subject     *Subject
+	Subresource string    // empty for the object itself
+	Since       time.Time // start of the request; zero after its end
+}
+
 // ConsistencyChanged tells about the wait for the operator's own write to come back as an event.
 type ConsistencyChanged struct {
 	Subject *Subject
@@ -252,6 +260,9 @@ func (MarkBroken) Kind() Kind { return KindMarkBroken }
 
 // Kind implements [Event].
 func (ConsistencyChanged) Kind() Kind { return KindConsistencyChanged }
+
+// Kind implements [Event].
+func (PatchPending) Kind() Kind { return KindPatchPending }
 
 // Kind implements [Event].
 func (CauseSuperseded) Kind() Kind { return KindCauseSuperseded }

@@ -130,6 +130,15 @@ func (o *inspectedObject) consistencyChanged(e ConsistencyChanged) {
 	o.publish()
 }
 
+// patchPending shows a PATCH without an answer.
+func (o *inspectedObject) patchPending(e PatchPending) {
+	o.object.Unanswered = nil
+	if !e.Since.IsZero() {
+		o.object.Unanswered = &inspect.Unanswered{Subresource: e.Subresource, Since: e.Since}
+	}
+	o.publish()
+}
+
 // pausedOrResumed shows whether the object asks to be left alone.
 func (o *inspectedObject) pausedOrResumed(e ObjectPaused) {
 	o.object.Paused = nil
