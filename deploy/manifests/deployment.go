@@ -75,7 +75,8 @@ kind: Deployment
           readinessProbe:
             httpGet:
               port: health
-              path: {{scalar .HealthPath}}
+              path: {{scalar .ReadyPath}}
+            periodSeconds: 2
             timeoutSeconds: 10
           resources:
             requests:
@@ -111,7 +112,8 @@ type deployment struct {
 	Args                   []string
 	Variables              []variable
 	HealthPort, HealthPath string
-	WebhookPort            int // 0 without webhooks
+	ReadyPath              string // path and query
+	WebhookPort            int    // 0 without webhooks
 	CertificateFolder      string
 }
 
@@ -119,11 +121,11 @@ func (m *Manifests) deployment() string {
 	o := m.options
 	d := deployment{
 		Options: o, Metadata: m.metadata(o.Name, o.Namespace), Leases: m.leases, HealthPort: m.health.port, HealthPath: m.health.path,
-		CertificateFolder: certificateFolder,
+		CertificateFolder: certificateFolder, ReadyPath: m.health.path + "?ready",
 	}
 	d.Args = append(m.scopeArgs(), o.Args...)
 	d.Args = append(d.Args, "--log-format=json", "--liveness="+m.health.address)
-	if m.peering && !m.leases { // replicas are one peer with the name of their lease
+	if m.peering && !m.leases || m.webhooks != "" { // replicas are one peer with the name of their lease, but have claims of their own
 		d.Variables = append(d.Variables, variable{"POD_ID", "metadata.name"})
 	}
 	if m.webhooks != "" {

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -15,17 +17,19 @@ const (
 
 // Configuration is a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
 type Configuration struct {
-	APIVersion string    `json:"apiVersion,omitempty"`
-	Kind       string    `json:"kind,omitempty"`
-	Metadata   *Metadata `json:"metadata,omitempty"`
-	Webhooks   []Webhook `json:"webhooks"`
+	APIVersion string          `json:"apiVersion,omitempty"`
+	Kind       string          `json:"kind,omitempty"`
+	Metadata   *Metadata       `json:"metadata,omitempty"`
+	Webhooks   json.RawMessage `json:"webhooks,omitempty"` // a patch with nil keeps them, one with an empty list removes them
 }
 
-// Metadata is the metadata of a configuration.
+// Metadata is the metadata of a configuration. In a patch, an annotation that is nil is removed, and a version makes the API
+// server refuse the patch with 409 if the configuration has another one.
 type Metadata struct {
-	Name        string            `json:"name,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Name            string             `json:"name,omitempty"`
+	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	Labels          map[string]string  `json:"labels,omitempty"`
+	Annotations     map[string]*string `json:"annotations,omitempty"`
 }
 
 // ConfigurationVersion is the apiVersion of configurations.
@@ -47,23 +51,19 @@ func ConfigurationName(managed, session string) string {
 	return session + "." + managed
 }
 
-// Creation returns a configuration to create. The metadata may be nil.
-func Creation(family handlers.Family, name string, marks *Metadata, webhooks []Webhook) Configuration {
-	c := Change(marks, webhooks)
+// Creation turns a patch into a configuration to create.
+func Creation(family handlers.Family, name string, c Configuration) Configuration {
 	c.APIVersion, c.Kind = ConfigurationVersion, ConfigurationKind(family)
-	if c.Metadata == nil {
-		c.Metadata = &Metadata{}
-	}
 	c.Metadata.Name = name
 	return c
 }
 
-// Change returns the merge patch of a configuration.
-func Change(marks *Metadata, webhooks []Webhook) Configuration {
-	c := Configuration{Webhooks: webhooks}
+// Change returns the merge patch of a configuration. The marks may be nil, and so may the webhooks.
+func Change(marks *Metadata, webhooks json.RawMessage) Configuration {
+	c := Configuration{Metadata: &Metadata{Annotations: map[string]*string{}}, Webhooks: webhooks}
 	if marks != nil {
-		copied := *marks
-		c.Metadata = &copied
+		c.Metadata.Labels = marks.Labels
+		maps.Copy(c.Metadata.Annotations, marks.Annotations)
 	}
 	return c
 }
@@ -72,6 +72,6 @@ func Change(marks *Metadata, webhooks []Webhook) Configuration {
 func SessionMarks(session string, now time.Time) *Metadata {
 	return &Metadata{
 		Labels:      map[string]string{SessionLabel: session},
-		Annotations: map[string]string{ExpiryKey: now.Add(SessionExpires).UTC().Format(time.RFC3339)},
+		Annotations: map[string]*string{ExpiryKey: new(now.Add(SessionExpires).UTC().Format(time.RFC3339))},
 	}
 }

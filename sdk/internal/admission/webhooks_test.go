@@ -47,7 +47,7 @@ func TestBuild_DevelopmentBlocksNobody(t *testing.T) {
 		}
 	}
 	marks := SessionMarks("s1", time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC))
-	if marks.Labels[SessionLabel] != "s1" || marks.Annotations[ExpiryKey] != "2026-01-31T12:05:00Z" || ConfigurationName("a.dev", "s1") != "s1.a.dev" {
+	if marks.Labels[SessionLabel] != "s1" || *marks.Annotations[ExpiryKey] != "2026-01-31T12:05:00Z" || ConfigurationName("a.dev", "s1") != "s1.a.dev" {
 		t.Errorf("%+v", marks)
 	}
 }

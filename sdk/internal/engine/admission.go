@@ -20,6 +20,13 @@ var ErrNoWayIn = errors.New("the cluster has no way to reach the admission handl
 // errServerEnded is the error of a server that stops before the operator.
 var errServerEnded = errors.New("the webhook server has stopped by itself")
 
+// The reasons why an operator with admission handlers is not ready.
+var (
+	errUnconnected  = errors.New("the operator is not connected to the cluster yet")
+	errUnregistered = errors.New("the webhooks are not registered in the cluster yet")
+	errUnindexed    = errors.New("the indices are not complete yet; admission reviews wait for them")
+)
+
 // checkWayIn returns an error if nothing brings reviews to the admission handlers.
 func checkWayIn(registry *handlers.Registry, settings *Settings) error {
 	all := registry.Admission()
@@ -46,12 +53,12 @@ type admissionControl struct {
 	serving, managing         sync.WaitGroup
 }
 
-func newAdmissionControl(ctx context.Context, d *deps, m *memories, i *invoker, inspected bool) *admissionControl {
+func newAdmissionControl(ctx context.Context, d *deps, m *memories, i *invoker, identity string, inspected bool) *admissionControl {
 	if len(d.registry.Admission()) == 0 {
 		return nil
 	}
 	return &admissionControl{
-		deps: d, reviews: newReviews(ctx, d, m, i, inspected), webhooks: newWebhooks(d),
+		deps: d, reviews: newReviews(ctx, d, m, i, inspected), webhooks: newWebhooks(d, identity),
 		gated: slices.ContainsFunc(d.registry.All(), func(h *handlers.Handler) bool { return h.Family == handlers.Index }),
 	}
 }
@@ -98,6 +105,19 @@ func (a *admissionControl) serve(rs []resources.Resource, namespaces []string) {
 	if !a.gated {
 		a.reviews.begin()
 	}
+}
+
+// unready returns why no reviews are answered yet.
+func (a *admissionControl) unready() error {
+	switch {
+	case a == nil:
+		return errUnconnected
+	case !a.webhooks.registered.Load():
+		return errUnregistered
+	case !a.reviews.begun():
+		return errUnindexed
+	}
+	return nil
 }
 
 // indexed lets reviews be answered that waited for the indices.

@@ -15,9 +15,14 @@ import (
 // probeTTL is how long the results of probes are reused, since probes can be expensive.
 const probeTTL = 10 * time.Second
 
+// readyQuery is the query by which a client asks whether the operator is ready, too.
+const readyQuery = "ready"
+
 // health is the liveness endpoint. It responds with 200 and the results of the probes, or with 500 if
-// a probe has failed permanently. While a probe is retried, the response waits.
+// a probe has failed permanently. While a probe is retried, the response waits. With [readyQuery], it responds with 503 until
+// the operator is ready.
 type health struct {
+	unready    func() error // returns why the operator is not ready
 	activities *activities
 	handlers   []*handlers.Handler
 	ctx        context.Context // of the probes, which continue if a client disconnects
@@ -36,12 +41,18 @@ type probe struct {
 	err     error
 }
 
-func newHealth(ctx context.Context, a *activities, hs []*handlers.Handler) *health {
-	return &health{activities: a, handlers: hs, ctx: ctx}
+func newHealth(ctx context.Context, a *activities, hs []*handlers.Handler, unready func() error) *health {
+	return &health{activities: a, handlers: hs, ctx: ctx, unready: unready}
 }
 
 // ServeHTTP implements [http.Handler].
 func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Has(readyQuery) {
+		if err := h.unready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+	}
 	results, err := h.get(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

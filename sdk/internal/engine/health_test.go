@@ -22,7 +22,7 @@ func askHealth(ctx context.Context, h http.Handler) (int, string) {
 }
 
 func healthOf(ctx context.Context, o *operator) *health {
-	return newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe))
+	return newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe), o.unready)
 }
 
 func TestHealth_ResultsReusedForTenSeconds(t *testing.T) {

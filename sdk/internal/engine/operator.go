@@ -275,7 +275,7 @@ func (o *operator) growth() *growth {
 func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	settings := o.deps.settings
-	health := newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe))
+	health := newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe), o.unready)
 	all := endpoints{}
 	if err := all.add(settings.Liveness, health); err != nil {
 		cancel()
@@ -338,7 +338,7 @@ func (o *operator) connect(ctx context.Context) error {
 		d.running = new(runningCycles)
 	}
 	o.intents.streams.Store(o.streams)
-	o.admission = newAdmissionControl(ctx, d, &o.memories, invoker, o.config.Inspector != "")
+	o.admission = newAdmissionControl(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
 	o.intents.admission.Store(o.admission)
 	identity := o.config.Identity
 	if d.running != nil {
@@ -471,6 +471,14 @@ func (o *operator) replica() *replica {
 			return o.logins.RESTConfig()
 		},
 	}
+}
+
+// unready returns why the operator is not ready: a reason to keep the one that it replaces. Only webhooks are.
+func (o *operator) unready() error {
+	if len(o.deps.registry.Admission()) == 0 {
+		return nil
+	}
+	return o.intents.admission.Load().unready()
 }
 
 // ready is called once all objects are known.

@@ -70,12 +70,20 @@ func (r *reviews) serve(rs []resources.Resource) {
 // begin lets reviews be answered.
 func (r *reviews) begin() { r.readyOnce.Do(func() { close(r.ready) }) }
 
-// waitReady waits until the resources are known and the indices are complete.
-func (r *reviews) waitReady(ctx context.Context) error {
+// begun reports whether reviews are answered.
+func (r *reviews) begun() bool {
 	select {
 	case <-r.ready:
-		return nil
+		return true
 	default:
+		return false
+	}
+}
+
+// waitReady waits until the resources are known and the indices are complete.
+func (r *reviews) waitReady(ctx context.Context) error {
+	if r.begun() {
+		return nil
 	}
 	select {
 	case <-r.ready:

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -15,21 +15,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-const (
-	// webhooksInterval is how often the configurations are written again: another operator may have removed
-	// the webhooks when it exited, and the marks of development sessions expire.
-	webhooksInterval = time.Minute
-
-	// withdrawalTimeout limits the removal of the webhooks when the operator exits.
-	withdrawalTimeout = 5 * time.Second
-
-	// withdrawalDelay is the time from the removal until the server stops: API servers learn of it a moment later.
-	withdrawalDelay = 500 * time.Millisecond
-)
+// webhooksInterval is how often the configurations are written again: another program may have removed the webhooks, and
+// claims and the marks of development sessions expire.
+const webhooksInterval = time.Minute
 
 // webhooksRetries are the delays after failures to write the configurations; the last one is repeated.
 var webhooksRetries = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, webhooksInterval}
@@ -46,19 +37,24 @@ func configurationResource(family handlers.Family, plural string) *resources.Res
 	}
 }
 
-// admissionFamilies are the families, in the order in which they are managed. Their names in log lines are those of Python operators.
-var admissionFamilies = []struct {
+type admissionFamily struct {
 	family handlers.Family
 	title  string
-}{{handlers.Validate, "validating"}, {handlers.Mutate, "mutating"}}
+}
+
+// admissionFamilies are the families, in the order in which they are managed. Their names in log lines are those of Python operators.
+var admissionFamilies = []admissionFamily{{handlers.Validate, "validating"}, {handlers.Mutate, "mutating"}}
 
 // webhooks keep the configurations of webhooks in the cluster as the handlers, the resources and the way in
 // require.
 type webhooks struct {
-	deps    *deps
-	all     []*handlers.Handler // of both families, in the order of registration
-	names   map[string]string
-	changed wakeup
+	deps     *deps
+	identity string              // in claims
+	all      []*handlers.Handler // of both families, in the order of registration
+	names    map[string]string
+	changed  wakeup
+
+	registered atomic.Bool // the cluster has had the webhooks, if they are managed
 
 	mu         sync.Mutex
 	client     *admission.ClientConfig // nil until it is announced
@@ -67,15 +63,15 @@ type webhooks struct {
 	namespaces []string
 
 	// For the goroutine of run only.
-	states  map[handlers.Family]observe.WebhookState
-	written map[handlers.Family]string // the webhooks as they were written last
+	states map[handlers.Family]observe.WebhookState
+	claims map[handlers.Family]*claimed
 }
 
-func newWebhooks(d *deps) *webhooks {
+func newWebhooks(d *deps, identity string) *webhooks {
 	all := d.registry.Admission()
 	return &webhooks{
-		deps: d, all: all, names: admission.Names(all), changed: newWakeup(),
-		states: map[handlers.Family]observe.WebhookState{}, written: map[handlers.Family]string{},
+		deps: d, identity: identity, all: all, names: admission.Names(all), changed: newWakeup(),
+		states: map[handlers.Family]observe.WebhookState{}, claims: map[handlers.Family]*claimed{},
 	}
 }
 
@@ -105,7 +101,7 @@ func (w *webhooks) run(ctx context.Context) {
 		var again <-chan time.Time
 		options, ok := w.options()
 		if ok {
-			if err := w.write(ctx, options); err != nil && ctx.Err() == nil {
+			if err := w.write(ctx, options); err != nil {
 				again = time.After(webhooksRetries[min(failures, len(webhooksRetries)-1)])
 				failures++
 			} else {
@@ -146,20 +142,12 @@ func (w *webhooks) of(family handlers.Family) []*handlers.Handler {
 // write writes the configurations.
 func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 	if o.Suffix == "" {
+		w.registered.Store(true)
 		return nil
 	}
 	var errs []error
 	for _, f := range admissionFamilies {
-		webhooks := admission.Build(w.of(f.family), o)
-		text, err := json.Marshal(webhooks)
-		if err != nil {
-			return err
-		}
-		if before := w.written[f.family]; before != string(text) && len(webhooks) > 0 {
-			w.deps.logger.Info(fmt.Sprintf("Reconfiguring the %s webhook %s.", f.title, w.name()),
-				observe.EventKey, observe.LogWebhookInstalled, "webhooks", len(webhooks))
-		}
-		err = w.put(ctx, f.family, webhooks)
+		err := w.put(ctx, f, admission.Build(w.of(f.family), o))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -168,8 +156,10 @@ func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 			errs = append(errs, err)
 			continue
 		}
-		w.written[f.family] = string(text)
 		w.states[f.family] = observe.WebhookState{State: inspect.WebhookInstalled}
+	}
+	if errs == nil && !w.registered.Swap(true) {
+		w.warnOfGap()
 	}
 	return errors.Join(errs...)
 }
@@ -185,44 +175,6 @@ func (w *webhooks) marks() *admission.Metadata {
 		return admission.SessionMarks(session, w.deps.now())
 	}
 	return nil
-}
-
-// put makes a configuration have the webhooks. It only needs permissions to patch and to create.
-func (w *webhooks) put(ctx context.Context, family handlers.Family, webhooks []admission.Webhook) error {
-	if len(webhooks) == 0 {
-		return w.empty(ctx, family)
-	}
-	err := w.patch(ctx, w.deps.client, family, webhooks)
-	if kube.Classify(err) != kube.NotFound {
-		return err
-	}
-	body, err := json.Marshal(admission.Creation(family, w.name(), w.marks(), webhooks))
-	if err != nil {
-		return err
-	}
-	if _, err = w.deps.client.Post(ctx, configurationResources[family], "", body); kube.Classify(err) == kube.Conflict {
-		return w.patch(ctx, w.deps.client, family, webhooks) // another operator has just created it
-	}
-	return err
-}
-
-// empty removes the webhooks that earlier code had. An operator without handlers of the family needs no permission
-// for that.
-func (w *webhooks) empty(ctx context.Context, family handlers.Family) error {
-	err := w.patch(ctx, w.deps.client.WithoutRetries(), family, []admission.Webhook{}) // what is forbidden is repeated otherwise
-	if class := kube.Classify(err); class == kube.NotFound || class == kube.Forbidden {
-		return nil
-	}
-	return err
-}
-
-func (w *webhooks) patch(ctx context.Context, client *kube.Client, family handlers.Family, webhooks []admission.Webhook) error {
-	body, err := json.Marshal(admission.Change(w.marks(), webhooks))
-	if err != nil {
-		return err
-	}
-	_, err = client.Patch(ctx, configurationResources[family], "", w.name(), "", patch.MergeType, body)
-	return err
 }
 
 // failed logs why a configuration could not be written, once for each reason.
@@ -257,38 +209,4 @@ func (w *webhooks) tell(o admission.Options) {
 		Client: o.Client, Managed: o.Suffix, Session: w.deps.settings.Admission.Session,
 		Webhooks: admission.Build(w.all, o), States: states,
 	})
-}
-
-// withdraw removes the webhooks from the cluster, except the persistent ones, and waits until the API server has
-// noticed. In development, the session removes its configurations when it ends: a reload changes nothing.
-func (w *webhooks) withdraw(ctx context.Context) {
-	options, ok := w.options()
-	if !ok || options.Suffix == "" || options.Development {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, withdrawalTimeout)
-	defer cancel()
-	removed := false
-	for _, f := range admissionFamilies {
-		hs := w.of(f.family)
-		if w.written[f.family] == "" || len(hs) == 0 {
-			continue
-		}
-		options.PersistentOnly = true
-		remaining := admission.Build(hs, options)
-		if len(remaining) == len(hs) {
-			continue
-		}
-		w.deps.logger.Info(fmt.Sprintf("Cleaning up the admission webhook %s.", w.name()),
-			observe.EventKey, observe.LogWebhookRemoved, "kind", f.title, "remaining", len(remaining))
-		if err := w.patch(ctx, w.deps.client, f.family, remaining); err != nil {
-			w.deps.logger.Error(fmt.Sprintf("Cannot remove the webhooks of the %s webhook %s; requests may be refused until it is deleted", f.title, w.name()),
-				observe.EventKey, observe.LogWebhookFailed, "error", err)
-			continue
-		}
-		removed = true
-	}
-	if removed {
-		_ = sleep(ctx, withdrawalDelay) // its end means that it was long enough
-	}
 }

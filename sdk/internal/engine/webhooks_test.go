@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,7 @@ type configurations struct {
 	objects  map[string]map[string]any // by the path
 	requests []string
 	refuse   func(method, path string) int // status of a refusal; 0 for none
+	writes   int
 
 	backoffs []time.Duration // of the client
 }
@@ -53,23 +55,53 @@ func (c *configurations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "exists", http.StatusConflict)
 			return
 		}
-		c.objects[path] = object
+		c.objects[path] = map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}
+		c.merge(path, object)
 	case http.MethodPatch:
-		if c.objects[path] == nil {
+		stored := c.objects[path]
+		if stored == nil {
 			http.Error(w, "absent", http.StatusNotFound)
 			return
 		}
-		for key, value := range object {
-			if meta, ok := value.(map[string]any); ok {
-				for key, value := range meta {
-					c.objects[path][`metadata`].(map[string]any)[key] = value
-				}
-				continue
-			}
-			c.objects[path][key] = value
+		meta, _ := object["metadata"].(map[string]any)
+		if version := meta["resourceVersion"]; version != nil && version != stored["metadata"].(map[string]any)["resourceVersion"] {
+			http.Error(w, "another version", http.StatusConflict)
+			return
+		}
+		if len(object) > 0 {
+			c.merge(path, object)
 		}
 	}
 	_ = json.NewEncoder(w).Encode(c.objects[path])
+}
+
+// merge applies a merge patch.
+func (c *configurations) merge(path string, change map[string]any) {
+	stored := c.objects[path]
+	meta := stored["metadata"].(map[string]any)
+	if webhooks := change["webhooks"]; webhooks != nil {
+		stored["webhooks"] = webhooks
+	}
+	changed, _ := change["metadata"].(map[string]any)
+	for key, value := range changed {
+		values, ok := value.(map[string]any)
+		if !ok {
+			meta[key] = value
+			continue
+		}
+		if meta[key] == nil {
+			meta[key] = map[string]any{}
+		}
+		for name, value := range values {
+			if value == nil {
+				delete(meta[key].(map[string]any), name)
+			} else {
+				meta[key].(map[string]any)[name] = value
+			}
+		}
+	}
+	c.writes++
+	meta["resourceVersion"] = strconv.Itoa(c.writes + 1)
 }
 
 // names returns the names of the webhooks at a path; nil if there is no configuration.
@@ -110,7 +142,7 @@ func testWebhooks(t *testing.T, c *configurations, log io.Writer, hs ...handlers
 	d := testDeps(t, admissionHandlers(hs...), slog.New(slog.NewTextHandler(log, nil)))
 	d.client = kube.NewClient(given, kube.ClientOptions{Backoffs: slices.Values(c.backoffs)})
 	d.settings.Admission.Managed = "a.dev"
-	w := newWebhooks(d)
+	w := newWebhooks(d, "me")
 	w.announced(admission.ClientConfig{URL: "https://h"})
 	w.serve([]resources.Resource{kex}, nil)
 	return w
@@ -138,7 +170,7 @@ func TestWebhooks_CreatedThenPatchedThenStripped(t *testing.T) {
 	}
 	want := []string{
 		"PATCH " + validatingPath, "POST validatingwebhookconfigurations", "PATCH " + mutatingPath, "POST mutatingwebhookconfigurations",
-		"PATCH " + validatingPath, "PATCH " + mutatingPath,
+		"PATCH " + validatingPath, "PATCH " + validatingPath, "PATCH " + mutatingPath, "PATCH " + mutatingPath, // a look, and the webhooks
 	}
 	if got := c.take(); !slices.Equal(got, want) {
 		t.Errorf("requests: %q", got)
@@ -154,7 +186,7 @@ func TestWebhooks_CreatedThenPatchedThenStripped(t *testing.T) {
 
 func TestWebhooks_LeftoversOfRemovedHandlersAreEmptied(t *testing.T) {
 	c := &configurations{objects: map[string]map[string]any{
-		mutatingPath: {"metadata": map[string]any{"name": "a.dev"}, "webhooks": []any{map[string]any{"name": "former.a.dev"}}},
+		mutatingPath: {"metadata": map[string]any{"name": "a.dev", "resourceVersion": "1"}, "webhooks": []any{map[string]any{"name": "former.a.dev"}}},
 	}}
 	w := testWebhooks(t, c, t.Output(), handlers.Handler{ID: "check"})
 	if err := w.writeNow(t); err != nil {
@@ -221,7 +253,7 @@ func TestWebhooks_TwoOperatorsCreateAtOnce(t *testing.T) {
 	c.refuse = func(method, path string) int {
 		if method == http.MethodPatch && first { // the other operator creates it after this
 			first = false
-			c.objects[path] = map[string]any{"metadata": map[string]any{"name": "a.dev"}, "webhooks": []any{}}
+			c.objects[path] = map[string]any{"metadata": map[string]any{"name": "a.dev", "resourceVersion": "1"}, "webhooks": []any{}}
 			return http.StatusNotFound
 		}
 		return 0

@@ -101,6 +101,8 @@ const (
 	LogWebhookServed      LogName = "webhook.served"
 	LogWebhookInstalled   LogName = "webhook.installed"
 	LogWebhookRemoved     LogName = "webhook.removed"
+	LogWebhookShared      LogName = "webhook.shared"
+	LogWebhookGap         LogName = "webhook.gap"
 	LogWebhookFailed      LogName = "webhook.failed"
 	LogWebhookFiles       LogName = "webhook.files"
 	LogWebhookConnection  LogName = "webhook.connection"
