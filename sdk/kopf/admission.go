@@ -143,7 +143,8 @@ func Subresource(name string) AdmissionOption {
 }
 
 // Persistent leaves the webhook in the cluster when the operator exits, so that nothing is admitted without it, unless
-// it has [IgnoreFailures]. Defaults to false: the webhook is removed.
+// it has [IgnoreFailures]. Defaults to false: the webhook is removed, unless another operator shares
+// the configuration, and requests are admitted without the handler until the next start.
 func Persistent() AdmissionOption {
 	return onceAdmission("Persistent", func(c *config) { c.Admission.Persistent = true })
 }

@@ -212,7 +212,8 @@ type AdmissionSettings struct {
 
 	// Managed is the name of the configurations of webhooks that the operator creates and keeps up to date, one of the
 	// validating and one of the mutating handlers. It ends the names of the webhooks, and is a domain
-	// name such as "claims.example.com". Defaults to none: the operator manages no configurations.
+	// name such as "claims.example.com". Operators that share the name keep the webhooks until the last one has left.
+	// Defaults to none: the operator manages no configurations.
 	Managed string
 
 	// ReviewOwn calls the admission handlers also when the operator writes nothing but its own records to an object: its
@@ -233,7 +234,8 @@ type ProcessSettings struct {
 	Inspector string
 
 	// Liveness is the URL at which the operator reports its health, such as "http://0.0.0.0:8080/healthz". The
-	// response has what the [OnProbe] handlers returned in the last 10 seconds. Defaults to none.
+	// response has what the [OnProbe] handlers returned in the last 10 seconds. With the query "?ready", the status is 503
+	// until the webhooks of the operator are registered. Defaults to none.
 	Liveness string
 
 	// Metrics count what the operator does, for Prometheus: see the module sdk/metrics. Defaults to nil, which costs
