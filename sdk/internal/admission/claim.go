@@ -21,8 +21,8 @@ const (
 	ClaimExpires = 2 * time.Minute
 )
 
-// Claim is the mark of a running operator on a configuration that it may share with others, such as its own successor.
-// The operator with the newest claim decides about the webhooks; the last one to leave removes them.
+// Claim is the mark of a running operator on a configuration that several operators may share, such as an old and a new
+// version. The operator with the newest claim decides about the webhooks. The last operator to leave removes the webhooks.
 type Claim struct {
 	Operator string    `json:"operator"` // identity
 	Order    int       `json:"order"`    // newer claims have a higher one, which depends on no clock
@@ -52,7 +52,7 @@ type Found struct {
 	Version  string
 	Webhooks json.RawMessage
 
-	claims map[string]Claim // by annotation; those that cannot be decoded have expired
+	claims map[string]Claim // key: annotation; an invalid claim has expired
 }
 
 // ReadFound reads the claims of a configuration.

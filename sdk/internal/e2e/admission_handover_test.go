@@ -32,9 +32,10 @@ func denyWrong(own custom) func(*kopf.Registry) {
 	}
 }
 
-// traffic creates objects until it is stopped: one after another that must be denied, and as a dry run one that may pass.
+// traffic creates objects until its end: wrong ones, and right ones in dry runs.
 type traffic struct {
-	denied, admitted, refused atomic.Int64 // wrong ones, wrong ones that passed, and right ones that did not
+	denied, admitted atomic.Int64 // wrong objects
+	refused          atomic.Int64 // right objects
 
 	stop context.CancelFunc
 	wg   sync.WaitGroup

@@ -109,7 +109,7 @@ func (w *webhooks) inherited(own *claimed, others []admission.Claim, remaining j
 		return nil, newest.Operator
 	case slices.ContainsFunc(others, same):
 		return nil, others[slices.IndexFunc(others, same)].Operator
-	case newest.Operator == own.former.Operator && newest.Content == own.former.Content:
+	case newest.Operator == own.previous.Operator && newest.Content == own.previous.Content:
 		return own.restored, newest.Operator
 	}
 	return remaining, ""

@@ -23,8 +23,8 @@ type claimed struct {
 	leader string // the newer operator that decides about the webhooks; empty if this one does
 	alone  bool   // there is no other operator
 
-	// former is the claim of the operator that decided before this one, and restored are its webhooks.
-	former   admission.Claim
+	// previous is the claim of the operator that decided before this one, and restored are its webhooks.
+	previous admission.Claim
 	restored json.RawMessage
 }
 
@@ -78,9 +78,9 @@ func (w *webhooks) claim(ctx context.Context, client *kube.Client, f admissionFa
 	}}
 	switch {
 	case before != nil:
-		own.former, own.restored = before.former, before.restored
+		own.previous, own.restored = before.previous, before.restored
 	case !own.alone:
-		own.former, own.restored = others[0], found.Webhooks
+		own.previous, own.restored = others[0], found.Webhooks
 	}
 	if !own.alone && others[0].After(&own.Claim) {
 		own.leader, webhooks = others[0].Operator, nil
@@ -106,8 +106,8 @@ func (w *webhooks) order(before *claimed, found *admission.Found, others []admis
 	if before != nil {
 		return before.Order
 	}
-	if former, ok := found.Claim(w.identity, now); ok {
-		return former.Order
+	if own, ok := found.Claim(w.identity, now); ok {
+		return own.Order
 	}
 	if w.registered.Load() {
 		return 0 // newer code has added a configuration, for which this operator has no handlers
@@ -118,7 +118,7 @@ func (w *webhooks) order(before *claimed, found *admission.Found, others []admis
 	return 1
 }
 
-// noteClaim remembers a claim, and logs what it means for the webhooks.
+// noteClaim remembers a claim, and logs the consequence for the webhooks.
 func (w *webhooks) noteClaim(f admissionFamily, own *claimed) {
 	before := w.claims[f.family]
 	w.claims[f.family] = own
