@@ -29,3 +29,7 @@ func moduleOf(dir string) (string, error) {
 
 // goVersion is the version of Go that the SDK needs, for the go line of go.mod.
 const goVersion = "1.26.0"
+
+// apiVersion is the version of the Go types of Kubernetes' own resources, for go.mod. It is the SDK's version of the other
+// modules of Kubernetes.
+const apiVersion = "v0.37.1"

@@ -51,6 +51,8 @@ type data struct {
 	Singular  string
 	Object    string // the name of the sample object
 	GoVersion string
+
+	APIVersion string // version of k8s.io/api, never empty
 }
 
 // Write writes a new operator. It never overwrites a file: it returns an [*ExistsError] instead,
@@ -86,7 +88,7 @@ func Write(o Options) (*Result, error) {
 	}
 	d := data{
 		Options: o, Name: filepath.Base(o.Dir), Singular: strings.ToLower(o.Kind), Object: "my-" + strings.ToLower(o.Kind),
-		GoVersion: goVersion,
+		GoVersion: goVersion, APIVersion: apiVersion,
 	}
 	contents := make(map[string][]byte)
 	for _, f := range missing {

@@ -66,7 +66,7 @@ func TestWrite_ResourceOfOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mod.Module.Mod.Path != "example.org/billing" || len(mod.Require) != 1 || mod.Require[0].Mod.Version != "v0.3.0" {
+	if mod.Module.Mod.Path != "example.org/billing" || len(mod.Require) != 2 || mod.Require[0].Mod.Version != "v0.3.0" || mod.Require[1].Mod.Path != "k8s.io/api" {
 		t.Errorf("go.mod is %s", read(t, dir, "go.mod"))
 	}
 }
@@ -155,6 +155,11 @@ func TestGoVersion_IsThatOfSDK(t *testing.T) {
 	}
 	if mod.Go.Version != goVersion {
 		t.Errorf("the SDK needs %s, new operators %s", mod.Go.Version, goVersion)
+	}
+	for _, r := range mod.Require {
+		if r.Mod.Path == "k8s.io/apimachinery" && r.Mod.Version != apiVersion {
+			t.Errorf("the SDK needs %s %s, new operators k8s.io/api %s", r.Mod.Path, r.Mod.Version, apiVersion)
+		}
 	}
 }
 

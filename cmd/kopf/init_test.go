@@ -58,6 +58,33 @@ func TestInit_RefusesOptions(t *testing.T) {
 	}
 }
 
+func TestInit_ModuleBuildsWithTypesOfKubernetes(t *testing.T) {
+	state := t.TempDir()
+	cmd, _, stderr := command(t, state, "init", "hello")
+	if got := code(t, cmd.Run()); got != 0 {
+		t.Fatalf("%d, %s", got, stderr)
+	}
+	folder := filepath.Join(state, "hello")
+	text := "package handlers\n\nimport corev1 \"k8s.io/api/core/v1\"\n\nvar _ = corev1.ConfigMap{}\n"
+	if err := os.WriteFile(filepath.Join(folder, "handlers", "child.go"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "vet", "./...")
+	build.Dir, build.Env = folder, append(os.Environ(), "GOWORK=", "GOFLAGS=-mod=readonly", "GOPROXY=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-test", "-deps", "./handlers")
+	list.Dir, list.Env = folder, build.Env
+	// An import keeps the module in go.mod when it is tidied.
+	if err := os.Remove(filepath.Join(folder, "handlers", "child.go")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := list.CombinedOutput(); err != nil || !strings.Contains(string(out), "k8s.io/api/core/v1\n") {
+		t.Errorf("%v: the package is not imported", err)
+	}
+}
+
 // TestE2E_InitRunsAndPassesItsTests does what kopf init tells the user to do next.
 func TestE2E_InitRunsAndPassesItsTests(t *testing.T) {
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
