@@ -50,9 +50,39 @@ func (k Kind) OfObjects() bool { return k == Resources || k == Daemons || k == R
 
 // Selection limits what is listed. The zero value is everything.
 type Selection struct {
-	Namespace string // of the objects
-	Resource  string // the kind, the plural or the short name of the objects
-	Name      string // of the object; of the handler or the index: its id; of the peer: its identity
+	Namespace string              // of the objects
+	Resource  string              // the kind, the plural or the short name of the objects
+	Name      string              // of the object; of the handler or the index: its id; of the peer: its identity
+	State     inspect.ObjectState // state of the objects; empty for any
+}
+
+// ResourceNames returns the words for the resources of an operator: the kinds in lower case, the plurals and the short names.
+func ResourceNames(s *inspect.Snapshot) []string {
+	var names []string
+	add := func(key string, more ...string) {
+		plural, _, _ := strings.Cut(key, ".")
+		names = append(append(names, plural), more...)
+	}
+	for i := range s.Served {
+		add(s.Served[i].Key, strings.ToLower(s.Served[i].Kind), s.Served[i].Short)
+	}
+	for _, key := range s.Reviewed {
+		add(key)
+	}
+	for _, o := range s.Objects {
+		add(o.Resource, strings.ToLower(o.Kind), o.Short)
+	}
+	for i := range s.Reviews {
+		add(s.Reviews[i].Object.Resource, strings.ToLower(s.Reviews[i].Kind))
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
+
+// HasResource reports whether a word names a resource of an operator, with or without its group.
+func HasResource(s *inspect.Snapshot, word string) bool {
+	plural, _, _ := strings.Cut(strings.ToLower(word), ".")
+	return slices.Contains(ResourceNames(s), plural)
 }
 
 // Daemon is a daemon or a timer of an object.
@@ -277,6 +307,7 @@ func selected(s *inspect.Snapshot, selection Selection) []*inspect.Object {
 func (s Selection) has(o *inspect.Object) bool {
 	return (s.Namespace == "" || o.Namespace == s.Namespace) &&
 		(s.Name == "" || o.Name == s.Name) &&
+		(s.State == "" || o.State == s.State) &&
 		(s.Resource == "" || inspect.IsNamed(o, s.Resource))
 }
 

@@ -11,20 +11,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-dev/kopf/listing"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // getFlags are the flags of kopf get.
 type getFlags struct {
-	output, namespace, inspect string
-	watch                      bool
+	output, namespace, inspect, state string
+	watch                             bool
 }
 
 func newGetCommand() *cobra.Command {
 	var f getFlags
 	kinds := strings.Join(listing.Kinds(), "|")
 	cmd := &cobra.Command{
-		Use:   "get {" + kinds + "} [NAME]",
+		Use:   "get {" + kinds + "|KIND} [NAME]",
 		Short: "List what a running operator knows: objects, handlers, indices, reviews, peers",
 		Long: `List what the workbench shows of a running operator, for scripts and for a quick look:
 
@@ -38,11 +39,14 @@ func newGetCommand() *cobra.Command {
 The operator is one of kopf run or kopf dev on this machine, or one whose inspector has the address
 of --inspect: see kopf retry. NAME is the id of a handler or of an index, or the identity of a peer.
 For objects, daemons and reviews it is KIND, the kind, the plural or the short name of a resource,
-or KIND/NAME.
+or KIND/NAME. Alone, KIND or KIND/NAME lists objects: kopf get kex is kopf get resources kex.
 
 ` + exitCodes,
 		Example: `  # What needs attention?
   kopf get resources -o wide
+
+  # Which objects of a kind have failed?
+  kopf get kex --state=failed
 
   # Wait in a script until an object was handled
   kopf get resources kex/demo -o json | jq -e '.[0].state == "settled"'
@@ -62,21 +66,25 @@ or KIND/NAME.
 	set.SortFlags = false
 	set.StringVarP(&f.output, "output", "o", string(listing.Table), "the format: "+anyOf(listing.Formats()))
 	set.StringVarP(&f.namespace, "namespace", "n", "", "only the objects of a namespace")
+	set.StringVar(&f.state, "state", "", "only the objects in a state: "+anyOf(objectStates))
 	set.BoolVarP(&f.watch, "watch", "w", false, "go on with what changes, until ctrl+c or until the operator ends")
 	set.StringVar(&f.inspect, "inspect", "", "the address of the operator's inspector: unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN has its token)")
 	completeWith(cmd, "output", listing.Formats()...)
+	completeWith(cmd, "state", objectStates...)
 	return cmd
 }
 
 func get(cmd *cobra.Command, f *getFlags, args []string) error {
 	kind, ok := listing.ParseKind(args[0])
-	if !ok {
-		return usagef("cannot list %q: want %s%s", args[0], anyOf(listing.Kinds()), didYouMean(args[0], listing.Kinds()))
+	if ok {
+		args = args[1:]
+	} else if kind = listing.Resources; len(args) > 1 {
+		args = []string{strings.Join(args, "/")} // kopf get kex demo, as for kubectl
 	}
 	if !slices.Contains(listing.Formats(), f.output) {
 		return usagef("--output=%s: want %s", f.output, anyOf(listing.Formats()))
 	}
-	selection, err := f.selection(kind, args[1:])
+	selection, err := f.selection(kind, args)
 	if err != nil {
 		return err
 	}
@@ -84,6 +92,9 @@ func get(cmd *cobra.Command, f *getFlags, args []string) error {
 	op, err := oneOperator(ctx, f.inspect)
 	if err != nil {
 		return err
+	}
+	if selection.Resource != "" && !listing.HasResource(op.Snapshot, selection.Resource) {
+		return unknownResource(op.Snapshot, selection.Resource, !ok)
 	}
 	w := listing.NewWriter(cmd.OutOrStdout(), kind, selection, listing.Format(f.output), time.Now)
 	if !f.watch {
@@ -94,7 +105,7 @@ func get(cmd *cobra.Command, f *getFlags, args []string) error {
 		case n > 0:
 			return nil
 		case selection.Name != "":
-			return fmt.Errorf("%s has no %s %q", op, singular(kind), args[1])
+			return fmt.Errorf("%s has no %s %q", op, singular(kind), args[0])
 		}
 		if format := listing.Format(f.output); format == listing.Table || format == listing.Wide {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kopf: no %s\n", kind)
@@ -120,9 +131,34 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("watch the operator: %w", printable.Error(err))
 }
 
+// unknownResource returns the error about a word that names no resource of an operator. As the first argument, it may also be
+// meant for a kind of list.
+func unknownResource(s *inspect.Snapshot, word string, first bool) error {
+	names := listing.ResourceNames(s)
+	if first {
+		return usagef("cannot list %q: want %s, or a resource of the operator%s", word, anyOf(listing.Kinds()), didYouMean(strings.ToLower(word), append(listing.Kinds(), names...)))
+	}
+	return usagef("the operator has no resource %q%s", word, didYouMean(strings.ToLower(word), names))
+}
+
+// objectStates are the values of --state.
+var objectStates = []string{
+	string(inspect.StateStuck), string(inspect.StateFailed), string(inspect.StateRunning), string(inspect.StatePaused), string(inspect.StateWaiting),
+	string(inspect.StateRetrying), string(inspect.StateDeleting), string(inspect.StateIgnored), string(inspect.StateSettled),
+}
+
 // selection returns what the arguments after the kind select.
 func (f *getFlags) selection(kind listing.Kind, args []string) (listing.Selection, error) {
-	s := listing.Selection{Namespace: f.namespace}
+	s := listing.Selection{Namespace: f.namespace, State: inspect.ObjectState(f.state)}
+	switch {
+	case f.state == "":
+	case !slices.Contains(objectStates, f.state):
+		return s, usagef("--state=%s: want %s%s", f.state, anyOf(objectStates), didYouMean(f.state, objectStates))
+	case kind != listing.Resources:
+		return s, usagef("--state is for objects; %s have none", kind)
+	case f.watch:
+		return s, usagef("--state excludes --watch, which shows how states change")
+	}
 	if f.namespace != "" && !kind.OfObjects() {
 		return s, usagef("--namespace is for objects, daemons and reviews; %s have none", kind)
 	}

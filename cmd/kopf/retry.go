@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-dev/kopf/listing"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -191,7 +192,16 @@ func findObject(operators []runner.RunningOperator, unread error, kind, name, na
 		if namespace != "" {
 			what += " in the namespace " + namespace
 		}
-		err := fmt.Errorf("no running operator has seen %s; the operators are:%s", what, listOperators(operators))
+		var names []string
+		for _, op := range operators {
+			names = append(names, listing.ResourceNames(op.Snapshot)...)
+		}
+		slices.Sort(names)
+		meant := ""
+		if !slices.ContainsFunc(operators, func(op runner.RunningOperator) bool { return listing.HasResource(op.Snapshot, kind) }) {
+			meant = didYouMean(strings.ToLower(kind), slices.Compact(names))
+		}
+		err := fmt.Errorf("no running operator has seen %s%s; the operators are:%s", what, strings.TrimSuffix(meant, "?"), listOperators(operators))
 		if unread != nil {
 			err = fmt.Errorf("%w\nothers cannot be read: %w", err, unread)
 		}

@@ -116,6 +116,7 @@ func TestRetry_AsksTheOperator(t *testing.T) {
 		"kex/a --handler=fine":           {nil, "kopf: retry kex/a: its handler \"fine\" neither failed nor waits for a retry\n", 1},
 		"kex/a --handler=nope":           {nil, "kopf: retry kex/a: it has no handler \"nope\"\n", 1},
 		"kex/c":                          {nil, "kopf: several objects are named kex/c; choose with -n or --inspect:\n  kex/c in ", 1},
+		"kopfexampel/a":                  {nil, "kopf: no running operator has seen kopfexampel/a; did you mean kopfexample", 1},
 		"pods/a":                         {nil, "kopf: no running operator has seen pods/a; the operators are:\n  operator 4711 at unix:", 1},
 		"kex":                            {nil, "kopf: kex: want KIND/NAME, such as kex/demo; the namespace goes to -n\n", 2},
 		"--all-failed kex/a":             {nil, "kopf: --all-failed excludes objects and namespaces: use one or the other\n", 2},
