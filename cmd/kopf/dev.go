@@ -281,7 +281,10 @@ func streamUntil(ctx context.Context, w io.Writer, session *runner.Session, f *o
 			cancel()
 		}()
 	} else {
-		result <- nil
+		go func() {
+			sayProgress(ctx, session)
+			result <- nil
+		}()
 	}
 	format := stream.Plain
 	if f.logFormat == "json" {
@@ -296,6 +299,30 @@ func streamUntil(ctx context.Context, w io.Writer, session *runner.Session, f *o
 	cancel()
 	return errors.Join(err, <-result)
 }
+
+// patience is the time after which a session without a screen says why it is not settled.
+const patience = 15 * time.Second
+
+// sayProgress says once that everything is settled, or why not, because the session continues: readers of a pipe cannot see
+// whether something is left.
+func sayProgress(ctx context.Context, session *runner.Session) {
+	err := session.Settled(ctx, patience)
+	if late, ok := errors.AsType[*runner.SettleError](err); ok && late.Timeout > 0 && ctx.Err() == nil {
+		session.Say(false, "waiting: "+oneLine(late))
+		err = session.Settled(ctx, 0)
+	}
+	failed, ok := errors.AsType[*runner.SettleError](err)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		session.Say(false, "everything is settled; waiting for changes until ctrl+c (--until=settled ends the command here)")
+	case ok:
+		session.Say(false, oneLine(failed)+"; waiting for changes until ctrl+c")
+	}
+}
+
+// oneLine returns the text of an error in one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // interruption returns the signal that has ended the command, or nil.
 func interruption(ctx context.Context) error {

@@ -128,6 +128,19 @@ func TestE2E_DevInPipeEndsWhenSettled(t *testing.T) {
 	expectNoProcess(t, state)
 }
 
+func TestE2E_DevInPipeSaysThatAllIsSettled(t *testing.T) {
+	cmd, _, _ := withCluster(t, shortDir(t), "dev", example, "--apply", example)
+	out, said := outputFile(t)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "settled", func() bool {
+		return strings.Contains(said(), "everything is settled; waiting for changes until ctrl+c (--until=settled ends the command here)")
+	})
+	stop(t, cmd, said)
+}
+
 func TestE2E_KilledDevLeavesNoProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("finding processes needs /proc; run this test on Linux")
