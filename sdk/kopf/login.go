@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -191,8 +192,8 @@ func (o *Operator) warnOfUncalledLogins(logger *slog.Logger) {
 		ids = append(ids, h.ID)
 	}
 	if len(ids) > 0 {
-		logger.Warn("Login handlers are not called, because --kubeconfig or --context chooses the cluster, as kopf run and kopf dev do: " +
-			strings.Join(ids, ", ") + "; to call them, run the executable of kopf build without these flags")
+		logger.Warn("Login handlers are not called, because --kubeconfig or --context chooses the cluster, as kopf run and kopf dev do: "+
+			strings.Join(ids, ", ")+"; to call them, run the executable of kopf build without these flags", observe.EventKey, observe.LogLoginSkipped)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil }, kopf.ID("ticking"), kopf.Interval(time.Hour))
 	}, connect(restricted(cluster)))
 	object := cluster.Create(example("x"))
-	x := phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
+	x := phases(op, "x", inspect.StateRetrying, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if h := x.Handlers[3]; h.Attempt != 1 || len(h.Attempts) != 1 || h.Error == nil || time.Until(h.Next) < 50*time.Minute {
 		t.Errorf("of the one that retries, this is told: %+v", h)
 	}
@@ -42,7 +42,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 	})
 	// The state is kept through other changes, and a delay can be ended.
 	object.Patch(field("other"))
-	x = phases(op, "x", inspect.StateSettled, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
+	x = phases(op, "x", inspect.StateRetrying, "alive=alive", "done=done", "broken=filtered", "retrying=retrying", "ticking=ticking")
 	if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetry, Object: &x.Ref}); err != nil {
 		t.Fatal(err)
 	}

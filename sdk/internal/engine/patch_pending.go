@@ -10,20 +10,21 @@ import (
 // pendingAfter is the time after which a request without an answer is reported. Usual answers take milliseconds.
 const pendingAfter = 2 * time.Second
 
-// reportPending reports a PATCH that takes long, until the returned function is called.
-func (r *requester) reportPending(subresource string) (ended func()) {
-	if r.subject == nil {
+// reportPending reports a PATCH of a subject that takes long, until the returned function is called. It does nothing for a
+// nil subject.
+func reportPending(d *deps, subject *observe.Subject, subresource string) (ended func()) {
+	if subject == nil {
 		return func() {}
 	}
 	var mu sync.Mutex // orders the reports
 	over, reported := false, false
-	since := r.deps.now()
+	since := d.now()
 	timer := time.AfterFunc(pendingAfter, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !over {
 			reported = true
-			observe.Tell(r.deps.sink, observe.PatchPending{Subject: r.subject, Subresource: subresource, Since: since})
+			observe.Tell(d.sink, observe.PatchPending{Subject: subject, Subresource: subresource, Since: since})
 		}
 	})
 	return func() {
@@ -32,7 +33,7 @@ func (r *requester) reportPending(subresource string) (ended func()) {
 		defer mu.Unlock()
 		over = true
 		if reported {
-			observe.Tell(r.deps.sink, observe.PatchPending{Subject: r.subject, Subresource: subresource})
+			observe.Tell(d.sink, observe.PatchPending{Subject: subject, Subresource: subresource})
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (r *requester) request(call patch.Call) (patched *object.Object, repeated b
 	if err != nil {
 		return nil, false, err
 	}
-	defer r.reportPending(call.Subresource)()
+	defer reportPending(r.deps, r.subject, call.Subresource)()
 	return r.deps.client.SendPatch(r.ctx, r.resource, request)
 }
 

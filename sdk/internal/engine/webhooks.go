@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -24,56 +21,6 @@ const webhooksInterval = time.Minute
 
 // webhooksRetries are the delays after failures to write the configurations; the last one is repeated.
 var webhooksRetries = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, webhooksInterval}
-
-// configurationResources are the resources of the configurations.
-var configurationResources = map[handlers.Family]*resources.Resource{
-	handlers.Validate: configurationResource(handlers.Validate, "validatingwebhookconfigurations"),
-	handlers.Mutate:   configurationResource(handlers.Mutate, "mutatingwebhookconfigurations"),
-}
-
-func configurationResource(family handlers.Family, plural string) *resources.Resource {
-	return &resources.Resource{
-		Group: "admissionregistration.k8s.io", Version: "v1", Plural: plural, Kind: admission.ConfigurationKind(family), Preferred: true,
-	}
-}
-
-type admissionFamily struct {
-	family handlers.Family
-	title  string
-}
-
-// admissionFamilies are the families, in the order in which they are managed. Their names in log lines are those of Python operators.
-var admissionFamilies = []admissionFamily{{handlers.Validate, "validating"}, {handlers.Mutate, "mutating"}}
-
-// webhooks keep the configurations of webhooks in the cluster as the handlers, the resources and the way in
-// require.
-type webhooks struct {
-	deps     *deps
-	identity string              // in claims
-	all      []*handlers.Handler // of both families, in the order of registration
-	names    map[string]string
-	changed  wakeup
-
-	registered atomic.Bool // the cluster has had the webhooks, if they are managed
-
-	mu         sync.Mutex
-	client     *admission.ClientConfig // nil until it is announced
-	resources  []resources.Resource
-	known      bool // the resources are
-	namespaces []string
-
-	// For the goroutine of run only.
-	states map[handlers.Family]observe.WebhookState
-	claims map[handlers.Family]*claimed
-}
-
-func newWebhooks(d *deps, identity string) *webhooks {
-	all := d.registry.Admission()
-	return &webhooks{
-		deps: d, identity: identity, all: all, names: admission.Names(all), changed: newWakeup(),
-		states: map[handlers.Family]observe.WebhookState{}, claims: map[handlers.Family]*claimed{},
-	}
-}
 
 // announced takes over how the API server reaches the operator.
 func (w *webhooks) announced(client admission.ClientConfig) {
@@ -118,27 +65,6 @@ func (w *webhooks) run(ctx context.Context) {
 	}
 }
 
-// options returns how to build the webhooks, and whether all that is required for it is known.
-func (w *webhooks) options() (admission.Options, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	settings := &w.deps.settings.Admission
-	o := admission.Options{
-		Resources: w.resources, Suffix: settings.Managed, Names: w.names, Development: settings.Session != "", Namespaces: w.namespaces,
-		Confined: settings.Confined,
-	}
-	if w.client == nil {
-		return o, false
-	}
-	o.Client = *w.client
-	return o, w.known
-}
-
-// of returns the handlers of a family.
-func (w *webhooks) of(family handlers.Family) []*handlers.Handler {
-	return slices.DeleteFunc(slices.Clone(w.all), func(h *handlers.Handler) bool { return h.Family != family })
-}
-
 // write writes the configurations.
 func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 	if o.Suffix == "" {
@@ -162,19 +88,6 @@ func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 		w.warnOfGap()
 	}
 	return errors.Join(errs...)
-}
-
-// name returns the name of the configurations.
-func (w *webhooks) name() string {
-	return admission.ConfigurationName(w.deps.settings.Admission.Managed, w.deps.settings.Admission.Session)
-}
-
-// marks returns the marks of the configurations in development; nil in production.
-func (w *webhooks) marks() *admission.Metadata {
-	if session := w.deps.settings.Admission.Session; session != "" {
-		return admission.SessionMarks(session, w.deps.now())
-	}
-	return nil
 }
 
 // failed logs why a configuration could not be written, once for each reason.

@@ -17,17 +17,6 @@ import (
 // maxLooks is how often a configuration is read again that another operator has changed since.
 const maxLooks = 5
 
-// claimed is the operator's claim on a configuration, as it was written last.
-type claimed struct {
-	admission.Claim
-	leader string // the newer operator that decides about the webhooks; empty if this one does
-	alone  bool   // there is no other operator
-
-	// previous is the claim of the operator that decided before this one, and restored are its webhooks.
-	previous admission.Claim
-	restored json.RawMessage
-}
-
 // put makes a configuration have the webhooks, unless a newer operator shares it. It only needs permissions to patch and to
 // create.
 func (w *webhooks) put(ctx context.Context, f admissionFamily, webhooks []admission.Webhook) error {

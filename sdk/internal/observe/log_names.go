@@ -85,6 +85,7 @@ const (
 	LogLoginStarted      LogName = "login.started"
 	LogLoginFinished     LogName = "login.finished"
 	LogLoginFailed       LogName = "login.failed"
+	LogLoginSkipped      LogName = "login.skipped"
 
 	LogDiscoveryStarted      LogName = "discovery.started"
 	LogDiscoveryRetrying     LogName = "discovery.retrying"
