@@ -50,9 +50,9 @@ func (k Kind) OfObjects() bool { return k == Resources || k == Daemons || k == R
 
 // Selection limits what is listed. The zero value is everything.
 type Selection struct {
-	Namespace string              // of the objects
+	Namespace string              // namespace of the objects
 	Resource  string              // the kind, the plural or the short name of the objects
-	Name      string              // of the object; of the handler or the index: its id; of the peer: its identity
+	Name      string              // name of the object, id of the handler or the index, or identity of the peer
 	State     inspect.ObjectState // state of the objects; empty for any
 }
 

@@ -113,7 +113,7 @@ func (l *loop) handleApplied(r applyResult) {
 	if r.reply != nil {
 		r.reply <- r.err
 	}
-	defer l.reapplySaved() // what was saved meanwhile
+	defer l.reapplySaved() // the files that were saved meanwhile
 	if r.err != nil && l.opts.Unattended && initial {
 		l.fatal = r.err
 		return

@@ -14,6 +14,7 @@ func handlersOf(o *inspect.Object, name string, now time.Time) []Unsettled {
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
 		var what string
+		failure := h.Error
 		switch h.State {
 		case inspect.PhaseFailed:
 			what = "failed permanently" + attempts(h)
@@ -24,16 +25,16 @@ func handlersOf(o *inspect.Object, name string, now time.Time) []Unsettled {
 		case inspect.PhaseNext:
 			what = "has not been called yet"
 		case inspect.PhaseAlive, inspect.PhaseTicking:
-			last := lastError(h)
-			if h.Attempt < 2 || last == nil {
+			failure = lastError(h)
+			if h.Attempt < 2 || failure == nil || h.State == inspect.PhaseAlive && failure.Kind == inspect.ErrorTemporary {
 				continue
 			}
-			what = "is called again after a failure" + attempts(h) + ": " + strings.ReplaceAll(last.Message, "\n", " ")
+			what = "is called again after a failure" + attempts(h)
 		default:
 			continue
 		}
-		if h.Error != nil {
-			what += ": " + strings.ReplaceAll(h.Error.Message, "\n", " ")
+		if failure != nil {
+			what += ": " + strings.ReplaceAll(failure.Message, "\n", " ")
 		}
 		list = append(list, Unsettled{Object: name, Handler: h.ID, What: what})
 	}

@@ -92,7 +92,7 @@ func sameCluster(opts devcluster.Options, former *devcluster.Cluster) devcluster
 	return opts
 }
 
-// apply applies a part of the manifests to the open cluster. It returns what was applied even with an error,
+// apply applies a part of the manifests to the open cluster. It returns the applied objects even with an error,
 // which may be about other objects.
 func (c *operatorCluster) apply(ctx context.Context, paths []string, part runner.Part) ([]runner.Applied, error) {
 	config, err := c.restConfig()

@@ -69,7 +69,7 @@ func To(want any) UpdateOption {
 // Criterion is a condition on one value: [Present], [Absent], [Where] or [WhereWith].
 type Criterion struct {
 	criterion handlers.Criterion
-	with      *where // for WhereWith, without set
+	with      *where // the function of WhereWith; its field set is nil
 	notText   string // the type of the function's argument, if no string decodes into it
 	missing   bool   // the function is nil
 }

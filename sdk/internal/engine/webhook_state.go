@@ -29,15 +29,15 @@ type admissionFamily struct {
 	title  string
 }
 
-// admissionFamilies are the families, in the order in which they are managed. Their names in log lines are those of Python operators.
+// admissionFamilies are the families, in the order of their configurations. Log lines name them as Python operators do.
 var admissionFamilies = []admissionFamily{{handlers.Validate, "validating"}, {handlers.Mutate, "mutating"}}
 
 // webhooks keep the configurations of webhooks in the cluster as the handlers, the resources and the way in
 // require.
 type webhooks struct {
 	deps     *deps
-	identity string              // in claims
-	all      []*handlers.Handler // of both families, in the order of registration
+	identity string              // identity of the operator in its claims
+	all      []*handlers.Handler // handlers of both families, in the order of registration
 	names    map[string]string
 	changed  wakeup
 

@@ -22,7 +22,7 @@ const maxLooks = 5
 func (w *webhooks) put(ctx context.Context, f admissionFamily, webhooks []admission.Webhook) error {
 	client := w.deps.client
 	if len(webhooks) == 0 {
-		client = client.WithoutRetries() // what is forbidden is repeated otherwise
+		client = client.WithoutRetries() // the client repeats forbidden requests otherwise
 	}
 	text, err := json.Marshal(webhooks)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package denying has an admission handler that denies what is big.
+// Package denying has an admission handler that denies all objects with the label checked=big.
 package denying
 
 import (
