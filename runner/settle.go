@@ -268,6 +268,8 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 		what := "waits until the operator sees its own patch"
 		if w := o.Waiting; w != nil {
 			what += fmt.Sprintf(": version %s, seen %s", w.Wrote, w.Seen)
+		} else if u := o.Unanswered; u != nil {
+			what = "waits for the answer of the API server to the operator's PATCH, sent " + now.Sub(u.Since).Round(time.Second).String() + " ago"
 		}
 		s.Pending = append(s.Pending, Unsettled{Object: name, What: what})
 		return

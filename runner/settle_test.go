@@ -90,6 +90,8 @@ var (
 	peeringObject = Applied{Ref: inspect.Ref{Resource: "clusterkopfpeerings.v1.kopf.dev", Name: "default", UID: "p"}}
 	failingTimer  = inspect.HandlerState{ID: "tick", Kind: inspect.KindTimer, State: inspect.PhaseTicking, Attempt: 2,
 		Attempts: []inspect.Attempt{{Error: &inspect.HandlerError{Message: "panic: oops"}}}}
+	waitedDaemon = inspect.HandlerState{ID: "watch", Kind: inspect.KindDaemon, State: inspect.PhaseAlive, Attempt: 2,
+		Attempts: []inspect.Attempt{{Error: &inspect.HandlerError{Kind: inspect.ErrorTemporary, Message: "not yet"}}}}
 	failedTimer = inspect.HandlerState{ID: "tick", Kind: inspect.KindTimer, State: inspect.PhaseFailed, Attempt: 3,
 		Error: &inspect.HandlerError{Message: "no more"}}
 )
@@ -130,6 +132,8 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 			"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}}},
 		"waiting": {[]Applied{applied("a", "10")}, running(inspect.Object{Ref: ref("a"), ResourceVersion: "10", State: inspect.StateWaiting, Waiting: &inspect.Waiting{Wrote: "12", Seen: "11"}}), map[string][]string{
 			"pending": {"things/default/a: waits until the operator sees its own patch: version 12, seen 11"}}},
+		"a PATCH without an answer": {[]Applied{applied("a", "10")}, running(inspect.Object{Ref: ref("a"), ResourceVersion: "10", State: inspect.StateWaiting, Unanswered: &inspect.Unanswered{Since: now.Add(-12 * time.Second)}}), map[string][]string{
+			"pending": {"things/default/a: waits for the answer of the API server to the operator's PATCH, sent 12s ago"}}},
 		"without versions to compare":               {[]Applied{applied("a", "x")}, running(seen("a", "y", inspect.StateSettled)), map[string][]string{}},
 		"another version of the API":                {[]Applied{{Ref: inspect.Ref{Resource: "things.v1beta1.example.com", Namespace: "default", Name: "a"}}}, running(seen("a", "1", inspect.StateSettled)), map[string][]string{}},
 		"what comes with Kubernetes, beside others": {[]Applied{secret, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{}},
@@ -138,6 +142,8 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 		"a peering object, beside others": {[]Applied{peeringObject, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{}},
 		"a timer that fails is called again": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateRetrying, failingTimer)), map[string][]string{
 			"pending": {"th/default/a: tick: is called again after a failure (attempt 2): panic: oops"}}},
+		"a retried handler and a daemon that has waited": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateRetrying, retrying, waitedDaemon)), map[string][]string{
+			"pending": {"th/default/a: resize: will be retried in 12s (attempt 2 of 5): still attached"}}},
 		"a timer that has failed for good": {[]Applied{applied("a", "10")}, running(seen("a", "10", inspect.StateFailed, failedTimer)), map[string][]string{
 			"failed": {"th/default/a: tick: failed permanently (attempt 3): no more"}}},
 		"a custom resource without handlers": {[]Applied{typo, applied("a", "10")}, running(seen("a", "10", inspect.StateSettled)), map[string][]string{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"slices"
 	"strconv"
@@ -91,15 +92,16 @@ func (f *peeringFlags) connect() (*peering.Client, error) {
 		return nil, err
 	}
 	if f.debug {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &tracer{next: next, w: f.stderr} })
+		lines := log.New(f.stderr, "kopf: ", 0)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &tracer{next: next, lines: lines} })
 	}
 	return peering.NewClient(config)
 }
 
 // tracer prints requests and the status of their responses.
 type tracer struct {
-	next http.RoundTripper
-	w    io.Writer
+	next  http.RoundTripper
+	lines *log.Logger // requests end at the same time
 }
 
 // WrappedRoundTripper implements the interface RoundTripperWrapper of apimachinery, which client-go needs to close idle connections.
@@ -113,7 +115,7 @@ func (t *tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		result = response.Status
 	}
-	fmt.Fprintf(t.w, "kopf: %s %s: %s\n", req.Method, printable.Line(req.URL.Redacted()), printable.Line(result))
+	t.lines.Printf("%s %s: %s", req.Method, printable.Line(req.URL.Redacted()), printable.Line(result))
 	return response, err
 }
 
