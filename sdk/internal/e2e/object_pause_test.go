@@ -74,10 +74,11 @@ func TestObjectPause_HandledOnceAfterwards(t *testing.T) {
 
 	// To pause and to resume are no changes by themselves.
 	for range 3 {
+		mark := op.LogMark()
 		if err := op.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentPauseObject, Object: &ref, Value: "again"}); err != nil {
 			t.Fatal(err)
 		}
-		op.WaitLog("Handling of the object is paused")
+		op.WaitLogSince(mark, "Handling of the object is paused")
 		x.Patch(tree{"metadata": tree{"annotations": tree{pausedBy: nil}}})
 		r.wait(cluster, "d x", 1, 2)
 	}
