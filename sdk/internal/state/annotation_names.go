@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/base64"
-	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -18,19 +17,8 @@ const (
 	ofOwnedRS = "-ofDRS"
 )
 
-// errNoPrefix rejects names without a prefix, which could be anybody's.
-var errNoPrefix = errors.New("annotations need a prefix, such as kopf.zalando.org")
-
 // encoding has only characters that the names of annotations may contain.
 var encoding = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.")
-
-// checkPrefix returns an error for an empty prefix.
-func checkPrefix(prefix string) error {
-	if prefix == "" {
-		return errNoPrefix
-	}
-	return nil
-}
 
 // annotationKeys returns the names of the annotations for a key of an object: the V2 name, and with
 // v1 also the V1 name if it differs. The object may be nil.

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -26,15 +25,6 @@ func TestKeyV1_LongPrefixStillGivesName(t *testing.T) {
 	prefix := strings.Repeat("p", 200)
 	if got := shortenV1(prefix, "short"); !strings.HasPrefix(got, prefix+"/-") {
 		t.Error(got)
-	}
-}
-
-func TestCheckPrefix_RejectsEmpty(t *testing.T) {
-	if err := checkPrefix(""); !errors.Is(err, errNoPrefix) {
-		t.Error(err)
-	}
-	if err := checkPrefix("example.com"); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -30,10 +29,7 @@ func TestVectors_AnnotationKeys(t *testing.T) {
 			}
 			return nil
 		case "ctor":
-			if err := checkPrefix(v.Prefix); (err != nil) != (v.Error != "") || err != nil && !errors.Is(err, errNoPrefix) {
-				return fmt.Errorf("error %w", err)
-			}
-			return nil
+			return vectors.Differs("an empty prefix is the default one")
 		}
 		if got := annotationKeys(v.Prefix, v.V1, v.Key, v.Body); !slices.Equal(got, v.Keys) {
 			return fmt.Errorf("keys %q", got)
