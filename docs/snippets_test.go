@@ -32,6 +32,8 @@ func _(ctx context.Context, t *testing.T, r *kopf.Registry, registry kopf.Regist
 var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "http": "net/http", "os": "os", "slices": "slices",
 	"slog": "log/slog", "sync": "sync", "synctest": "testing/synctest", "testing": "testing", "time": "time",
+	"apierrors":      "k8s.io/apimachinery/pkg/api/errors",
+	"meta":           "k8s.io/apimachinery/pkg/api/meta",
 	"metav1":         "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"unstructured":   "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 	"schema":         "k8s.io/apimachinery/pkg/runtime/schema",
