@@ -17,14 +17,14 @@ type Owner interface{ owner() *Object }
 
 // Adopt makes objs children of the owner before they are created: it gives them the owner's
 // namespace, labels and a name made of the owner's name, and an owner reference, so that they are
-// deleted with the owner. What an object already has stays, unless [Forced]. See [Hierarchies].
+// deleted with the owner. What an object already has stays, unless [Forced]. See [Secondary resources].
 //
 // In this and the other functions with an argument objs, it is a map[string]any, an
 // *unstructured.Unstructured, a pointer to a typed API object, or a slice of those. They return an
 // error for anything else, and for objects that cannot be changed as asked, such as labels that are
 // a list. Of a slice, the objects before the one with the error are changed.
 //
-// [Hierarchies]: https://github.com/kopf-dev/kopf/blob/main/docs/hierarchies.md
+// [Secondary resources]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md
 func Adopt(objs any, owner Owner, opts ...HierarchyOption) error {
 	return relate("adopt", objs, opts, func(objs any, o hierarchyOptions) error {
 		body, err := treeOfOwner(owner)
