@@ -29,7 +29,7 @@ import (
 // With "uninstall" as its first argument, the program does not run the operator, but removes what that has left in the
 // cluster. See [Uninstall].
 //
-// [Uninstall]: https://github.com/kopf-dev/kopf/blob/main/docs/deployment.md#uninstall
+// [Uninstall]: https://github.com/kopf-dev/kopf/blob/main/docs/uninstall.md
 // [Command line]: https://github.com/kopf-dev/kopf/blob/main/docs/command-line.md#the-operator-itself
 func Main(register func(*Registry)) {
 	adjustCollection()
