@@ -59,24 +59,37 @@ type Selection struct {
 // ResourceNames returns the words for the resources of an operator: the kinds in lower case, the plurals and the short names.
 func ResourceNames(s *inspect.Snapshot) []string {
 	var names []string
-	add := func(key string, more ...string) {
-		plural, _, _ := strings.Cut(key, ".")
-		names = append(append(names, plural), more...)
-	}
-	for i := range s.Served {
-		add(s.Served[i].Key, strings.ToLower(s.Served[i].Kind), s.Served[i].Short)
-	}
-	for _, key := range s.Reviewed {
-		add(key)
-	}
-	for _, o := range s.Objects {
-		add(o.Resource, strings.ToLower(o.Kind), o.Short)
-	}
-	for i := range s.Reviews {
-		add(s.Reviews[i].Object.Resource, strings.ToLower(s.Reviews[i].Kind))
-	}
+	forResources(s, func(plural, kind, short string) { names = append(names, plural, strings.ToLower(kind), short) })
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
+
+// Plurals returns the plurals of the resources of an operator.
+func Plurals(s *inspect.Snapshot) []string {
+	var plurals []string
+	forResources(s, func(plural, _, _ string) { plurals = append(plurals, plural) })
+	slices.Sort(plurals)
+	return slices.Compact(plurals)
+}
+
+// forResources calls a function with the names of each resource, possibly several times. Unknown ones are empty.
+func forResources(s *inspect.Snapshot, add func(plural, kind, short string)) {
+	plural := func(key string) string {
+		name, _, _ := strings.Cut(key, ".")
+		return name
+	}
+	for i := range s.Served {
+		add(plural(s.Served[i].Key), s.Served[i].Kind, s.Served[i].Short)
+	}
+	for _, key := range s.Reviewed {
+		add(plural(key), "", "")
+	}
+	for _, o := range s.Objects {
+		add(plural(o.Resource), o.Kind, o.Short)
+	}
+	for i := range s.Reviews {
+		add(plural(s.Reviews[i].Object.Resource), s.Reviews[i].Kind, "")
+	}
 }
 
 // HasResource reports whether a word names a resource of an operator, with or without its group.

@@ -21,18 +21,25 @@ type socketDir struct {
 	count int
 }
 
+// projectFile is the file in a folder for sockets that names the project of the operators.
+const projectFile = "project"
+
 // newSocketDir uses the folder, which the caller removes, or a temporary folder if the
-// path of that one is too long.
-func newSocketDir(folder string) (*socketDir, error) {
-	if len(folder) <= maxSocketDir {
-		return &socketDir{path: folder}, nil
+// path of that one is too long. [RunningOperators] finds the project in it.
+func newSocketDir(folder, project string) (*socketDir, error) {
+	d := &socketDir{path: folder}
+	if len(folder) > maxSocketDir {
+		sweepSocketDirs(os.TempDir())
+		path, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", socketPrefix, os.Getpid()))
+		if err != nil {
+			return nil, fmt.Errorf("create a folder for the inspector's socket: %w", err)
+		}
+		d = &socketDir{path: path, own: true}
 	}
-	sweepSocketDirs(os.TempDir())
-	path, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", socketPrefix, os.Getpid()))
-	if err != nil {
-		return nil, fmt.Errorf("create a folder for the inspector's socket: %w", err)
+	if err := os.WriteFile(filepath.Join(d.path, projectFile), []byte(project), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("record the operator's project: %w", err), d.remove())
 	}
-	return &socketDir{path: path, own: true}, nil
+	return d, nil
 }
 
 // socketPrefix is followed by the ID of the process that has created the folder.

@@ -14,7 +14,7 @@ func TestSocketDir_HasShortPathAndIsRemoved(t *testing.T) {
 	if len(near) > maxSocketDir {
 		t.Skipf("the temporary folder has a long path (%s); set TMPDIR to a shorter one", near)
 	}
-	d, err := newSocketDir(near)
+	d, err := newSocketDir(near, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestSocketDir_HasShortPathAndIsRemoved(t *testing.T) {
 		t.Errorf("the caller's folder was removed, %v", err)
 	}
 
-	far, err := newSocketDir(strings.Repeat("x", maxSocketDir+1))
+	far, err := newSocketDir(strings.Repeat("x", maxSocketDir+1), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (l *loop) retryFormerFailures(ctx context.Context, op *operator, client *in
 	}
 	op.retried = true
 	if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentRetryFailed, Value: inspect.RetryFormer}); err != nil {
-		l.store.say("warn", fmt.Sprintf("cannot call failed handlers again: %v; F in the workbench and kopf retry --all-failed do it, too", err))
+		l.store.say("warn", fmt.Sprintf("cannot call failed handlers again: %v; F in the workbench and kopf retry --state=failed do it, too", err))
 		return
 	}
 	op.retrying = true

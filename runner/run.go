@@ -20,6 +20,9 @@ type RunOptions struct {
 	Dir      string
 	Patterns []string
 
+	// Project is the folder of the project, by which [RunningOperators] knows the operator.
+	Project string
+
 	// Args are the operator's flags, except those for the cluster and the inspector,
 	// which Run adds.
 	Args []string
@@ -241,7 +244,7 @@ func (r *headless) apply(ctx context.Context, part Part) error {
 // operate starts the operator and waits until it exits. If it has exited to get a way in, it is started again with
 // one.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
-	sockets, err := newSocketDir(r.builder.work.Path)
+	sockets, err := newSocketDir(r.builder.work.Path, r.Project)
 	if err != nil {
 		return 1, err
 	}

@@ -17,16 +17,19 @@ import (
 // RunningOperator is an operator that was started on this machine by [Run] or a [Session].
 type RunningOperator struct {
 	Address  string // of its inspector
+	Project  string // the folder of its project; empty if it is unknown
 	Client   *inspect.Client
 	Snapshot *inspect.Snapshot
+
+	// Err is the reason why its state cannot be read. Client and Snapshot are nil then.
+	Err error
 }
 
 // snapshotTimeout limits the time in which an operator must answer.
 const snapshotTimeout = 10 * time.Second
 
 // RunningOperators returns the operators of the user that run on this machine, except for those whose
-// inspector has another address: see [RunOptions]. It returns those that it could read even with an
-// error about others.
+// inspector has another address: see [RunOptions]. It returns those that cannot be read, too: see Err.
 func RunningOperators(ctx context.Context) ([]RunningOperator, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -38,7 +41,6 @@ func RunningOperators(ctx context.Context) ([]RunningOperator, error) {
 // findOperators finds the operators with a socket in one of the folders.
 func findOperators(ctx context.Context, folders ...string) ([]RunningOperator, error) {
 	var found []RunningOperator
-	var failed []error
 	for _, folder := range folders {
 		sockets, err := filepath.Glob(filepath.Join(folder, "*.sock"))
 		if err != nil {
@@ -46,15 +48,24 @@ func findOperators(ctx context.Context, folders ...string) ([]RunningOperator, e
 		}
 		for _, socket := range sockets {
 			op, err := ConnectOperator(ctx, "unix:"+socket)
-			switch {
-			case err == nil:
-				found = append(found, op)
-			case !hasEnded(err):
-				failed = append(failed, err)
+			if err != nil && hasEnded(err) {
+				continue
 			}
+			op.Address, op.Project, op.Err = "unix:"+socket, projectOf(socket), err
+			found = append(found, op)
 		}
 	}
-	return found, errors.Join(failed...)
+	return found, nil
+}
+
+// projectOf returns the folder of the project of the operator with the socket. It is empty if another version of this
+// program has started the operator, or if the operator ends.
+func projectOf(socket string) string {
+	folder, err := os.ReadFile(filepath.Join(filepath.Dir(socket), projectFile))
+	if err != nil {
+		return ""
+	}
+	return string(folder)
 }
 
 // ConnectOperator reads the state of the operator whose inspector has the address.
@@ -78,7 +89,11 @@ func hasEnded(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// String identifies the operator: "operator 4711 at unix:/…".
+// String identifies an operator whose state was read: "operator 4711 of /home/me/hello at unix:/…".
 func (o RunningOperator) String() string {
-	return "operator " + strconv.Itoa(o.Snapshot.Operator.PID) + " at " + o.Address
+	name := "operator " + strconv.Itoa(o.Snapshot.Operator.PID)
+	if o.Project != "" {
+		name += " of " + o.Project
+	}
+	return name + " at " + o.Address
 }

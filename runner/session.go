@@ -15,6 +15,9 @@ type Options struct {
 	Dir      string
 	Patterns []string
 
+	// Project is the folder of the project, by which [RunningOperators] knows the operator.
+	Project string
+
 	// Args are the operator's flags, except those for the cluster, the inspector and the
 	// log format, which the session adds.
 	Args []string

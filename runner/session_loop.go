@@ -98,7 +98,7 @@ func (s *Session) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.builder.Close()) }()
-	if l.sockets, err = newSocketDir(l.builder.work.Path); err != nil {
+	if l.sockets, err = newSocketDir(l.builder.work.Path, l.opts.Project); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.sockets.remove()) }()

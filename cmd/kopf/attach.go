@@ -21,6 +21,7 @@ import (
 
 // attachFlags are the flags of kopf attach.
 type attachFlags struct {
+	choice         operatorChoice
 	allowActions   bool
 	logFormat      string
 	verbose, quiet bool
@@ -36,8 +37,9 @@ func newAttachCommand() *cobra.Command {
 		Use:   "attach [ADDRESS | pod/NAME | deploy/NAME]",
 		Short: "Show a running operator in the workbench",
 		Long: `Show what a running operator does in the workbench of kopf dev: one of kopf run on this
-machine, one whose inspector has an address, unix:PATH or tcp:127.0.0.1:PORT, or one in a pod that
-was started with --inspect=tcp:127.0.0.1:PORT. The API server forwards the port of the pod; of a
+machine, which is that of the project of the current folder if it runs, one whose inspector has an
+address, unix:PATH or tcp:127.0.0.1:PORT, or one in a pod that was started with
+--inspect=tcp:127.0.0.1:PORT. The API server forwards the port of the pod; of a
 deployment, it is that of a pod that is ready. The token of the inspector is that of
 KOPF_INSPECTOR_TOKEN here, or else that of this variable in the container.
 
@@ -49,6 +51,9 @@ lines.
 		Example: `  # The operator that kopf run has started on this machine
   kopf attach
 
+  # The one of another project
+  kopf attach --project=hello
+
   # A deployed one, with the right to pause it and to retry
   kopf attach deploy/operator -n operators --context=staging --allow-actions`,
 		Args:              cobra.MaximumNArgs(1),
@@ -57,6 +62,7 @@ lines.
 	}
 	set := cmd.Flags()
 	set.SortFlags = false
+	f.choice.addProject(cmd, "ADDRESS")
 	set.BoolVar(&f.allowActions, "allow-actions", false, "allow to retry, pause and resume")
 	set.StringVar(&f.logFormat, "log-format", "plain", "print lines instead of the workbench: plain or json")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "(lines) show what the framework is doing")
@@ -125,9 +131,12 @@ var podFlags = []string{"namespace", "context", "kubeconfig", "port"}
 func (f *attachFlags) attachOptions(cmd *cobra.Command, args []string) (runner.AttachOptions, error) {
 	options := runner.AttachOptions{ReadOnly: !f.allowActions, Look: objects.Inspected}
 	if len(args) > 0 {
-		if target, ok := podinspector.ParseTarget(args[0], f.namespace); ok {
+		if target, ok := podinspector.ParseTarget(args[0], f.namespace); ok && f.choice.project == "" {
 			return f.connectPod(cmd.Context(), target, options)
 		}
+	}
+	if len(args) > 0 && f.choice.project != "" {
+		return options, usagef("%s: --project excludes an address: use one or the other", args[0])
 	}
 	for _, name := range podFlags {
 		if cmd.Flags().Changed(name) {
@@ -140,7 +149,9 @@ func (f *attachFlags) attachOptions(cmd *cobra.Command, args []string) (runner.A
 			return options, usagef("%w, pod/NAME or deploy/NAME", err)
 		}
 	}
-	op, err := oneOperator(cmd.Context(), options.Address)
+	choice := f.choice
+	choice.inspect = options.Address
+	op, err := choice.one(cmd.Context())
 	// The socket of an operator that was found on this machine is of that one only.
 	options.Address, options.Once = op.Address, options.Address == ""
 	return options, err

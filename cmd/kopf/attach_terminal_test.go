@@ -26,7 +26,7 @@ func TestWorkbench_AttachmentShowsYAMLAndEvents(t *testing.T) {
 		}
 	})
 	eventually(t, "running", func() bool {
-		_, err := oneOperator(t.Context(), address)
+		_, err := operatorChoice{inspect: address}.one(t.Context())
 		return err == nil
 	})
 	term := newTerminal(t, terminalOptions{dir: "testdata"}, "attach", address)

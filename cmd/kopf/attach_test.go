@@ -24,6 +24,8 @@ func TestAttach_RefusesArguments(t *testing.T) {
 		"pod/a --port=70000":                    {"kopf: --port=70000: want the number of a port\n", 2},
 		"pod/a":                                 {"kopf: find the cluster: there is no kubeconfig; name one with --kubeconfig. For the cluster of this project: --kubeconfig=\"$(kopf cluster kubeconfig --path)\"\n", 1},
 		"unix:/tmp/x --log-format=full":         {"kopf: --log-format=full: want plain or json\n", 2},
+		"unix:/tmp/x --project=hello":           {"kopf: unix:/tmp/x: --project excludes an address: use one or the other\n", 2},
+		"pod/a --project=hello":                 {"kopf: pod/a: --project excludes an address: use one or the other\n", 2},
 		"unix:/tmp/x --quiet --verbose":         {"kopf: --quiet excludes --verbose: use one or the other\n", 2},
 		"unix:" + filepath.Join(folder, "none"): {"kopf: read the state of the operator at ", 1},
 	} {

@@ -145,6 +145,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	options := runner.Options{
 		Dir:      dir,
 		Patterns: patterns,
+		Project:  devcluster.ProjectOf(dir),
 		Args:     append(f.scope(cmd), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			opened, err := cluster.open(ctx, f.options(func(p devcluster.Progress) {

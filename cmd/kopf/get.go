@@ -17,15 +17,16 @@ import (
 
 // getFlags are the flags of kopf get.
 type getFlags struct {
-	output, namespace, inspect, state string
-	watch                             bool
+	output, namespace, state string
+	watch                    bool
+	choice                   operatorChoice
 }
 
 func newGetCommand() *cobra.Command {
 	var f getFlags
 	kinds := strings.Join(listing.Kinds(), "|")
 	cmd := &cobra.Command{
-		Use:   "get {" + kinds + "|KIND} [NAME]",
+		Use:   "get [" + kinds + "|KIND] [NAME]",
 		Short: "List what a running operator knows: objects, handlers, indices, reviews, peers",
 		Long: `List what the workbench shows of a running operator, for scripts and for a quick look:
 
@@ -36,24 +37,29 @@ func newGetCommand() *cobra.Command {
   reviews     the latest admission reviews, with their answers
   peers       the operators that know of each other through peering
 
-The operator is one of kopf run or kopf dev on this machine, or one whose inspector has the address
-of --inspect: see kopf retry. NAME is the id of a handler or of an index, or the identity of a peer.
-For objects, daemons and reviews it is KIND, the kind, the plural or the short name of a resource,
-or KIND/NAME. Alone, KIND or KIND/NAME lists objects: kopf get kex is kopf get resources kex.
+The operator is one of kopf run or kopf dev on this machine: that of the project of the current
+folder if it runs, that of --project, or else the only one. With --inspect, it is the one whose
+inspector has the address: see kopf retry.
+
+NAME is the id of a handler or of an index, or the identity of a peer. For objects, daemons and
+reviews it is KIND, the kind, the plural or the short name of a resource, or KIND/NAME. Alone, KIND
+or KIND/NAME lists objects: kopf get kex is kopf get resources kex. Without arguments, kopf get
+lists all objects.
 
 ` + exitCodes,
 		Example: `  # What needs attention?
   kopf get resources -o wide
 
-  # Which objects of a kind have failed?
-  kopf get kex --state=failed
+  # Which objects have failed, of all kinds and of one, in the operator of another project?
+  kopf get --state=failed
+  kopf get kex --state=failed --project=hello
 
   # Wait in a script until an object was handled
   kopf get resources kex/demo -o json | jq -e '.[0].state == "settled"'
 
   # Follow the daemons of a namespace
   kopf get daemons -n app-one --watch`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cobra.MaximumNArgs(2),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -68,13 +74,16 @@ or KIND/NAME. Alone, KIND or KIND/NAME lists objects: kopf get kex is kopf get r
 	set.StringVarP(&f.namespace, "namespace", "n", "", "only the objects of a namespace")
 	set.StringVar(&f.state, "state", "", "only the objects in a state: "+anyOf(objectStates))
 	set.BoolVarP(&f.watch, "watch", "w", false, "go on with what changes, until ctrl+c or until the operator ends")
-	set.StringVar(&f.inspect, "inspect", "", "the address of the operator's inspector: unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN has its token)")
+	f.choice.add(cmd)
 	completeWith(cmd, "output", listing.Formats()...)
 	completeWith(cmd, "state", objectStates...)
 	return cmd
 }
 
 func get(cmd *cobra.Command, f *getFlags, args []string) error {
+	if len(args) == 0 {
+		args = []string{string(listing.Resources)}
+	}
 	kind, ok := listing.ParseKind(args[0])
 	if ok {
 		args = args[1:]
@@ -89,7 +98,7 @@ func get(cmd *cobra.Command, f *getFlags, args []string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	op, err := oneOperator(ctx, f.inspect)
+	op, err := f.choice.one(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,11 +143,29 @@ func ended(ctx context.Context, err error) error {
 // unknownResource returns the error about a word that names no resource of an operator. As the first argument, it may also be
 // meant for a kind of list.
 func unknownResource(s *inspect.Snapshot, word string, first bool) error {
-	names := listing.ResourceNames(s)
 	if first {
-		return usagef("cannot list %q: want %s, or a resource of the operator%s", word, anyOf(listing.Kinds()), didYouMean(strings.ToLower(word), append(listing.Kinds(), names...)))
+		return usagef("cannot list %q: want %s, or a resource of the operator%s", word, anyOf(listing.Kinds()), suggestResource(word, listing.Kinds(), s))
 	}
-	return usagef("the operator has no resource %q%s", word, didYouMean(strings.ToLower(word), names))
+	return usagef("the operator has no resource %q%s", word, suggestResource(word, nil, s))
+}
+
+// suggestResource returns the end of an error message that suggests a resource of operators, or another word, which a
+// mistyped one may mean. Without any, it names the resources.
+func suggestResource(word string, others []string, of ...*inspect.Snapshot) string {
+	var plurals []string
+	for _, s := range of {
+		others = append(others, listing.ResourceNames(s)...)
+		plurals = append(plurals, listing.Plurals(s)...)
+	}
+	slices.Sort(others)
+	if meant := didYouMean(strings.ToLower(word), slices.Compact(others)); meant != "" {
+		return meant
+	}
+	slices.Sort(plurals)
+	if plurals = slices.Compact(plurals); len(plurals) > 0 {
+		return "; there are " + strings.Join(plurals, ", ")
+	}
+	return "; there are none yet"
 }
 
 // objectStates are the values of --state.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,6 +21,10 @@ func TestGet_ListsAndRefuses(t *testing.T) {
 		code   int
 	}{
 		"resources":                   {"STATE     KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT   AGE\nfailed    KopfExample   one         a      create          –", 0},
+		"":                            {"STATE     KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT   AGE\nfailed    KopfExample   one         a      create          –", 0},
+		"--state=settled":             {"STATE     KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT   AGE\nsettled   KopfExample   two         b", 0},
+		"pods":                        {"kopf: cannot list \"pods\": want resources, handlers, indices, daemons, reviews or peers, or a resource of the operator; there are kopfexamples\n", 2},
+		"--project=x":                 {"kopf: --inspect excludes --project: use one or the other\n", 2},
 		"resources kex/b -n two":      {"STATE     KIND          NAMESPACE   NAME   HANDLER   TRY   NEXT   AGE\nsettled   KopfExample   two         b", 0},
 		"resources kex/none":          {"kopf: operator 4711 at unix:", 1},
 		"resources -n none":           {"kopf: no resources\n", 0},
@@ -50,11 +55,20 @@ func TestGet_ListsAndRefuses(t *testing.T) {
 	}
 }
 
-// TestE2E_GetFollowsAnOperator lists and watches the objects of an operator that runs.
+// TestE2E_GetFollowsAnOperator lists and watches the objects of an operator that runs, which it finds by its project.
 func TestE2E_GetFollowsAnOperator(t *testing.T) {
 	state := shortDir(t)
-	address := "unix:" + filepath.Join(state, "i")
-	operator, _, log := withCluster(t, state, "run", example, "--apply", example, "--inspect="+address)
+	operator, _, log := withCluster(t, state, "run", example, "--apply", example)
+	goCache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := strings.Fields(string(goCache))
+	operator.Env = append(operator.Env, "GOCACHE="+caches[0], "GOMODCACHE="+caches[1])
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "TMPDIR"} {
+		t.Setenv(name, state) // no other operators are found there
+		operator.Env = append(operator.Env, name+"="+state)
+	}
 	if err := operator.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +80,7 @@ func TestE2E_GetFollowsAnOperator(t *testing.T) {
 	})
 	waitFor(t, func() bool {
 		var output bytes.Buffer
-		if execute(t.Context(), []string{"get", "resources", "kopfexamples", "-o", "json", "--inspect=" + address}, &output, io.Discard) != 0 {
+		if execute(t.Context(), []string{"get", "resources", "kopfexamples", "-o", "json", "--project=."}, &output, io.Discard) != 0 {
 			return false
 		}
 		var objects []inspect.Object
@@ -76,7 +90,7 @@ func TestE2E_GetFollowsAnOperator(t *testing.T) {
 		return len(objects) == 1 && objects[0].State == inspect.StateSettled
 	}, func() string { return log.String() })
 
-	cmd, stdout, stderr := command(t, "testdata", "get", "handlers", "--watch", "--inspect="+address)
+	cmd, stdout, stderr := command(t, "testdata", "get", "handlers", "--watch")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

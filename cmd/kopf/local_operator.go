@@ -10,9 +10,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// localOperator connects to the only operator that runs on this machine, also after it was built again: the next
+// localOperator connects to the operator of a choice on this machine, also after it was built again: the next
 // process has another address.
 type localOperator struct {
+	choice operatorChoice
+
 	mu      sync.Mutex
 	address string // of the inspector, where it was last
 }
@@ -26,7 +28,7 @@ func (o *localOperator) dial(ctx context.Context) (net.Conn, error) {
 	if err == nil || !isUnreachable(err) {
 		return conn, err
 	}
-	op, err := oneOperator(ctx, "")
+	op, err := o.choice.one(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,8 @@ its attempts, and the log, and wait until everything is handled. In development 
 apply manifests, retry, rebuild, and pause. The session outlives crashes of the operator, and ends
 with standard input.
 
-With --attach, the operator is one that runs already: the only one on this machine, or the one that
-is named as for kopf attach. There is no build then.
+With --attach, the operator is one that runs already: that of the project of the current folder, the
+only one on this machine, or the one at an address, as for kopf attach. There is no build then.
 
 The flags are those of kopf dev. Standard output is for the protocol only.
 
@@ -79,13 +79,13 @@ var notOfMCP = append([]string{"until", "timeout", "log-format", "quiet"}, logLi
 
 // attachMCP serves an operator that another process runs.
 func attachMCP(cmd *cobra.Command, args []string) error {
-	flags := attachFlags{allowActions: true} // developmentOnly decides
+	flags := attachFlags{allowActions: true, choice: operatorChoice{ways: []string{"ADDRESS"}}} // developmentOnly decides
 	options, err := flags.attachOptions(cmd, args)
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		local := &localOperator{address: options.Address}
+		local := &localOperator{choice: flags.choice, address: options.Address}
 		options.Once = false // the operator may be built again
 		options.Client = inspect.NewClient(local.dial, "")
 		options.Address = "this machine"

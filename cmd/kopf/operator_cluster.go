@@ -92,8 +92,8 @@ func sameCluster(opts devcluster.Options, former *devcluster.Cluster) devcluster
 	return opts
 }
 
-// apply applies a part of the manifests to the open cluster. It returns the applied objects even with an error,
-// which may be about other objects.
+// apply sends one part of the manifests to the open cluster. It returns the objects that the cluster has accepted, even
+// with an error about another object.
 func (c *operatorCluster) apply(ctx context.Context, paths []string, part runner.Part) ([]runner.Applied, error) {
 	config, err := c.restConfig()
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *operatorCluster) close(ctx context.Context) error {
 	return errors.Join(c.disconnect(), c.cluster.Close(ctx))
 }
 
-// clusterPhases maps the phases of opening a cluster to those of the workbench.
+// clusterPhases maps the phases of opening a cluster to the phases that the workbench shows.
 var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
 	devcluster.PhaseWait:     runner.ClusterBuilding,
 	devcluster.PhaseFetch:    runner.ClusterBuilding,

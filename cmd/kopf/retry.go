@@ -17,24 +17,31 @@ import (
 
 // retryFlags are the flags of kopf retry.
 type retryFlags struct {
-	handler, namespace, inspect string
-	allFailed                   bool
+	handler, namespace, state string
+	choice                    operatorChoice
 }
+
+// retriedStates are the values of --state: those of objects whose handlers have failed or wait for a retry.
+var retriedStates = []string{string(inspect.StateFailed), string(inspect.StateRetrying), string(inspect.StateStuck)}
 
 func newRetryCommand() *cobra.Command {
 	var f retryFlags
 	cmd := &cobra.Command{
-		Use:   "retry {KIND/NAME | --all-failed}",
+		Use:   "retry {KIND/NAME | [KIND] --state=STATE}",
 		Short: "Call failed handlers again",
-		Long: `Call handlers of an object again that have failed permanently, for what they failed
-for, and handlers at once that wait for their next attempt. Handlers that have succeeded are not
-called. A running operator does it: one of kopf run or kopf dev on this machine, or one whose
-inspector has the address of --inspect. At a TCP address, the inspector wants a token. If this
-machine does not have the operator's token file, such as when the operator runs in a container,
-set KOPF_INSPECTOR_TOKEN to the same value here and for the operator.
+		Long: `Call handlers again that have failed permanently, for what they failed for, and handlers at once that
+wait for their next attempt: those of one object, or those of all objects in a state, of one KIND and
+one namespace or of all. kopf get lists the same objects with --state. Handlers that have succeeded
+are not called.
 
-KIND is the kind, the plural or the short name of a resource. The objects that have failed are
-retried a few at a time.
+KIND is the kind, the plural or the short name of a resource. With --state=failed alone, the objects
+are retried a few at a time.
+
+A running operator does it, of kopf run or kopf dev on this machine: that of the project of the
+current folder if it runs, that of --project, or else the one that has the object. With --inspect, it
+is the one whose inspector has the address. At a TCP address, the inspector wants a token. If this
+machine does not have the operator's token file, such as when the operator runs in a container, set
+KOPF_INSPECTOR_TOKEN to the same value here and for the operator.
 
 ` + exitCodes,
 		Example: `  # The failed handlers of an object
@@ -43,13 +50,17 @@ retried a few at a time.
   # One of them, in a namespace
   kopf retry kex/demo --handler=create_fn -n app-one
 
-  # Whatever has failed, after the cause is fixed
-  kopf retry --all-failed
+  # All that have failed, and those of a kind, after the cause is fixed
+  kopf retry --state=failed
+  kopf retry kex --state=failed
+
+  # In the operator of another project
+  kopf retry --state=failed --project=hello
 
   # With a deployed operator that runs with --inspect=tcp:127.0.0.1:7070, and with the same
   # KOPF_INSPECTOR_TOKEN in its environment
   kubectl port-forward deploy/operator 7070 &
-  KOPF_INSPECTOR_TOKEN=... kopf retry --all-failed --inspect=tcp:127.0.0.1:7070`,
+  KOPF_INSPECTOR_TOKEN=... kopf retry --state=failed --inspect=tcp:127.0.0.1:7070`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Args: func(_ *cobra.Command, args []string) error {
 			return f.check(args)
@@ -61,38 +72,49 @@ retried a few at a time.
 	set := cmd.Flags()
 	set.SortFlags = false
 	set.StringVar(&f.handler, "handler", "", "the id of the only handler to call, with its sub-handlers")
-	set.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of the object, if several have one of the name")
-	set.BoolVar(&f.allFailed, "all-failed", false, "retry all objects with handlers that have failed permanently")
-	set.StringVar(&f.inspect, "inspect", "", "the address of the operator's inspector: unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN has its token)")
+	set.StringVar(&f.state, "state", "", "the objects in a state: "+anyOf(retriedStates))
+	set.StringVarP(&f.namespace, "namespace", "n", "", "only the objects of a namespace, or the namespace of the object if several have its name")
+	f.choice.add(cmd)
+	completeWith(cmd, "state", retriedStates...)
 	return cmd
 }
 
 func (f *retryFlags) check(args []string) error {
-	switch {
-	case f.allFailed && (len(args) > 0 || f.namespace != ""):
-		return usagef("--all-failed excludes objects and namespaces: use one or the other")
-	case f.allFailed:
-		return nil
-	case len(args) != 1:
-		return usagef("want one object, such as kopf retry kex/demo, or --all-failed")
+	const example = "such as kopf retry kex/demo, or the objects in a state, such as kopf retry --state=failed"
+	if f.state != "" && !slices.Contains(retriedStates, f.state) {
+		return usagef("--state=%s: want %s%s", f.state, anyOf(retriedStates), didYouMean(f.state, retriedStates))
 	}
-	if kind, name, ok := strings.Cut(args[0], "/"); !ok || kind == "" || name == "" || strings.Contains(name, "/") {
+	switch {
+	case len(args) > 1:
+		return usagef("want one object, %s", example)
+	case len(args) == 0 && f.state != "":
+		return nil
+	case len(args) == 0:
+		return usagef("retry what? name an object, %s", example)
+	}
+	kind, name, named := strings.Cut(args[0], "/")
+	switch {
+	case kind == "" || named && (name == "" || strings.Contains(name, "/")):
 		return usagef("%s: want KIND/NAME, such as kex/demo; the namespace goes to -n", args[0])
+	case named && f.state != "":
+		return usagef("%s: --state excludes an object: use one or the other", args[0])
+	case !named && f.state == "":
+		return usagef("%s: want KIND/NAME, such as kex/demo, or a state, such as --state=failed", args[0])
 	}
 	return nil
 }
 
 func retry(cmd *cobra.Command, f *retryFlags, args []string) error {
 	ctx := cmd.Context()
-	operators, unread, err := operatorsAt(ctx, f.inspect)
+	operators, unread, err := f.choice.operators(ctx)
 	if err != nil {
 		return err
 	}
-	if f.allFailed {
-		return retryAllFailed(ctx, cmd, operators, unread, f.handler)
+	if f.state != "" {
+		return retryState(ctx, cmd, f, strings.Join(args, ""), operators, unread)
 	}
 	kind, name, _ := strings.Cut(args[0], "/")
-	op, o, err := findObject(operators, unread, kind, name, f.namespace)
+	op, o, err := findObject(operators, unread, kind, name, f)
 	if err != nil {
 		return err
 	}
@@ -106,45 +128,75 @@ func retry(cmd *cobra.Command, f *retryFlags, args []string) error {
 	return nil
 }
 
-// retryAllFailed retries the failed objects of the only operator that has any. Unread is why others cannot be read.
-func retryAllFailed(ctx context.Context, cmd *cobra.Command, operators []runner.RunningOperator, unread error, handler string) error {
-	var failing []runner.RunningOperator
-	failed := 0
+// checkKind returns an error if no operator has a resource of the name. Unread is why other operators cannot be read.
+func checkKind(operators []runner.RunningOperator, unread error, kind string) error {
+	var snapshots []*inspect.Snapshot
 	for _, op := range operators {
-		if n := countFailed(op.Snapshot, handler); n > 0 {
-			failing, failed = append(failing, op), n
+		if listing.HasResource(op.Snapshot, kind) {
+			return nil
+		}
+		snapshots = append(snapshots, op.Snapshot)
+	}
+	return &usageError{withUnread(fmt.Errorf("no running operator has the resource %q%s", kind, suggestResource(kind, nil, snapshots...)), unread)}
+}
+
+// retryState retries the objects in the state, of a kind or of all, of the only operator that has any. Unread is why other
+// operators cannot be read.
+func retryState(ctx context.Context, cmd *cobra.Command, f *retryFlags, kind string, operators []runner.RunningOperator, unread error) error {
+	what := "the objects that are " + f.state
+	if kind != "" {
+		if err := checkKind(operators, unread, kind); err != nil {
+			return err
+		}
+		what = "the " + kind + " that are " + f.state
+	}
+	var having []runner.RunningOperator
+	var objects []*inspect.Object
+	for _, op := range operators {
+		if in := f.selects(op.Snapshot, kind); len(in) > 0 {
+			having, objects = append(having, op), in
 		}
 	}
-	switch len(failing) {
+	switch len(having) {
 	case 0:
 		if unread != nil {
-			return fmt.Errorf("retry all: nothing has failed in the operators that can be read; others cannot: %w", unread)
+			return withUnread(fmt.Errorf("retry %s: the operators that can be read have none", what), unread)
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "nothing has failed")
+		fmt.Fprintf(cmd.OutOrStdout(), "nothing to retry: there are no %s\n", strings.TrimPrefix(what, "the "))
 		return nil
 	case 1:
 	default:
-		return errors.New("retry all: objects of several operators have failed; name one with --inspect:" + listOperators(failing))
+		return fmt.Errorf("retry %s: several operators have some; name one with %s:%s", what, f.choice.waysToChoose(having), listOperators(having))
 	}
-	if err := failing[0].Client.Do(ctx, inspect.Intent{Kind: inspect.IntentRetryFailed, Handler: handler}); err != nil {
-		return fmt.Errorf("retry all: %w", err)
+	if err := f.retryObjects(ctx, having[0].Client, kind, objects); err != nil {
+		return fmt.Errorf("retry %s: %w", what, err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "retrying %s\n", countObjects(failed))
+	fmt.Fprintf(cmd.OutOrStdout(), "retrying %s\n", countObjects(len(objects)))
 	return nil
 }
 
-// countFailed returns the number of objects that handlers have failed for: any, or the one with the id.
-func countFailed(snapshot *inspect.Snapshot, handler string) int {
-	n := 0
-	for i := range snapshot.Objects {
-		failed := func(h inspect.HandlerState) bool {
-			return h.State == inspect.PhaseFailed && isHandler(&h, handler)
-		}
-		if slices.ContainsFunc(snapshot.Objects[i].Handlers, failed) {
-			n++
+// selects returns the objects of the state, the kind and the namespace that have something to retry.
+func (f *retryFlags) selects(s *inspect.Snapshot, kind string) []*inspect.Object {
+	var selected []*inspect.Object
+	for _, o := range s.Objects {
+		if string(o.State) == f.state && (kind == "" || inspect.IsNamed(o, kind)) && (f.namespace == "" || o.Namespace == f.namespace) && nothingToRetry(o, f.handler) == "" {
+			selected = append(selected, o)
 		}
 	}
-	return n
+	return selected
+}
+
+func (f *retryFlags) retryObjects(ctx context.Context, client *inspect.Client, kind string, objects []*inspect.Object) error {
+	if f.state == string(inspect.StateFailed) && kind == "" && f.namespace == "" {
+		return client.Do(ctx, inspect.Intent{Kind: inspect.IntentRetryFailed, Handler: f.handler}) // a few at a time
+	}
+	var failed []error
+	for _, o := range objects {
+		if err := client.Do(ctx, inspect.Intent{Kind: inspect.IntentRetry, Object: &o.Ref, Handler: f.handler}); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", qualified(o), err))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // isHandler reports whether a handler, or the handler that calls it, has the id. The empty id is that of
@@ -177,35 +229,25 @@ type match struct {
 
 // findObject returns the only object of a kind and a name, and its operator. Unread is why other operators cannot
 // be read.
-func findObject(operators []runner.RunningOperator, unread error, kind, name, namespace string) (runner.RunningOperator, *inspect.Object, error) {
+func findObject(operators []runner.RunningOperator, unread error, kind, name string, f *retryFlags) (runner.RunningOperator, *inspect.Object, error) {
 	var found []match
 	for _, op := range operators {
 		for _, o := range op.Snapshot.Objects {
-			if o.Name == name && (namespace == "" || o.Namespace == namespace) && inspect.IsNamed(o, kind) {
+			if o.Name == name && (f.namespace == "" || o.Namespace == f.namespace) && inspect.IsNamed(o, kind) {
 				found = append(found, match{op, o})
 			}
 		}
 	}
 	switch len(found) {
 	case 0:
+		if err := checkKind(operators, unread, kind); err != nil {
+			return runner.RunningOperator{}, nil, err
+		}
 		what := kind + "/" + name
-		if namespace != "" {
-			what += " in the namespace " + namespace
+		if f.namespace != "" {
+			what += " in the namespace " + f.namespace
 		}
-		var names []string
-		for _, op := range operators {
-			names = append(names, listing.ResourceNames(op.Snapshot)...)
-		}
-		slices.Sort(names)
-		meant := ""
-		if !slices.ContainsFunc(operators, func(op runner.RunningOperator) bool { return listing.HasResource(op.Snapshot, kind) }) {
-			meant = didYouMean(strings.ToLower(kind), slices.Compact(names))
-		}
-		err := fmt.Errorf("no running operator has seen %s%s; the operators are:%s", what, strings.TrimSuffix(meant, "?"), listOperators(operators))
-		if unread != nil {
-			err = fmt.Errorf("%w\nothers cannot be read: %w", err, unread)
-		}
-		return runner.RunningOperator{}, nil, err
+		return runner.RunningOperator{}, nil, withUnread(fmt.Errorf("there is no %s in:%s", what, listOperators(operators)), unread)
 	case 1:
 		return found[0].operator, found[0].object, nil
 	}
@@ -213,7 +255,7 @@ func findObject(operators []runner.RunningOperator, unread error, kind, name, na
 	for _, m := range found {
 		fmt.Fprintf(&list, "\n  %s of %s", qualified(m.object), m.operator)
 	}
-	return runner.RunningOperator{}, nil, fmt.Errorf("several objects are named %s/%s; choose with -n or --inspect:%s", kind, name, list.String())
+	return runner.RunningOperator{}, nil, fmt.Errorf("several objects are named %s/%s; choose with -n, %s:%s", kind, name, f.choice.waysToChoose(operators), list.String())
 }
 
 // nothingToRetry returns why neither a failed nor a delayed handler can be called; empty if one can.

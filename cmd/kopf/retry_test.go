@@ -104,23 +104,33 @@ func TestRetry_AsksTheOperator(t *testing.T) {
 		output string
 		code   int
 	}{
-		"kex/a":                          {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "a")}, "retrying kex/a in one\n", 0},
-		"KopfExample/a --handler=create": {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "a"), Handler: "create"}, "retrying kex/a in one\n", 0},
-		"kopfexamples/c -n one":          {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "c")}, "retrying kex/c in one\n", 0},
-		"kopfexamples.kopf.dev/c -n two": {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("two", "c")}, "retrying kex/c in two\n", 0},
-		"kex/c -n two --handler=parent":  {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("two", "c"), Handler: "parent"}, "retrying kex/c in two\n", 0},
-		"--all-failed":                   {&inspect.Intent{Kind: inspect.IntentRetryFailed}, "retrying 2 objects\n", 0},
-		"--all-failed --handler=create":  {&inspect.Intent{Kind: inspect.IntentRetryFailed, Handler: "create"}, "retrying 1 object\n", 0},
-		"--all-failed --handler=fine":    {nil, "nothing has failed\n", 0},
-		"kex/b":                          {nil, "kopf: retry kex/b: nothing failed or waits for a retry: it is settled\n", 1},
-		"kex/a --handler=fine":           {nil, "kopf: retry kex/a: its handler \"fine\" neither failed nor waits for a retry\n", 1},
-		"kex/a --handler=nope":           {nil, "kopf: retry kex/a: it has no handler \"nope\"\n", 1},
-		"kex/c":                          {nil, "kopf: several objects are named kex/c; choose with -n or --inspect:\n  kex/c in ", 1},
-		"kopfexampel/a":                  {nil, "kopf: no running operator has seen kopfexampel/a; did you mean kopfexample", 1},
-		"pods/a":                         {nil, "kopf: no running operator has seen pods/a; the operators are:\n  operator 4711 at unix:", 1},
-		"kex":                            {nil, "kopf: kex: want KIND/NAME, such as kex/demo; the namespace goes to -n\n", 2},
-		"--all-failed kex/a":             {nil, "kopf: --all-failed excludes objects and namespaces: use one or the other\n", 2},
-		"":                               {nil, "kopf: want one object, such as kopf retry kex/demo, or --all-failed\n", 2},
+		"kex/a":                           {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "a")}, "retrying kex/a in one\n", 0},
+		"KopfExample/a --handler=create":  {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "a"), Handler: "create"}, "retrying kex/a in one\n", 0},
+		"kopfexamples/c -n one":           {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "c")}, "retrying kex/c in one\n", 0},
+		"kopfexamples.kopf.dev/c -n two":  {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("two", "c")}, "retrying kex/c in two\n", 0},
+		"kex/c -n two --handler=parent":   {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("two", "c"), Handler: "parent"}, "retrying kex/c in two\n", 0},
+		"--state=failed":                  {&inspect.Intent{Kind: inspect.IntentRetryFailed}, "retrying 2 objects\n", 0},
+		"--state=failed --handler=create": {&inspect.Intent{Kind: inspect.IntentRetryFailed, Handler: "create"}, "retrying 1 object\n", 0},
+		"--state=failed --handler=fine":   {nil, "nothing to retry: there are no objects that are failed\n", 0},
+		"--state=failed -n one":           {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "a")}, "retrying 1 object\n", 0},
+		"kex --state=failed -n two":       {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("two", "c")}, "retrying 1 object\n", 0},
+		"--state=retrying":                {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "c")}, "retrying 1 object\n", 0},
+		"kex --state=stuck":               {nil, "nothing to retry: there are no kex that are stuck\n", 0},
+		"kexx --state=failed":             {nil, "kopf: no running operator has the resource \"kexx\"; did you mean kex?\n", 2},
+		"--state=faild":                   {nil, "kopf: --state=faild: want failed, retrying or stuck; did you mean failed?\n", 2},
+		"--state=settled":                 {nil, "kopf: --state=settled: want failed, retrying or stuck\n", 2},
+		"kex/a --state=failed":            {nil, "kopf: kex/a: --state excludes an object: use one or the other\n", 2},
+		"kex/b":                           {nil, "kopf: retry kex/b: nothing failed or waits for a retry: it is settled\n", 1},
+		"kex/a --handler=fine":            {nil, "kopf: retry kex/a: its handler \"fine\" neither failed nor waits for a retry\n", 1},
+		"kex/a --handler=nope":            {nil, "kopf: retry kex/a: it has no handler \"nope\"\n", 1},
+		"kex/c":                           {nil, "kopf: several objects are named kex/c; choose with -n, --inspect:\n  kex/c in ", 1},
+		"kopfexampel/a":                   {nil, "kopf: no running operator has the resource \"kopfexampel\"; did you mean kopfexample", 2},
+		"pods/a":                          {nil, "kopf: no running operator has the resource \"pods\"; there are kopfexamples\n", 2},
+		"kex/nope -n one":                 {nil, "kopf: there is no kex/nope in the namespace one in:\n  operator 4711 at unix:", 1},
+		"kex":                             {nil, "kopf: kex: want KIND/NAME, such as kex/demo, or a state, such as --state=failed\n", 2},
+		"kex/a/b":                         {nil, "kopf: kex/a/b: want KIND/NAME, such as kex/demo; the namespace goes to -n\n", 2},
+		"kex/a kex/b":                     {nil, "kopf: want one object, such as kopf retry kex/demo, or the objects in a state, such as kopf retry --state=failed\n", 2},
+		"":                                {nil, "kopf: retry what? name an object, such as kopf retry kex/demo, or the objects in a state, such as kopf retry --state=failed\n", 2},
 	} {
 		t.Run(line, func(t *testing.T) {
 			before := len(op.got())
@@ -150,7 +160,7 @@ func TestRetry_FindsTheOperatorsOfThisMachine(t *testing.T) {
 		got := execute(t.Context(), append([]string{"retry"}, args...), &output, &output)
 		return got, output.String()
 	}
-	if got, output := run("--all-failed"); got != 1 || !strings.HasPrefix(output, "kopf: no operator runs on this machine; start it with kopf run") {
+	if got, output := run("--state=failed"); got != 1 || !strings.HasPrefix(output, "kopf: no operator runs on this machine; start it with kopf run") {
 		t.Errorf("%d, %s", got, output)
 	}
 	root, err := os.UserCacheDir()
@@ -166,19 +176,85 @@ func TestRetry_FindsTheOperatorsOfThisMachine(t *testing.T) {
 	}
 	serveInspector(t, filepath.Join(folder(1), "1.sock"), kex("one", "b", inspect.StateSettled, doneFine))
 	op := serveInspector(t, filepath.Join(folder(2), "1.sock"), kex("one", "a", inspect.StateFailed, failedCreate))
-	if got, output := run("--all-failed"); got != 0 || output != "retrying 1 object\n" || len(op.got()) != 1 {
+	if got, output := run("--state=failed"); got != 0 || output != "retrying 1 object\n" || len(op.got()) != 1 {
 		t.Errorf("%d, %s", got, output)
 	}
 	if got, output := run("kex/a"); got != 0 || len(op.got()) != 2 {
 		t.Errorf("%d, %s", got, output)
 	}
 	serveInspector(t, filepath.Join(folder(3), "1.sock"), kex("one", "a", inspect.StateFailed, failedCreate))
-	if got, output := run("--all-failed"); got != 1 || !strings.HasPrefix(output, "kopf: retry all: objects of several operators have failed; name one with --inspect:\n  operator 4711") {
+	if got, output := run("--state=failed"); got != 1 || !strings.HasPrefix(output, "kopf: retry the objects that are failed: several operators have some; name one with --inspect:\n  operator 4711") {
 		t.Errorf("%d, %s", got, output)
 	}
 	if len(op.got()) != 2 {
 		t.Error("it was asked all the same")
 	}
+}
+
+func TestOperatorChoice_ByProject(t *testing.T) {
+	cache := shortDir(t)
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "TMPDIR"} {
+		t.Setenv(name, cache)
+	}
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	operators := 0
+	// start starts an operator of the project in a folder of the root.
+	start := func(project string) (socket string) {
+		operators++
+		sockets := filepath.Join(caches, "kopf", "operators", fmt.Sprintf("run-%d", operators))
+		folder := filepath.Join(root, project)
+		for _, dir := range []string{sockets, filepath.Join(folder, "handlers")} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for path, content := range map[string]string{filepath.Join(sockets, "project"): folder, filepath.Join(folder, "go.mod"): "module example.com/" + project} {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return filepath.Join(sockets, "1.sock")
+	}
+	expect := func(folder, line string, code int, output string) {
+		t.Helper()
+		t.Chdir(filepath.Join(root, folder))
+		var got strings.Builder
+		if gotCode := execute(t.Context(), strings.Fields(line), &got, &got); gotCode != code || !strings.HasPrefix(got.String(), output) {
+			t.Errorf("kopf %s in %s: %d, %s", line, folder, gotCode, got.String())
+		}
+	}
+	expect("", "get --project=hello", 1, "kopf: --project=hello: no operator of this project runs on this machine; start it with kopf run or kopf dev\n")
+
+	hello := serveInspector(t, start("hello"), kex("one", "a", inspect.StateFailed, failedCreate))
+	other := serveInspector(t, start("other"), kex("two", "a", inspect.StateFailed, failedCreate))
+	several := "kopf: several operators run on this machine; name one with --project or "
+	expect("", "get", 1, several+"--inspect:\n  operator 4711 of "+filepath.Join(root, "hello")+" at unix:")
+	expect("", "attach", 1, several+"ADDRESS:\n")
+	expect("", "retry --state=failed", 1, "kopf: retry the objects that are failed: several operators have some; name one with --project or --inspect:\n")
+	expect("", "get -o json --project=other", 0, "[\n  {\n    \"resource\": \"kopfexamples.v1.kopf.dev\",\n    \"namespace\": \"two\"")
+	expect("", "get -o json --project=./hello/handlers", 0, "[\n  {\n    \"resource\": \"kopfexamples.v1.kopf.dev\",\n    \"namespace\": \"one\"")
+	expect("other/handlers", "get -o json", 0, "[\n  {\n    \"resource\": \"kopfexamples.v1.kopf.dev\",\n    \"namespace\": \"two\"")
+	expect("hello", "retry --state=failed", 0, "retrying 1 object\n")
+	expect("hello", "retry kex/a --project=other", 0, "retrying kex/a in two\n")
+	if n, m := len(hello.got()), len(other.got()); n != 1 || m != 1 {
+		t.Errorf("the operators got %d and %d intents", n, m)
+	}
+	expect("", "get --project=helo", 1, "kopf: --project=helo: no operator of this project runs on this machine; did you mean hello?\n")
+	expect("", "get --project=.", 1, "kopf: --project=.: no operator of this project runs on this machine; there are hello, other\n")
+
+	// An operator of another project that cannot be read is no obstacle; one of the same project is.
+	serveVersion(t, start("old"), "999")
+	expect("hello", "get", 0, "STATE ")
+	expect("", "get --project=other", 0, "STATE ")
+	expect("old", "get", 1, "kopf: read the state of the operator at unix:")
+	expect("", "get", 1, several)
 }
 
 // serveVersion serves the inspector of an operator with another version of the protocol.
@@ -220,10 +296,10 @@ func TestRetry_UnreadableOperatorsAreNamedIfNothingIsFound(t *testing.T) {
 		code  int
 		texts []string
 	}{
-		"kex/b":                        {0, []string{"retrying kex/b"}},
-		"--all-failed":                 {0, []string{"retrying 1 object\n"}},
-		"kex/a":                        {1, []string{"no running operator has seen kex/a; the operators are:", "operator 4711", "2.sock", "version 999"}},
-		"--all-failed --handler=other": {1, []string{"nothing has failed in the operators that can be read", "2.sock", "version 999"}},
+		"kex/b":                          {0, []string{"retrying kex/b"}},
+		"--state=failed":                 {0, []string{"retrying 1 object\n"}},
+		"kex/a":                          {1, []string{"there is no kex/a in:", "operator 4711", "2.sock", "version 999"}},
+		"--state=failed --handler=other": {1, []string{"the operators that can be read have none", "2.sock", "version 999"}},
 	} {
 		var output strings.Builder
 		got := execute(t.Context(), append([]string{"retry"}, strings.Fields(line)...), &output, &output)
@@ -243,11 +319,11 @@ func TestRetry_UnreadableOperatorsAreNamedIfNothingIsFound(t *testing.T) {
 
 func TestRetry_NoOperatorAtTheAddress(t *testing.T) {
 	var output strings.Builder
-	if got := execute(t.Context(), []string{"retry", "--all-failed", "--inspect=unix:/no/such/socket"}, &output, &output); got != 1 || !strings.Contains(output.String(), "is it running?") {
+	if got := execute(t.Context(), []string{"retry", "--state=failed", "--inspect=unix:/no/such/socket"}, &output, &output); got != 1 || !strings.Contains(output.String(), "is it running?") {
 		t.Errorf("%d, %s", got, output.String())
 	}
 	output.Reset()
-	if got := execute(t.Context(), []string{"retry", "--all-failed", "--inspect=nowhere"}, &output, &output); got != 2 {
+	if got := execute(t.Context(), []string{"retry", "--state=failed", "--inspect=nowhere"}, &output, &output); got != 2 {
 		t.Errorf("%d, %s", got, output.String())
 	}
 }
@@ -261,7 +337,7 @@ func TestRetry_OperatorRefusesToken(t *testing.T) {
 	t.Cleanup(server.Close)
 	var output strings.Builder
 	address := "--inspect=tcp:" + server.Listener.Addr().String()
-	got := execute(t.Context(), []string{"retry", "--all-failed", address}, &output, &output)
+	got := execute(t.Context(), []string{"retry", "--state=failed", address}, &output, &output)
 	if got != 1 || !strings.Contains(output.String(), "401") || strings.Contains(output.String(), "is it running?") {
 		t.Errorf("%d, %s", got, output.String())
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/tunnel"
 )
@@ -84,6 +85,7 @@ func runOperator(cmd *cobra.Command, f *operatorFlags, patterns []string) (err e
 	options := runner.RunOptions{
 		Dir:      dir,
 		Patterns: patterns,
+		Project:  devcluster.ProjectOf(dir),
 		Args:     append(f.scope(cmd), f.logging(cmd)...),
 		OpenCluster: func(ctx context.Context) (runner.Cluster, error) {
 			c, err := cluster.open(ctx, f.options(printer.progress))
