@@ -15,7 +15,8 @@ import (
 // empty. The methods are safe for concurrent use, except [Object.UnmarshalJSON].
 //
 // It is convenient for a field or two. For more, declare a struct with the fields that you need,
-// and use it as the handler's type.
+// and use it as the handler's type. Of an object of 2 MiB or more, which only admission reviews have,
+// each call of [Object.Get] and [Object.Decode] reads the JSON and decodes one field, to save memory.
 type Object struct {
 	wire *object.Object // the object from the cluster; nil for all others
 	raw  []byte         // the JSON if it is not in wire; nil if only the tree is known
@@ -68,6 +69,9 @@ func (o *Object) lookup(path Path) (any, error) {
 	p, err := path.parse()
 	if err != nil {
 		return nil, err
+	}
+	if o.wire != nil && o.wire.Huge() && !o.aside {
+		return o.wire.Find(p)
 	}
 	tree, err := o.contents()
 	if err != nil {

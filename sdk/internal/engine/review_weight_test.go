@@ -11,7 +11,9 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -176,6 +178,45 @@ func TestReviews_ObjectsThatTakeTooMuchMemoryAreDenied(t *testing.T) {
 			t.Errorf("%d bytes: the code %d", tt.weight, response.Code)
 		}
 	}
+}
+
+func TestReviews_SmallOnesDoNotWaitForLargeOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var called atomic.Int64
+		check := doing("check", func(context.Context, *handlers.Call) error {
+			if called.Add(1) == 1 {
+				<-release
+			}
+			return nil
+		})
+		r := testReviews(t, admissionHandlers(check), kex)
+		review := func(weight int64) error {
+			request, err := admission.Decode([]byte(reviewOf("CREATE", "")))
+			if err != nil {
+				return err
+			}
+			request.HandlerID, request.Weight = "check", weight
+			ctx, cancel := context.WithTimeout(t.Context(), maxReviewTime)
+			defer cancel()
+			_, err = r.review(ctx, &review{request: request})
+			return err
+		}
+		large := make(chan error, 2)
+		for range 2 { // one after the other
+			go func() { large <- review(maxDecoded) }()
+		}
+		synctest.Wait()
+		if err := review(smallReview); err != nil || called.Load() != 2 {
+			t.Errorf("%d calls, %v", called.Load(), err)
+		}
+		close(release)
+		for range 2 {
+			if err := <-large; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func TestReviews_KeptReviewHoldsNoDecodedObject(t *testing.T) {

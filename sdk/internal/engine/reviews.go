@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
-	"github.com/kopf-dev/kopf/sdk/internal/budget"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -22,15 +21,12 @@ type reviews struct {
 	user     *ownUser
 	ids      map[string]string // of handlers: by themselves, and by the names of their webhooks
 	prefix   atomic.Pointer[string]
-	decoded  *budget.Budget // bytes of the decoded objects of all reviews
+	decoded  decoded
 
 	known     atomic.Pointer[map[admission.GroupVersionResource]*reviewedResource]
 	ready     chan struct{} // closes when reviews can be answered
 	readyOnce sync.Once
 }
-
-// maxDecoded limits the memory of the decoded objects of all reviews, in bytes. A review that exceeds it runs alone.
-const maxDecoded = 64 << 20
 
 // reviewedResource is a resource with the admission handlers of its objects.
 type reviewedResource struct {
@@ -41,7 +37,7 @@ type reviewedResource struct {
 // newReviews returns what answers reviews. The context has the values that handlers find; its end does not matter.
 func newReviews(ctx context.Context, d *deps, m *memories, i *invoker, inspected bool) *reviews {
 	r := &reviews{
-		decoded: budget.New(maxDecoded),
+		decoded: newDecoded(),
 		deps:    d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
 		history: newReviewHistory(d.now(), inspected), user: &ownUser{deps: d}, ready: make(chan struct{}),
 	}

@@ -61,8 +61,8 @@ func memberOf(text []byte, name string) []byte {
 	return nil
 }
 
-// DropTree drops the decoded tree, so that the object takes no more memory than its text.
-func (o *Object) DropTree() { o.tree.Store(nil) }
+// DropTree drops the decoded tree, so that the object takes no more memory than its text. It reports whether there was one.
+func (o *Object) DropTree() bool { return o.tree.Swap(nil) != nil }
 
 // String returns "Kind namespace/name", for logs and errors.
 func (o *Object) String() string {
