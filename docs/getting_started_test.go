@@ -13,8 +13,9 @@ import (
 )
 
 // followed is what the commands of the page run with. The page cannot clone an unreleased
-// checkout, so git takes the copy that the test has made. kopf dev runs until it is told to quit:
-// here, until the object is handled. The steps in the workbench are keys and are not followed.
+// checkout, so git takes the copy that the test has made. kopf dev runs until it gets a signal: here,
+// when the object is handled. The steps in the workbench are keys and are not followed. shows fails
+// unless a file contains an excerpt that the page shows.
 const followed = `set -euo pipefail
 git() {
 	[ "$*" = "clone https://github.com/kopf-dev/kopf" ]
@@ -24,7 +25,7 @@ kopf() {
 	if [ "$1" != dev ]; then command kopf "$@"; return; fi
 	command kopf "$@" >"$OUTPUT" 2>&1 &
 	for _ in $(seq 1200); do
-		if grep -q '^[0-9:]* *object *settled .*default/first .*greet' "$OUTPUT"; then
+		if grep -q '^[0-9:]* *object *settled .*default/my-hello .*create' "$OUTPUT"; then
 			kill -TERM $!
 			wait $! || [ $? = 143 ]
 			return
@@ -37,11 +38,17 @@ kopf() {
 	cat "$OUTPUT"
 	return 1
 }
+shows() {
+	if [[ "$(cat "$1"; echo .)" != *"$2"* ]]; then
+		echo "$1 does not contain what the page shows:" >&2
+		diff <(printf %s "$2") "$1" >&2 || return 1
+	fi
+}
 cd "$EMPTY"
 `
 
-// TestGettingStarted_WorksWordByWord writes the files of the page and runs its commands, in the
-// order of the page, in an empty folder.
+// TestGettingStarted_WorksWordByWord runs the commands of the page in an empty folder, and compares
+// the files that the page shows with those that kopf init has written, in the order of the page.
 func TestGettingStarted_WorksWordByWord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the test builds kopf and starts a control plane; run it without -short")
@@ -62,7 +69,7 @@ func TestGettingStarted_WorksWordByWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	script, commands := followScript(t, read(t, "getting-started.md"))
-	for _, want := range []string{"go work init . ../kopf/sdk", "kopf dev ./handlers --apply handlers/", "go test ./handlers"} {
+	for _, want := range []string{"kopf init hello", "kopf dev ./handlers --apply handlers/", "go test ./handlers"} {
 		if !slices.Contains(commands, want) {
 			t.Errorf("the page has no command %q: %q", want, commands)
 		}
@@ -84,11 +91,11 @@ var (
 	fileName = regexp.MustCompile("`(handlers/[\\w./]+)`")
 )
 
-// followScript returns the page as a script that writes the files and runs the commands.
+// followScript returns the page as a script that runs the commands and compares the files.
 func followScript(t *testing.T, page string) (script string, commands []string) {
 	t.Helper()
 	var b strings.Builder
-	last := 0
+	last, excerpts := 0, 0
 	for _, m := range block.FindAllStringSubmatchIndex(page, -1) {
 		before := page[last:m[0]]
 		last = m[1]
@@ -104,7 +111,11 @@ func followScript(t *testing.T, page string) (script string, commands []string) 
 			t.Errorf("no file is named before:\n%s", page[m[0]:m[1]])
 			continue
 		}
-		fmt.Fprintf(&b, "printf %%s %s >%s\n", quote(page[m[2]:m[3]]), names[len(names)-1][1])
+		excerpts++
+		fmt.Fprintf(&b, "shows %s %s\n", names[len(names)-1][1], quote(page[m[2]:m[3]]))
+	}
+	if excerpts < 3 {
+		t.Errorf("the page shows %d files", excerpts)
 	}
 	return b.String(), commands
 }

@@ -53,6 +53,9 @@ var packages = map[string]string{
 var fence = regexp.MustCompile("(?ms)^( *)```go\n(.*?)^ *```$")
 
 func TestSnippets_Compile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the test compiles a program for each snippet; run it without -short")
+	}
 	module, err := filepath.Abs("../examples")
 	if err != nil {
 		t.Fatal(err)
