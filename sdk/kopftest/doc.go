@@ -41,7 +41,7 @@
 // [Cluster.FaultProxy] starts a server between the operator and the API server that drops, delays,
 // refuses and damages requests, answers and events, by rules: see [Faults]. [Chaos] runs an operator
 // under all of this, with restarts of the server, jumps of the [Clock] and kills at any write; it
-// depends only on a [Seed].
+// depends only on a [Seed]. [Cluster.StartProcess] starts an operator that a test can freeze and continue.
 //
 // # Handlers alone
 //

@@ -37,6 +37,8 @@ func (op *Operator) inspectable() error {
 		return errNotRunning
 	case op.inspector == nil:
 		return errNoInspector
+	case op.run.frozen:
+		return errFrozen
 	default:
 		return nil
 	}

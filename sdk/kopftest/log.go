@@ -18,7 +18,7 @@ type LogEntry struct {
 	Level   slog.Level
 	Message string
 	Object  string      // the "namespace/name" of the object that the message is about; empty if there is none
-	Attrs   []slog.Attr // all others, those of the logger first
+	Attrs   []slog.Attr // all others, those of the logger first; the values are strings if a [Process] has logged them
 }
 
 // String returns the level, the message and the attributes in one line.
@@ -114,15 +114,21 @@ func shortened(line string) string {
 	return strings.ToValidUTF8(line[:reportedWidth], "") + "…"
 }
 
-// logger is what an operator logs to.
-func (l *log) logger() *slog.Logger {
-	return slog.New(stacksApart{kopf.NewLogHandler(l, &kopf.LogOptions{Level: slog.LevelDebug}), l, nil})
+// logSink takes the log of an operator: each message as lines and as an entry.
+type logSink interface {
+	io.Writer
+	add(LogEntry)
+}
+
+// loggerTo returns an operator's logger.
+func loggerTo(sink logSink) *slog.Logger {
+	return slog.New(stacksApart{kopf.NewLogHandler(sink, &kopf.LogOptions{Level: slog.LevelDebug}), sink, nil})
 }
 
 // stacksApart writes the stacks of panics as they are usually written: in lines.
 type stacksApart struct {
 	slog.Handler
-	log   *log
+	log   logSink
 	attrs []slog.Attr // of the logger
 }
 

@@ -11,6 +11,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	RunAs("writer", writer)
+	RunAs("failing", failing)
 	testmain.Run(m, testcluster.Exit)
 }
 

@@ -4,46 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// An Operator runs inside of the test. Its methods fail the test on errors, so they must be
+// An Operator runs inside of the test, unless it is a [Process]. Its methods fail the test on errors, so they must be
 // called from the test's own goroutine.
 type Operator struct {
 	cluster   *Cluster
 	register  func(*kopf.Registry)
 	configure []func(*kopf.Operator)
+	program   *program // starts the operator's process; nil if the operator runs inside of the test
 	log       *log
 	served    []string                       // the keys of what it serves, as of the last look
 	managed   string                         // name of its configurations of webhooks, unless the settings name a server or another one
 	settings  *atomic.Pointer[kopf.Settings] // settings of the newest run, after its startup handlers; nil before the first run
 
 	// Of the current run; nil while it does not run.
-	registry  *kopf.Registry
+	registry  *kopf.Registry  // nil if it runs in another process
 	inspector *inspect.Client // nil if the settings disable it
 	run       *run
-}
-
-// run is one life of an operator.
-type run struct {
-	gate  *gate
-	gated bool // its requests go through the gate
-	stop  context.CancelFunc
-	ready chan struct{}
-	ended chan struct{}
-	err   error // of the operator; set before ended is closed
 }
 
 // Run starts an operator and waits until it watches its resources, whose definitions must have
@@ -70,6 +56,14 @@ func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Ope
 func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
 	c.t.Helper()
 	op := c.newOperator(register, configure)
+	op.begin()
+	return op
+}
+
+// begin launches an operator that ends with the test.
+func (op *Operator) begin() {
+	c := op.cluster
+	c.t.Helper()
 	c.mu.Lock()
 	c.operators = append(c.operators, op)
 	c.mu.Unlock()
@@ -78,7 +72,6 @@ func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.
 		op.log.close()
 	})
 	op.launch()
-	return op
 }
 
 // newOperator returns an operator that does not run yet.
@@ -126,30 +119,6 @@ func (op *Operator) Start() {
 	op.WaitReady()
 }
 
-func (op *Operator) launch() {
-	c := op.cluster
-	c.t.Helper()
-	if op.run != nil {
-		c.t.Fatal("kopftest: the operator is running already")
-	}
-	r := &run{gate: newGate(), ready: make(chan struct{}), ended: make(chan struct{})}
-	operator := op.operator(r)
-	op.inspector = nil
-	if address := operator.Settings.Process.Inspector; address != "" {
-		client, err := inspect.Dial(address)
-		if err != nil {
-			c.t.Fatalf("kopftest: %v", err)
-		}
-		op.inspector = client
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(c.t.Context()))
-	op.run, r.stop = r, stop
-	go func() {
-		defer close(r.ended)
-		r.err = operator.Run(ctx)
-	}()
-}
-
 // WaitReady waits until the operator watches its resources. An end of the operator fails the
 // test at once.
 func (op *Operator) WaitReady() {
@@ -190,50 +159,7 @@ func (op *Operator) WaitEnd() error {
 	return r.err
 }
 
-// operator makes the operator for a run.
-func (op *Operator) operator(r *run) *kopf.Operator {
-	c := op.cluster
-	c.t.Helper()
-	dir, err := newSocketDir()
-	if err != nil {
-		c.t.Fatalf("kopftest: %v", err)
-	}
-	c.t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			c.t.Errorf("kopftest: %v", err)
-		}
-	})
-	op.registry = &kopf.Registry{}
-	op.register(op.registry)
-	if len(testhooks.HandlersOf(op.registry).Admission()) > 0 {
-		c.expectWebhooks(op.managed)
-	}
-	config := rest.CopyConfig(c.Config)
-	config.Wrap(r.gate.wrap)
-	operator := &kopf.Operator{
-		Registry:   op.registry,
-		Namespaces: []string{c.Namespace},
-		Config:     config,
-		Logger:     op.log.logger(),
-	}
-	operator.Settings.Process.Inspector = "unix:" + filepath.Join(dir, "inspector")
-	for _, configure := range op.configure {
-		configure(operator)
-	}
-	r.gated = operator.Config == config
-	op.settings.Store(new(operator.Settings))
-	testhooks.PutUnderTest(operator, op.managed, func(settings any) { op.settings.Store(settings.(*kopf.Settings)) })
-	onReady := operator.OnReady
-	operator.OnReady = func() {
-		if onReady != nil {
-			onReady()
-		}
-		close(r.ready)
-	}
-	return operator
-}
-
-// Stop ends the operator gracefully and waits until it has ended.
+// Stop ends the operator gracefully and waits until it has ended. A frozen [Process] is continued for that.
 func (op *Operator) Stop() {
 	op.cluster.t.Helper()
 	if op.run == nil {
@@ -248,6 +174,9 @@ func (op *Operator) halt() {
 		return
 	}
 	r := op.run
+	if r.frozen {
+		op.thaw()
+	}
 	op.look()
 	r.stop()
 	op.run = nil
@@ -267,24 +196,27 @@ func (op *Operator) awaitEnd(r *run) bool {
 		return true
 	case <-limit.C:
 		c.t.Errorf("kopftest: the operator was told to stop and does not end\n%s", op.lastLines())
+		if r.child != nil {
+			r.kill()
+		}
 		return false
 	}
 }
 
 // Kill ends the operator as if its process were killed: from now on, none of its requests
-// arrives at the cluster. Handlers that ignore their context may still run for a while.
+// arrives at the cluster. Handlers that ignore their context may still run for a while. A [Process] is killed, with
+// its handlers, also while it is frozen.
 func (op *Operator) Kill() {
 	op.cluster.t.Helper()
 	if op.run == nil {
 		op.cluster.t.Fatal("kopftest: the operator is not running")
 	}
 	r := op.run
-	if !r.gated {
+	if r.kill == nil {
 		op.cluster.t.Fatal("kopftest: an operator that does not use the Config that it was given cannot be killed, as its requests cannot be stopped: use Stop")
 	}
 	op.look()
-	r.gate.shut(errKilled)
-	r.stop()
+	r.kill()
 	op.run = nil
 	op.cluster.t.Cleanup(func() { op.awaitEnd(r) }) // nothing outlives the test
 }
@@ -312,6 +244,7 @@ func (op *Operator) look() {
 var (
 	errNotRunning  = errors.New("it was stopped")
 	errNoInspector = errors.New("its settings disable the inspector")
+	errFrozen      = errors.New("it is frozen: call Continue first")
 )
 
 func (op *Operator) snapshot(ctx context.Context) (*inspect.Snapshot, error) {
@@ -342,6 +275,12 @@ func (op *Operator) LogEntries() []LogEntry {
 // CountLog returns how many lines of the log contain a text.
 func (op *Operator) CountLog(text string) int {
 	n, _ := op.log.count(LogMark{}, text)
+	return n
+}
+
+// CountLogSince returns how many lines of the log after the mark contain a text.
+func (op *Operator) CountLogSince(mark LogMark, text string) int {
+	n, _ := op.log.count(mark, text)
 	return n
 }
 

@@ -132,13 +132,7 @@ func TestCluster_ControlPlaneEndsWithKilledBinary(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	server := ""
-	for lines := bufio.NewScanner(stdout); server == "" && lines.Scan(); {
-		server, _ = strings.CutPrefix(lines.Text(), "server ")
-		if server == lines.Text() {
-			server = ""
-		}
-	}
+	server := wordAfter("server ", bufio.NewScanner(stdout))
 	address, err := url.Parse(server)
 	if err != nil || server == "" {
 		t.Fatalf("it does not tell its server: %v\n%s", err, &errs)
@@ -147,19 +141,35 @@ func TestCluster_ControlPlaneEndsWithKilledBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
+	waitClosed(t, address.Host)
+}
+
+// wordAfter returns the rest of the next line with a prefix.
+func wordAfter(prefix string, lines *bufio.Scanner) string {
+	for lines.Scan() {
+		if rest, found := strings.CutPrefix(lines.Text(), prefix); found {
+			return rest
+		}
+	}
+	return ""
+}
+
+// waitClosed waits until the process that listens on an address has ended.
+func waitClosed(t *testing.T, address string) {
+	t.Helper()
 	ctx, cancel := contextOf(t.Context(), t, timeout(t))
 	defer cancel()
 	for {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address.Host)
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 		if err != nil && ctx.Err() == nil {
-			return // nobody listens any more
+			return
 		}
 		if err == nil {
 			end, _ := ctx.Deadline()
 			err = errors.Join(conn.SetDeadline(end), hangsUp(conn), conn.Close())
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("%s still answers: %v", server, err)
+			t.Fatalf("%s still answers: %v", address, err)
 		}
 	}
 }

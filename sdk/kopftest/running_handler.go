@@ -10,6 +10,9 @@ import (
 // whereabouts returns where a running handler is. If it runs for several objects, it is not
 // known which one of the places is that of the object in question.
 func (op *Operator) whereabouts(id string) string {
+	if op.registry == nil {
+		return "it is in another process"
+	}
 	var functions []string
 	for _, h := range testhooks.HandlersOf(op.registry).All() {
 		if h.ID != id {

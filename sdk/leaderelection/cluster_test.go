@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,13 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if spec := os.Getenv(frozenVar); spec != "" {
-		if err := runReplica(spec); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	kopftest.RunAs("replica", replica)
 	testmain.Run(m, testcluster.Exit)
 }
 

@@ -3,49 +3,34 @@ package leaderelection_test
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/kopf-dev/kopf/sdk/internal/frozen"
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 	"github.com/kopf-dev/kopf/sdk/leaderelection"
 )
 
-// frozenVar has the kind, the identity and the namespace of the replica that the process is.
-const frozenVar = "KOPF_FROZEN_REPLICA"
+// lost begins the log line of a replica whose term has ended, of each kind.
+var lost = map[string]string{"election": "The lease is lost", "shards": "A shard is lost"}
 
-// runReplica is the process of a replica. It prints a line for each call of its timer, which writes to its object. The number
-// of a call and of a write is the number of the replica's term.
-func runReplica(spec string) error {
-	part := strings.Split(spec, " ")
-	kind, identity, namespace := part[0], part[1], part[2]
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
-	if err != nil {
-		return err
-	}
-	terms := frozen.NewLogCounter(slog.NewTextHandler(os.Stdout, nil), "Elected: ", "Handling more shards")
-	r := &kopf.Registry{}
-	leaderelection.Register(r)
-	kopf.Timer(r, configMaps, func(_ context.Context, tick *kopf.TimerTick[kopf.Object]) error {
-		fmt.Println("call", time.Now().UnixNano(), terms.Count())
+// replica is the operator of a process. Each call of its timer is a line of the log, and writes to its object.
+func replica(o *kopf.Operator, args []string) {
+	kind, identity := args[0], args[1]
+	leaderelection.Register(o.Registry)
+	kopf.Timer(o.Registry, configMaps, func(_ context.Context, tick *kopf.TimerTick[kopf.Object]) error {
+		at := strconv.FormatInt(time.Now().UnixNano(), 10)
+		o.Logger.Debug(called, "at", at)
 		tick.Patch.Set("data.by", identity)
-		tick.Patch.Set("data.number", strconv.FormatInt(terms.Count(), 10))
-		tick.Patch.Set("data.at", strconv.FormatInt(time.Now().UnixNano(), 10))
+		tick.Patch.Set("data.at", at)
 		return nil
 	}, kopf.ID("tick"), kopf.Interval(50*time.Millisecond), kopf.Labels{"mine": "yes"})
-	o := &kopf.Operator{Registry: r, Namespaces: []string{namespace}, Config: config, Logger: slog.New(terms)}
 	o.Settings.Scaling = kopf.ScalingSettings{
-		LeaseName: "replicas", LeaseNamespace: namespace, Identity: identity,
+		LeaseName: "replicas", LeaseNamespace: o.Namespaces[0], Identity: identity,
 		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond,
 	}
 	if kind == "shards" {
@@ -53,38 +38,39 @@ func runReplica(spec string) error {
 	} else {
 		o.Settings.Scaling.LeaderElection = true
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	return o.Run(ctx)
 }
 
-func startReplica(t *testing.T, cluster *kopftest.Cluster, kind, identity string) *frozen.Process {
-	t.Helper()
-	return frozen.Start(t, identity, frozenVar, kind+" "+identity+" "+cluster.Namespace, cluster.Kubeconfig())
-}
+// called is the log message of a call.
+const called = "the handler is called"
 
-// lostTerms returns how many terms of a replica have ended, as far as it knows.
-func lostTerms(p *frozen.Process) int { return p.Count("The lease is lost", "A shard is lost") }
+// term is one time of a replica as the leader, or as the holder of the shard.
+type term struct {
+	replica string
+	number  int
+}
 
 type call struct {
-	at   int64
-	term frozen.Write
+	at   string
+	term term
 }
 
-// calls returns the calls of a replica's handler.
-func calls(p *frozen.Process) (all []call) {
-	for _, line := range p.Lines() {
-		c := call{term: frozen.Write{By: p.Name}}
-		if n, _ := fmt.Sscanf(line, "call %d %d", &c.at, &c.term.Number); n == 2 {
-			all = append(all, c)
+// calls returns the calls of a replica's handler. Its term is the number of terms that the log has begun before.
+func calls(p *kopftest.Process, identity string) (all []call) {
+	current := term{replica: identity}
+	for _, e := range p.LogEntries() {
+		switch {
+		case strings.HasPrefix(e.Message, "Elected: "), strings.HasPrefix(e.Message, "Handling more shards"):
+			current.number++
+		case e.Message == called:
+			all = append(all, call{e.Attrs[0].Value.String(), current})
 		}
 	}
 	return all
 }
 
 // repeated counts those of a sequence that belong to a term after a later term has begun.
-func repeated(sequence []frozen.Write) (n int) {
-	var order []frozen.Write
+func repeated(sequence []term) (n int) {
+	var order []term
 	for _, one := range sequence {
 		if i := slices.Index(order, one); i < 0 {
 			order = append(order, one)
@@ -96,53 +82,71 @@ func repeated(sequence []frozen.Write) (n int) {
 }
 
 func TestFreeze_RepeatedTermsAreFound(t *testing.T) {
-	a, b, again := frozen.Write{By: "a", Number: 1}, frozen.Write{By: "b", Number: 1}, frozen.Write{By: "a", Number: 2}
-	if n := repeated([]frozen.Write{a, a, b, a, b, again, b}); n != 2 {
+	a, b, again := term{"a", 1}, term{"b", 1}, term{"a", 2}
+	if n := repeated([]term{a, a, b, a, b, again, b}); n != 2 {
 		t.Error(n)
 	}
-	if n := repeated([]frozen.Write{a, a, b, b, again, again}); n != 0 {
+	if n := repeated([]term{a, a, b, b, again, again}); n != 0 {
 		t.Error(n)
 	}
 }
 
 // A replica is frozen until another one acts, and runs on: it calls no handler and writes nothing before its next term.
 func TestFreeze_FrozenReplicaDoesNothingOnceAnotherActs(t *testing.T) {
-	for _, kind := range []string{"election", "shards"} {
+	for kind, lost := range lost {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			cluster := kopftest.New(t)
 			create(cluster)
-			written := frozen.Writes(t, cluster.Namespace, "x")
-			acting, other := startReplica(t, cluster, kind, "a"), (*frozen.Process)(nil)
-			waitCalls(cluster, acting, 1)
-			other = startReplica(t, cluster, kind, "b")
-			n := frozen.Freezes(t, 3)
-			for range n {
-				before, lost := len(calls(other)), lostTerms(acting)
-				acting.Freeze(t)
-				waitCalls(cluster, other, before+1)
-				acting.Continue(t)
-				cluster.WaitUntil(acting.Name+" knows that its term is over", func() bool { return lostTerms(acting) > lost })
-				waitCalls(cluster, other, len(calls(other))+5)
-				acting, other = other, acting
+			versions := testcluster.Versions(t, cluster.Namespace, "x")
+			a := cluster.StartProcess("replica", kind, "a")
+			waitCalls(a, 1)
+			b := cluster.StartProcess("replica", kind, "b")
+			n := testcluster.Freezes(t, 3)
+			for acting, other, i := a, b, 0; i < n; acting, other, i = other, acting, i+1 {
+				acting.Freeze()
+				waitCalls(other, 1)
+				mark := acting.LogMark()
+				acting.Continue()
+				acting.WaitLogSince(mark, lost)
+				waitCalls(other, 5)
 			}
-			all := slices.Concat(calls(acting), calls(other))
+			a.Freeze() // now each write has its call in the log
+			b.Freeze()
+			all := slices.Concat(calls(a, "a"), calls(b, "b"))
 			slices.SortStableFunc(all, func(a, b call) int { return cmp.Compare(a.at, b.at) })
-			called := make([]frozen.Write, len(all))
-			for i, one := range all {
-				called[i] = one.term
+			var terms, written []term
+			byTime := map[string]term{}
+			for _, one := range all {
+				terms = append(terms, one.term)
+				byTime[one.at] = one.term
 			}
-			again, changes := repeated(called), repeated(written())
+			for _, data := range versions() {
+				if at := data["at"]; at != "" {
+					of, known := byTime[at]
+					if !known || of.replica != data["by"] {
+						t.Errorf("%s has written without a call: %v", data["by"], data)
+					}
+					written = append(written, of)
+				}
+			}
+			again, changes := repeated(terms), repeated(written)
 			t.Logf("%s: %d freezes, %d calls and %d writes in all; after another replica had begun: %d calls, %d writes",
-				kind, n, len(called), len(written()), again, changes)
+				kind, n, len(terms), len(written), again, changes)
 			if again != 0 || changes != 0 {
 				t.Errorf("replicas that were frozen called the handler %d times and wrote %d times while another one acted", again, changes)
+			}
+			if last := all[len(all)-1].term; last.number < n/2 {
+				t.Errorf("the last call is of the term %v after %d freezes", last, n)
 			}
 		})
 	}
 }
 
-func waitCalls(cluster *kopftest.Cluster, p *frozen.Process, n int) {
-	cluster.T().Helper()
-	cluster.WaitUntil(fmt.Sprint(p.Name, " calls the handler for the ", n, ". time"), func() bool { return len(calls(p)) >= n })
+// waitCalls waits for n calls more.
+func waitCalls(p *kopftest.Process, n int) {
+	p.T().Helper()
+	for range n {
+		p.WaitLogSince(p.LogMark(), called)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -18,13 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if spec := os.Getenv(frozenVar); spec != "" {
-		if err := runPeer(spec); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	kopftest.RunAs("peer", peer)
 	// The tests mostly wait for records to expire. The flag of the command line has precedence.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
