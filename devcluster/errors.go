@@ -36,6 +36,6 @@ var (
 	ErrImage = fault.ErrImage
 	// ErrPortTaken: another program listens on the port of the cluster.
 	ErrPortTaken = fault.ErrPortTaken
-	// ErrDiskFull: the Docker engine, or the cache of programs, has no space left.
+	// ErrDiskFull: the Docker engine, the cache of programs, or the disk of an embedded cluster has no space left.
 	ErrDiskFull = fault.ErrDiskFull
 )

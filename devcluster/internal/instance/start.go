@@ -152,16 +152,32 @@ func failureError(f Failure) error {
 	return errors.New(f.Message)
 }
 
-// explain wraps the reason of a failed start and names the log files.
+// explain wraps the reason of a failed start and names the log files, unless the disk has no space for them.
 func (c Config) explain(err, killErr error) error {
-	kind := fault.ErrStart
-	if errors.Is(err, fault.ErrInUse) {
-		kind = fault.ErrInUse
-	}
-	return &fault.Error{
-		Kind:    kind,
+	failure := &fault.Error{
+		Kind:    fault.ErrStart,
 		Message: "cannot start the control plane in " + c.Dir,
 		Cause:   errors.Join(err, killErr),
 		Next:    fmt.Sprintf("see %s and %s in that directory", outputFile, logFile),
 	}
+	switch {
+	case errors.Is(err, fault.ErrInUse):
+		failure.Kind = fault.ErrInUse
+	case isFull(c.Dir):
+		failure.Kind, failure.Next = fault.ErrDiskFull, "the disk of that directory is full: free some space there, and try again"
+	}
+	return failure
+}
+
+// spaceToStart is the size in bytes of a file that a disk has no room for when it counts as full.
+const spaceToStart = 1 << 20
+
+// isFull reports whether a disk or a quota has no space left. The program may have been unable to log that.
+func isFull(dir string) bool {
+	file, err := os.CreateTemp(dir, "space-*")
+	if err == nil {
+		_, err = file.Write(make([]byte, spaceToStart))
+		err = errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
