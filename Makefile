@@ -26,9 +26,11 @@ FREEZES ?= 100
 # How long tests wait for a condition before they fail; enough for a busy machine.
 export KOPFTEST_TIMEOUT ?= 2m
 
+##@ Use
+
 .PHONY: help
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build kopf into bin/
@@ -44,21 +46,19 @@ dev: build ## Run the tutorial's operator in the workbench: a cluster, an operat
 controlplane: build ## Build the embedded control plane into the user's cache, unless it exists
 	@$(BIN)/kopf cluster prepare >/dev/null
 
+.PHONY: clean
+clean: ## Remove bin/ and dist/
+	rm -rf $(BIN) dist
+
+##@ Check a change
+
+.PHONY: quick
+quick: ## Run the tests that need no control plane and compile no operators: after each change
+	@hack/quick $(TESTFLAGS)
+
 .PHONY: test
-test: controlplane ## Run all tests, with the race detector, against the real control plane
+test: controlplane ## Run all tests, against the real control plane: before you propose a change
 	@hack/test $(TESTFLAGS)
-
-.PHONY: e2e-k3d
-e2e-k3d: ## Test clusters in containers, with a private Docker engine; needs root. RUN=Failure runs these only
-	@GO="$(GO)" RUN="$(RUN)" hack/e2e-k3d
-
-.PHONY: vectors
-vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs others
-	@hack/vectors
-
-.PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME (default: 30s); FUZZ="object Stream" runs those that contain any of these words
-	@hack/fuzz $(FUZZ)
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, formatting
@@ -73,6 +73,55 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(BIN)
 	GOWORK=off GOBIN=$(BIN)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
+
+.PHONY: golden
+golden: ## Rewrite the golden files of the workbench, and the pictures and tables in docs/; review the diff before you commit
+	$(GO) test ./tui -update
+	$(GO) test ./docs -run Inspector -update
+
+.PHONY: tidy
+tidy: ## Tidy the go.mod files
+	hack/tidy
+
+##@ Look deeper
+
+.PHONY: vectors
+vectors: ## Run the vectors recorded with Kopf for Python; VECTORS=DIR runs others
+	@hack/vectors
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (default: 30s); FUZZ="object Stream" runs those that contain any of these words
+	@hack/fuzz $(FUZZ)
+
+.PHONY: soak
+soak: controlplane ## Break everything for 90 seconds, then crowd webhooks as long; KOPFTEST_SEED=N repeats a run
+	cd sdk && KOPF_SOAK=90s $(GO) test $(TESTFLAGS) -count 1 -timeout 20m -v -run Soak ./internal/faults
+	cd sdk && KOPF_SOAK=90s $(GO) test $(TESTFLAGS) -count 1 -timeout 20m -v -run Reviews ./internal/faults
+
+.PHONY: faults
+faults: controlplane ## Break everything for 10 minutes, then crowd webhooks as long, and report what it does to operators; SOAK=1m for less
+	@mkdir -p bench/results
+	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/soak.json \
+		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run 'Pattern|Soak' ./internal/faults
+	cd sdk && KOPF_SOAK=$(SOAK) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Reviews ./internal/faults
+	cd sdk/leaderelection && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Freeze .
+	cd sdk && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Frozen ./peering
+
+.PHONY: soak-shards
+soak-shards: controlplane ## Kill and add replicas that share 2,000 objects, for 10 minutes; SOAK=5m for less
+	@mkdir -p bench/results
+	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/shards-soak.json \
+		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Shards_Soak ./internal/e2e
+
+.PHONY: e2e-k3d
+e2e-k3d: ## Test clusters in containers, with a private Docker engine; needs root. RUN=Failure runs these only
+	@GO="$(GO)" RUN="$(RUN)" hack/e2e-k3d
+
+.PHONY: bench
+bench: controlplane ## Measure the figures of bench/README.md
+	bench/run
+
+##@ Release
 
 .PHONY: snapshot
 snapshot: controlplane ## Try the configuration of releases: ALL=kopf for all platforms, ALL=1 with their control planes
@@ -90,40 +139,3 @@ $(BIN)/tools/cyclonedx-gomod-$(CYCLONEDX):
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities, if their database can be had
 	@hack/vulncheck $(BIN)/govulncheck-$(VULNCHECK) $(MODULES)
-
-.PHONY: golden
-golden: ## Rewrite the golden files of the workbench, and the pictures and tables in docs/; review the diff before you commit
-	$(GO) test ./tui -update
-	$(GO) test ./docs -run Inspector -update
-
-.PHONY: bench
-bench: controlplane ## Measure the figures of bench/README.md
-	bench/run
-
-.PHONY: faults
-faults: controlplane ## Break everything for 10 minutes, then crowd webhooks as long, and report what it does to operators; SOAK=1m for less
-	@mkdir -p bench/results
-	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/soak.json \
-		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run 'Pattern|Soak' ./internal/faults
-	cd sdk && KOPF_SOAK=$(SOAK) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Reviews ./internal/faults
-	cd sdk/leaderelection && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Freeze .
-	cd sdk && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Frozen ./peering
-
-.PHONY: soak
-soak: controlplane ## Break everything for 90 seconds, then crowd webhooks as long; KOPFTEST_SEED=N repeats a run
-	cd sdk && KOPF_SOAK=90s $(GO) test $(TESTFLAGS) -count 1 -timeout 20m -v -run Soak ./internal/faults
-	cd sdk && KOPF_SOAK=90s $(GO) test $(TESTFLAGS) -count 1 -timeout 20m -v -run Reviews ./internal/faults
-
-.PHONY: soak-shards
-soak-shards: controlplane ## Kill and add replicas that share 2,000 objects, for 10 minutes; SOAK=5m for less
-	@mkdir -p bench/results
-	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/shards-soak.json \
-		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Shards_Soak ./internal/e2e
-
-.PHONY: tidy
-tidy: ## Tidy the go.mod files
-	hack/tidy
-
-.PHONY: clean
-clean: ## Remove bin/ and dist/
-	rm -rf $(BIN) dist
