@@ -42,8 +42,13 @@ type response struct {
 func main() {
 	address := flag.String("address", "127.0.0.1:9443", "where to listen")
 	cert, key := flag.String("cert", "", "the certificate"), flag.String("key", "", "its key")
+	maps := flag.Bool("maps", false, "decode reviews into maps")
 	flag.Parse()
-	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 10 * time.Second}
+	handler := answer
+	if *maps {
+		handler = answerFromMaps
+	}
+	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 10 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -66,6 +71,32 @@ func answer(w http.ResponseWriter, req *http.Request) {
 	}
 	r.Response = &response{UID: r.Request.UID, Allowed: r.Request.Object.Spec.Field != "wrong"}
 	r.Request = nil
+	write(w, r)
+}
+
+// answerFromMaps is answer without types.
+func answerFromMaps(w http.ResponseWriter, req *http.Request) {
+	var tree map[string]any
+	if err := json.NewDecoder(req.Body).Decode(&tree); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	field := func(parent any, key string) any {
+		m, _ := parent.(map[string]any)
+		return m[key]
+	}
+	text := func(v any) string {
+		s, _ := v.(string)
+		return s
+	}
+	request := field(tree, "request")
+	write(w, review{
+		APIVersion: text(tree["apiVersion"]), Kind: text(tree["kind"]),
+		Response: &response{UID: text(field(request, "uid")), Allowed: field(field(field(request, "object"), "spec"), "field") != "wrong"},
+	})
+}
+
+func write(w http.ResponseWriter, r review) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

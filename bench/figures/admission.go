@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -174,7 +175,11 @@ func (c *certificates) measure(ctx context.Context, l *environment, start func(a
 type reviewSender struct {
 	client *http.Client
 	url    string
+	text   string // empty means sampleReview
 }
+
+// errBusy is the error of a review that the server asks to repeat.
+var errBusy = errors.New("the server is busy")
 
 func (s *reviewSender) waitReady(ctx context.Context) error {
 	deadline := time.Now().Add(waitLimit)
@@ -211,7 +216,7 @@ func (s *reviewSender) send(ctx context.Context, during time.Duration) ([]time.D
 
 // one sends a review, which must be admitted.
 func (s *reviewSender) one(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"?timeout=10s", strings.NewReader(sampleReview))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"?timeout=30s", strings.NewReader(cmp.Or(s.text, sampleReview)))
 	if err != nil {
 		return err
 	}
@@ -224,6 +229,9 @@ func (s *reviewSender) one(ctx context.Context) error {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err
+	}
+	if resp.StatusCode == http.StatusTooManyRequests {
+		return fmt.Errorf("%w: %s", errBusy, body)
 	}
 	if resp.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"allowed":true`)) {
 		return fmt.Errorf("%d: %s", resp.StatusCode, body)

@@ -30,6 +30,7 @@ var figures = []figure{
 	{"background", "ten thousand objects with a daemon and a timer each: goroutines, memory, idle CPU, shutdown", inCluster(measureBackground)},
 	{"resume", "objects that were handled before the operator starts: time and requests", inCluster(measureResume)},
 	{"admission", "reviews at 1,000 a second: CPU and time, beside a bare webhook and one of controller-runtime", inCluster(measureAdmission)},
+	{"crowd", "reviews while other clients are slow, and 16 reviews of 8 MiB at once: time and memory, beside a bare webhook", inCluster(measureCrowd)},
 	{"index", "objects that are indexed before the first handler is called: time and memory", inCluster(measureIndex)},
 }
 

@@ -31,7 +31,12 @@ func register(r *kopf.Registry) {
 		kopf.OnEvent(r, kopf.Resource("v1", "namespaces"), o.event)
 		return
 	}
-	if os.Getenv(admissionVariable) != "" {
+	switch os.Getenv(admissionVariable) {
+	case "":
+	case "object":
+		kopf.OnValidate(r, examples, checkObject)
+		return
+	default:
 		kopf.OnValidate(r, examples, checkField)
 		return
 	}
