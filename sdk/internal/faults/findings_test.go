@@ -93,23 +93,27 @@ func refusals(injected []kopftest.InjectedFault) map[string][]time.Time {
 	return times
 }
 
-// duplicates looks for calls of a handler for a change that it has been called for with success.
+// duplicates looks for calls of a handler for a change that it has been called for with success. Each of the earlier calls
+// needs an explanation; the one for the last of them counts.
 func (i *inspection) duplicates() {
-	former := map[string]call{}
+	former := map[string][]call{}
 	for _, c := range i.calls {
 		key := c.handler
 		if c.reason == kopf.ReasonUpdate {
 			key += " " + c.old + " " + c.new
 		}
-		if a, ok := former[key]; ok {
-			if why := i.explain(a, c); why != "" {
-				i.Explained[why]++
-				i.repeated = append(i.repeated, fmt.Sprintf("%s %s: %s and %s: %s", i.object.kind, i.object.name, a, c, why))
-			} else {
+		why := ""
+		for _, a := range former[key] {
+			if why = i.explain(a, c); why == "" {
 				i.Duplicates = append(i.Duplicates, fmt.Sprintf("%s %s: %s and %s", i.object.kind, i.object.name, a, c))
+				break
 			}
 		}
-		former[key] = c
+		if why != "" {
+			i.Explained[why]++
+			i.repeated = append(i.repeated, fmt.Sprintf("%s %s: %s and %s: %s", i.object.kind, i.object.name, former[key][len(former[key])-1], c, why))
+		}
+		former[key] = append(former[key], c)
 	}
 }
 
@@ -168,12 +172,14 @@ func (i *inspection) purged(handler string, from, to uint64) bool {
 	})
 }
 
-// stored returns the first version that says that a call was successful.
+// stored returns the first version that says that a call was successful. Versions from before the
+// start of its process have records of earlier processes: the call may have an old view.
 func (i *inspection) stored(c call) (number uint64, ok bool) {
-	before := i.object.at(c.version)
+	since := max(c.version, i.starts[c.life])
+	before := i.object.at(since)
 	former := before
 	for _, v := range i.object.versions {
-		if v.number <= c.version {
+		if v.number <= since {
 			continue
 		}
 		r := v.records[c.handler]

@@ -82,6 +82,10 @@ func TestInspection_Duplicates(t *testing.T) {
 			calls:  []call{{handler: "update_2", new: "v0", life: 0, version: 5}, updated(1, 10), updated(2, 30)},
 			starts: []uint64{15, 15, 35},
 		},
+		"of an update that an earlier process had ended, after one with an old view": {
+			object: at(version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
+			calls:  []call{updated(1, 10), updated(2, 20)}, starts: []uint64{0, 25, 35}, want: "before the record",
+		},
 		"of an update that all handlers had seen": {
 			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
 			calls:  []call{updated(2, 10), updated(2, 30)}, starts: []uint64{0, 0, 15},
@@ -109,6 +113,23 @@ func TestInspection_Duplicates(t *testing.T) {
 				t.Errorf("explained %q, unexplained %q", explained, i.Duplicates)
 			}
 		})
+	}
+}
+
+func TestInspection_EachEarlierCallNeedsAnExplanation(t *testing.T) {
+	i := &inspection{
+		findings: &findings{Explained: map[string]int{}},
+		object:   at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}),
+		starts:   []uint64{0, 0, 25, 25},
+	}
+	for life, version := range []uint64{1: 10, 2: 10, 3: 20} { // the second one has an old view; the third one sees the record of the first one
+		if life > 0 {
+			i.calls = append(i.calls, call{handler: "update_1", reason: kopf.ReasonUpdate, old: "v1", new: "v2", life: life, version: version})
+		}
+	}
+	i.duplicates()
+	if len(i.Duplicates) != 1 || len(i.Explained) != 1 {
+		t.Errorf("explained %v, unexplained %q", i.Explained, i.Duplicates)
 	}
 }
 
