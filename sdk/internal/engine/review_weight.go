@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
-	"github.com/kopf-dev/kopf/sdk/internal/budget"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -17,28 +16,9 @@ const (
 	maxTrees = 256 << 20
 	// treesOfPatch is how many copies of an object its change takes.
 	treesOfPatch = 3
-
-	// maxDecoded limits the memory of the decoded objects of all large reviews, and maxSmallDecoded that of all small ones, in
-	// bytes. A review that exceeds its limit runs alone.
-	maxDecoded, maxSmallDecoded = 64 << 20, 32 << 20
-	// smallReview is the weight up to which a review is small.
-	smallReview = 1 << 20
 	// collectedReview is the weight from which the decoded objects of a review are collected before the next one is decoded.
 	collectedReview = 32 << 20
 )
-
-// decoded limits the memory of the decoded objects of all reviews. Small reviews never wait for large ones.
-type decoded struct{ small, large *budget.Budget }
-
-func newDecoded() decoded { return decoded{budget.New(maxSmallDecoded), budget.New(maxDecoded)} }
-
-// of returns the budget of the reviews of a weight.
-func (d decoded) of(weight int64) *budget.Budget {
-	if weight <= smallReview {
-		return d.small
-	}
-	return d.large
-}
 
 // claim waits until there is memory for the decoded objects of a review. The returned function ends the review: a kept
 // review takes no more memory than its text.
