@@ -189,7 +189,7 @@ func beSlow(ctx context.Context, address string, config *tls.Config, kind int) {
 		default:
 			_, _ = io.WriteString(conn, headers+"\r\n"+strings.Repeat(" ", hugeSize-1))
 		}
-		_, _ = http.ReadResponse(bufio.NewReader(conn), nil) // until the server or the measurement ends it
+		_, _ = http.ReadResponse(bufio.NewReader(conn), nil) // the server or the measurement ends the connection
 		stop()
 		_ = conn.Close()
 		_ = sleep(ctx, 100*time.Millisecond)

@@ -106,10 +106,10 @@ func (p *child) kill() {
 	<-p.ended
 }
 
-// freeze returns when the process has stopped, and all that it has sent is received.
+// freeze stops the process. It returns when all threads have stopped, and all their messages and lines are received.
 func (p *child) freeze(ctx context.Context) error {
 	select {
-	case <-p.stopped: // by others, before
+	case <-p.stopped: // an earlier stop, which another process has ended
 	default:
 	}
 	if err := p.cmd.Process.Signal(stopSignal); err != nil {
