@@ -23,9 +23,6 @@ type Metrics interface {
 	// Attempt counts a call of a handler, or the end of its attempts without a call.
 	Attempt(MetricsAttempt)
 
-	// Wait counts a wait for the operator's own patch. It is not seen if the deadline was exceeded.
-	Wait(seen bool, took time.Duration)
-
 	// Request counts an attempt of a request to the API server. The code is 0 without a response.
 	Request(verb string, code int, took time.Duration)
 
@@ -58,9 +55,6 @@ func (NoMetrics) Cause(string, string) {}
 
 // Attempt implements [Metrics].
 func (NoMetrics) Attempt(MetricsAttempt) {}
-
-// Wait implements [Metrics].
-func (NoMetrics) Wait(bool, time.Duration) {}
 
 // Request implements [Metrics].
 func (NoMetrics) Request(string, int, time.Duration) {}

@@ -65,7 +65,6 @@ func TestNoMetrics_CountsNothingWithoutPanic(t *testing.T) {
 	m.Event("pods", "added")
 	m.Cause("pods", "create")
 	m.Attempt(observe.MeteredAttempt{})
-	m.Wait(true, time.Second)
 	m.Request("GET", 200, time.Second)
 	m.Restart("pods", "ended")
 	m.Login(true)

@@ -19,10 +19,8 @@ var bounds = []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600}
 // noAnswer is the code of requests without a response.
 const noAnswer = "error"
 
-// The results of waits and logins.
+// The results of logins.
 const (
-	seen      = "seen"
-	timedOut  = "timeout"
 	succeeded = "succeeded"
 	failed    = "failed"
 )
@@ -37,7 +35,7 @@ var outcomes = []kopf.AttemptOutcome{
 type collector struct {
 	events, causes, attempts, requests, restarts, logins *prometheus.CounterVec
 
-	durations, waits, latencies *prometheus.HistogramVec
+	durations, latencies *prometheus.HistogramVec
 
 	mu     sync.Mutex
 	states map[*state]struct{}
@@ -53,7 +51,6 @@ func newCollector() *collector {
 		causes:    counter("kopf_causes_total", "Causes for which handlers are called.", "resource", "reason"),
 		attempts:  counter("kopf_handler_attempts_total", "Attempts of handlers by their outcome, including handlers that failed without a call.", "handler", "kind", "outcome"),
 		durations: histogram("kopf_handler_duration_seconds", "Duration of the calls of handlers.", "handler", "kind"),
-		waits:     histogram("kopf_consistency_wait_seconds", "Time that objects wait to see the operator's own patches.", "result"),
 		requests:  counter("kopf_api_requests_total", "Requests to the API server, including repeated ones. The code is \"error\" without a response.", "verb", "code"),
 		latencies: histogram("kopf_api_request_duration_seconds", "Duration of requests to the API server, except watches.", "verb"),
 		restarts:  counter("kopf_watch_restarts_total", "Watches that were opened again.", "resource", "reason"),
@@ -61,9 +58,6 @@ func newCollector() *collector {
 		states:    map[*state]struct{}{},
 	}
 	// A series that appears with its first event has no rate for it, so those known beforehand begin at 0.
-	for _, result := range []string{seen, timedOut} {
-		c.waits.WithLabelValues(result)
-	}
 	for _, result := range []string{succeeded, failed} {
 		c.logins.WithLabelValues(result)
 	}
@@ -94,7 +88,7 @@ var (
 )
 
 func (c *collector) vectors() []prometheus.Collector {
-	return []prometheus.Collector{c.events, c.causes, c.attempts, c.durations, c.waits, c.requests, c.latencies, c.restarts, c.logins}
+	return []prometheus.Collector{c.events, c.causes, c.attempts, c.durations, c.requests, c.latencies, c.restarts, c.logins}
 }
 
 // Describe implements [prometheus.Collector].
@@ -184,15 +178,6 @@ func exemplar(object kopf.MetricsObject) prometheus.Labels {
 		labels["namespace"] = object.Namespace
 	}
 	return labels
-}
-
-// Wait counts a consistency wait.
-func (c *collector) Wait(ok bool, took time.Duration) {
-	result := seen
-	if !ok {
-		result = timedOut
-	}
-	c.waits.WithLabelValues(result).Observe(took.Seconds())
 }
 
 // Request counts a request to the API server. The code is 0 without a response.

@@ -65,8 +65,6 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: kopf.AttemptRetried, Took: 20 * time.Millisecond})
 	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: kopf.AttemptSucceeded, Took: time.Hour})
 	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Outcome: kopf.AttemptFailed})
-	m.Wait(true, time.Millisecond)
-	m.Wait(false, 5*time.Second)
 	m.Request("patch", 200, time.Millisecond)
 	m.Request("watch", 0, time.Hour)
 	m.Restart("pods.v1", "a\"strange\"\\\nreason")
@@ -185,8 +183,7 @@ func TestMetrics_AllDocumented(t *testing.T) {
 func TestMetrics_LabelValuesDocumented(t *testing.T) {
 	rows := documented(t)
 	words := map[string][]string{
-		"kopf_consistency_wait_seconds": {seen, timedOut},
-		"kopf_logins_total":             {succeeded, failed},
+		"kopf_logins_total": {succeeded, failed},
 	}
 	for _, outcome := range outcomes {
 		words["kopf_handler_attempts_total"] = append(words["kopf_handler_attempts_total"], string(outcome))
@@ -211,7 +208,6 @@ func TestMetrics_PassPromlint(t *testing.T) {
 	m.Event("pods.v1", "added")
 	m.Cause("pods.v1", "create")
 	m.Attempt(attempt(kopf.AttemptSucceeded))
-	m.Wait(true, time.Second)
 	m.Request("get", 200, time.Second)
 	m.Restart("pods.v1", "closed")
 	problems, err := testutil.CollectAndLint(m)
@@ -235,7 +231,6 @@ func TestMetrics_KnownSeriesBeginAtZero(t *testing.T) {
 	defer m.Begin([]kopf.MetricsHandler{{ID: "delete", Kind: "delete"}}, func() kopf.MetricsState { return kopf.MetricsState{} })()
 	expectIn(t, scrape(t, m),
 		`kopf_handler_attempts_total{handler="delete",kind="delete",outcome="failed"} 0`+"\n",
-		`kopf_consistency_wait_seconds_count{result="timeout"} 0`+"\n",
 		`kopf_logins_total{result="failed"} 0`+"\n",
 	)
 }

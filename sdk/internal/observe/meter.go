@@ -17,9 +17,6 @@ type Meter interface {
 	// Attempt counts a call of a handler, or the end of its attempts without a call.
 	Attempt(MeteredAttempt)
 
-	// Wait counts a wait for the operator's own write. It is not seen if the deadline was exceeded.
-	Wait(seen bool, took time.Duration)
-
 	// Request counts an attempt of a request to the cluster. The code is 0 without a response.
 	Request(verb string, code int, took time.Duration)
 

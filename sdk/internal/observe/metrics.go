@@ -55,7 +55,7 @@ func (m *Metrics) retrying() int {
 // Kinds implements [Subscriber].
 func (m *Metrics) Kinds() []Kind {
 	return []Kind{
-		KindConsistencyChanged, KindCauseStarted, KindAttemptEnded, KindProgressRecorded, KindObjectForgotten,
+		KindCauseStarted, KindAttemptEnded, KindProgressRecorded, KindObjectForgotten,
 		KindStreamChanged, KindEventReceived, KindRequestEnded, KindLoginEnded,
 	}
 }
@@ -68,10 +68,6 @@ var eventLabels = map[string]string{
 // Receive implements [Subscriber].
 func (m *Metrics) Receive(event Event) {
 	switch e := event.(type) {
-	case ConsistencyChanged:
-		if e.Phase == WaitOvertaken || e.Phase == WaitExpired {
-			m.meter.Wait(e.Phase == WaitOvertaken, e.Waited)
-		}
 	case CauseStarted:
 		m.causeStarted(e)
 	case AttemptEnded:

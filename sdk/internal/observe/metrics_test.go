@@ -30,7 +30,6 @@ func (m *meter) Cause(resource, reason string) { m.tell("cause %s %s", resource,
 func (m *meter) Attempt(a MeteredAttempt) {
 	m.tell("attempt %s %s %s %v %s", a.Handler.Kind, a.Handler.ID, a.Outcome, a.Called, a.Took)
 }
-func (m *meter) Wait(seen bool, took time.Duration) { m.tell("wait %v %s", seen, took) }
 func (m *meter) Request(verb string, code int, took time.Duration) {
 	m.tell("request %s %d %s", verb, code, took)
 }
@@ -129,7 +128,7 @@ func TestMetrics_CauseCountedOnceUntilDone(t *testing.T) {
 	retrying(0)
 }
 
-func TestMetrics_StreamsRequestsLoginsAndWaits(t *testing.T) {
+func TestMetrics_StreamsRequestsAndLogins(t *testing.T) {
 	sink, _, m := newMetered()
 	stream := resources.Scope{Resource: pods.Key(), Namespace: "ns"}
 	Tell(sink, EventReceived{stream, watch.Event{Type: watch.Listed}})
@@ -139,9 +138,6 @@ func TestMetrics_StreamsRequestsLoginsAndWaits(t *testing.T) {
 	Tell(sink, RequestEnded{kube.Call{Verb: "patch", Status: 409, Duration: time.Second}})
 	Tell(sink, LoginEnded{})
 	Tell(sink, LoginEnded{Err: kube.ErrNoCredentials})
-	Tell(sink, ConsistencyChanged{Phase: WaitStarted})
-	Tell(sink, ConsistencyChanged{Phase: WaitOvertaken, Waited: time.Second})
-	Tell(sink, ConsistencyChanged{Phase: WaitExpired, Waited: time.Minute})
 	m.expect(t, "event pods.v1 listed", "event pods.v1 deleted", "restart pods.v1 expired", "request patch 409 1s",
-		"login true", "login false", "wait true 1s", "wait false 1m0s")
+		"login true", "login false")
 }
