@@ -191,7 +191,7 @@ type Object struct {
 	// Paused is set while an annotation of the object pauses its handling.
 	Paused *ObjectPause `json:"paused,omitempty"`
 
-	// Waiting is set until the operator sees the version that its own patch made.
+	// Waiting is set by operators built with an earlier SDK, until they see the version that their own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
 	// Unanswered is the operator's PATCH of the object that has no answer yet, after more than 2 seconds.
@@ -271,7 +271,7 @@ const (
 	StateFailed   ObjectState = "failed"   // a handler has failed permanently
 	StateRunning  ObjectState = "running"  // a handler is running
 	StatePaused   ObjectState = "paused"   // the object is paused: see its Paused
-	StateWaiting  ObjectState = "waiting"  // the operator waits for the answer to its own patch, or to see the patch
+	StateWaiting  ObjectState = "waiting"  // the API server has not answered the operator's patch; with an earlier SDK also: the operator waits to see its own patch
 	StateRetrying ObjectState = "retrying" // a handler waits for a retry, or the object does: see its Failing
 	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
@@ -378,7 +378,8 @@ type Mismatch struct {
 	Absent bool `json:"absent,omitempty"`
 }
 
-// Waiting describes an object that waits for the version that the operator's own patch made.
+// Waiting describes an object that waits for the version that the operator's own patch made. Only operators built with
+// an earlier SDK wait.
 type Waiting struct {
 	Wrote    string    `json:"wrote"`
 	Seen     string    `json:"seen"`

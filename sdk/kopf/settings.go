@@ -183,8 +183,9 @@ type PersistenceSettings struct {
 	// ends with a slash stands for all names with this prefix. Defaults to none.
 	IgnoredMetadata []string
 
-	// ConsistencyTimeout is how long the operator waits to see its own patch in the watch stream before it handles
-	// the object again. Defaults to 5s.
+	// ConsistencyTimeout is how long the operator ignores versions of an object in the watch stream that it cannot
+	// compare with the version that its own patch made. It only matters for API servers whose resourceVersions are no
+	// numbers; others never wait. Defaults to 5s; negative: none are ignored.
 	ConsistencyTimeout time.Duration
 }
 

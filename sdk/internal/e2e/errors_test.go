@@ -125,28 +125,24 @@ func TestError_PanicInFilterThrottlesOneObject(t *testing.T) {
 	}
 }
 
-func TestRetry_SurvivesFailedTouch(t *testing.T) {
+func TestRetry_CostsOnePatch(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
-	var writes atomic.Int32
-	refuse := func(next http.RoundTripper) http.RoundTripper {
+	var patches atomic.Int32
+	count := func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
-			// The first write records the attempt.
-			if !isWrite(req) {
-				return next.RoundTrip(req)
-			}
-			if n := writes.Add(1); n == 2 || n == 3 {
-				return nil, errors.New("the network is down")
+			if req.Method == http.MethodPatch {
+				patches.Add(1)
 			}
 			return next.RoundTrip(req)
 		})
 	}
-	op := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.fails("created", kopf.Temporaryf(2*time.Second, "not yet")), kopf.ID("created"))
-	}, transport(refuse), settings(func(s *kopf.Settings) {
-		s.Networking.ErrorBackoffs = slices.Values([]time.Duration(nil))
-	}))
-	x := cluster.Create(example("x"))
-	waitHandled(x)
-	c.are(t, "created", "created")
-	op.WaitLogs("Cannot touch the object to call its delayed handlers; retrying in 1s", 2)
+	retry := kopf.Temporaryf(10*time.Millisecond, "not yet")
+	cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, c.fails("created", retry, retry), kopf.ID("created"))
+	}, transport(count), settings(func(s *kopf.Settings) { s.Posting.Disabled = true }))
+	waitHandled(cluster.Create(example("x")))
+	c.are(t, "created", "created", "created")
+	if n := patches.Load(); n != 3 {
+		t.Errorf("%d patches were sent for 3 attempts", n)
+	}
 }

@@ -32,11 +32,12 @@ func (x *examples) minimal(r *kopf.Registry) {
 var errRecoverable = errors.New("An error that is supposed to be recoverable.") //nolint:revive,staticcheck // as recorded
 
 // exceptions takes the delays as parameters, since the test of its trace changes them.
-func (x *examples) exceptions(r *kopf.Registry, delay, backoff time.Duration) {
+func (x *examples) exceptions(r *kopf.Registry, takes, delay, backoff time.Duration) {
 	kopf.OnCreate(r, kexes, x.noted("instant_failure_with_only_a_message", func(*change) error {
 		return kopf.Permanentf("Fail once and for all.")
 	}), kopf.ID("instant_failure_with_only_a_message"))
 	kopf.OnCreate(r, kexes, x.noted("eventual_success_with_a_few_messages", func(c *change) error {
+		time.Sleep(takes)
 		if c.Retry < 3 {
 			return kopf.Temporaryf(delay, "Expected recoverable error.")
 		}

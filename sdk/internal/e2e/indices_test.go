@@ -160,6 +160,24 @@ func TestIndex_ObjectIsIndexedBeforeItsHandlers(t *testing.T) {
 	c.wait(cluster, "DELETED x []", 1)
 }
 
+// The stream never brings the versions that the operator makes.
+func TestIndex_AnswerIsIndexedBeforeItsHandlers(t *testing.T) {
+	cluster, b, c := newCluster(t), &byField{}, &calls{}
+	cluster.Run(func(r *kopf.Registry) {
+		b.register(r, kexes)
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			r.Patch.Set("spec.field", "y")
+			return nil
+		}, kopf.ID("create_1"))
+		kopf.OnCreate(r, kexes, func(ctx context.Context, r *change) error {
+			c.add(fmt.Sprintf("%s %v %v", r.Object.Get("spec.field"), b.index.Get(ctx, "y"), b.index.Get(ctx, "x")))
+			return nil
+		}, kopf.ID("create_2"))
+	}, withoutInspector, transport(heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) })))
+	waitHandled(cluster.Create(withField("a", "x")))
+	c.are(t, "y [a] []")
+}
+
 func TestIndex_Errors(t *testing.T) {
 	tests := map[string]struct {
 		options  []kopf.IndexOption

@@ -106,22 +106,3 @@ func TestShutdown_EndsDelays(t *testing.T) {
 	op.WaitLog("(capped 600) seconds for the delayed handlers")
 	op.Stop()
 }
-
-func TestShutdown_EndsConsistencyWait(t *testing.T) {
-	cluster, c := newCluster(t), &calls{}
-	op := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, func(context.Context, *change) error {
-			c.add("create_1")
-			cluster.Object(kex.name(), "x").Patch(tree{"metadata": tree{"annotations": tree{"others": "early"}}})
-			return nil
-		}, kopf.ID("create_1"))
-		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
-	}, transport(heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) })), settings(func(s *kopf.Settings) {
-		s.Persistence.ConsistencyTimeout = time.Hour
-		s.Queueing.ExitTimeout = time.Hour
-	}))
-	cluster.Create(example("x"))
-	op.WaitLog("which the operator has written")
-	op.Stop()
-	c.are(t, "create_1")
-}

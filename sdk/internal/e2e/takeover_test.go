@@ -26,7 +26,7 @@ var takeovers = []struct {
 }{
 	{
 		file:     "03-exceptions",
-		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, time.Second, time.Second) },
+		register: func(x *examples, r *kopf.Registry) { x.exceptions(r, 0, time.Second, time.Second) },
 		left: []string{
 			0: "message:1 success:4 failure:3 traceback:1",
 			1: "success:4 failure:3 traceback:1",

@@ -21,32 +21,8 @@ func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 	if !c.changing || c.cause.Reason == handlers.ReasonDelete && c.memory.deletionHandled {
 		return true, nil
 	}
-	stale := c.isStale()
-	if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh {
-		c.changing = false
-		return false, err
-	}
-	if c.adoptOwnWrite() {
-		if err := c.startOver(ctx); err != nil || !c.changing {
-			return false, err
-		}
-	} else if stale {
-		c.tellCause() // the handlers are called for this version after all
-	}
 	c.handlerDelays, err = c.handleCause(ctx)
 	return len(c.handlerDelays) == 0, err
-}
-
-// startOver detects the cause of another version of the object.
-func (c *cycle) startOver(ctx context.Context) error {
-	if err := c.decode(ctx); err != nil {
-		return err
-	}
-	if err := c.detectCause(ctx); err != nil {
-		return err
-	}
-	c.tellCause()
-	return nil
 }
 
 // handleCause calls the handlers that are due, records their outcomes, and returns the delays of

@@ -27,6 +27,7 @@ type cycle struct {
 
 	object *object.Object // the newest version
 	event  string         // type of its event
+	news   news           // the use of the event
 	tree   map[string]any // of the object
 	stored map[string]any // the tree with what the operator has not been able to write yet, and without broken annotations
 	began  time.Time      // of the cycle
@@ -49,17 +50,17 @@ type cycle struct {
 
 	subRecords map[string]state.Record // of the sub-handlers whose parents were called
 
-	patch     *patch.Patch   // what handlers change; in the end with the operator's own changes
-	ownPatch  *patch.Patch   // what the operator records: progress, last-handled state, finalizer
-	outcomes  []string       // ids of the handlers whose outcomes the patches have
-	done      []string       // ids of those that are done, for this cause
-	behind    bool           // the last-handled state is an earlier one: an update follows
-	patched   *object.Object // the version that the patch made; nil if it made none
-	postponed bool           // the transformations must be applied to a newer version
-	guarded   bool           // the first request for the status is guarded too: see [requester.guard]
-	finished  bool           // nothing is left to do for the cause
-	recorded  bool           // nothing was left to do for an earlier cause, which is recorded by now
-	gone      bool           // the object was deleted meanwhile
+	patch    *patch.Patch   // what handlers change; in the end with the operator's own changes
+	ownPatch *patch.Patch   // what the operator records: progress, last-handled state, finalizer
+	outcomes []string       // ids of the handlers whose outcomes the patches have
+	done     []string       // ids of those that are done, for this cause
+	behind   bool           // the last-handled state is an earlier one: an update follows
+	patched  *object.Object // the version that the patch made; nil if it made none
+	guarded  bool           // the first request for the status is guarded too: see [requester.guard]
+	finished bool           // nothing is left to do for the cause
+	recorded bool           // nothing was left to do for an earlier cause, which is recorded by now
+	gone     bool           // the object was deleted meanwhile
+	answered bool           // the object is the answer to the operator's own patch, which no event has brought
 
 	handlerDelays []time.Duration // until delayed handlers are due
 	daemonDelays  []time.Duration // until daemons that are stopping must be checked
@@ -72,7 +73,6 @@ const (
 	finalizerUnchanged finalizerChange = iota
 	finalizerAdded
 	finalizerRemoved
-	finalizerStale // it was removed before: this version is older than that
 )
 
 // decode makes the tree of the object, and binds the storages to it.

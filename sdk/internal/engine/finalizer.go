@@ -8,12 +8,7 @@ import (
 
 // addFinalizer adds the finalizer if handlers require it. They are called when the object has it.
 func (c *cycle) addFinalizer() {
-	switch deleting := c.cause.Deleted; {
-	case c.event == watch.Deleted:
-	case deleting && c.hasFinalizer && c.memory.released:
-		// The progress was purged before the finalizer was removed: this version has neither, or both.
-		c.finalizer = finalizerStale
-	case !deleting && !c.hasFinalizer && c.served.handlers.RequiresFinalizer(c.cause):
+	if c.event != watch.Deleted && !c.cause.Deleted && !c.hasFinalizer && c.served.handlers.RequiresFinalizer(c.cause) {
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
 		state.AddFinalizer(c.ownPatch, c.deps.settings.Finalizer)
 		c.finalizer = finalizerAdded

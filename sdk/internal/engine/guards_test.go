@@ -38,7 +38,7 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 		{"new term, newer version", "8", 1, false},
 		{"new term, version without order", "x", 1, false},
 	} {
-		m := &memory{newest: 7, unrecorded: &unrecorded{}, handled: &handledStates{}}
+		m := &memory{ledger: ledger{taken: "7"}, unrecorded: &unrecorded{}, handled: &handledStates{}}
 		m.annotations.unwritten = map[string]string{"a": "b"}
 		m.enterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version))
 		if kept := m.unrecorded != nil; kept != c.kept || (m.handled != nil) != c.kept || (m.annotations.unwritten != nil) != c.kept {

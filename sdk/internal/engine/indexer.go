@@ -35,6 +35,7 @@ type indexer struct {
 	resource *servedResource
 	ctx      context.Context // of the stream; nil while there is none
 	failures map[string]*failedObject
+	answers  indexedAnswers // nil without a stream
 }
 
 func newIndexer(d *deps, m *memories, i *invoker, scope resources.Scope) *indexer {
@@ -57,7 +58,7 @@ func newIndices(registry *handlers.Registry) *index.Indices {
 func (x *indexer) start(ctx context.Context, res *servedResource) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ctx, x.resource = ctx, res
+	x.ctx, x.resource, x.answers = ctx, res, indexedAnswers{}
 	for id, f := range x.failures {
 		maps.DeleteFunc(f.failures, func(index string, _ indexFailure) bool { return !slices.Contains(res.indexes, index) })
 		if len(f.failures) == 0 {
@@ -77,6 +78,38 @@ func (x *indexer) stop() {
 	for _, f := range x.failures {
 		f.cancelRetry()
 	}
+}
+
+// handling notes that an object is being handled until the returned function is called. Nothing is noted without a stream,
+// which lists all objects when it starts.
+func (x *indexer) handling(id string) (end func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	answers := x.answers
+	if answers != nil {
+		answers.begin(id)
+	}
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		answers.end(id)
+	}
+}
+
+// offer indexes the version of an object that the operator's patch made, before its handlers are called. The object is
+// being handled; a nil indexer does nothing.
+func (x *indexer) offer(answer *object.Object) {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	id := queue.KeyOf(x.scope.Resource, answer).Object
+	if x.ctx == nil || x.ctx.Err() != nil || !x.answers.accept(id, answer.ResourceVersion) {
+		return // it was deleted, or the next stream lists all objects
+	}
+	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, everyHandler)
+	x.tellChanged()
 }
 
 // clear removes the entries of all objects, once the stream has ended, except from the indices to
@@ -115,6 +148,7 @@ func (x *indexer) forget(ids []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, id := range ids {
+		delete(x.answers, id)
 		x.removeEntries(id, x.resource.indexes...)
 		if f := x.failures[id]; f != nil {
 			f.cancelRetry()
@@ -132,6 +166,9 @@ func (x *indexer) handle(event watch.Event) {
 		return // the next stream lists all objects again
 	}
 	id := queue.KeyOf(x.scope.Resource, event.Object).Object
+	if x.answers.knows(id, event) {
+		return
+	}
 	if event.Type == watch.Deleted {
 		x.removeEntries(id, x.resource.indexes...)
 		if f := x.failures[id]; f != nil {
@@ -140,7 +177,7 @@ func (x *indexer) handle(event watch.Event) {
 		}
 		x.memories.forgetMemo(x.scope, id)
 	} else {
-		x.index(id, event, func(*handlers.Handler) bool { return true })
+		x.index(id, event, everyHandler)
 	}
 	x.tellChanged()
 }
@@ -248,6 +285,8 @@ func (x *indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *
 	out, ok := x.invoker.try(x.ctx, a)
 	return a, out, ok
 }
+
+func everyHandler(*handlers.Handler) bool { return true }
 
 func hasID(hs []*handlers.Handler, id string) bool {
 	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -16,6 +17,8 @@ const maxLoopFields = 3
 func (c *cycle) noteLoop(byHandlers, changed bool) {
 	loop := &c.memory.loop
 	switch {
+	case c.answered && len(c.batch.Events) == 0 && !byHandlers && !changed && c.served.handlers.Has(handlers.Watching):
+		return // the event of the version is still to come
 	case !changed || c.patched == nil:
 		c.endLoop()
 		return
@@ -24,7 +27,7 @@ func (c *cycle) noteLoop(byHandlers, changed bool) {
 			loop.written = c.patched.ResourceVersion
 		}
 		return
-	case loop.written == "" || len(c.batch.Events) == 0 || object.Precedes(loop.written, c.object.ResourceVersion):
+	case loop.written == "" || len(c.batch.Events) == 0 && !c.answered || object.Precedes(loop.written, c.object.ResourceVersion):
 		c.endLoop() // time has passed, or somebody else has changed the object
 	case loop.follow() && loop.note(c.changedFields(), alarmRounds+len(c.served.changing)) && (!loop.raised || loop.rounds%100 == 0):
 		loop.raised = true

@@ -1,16 +1,13 @@
 package engine
 
 import (
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // memory is what the operator remembers of one object between its cycles. It does not survive a
@@ -24,7 +21,6 @@ type memory struct {
 	seen            bool // its failures were read
 	resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
-	released        bool // the finalizer was removed from the deleted object: versions with it are stale
 
 	term        int64          // the last term in which the object was handled
 	unrecorded  *unrecorded    // what the API server has not accepted yet; nil if there is nothing
@@ -36,11 +32,8 @@ type memory struct {
 	essenceHash uint64    // of the essence that idle timers saw last
 	loop        hotLoop
 
-	newest      uint64         // resourceVersion of the newest version that was seen or written; 0 if it is no number
-	ownVersion  string         // resourceVersion of the operator's last patch until it is seen; else empty
-	ownDeadline time.Time      // until when to wait for it
-	ownWrite    *object.Object // that version; nil when it, or a later one, is seen
-	echoVersion string         // resourceVersion of the last patch if nothing is left to do for it; else empty
+	ledger ledger    // the versions that were handled and made
+	wakeAt time.Time // the time at which the object is handled next without an event; zero if only an event is
 
 	// The rest may be used by any goroutine.
 
@@ -55,57 +48,25 @@ type memory struct {
 	warned map[string]bool // warnings that are not repeated for the object
 }
 
-// staleUntil reports whether an object is older than the operator's last patch, and until when to
-// wait for the newer version.
-func (m *memory) staleUntil(obj *object.Object, now time.Time) (deadline time.Time, stale bool) {
-	m.releaseSeenWrite(obj)
-	if m.ownVersion == "" {
-		return time.Time{}, false
+// wakeAfter remembers when the object is handled next if no event arrives before.
+func (m *memory) wakeAfter(next *queue.Next, now time.Time) *queue.Next {
+	m.wakeAt = time.Time{}
+	if next != nil {
+		m.wakeAt = now.Add(next.After)
 	}
-	if !object.Older(obj.ResourceVersion, m.ownVersion) || !now.Before(m.ownDeadline) {
-		m.ownVersion = ""
-		return time.Time{}, false
-	}
-	return m.ownDeadline, true
+	return next
 }
 
-// releaseSeenWrite lets go of the version that the operator's last patch made if it, or a later one, is seen. Thousands of
-// objects with daemons would keep theirs otherwise: nothing else looks at it then.
-func (m *memory) releaseSeenWrite(obj *object.Object) {
-	if m.ownWrite != nil && !object.Older(obj.ResourceVersion, m.ownWrite.ResourceVersion) {
-		m.ownWrite = nil
+// remaining returns when the object is handled next after an event that has brought nothing new.
+func (m *memory) remaining(now time.Time) *queue.Next {
+	at := m.wakeAt
+	if strict := m.ledger.strict; now.Before(strict) && (at.IsZero() || strict.Before(at)) {
+		at = strict // the version that arrived may be a newer one
 	}
-}
-
-// wrote remembers the version that the operator's patch made.
-func (m *memory) wrote(patched *object.Object, deadline time.Time) {
-	m.newest = max(m.newest, versionNumber(patched))
-	m.ownVersion, m.ownDeadline, m.ownWrite = patched.ResourceVersion, deadline, patched
-	patched.DropTree()
-}
-
-// saw remembers the version of an event. After a restored backup, it may be an older one.
-func (m *memory) saw(obj *object.Object) { m.newest = versionNumber(obj) }
-
-// isOutdated reports whether a newer version of the object has arrived before: the given one was kept from an
-// earlier cycle, and no event is going to replace it.
-func (m *memory) isOutdated(obj *object.Object) bool {
-	version := versionNumber(obj)
-	return version != 0 && version < m.newest && m.ownVersion == "" && m.ownWrite == nil
-}
-
-// listedUntil forgets the version that the operator's last patch made if a list that is complete up to a
-// resourceVersion shows that it is lost: the server was restored from a backup.
-func (m *memory) listedUntil(obj *object.Object, complete uint64) {
-	if m.ownWrite == nil || complete == 0 || !object.Precedes(obj.ResourceVersion, m.ownWrite.ResourceVersion) {
-		return
+	if at.IsZero() {
+		return nil
 	}
-	switch {
-	case complete == watch.Everything:
-		m.ownWrite = nil // it is still waited for: it may have been made after that
-	case !object.Precedes(strconv.FormatUint(complete, 10), m.ownWrite.ResourceVersion):
-		m.ownWrite, m.ownVersion = nil, ""
-	}
+	return &queue.Next{After: at.Sub(now)}
 }
 
 // hasUnwritten reports whether the operator has done something for the object that it has not recorded yet.
@@ -117,7 +78,7 @@ func (m *memory) hasUnwritten() bool {
 // between two cycles.
 func (m *memory) startOver() {
 	m.unrecorded, m.handled, m.annotations.unwritten = nil, nil, nil
-	m.unfinished, m.deletionHandled, m.echoVersion = false, false, ""
+	m.unfinished, m.deletionHandled = false, false
 }
 
 // warnOnce reports whether a warning is the first of its kind for the object.

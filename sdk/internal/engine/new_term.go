@@ -13,7 +13,7 @@ func (m *memory) enterTerm(term int64, obj *object.Object) {
 		return
 	}
 	m.term = term
-	if version := versionNumber(obj); version == 0 || version != m.newest {
+	if !m.ledger.knows(obj.ResourceVersion) {
 		m.unrecorded, m.handled, m.annotations.unwritten = nil, nil, nil
 	}
 }

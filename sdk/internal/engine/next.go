@@ -6,10 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/fence"
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -17,7 +14,7 @@ import (
 // This is where it is decided when an object is looked at next. An event of the object always comes
 // first: whatever was decided before is then forgotten.
 
-// maxSleep is how long an object can wait without being touched, which proves that it still can be.
+// maxSleep is the longest sleep that is logged as such. Kopf for Python sleeps no longer at once.
 const maxSleep = 10 * time.Minute
 
 // throttled returns when to look again at an object whose handling failed; nil if it is not
@@ -32,9 +29,8 @@ func throttled(m *memory, newest watch.Event, now time.Time) *queue.Next {
 // rereadDelay is how long an object waits whose newest version cannot be read.
 const rereadDelay = time.Second
 
-// next returns what to do when the first of the delays is over: touch the object, so that an event
-// arrives; or check daemons that are stopping. If the patch changed the object, an event arrives
-// anyway, and the next cycle takes care of the delays.
+// next returns when the first of the delays is over: the handlers are due then, or daemons that are stopping must be
+// checked. If the patch changed the object, the next cycle takes care of the delays.
 func (c *cycle) next(changed bool) *queue.Next {
 	if c.gone {
 		return nil
@@ -49,6 +45,8 @@ func (c *cycle) next(changed bool) *queue.Next {
 			c.logger.Debug("Handling cycle is finished, waiting for new changes.", observe.EventKey, observe.LogProcessingFinished)
 		}
 		return nil
+	case c.recordsVanished(changed):
+		return nil // the same handlers would be called again, and again without a record
 	case changed:
 		if delay > 0 {
 			c.logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
@@ -57,12 +55,17 @@ func (c *cycle) next(changed bool) *queue.Next {
 	case delay > maxSleep:
 		c.logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), maxSleep.Seconds()),
 			observe.EventKey, observe.LogProcessingDelayed)
-		delay = maxSleep
 	case delay > 0:
 		c.logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
 	}
 	c.memory.sleepsUntil = c.deps.now().Add(delay)
-	return &queue.Next{After: delay, Do: c.touchWhenDue}
+	return &queue.Next{After: max(0, delay)}
+}
+
+// recordsVanished reports whether the API server has accepted records and stored none, as with a schema that does not
+// declare their place: see [memory.warnPruned].
+func (c *cycle) recordsVanished(changed bool) bool {
+	return !changed && c.patched != nil && !c.ownPatch.Empty()
 }
 
 // nextAfter returns when the object is handled next, after its patch was sent: at once if handlers are left to
@@ -89,42 +92,6 @@ func (c *cycle) endSleep() {
 		c.logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()), observe.EventKey, observe.LogProcessingInterrupted)
 	}
 	c.memory.sleepsUntil = time.Time{}
-}
-
-// touchWhenDue touches the object when a delay is over. No event would arrive otherwise: if that
-// fails, it is retried.
-func (c *cycle) touchWhenDue(ctx context.Context) *queue.Next {
-	c.memory.sleepsUntil = time.Time{}
-	ctx = c.deps.enterTerm(ctx, c.served, c.object)
-	if fence.MayBegin(ctx) != nil {
-		return nil
-	}
-	err := c.touch(ctx)
-	if err == nil || ctx.Err() != nil || isFenced(err) {
-		return nil
-	}
-	delay := max(time.Second, c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays))
-	c.logger.With(observe.ErrorAttrs(err)...).Error(fmt.Sprintf("Cannot touch the object to call its delayed handlers; retrying in %s", delay),
-		observe.EventKey, observe.LogTouchFailed)
-	return &queue.Next{After: delay, Do: c.touchWhenDue}
-}
-
-// touch makes a meaningless change of the object, so that an event arrives.
-func (c *cycle) touch(ctx context.Context) (err error) {
-	defer recoverPanic(&err)
-	touch := patch.NewPatch()
-	if err := c.progress.Touch(c.stored, object.FormatTime(c.deps.now()), touch); err != nil {
-		return err
-	}
-	c.memory.annotations.fit(c.logger, c.tree, touch, touch)
-	if touch.Empty() {
-		// It does not fit, or the progress is not stored on the object.
-		c.deps.queue.Again(c.served.resource.Key(), watch.Event{Type: c.event, Object: c.object})
-		return nil
-	}
-	c.guarded = false // a touch does no harm to another object of the same name
-	_, _, err = c.send(ctx, touch)
-	return err
 }
 
 // endCycle returns what a cycle decided or, if it failed, when to retry it.

@@ -7,7 +7,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -19,12 +18,20 @@ type processor struct {
 	deps      *deps
 	invoker   *invoker
 	memories  *memories
-	resources servedResources
+	resources indexedResources
 	daemons   *daemonRunner
 	detached  *detachedDaemons
 }
 
-func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, resources servedResources) *processor {
+// indexedResources are the served resources with their indexers.
+type indexedResources interface {
+	servedResources
+
+	// indexer returns what indexes the objects of a namespace; nil if nothing does.
+	indexer(resource, namespace string) *indexer
+}
+
+func newProcessor(d *deps, m *memories, detached *detachedDaemons, i *invoker, resources indexedResources) *processor {
 	return &processor{
 		deps: d, invoker: i, memories: m, resources: resources, detached: detached,
 		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
@@ -49,8 +56,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	m := p.memories.recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.newMemo)
 	m.enterTerm(p.memories.term.Load(), newest.Object)
-	m.listedUntil(newest.Object, batch.Complete)
-	m.releaseSeenWrite(newest.Object)
+	m.ledger.listed(newest.Object, batch.Complete)
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)
 		if leftSelection(ctx, p.deps, served, newest.Object) {
@@ -64,35 +70,38 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if next := throttled(m, newest, p.deps.now()); next != nil {
 		return next
 	}
-	if m.precedesEcho(batch, p.deps.now()) {
-		return nil
-	}
-	if len(batch.Events) > 0 {
-		m.saw(newest.Object)
-	} else if m.isOutdated(newest.Object) {
-		current, next := p.reread(ctx, served, newest.Object)
-		if current == nil {
-			return next
+	obj, news := m.ledger.take(batch, m.retry.Load() != nil || m.unrecorded != nil, p.deps.now())
+	switch {
+	case news == newsNothing && !served.handlers.Has(handlers.Watching):
+		return m.remaining(p.deps.now()) // an echo of the operator's own patch is not even decoded
+	case news == newsReread:
+		var err error
+		if obj, err = p.deps.newestVersion(ctx, served.resource, newest.Object.Namespace, newest.Object.Name, newest.Object.UID); err != nil {
+			return m.wakeAfter(&queue.Next{After: rereadDelay}, p.deps.now())
 		}
-		batch.Newest.Object = current
+		if obj == nil {
+			return nil // an event of the deletion is on its way
+		}
+		m.ledger.took(obj)
 	}
+	batch.Newest.Object, batch.Bodiless = obj, false
 	c := p.newCycle(served, m, batch)
+	c.news, c.answered = news, obj != newest.Object && news == newsNewer
+	var index *indexer
+	if len(served.indexes) > 0 {
+		if index = p.resources.indexer(batch.Key.Resource, obj.Namespace); index != nil {
+			defer index.handling(batch.Key.Object)()
+		}
+	}
 	next, err := p.run(ctx, c)
 	next = c.endCycle(ctx, next, err)
 	if fence.MayBegin(ctx) != nil {
 		return nil // who may act does what comes next
 	}
-	return next
-}
-
-// reread reads the newest version of an object. It returns nil, and when to try again, if that fails, or if
-// the object does not exist anymore, of which an event is on its way.
-func (p *processor) reread(ctx context.Context, served *servedResource, old *object.Object) (*object.Object, *queue.Next) {
-	current, err := p.deps.newestVersion(ctx, served.resource, old.Namespace, old.Name, old.UID)
-	if err != nil {
-		return nil, &queue.Next{After: rereadDelay}
+	if err == nil {
+		next = c.followAnswer(ctx, next, index)
 	}
-	return current, nil
+	return m.wakeAfter(next, p.deps.now())
 }
 
 // leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
@@ -132,10 +141,8 @@ func (p *processor) forget(key queue.Key, m *memory) {
 // run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops
 // the daemons. The steps communicate through the cycle:
 //
-//   - awaitOwnWrite returns false if a newer version has arrived, which the next cycle handles, or if the
-//     operator is stopping. It comes first only for resources without event handlers and daemons.
 //   - writeUnrecorded writes what earlier cycles could not. It returns false if change handlers must wait
-//     until that is written and its version has arrived; holdChanges then takes the other steps.
+//     until that is written, and be called for the version that it makes; holdChanges then takes the other steps.
 //   - detectCause sets c.cause, c.changing and c.hasFinalizer.
 //   - addFinalizer and the two removals set c.finalizer. Change handlers wait for the version that has the
 //     finalizer, and daemons do not start before it.
@@ -145,18 +152,13 @@ func (p *processor) forget(key queue.Key, m *memory) {
 //   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
 	defer recoverPanic(&err)
-	if !c.served.handlers.Has(handlers.Watching) && !c.served.handlers.Has(handlers.Spawning) {
-		// Only change handlers: stale versions and echoes of own patches need not even be decoded. Event
-		// handlers and daemons see every version; then the wait is a part of callChangeHandlers.
-		if fresh, err := c.awaitOwnWrite(ctx); err != nil || !fresh || c.skipsEcho() {
-			return nil, err
-		}
-		c.adoptOwnWrite()
-	}
 	if err := c.decode(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { c.object.DropTree() }() // c.object may be another version by then
+	defer c.object.DropTree()
+	if c.news == newsNothing {
+		return c.passEvents(ctx)
+	}
 	c.endSleep()
 	ready, err := c.writeUnrecorded(ctx)
 	switch {
@@ -202,9 +204,23 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	next = c.nextAfter(changed)
 	if c.finished {
 		c.memory.resumed = true
-		c.expectEcho(next)
 	}
 	return next, nil
+}
+
+// passEvents calls the event handlers for versions that are handled already, and sends only their patch.
+func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
+	if !c.memory.paused.Load() {
+		if err := c.callEventHandlers(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !c.patch.Empty() {
+		if _, err := c.apply(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.memory.remaining(c.deps.now()), nil
 }
 
 // holdChanges takes the steps of a cycle but for the handlers of changes and the finalizer. The error

@@ -143,9 +143,8 @@ func isFinal(rejection error, left unrecorded) bool {
 	return pinsVersion(patch.Call{Payload: left.handlers.Tree()}) || isLasting(rejection, left.rejections)
 }
 
-// send sends a patch, and remembers the version that it makes, so that no handler is selected by an
-// older one. It reports whether there will be an event of the patch, and returns what of the patch
-// remains.
+// send sends a patch, and notes the version that it makes, which is handled next. It reports whether there is one, or
+// will be an event of one, and returns what of the patch remains.
 func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
@@ -153,7 +152,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaini
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Even after an error: the earlier requests of the patch succeeded.
-		c.memory.wrote(patched, c.deps.now().Add(c.deps.settings.ConsistencyTimeout))
+		c.memory.ledger.wrote(patched, c.deps.now().Add(c.deps.settings.ConsistencyTimeout))
 	}
 	switch {
 	case err != nil:
@@ -163,10 +162,9 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaini
 		return true, nil, nil
 	case result.Remaining != nil:
 		c.logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
-		changed, c.postponed = true, true
+		changed = true
 	case c.finalizer == finalizerRemoved && patched != nil && patched.Deleting:
-		// The object is gone, unless others hold it: there may be no event of this version.
-		c.memory.released, c.memory.ownVersion, c.memory.ownWrite = true, "", nil
+		c.memory.ledger.released(vanishes(patched))
 		return true, nil, nil
 	}
 	if patched == nil {

@@ -130,8 +130,8 @@ func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 409, 200}}
 	c := newPatchCycle(t, s)
 	changed, err := c.sendCollected(t.Context())
-	if err != nil || !changed || c.memory.ownVersion != "9" {
-		t.Errorf("changed %t to version %q, %v", changed, c.memory.ownVersion, err)
+	if err != nil || !changed || c.memory.ledger.answer.ResourceVersion != "9" {
+		t.Errorf("changed %t to version %q, %v", changed, c.memory.ledger.answer.ResourceVersion, err)
 	}
 	if want := []string{"PATCH", "GET", "PATCH", "GET", "PATCH"}; !slices.Equal(s.requests, want) {
 		t.Errorf("requests: %v", s.requests)
@@ -300,6 +300,29 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		}
 		if got := classifyAnswer(test.err, patch.JSONType); got != test.json {
 			t.Errorf("%s of a JSON patch: got %d", name, got)
+		}
+	}
+}
+
+func TestNext_VanishedRecordsDoNotRepeatHandlers(t *testing.T) {
+	for name, test := range map[string]struct {
+		records, sent, changed, want bool
+	}{
+		"records that the server drops": {true, true, false, false},
+		"records kept elsewhere":        {false, false, false, true},
+		"an unchanged status":           {false, true, false, true},
+	} {
+		c := newPatchCycle(t, &patchServer{})
+		c.handlerDelays = []time.Duration{time.Minute}
+		c.ownPatch = patch.NewPatch()
+		if test.records {
+			c.ownPatch.Set(annotation("record"), "x")
+		}
+		if test.sent {
+			c.patched = c.object
+		}
+		if next := c.next(test.changed); (next != nil) != test.want {
+			t.Errorf("%s: %v", name, next)
 		}
 	}
 }

@@ -71,7 +71,7 @@ type Settings struct {
 
 	// Of what is stored on objects.
 	Finalizer          string
-	ConsistencyTimeout time.Duration // how long to wait for the operator's own patch to be seen
+	ConsistencyTimeout time.Duration // the time in which versions are ignored that cannot be compared with the one that a patch made
 	Progress           state.ProgressStorage
 	DiffBase           state.DiffBaseStorage
 }

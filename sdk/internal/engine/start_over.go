@@ -47,7 +47,8 @@ func startOver(ctx context.Context, d *deps, resources servedResources, memories
 	patched, err := sendForgetting(ctx, d, res, ref, forget)
 	if m != nil && patched != nil {
 		m.startOver()
-		m.wrote(patched, d.now().Add(d.settings.ConsistencyTimeout)) // the handlers are called for this version
+		m.ledger.wrote(patched, d.now().Add(d.settings.ConsistencyTimeout))
+		d.queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: patched}) // the handlers are called for this version
 	}
 	if kube.Classify(err) == kube.NotFound {
 		return ref.Name + " was deleted"

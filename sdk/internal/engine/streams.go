@@ -61,6 +61,16 @@ func (s *streams) served(key string) *servedResource {
 	return s.resources[key]
 }
 
+// indexer implements [indexedResources].
+func (s *streams) indexer(resource, namespace string) *indexer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.indexers[resources.Scope{Resource: resource, Namespace: namespace}]; x != nil {
+		return x
+	}
+	return s.indexers[resources.Scope{Resource: resource}] // of all namespaces
+}
+
 // keepsEvents reports whether a resource has handlers of raw events, which get every event.
 func (s *streams) keepsEvents(key string) bool {
 	res := s.served(key)

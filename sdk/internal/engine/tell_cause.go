@@ -9,7 +9,7 @@ import (
 func (c *cycle) tellCause() {
 	detected := observe.CauseDetected{
 		Subject: c.subject, Cause: c.cause, Handlers: c.served.handlers, Changing: c.changing, Finalizer: c.hasFinalizer,
-		Stale: c.isStale(), Failures: c.failures, Again: c.again.ids(), At: c.deps.now(),
+		Failures: c.failures, Again: c.again.ids(), At: c.deps.now(),
 	}
 	if group := c.memory.group.Load(); group != nil {
 		detected.Background = (*background)(group)

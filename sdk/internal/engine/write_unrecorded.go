@@ -9,7 +9,7 @@ import (
 )
 
 // writeUnrecorded writes what earlier cycles could not. It returns true if there is nothing left to
-// write, and if no newer version of the object is expected because of it. If the object is gone, there is
+// write, and if that has made no newer version of the object. If the object is gone, there is
 // nothing to write, but its handlers must not be called again.
 func (c *cycle) writeUnrecorded(ctx context.Context) (ready bool, err error) {
 	held := c.memory.unrecorded
@@ -24,7 +24,7 @@ func (c *cycle) writeUnrecorded(ctx context.Context) (ready bool, err error) {
 	c.guarded = true
 	changed, left, err := c.transmit(ctx, *held)
 	c.hold(left, err)
-	c.patch, c.patched, c.postponed = patch.NewPatch(), nil, false
+	c.patch, c.patched = patch.NewPatch(), nil
 	if err != nil {
 		return false, err
 	}

@@ -26,8 +26,8 @@ const (
 	KindCauseDetected
 	KindMarkBroken
 	KindOrphansFound
-	KindConsistencyChanged
 	KindPatchPending
+	KindAnswerSkipped
 	KindCauseSuperseded
 	KindCauseStarted
 	KindAttemptStarted

@@ -36,10 +36,6 @@ type CauseDetected struct {
 	// handlers that are called again after such failures, others are not; nil if it is an ordinary cause.
 	Failures []state.Failure
 	Again    []string
-
-	// Stale means that the version is older than the operator's own patch. Handlers of changes are
-	// not called for it; the cause is told again if the patch is not seen in time.
-	Stale bool
 }
 
 // Background gives access to the daemons and timers of an object. It is safe for concurrent use.
@@ -81,34 +77,8 @@ type PatchPending struct {
 	Since       time.Time // start of the request; zero after its end
 }
 
-// ConsistencyChanged tells about the wait for the operator's own write to come back as an event.
-type ConsistencyChanged struct {
-	Subject *Subject
-	Phase   ConsistencyPhase
-	Wrote   string        // the resourceVersion that is waited for
-	Limit   time.Duration // from the write to the deadline, by the settings
-
-	Deadline  time.Time     // with WaitStarted
-	Left      time.Duration // until the deadline, with WaitProlonged
-	Waited    time.Duration // since WaitStarted, with WaitOvertaken and WaitExpired
-	Prolonged bool          // WaitProlonged was told before
-	Adopted   bool          // with WaitExpired: the handling goes on with the version that was written
-}
-
-// ConsistencyPhase is where the wait for the operator's own write stands.
-type ConsistencyPhase int
-
-// The phases of a wait.
-const (
-	WaitStarted   ConsistencyPhase = iota
-	WaitProlonged                  // it takes long enough to be logged
-	WaitOvertaken                  // a newer version arrived; its own processing follows
-	WaitExpired                    // the deadline is over; the handling goes on
-
-	// OwnWriteReturned is the end without a wait: the version that arrived is exactly what
-	// the operator wrote, and nothing is left to do for it.
-	OwnWriteReturned
-)
+// AnswerSkipped says that nothing is left to do for the version that the operator's patch made: the subject's version.
+type AnswerSkipped struct{ Subject *Subject }
 
 // CauseSuperseded tells that the handlers of an earlier cause were not done when the present cause
 // was detected.
@@ -259,7 +229,7 @@ func (OrphansFound) Kind() Kind { return KindOrphansFound }
 func (MarkBroken) Kind() Kind { return KindMarkBroken }
 
 // Kind implements [Event].
-func (ConsistencyChanged) Kind() Kind { return KindConsistencyChanged }
+func (AnswerSkipped) Kind() Kind { return KindAnswerSkipped }
 
 // Kind implements [Event].
 func (PatchPending) Kind() Kind { return KindPatchPending }

@@ -98,7 +98,7 @@ func operatorIdentity() string {
 // Kinds implements [Subscriber].
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
-		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindConsistencyChanged, KindPatchPending,
+		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindAnswerSkipped, KindPatchPending,
 		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten, KindObjectPaused,
 		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindAlarmChanged, KindResourcesServed, KindTypesCompared,
@@ -164,10 +164,10 @@ func (i *Inspector) receiveOfObject(event Event) {
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markBroken(e) })
 	case OrphansFound:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.orphansFound(e) })
-	case ConsistencyChanged:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.consistencyChanged(e) })
 	case PatchPending:
 		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.patchPending(e) })
+	case AnswerSkipped:
+		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.answerSkipped(e) })
 	case AttemptStarted:
 		if !e.Exhausted && e.Handler.Family != handlers.Index {
 			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.attemptStarted(e) })

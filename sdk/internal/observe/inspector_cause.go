@@ -63,13 +63,7 @@ func ownersOf(o *object.Object) []inspect.Owner {
 }
 
 func (o *inspectedObject) showCause(e CauseDetected) {
-	if e.Stale {
-		// The cause may be handled already: only daemons and timers take it as it is.
-		o.showBackground(e)
-		return
-	}
 	o.object.Finalizer = e.Finalizer
-	o.object.Waiting = nil
 	switch {
 	case !e.Changing:
 		o.object.Cause = nil

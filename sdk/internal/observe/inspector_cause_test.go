@@ -162,33 +162,6 @@ func TestInspectedObject_EventHandlersAreShownBeforeTheirCalls(t *testing.T) {
 	}
 }
 
-func TestInspectedObject_StaleVersionBeginsNoCause(t *testing.T) {
-	create := &handlers.Handler{ID: "c", Family: handlers.Create}
-	in := newInspected(create)
-	subject := podSubject("a", "1")
-	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, map[string]handlers.Outcome{"c": {Final: true}})
-	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
-	settled := in.only(t)
-
-	subject.Object = podObject("a", "2") // by a timer, before the operator's own patch
-	Tell(&in.sink, ProcessingStarted{subject})
-	stale := CauseDetected{
-		Subject: subject, Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, Handlers: in.handlers(),
-		Changing: true, Stale: true, At: time.Now(),
-	}
-	Tell(&in.sink, stale)
-	o := in.only(t)
-	if o.State != inspect.StateSettled || !o.Cause.Seen.Equal(settled.Cause.Seen) || phasesOf(o)["c"] != inspect.PhaseDone || len(o.History) != 0 {
-		t.Errorf("%+v", o)
-	}
-
-	stale.Stale = false // the wait for the patch is over
-	Tell(&in.sink, stale)
-	if o := in.only(t); o.State != inspect.StateRunning || o.Cause.Version != "2" || len(o.History) != 1 {
-		t.Errorf("%+v", o)
-	}
-}
-
 func TestInspectedObject_CauseEndsIfItsChangeIsUndone(t *testing.T) {
 	update := &handlers.Handler{ID: "u", Family: handlers.Update}
 	in := newInspected(update)

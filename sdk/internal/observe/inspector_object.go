@@ -115,18 +115,9 @@ func (o *inspectedObject) publish() {
 
 func groupOf(h inspect.HandlerState) handlers.Group { return handlers.Family(h.Kind).Group() }
 
-// consistencyChanged shows the wait for the operator's own write.
-func (o *inspectedObject) consistencyChanged(e ConsistencyChanged) {
-	switch e.Phase {
-	case WaitStarted:
-		o.object.Waiting = &inspect.Waiting{Wrote: e.Wrote, Seen: e.Subject.Object.ResourceVersion, Deadline: e.Deadline}
-	case WaitExpired:
-		o.object.Waiting = nil
-	case OwnWriteReturned:
-		o.object.ResourceVersion, o.object.Waiting = e.Subject.Object.ResourceVersion, nil
-	case WaitProlonged, WaitOvertaken:
-		return
-	}
+// answerSkipped shows the version that the operator's patch made.
+func (o *inspectedObject) answerSkipped(e AnswerSkipped) {
+	o.object.ResourceVersion = e.Subject.Object.ResourceVersion
 	o.publish()
 }
 

@@ -97,24 +97,14 @@ func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 	}
 }
 
-func TestInspectedObject_WaitsForOwnWrite(t *testing.T) {
+func TestInspectedObject_SkippedAnswerIsShownAsVersion(t *testing.T) {
 	in := newInspected()
-	subject, deadline := podSubject("a", "1"), time.Now().Add(time.Minute)
+	subject := podSubject("a", "1")
 	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: WaitStarted, Wrote: "2", Deadline: deadline})
-	if got := in.only(t).Waiting; got == nil || got.Wrote != "2" || got.Seen != "1" || !got.Deadline.Equal(deadline) {
-		t.Errorf("%+v", got)
-	}
-	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: WaitOvertaken, Wrote: "2"})
-	if in.only(t).Waiting == nil {
-		t.Error("the wait is over before the newer version is processed")
-	}
-	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: WaitExpired, Wrote: "2"})
-	if o := in.only(t); o.Waiting != nil || o.ResourceVersion != "" {
-		t.Errorf("%+v", o)
-	}
+	Tell(&in.sink, CauseDetected{Subject: subject})
+	Tell(&in.sink, ProcessingEnded{Subject: subject})
 	subject.Object = podObject("a", "2")
-	Tell(&in.sink, ConsistencyChanged{Subject: subject, Phase: OwnWriteReturned})
+	Tell(&in.sink, AnswerSkipped{subject})
 	if o := in.only(t); o.ResourceVersion != "2" {
 		t.Errorf("%+v", o)
 	}

@@ -29,7 +29,7 @@ func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 		return inspect.StateRunning
 	case o.object.Paused != nil:
 		return inspect.StatePaused
-	case o.object.Waiting != nil, o.object.Unanswered != nil:
+	case o.object.Unanswered != nil:
 		return inspect.StateWaiting
 	case unfinished && o.has(inspect.PhaseRetrying), !o.isHeld() && (o.object.Failing != nil || slices.ContainsFunc(o.handlers, isFailing)):
 		return inspect.StateRetrying

@@ -31,11 +31,11 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 		want   inspect.ObjectState
 	}{
 		"a handler runs, whatever else": {&inspectedObject{
-			object:   inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}},
+			object:   inspect.Object{Cause: undone, Unanswered: &inspect.Unanswered{}},
 			handlers: phases(inspect.PhaseRetrying, inspect.PhaseRunning),
 		}, inspect.StateRunning},
-		"it waits for the operator's own write": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Waiting: &inspect.Waiting{}}, handlers: phases(inspect.PhaseRetrying),
+		"the operator's patch has no answer": {&inspectedObject{
+			object: inspect.Object{Cause: undone, Unanswered: &inspect.Unanswered{}}, handlers: phases(inspect.PhaseRetrying),
 		}, inspect.StateWaiting},
 		"its last change is denied, although all handlers are done": {&inspectedObject{
 			object: inspect.Object{Cause: done, Failing: &inspect.Failing{DeniedBy: "x"}}, handlers: phases(inspect.PhaseDone),

@@ -42,7 +42,7 @@ func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLi
 // Kinds implements [Subscriber].
 func (l *LogLines) Kinds() []Kind {
 	kinds := []Kind{
-		KindMarkBroken, KindOrphansFound, KindConsistencyChanged, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
+		KindMarkBroken, KindOrphansFound, KindAnswerSkipped, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
 		KindAttemptEnded, KindCauseProcessed, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded, KindStreamChanged, KindReviewEnded,
 		KindAlarmChanged,
 	}
@@ -60,8 +60,9 @@ func (l *LogLines) Receive(event Event) {
 			e.Mark.What, e.Mark.Where(), e.Mark.Aside()), EventKey, LogMarkBroken, "error", e.Mark.Err)
 	case OrphansFound:
 		l.orphansFound(e)
-	case ConsistencyChanged:
-		l.consistencyChanged(e)
+	case AnswerSkipped:
+		e.Subject.Logger.Debug(nothingEssential, EventKey, LogCauseNoop)
+		e.Subject.Logger.Debug("Handling cycle is finished, waiting for new changes.", EventKey, LogProcessingFinished)
 	case CauseSuperseded:
 		e.Subject.Logger.Info(fmt.Sprintf("%s is superseded by %s: %d succeeded; %d failed; %d left to the moment.",
 			capitalized(e.Superseded.Title()), e.Cause.Reason.Title(), e.Counts.Success, e.Counts.Failure, e.Counts.Running),
@@ -149,31 +150,6 @@ func (l *LogLines) causeStarted(e CauseStarted) {
 }
 
 const nothingEssential = "Something has changed, but we are not interested (the essence is the same)."
-
-func (l *LogLines) consistencyChanged(e ConsistencyChanged) {
-	logger, seen := e.Subject.Logger, e.Subject.Object.ResourceVersion
-	switch e.Phase {
-	case WaitStarted:
-	case WaitProlonged:
-		logger.Debug(fmt.Sprintf("Waiting for version %s, which the operator has written: only %s is seen so far. Handling goes on in %s at the latest.",
-			e.Wrote, seen, e.Left), EventKey, LogConsistencyWaiting)
-	case WaitOvertaken:
-		if e.Prolonged {
-			logger.Debug(fmt.Sprintf("A newer version than %s has come after %s.", seen, e.Waited), EventKey, LogConsistencyOvertaken)
-		}
-	case WaitExpired:
-		if e.Adopted {
-			logger.Warn(fmt.Sprintf("Handling goes on with version %s, which the operator has written: it was not seen within %s.", e.Wrote, e.Limit),
-				EventKey, LogConsistencyTimeout)
-			return
-		}
-		logger.Warn(fmt.Sprintf("Handling goes on with version %s although the operator has written %s: it was not seen within %s.",
-			seen, e.Wrote, e.Limit), EventKey, LogConsistencyTimeout)
-	case OwnWriteReturned:
-		logger.Debug(nothingEssential, EventKey, LogCauseNoop)
-		logger.Debug("Handling cycle is finished, waiting for new changes.", EventKey, LogProcessingFinished)
-	}
-}
 
 func (l *LogLines) attemptEnded(e AttemptEnded) {
 	level := e.Line.Level

@@ -142,24 +142,10 @@ func TestLogLines_Attempts(t *testing.T) {
 	)
 }
 
-func TestLogLines_WaitsForOwnWrite(t *testing.T) {
+func TestLogLines_SkippedAnswerIsANoop(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	tell := func(e ConsistencyChanged) {
-		e.Subject, e.Wrote, e.Limit, e.Waited = l.subject(), "8", 5*time.Second, time.Second
-		e.Left = 4 * time.Second
-		Tell(&l.Sink, e)
-	}
-	tell(ConsistencyChanged{Phase: WaitStarted})
-	tell(ConsistencyChanged{Phase: WaitOvertaken})
-	l.expect(t, "") // most waits take milliseconds
-	tell(ConsistencyChanged{Phase: WaitProlonged})
-	tell(ConsistencyChanged{Phase: WaitOvertaken, Prolonged: true})
-	tell(ConsistencyChanged{Phase: WaitExpired, Prolonged: true})
-	tell(ConsistencyChanged{Phase: OwnWriteReturned})
+	Tell(&l.Sink, AnswerSkipped{l.subject()})
 	l.expect(t,
-		"debug | consistency.waiting | Waiting for version 8, which the operator has written: only 7 is seen so far. Handling goes on in 4s at the latest.",
-		"debug | consistency.overtaken | A newer version than 7 has come after 1s.",
-		"warn | consistency.timeout | Handling goes on with version 7 although the operator has written 8: it was not seen within 5s.",
 		"debug | cause.noop | Something has changed, but we are not interested (the essence is the same).",
 		"debug | processing.finished | Handling cycle is finished, waiting for new changes.",
 	)

@@ -40,13 +40,9 @@ const (
 	LogProcessingInterrupted LogName = "processing.interrupted"
 	LogProcessingFailed      LogName = "processing.failed"
 	LogProcessingRecovered   LogName = "processing.recovered"
-	LogConsistencyWaiting    LogName = "consistency.waiting"
-	LogConsistencyOvertaken  LogName = "consistency.overtaken"
-	LogConsistencyTimeout    LogName = "consistency.timeout"
 	LogFinalizerAdded        LogName = "finalizer.added"
 	LogFinalizerRemoved      LogName = "finalizer.removed"
 	LogFinalizerKept         LogName = "finalizer.kept"
-	LogTouchFailed           LogName = "touch.failed"
 
 	LogPatchSent           LogName = "patch.sent"
 	LogPatchSkipped        LogName = "patch.skipped"

@@ -11,7 +11,7 @@ type Batch struct {
 	Events []watch.Event
 
 	// Newest is the last of the events. If there are none, the object is processed again, and Newest
-	// is that of the previous batch.
+	// is that of the previous batch. The processor may replace it by a newer version.
 	Newest watch.Event
 
 	// Listed reports whether any event since the previous batch was of a list, even if it was not
@@ -22,26 +22,17 @@ type Batch struct {
 	// they were not kept.
 	Complete uint64
 
+	// Requeued reports whether the object is to be processed again, whether or not there are events.
+	Requeued bool
+
+	// Bodiless reports whether Newest has only the identity of the object: its content was not kept.
+	Bodiless bool
+
 	// Folded is the number of events since the previous batch that were replaced by newer ones.
 	Folded int
 
-	queue  *Queue
-	entry  *entry
-	worker *worker
-}
-
-// Pressure returns a channel that closes when a newer event of the object arrives, or the object is
-// requeued. The processor should stop waiting then: the next batch is ready.
-func (b *Batch) Pressure() <-chan struct{} {
-	b.queue.mu.Lock()
-	defer b.queue.mu.Unlock()
-	if b.entry.pressure == nil {
-		b.entry.pressure = make(chan struct{})
-		if b.entry.pressed {
-			close(b.entry.pressure)
-		}
-	}
-	return b.entry.pressure
+	queue *Queue
+	entry *entry
 }
 
 // Ended reports whether the object is known to be deleted by now. Another object may have its name.
@@ -50,13 +41,4 @@ func (b *Batch) Ended() bool {
 	defer b.queue.mu.Unlock()
 	n := len(b.entry.events)
 	return n > 0 && b.entry.events[n-1].Type == watch.Deleted
-}
-
-// Yield announces that the processor is going to wait for long, so that another worker may start in
-// its place.
-func (b *Batch) Yield() {
-	b.queue.mu.Lock()
-	defer b.queue.mu.Unlock()
-	b.queue.scaling.release(b.worker)
-	b.queue.dispatch()
 }

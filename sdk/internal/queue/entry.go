@@ -27,19 +27,16 @@ type entry struct {
 	complete uint64        // the greatest [watch.Event.Complete] of them
 	folded   int           // events that were replaced by newer ones
 
-	newest watch.Event // the version being processed, or to be processed again; else none
-	again  bool        // process it even without events
+	newest   watch.Event // the version being processed, or to be processed again; else none
+	bodiless bool        // it has only the identity of the object
+	again    bool        // process it even without events
 
 	between []func(context.Context) // called before the next processing: see [Queue.Between]
 
-	due       *Next     // what to do if there are no events
-	scheduled *Next     // what to do when the delay is over
+	scheduled *Next     // whose delay is running
 	end       time.Time // of the delay
 	timer     *time.Timer
 	kept      *Next // scheduled again after what is between, unless there is something else to do; else nil
-
-	pressure chan struct{} // of the present batch; nil if it was not asked for
-	pressed  bool          // an event arrived since the present batch
 
 	gate *Gate // holds the object while closed; nil if there is none
 
@@ -57,17 +54,6 @@ func (e *entry) fold(event watch.Event, keep bool) {
 	if event.Type == watch.Listed {
 		e.listed = true
 		e.complete = max(e.complete, event.Complete)
-	}
-}
-
-// press notifies the worker that a newer event arrived.
-func (e *entry) press() {
-	if e.pressed {
-		return
-	}
-	e.pressed = true
-	if e.pressure != nil {
-		close(e.pressure)
 	}
 }
 

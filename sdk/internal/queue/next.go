@@ -4,21 +4,20 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Next is what to do for an object after a delay. It is dropped if an event of the object arrives
-// first, since the processor decides again then.
-type Next struct {
-	After time.Duration
+// Next is when to process an object again without an event; at once if the delay is over. It is dropped if an event of
+// the object arrives first, since the processor decides again then.
+type Next struct{ After time.Duration }
 
-	// Do is what to do. If it is nil, the newest version of the object is processed again. It may
-	// return what to do after that.
-	Do func(ctx context.Context) *Next
-}
+// keepFor is the longest delay for which the content of an object is kept. Thousands of objects may be waiting for an
+// hour.
+const keepFor = time.Minute
 
 // Again requeues an object: it is processed again at once or, if it is being processed, after that;
-// [Batch.Pressure] closes then. The version of the event is only used if the queue knows none.
+// [Batch.Requeued] is true then. The version of the event is only used if the queue knows none.
 func (q *Queue) Again(resource string, event watch.Event) {
 	key := KeyOf(resource, event.Object)
 	q.mu.Lock()
@@ -36,14 +35,12 @@ func (q *Queue) Again(resource string, event watch.Event) {
 	}
 	e.again = true
 	switch e.state {
-	case running:
-		e.press()
 	case waiting:
 		q.unschedule(e)
 		q.enqueue(e)
 	case idle:
 		q.enqueue(e)
-	case ready, held: // it is processed anyway
+	case ready, running, held: // it is processed anyway
 	}
 }
 
@@ -64,7 +61,7 @@ func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
 	e.between = append(e.between, do)
 	switch e.state {
 	case waiting:
-		e.kept = &Next{After: time.Until(e.end), Do: e.scheduled.Do}
+		e.kept = &Next{After: time.Until(e.end)}
 		q.unschedule(e)
 		q.enqueue(e)
 	case idle, held: // nothing of the object is processed behind the gate, but this is not about its events
@@ -79,11 +76,11 @@ func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
 func (q *Queue) schedule(e *entry, next *Next) {
 	e.state, e.scheduled, e.end = waiting, next, time.Now().Add(next.After)
 	q.waiting++
-	// Thousands of objects may be waiting: only what is needed is kept.
-	if next.Do != nil {
-		e.newest = watch.Event{}
-	} else {
-		e.newest.Object.DropTree()
+	if o := e.newest.Object; next.After <= keepFor {
+		o.DropTree()
+	} else if !e.bodiless {
+		e.bodiless = true
+		e.newest.Object = object.Stub(o.APIVersion, o.Kind, o.Namespace, o.Name, o.UID, o.ResourceVersion)
 	}
 	e.timer = time.AfterFunc(max(0, next.After), func() {
 		q.mu.Lock()
@@ -93,11 +90,7 @@ func (q *Queue) schedule(e *entry, next *Next) {
 			return
 		}
 		q.unschedule(e)
-		if next.Do == nil {
-			e.again = true
-		} else {
-			e.due = next
-		}
+		e.again = true
 		q.enqueue(e)
 	})
 }

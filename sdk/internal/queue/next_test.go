@@ -10,12 +10,13 @@ import (
 
 func TestNext_DoneUnlessEventArrivesFirst(t *testing.T) {
 	var log journal
-	next := func(what string) *Next {
-		return &Next{After: time.Minute, Do: func(context.Context) *Next { log.add("next " + what); return nil }}
-	}
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
+		if b.Requeued {
+			log.add("next " + b.Newest.Object.ResourceVersion)
+			return nil
+		}
 		log.add("batch " + b.Newest.Object.ResourceVersion)
-		return next(b.Newest.Object.ResourceVersion)
+		return &Next{After: time.Minute}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Second)
@@ -107,61 +108,13 @@ func TestAgain_EndsDelayOfNext(t *testing.T) {
 		if len(b.Events) == 0 {
 			return nil
 		}
-		return &Next{After: time.Hour, Do: func(context.Context) *Next { log.add("too late"); return nil }}
+		return &Next{After: time.Hour}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Minute)
 		q.Again("pods", event("MODIFIED", "a", "2"))
 		time.Sleep(2 * time.Hour)
-		log.check(t, "batch 1", "batch 2")
-	})
-}
-
-func TestNext_CanReturnAnotherNext(t *testing.T) {
-	var log journal
-	var q *Queue
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
-		log.add("batch " + b.Newest.Object.ResourceVersion)
-		if len(b.Events) == 0 {
-			return nil
-		}
-		return &Next{After: time.Minute, Do: func(context.Context) *Next {
-			log.add("next")
-			q.Again("pods", event("MODIFIED", "a", "2"))
-			return nil
-		}}
-	}}, func(_ *testing.T, made *Queue) {
-		q = made
-		q.Put("pods", event("", "a", "1"))
-		time.Sleep(time.Hour)
-		log.check(t, "batch 1", "next", "batch 2")
-	})
-}
-
-func TestNext_CanBePostponed(t *testing.T) {
-	var log journal
-	began := time.Now()
-	var put func(context.Context) *Next
-	put = func(context.Context) *Next {
-		log.add(fmt.Sprint(time.Since(began)))
-		return &Next{After: time.Hour, Do: put}
-	}
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
-		began = time.Now()
-		log.add("batch " + b.Newest.Object.ResourceVersion)
-		if b.Newest.Object.ResourceVersion == "2" {
-			return nil
-		}
-		return &Next{After: time.Minute, Do: put}
-	}}, func(t *testing.T, q *Queue) {
-		q.Put("pods", event("ADDED", "a", "1"))
-		time.Sleep(2*time.Hour + 2*time.Minute)
-		q.Put("pods", event("MODIFIED", "a", "2"))
-		time.Sleep(5 * time.Hour)
-		log.check(t, "batch 1", "1m0s", "1h1m0s", "2h1m0s", "batch 2")
-		if n := q.remembered(); n != 0 {
-			t.Errorf("%d objects are remembered", n)
-		}
+		log.check(t, "batch 1", "batch 1")
 	})
 }
 
@@ -183,4 +136,59 @@ func TestBatch_EndedWhileProcessed(t *testing.T) {
 		time.Sleep(time.Hour)
 		log.check(t, "ADDEDfalse", "ADDEDfalse", "ADDEDtrue", "DELETEDfalse", "DELETEDfalse", "DELETEDfalse")
 	})
+}
+
+func TestNext_AtOnceGoesToTheEndOfTheList(t *testing.T) {
+	var log journal
+	bubble(t, Options{WorkerLimit: 1, Process: func(_ context.Context, b *Batch) *Next {
+		log.add(fmt.Sprint(b.Key.Object, versions(b), b.Requeued))
+		time.Sleep(time.Second)
+		if b.Requeued {
+			return nil
+		}
+		return &Next{}
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("ADDED", "a", "1"))
+		synctest.Wait()
+		q.Put("pods", event("ADDED", "b", "1"))
+		q.Put("pods", event("MODIFIED", "a", "2"))
+		time.Sleep(time.Minute)
+		log.check(t, "a[1] false", "b[1] false", "a[2] true", "b[] true")
+		if n := q.remembered(); n != 0 {
+			t.Errorf("%d objects are remembered", n)
+		}
+	})
+}
+
+func TestNext_ProcessorReplacesTheVersion(t *testing.T) {
+	var log journal
+	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
+		log.add(b.Newest.Object.ResourceVersion)
+		if b.Requeued {
+			return nil
+		}
+		b.Newest = event("MODIFIED", "a", "2")
+		return &Next{After: time.Second}
+	}}, func(t *testing.T, q *Queue) {
+		q.Put("pods", event("ADDED", "a", "1"))
+		time.Sleep(time.Minute)
+		log.check(t, "1", "2")
+	})
+}
+
+func TestNext_LongDelayKeepsNoContent(t *testing.T) {
+	for delay, bodiless := range map[time.Duration]bool{keepFor: false, time.Hour: true} {
+		var log journal
+		bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
+			log.add(fmt.Sprint(b.Key == KeyOf("pods", b.Newest.Object), b.Newest.Object.ResourceVersion, b.Bodiless))
+			if b.Requeued {
+				return nil
+			}
+			return &Next{After: delay}
+		}}, func(t *testing.T, q *Queue) {
+			q.Put("pods", event("ADDED", "a", "1"))
+			time.Sleep(2 * time.Hour)
+			log.check(t, fmt.Sprint(true, "1", false), fmt.Sprint(true, "1", bodiless))
+		})
+	}
 }

@@ -97,14 +97,12 @@ func (q *Queue) put(gate *Gate, resource string, event watch.Event) {
 		e.gate = gate
 	}
 	switch e.state {
-	case running:
-		e.press()
 	case waiting:
 		q.unschedule(e)
 		q.admit(e)
 	case idle:
 		q.admit(e)
-	case ready, held: // it is processed together with those before it
+	case ready, running, held: // it is processed together with those before it, or after them
 	}
 }
 
@@ -146,7 +144,7 @@ func (q *Queue) drop(e *entry) {
 		delete(q.entries, e.key)
 	case ready:
 		// It stays in the ready list, with nothing to do when its turn comes.
-		e.due, e.again = nil, false
+		e.again = false
 	case running:
 		e.again = false
 	case idle:

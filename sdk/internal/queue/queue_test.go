@@ -186,54 +186,12 @@ func TestQueue_KeepsAllEventsInOrderIfAsked(t *testing.T) {
 	})
 }
 
-func TestPressure_ClosesWhenNewerEventArrives(t *testing.T) {
-	var log journal
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
-		begin := time.Now()
-		select {
-		case <-b.Pressure():
-			log.add("pressed after " + time.Since(begin).String())
-		case <-time.After(time.Minute):
-			log.add("undisturbed")
-		}
-		return nil
-	}}, func(t *testing.T, q *Queue) {
-		q.Put("pods", event("", "a", "1"))
-		time.Sleep(7 * time.Second)
-		q.Put("pods", event("", "b", "1"))
-		q.Put("pods", event("MODIFIED", "a", "2"))
-		time.Sleep(time.Hour)
-		log.check(t, "pressed after 7s", "undisturbed", "undisturbed")
-	})
-}
-
-func TestPressure_ClosedIfAskedForLate(t *testing.T) {
-	var pressed atomic.Int32
-	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
-		time.Sleep(time.Second)
-		select {
-		case <-b.Pressure():
-			pressed.Add(1)
-		default:
-		}
-		return nil
-	}}, func(t *testing.T, q *Queue) {
-		q.Put("pods", event("", "a", "1"))
-		synctest.Wait()
-		q.Put("pods", event("", "a", "2"))
-		time.Sleep(time.Minute)
-		if pressed.Load() != 1 {
-			t.Error(pressed.Load())
-		}
-	})
-}
-
 func TestDrop_ObjectsAreNotProcessed(t *testing.T) {
 	var calls atomic.Int32
 	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Next {
 		calls.Add(1)
 		time.Sleep(time.Second)
-		return &Next{After: time.Minute, Do: func(context.Context) *Next { calls.Add(100); return nil }}
+		return &Next{After: time.Minute}
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "waits", "1"))
 		time.Sleep(2 * time.Second)

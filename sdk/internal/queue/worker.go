@@ -94,7 +94,7 @@ func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 	for {
 		q.scaling.starting--
 		if e := q.ready.pop(); e != nil {
-			q.process(ctx, w, e)
+			q.process(ctx, e)
 		}
 		q.scaling.finished(w)
 		if q.ready.len == 0 || q.stopped || !q.mayStart() {
@@ -111,7 +111,7 @@ func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 }
 
 // process processes an object. The lock is released meanwhile.
-func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
+func (q *Queue) process(ctx context.Context, e *entry) {
 	if between := e.between; len(between) > 0 {
 		e.between, e.state = nil, running
 		q.outside(func() {
@@ -127,25 +127,23 @@ func (q *Queue) process(ctx context.Context, w *worker, e *entry) {
 	if len(e.events) > 0 && q.hold(e) {
 		return // it became ready before it was put behind the gate
 	}
-	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Complete: e.complete, Folded: e.folded, queue: q, entry: e, worker: w}
+	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Complete: e.complete, Folded: e.folded, Requeued: e.again, Bodiless: e.bodiless, queue: q, entry: e}
 	if n := len(e.events); n > 0 {
-		batch.Newest = e.events[n-1]
+		batch.Newest, batch.Bodiless = e.events[n-1], false
 	}
-	due, again, kept := e.due, e.again, e.kept
+	kept := e.kept
 	e.clear()
-	e.newest, e.again = batch.Newest, false
-	e.due, e.kept, e.state, e.pressure, e.pressed = nil, nil, running, nil, false
+	e.newest, e.bodiless, e.again = batch.Newest, batch.Bodiless, false
+	e.kept, e.state = nil, running
 
-	var next *Next
-	switch {
-	case len(batch.Events) > 0 || again:
+	next := kept
+	if len(batch.Events) > 0 || batch.Requeued {
 		q.outside(func() { next = q.options.Process(ctx, batch) })
-	case due != nil:
-		q.outside(func() { next = due.Do(ctx) })
-	default:
-		next = kept
+		e.newest, e.bodiless = batch.Newest, batch.Bodiless
 	}
-	e.pressure = nil
+	if next != nil && next.After <= 0 {
+		e.again = true
+	}
 	switch {
 	case q.stopped:
 		delete(q.entries, e.key)

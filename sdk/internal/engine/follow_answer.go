@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// followAnswer returns when the object is handled next, after its patches were sent: at once if they have made a version
+// for which something is left to do, and otherwise as it was decided. The version is indexed first, as those of the
+// stream are.
+func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, index *indexer) *queue.Next {
+	ledger := &c.memory.ledger
+	answer := ledger.answer
+	switch {
+	case answer == nil || c.gone || c.event == watch.Deleted || ctx.Err() != nil:
+		return next
+	case !c.needsCause():
+		ledger.answer = nil // its event is for event handlers
+		return next
+	case !c.handles(answer):
+		ledger.skip() // the stream tells that the object has left the selection
+		return nil
+	case next == nil && c.leavesNothing(answer):
+		ledger.skip()
+		c.endLoop()
+		subject := *c.subject
+		subject.Object = answer
+		observe.Tell(c.deps.sink, observe.AnswerSkipped{Subject: &subject})
+		return nil
+	}
+	index.offer(answer)
+	return &queue.Next{}
+}
+
+// handles reports whether the operator handles a version that its patch has made: it may have changed labels.
+func (c *cycle) handles(answer *object.Object) bool {
+	if !c.deps.shards.owns(c.served, answer) {
+		return false
+	}
+	if c.deps.settings.Selection.Labels == "" || !c.served.narrowed() {
+		return true
+	}
+	selector, err := labels.Parse(c.deps.settings.Selection.Labels)
+	if err != nil {
+		return true // the API server understands it
+	}
+	defer answer.DropTree()
+	tree, err := answer.Tree()
+	if err != nil {
+		return true // the error of the next cycle
+	}
+	given, _ := object.Metadata(tree)["labels"].(map[string]any)
+	set := make(labels.Set, len(given))
+	for key, value := range given {
+		set[key], _ = value.(string)
+	}
+	return selector.Matches(set)
+}
+
+// leavesNothing reports whether nothing is left to do for the version that the last patch made: all is done, and the
+// version differs from the handled one only by the operator's own annotations. It is not decoded for that.
+func (c *cycle) leavesNothing(answer *object.Object) bool {
+	set := c.served.handlers
+	switch {
+	case set.Has(handlers.Watching), set.Has(handlers.Spawning), bindsDiffBase(c.deps.settings.DiffBase):
+		return false // they need each version; a user's storage may look at all of it
+	case !c.finished, c.patched != answer, c.behind, c.event == watch.Deleted, c.object.Deleting, c.memory.retry.Load() != nil,
+		c.memory.unrecorded != nil, len(c.memory.annotations.unwritten) > 0,
+		len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
+		return false
+	}
+	written := annotationsOf(c.ownPatch)
+	return c.object.SameBut(answer, func(key string) bool {
+		_, own := written[key]
+		return own
+	})
+}

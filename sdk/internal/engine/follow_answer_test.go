@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+func version(t *testing.T, text string) *object.Object {
+	t.Helper()
+	object, err := object.Parse([]byte(text), object.ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// written returns a cycle that has handled an object, and patched it with an annotation.
+func written(t *testing.T, hs ...*handlers.Handler) *cycle {
+	t.Helper()
+	registry := &handlers.Registry{}
+	pods := &resources.Resource{Version: "v1", Plural: "pods"}
+	for _, h := range append(hs, &handlers.Handler{ID: "fn", Family: handlers.Create}) {
+		h.Selector = resources.Selector{Core: true, Version: "v1", Name: "pods"}
+		registry.Add(h)
+	}
+	c := &cycle{
+		deps: &deps{settings: &Settings{}}, served: newServedResource(registry, pods, false), batch: &queue.Batch{Events: make([]watch.Event, 1)},
+		memory: &memory{}, event: watch.Added, finished: true, ownPatch: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
+		object:  version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
+		patched: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
+	}
+	c.ownPatch.Set(annotation("mark"), "x")
+	return c
+}
+
+func TestAnswer_HandledWhereTheVersionMatters(t *testing.T) {
+	if c := written(t); !c.leavesNothing(c.patched) {
+		t.Error("there is something to do for a version that differs only by the operator's records")
+	}
+	always := func(context.Context, *handlers.Cause) bool { return true }
+	one := handlers.EqualStringCriterion("1")
+	for name, c := range map[string]*cycle{
+		"a filter by a function":    written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, When: always}),
+		"a filter by annotations":   written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, Annotations: map[string]handlers.Criterion{"a": one}}),
+		"a field of the status":     written(t, &handlers.Handler{ID: "x", Family: handlers.Field, Field: object.Path{"status", "fn"}}),
+		"another client's change":   with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
+		"a change by a handler":     with(written(t), func(c *cycle) { c.ownPatch = patch.NewPatch() }),
+		"a request to retry":        with(written(t), func(c *cycle) { c.memory.retryNow(newRetryRequest("")) }),
+		"a cause that is not done":  with(written(t), func(c *cycle) { c.finished = false }),
+		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.annotations.keep("a", "b") }),
+		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.unrecorded = new(unrecorded) }),
+		"watch-event handlers":      written(t, &handlers.Handler{ID: "x", Family: handlers.Event}),
+		"a storage of the user's":   with(written(t), func(c *cycle) { c.deps.settings.DiffBase = boundStorage{} }),
+		"a deleted object":          with(written(t), func(c *cycle) { c.event = watch.Deleted }),
+	} {
+		if c.leavesNothing(c.patched) {
+			t.Errorf("%s is not looked at", name)
+		}
+	}
+}
+
+func TestAnswer_OutsideOfTheSelectionIsNotHandled(t *testing.T) {
+	gold := `{"metadata":{"labels":{"tier":"gold"},"resourceVersion":"2"}}`
+	for _, test := range []struct {
+		selector, answer string
+		want             bool
+	}{
+		{"", gold, true},
+		{"tier=gold", gold, true},
+		{"tier=lead", gold, false},
+		{"tier", `{"metadata":{"resourceVersion":"2"}}`, false},
+		{"!tier", `{"metadata":{"resourceVersion":"2"}}`, true},
+	} {
+		c := written(t)
+		c.deps.settings.Selection.Labels = test.selector
+		answer := version(t, test.answer)
+		c.memory.ledger.wrote(answer, time.Time{})
+		if got := c.handles(answer); got != test.want {
+			t.Errorf("%+v: handled is %t", test, got)
+		}
+		if test.want {
+			continue
+		}
+		if next := c.followAnswer(t.Context(), &queue.Next{After: time.Hour}, nil); next != nil || c.memory.ledger.answer != nil {
+			t.Errorf("%+v: it is handled after all, in %v", test, next)
+		}
+	}
+}
+
+func with(c *cycle, change func(*cycle)) *cycle {
+	change(c)
+	return c
+}
+
+// boundStorage is a storage that is bound to each cycle.
+type boundStorage struct{ state.DiffBaseStorage }
+
+func (s boundStorage) BindDiffBase(context.Context, *object.Object) state.DiffBaseStorage { return s }

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// ledger keeps which versions of an object were handled, and which one the operator has made: all decisions about old
+// versions are made here. The answer to a PATCH is the next version; the stream brings it later, when there is nothing
+// left to do for it. An answer never counts as seen before a cycle has handled it. Only the object's worker uses a
+// ledger.
+type ledger struct {
+	taken  string         // resourceVersion of the newest version that a cycle has handled, or that was skipped; empty at first
+	answer *object.Object // a newer one that the operator's patch made; nil if there is none
+	strict time.Time      // versions that cannot be compared do not count in the stream until then, but for the taken one
+}
+
+// news is the use of a batch for an object.
+type news int
+
+const (
+	newsNothing news = iota // the version was handled before, or is older; only event handlers get it
+	newsNewer               // a version that was not handled yet
+	newsSame                // the version was handled before, and is to be handled again
+	newsReread              // something is to be done, and the version is too old for it: the newest one must be read
+)
+
+// take returns the version that a cycle has to handle. Due is whether something waits to be done even without news.
+func (l *ledger) take(b *queue.Batch, due bool, now time.Time) (*object.Object, news) {
+	seen := b.Newest.Object
+	if b.Newest.Type == watch.Deleted {
+		l.answer = nil
+		return seen, newsSame
+	}
+	if answer := l.answer; answer != nil {
+		l.answer = nil
+		if object.Older(seen.ResourceVersion, answer.ResourceVersion) {
+			l.taken = answer.ResourceVersion
+			return answer, newsNewer
+		}
+		l.taken, l.strict = seen.ResourceVersion, time.Time{} // the stream was faster than the next cycle
+		return seen, newsNewer
+	}
+	asked := due || b.Requeued || b.Listed || len(b.Events) == 0
+	switch version := seen.ResourceVersion; {
+	case b.Bodiless:
+		return nil, newsReread
+	case l.taken == "", object.Precedes(l.taken, version):
+		l.taken = version
+		return seen, newsNewer
+	case version == l.taken && asked:
+		return seen, newsSame
+	case version == l.taken:
+		l.strict = time.Time{} // all that come from now on are newer
+		return seen, newsNothing
+	case asked && (object.Precedes(version, l.taken) || now.Before(l.strict) || len(b.Events) == 0):
+		return nil, newsReread
+	case object.Precedes(version, l.taken), now.Before(l.strict):
+		return seen, newsNothing
+	default: // they cannot be compared, and the taken one has had its time to come
+		l.taken = version
+		return seen, newsNewer
+	}
+}
+
+// took notes a version that was read because of [newsReread].
+func (l *ledger) took(read *object.Object) { l.taken, l.answer = read.ResourceVersion, nil }
+
+// wrote notes the version that the operator's patch made: it is handled next. Until strict, versions that cannot be
+// compared with it are taken for older ones.
+func (l *ledger) wrote(answer *object.Object, strict time.Time) {
+	answer.DropTree()
+	if answer.ResourceVersion == l.taken || object.Precedes(answer.ResourceVersion, l.taken) {
+		return
+	}
+	l.answer = answer
+	if numberOf(answer.ResourceVersion) == 0 {
+		l.strict = strict
+	}
+}
+
+// skip notes that nothing is left to do for the version that the operator's patch made, nor for those before it.
+func (l *ledger) skip() {
+	if l.answer != nil {
+		l.taken, l.answer = l.answer.ResourceVersion, nil
+	}
+}
+
+// released notes that the operator's patch has removed its finalizer from a deleted object. If the object vanishes with
+// that, the answer has the resourceVersion of the version before. Otherwise, the stream brings the version that the
+// patch made: another client holds the object, or it is a Pod, which lives on. All before it still have the finalizer,
+// but not the records of the deletion handlers.
+func (l *ledger) released(vanishes bool) {
+	answer := l.answer
+	l.skip()
+	if answer != nil && !vanishes && numberOf(answer.ResourceVersion) > 0 {
+		l.taken = strconv.FormatUint(numberOf(answer.ResourceVersion)-1, 10)
+	}
+}
+
+// vanishes reports whether the API server removes a deleted object after this version, as it does if there are no
+// finalizers and no time to end.
+func vanishes(o *object.Object) bool {
+	tree, err := o.Tree()
+	if err != nil {
+		return false // the stream decides
+	}
+	defer o.DropTree()
+	metadata := object.Metadata(tree)
+	finalizers, _ := metadata["finalizers"].([]any)
+	grace, _ := metadata["deletionGracePeriodSeconds"]
+	return len(finalizers) == 0 && (grace == nil || fmt.Sprint(grace) == "0")
+}
+
+// listed forgets versions that a list proves to be lost: it is complete up to a later resourceVersion, and has an older version
+// of the object. The API server was restored from a backup.
+func (l *ledger) listed(seen *object.Object, complete uint64) {
+	lost := func(version string) bool {
+		return complete > 0 && object.Precedes(seen.ResourceVersion, version) && complete >= numberOf(version)
+	}
+	made := l.answer != nil && lost(l.answer.ResourceVersion)
+	if made {
+		l.answer = nil
+	}
+	switch {
+	case complete == watch.Everything && (made || lost(l.taken)):
+		l.taken = strconv.FormatUint(watch.Everything, 10) // it may have been made after the list: the newest one is read
+	case lost(l.taken):
+		l.taken = ""
+	}
+}
+
+// knows reports whether a version is the newest that was handled or made: nobody else has changed the object since.
+func (l *ledger) knows(version string) bool {
+	if l.answer != nil {
+		return version == l.answer.ResourceVersion
+	}
+	return version == l.taken
+}
