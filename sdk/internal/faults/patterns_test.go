@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -14,13 +15,13 @@ import (
 const trials = 4
 
 // try runs a pattern with several seeds.
-func try(t *testing.T, names, operations int, plan func(seed uint64) kopftest.ChaosPlan, check func(*trial, *findings)) {
+func try(t *testing.T, names, operations int, plan func(seed uint64) kopftest.ChaosPlan, check func(*trial, *findings), configure ...func(*kopf.Operator)) {
 	t.Helper()
 	t.Parallel()
 	first := kopftest.Seed(t)
 	for seed := first; seed < first+trials; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			x := newTrial(t, plan(seed), names)
+			x := newTrial(t, plan(seed), names, configure...)
 			for x.operations < operations {
 				x.operate()
 				x.pace(20 * time.Millisecond)

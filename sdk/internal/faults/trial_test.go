@@ -49,7 +49,7 @@ type tried struct {
 }
 
 // newTrial starts an operator under a plan, for so many names.
-func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int) *trial {
+func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int, configure ...func(*kopf.Operator)) *trial {
 	t.Helper()
 	x := &trial{T: t, cluster: kopftest.New(t), random: rand.New(rand.NewPCG(plan.Seed, 7))} //nolint:gosec // it has to be the same in each run
 	for _, k := range kinds {
@@ -74,8 +74,9 @@ func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int) *trial {
 		o.Logger = logger
 		o.Settings.Process.Inspector = ""
 		o.Settings.Posting.Disabled = true // its requests would be most of the writes
-		// A busy machine may take longer than the default to bring the operator its own writes. That is not a fault of the plan.
-		o.Settings.Persistence.ConsistencyTimeout = time.Minute
+		for _, one := range configure {
+			one(o)
+		}
 	})
 	return x
 }
