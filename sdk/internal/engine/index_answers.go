@@ -12,6 +12,7 @@ type indexedAnswers map[string]indexedAnswer
 type indexedAnswer struct {
 	version string // empty if there is none, or the stream has brought it
 	cycle   bool   // the object is being handled: there may be another one
+	seen    string // the last version that the stream has brought since then; empty if there is none
 }
 
 // begin notes that an object is being handled. It is the condition for [indexedAnswers.accept].
@@ -27,13 +28,16 @@ func (a indexedAnswers) end(id string) {
 }
 
 // accept reports whether a version that a patch made may be indexed, and remembers it. It may not if the stream has
-// reported the object as deleted since [indexedAnswers.begin].
+// reported the object as deleted since [indexedAnswers.begin], or has brought a newer version: the indices would stay
+// with the older one.
 func (a indexedAnswers) accept(id, version string) bool {
-	_, exists := a[id]
-	if exists {
-		a[id] = indexedAnswer{version: version, cycle: true}
+	answer, exists := a[id]
+	if !exists || object.Precedes(version, answer.seen) {
+		return false
 	}
-	return exists
+	answer.version = version
+	a[id] = answer
+	return true
 }
 
 // knows reports whether the version of an event is not newer than one that was indexed.
@@ -47,12 +51,10 @@ func (a indexedAnswers) knows(id string, event watch.Event) bool {
 	case event.Type == watch.Deleted:
 		delete(a, id)
 		return false
-	case answer.version == "":
-		return false
-	case object.Precedes(version, answer.version) && event.Complete < numberOf(answer.version):
+	case answer.version != "" && object.Precedes(version, answer.version) && event.Complete < numberOf(answer.version):
 		return true
 	case answer.cycle:
-		a[id] = indexedAnswer{cycle: true}
+		a[id] = indexedAnswer{cycle: true, seen: version}
 	default:
 		delete(a, id)
 	}

@@ -67,3 +67,24 @@ func TestIndexedAnswers_NextPatchOfTheSameCycleIsIndexed(t *testing.T) {
 		t.Error("an older event is indexed")
 	}
 }
+
+func TestIndexedAnswers_NewerVersionOfTheStreamStays(t *testing.T) {
+	a := indexedAnswers{}
+	a.begin("x")
+	for _, version := range []string{"7", "8"} {
+		if a.knows("x", watch.Event{Type: watch.Modified, Object: stub(version)}) {
+			t.Errorf("the event of version %s is not indexed", version)
+		}
+	}
+	if a.accept("x", "7") {
+		t.Error("an answer replaces a newer version: the stream brings that only once")
+	}
+	if !a.accept("x", "8") || !a.accept("x", "9") {
+		t.Error("an answer that is not older is not indexed")
+	}
+	a.end("x")
+	a.begin("x")
+	if !a.accept("x", "10") {
+		t.Error("a version from before the cycle counts")
+	}
+}
