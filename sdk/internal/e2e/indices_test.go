@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -176,6 +177,30 @@ func TestIndex_AnswerIsIndexedBeforeItsHandlers(t *testing.T) {
 	}, withoutInspector, transport(heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) })))
 	waitHandled(cluster.Create(withField("a", "x")))
 	c.are(t, "y [a] []")
+}
+
+// The version that the first request made would otherwise be indexed once the second one is accepted.
+func TestIndex_AnswerIsIndexedThoughTheNextRequestFails(t *testing.T) {
+	cluster, b := newCluster(t), &byField{}
+	failing := func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/status") {
+				return nil, errors.New("the network is down")
+			}
+			return next.RoundTrip(req)
+		})
+	}
+	cluster.Run(func(r *kopf.Registry) {
+		b.register(r, kexes)
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			r.Patch.Set("spec.field", "y")
+			r.Patch.Set("status.x", 1)
+			return nil
+		}, kopf.ID("create"))
+	}, withoutInspector, transport(failing), transport(heldBack(func(line string) bool { return strings.Contains(line, `\"purpose\":`) })),
+		settings(func(s *kopf.Settings) { s.Networking.ErrorBackoffs = slices.Values([]time.Duration(nil)) }))
+	cluster.Create(withField("a", "x"))
+	b.waitContent(cluster, "y: a")
 }
 
 func TestIndex_Errors(t *testing.T) {

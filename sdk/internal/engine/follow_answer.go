@@ -14,8 +14,8 @@ import (
 
 // followAnswer returns when the object is handled next, after its patches were sent: at once if they have made a version
 // for which something is left to do, and otherwise as it was decided. The version is indexed first, as those of the
-// stream are.
-func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, index *indexer) *queue.Next {
+// stream are. If the cycle has failed after one of its requests was accepted, the version waits for the retry.
+func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error, index *indexer) *queue.Next {
 	ledger := &c.memory.ledger
 	answer := ledger.answer
 	switch {
@@ -36,6 +36,9 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, index *index
 		return nil
 	}
 	index.offer(answer)
+	if failed != nil {
+		return next
+	}
 	return &queue.Next{}
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -91,8 +92,11 @@ func TestAnswer_OutsideOfTheSelectionIsNotHandled(t *testing.T) {
 		if test.want {
 			continue
 		}
-		if next := c.followAnswer(t.Context(), &queue.Next{After: time.Hour}, nil); next != nil || c.memory.ledger.answer != nil {
-			t.Errorf("%+v: it is handled after all, in %v", test, next)
+		for _, failed := range []error{nil, errors.New("the status was refused")} {
+			c.memory.ledger = ledger{answer: answer}
+			if next := c.followAnswer(t.Context(), &queue.Next{After: time.Hour}, failed, nil); next != nil || c.memory.ledger.answer != nil {
+				t.Errorf("%+v, error %v: it is handled after all, in %v", test, failed, next)
+			}
 		}
 	}
 }

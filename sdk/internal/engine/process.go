@@ -98,10 +98,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if fence.MayBegin(ctx) != nil {
 		return nil // who may act does what comes next
 	}
-	if err == nil {
-		next = c.followAnswer(ctx, next, index)
-	}
-	return m.wakeAfter(next, p.deps.now())
+	return m.wakeAfter(c.followAnswer(ctx, next, err, index), p.deps.now())
 }
 
 // leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
