@@ -25,7 +25,7 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error
 		ledger.answer = nil // its event is for event handlers
 		return next
 	case !c.handles(answer):
-		ledger.skip() // the stream tells that the object has left the selection
+		ledger.skip() // the stream brings the end: the object has left the selection
 		return nil
 	case next == nil && c.leavesNothing(answer):
 		ledger.skip()

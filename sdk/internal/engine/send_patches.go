@@ -143,8 +143,8 @@ func isFinal(rejection error, left unrecorded) bool {
 	return pinsVersion(patch.Call{Payload: left.handlers.Tree()}) || isLasting(rejection, left.rejections)
 }
 
-// send sends a patch, and notes the version that it makes, which is handled next. It reports whether there is one, or
-// will be an event of one, and returns what of the patch remains.
+// send sends a patch and notes the version that the patch makes: it is handled next. Changed reports whether the patch
+// has made a version; remaining is the part of the patch that was not accepted.
 func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
