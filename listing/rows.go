@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // Kind is a kind of what can be listed.
@@ -215,16 +214,16 @@ func (t *table) addOf(o *inspect.Object, key string, item any, cells ...string) 
 
 func (t *table) addObjects(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
 	for _, o := range selected(s, selection) {
-		cells := []string{model.WordOf(o).Text, o.Kind, o.Namespace, o.Name, "", "", "", age(o.Created, now)}
+		cells := []string{explain.WordOf(o).Text, o.Kind, o.Namespace, o.Name, "", "", "", age(o.Created, now)}
 		message := ""
-		if h := model.Active(o); h != nil {
-			cells[4], cells[5], cells[6] = h.ID, model.Try(h), model.Next(h, now, held(s)).Cell()
+		if h := explain.Active(o); h != nil {
+			cells[4], cells[5], cells[6] = h.ID, explain.Try(h), explain.Next(h, now, held(s)).Cell()
 			message = errorOf(h)
 		}
 		if wide {
 			cause := ""
 			if o.Cause != nil {
-				cause = model.ReasonWord(o.Cause.Reason)
+				cause = explain.ReasonWord(o.Cause.Reason)
 			}
 			cells = append(cells, cause, o.ResourceVersion, message)
 		}
@@ -236,10 +235,10 @@ func (t *table) addDaemons(s *inspect.Snapshot, selection Selection, now time.Ti
 	for _, o := range selected(s, selection) {
 		for i := range o.Handlers {
 			h := &o.Handlers[i]
-			if !model.IsBackground(h) {
+			if !explain.IsBackground(h) {
 				continue
 			}
-			cells := []string{model.HandlerWordOf(h).Text, h.ID, o.Kind, o.Namespace, o.Name, model.Try(h), model.Next(h, now, held(s)).Cell()}
+			cells := []string{explain.HandlerWordOf(h).Text, h.ID, o.Kind, o.Namespace, o.Name, explain.Try(h), explain.Next(h, now, held(s)).Cell()}
 			if wide {
 				cells = append(cells, age(h.Started, now), errorOf(h))
 			}
@@ -255,7 +254,7 @@ func (t *table) addReviews(s *inspect.Snapshot, selection Selection, now time.Ti
 			continue
 		}
 		cells := []string{
-			model.ReviewWord(r).Text, model.ReviewOperation(r), r.Kind, r.Object.Namespace, r.Object.Name, r.User.Name, model.Took(r.Took), age(r.At, now),
+			explain.ReviewWord(r).Text, explain.ReviewOperation(r), r.Kind, r.Object.Namespace, r.Object.Name, r.User.Name, explain.Took(r.Took), age(r.At, now),
 		}
 		if wide {
 			message := r.Message
@@ -297,7 +296,7 @@ func (t *table) addPeers(s *inspect.Snapshot, selection Selection, now time.Time
 				continue
 			}
 			cells := []string{
-				model.PeerWord(p.State).Text, p.Identity, strconv.Itoa(p.Priority), age(p.LastSeen, now), peering.Kind, peering.Namespace, peering.Name,
+				explain.PeerWord(p.State).Text, p.Identity, strconv.Itoa(p.Priority), age(p.LastSeen, now), peering.Kind, peering.Namespace, peering.Name,
 			}
 			if p.Self {
 				cells[1] += " (this one)"
@@ -312,8 +311,7 @@ func (t *table) addPeers(s *inspect.Snapshot, selection Selection, now time.Time
 
 // selected returns the chosen objects, in the order of the workbench.
 func selected(s *inspect.Snapshot, selection Selection) []*inspect.Object {
-	sorted := model.NewState(&runner.State{Snapshot: s, Live: true}, nil).Objects
-	return slices.DeleteFunc(sorted, func(o *inspect.Object) bool { return !selection.has(o) })
+	return slices.DeleteFunc(explain.Sorted(s), func(o *inspect.Object) bool { return !selection.has(o) })
 }
 
 // has reports whether an object is chosen.
@@ -342,7 +340,7 @@ func handlerCells(h *inspect.Handler, now time.Time, wide bool) []string {
 		selector += " " + h.Field
 	}
 	cells := []string{
-		h.ID, string(h.Kind), selector, strconv.Itoa(s.Runs), strconv.Itoa(s.Retried), strconv.Itoa(s.Failed), model.Took(s.P50), model.Took(s.P99),
+		h.ID, string(h.Kind), selector, strconv.Itoa(s.Runs), strconv.Itoa(s.Retried), strconv.Itoa(s.Failed), explain.Took(s.P50), explain.Took(s.P99),
 	}
 	if wide {
 		last := s.LastError
@@ -365,5 +363,5 @@ func age(at, now time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return model.Ago(now.Sub(at))
+	return explain.Ago(now.Sub(at))
 }

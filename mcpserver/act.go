@@ -11,9 +11,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // errAttached is the answer to what only a session that builds the operator can do.
@@ -119,8 +119,8 @@ func (s *Server) retry(ctx context.Context, in retryIn) (any, error) {
 		if err := s.source.Do(ctx, runner.Intent{Kind: runner.IntentRetryFailed, Handler: in.Handler}); err != nil {
 			return nil, fmt.Errorf("retry: %w", err)
 		}
-		_, err := s.wait(ctx, retryNoted, func(state *runner.State) bool { return model.NewState(state, nil).Failures(in.Handler) < failed })
-		return Done{fmt.Sprintf("retrying the handlers of %s", model.Count(failed, "object"))}, err
+		_, err := s.wait(ctx, retryNoted, func(state *runner.State) bool { return explain.NewState(state, nil).Failures(in.Handler) < failed })
+		return Done{fmt.Sprintf("retrying the handlers of %s", explain.Count(failed, "object"))}, err
 	}
 	if in.Kind == "" || in.Name == "" {
 		return nil, errors.New("retry: which object? give its kind and name, or all_failed")

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // objectName is how a client names an object.
@@ -25,7 +25,7 @@ func (n objectName) String() string {
 }
 
 // find returns the only object of a name.
-func find(state *model.State, n objectName) (*inspect.Object, error) {
+func find(state *explain.State, n objectName) (*inspect.Object, error) {
 	if state.Snapshot == nil {
 		return nil, errors.New("no operator has run yet; status tells why")
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // addReading adds the tools that change nothing.
@@ -88,7 +88,7 @@ func (s *Server) status(context.Context, nothing) (any, error) {
 			Phase: string(state.Cluster.Phase), Provider: state.Cluster.Provider, Name: state.Cluster.Name, Server: state.Cluster.Server,
 			Message: state.Cluster.Message, Error: state.Cluster.Error,
 		},
-		Build: BuildStatus{Phase: string(state.Build.Phase), Took: model.Took(state.Build.Took), Files: state.Build.Files, Errors: len(state.Build.Errors), Warnings: state.Build.Warnings},
+		Build: BuildStatus{Phase: string(state.Build.Phase), Took: explain.Took(state.Build.Took), Files: state.Build.Files, Errors: len(state.Build.Errors), Warnings: state.Build.Warnings},
 		Operator: OperatorStatus{
 			Process: string(state.Process.Phase), PID: state.Process.PID, Started: state.Process.Started, Restarts: state.Process.Restarts,
 			Exit: state.Process.Exit, Error: state.Process.Error,
@@ -114,11 +114,11 @@ func (s *Server) status(context.Context, nothing) (any, error) {
 			out.Objects[string(snapshot.Objects[i].State)]++
 		}
 		for _, u := range snapshot.Unserved {
-			out.NotServed = append(out.NotServed, fmt.Sprintf("%s (of %s): %s", u.Selector, strings.Join(u.Handlers, ", "), model.UnservedReason(u.Reason)))
+			out.NotServed = append(out.NotServed, fmt.Sprintf("%s (of %s): %s", u.Selector, strings.Join(u.Handlers, ", "), explain.UnservedReason(u.Reason)))
 		}
 		for _, r := range snapshot.Served {
 			for i := range r.Drift {
-				out.Drift = append(out.Drift, model.DriftSentence(r.Kind, &r.Drift[i]))
+				out.Drift = append(out.Drift, explain.DriftSentence(r.Kind, &r.Drift[i]))
 			}
 		}
 	}
@@ -206,8 +206,8 @@ func (s *Server) objects(_ context.Context, in objectsIn) (any, error) {
 		if len(out.Objects) >= in.Limit {
 			continue
 		}
-		line := ObjectLine{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, State: string(o.State), Verdict: model.Verdict(o, now, state.Held())}
-		if h := model.Active(o); h != nil {
+		line := ObjectLine{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, State: string(o.State), Verdict: explain.Verdict(o, now, state.Held())}
+		if h := explain.Active(o); h != nil {
 			line.Handler = h.ID
 		}
 		out.Objects = append(out.Objects, line)
@@ -242,12 +242,12 @@ func (s *Server) why(_ context.Context, in objectName) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Why{State: string(o.State), Verdict: model.Verdict(o, now, state.Held()), Handlers: []HandlerLine{}}
+	out := Why{State: string(o.State), Verdict: explain.Verdict(o, now, state.Held()), Handlers: []HandlerLine{}}
 	if c := o.Cause; c != nil {
-		out.Cause, out.Seen, out.Done, out.Diff = model.ReasonWord(c.Reason), c.Seen, c.Done, c.Diff
+		out.Cause, out.Seen, out.Done, out.Diff = explain.ReasonWord(c.Reason), c.Seen, c.Done, c.Diff
 	}
-	for _, h := range model.CalledFirst(o) {
-		out.Handlers = append(out.Handlers, HandlerLine{ID: h.ID, Kind: string(h.Kind), State: string(h.State), Note: model.Note(h, now, state.Held())})
+	for _, h := range explain.CalledFirst(o) {
+		out.Handlers = append(out.Handlers, HandlerLine{ID: h.ID, Kind: string(h.Kind), State: string(h.State), Note: explain.Note(h, now, state.Held())})
 	}
 	return out, nil
 }
@@ -274,15 +274,15 @@ func (s *Server) whyNot(_ context.Context, in handlerIn) (any, error) {
 	if h == nil {
 		return nil, noHandler(state, o, in.Handler)
 	}
-	out := WhyNot{State: string(h.State), Mismatch: h.Why, Verdict: model.HandlerWordOf(h).Text}
-	if note := model.Note(h, now, state.Held()); note != "" {
+	out := WhyNot{State: string(h.State), Mismatch: h.Why, Verdict: explain.HandlerWordOf(h).Text}
+	if note := explain.Note(h, now, state.Held()); note != "" {
 		out.Verdict += ": " + note
 	}
 	return out, nil
 }
 
 // noHandler says why an object has no handler of an id.
-func noHandler(state *model.State, o *inspect.Object, id string) error {
+func noHandler(state *explain.State, o *inspect.Object, id string) error {
 	ids := make([]string, len(o.Handlers))
 	for i := range o.Handlers {
 		ids[i] = o.Handlers[i].ID
@@ -313,7 +313,7 @@ func (s *Server) attempts(_ context.Context, in attemptsIn) (any, error) {
 		return nil, noHandler(state, o, in.Handler)
 	}
 	out := Attempts{Handlers: []inspect.HandlerState{}}
-	for _, h := range model.CalledFirst(o) {
+	for _, h := range explain.CalledFirst(o) {
 		if (in.Handler == "" || h.ID == in.Handler) && (h.Attempt > 0 || len(h.Attempts) > 0) {
 			out.Handlers = append(out.Handlers, *h)
 		}
@@ -336,7 +336,7 @@ type Log struct {
 
 func (s *Server) log(_ context.Context, in logIn) (any, error) {
 	level := inspect.LogLevel(in.Level)
-	if in.Level != "" && !slices.Contains(model.LogLevels, level) {
+	if in.Level != "" && !slices.Contains(explain.LogLevels, level) {
 		return nil, fmt.Errorf("level %q: want debug, info, warn or error", in.Level)
 	}
 	if in.Limit <= 0 {
@@ -346,7 +346,7 @@ func (s *Server) log(_ context.Context, in logIn) (any, error) {
 	lines := s.source.State().Log
 	for i := len(lines) - 1; i >= 0 && len(out.Lines) < in.Limit; i-- {
 		line := &lines[i]
-		if in.Level != "" && model.LevelRank(line.Level) < model.LevelRank(level) || !strings.Contains(line.Message, in.Contains) ||
+		if in.Level != "" && explain.LevelRank(line.Level) < explain.LevelRank(level) || !strings.Contains(line.Message, in.Contains) ||
 			in.Handler != "" && line.Handler != in.Handler || in.Object != "" && (line.Object == nil || line.Object.Name != in.Object) {
 			continue
 		}

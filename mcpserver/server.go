@@ -12,9 +12,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/printable"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // Source is what the server serves: a [runner.Session] or a [runner.Attachment].
@@ -127,8 +127,8 @@ func (s *Server) wait(ctx context.Context, timeout time.Duration, holds func(*ru
 	}
 }
 
-// state returns the state with what the model knows about it.
-func (s *Server) state() *model.State { return model.NewState(s.source.State(), nil) }
+// state returns the published state with its objects sorted and counted.
+func (s *Server) state() *explain.State { return explain.NewState(s.source.State(), nil) }
 
 // add adds a tool that reads.
 func add[In any](server *mcp.Server, name, description string, read func(context.Context, In) (any, error)) {

@@ -10,8 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/pages/build"
 	"github.com/kopf-dev/kopf/tui/pages/cluster"
 	"github.com/kopf-dev/kopf/tui/pages/daemons"
@@ -99,7 +99,7 @@ type page interface {
 func newApp(ctx context.Context, source Source, opts Options) *app {
 	a := &app{ctx: ctx, source: source, opts: opts, clock: time.Now, dark: true, colors: colorprofile.TrueColor, logStrip: true, exec: tea.ExecProcess}
 	a.env = newEnvironment(opts.Environ)
-	s := &parts.Screen{State: model.NewState(source.State(), nil), Now: a.clock(), Editor: a.env.editor != ""}
+	s := &parts.Screen{State: explain.NewState(source.State(), nil), Now: a.clock(), Editor: a.env.editor != ""}
 	a.screen = s
 	a.setTheme()
 	a.current = parts.ResourcesPage
@@ -214,7 +214,7 @@ func (a *app) View() tea.View {
 
 // show takes over a state. The pages that are not shown take it over when they are: what a state costs must not depend
 // on what is not on the screen.
-func (a *app) show(s *model.State) {
+func (a *app) show(s *explain.State) {
 	a.screen.State = s
 	a.stale = make(map[page]bool, len(a.pages)+1)
 	for _, p := range a.pages {

@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // BenchmarkKey measures a key press on the list of objects, until the frame is drawn.
@@ -48,11 +48,11 @@ func BenchmarkChange(b *testing.B) {
 			b.ReportAllocs()
 			w := u.app.screen.State
 			for i := 0; b.Loop(); i++ {
-				w = model.NewState(changed(s, i), w)
+				w = explain.NewState(changed(s, i), w)
 			}
 		})
 		b.Run("screen/filter="+filter, func(b *testing.B) {
-			w := model.NewState(changed(s, 1), u.app.screen.State)
+			w := explain.NewState(changed(s, 1), u.app.screen.State)
 			b.ReportAllocs()
 			for b.Loop() {
 				u.send(stateMsg{w})
@@ -88,7 +88,7 @@ func TestMemory_TenThousandObjects(t *testing.T) {
 	data := heap() - before
 	u := startWith(t, s, 200, 50, Options{})
 	for i := range 50 {
-		u.send(stateMsg{model.NewState(changed(u.source.State(), i), u.app.screen.State)})
+		u.send(stateMsg{explain.NewState(changed(u.source.State(), i), u.app.screen.State)})
 		u.screen()
 	}
 	total := heap() - before

@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
@@ -44,7 +44,7 @@ func (a *app) chooseTemplate(msg templatesMsg) {
 	d := &parts.Chooser{Title: "create an object"}
 	if o := msg.from.Like; o != nil {
 		d.Choices = append(d.Choices, parts.Choice{
-			Name: "another " + o.Short + " like " + model.QualifiedName(o.Ref), Detail: "its labels and spec", Then: parts.EditObject{Ref: o.Ref, Sample: true},
+			Name: "another " + o.Short + " like " + explain.QualifiedName(o.Ref), Detail: "its labels and spec", Then: parts.EditObject{Ref: o.Ref, Sample: true},
 		})
 	}
 	for _, t := range msg.templates {
@@ -55,12 +55,12 @@ func (a *app) chooseTemplate(msg templatesMsg) {
 		d.Choices = append(d.Choices, parts.Choice{Name: name, Detail: detail, Then: newObject{t}})
 	}
 	if msg.err != nil {
-		d.Notice = "! not read: " + model.FirstLine(msg.err.Error())
+		d.Notice = "! not read: " + explain.FirstLine(msg.err.Error())
 	}
 	if len(d.Choices) == 0 {
 		why := "the operator handles no resource"
 		if msg.err != nil {
-			why = model.FirstLine(msg.err.Error())
+			why = explain.FirstLine(msg.err.Error())
 		}
 		a.toast.Refusal(a.screen.Now, "create an object: "+why)
 		return

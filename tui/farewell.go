@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // farewell returns what goes on, or is left behind, when the workbench has ended.
@@ -26,16 +26,16 @@ func (a *app) finalizers() []string {
 			continue
 		}
 		if n++; n <= limit {
-			names = append(names, "  "+o.Short+" "+model.QualifiedName(o.Ref))
+			names = append(names, "  "+o.Short+" "+explain.QualifiedName(o.Ref))
 		}
 	}
 	if n == 0 {
 		return nil
 	}
 	if n > limit {
-		names = append(names, "  and "+model.Thousands(n-limit)+" more")
+		names = append(names, "  and "+explain.Thousands(n-limit)+" more")
 	}
-	head := model.Count(n, "object") + " with our finalizer: deletion waits until an operator runs."
+	head := explain.Count(n, "object") + " with our finalizer: deletion waits until an operator runs."
 	lines := append([]string{head}, names...)
 	if a.opts.Uninstall != nil {
 		lines = append(lines, a.opts.Uninstall()...)

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // feedInterval is the shortest time between two updates of the screen. It bounds the cost
@@ -14,16 +14,16 @@ import (
 const feedInterval = time.Second / 15
 
 // stateMsg brings a state to the screen.
-type stateMsg struct{ state *model.State }
+type stateMsg struct{ state *explain.State }
 
 // feed sends the states of the source to the screen until the context ends or the source
 // closes. It is the only reader of the source. States are prepared here, in the background,
 // because that takes time in proportion to the number of objects.
-func feed(ctx context.Context, source Source, seen *model.State, send func(tea.Msg)) {
+func feed(ctx context.Context, source Source, seen *explain.State, send func(tea.Msg)) {
 	changes := source.Changes()
 	for more := true; ; {
 		if s := source.State(); s.Revision != seen.Revision {
-			seen = model.NewState(s, seen)
+			seen = explain.NewState(s, seen)
 			send(stateMsg{seen})
 		}
 		if !more {

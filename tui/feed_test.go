@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 func TestFeed_LimitsItsRate(t *testing.T) {
@@ -19,7 +19,7 @@ func TestFeed_LimitsItsRate(t *testing.T) {
 		var got []uint64
 		var feeding sync.WaitGroup
 		feeding.Go(func() {
-			feed(ctx, source, model.NewState(source.State(), nil), func(msg tea.Msg) {
+			feed(ctx, source, explain.NewState(source.State(), nil), func(msg tea.Msg) {
 				got = append(got, msg.(stateMsg).state.Revision)
 			})
 		})
@@ -48,7 +48,7 @@ func TestFeed_ChangeAfterIdleTimeIsShownAtOnce(t *testing.T) {
 		var since time.Time
 		var feeding sync.WaitGroup
 		feeding.Go(func() {
-			feed(t.Context(), source, model.NewState(source.State(), nil), func(tea.Msg) { delay = time.Since(since) })
+			feed(t.Context(), source, explain.NewState(source.State(), nil), func(tea.Msg) { delay = time.Since(since) })
 		})
 		time.Sleep(time.Second)
 		s := *source.State()

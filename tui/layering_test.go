@@ -15,17 +15,17 @@ import (
 const (
 	repository = "github.com/kopf-dev/kopf/"
 	workbench  = repository + "tui"
+	words      = repository + "explain"
 )
 
 // layers maps the folders of the workbench to the packages that they may import, besides
 // the standard library and packages below a permitted path. A folder of pages may import
 // what "pages" may, and no other page. The app, which may import all, is not here.
 var layers = map[string][]string{
-	"model":  {repository + "runner", repository + "devcluster", repository + "sdk/inspect"},
-	"render": {workbench + "/model", "charm.land/lipgloss/v2", "github.com/charmbracelet"},
-	"parts":  {workbench + "/model", workbench + "/render", repository + "runner", repository + "sdk/inspect", "charm.land"},
-	"pages":  {workbench + "/model", workbench + "/render", workbench + "/parts", repository + "runner", repository + "sdk/inspect", "charm.land"},
-	"stream": {workbench + "/model", workbench + "/render", repository + "runner", repository + "sdk/inspect", repository + "sdk/printable", "github.com/charmbracelet/colorprofile"},
+	"render": {words, "charm.land/lipgloss/v2", "github.com/charmbracelet"},
+	"parts":  {words, workbench + "/render", repository + "runner", repository + "sdk/inspect", "charm.land"},
+	"pages":  {words, workbench + "/render", workbench + "/parts", repository + "runner", repository + "sdk/inspect", "charm.land"},
+	"stream": {words, workbench + "/render", repository + "runner", repository + "sdk/inspect", repository + "sdk/printable", "github.com/charmbracelet/colorprofile"},
 }
 
 func TestLayering_ImportsGoOneWay(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
@@ -65,7 +65,7 @@ func (a *app) confirmDelete(m parts.ConfirmDelete) tea.Cmd {
 func save(m parts.Save) tea.Cmd {
 	return func() tea.Msg {
 		path, err := saveLines(m)
-		return resultMsg{fmt.Sprintf("saved %s to %s", model.Count(len(m.Lines), "line"), path), err}
+		return resultMsg{fmt.Sprintf("saved %s to %s", explain.Count(len(m.Lines), "line"), path), err}
 	}
 }
 

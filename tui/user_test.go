@@ -13,9 +13,9 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // fakeSource is a session that only records the intents.
@@ -148,7 +148,7 @@ func (u *user) send(msg tea.Msg) {
 	u.app.View() // a program draws after every message
 	u.run(cmd)
 	if s := u.source.State(); s.Revision != u.app.screen.State.Revision {
-		u.send(stateMsg{model.NewState(s, u.app.screen.State)})
+		u.send(stateMsg{explain.NewState(s, u.app.screen.State)})
 	}
 	u.answer()
 }
@@ -222,7 +222,7 @@ func (u *user) publish(change func(*runner.State)) *user {
 	}
 	change(&s)
 	u.source.set(&s)
-	u.send(stateMsg{model.NewState(&s, u.app.screen.State)})
+	u.send(stateMsg{explain.NewState(&s, u.app.screen.State)})
 	return u
 }
 

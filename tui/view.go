@@ -3,8 +3,8 @@ package tui
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -86,14 +86,14 @@ func (a *app) topHeight() int {
 
 // drawPosition draws the second line of small terminals: the current page, and its summary.
 func (a *app) drawPosition(b *render.Block) {
-	l := b.Line().Skip(1).Put(model.Accent, string(a.current)+" "+a.current.Title())
+	l := b.Line().Skip(1).Put(explain.Accent, string(a.current)+" "+a.current.Title())
 	switch {
 	case a.typing():
 		a.page().Filter().Draw(a.screen, l.Skip(2))
 	case a.object != nil:
 		tab := a.object.Tab().String()
-		l.Put(model.Dim, " › ").Put(model.Text, render.CutMiddle(render.Clean(a.object.Ref().Name), l.Rest()-len(tab)-2))
-		l.Put(model.Accent, " "+tab)
+		l.Put(explain.Dim, " › ").Put(explain.Text, render.CutMiddle(render.Clean(a.object.Ref().Name), l.Rest()-len(tab)-2))
+		l.Put(explain.Accent, " "+tab)
 	default:
 		a.page().Summary(l.Skip(2), true)
 	}

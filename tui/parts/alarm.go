@@ -3,7 +3,7 @@ package parts
 import (
 	"strings"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -12,12 +12,12 @@ func DrawAlarm(s *Screen, b *render.Block) {
 	a := s.State.Alarm(s.Now)
 	l := b.Line()
 	if a.Fact == "" {
-		b.End(l.Put(model.Faint, strings.Repeat("─", b.W)))
+		b.End(l.Put(explain.Faint, strings.Repeat("─", b.W)))
 		return
 	}
 	l.Put(a.Tone, "── "+render.CutEnd(render.Clean(a.Fact), b.W-6)+" ")
 	if space := l.Rest() - 5; a.Rest != "" && space > 8 {
-		l.Put(model.Dim, "· ").Put(model.Text, render.CutEnd(render.Clean(a.Rest), space)+" ")
+		l.Put(explain.Dim, "· ").Put(explain.Text, render.CutEnd(render.Clean(a.Rest), space)+" ")
 	}
 	b.End(l.Put(a.Tone, strings.Repeat("─", max(0, l.Rest()))))
 }

@@ -3,8 +3,8 @@ package parts
 import (
 	"strconv"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -12,25 +12,25 @@ import (
 // left a line for each of the latest ones.
 func DrawAttempts(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState) {
 	b.Rule(h.ID, s.State.SourceOf(h.ID))
-	word := model.HandlerWordOf(h)
+	word := explain.HandlerWordOf(h)
 	prose := max(1, min(3, b.Rest()-timelineHeight))
 	if len(h.Attempts) == 0 {
 		prose = 3
 	}
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
-		b.Prose(word.Tone, model.ErrorText(h.Error), prose)
-	case model.IsNotCalled(h):
-		b.Prose(model.Text, model.Mismatch(h.Why), prose)
+		b.Prose(word.Tone, explain.ErrorText(h.Error), prose)
+	case explain.IsNotCalled(h):
+		b.Prose(explain.Text, explain.Mismatch(h.Why), prose)
 	default:
 		text := word.Text
 		if note := Note(s, o, h); note != "" {
 			text += ", " + note
 		}
-		if try := model.Try(h); try != "" {
+		if try := explain.Try(h); try != "" {
 			text += ", attempt " + try
 		}
-		b.Prose(model.Text, text, prose)
+		b.Prose(explain.Text, text, prose)
 	}
 	if len(h.Attempts) == 0 {
 		return
@@ -54,13 +54,13 @@ func DrawAttempts(s *Screen, b *render.Block, o *inspect.Object, h *inspect.Hand
 
 // drawAttempt draws one attempt in a line.
 func drawAttempt(s *Screen, b *render.Block, a inspect.Attempt, n int) {
-	word := model.AttemptWord(&a)
-	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).CellRight(model.Text, strconv.Itoa(n), 3).Skip(2)
-	l.Cell(model.Dim, model.Since(s.Since(a.At)), 8).Skip(2).Cell(model.Dim, model.Took(a.Took), 6).Skip(2)
+	word := explain.AttemptWord(&a)
+	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).CellRight(explain.Text, strconv.Itoa(n), 3).Skip(2)
+	l.Cell(explain.Dim, explain.Since(s.Since(a.At)), 8).Skip(2).Cell(explain.Dim, explain.Took(a.Took), 6).Skip(2)
 	if a.Error != nil {
-		l.Put(word.Tone, model.ErrorText(a.Error))
+		l.Put(word.Tone, explain.ErrorText(a.Error))
 	} else {
-		l.Put(model.Dim, word.Text)
+		l.Put(explain.Dim, word.Text)
 	}
 	b.End(l)
 }

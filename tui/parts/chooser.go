@@ -4,7 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -65,14 +65,14 @@ func (d *Chooser) View(s *Screen, _ []Action) string {
 		l := b.Line()
 		l.Selected = i == d.list.Cursor
 		detail := render.CutStart(render.Clean(c.Detail), b.W/2)
-		l.Put(model.Text, " "+render.CutMiddle(render.Clean(c.Name), b.W-render.Width(detail)-4))
-		b.End(l.To(b.W-render.Width(detail)-1).Put(model.Dim, detail))
+		l.Put(explain.Text, " "+render.CutMiddle(render.Clean(c.Name), b.W-render.Width(detail)-4))
+		b.End(l.To(b.W-render.Width(detail)-1).Put(explain.Dim, detail))
 	}
 	if d.Notice != "" && b.Rest() > 1 {
-		b.Prose(model.Warn, d.Notice, min(2, b.Rest()-1))
+		b.Prose(explain.Warn, d.Notice, min(2, b.Rest()-1))
 	}
 	if b.Rest() > 0 {
-		b.Text(model.Dim, " enter opens it in the editor · esc leaves")
+		b.Text(explain.Dim, " enter opens it in the editor · esc leaves")
 	}
 	return frame(s, b, d.Title)
 }

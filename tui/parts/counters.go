@@ -3,17 +3,17 @@ package parts
 import (
 	"strconv"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
 // DrawCounters puts the numbers of objects by urgency. They never move: zero is faint, and
 // all are as wide as the number of all objects.
 func DrawCounters(s *Screen, l *render.Line) {
-	digits := len(model.Thousands(len(s.State.Objects)))
+	digits := len(explain.Thousands(len(s.State.Objects)))
 	for u, n := range s.State.Counts {
 		word, tone := counterWord(u, n)
-		l.Put(tone, word.Glyph+" ").CellRight(tone, model.Thousands(n), digits)
+		l.Put(tone, word.Glyph+" ").CellRight(tone, explain.Thousands(n), digits)
 		l.Put(tone, " "+word.Text).Skip(3)
 	}
 }
@@ -26,10 +26,10 @@ func DrawShortCounters(s *Screen, l *render.Line) {
 	}
 }
 
-func counterWord(u, n int) (model.Word, model.Tone) {
-	word := model.Urgency(u).Word()
+func counterWord(u, n int) (explain.Word, explain.Tone) {
+	word := explain.Urgency(u).Word()
 	if n == 0 {
-		return word, model.Faint
+		return word, explain.Faint
 	}
 	return word, word.Tone
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -20,12 +20,12 @@ type Decisions struct {
 // Draw draws the sections.
 func (d Decisions) Draw(o *inspect.Object) {
 	var called, out, background []*inspect.HandlerState
-	all := model.CalledFirst(o)
+	all := explain.CalledFirst(o)
 	for _, h := range all {
 		switch {
-		case model.IsNotCalled(h):
+		case explain.IsNotCalled(h):
 			out = append(out, h)
-		case model.IsBackground(h):
+		case explain.IsBackground(h):
 			background = append(background, h)
 		default:
 			called = append(called, h)
@@ -58,28 +58,28 @@ func (d Decisions) section(o *inspect.Object, title string, handlers []*inspect.
 }
 
 func (d Decisions) handler(o *inspect.Object, h *inspect.HandlerState, nameWidth int) {
-	word := model.HandlerWordOf(h)
-	name, tone := d.Screen.State.NameOf(h), model.Text
+	word := explain.HandlerWordOf(h)
+	name, tone := d.Screen.State.NameOf(h), explain.Text
 	if h.Parent != "" {
-		name = model.SubName(h)
+		name = explain.SubName(h)
 	}
-	if model.IsNotCalled(h) {
-		tone = model.Dim
+	if explain.IsNotCalled(h) {
+		tone = explain.Dim
 	}
 	l := d.Block.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(tone, name, nameWidth)
-	if !d.Compact || !model.IsNotCalled(h) {
+	if !d.Compact || !explain.IsNotCalled(h) {
 		width := 13
 		if d.Compact {
 			width = 9
 		}
 		l.Cell(word.Tone, word.Text, width)
 	}
-	if try := model.Try(h); try != "" && h.State != inspect.PhaseDone {
-		l.Put(model.Dim, try+" ")
+	if try := explain.Try(h); try != "" && h.State != inspect.PhaseDone {
+		l.Put(explain.Dim, try+" ")
 	}
 	l.Put(noteTone(d.Screen, o, h), Note(d.Screen, o, h))
 	if !d.Compact && d.Screen.Spacious() && h.Parent == "" {
-		l.Right(model.Dim, d.Screen.State.SourceOf(h.ID))
+		l.Right(explain.Dim, d.Screen.State.SourceOf(h.ID))
 	}
 	d.Block.End(l)
 }
@@ -91,22 +91,22 @@ func (d Decisions) history(past []inspect.PastCause) {
 	d.gap()
 	d.Block.Rule("before", "")
 	for _, c := range past {
-		word := model.HandlerWord(inspect.PhaseDone)
+		word := explain.HandlerWord(inspect.PhaseDone)
 		what := ""
 		if len(c.Handlers) > 0 {
 			what = d.Screen.State.ShortNames(c.Handlers)
-			what = strings.TrimSpace(what + " " + model.Took(c.Took))
+			what = strings.TrimSpace(what + " " + explain.Took(c.Took))
 		}
 		switch {
 		case len(c.Failed) > 0:
-			word = model.HandlerWord(inspect.PhaseFailed)
+			word = explain.HandlerWord(inspect.PhaseFailed)
 			what = "failed: " + d.Screen.State.ShortNames(c.Failed)
 		case c.SupersededAt != "":
-			word = model.HandlerWord(inspect.PhaseSuperseded)
+			word = explain.HandlerWord(inspect.PhaseSuperseded)
 			what += " superseded by v" + c.SupersededAt
 		}
 		l := d.Block.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
-		l.Cell(model.Dim, model.Since(d.Screen.Since(c.At)), 9).Cell(model.Text, model.ReasonWord(c.Reason), 10).Put(model.Dim, what)
+		l.Cell(explain.Dim, explain.Since(d.Screen.Since(c.At)), 9).Cell(explain.Text, explain.ReasonWord(c.Reason), 10).Put(explain.Dim, what)
 		d.Block.End(l)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -81,9 +81,9 @@ func (d *Question) View(s *Screen, _ []Action) string {
 		b.Blank()
 	}
 	for _, text := range d.Text {
-		tone := model.Text
+		tone := explain.Text
 		if text != "" && text[0] == ' ' {
-			tone = model.Dim
+			tone = explain.Dim
 		}
 		if b.Rest() > 1 { // the answers must be visible at any size
 			b.End(b.Line().Skip(1).Put(tone, text))
@@ -94,9 +94,9 @@ func (d *Question) View(s *Screen, _ []Action) string {
 	}
 	l := b.Line().Skip(1)
 	for i, a := range d.Answers {
-		tone := model.Dim
+		tone := explain.Dim
 		if i == d.cursor {
-			tone = model.Inverted
+			tone = explain.Inverted
 		}
 		l.Put(tone, " "+a.Key+" "+a.Name+" ").Skip(1)
 	}

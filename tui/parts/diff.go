@@ -3,8 +3,8 @@ package parts
 import (
 	"fmt"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -12,7 +12,7 @@ import (
 func drawDiff(b *render.Block, diff []inspect.DiffItem, n int) {
 	for i, d := range diff {
 		if i == n {
-			b.End(b.Line().Skip(1).Put(model.Dim, fmt.Sprintf("… %d more", len(diff)-n)))
+			b.End(b.Line().Skip(1).Put(explain.Dim, fmt.Sprintf("… %d more", len(diff)-n)))
 			return
 		}
 		b.End(PutDifference(b.Line().Skip(1), d))
@@ -27,10 +27,10 @@ func PutDifference(l *render.Line, d inspect.DiffItem) *render.Line {
 	}
 	switch d.Op {
 	case inspect.DiffAdd:
-		return l.Put(model.Added, "+ ").Put(model.Text, path+"  ").Put(model.Added, model.Value(d.New))
+		return l.Put(explain.Added, "+ ").Put(explain.Text, path+"  ").Put(explain.Added, explain.Value(d.New))
 	case inspect.DiffRemove:
-		return l.Put(model.Removed, "- ").Put(model.Text, path+"  ").Put(model.Removed, model.Value(d.Old))
+		return l.Put(explain.Removed, "- ").Put(explain.Text, path+"  ").Put(explain.Removed, explain.Value(d.Old))
 	}
-	return l.Put(model.Warn, "~ ").Put(model.Text, path+"  ").Put(model.Removed, model.Value(d.Old)).
-		Put(model.Dim, " → ").Put(model.Added, model.Value(d.New))
+	return l.Put(explain.Warn, "~ ").Put(explain.Text, path+"  ").Put(explain.Removed, explain.Value(d.Old)).
+		Put(explain.Dim, " → ").Put(explain.Added, explain.Value(d.New))
 }

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -52,17 +52,17 @@ func (f *Filter) Update(msg tea.Msg) bool {
 // Draw puts the filter on a line.
 func (f *Filter) Draw(s *Screen, l *render.Line) {
 	if f.Typing() {
-		drawInput(s, l, &f.input, model.Accent)
+		drawInput(s, l, &f.input, explain.Accent)
 		return
 	}
-	l.Put(model.Accent, f.input.Prompt).Put(model.Text, f.Text())
+	l.Put(explain.Accent, f.input.Prompt).Put(explain.Text, f.Text())
 }
 
 // DrawWith puts the filter on a line, and a note at its end, for which there is always space.
 func (f *Filter) DrawWith(s *Screen, l *render.Line, note string) {
 	what := s.Line(l.Rest() - render.Width(note) - 3)
 	f.Draw(s, what)
-	l.Append(what).Right(model.Dim, note)
+	l.Append(what).Right(explain.Dim, note)
 }
 
 // Matches reports whether each word is in at least one of the texts. The texts must be in
@@ -108,9 +108,9 @@ func updateInput(input *textinput.Model, msg tea.Msg) {
 }
 
 // drawInput puts an input on a line. Where it does not fit, its text is scrolled.
-func drawInput(s *Screen, l *render.Line, input *textinput.Model, prompt model.Tone) {
+func drawInput(s *Screen, l *render.Line, input *textinput.Model, prompt explain.Tone) {
 	styles := input.Styles()
-	styles.Focused.Prompt, styles.Focused.Text = s.Theme.Style(prompt), s.Theme.Style(model.Text)
+	styles.Focused.Prompt, styles.Focused.Text = s.Theme.Style(prompt), s.Theme.Style(explain.Text)
 	input.SetStyles(styles)
 	input.SetWidth(max(1, l.Rest()-render.Width(input.Prompt)-1))
 	input.SetCursor(input.Position()) // scrolls to the cursor

@@ -1,8 +1,8 @@
 package parts
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -10,18 +10,18 @@ import (
 
 // StateCell returns the state of a handler as a cell.
 func StateCell(h *inspect.HandlerState) render.Cell {
-	word := model.HandlerWordOf(h)
+	word := explain.HandlerWordOf(h)
 	return render.Cell{Tone: word.Tone, Text: word.String()}
 }
 
 // TryCell returns the attempt of a handler as a cell.
 func TryCell(h *inspect.HandlerState) render.Cell {
-	return render.Cell{Tone: model.Dim, Text: model.Try(h)}
+	return render.Cell{Tone: explain.Dim, Text: explain.Try(h)}
 }
 
 // NextCell returns when a handler is called next as a cell.
 func NextCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell {
-	next := model.Next(h, s.Now, s.State.HeldOf(o))
+	next := explain.Next(h, s.Now, s.State.HeldOf(o))
 	return render.Cell{Tone: next.Tone(), Text: next.Cell()}
 }
 
@@ -29,24 +29,24 @@ func NextCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell
 func BecauseCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell {
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
-		return render.Cell{Tone: model.HandlerWordOf(h).Tone, Text: model.ErrorText(h.Error)}
+		return render.Cell{Tone: explain.HandlerWordOf(h).Tone, Text: explain.ErrorText(h.Error)}
 	case h.State == inspect.PhaseDone || h.State == inspect.PhaseRetrying:
 		return render.Cell{} // the other columns say it
 	}
-	return render.Cell{Tone: model.Dim, Text: Note(s, o, h)}
+	return render.Cell{Tone: explain.Dim, Text: Note(s, o, h)}
 }
 
 // Note returns the note about a handler at this moment.
 func Note(s *Screen, o *inspect.Object, h *inspect.HandlerState) string {
-	return model.Note(h, s.Now, s.State.HeldOf(o))
+	return explain.Note(h, s.Now, s.State.HeldOf(o))
 }
 
 // noteTone returns the tone of the note.
-func noteTone(s *Screen, o *inspect.Object, h *inspect.HandlerState) model.Tone {
+func noteTone(s *Screen, o *inspect.Object, h *inspect.HandlerState) explain.Tone {
 	if h.State == inspect.PhaseFailed || h.State == inspect.PhaseUnknown {
-		return model.Err
+		return explain.Err
 	}
-	return model.Next(h, s.Now, s.State.HeldOf(o)).Tone()
+	return explain.Next(h, s.Now, s.State.HeldOf(o)).Tone()
 }
 
 // handlerNameWidth returns the width of the column for the names of handlers.
@@ -54,7 +54,7 @@ func handlerNameWidth(s *Screen, handlers []*inspect.HandlerState, limit int) in
 	w := 9
 	for _, h := range handlers {
 		if h.Parent != "" {
-			w = max(w, render.Width(model.SubName(h)))
+			w = max(w, render.Width(explain.SubName(h)))
 		} else {
 			w = max(w, render.Width(s.State.NameOf(h)))
 		}

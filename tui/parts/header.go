@@ -3,15 +3,15 @@ package parts
 import (
 	"fmt"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
 // chip is one of the states at the right of the header.
 type chip struct {
 	page   PageKey // that it opens; empty if none
-	word   model.Word
+	word   explain.Word
 	detail string
 }
 
@@ -33,8 +33,8 @@ func DrawHeader(s *Screen, b *render.Block, title string, current PageKey) {
 	for level < withGlyphs && width(level)+render.Width(" kopf "+title)+2 > b.W {
 		level++
 	}
-	l := b.Line().Skip(1).Put(model.Title, "kopf").Skip(1)
-	l.Put(model.Dim, render.CutStart(title, b.W-width(level)-l.Used()-2))
+	l := b.Line().Skip(1).Put(explain.Title, "kopf").Skip(1)
+	l.Put(explain.Dim, render.CutStart(title, b.W-width(level)-l.Used()-2))
 	l.To(b.W - width(level) - 1)
 	for _, ch := range chips {
 		from := l.Used() + 2
@@ -47,26 +47,26 @@ func DrawHeader(s *Screen, b *render.Block, title string, current PageKey) {
 }
 
 func operatorChip(s *Screen) chip {
-	ch := chip{word: model.OperatorWord(s.State.State)}
+	ch := chip{word: explain.OperatorWord(s.State.State)}
 	switch p := s.State.Process; {
 	case p.Phase == runner.ProcessCrashed && !p.RestartAt.IsZero():
-		ch.detail = "starts " + model.In(p.RestartAt.Sub(s.Now))
+		ch.detail = "starts " + explain.In(p.RestartAt.Sub(s.Now))
 	case p.Phase == runner.ProcessRunning && !p.Started.IsZero():
-		ch.detail = model.Ago(s.Since(p.Started))
+		ch.detail = explain.Ago(s.Since(p.Started))
 	}
 	return ch
 }
 
 func buildChip(s *Screen) chip {
 	b := s.State.Build
-	ch := chip{page: BuildPage, word: model.BuildWord(b.Phase)}
+	ch := chip{page: BuildPage, word: explain.BuildWord(b.Phase)}
 	switch b.Phase {
 	case runner.BuildBuilt:
-		ch.detail = model.Took(b.Took)
+		ch.detail = explain.Took(b.Took)
 	case runner.BuildFailed:
-		ch.detail = model.Count(len(b.Errors), "error")
+		ch.detail = explain.Count(len(b.Errors), "error")
 	case runner.BuildBuilding:
-		ch.detail = model.Ago(s.Since(b.Started))
+		ch.detail = explain.Ago(s.Since(b.Started))
 	}
 	return ch
 }
@@ -108,20 +108,20 @@ func (ch chip) width(level int) int {
 func (ch chip) draw(l *render.Line, level int, current bool) {
 	l.Skip(2)
 	if level < withWords && ch.page != "" {
-		l.Put(model.Dim, string(ch.page)+" ")
+		l.Put(explain.Dim, string(ch.page)+" ")
 	}
 	l.Put(ch.word.Tone, ch.word.Glyph)
 	if level < withGlyphs || !ch.word.Quiet() {
 		tone := ch.word.Tone
 		switch {
 		case current:
-			tone = model.Accent
+			tone = explain.Accent
 		case ch.word.Quiet():
-			tone = model.Text
+			tone = explain.Text
 		}
 		l.Skip(1).Put(tone, ch.word.Text)
 	}
 	if level < withKeys && ch.detail != "" {
-		l.Put(model.Dim, " "+ch.detail)
+		l.Put(explain.Dim, " "+ch.detail)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/key"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -39,7 +39,7 @@ func DrawHelp(s *Screen, b *render.Block, actions []Action) {
 		}
 		from := l.Used() + 1
 		if a.Unavailable != "" {
-			l.Put(model.Dim, "("+a.Key()+" "+a.Binding.Help().Desc+")")
+			l.Put(explain.Dim, "("+a.Key()+" "+a.Binding.Help().Desc+")")
 		} else {
 			l.Skip(1).Styled(h.ShortHelpView([]key.Binding{a.Binding})).Skip(1)
 		}
@@ -49,7 +49,7 @@ func DrawHelp(s *Screen, b *render.Block, actions []Action) {
 	for _, k := range alwaysPossible {
 		from := l.Used() + 1
 		if narrow {
-			l.Skip(2).Put(model.Title, k.Help().Key)
+			l.Skip(2).Put(explain.Title, k.Help().Key)
 		} else {
 			l.Skip(1).Styled(h.ShortHelpView([]key.Binding{k})).Skip(1)
 		}
@@ -67,8 +67,8 @@ func newHelp(s *Screen) help.Model {
 	h := help.New()
 	h.ShortSeparator = "  "
 	h.Styles = help.Styles{
-		ShortKey: s.Theme.Style(model.Title), ShortDesc: s.Theme.Style(model.Dim),
-		FullKey: s.Theme.Style(model.Title), FullDesc: s.Theme.Style(model.Dim),
+		ShortKey: s.Theme.Style(explain.Title), ShortDesc: s.Theme.Style(explain.Dim),
+		FullKey: s.Theme.Style(explain.Title), FullDesc: s.Theme.Style(explain.Dim),
 	}
 	return h
 }

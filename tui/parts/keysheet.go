@@ -8,7 +8,7 @@ import (
 	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -68,9 +68,9 @@ func (d *KeySheet) View(s *Screen, actions []Action) string {
 	}
 	if len(unavailable) > 0 {
 		all.Blank()
-		all.Text(model.Accent, " not now")
+		all.Text(explain.Accent, " not now")
 		for _, a := range unavailable {
-			all.End(all.Line().Skip(1).Cell(model.Title, a.Key(), 10).Put(model.Dim, a.Name+" – "+a.Unavailable))
+			all.End(all.Line().Skip(1).Cell(explain.Title, a.Key(), 10).Put(explain.Dim, a.Name+" – "+a.Unavailable))
 		}
 	}
 	d.viewport.SetWidth(b.W)
@@ -78,7 +78,7 @@ func (d *KeySheet) View(s *Screen, actions []Action) string {
 	d.viewport.SetContentLines(all.Lines())
 	visible := strings.Split(d.viewport.View(), "\n")
 	if more := all.Len() - d.viewport.YOffset() - len(visible); more > 0 {
-		visible[len(visible)-1] = s.Line(b.W).Skip(1).Put(model.Dim, fmt.Sprintf("↓ %d more", more+1)).String()
+		visible[len(visible)-1] = s.Line(b.W).Skip(1).Put(explain.Dim, fmt.Sprintf("↓ %d more", more+1)).String()
 	}
 	b.Add(visible...)
 	return frame(s, b, d.title)
@@ -89,9 +89,9 @@ func drawOneColumn(b *render.Block, sheet [columns][]Action) {
 		if len(actions) == 0 {
 			continue
 		}
-		b.Text(model.Accent, " "+columnTitles[column])
+		b.Text(explain.Accent, " "+columnTitles[column])
 		for _, a := range actions {
-			b.End(b.Line().Skip(1).Cell(model.Title, a.Key(), 10).Put(model.Dim, a.Name))
+			b.End(b.Line().Skip(1).Cell(explain.Title, a.Key(), 10).Put(explain.Dim, a.Name))
 		}
 	}
 }
@@ -102,7 +102,7 @@ func drawThreeColumns(b *render.Block, sheet [columns][]Action) {
 	rows := 0
 	var keyWidth [columns]int
 	for column, actions := range sheet {
-		l.To(start[column]).Put(model.Accent, columnTitles[column])
+		l.To(start[column]).Put(explain.Accent, columnTitles[column])
 		rows = max(rows, len(actions))
 		for _, a := range actions {
 			keyWidth[column] = max(keyWidth[column], render.Width(a.Key())+2)
@@ -119,12 +119,12 @@ func drawThreeColumns(b *render.Block, sheet [columns][]Action) {
 			if column+1 < len(start) {
 				end = start[column+1] - 1
 			}
-			l.To(start[column]).Put(model.Title, actions[i].Key()).To(start[column] + keyWidth[column])
+			l.To(start[column]).Put(explain.Title, actions[i].Key()).To(start[column] + keyWidth[column])
 			text := actions[i].Name
 			if short := actions[i].Binding.Help().Desc; render.Width(text) > end-l.Used() && short != "" {
 				text = short
 			}
-			l.Put(model.Dim, render.CutEnd(text, end-l.Used()))
+			l.Put(explain.Dim, render.CutEnd(text, end-l.Used()))
 		}
 		b.End(l)
 	}

@@ -1,25 +1,25 @@
 package parts
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
 // putLogLine puts one line of the log, and cuts what does not fit.
 func putLogLine(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool) *render.Line {
 	putLogHead(s, l, line, ofObject)
-	message, _ := model.CutStack(line.Message)
-	return l.Put(model.LevelTone(line.Level), message)
+	message, _ := explain.CutStack(line.Message)
+	return l.Put(explain.LevelTone(line.Level), message)
 }
 
 // putLogHead puts what is before the message, and returns the column of the message. In the
 // log of an object its name is left out. Where there is little space, the columns of lines
 // that are about no object are left out.
 func putLogHead(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool) int {
-	l.Skip(1).Put(model.Dim, line.At.Local().Format("15:04:05")).Skip(2)
-	l.Cell(model.LevelTone(line.Level), string(line.Level), 5).Skip(2)
+	l.Skip(1).Put(explain.Dim, line.At.Local().Format("15:04:05")).Skip(2)
+	l.Cell(explain.LevelTone(line.Level), string(line.Level), 5).Skip(2)
 	name, handler := 0, 10
 	switch space := l.Rest(); {
 	case ofObject && space > 40:
@@ -37,11 +37,11 @@ func putLogHead(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool)
 		return l.Used()
 	}
 	if name > 0 {
-		text := render.CutMiddle(render.Clean(model.LogObject(s.State.State, line)), name)
-		l.Cell(model.Text, text, name).Skip(2)
+		text := render.CutMiddle(render.Clean(explain.LogObject(s.State.State, line)), name)
+		l.Cell(explain.Text, text, name).Skip(2)
 	}
 	if handler > 0 && (!narrow || line.Handler != "") {
-		l.Cell(model.Dim, line.Handler, handler).Skip(1)
+		l.Cell(explain.Dim, line.Handler, handler).Skip(1)
 	}
 	return l.Used()
 }

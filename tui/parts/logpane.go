@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -24,14 +24,14 @@ type LogPane struct {
 	held    bool
 	end     int // while held: the number of lines above the lower edge
 	newer   int // while held: the number of lines that came since
-	state   *model.State
+	state   *explain.State
 	matched string // the filter and level of the lines
 	rows    int    // of the window, as drawn last
 }
 
 // NewLogPane returns a pane on the log, or on the log of an object if it is not nil.
 func NewLogPane(s *Screen, object *inspect.Ref) *LogPane {
-	p := &LogPane{Filter: NewFilter(), screen: s, object: object, level: model.LevelRank(inspect.LevelInfo)}
+	p := &LogPane{Filter: NewFilter(), screen: s, object: object, level: explain.LevelRank(inspect.LevelInfo)}
 	p.Refresh()
 	return p
 }
@@ -72,13 +72,13 @@ func (p *LogPane) collect() []*inspect.LogLine {
 var logColumns = []string{"level", "object", "handler", "message"}
 
 func (p *LogPane) shows(l *inspect.LogLine, query Query) bool {
-	if model.LevelRank(l.Level) < p.level || p.object != nil && !model.IsAbout(l, *p.object) {
+	if explain.LevelRank(l.Level) < p.level || p.object != nil && !explain.IsAbout(l, *p.object) {
 		return false
 	}
 	if len(query) == 0 {
 		return true
 	}
-	return query.Matches(string(l.Level), strings.ToLower(model.LogObject(p.screen.State.State, l)), strings.ToLower(l.Handler), strings.ToLower(l.Message))
+	return query.Matches(string(l.Level), strings.ToLower(explain.LogObject(p.screen.State.State, l)), strings.ToLower(l.Handler), strings.ToLower(l.Message))
 }
 
 func (p *LogPane) countNewer() int {
@@ -119,12 +119,12 @@ func (p *LogPane) Follow(on bool) {
 	}
 }
 
-// Level returns the lowest level that is shown, as an index into [model.LogLevels].
+// Level returns the lowest level that is shown, as an index into [explain.LogLevels].
 func (p *LogPane) Level() int { return p.level }
 
 // NextLevel shows less of the log, and after the highest level all of it.
 func (p *LogPane) NextLevel() {
-	p.level = (p.level + 1) % len(model.LogLevels)
+	p.level = (p.level + 1) % len(explain.LogLevels)
 	p.Refresh()
 }
 
@@ -152,7 +152,7 @@ func (p *LogPane) Draw(b *render.Block, empty string) {
 		if p.Filter.Text() != "" {
 			empty = "nothing matches; esc shows all"
 		}
-		b.Text(model.Dim, "  "+empty)
+		b.Text(explain.Dim, "  "+empty)
 		return
 	}
 	end := max(p.end, min(p.rows, len(p.lines)))
@@ -184,8 +184,8 @@ func (p *LogPane) drawWrapped(b *render.Block, lines []*inspect.LogLine) {
 func (p *LogPane) wrapped(width int, line *inspect.LogLine) []string {
 	head := p.screen.Line(width)
 	start := putLogHead(p.screen, head, line, p.object != nil)
-	tone := model.LevelTone(line.Level)
-	message, stack := model.CutStack(line.Message)
+	tone := explain.LevelTone(line.Level)
+	message, stack := explain.CutStack(line.Message)
 	parts := render.Wrap(message, width-start-1, 50)
 	if len(parts) == 0 {
 		return []string{head.String()}
@@ -195,7 +195,7 @@ func (p *LogPane) wrapped(width int, line *inspect.LogLine) []string {
 		block = append(block, p.screen.Line(width).To(start).Put(tone, part).String())
 	}
 	for _, call := range stack {
-		block = append(block, p.screen.Line(width).Skip(4).Put(model.Dim, call).String())
+		block = append(block, p.screen.Line(width).Skip(4).Put(explain.Dim, call).String())
 	}
 	return block
 }

@@ -1,8 +1,8 @@
 package parts
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // LogStrip draws the end of the log, or of the log of an object if it is not nil.
@@ -17,7 +17,7 @@ func LogStrip(s *Screen, w, h int, object *inspect.Ref) []string {
 	all := s.State.Log
 	for i := len(all) - 1; i >= 0 && len(lines) < b.Rest(); i-- {
 		l := &all[i]
-		if model.LevelRank(l.Level) < model.LevelRank(inspect.LevelInfo) || object != nil && !model.IsAbout(l, *object) {
+		if explain.LevelRank(l.Level) < explain.LevelRank(inspect.LevelInfo) || object != nil && !explain.IsAbout(l, *object) {
 			continue
 		}
 		lines = append(lines, l)

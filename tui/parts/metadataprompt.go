@@ -10,9 +10,9 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // MetadataPrompt asks for labels or annotations of an object.
@@ -114,13 +114,13 @@ func (d *MetadataPrompt) View(s *Screen, _ []Action) string {
 	}
 	b := dialogBlock(s, min(72, s.Width-2))
 	l := b.Line().Skip(1)
-	drawInput(s, l, &d.input, model.Accent)
+	drawInput(s, l, &d.input, explain.Accent)
 	b.End(l)
 	if d.err != nil {
-		b.Prose(model.Err, d.err.Error(), 2)
+		b.Prose(explain.Err, d.err.Error(), 2)
 	} else {
-		b.Text(model.Dim, " "+hint)
+		b.Text(explain.Dim, " "+hint)
 	}
-	b.Text(model.Dim, " enter applies · esc leaves · "+other)
+	b.Text(explain.Dim, " enter applies · esc leaves · "+other)
 	return frame(s, b, title)
 }

@@ -3,9 +3,9 @@ package parts
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // The actions on an object are the same wherever an object is selected.
@@ -45,7 +45,7 @@ func RetryFailed(s *Screen, handler string) Action {
 		Binding: Key("A", ""), Name: "retry all failed", Column: Act, Unavailable: noFailures(s, handler),
 		Do: func() tea.Msg {
 			n := s.State.Failures(handler)
-			return Request{"retrying " + model.Count(n, "object"), runner.Intent{Kind: runner.IntentRetryFailed, Handler: handler}}
+			return Request{"retrying " + explain.Count(n, "object"), runner.Intent{Kind: runner.IntentRetryFailed, Handler: handler}}
 		},
 	}
 	if handler != "" {
@@ -80,7 +80,7 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 	if reason, paused := s.State.Paused(); paused {
 		return "the operator is paused " + reason
 	}
-	if model.IsPaused(o) {
+	if explain.IsPaused(o) {
 		return o.Name + " is paused: H lets it go"
 	}
 	for i := range o.Handlers {
@@ -92,7 +92,7 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 	if handler != "" {
 		return s.State.ShortName(handler) + " neither failed nor waits for a retry"
 	}
-	return "nothing to retry: " + o.Name + " is " + model.WordOf(o).Text
+	return "nothing to retry: " + o.Name + " is " + explain.WordOf(o).Text
 }
 
 // PauseObject returns the action that pauses an object, or resumes it. The object is nil if none is selected.
@@ -122,6 +122,6 @@ func CopyName(o *inspect.Object) Action {
 		a.Unavailable = NoObject
 		return a
 	}
-	a.Do = func() tea.Msg { return Copy{Text: model.QualifiedName(o.Ref)} }
+	a.Do = func() tea.Msg { return Copy{Text: explain.QualifiedName(o.Ref)} }
 	return a
 }

@@ -6,9 +6,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // ObjectChanges returns the actions that change an object in the cluster. The object is nil if none is selected.
@@ -65,7 +65,7 @@ func noChange(s *Screen, o *inspect.Object, gone bool) string {
 }
 
 func noDelete(no string, o *inspect.Object) string {
-	if no == "" && model.IsDeleting(o) {
+	if no == "" && explain.IsDeleting(o) {
 		return o.Name + " is being deleted already"
 	}
 	return no
@@ -92,7 +92,7 @@ func noFinalizer(s *Screen, no string, o *inspect.Object) string {
 		return no
 	case !o.Finalizer:
 		return o.Name + " does not have it"
-	case !model.IsDeleting(o):
+	case !explain.IsDeleting(o):
 		return o.Name + " is not being deleted; the operator would add it again"
 	case s.State.Finalizer() == "":
 		return "the operator does not tell its name"
@@ -105,7 +105,7 @@ func askStartOver(s *Screen, o *inspect.Object) *Question {
 	text := []string{"Its progress, its failures and its last-handled state are forgotten."}
 	what := "its creation"
 	will, may := s.State.HandlersOn(o, inspect.ReasonCreate, inspect.KindCreate, inspect.KindField)
-	if model.IsDeleting(o) {
+	if explain.IsDeleting(o) {
 		what = "its deletion"
 		will, may = s.State.HandlersOn(o, inspect.ReasonDelete, inspect.KindDelete)
 	}
@@ -171,14 +171,14 @@ func AskDelete(s *Screen, o *inspect.Object) *Question {
 		text = append(text, "No handler runs.")
 	}
 	text = append(text, ifTheyMatch(s, may, len(will) > 0)...)
-	if background := model.InBackground(o); len(background) > 0 {
+	if background := explain.InBackground(o); len(background) > 0 {
 		text = append(text, "Daemons and timers that stop: "+s.State.ShortNames(background)+".")
 	}
 	if held := s.State.Held(); o.Finalizer && held != "" {
 		text = append(text, fmt.Sprintf("The deletion waits for the operator, which does not act now: %s.", held))
 	}
 	return &Question{
-		Title: "Delete " + o.Short + " " + model.QualifiedName(ref) + "?",
+		Title: "Delete " + o.Short + " " + explain.QualifiedName(ref) + "?",
 		Text:  append(text, lookingForOwned),
 		Answers: []Answer{
 			{Key: "esc", Name: "keep"},
@@ -207,7 +207,7 @@ func SetOwned(q *Question, owned []string, err error) {
 	}
 	for i, name := range owned {
 		if i == maxOwned {
-			text = append(text, fmt.Sprintf("  and %s more", model.Thousands(len(owned)-maxOwned)))
+			text = append(text, fmt.Sprintf("  and %s more", explain.Thousands(len(owned)-maxOwned)))
 			break
 		}
 		text = append(text, "  "+name)

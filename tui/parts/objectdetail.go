@@ -3,26 +3,26 @@ package parts
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
 // DrawObjectBeside draws the detail of an object beside a list.
 func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
-	w := model.WordOf(o)
+	w := explain.WordOf(o)
 	name := render.CutMiddle(render.Clean(o.Name), b.W-render.Width(w.String())-4)
-	b.End(b.Line().Skip(1).Put(model.Title, name).Right(w.Tone, w.String()))
-	facts := []string{o.Kind, o.Namespace, "v" + o.ResourceVersion, model.Ago(s.Since(o.Created)) + " old"}
+	b.End(b.Line().Skip(1).Put(explain.Title, name).Right(w.Tone, w.String()))
+	facts := []string{o.Kind, o.Namespace, "v" + o.ResourceVersion, explain.Ago(s.Since(o.Created)) + " old"}
 	if o.Namespace == "" {
 		facts = append(facts[:1], facts[2:]...)
 	}
 	if render.Width(strings.Join(facts, " · "))+2 > b.W {
 		facts[0] = o.Short
 	}
-	b.End(b.Line().Skip(1).Put(model.Dim, strings.Join(facts, " · ")))
+	b.End(b.Line().Skip(1).Put(explain.Dim, strings.Join(facts, " · ")))
 	if owner := s.State.OwnerOf(o); owner != nil {
-		b.End(b.Line().Skip(1).Put(model.Dim, "└ child of "+owner.Kind+" "+owner.Name))
+		b.End(b.Line().Skip(1).Put(explain.Dim, "└ child of "+owner.Kind+" "+owner.Name))
 	}
 	b.Blank()
 	DrawVerdict(s, b, o, 5)
@@ -39,9 +39,9 @@ func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
 func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 	DrawVerdict(s, b, o, 2)
 	var out []string
-	handlers := model.CalledFirst(o)
+	handlers := explain.CalledFirst(o)
 	for _, h := range handlers {
-		if model.IsNotCalled(h) {
+		if explain.IsNotCalled(h) {
 			out = append(out, s.State.NameOf(h))
 		}
 	}
@@ -51,7 +51,7 @@ func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 	}
 	w := handlerNameWidth(s, handlers, 18)
 	for _, h := range handlers {
-		if space == 0 || model.IsNotCalled(h) {
+		if space == 0 || explain.IsNotCalled(h) {
 			break
 		}
 		if h.Parent != "" {
@@ -61,14 +61,14 @@ func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 		drawHandlerLine(s, b, o, h, w)
 	}
 	if len(out) > 0 {
-		b.End(b.Line().Skip(1).Put(model.Dim, "· not called: "+strings.Join(out, ", ")).Put(model.Faint, "  w why"))
+		b.End(b.Line().Skip(1).Put(explain.Dim, "· not called: "+strings.Join(out, ", ")).Put(explain.Faint, "  w why"))
 	}
 }
 
 func drawHandlerLine(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState, nameWidth int) {
-	word := model.HandlerWordOf(h)
-	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(model.Text, s.State.NameOf(h), nameWidth).Skip(1)
-	l.Cell(word.Tone, word.Text, 10).Skip(1).Cell(model.Dim, model.Try(h), 5).Skip(1)
-	l.Put(model.Dim, Note(s, o, h))
-	b.End(l.Right(model.Dim, s.State.SourceOf(h.ID)))
+	word := explain.HandlerWordOf(h)
+	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(explain.Text, s.State.NameOf(h), nameWidth).Skip(1)
+	l.Cell(word.Tone, word.Text, 10).Skip(1).Cell(explain.Dim, explain.Try(h), 5).Skip(1)
+	l.Put(explain.Dim, Note(s, o, h))
+	b.End(l.Right(explain.Dim, s.State.SourceOf(h.ID)))
 }

@@ -7,7 +7,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -100,7 +100,7 @@ func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
 func (d *Palette) View(s *Screen, actions []Action) string {
 	b := dialogBlock(s, min(76, s.Width-2))
 	l := b.Line()
-	drawInput(s, l, &d.input, model.Accent)
+	drawInput(s, l, &d.input, explain.Accent)
 	b.End(l)
 	found := d.found(actions)
 	h := max(1, min(16, b.Rest()))
@@ -109,7 +109,7 @@ func (d *Palette) View(s *Screen, actions []Action) string {
 		b.End(paletteLine(b, found[i], i == d.list.Cursor))
 	}
 	if len(found) == 0 {
-		b.Text(model.Dim, " "+d.nothing())
+		b.Text(explain.Dim, " "+d.nothing())
 	}
 	return frame(s, b, "commands")
 }
@@ -126,10 +126,10 @@ func paletteLine(b *render.Block, a *Action, selected bool) *render.Line {
 	l := b.Line()
 	l.Selected = selected
 	space := b.W - render.Width(a.Key()) - 1
-	tone, text := model.Text, a.Name
+	tone, text := explain.Text, a.Name
 	if a.Unavailable != "" {
-		tone, text = model.Dim, a.Name+" – "+a.Unavailable
+		tone, text = explain.Dim, a.Name+" – "+a.Unavailable
 	}
 	l.Put(tone, " "+render.CutEnd(text, space-2))
-	return l.To(space).Put(model.Dim, a.Key())
+	return l.To(space).Put(explain.Dim, a.Key())
 }

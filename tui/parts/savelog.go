@@ -5,7 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -25,7 +25,7 @@ func (p *LogPane) Text() []string {
 	for i, l := range p.lines {
 		fields := []string{l.At.UTC().Format("2006-01-02T15:04:05.000Z"), string(l.Level)}
 		if l.Object != nil {
-			fields = append(fields, model.LogObject(p.screen.State.State, l))
+			fields = append(fields, explain.LogObject(p.screen.State.State, l))
 		}
 		if l.Handler != "" {
 			fields = append(fields, l.Handler)

@@ -3,7 +3,7 @@ package parts
 import (
 	"time"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -11,7 +11,7 @@ import (
 // the size of the terminal. Only the app modifies it.
 type Screen struct {
 	Theme  *render.Theme
-	State  *model.State
+	State  *explain.State
 	Now    time.Time
 	Width  int
 	Height int

@@ -3,7 +3,7 @@ package parts
 import (
 	"slices"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -31,7 +31,7 @@ var PageKeys = []PageKey{
 
 // tabs returns the pages with a tab beneath the header: those of daemons, indices, webhooks and peers for operators
 // that have any. The build and the cluster have theirs in the header.
-func tabs(s *model.State, current PageKey) []PageKey {
+func tabs(s *explain.State, current PageKey) []PageKey {
 	all := []PageKey{ResourcesPage, HandlersPage}
 	if s.HasDaemons() || current == DaemonsPage {
 		all = append(all, DaemonsPage)
@@ -71,9 +71,9 @@ func DrawTabs(s *Screen, b *render.Block, current PageKey) {
 	shown := tabs(s.State, current)
 	distance, titled := spread(shown, b.W)
 	for _, k := range shown {
-		tone := model.Dim
+		tone := explain.Dim
 		if k == current {
-			tone = model.Accent
+			tone = explain.Accent
 		}
 		from := l.Used()
 		l.Put(tone, string(k))
@@ -84,7 +84,7 @@ func DrawTabs(s *Screen, b *render.Block, current PageKey) {
 		l.Skip(distance)
 	}
 	if !slices.Contains(shown, current) {
-		l.Right(model.Accent, string(current)+" "+current.Title())
+		l.Right(explain.Accent, string(current)+" "+current.Title())
 	}
 	b.End(l)
 }

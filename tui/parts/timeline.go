@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -34,8 +34,8 @@ func newTimeline(s *Screen, o *inspect.Object, h *inspect.HandlerState) *timelin
 	t.from = h.Attempts[0].At
 	last := h.Attempts[len(h.Attempts)-1]
 	t.to = last.At.Add(time.Duration(last.Took))
-	switch model.Next(h, s.Now, t.held).Kind {
-	case model.NextRetry, model.NextCall, model.NextHeld:
+	switch explain.Next(h, s.Now, t.held).Kind {
+	case explain.NextRetry, explain.NextCall, explain.NextHeld:
 		if t.next = h.Next; t.next.After(t.to) {
 			t.to = t.next
 		}
@@ -73,7 +73,7 @@ func (t *timeline) draw(s *Screen, b *render.Block) {
 
 // mark is what is in one column of the track.
 type mark struct {
-	tone  model.Tone
+	tone  explain.Tone
 	glyph string
 }
 
@@ -86,15 +86,15 @@ func (t *timeline) drawTrack(s *Screen, b *render.Block) {
 	now := t.column(t.now, width)
 	ahead := t.running || !t.next.IsZero()
 	for i := range track {
-		if track[i] = (mark{model.Faint, "─"}); ahead && i > now {
+		if track[i] = (mark{explain.Faint, "─"}); ahead && i > now {
 			track[i].glyph = "·"
 		}
 	}
 	if ahead {
-		track[now] = mark{model.Dim, "│"}
+		track[now] = mark{explain.Dim, "│"}
 	}
 	for _, a := range t.attempts {
-		word := model.AttemptWord(&a)
+		word := explain.AttemptWord(&a)
 		from, to := t.column(a.At, width), t.column(a.At.Add(time.Duration(a.Took)), width)
 		for i := from; i <= to; i++ {
 			track[i] = mark{word.Tone, "━"}
@@ -103,10 +103,10 @@ func (t *timeline) drawTrack(s *Screen, b *render.Block) {
 	}
 	switch {
 	case t.running:
-		word := model.HandlerWord(inspect.PhaseRunning)
+		word := explain.HandlerWord(inspect.PhaseRunning)
 		track[now] = mark{word.Tone, word.Glyph}
 	case !t.next.IsZero():
-		word := model.HandlerWord(inspect.PhaseNext)
+		word := explain.HandlerWord(inspect.PhaseNext)
 		track[t.column(t.next, width)] = mark{word.Tone, word.Glyph}
 	}
 	l := b.Line().Skip(1)
@@ -128,11 +128,11 @@ func (t *timeline) drawNumbers(b *render.Block) {
 	type label struct {
 		at   int
 		text string
-		tone model.Tone
+		tone explain.Tone
 	}
 	var labels []label
 	left := width + 2 // where the label to the right begins
-	add := func(at int, n int, tone model.Tone) {
+	add := func(at int, n int, tone explain.Tone) {
 		text := strconv.Itoa(n)
 		if at+len(text) > width {
 			at = width - len(text)
@@ -145,12 +145,12 @@ func (t *timeline) drawNumbers(b *render.Block) {
 	after := t.first + len(t.attempts)
 	switch {
 	case t.running:
-		add(t.column(t.now, width), after, model.Text)
+		add(t.column(t.now, width), after, explain.Text)
 	case !t.next.IsZero():
-		add(t.column(t.next, width), after, model.Dim)
+		add(t.column(t.next, width), after, explain.Dim)
 	}
 	for i := len(t.attempts) - 1; i >= 0; i-- {
-		add(t.column(t.attempts[i].At, width), t.first+i, model.Text)
+		add(t.column(t.attempts[i].At, width), t.first+i, explain.Text)
 	}
 	l := b.Line()
 	for i := len(labels) - 1; i >= 0; i-- {
@@ -162,22 +162,22 @@ func (t *timeline) drawNumbers(b *render.Block) {
 // drawTimes draws when the axis begins and ends, and where now is.
 func (t *timeline) drawTimes(s *Screen, b *render.Block) {
 	width := b.W - 2
-	begin := model.Since(s.Since(t.from))
-	end := model.Since(s.Since(t.to))
+	begin := explain.Since(s.Since(t.from))
+	end := explain.Since(s.Since(t.to))
 	switch {
 	case t.running && !t.to.After(t.now):
 		end = "now"
 	case !t.next.IsZero() && t.held != "":
 		end = "held"
 	case t.to.After(t.now):
-		end = model.In(t.to.Sub(t.now))
+		end = explain.In(t.to.Sub(t.now))
 	}
-	l := b.Line().Skip(1).Put(model.Dim, begin)
+	l := b.Line().Skip(1).Put(explain.Dim, begin)
 	if at := 1 + t.column(t.now, width); end != "now" && !t.next.IsZero() && at > l.Used()+1 && at+len("now")+2 < b.W-1-len(end) {
-		l.To(at).Put(model.Dim, "now")
+		l.To(at).Put(explain.Dim, "now")
 	}
 	if at := b.W - 1 - render.Width(end); at > l.Used()+1 && t.to.After(t.from) {
-		l.To(at).Put(model.Dim, end)
+		l.To(at).Put(explain.Dim, end)
 	}
 	b.End(l)
 }

@@ -3,7 +3,7 @@ package parts
 import (
 	"time"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -12,24 +12,24 @@ const toastTime = 5 * time.Second
 
 // Toast is a short answer to a key, above the help line. The zero value shows nothing.
 type Toast struct {
-	tone  model.Tone
+	tone  explain.Tone
 	text  string
 	until time.Time
 }
 
 // Success shows that something was done.
-func (t *Toast) Success(now time.Time, text string) { t.set(now, model.OK, "✓ "+text) }
+func (t *Toast) Success(now time.Time, text string) { t.set(now, explain.OK, "✓ "+text) }
 
 // Failure shows that something failed.
-func (t *Toast) Failure(now time.Time, text string) { t.set(now, model.Err, "✗ "+text) }
+func (t *Toast) Failure(now time.Time, text string) { t.set(now, explain.Err, "✗ "+text) }
 
 // Refusal shows why something is not possible.
-func (t *Toast) Refusal(now time.Time, text string) { t.set(now, model.Warn, "– "+text) }
+func (t *Toast) Refusal(now time.Time, text string) { t.set(now, explain.Warn, "– "+text) }
 
 // Note shows what has changed.
-func (t *Toast) Note(now time.Time, text string) { t.set(now, model.Dim, text) }
+func (t *Toast) Note(now time.Time, text string) { t.set(now, explain.Dim, text) }
 
-func (t *Toast) set(now time.Time, tone model.Tone, text string) {
+func (t *Toast) set(now time.Time, tone explain.Tone, text string) {
 	*t = Toast{tone, text, now.Add(toastTime)}
 }
 

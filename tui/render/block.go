@@ -3,7 +3,7 @@ package render
 import (
 	"strings"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // Block collects lines of one width, up to a height. Lines beyond it are dropped.
@@ -49,10 +49,10 @@ func (b *Block) Add(lines ...string) {
 func (b *Block) Blank() { b.End(b.Line()) }
 
 // Text adds a line with one text.
-func (b *Block) Text(tone model.Tone, s string) { b.End(b.Line().Put(tone, s)) }
+func (b *Block) Text(tone explain.Tone, s string) { b.End(b.Line().Put(tone, s)) }
 
 // Prose adds wrapped text with a cell of margin, in at most n lines.
-func (b *Block) Prose(tone model.Tone, s string, n int) {
+func (b *Block) Prose(tone explain.Tone, s string, n int) {
 	for _, s := range Wrap(s, b.W-2, min(n, b.Rest())) {
 		b.End(b.Line().Skip(1).Put(tone, s))
 	}
@@ -60,17 +60,17 @@ func (b *Block) Prose(tone model.Tone, s string, n int) {
 
 // Rule adds a horizontal line with a title in it, and a note at the right if it fits.
 func (b *Block) Rule(title, note string) {
-	l := b.Line().Put(model.Faint, "─")
+	l := b.Line().Put(explain.Faint, "─")
 	if title != "" {
-		l.Put(model.Dim, " "+CutEnd(Clean(title), max(1, b.W-6))+" ")
+		l.Put(explain.Dim, " "+CutEnd(Clean(title), max(1, b.W-6))+" ")
 	}
 	n := Width(Clean(note)) + 3
 	if note == "" || l.Rest() < n+3 {
-		b.End(l.Put(model.Faint, strings.Repeat("─", max(0, l.Rest()))))
+		b.End(l.Put(explain.Faint, strings.Repeat("─", max(0, l.Rest()))))
 		return
 	}
-	l.Put(model.Faint, strings.Repeat("─", max(0, l.Rest()-n)))
-	b.End(l.Put(model.Dim, " "+note+" ").Put(model.Faint, "─"))
+	l.Put(explain.Faint, strings.Repeat("─", max(0, l.Rest()-n)))
+	b.End(l.Put(explain.Dim, " "+note+" ").Put(explain.Faint, "─"))
 }
 
 // Fill adds empty lines up to the height and returns all lines.

@@ -6,7 +6,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // colors are those of a tone on light and dark terminals. The 256 colors are not the
@@ -18,23 +18,23 @@ type colors struct {
 	light16, dark16   color.Color
 }
 
-var toneColors = map[model.Tone]colors{
-	model.Dim:      {"#5d6675", "#8a93a6", "242", "246", lipgloss.BrightBlack, lipgloss.BrightBlack},
-	model.Faint:    {"#c3c9d4", "#454c5e", "251", "239", lipgloss.White, lipgloss.BrightBlack},
-	model.Accent:   {"#1f55c4", "#7aa2f7", "26", "111", nil, nil},
-	model.OK:       {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.Green},
-	model.Warn:     {"#8f6000", "#d9a75f", "94", "179", lipgloss.Magenta, lipgloss.BrightYellow},
-	model.Err:      {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
-	model.Intended: {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Blue, lipgloss.BrightMagenta},
-	model.Busy:     {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
-	model.Added:    {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.BrightGreen},
-	model.Key:      {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
-	model.Literal:  {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Magenta, lipgloss.BrightMagenta},
-	model.Removed:  {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
+var toneColors = map[explain.Tone]colors{
+	explain.Dim:      {"#5d6675", "#8a93a6", "242", "246", lipgloss.BrightBlack, lipgloss.BrightBlack},
+	explain.Faint:    {"#c3c9d4", "#454c5e", "251", "239", lipgloss.White, lipgloss.BrightBlack},
+	explain.Accent:   {"#1f55c4", "#7aa2f7", "26", "111", nil, nil},
+	explain.OK:       {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.Green},
+	explain.Warn:     {"#8f6000", "#d9a75f", "94", "179", lipgloss.Magenta, lipgloss.BrightYellow},
+	explain.Err:      {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
+	explain.Intended: {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Blue, lipgloss.BrightMagenta},
+	explain.Busy:     {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
+	explain.Added:    {"#2b7a33", "#87b97a", "28", "108", lipgloss.Green, lipgloss.BrightGreen},
+	explain.Key:      {"#0a6e86", "#6cc3d9", "24", "80", lipgloss.Cyan, lipgloss.BrightCyan},
+	explain.Literal:  {"#7a44a0", "#b79ae0", "97", "140", lipgloss.Magenta, lipgloss.BrightMagenta},
+	explain.Removed:  {"#bf2a36", "#ef7a85", "124", "210", lipgloss.Red, lipgloss.BrightRed},
 }
 
 // toneColor returns the foreground of a tone, or nil for the terminal's own.
-func toneColor(tone model.Tone, profile colorprofile.Profile, dark bool) color.Color {
+func toneColor(tone explain.Tone, profile colorprofile.Profile, dark bool) color.Color {
 	c, ok := toneColors[tone]
 	if !ok {
 		return nil

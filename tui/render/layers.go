@@ -6,7 +6,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // Overlay lays a box on a screen of lines, with its corner at x and y. It modifies the
@@ -35,9 +35,9 @@ func (t *Theme) Frame(width int, title string, lines []string) string {
 	if t.ASCII {
 		border = lipgloss.ASCIIBorder()
 	}
-	top := NewLine(t, width).Put(model.Dim, border.TopLeft+border.Top+" ").Put(model.Accent, CutEnd(Clean(title), width-6)).Put(model.Dim, " ")
-	top.Put(model.Dim, strings.Repeat(border.Top, max(0, top.Rest()-1))).Put(model.Dim, border.TopRight)
-	box := lipgloss.NewStyle().Border(border, false, true, true).BorderForeground(t.Style(model.Dim).GetForeground()).Padding(0, 1)
+	top := NewLine(t, width).Put(explain.Dim, border.TopLeft+border.Top+" ").Put(explain.Accent, CutEnd(Clean(title), width-6)).Put(explain.Dim, " ")
+	top.Put(explain.Dim, strings.Repeat(border.Top, max(0, top.Rest()-1))).Put(explain.Dim, border.TopRight)
+	box := lipgloss.NewStyle().Border(border, false, true, true).BorderForeground(t.Style(explain.Dim).GetForeground()).Padding(0, 1)
 	return lipgloss.JoinVertical(lipgloss.Left, top.String(), box.Render(strings.Join(lines, "\n")))
 }
 
@@ -49,7 +49,7 @@ func (t *Theme) Beside(left, right []string) string {
 	if t.ASCII {
 		bar = lipgloss.ASCIIBorder().Left
 	}
-	bar = t.Render(model.Faint, bar)
+	bar = t.Render(explain.Faint, bar)
 	lines := make([]string, len(left))
 	for i := range left {
 		lines[i] = left[i] + bar + right[i]

@@ -5,7 +5,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 const blanks = "                                                                                                                                "
@@ -41,7 +41,7 @@ func (l *Line) Used() int { return l.width }
 func (l *Line) Rest() int { return l.max - l.width }
 
 // Put adds a text; its end is cut if there is not enough space.
-func (l *Line) Put(tone model.Tone, s string) *Line {
+func (l *Line) Put(tone explain.Tone, s string) *Line {
 	if l.width >= l.max || s == "" {
 		return l
 	}
@@ -73,7 +73,7 @@ func (l *Line) Skip(n int) *Line {
 		return l
 	}
 	if l.Selected {
-		return l.Put(model.Text, spaces(n))
+		return l.Put(explain.Text, spaces(n))
 	}
 	l.buf = append(l.buf, spaces(n)...)
 	l.width += n
@@ -84,23 +84,23 @@ func (l *Line) Skip(n int) *Line {
 func (l *Line) To(x int) *Line { return l.Skip(x - l.width) }
 
 // Cell puts a text into w cells, at the left.
-func (l *Line) Cell(tone model.Tone, s string, w int) *Line {
+func (l *Line) Cell(tone explain.Tone, s string, w int) *Line {
 	x := l.width + w
 	return l.Put(tone, CutEnd(Clean(s), w)).To(x)
 }
 
 // CellRight puts a text into w cells, at the right.
-func (l *Line) CellRight(tone model.Tone, s string, w int) *Line {
+func (l *Line) CellRight(tone explain.Tone, s string, w int) *Line {
 	s = CutEnd(Clean(s), w)
 	return l.Skip(w-Width(s)).Put(tone, s)
 }
 
 // Also puts one more fact after a separator, or nothing if the fact does not fit.
-func (l *Line) Also(tone model.Tone, s string) *Line {
+func (l *Line) Also(tone explain.Tone, s string) *Line {
 	if s == "" || Width(Clean(s))+3 > l.Rest() {
 		return l
 	}
-	return l.Put(model.Faint, " · ").Put(tone, s)
+	return l.Put(explain.Faint, " · ").Put(tone, s)
 }
 
 // Styled puts a text that has styles of its own, as components of bubbles draw it. It puts
@@ -124,7 +124,7 @@ func (l *Line) Append(other *Line) *Line {
 
 // Right puts a text at the end of the line, with a cell of margin. It puts nothing if there
 // would be less than two cells before the text.
-func (l *Line) Right(tone model.Tone, s string) *Line {
+func (l *Line) Right(tone explain.Tone, s string) *Line {
 	if n := Width(Clean(s)); s != "" && n+3 <= l.Rest() {
 		return l.To(l.max-n-1).Put(tone, s)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -16,8 +16,8 @@ func TestLine_HasExactWidth(t *testing.T) {
 		colours.ASCII = ascii
 		for w := range 40 {
 			l := render.NewLine(colours, w)
-			l.Skip(1).Put(model.Err, "✗ 卷仍被挂载").CellRight(model.Dim, "12", 5).Cell(model.Text, "naïve", 3)
-			l.Also(model.Dim, "more").To(20).Right(model.OK, "end")
+			l.Skip(1).Put(explain.Err, "✗ 卷仍被挂载").CellRight(explain.Dim, "12", 5).Cell(explain.Text, "naïve", 3)
+			l.Also(explain.Dim, "more").To(20).Right(explain.OK, "end")
 			if got := ansi.StringWidth(l.String()); got != w {
 				t.Errorf("ascii=%v: %d cells, not %d", ascii, got, w)
 			}

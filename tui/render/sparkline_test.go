@@ -3,7 +3,7 @@ package render_test
 import (
 	"testing"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -26,7 +26,7 @@ func TestSparkline_RelativeToTheLargest(t *testing.T) {
 	}
 	theme := render.PlainTheme()
 	theme.ASCII = true
-	if got := render.NewLine(theme, 4).Put(model.Text, "·▁▄█").String(); got != ".148" {
+	if got := render.NewLine(theme, 4).Put(explain.Text, "·▁▄█").String(); got != ".148" {
 		t.Errorf("without UTF-8: %q", got)
 	}
 }

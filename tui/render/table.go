@@ -3,12 +3,12 @@ package render
 import (
 	"strings"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // Cell is a cell of a table.
 type Cell struct {
-	Tone model.Tone
+	Tone explain.Tone
 	Text string
 }
 
@@ -52,12 +52,12 @@ func (t *Table) Draw(b *Block, list *List) {
 		row := list.Offset + i
 		l := b.Line()
 		if head, ok := t.head(row); ok {
-			l.Skip(1).Put(model.Title, head)
+			l.Skip(1).Put(explain.Title, head)
 		} else {
 			t.row(l, row, row == list.Cursor)
 		}
 		if thumb.has(i) {
-			l.To(b.W-1).Put(model.Dim, "┃")
+			l.To(b.W-1).Put(explain.Dim, "┃")
 		}
 		b.End(l)
 	}
@@ -77,9 +77,9 @@ func (t *Table) titles(l *Line) *Line {
 			continue
 		}
 		if c.Right {
-			l.CellRight(model.Dim, c.Title, c.width)
+			l.CellRight(explain.Dim, c.Title, c.width)
 		} else {
-			l.Cell(model.Dim, c.Title, c.width)
+			l.Cell(explain.Dim, c.Title, c.width)
 		}
 		l.Skip(gap)
 	}
@@ -89,7 +89,7 @@ func (t *Table) titles(l *Line) *Line {
 func (t *Table) row(l *Line, row int, current bool) {
 	if current {
 		l.Selected = true
-		l.Put(model.Accent, "▌").Skip(1)
+		l.Put(explain.Accent, "▌").Skip(1)
 	} else {
 		l.Skip(2)
 	}
@@ -116,9 +116,9 @@ func (t *Table) cell(l *Line, c *Column, cell Cell) {
 		text = cut(text, c.width)
 	}
 	switch {
-	case c.State && (cell.Tone == model.OK || cell.Tone == model.Busy):
+	case c.State && (cell.Tone == explain.OK || cell.Tone == explain.Busy):
 		glyph, word, _ := strings.Cut(text, " ")
-		l.Put(cell.Tone, glyph).Skip(1).Put(model.Dim, word)
+		l.Put(cell.Tone, glyph).Skip(1).Put(explain.Dim, word)
 	case c.Right:
 		l.CellRight(cell.Tone, text, c.width)
 	default:

@@ -7,7 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 // Theme has the style of every tone for a terminal. Text has the terminal's own colours,
@@ -16,8 +16,8 @@ type Theme struct {
 	// ASCII replaces glyphs with those that every terminal can show.
 	ASCII bool
 
-	plain    [model.Tones]style
-	selected [model.Tones]style
+	plain    [explain.Tones]style
+	selected [explain.Tones]style
 }
 
 // style is a style of lipgloss with the escape sequences that begin and end a text in it:
@@ -30,7 +30,7 @@ type style struct {
 // NewTheme returns the theme for a terminal's color profile and background.
 func NewTheme(profile colorprofile.Profile, dark bool) *Theme {
 	t := new(Theme)
-	for tone := range model.Tones {
+	for tone := range explain.Tones {
 		t.plain[tone] = newStyle(plainStyle(tone, profile, dark))
 		t.selected[tone] = newStyle(selectedStyle(tone, profile, dark))
 	}
@@ -41,10 +41,10 @@ func NewTheme(profile colorprofile.Profile, dark bool) *Theme {
 func PlainTheme() *Theme { return new(Theme) }
 
 // Style returns the style of a tone.
-func (t *Theme) Style(tone model.Tone) lipgloss.Style { return t.plain[tone].Style }
+func (t *Theme) Style(tone explain.Tone) lipgloss.Style { return t.plain[tone].Style }
 
 // Render returns a text in the style of a tone.
-func (t *Theme) Render(tone model.Tone, text string) string {
+func (t *Theme) Render(tone explain.Tone, text string) string {
 	return t.plain[tone].begin + text + t.plain[tone].end
 }
 
@@ -54,20 +54,20 @@ func newStyle(s lipgloss.Style) style {
 	return style{s, begin, end}
 }
 
-func plainStyle(tone model.Tone, profile colorprofile.Profile, dark bool) lipgloss.Style {
+func plainStyle(tone explain.Tone, profile colorprofile.Profile, dark bool) lipgloss.Style {
 	s := lipgloss.NewStyle()
 	switch tone {
-	case model.Title:
+	case explain.Title:
 		return s.Bold(true)
-	case model.Inverted:
+	case explain.Inverted:
 		return s.Reverse(true)
-	case model.Accent:
+	case explain.Accent:
 		s = s.Bold(true)
 		if profile <= colorprofile.ANSI {
 			// Blue cannot be read on black.
 			return s.Underline(true)
 		}
-	case model.Err:
+	case explain.Err:
 		s = s.Bold(profile < colorprofile.ANSI)
 	}
 	if c := toneColor(tone, profile, dark); c != nil {
@@ -76,7 +76,7 @@ func plainStyle(tone model.Tone, profile colorprofile.Profile, dark bool) lipglo
 	return s
 }
 
-func selectedStyle(tone model.Tone, profile colorprofile.Profile, dark bool) lipgloss.Style {
+func selectedStyle(tone explain.Tone, profile colorprofile.Profile, dark bool) lipgloss.Style {
 	background := selection(profile, dark)
 	if background == nil {
 		return lipgloss.NewStyle().Reverse(true)

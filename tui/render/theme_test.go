@@ -7,7 +7,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 )
 
 func TestTheme_UsesOnlyColorsOfTheProfile(t *testing.T) {
@@ -21,7 +21,7 @@ func TestTheme_UsesOnlyColorsOfTheProfile(t *testing.T) {
 		pattern := regexp.MustCompile(allowed)
 		for _, dark := range []bool{true, false} {
 			th := NewTheme(profile, dark)
-			for tone := range model.Tones {
+			for tone := range explain.Tones {
 				if s := th.plain[tone].begin; !pattern.MatchString(s) {
 					t.Errorf("%v: tone %d is %q", profile, tone, s)
 				}
@@ -32,7 +32,7 @@ func TestTheme_UsesOnlyColorsOfTheProfile(t *testing.T) {
 
 func TestTheme_TextHasTheTerminalsOwnColors(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI, colorprofile.NoTTY} {
-		if s := NewTheme(profile, true).plain[model.Text].begin; s != "" {
+		if s := NewTheme(profile, true).plain[explain.Text].begin; s != "" {
 			t.Errorf("%v: %q", profile, s)
 		}
 	}
@@ -40,7 +40,7 @@ func TestTheme_TextHasTheTerminalsOwnColors(t *testing.T) {
 
 func TestTheme_SelectionIsVisibleInEveryProfile(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI, colorprofile.NoTTY} {
-		for tone := range model.Tones {
+		for tone := range explain.Tones {
 			s := NewTheme(profile, true).selected[tone].begin
 			if !strings.Contains(s, "48;") && !strings.Contains(s, "7") {
 				t.Errorf("%v: tone %d is %q when it is selected", profile, tone, s)
@@ -50,7 +50,7 @@ func TestTheme_SelectionIsVisibleInEveryProfile(t *testing.T) {
 }
 
 func TestPlainTheme_WritesNoEscapes(t *testing.T) {
-	for tone := range model.Tones {
+	for tone := range explain.Tones {
 		if s := PlainTheme().selected[tone].begin + PlainTheme().plain[tone].end; s != "" {
 			t.Errorf("tone %d is %q", tone, s)
 		}

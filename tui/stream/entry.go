@@ -9,8 +9,8 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/printable"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -33,7 +33,7 @@ type entry struct {
 	Line      int       `json:"line,omitempty"`
 	Stack     []string  `json:"stack,omitempty"` // of a panic
 
-	tone      model.Tone
+	tone      explain.Tone
 	urgent    bool // needs the user: written even if quiet
 	multiline bool // the lines of What are kept, as in errors of the compiler
 }

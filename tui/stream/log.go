@@ -3,9 +3,9 @@ package stream
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // log remembers the last line that was written.
@@ -30,7 +30,7 @@ func (x *log) entries(s *runner.State, opts Options) []entry {
 	x.last = &lines[len(lines)-1]
 	var entries []entry
 	if !found {
-		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", tone: model.Warn, What: "lines were lost: they came faster than they could be written", urgent: true})
+		entries = append(entries, entry{Time: lines[0].At, Noun: "log", State: "dropped", tone: explain.Warn, What: "lines were lost: they came faster than they could be written", urgent: true})
 	}
 	for i := range lines[from:] {
 		l := &lines[from+i]
@@ -47,13 +47,13 @@ func equal(a, b *inspect.LogLine) bool {
 }
 
 func logEntry(s *runner.State, l *inspect.LogLine) entry {
-	e := entry{Time: l.At, Noun: "log", State: string(l.Level), Handler: l.Handler, tone: model.LevelTone(l.Level), urgent: l.Level == inspect.LevelWarn || l.Level == inspect.LevelError}
-	message, stack := model.CutStack(l.Message)
+	e := entry{Time: l.At, Noun: "log", State: string(l.Level), Handler: l.Handler, tone: explain.LevelTone(l.Level), urgent: l.Level == inspect.LevelWarn || l.Level == inspect.LevelError}
+	message, stack := explain.CutStack(l.Message)
 	e.Stack = stack
 	var what []string
 	if l.Object != nil {
-		what = append(what, model.LogObject(s, l))
-		e.Kind, e.Namespace, e.Name = model.LogKind(s, l), l.Object.Namespace, l.Object.Name
+		what = append(what, explain.LogObject(s, l))
+		e.Kind, e.Namespace, e.Name = explain.LogKind(s, l), l.Object.Namespace, l.Object.Name
 	}
 	if l.Handler != "" {
 		what = append(what, l.Handler)

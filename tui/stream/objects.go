@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // objects remembers what was written about each object.
@@ -54,7 +54,7 @@ func (x *objects) entries(s *runner.State, now time.Time) []entry {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.What, b.What) })
 	if resting > 0 {
-		entries = append(entries, entry{Noun: "object", State: "settled", tone: model.OK, What: model.Count(resting, "object") + " at rest, nothing to do"})
+		entries = append(entries, entry{Noun: "object", State: "settled", tone: explain.OK, What: explain.Count(resting, "object") + " at rest, nothing to do"})
 	}
 	return append(entries, x.gone(s, round)...)
 }
@@ -62,16 +62,16 @@ func (x *objects) entries(s *runner.State, now time.Time) []entry {
 // gone returns which objects are gone. An operator that has just started has not listed all
 // of them yet.
 func (x *objects) gone(s *runner.State, round int) []entry {
-	if !model.AllListed(s.Snapshot) {
+	if !explain.AllListed(s.Snapshot) {
 		return nil
 	}
 	var entries []entry
 	for ref, was := range x.seen {
 		if was.round != round {
 			delete(x.seen, ref)
-			word := model.GoneWord(s, ref)
+			word := explain.GoneWord(s, ref)
 			entries = append(entries, entry{
-				Noun: "object", State: word.Text, tone: word.Tone, What: was.short + " " + model.QualifiedName(ref),
+				Noun: "object", State: word.Text, tone: word.Tone, What: was.short + " " + explain.QualifiedName(ref),
 				Namespace: ref.Namespace, Name: ref.Name,
 			})
 		}
@@ -89,7 +89,7 @@ func isResting(o *inspect.Object) bool {
 // state, its active handler and attempt, and when its cause was done.
 func keyOf(o *inspect.Object) string {
 	key := string(o.State)
-	if h := model.Active(o); h != nil {
+	if h := explain.Active(o); h != nil {
 		key += fmt.Sprint(" ", h.ID, h.State, h.Attempt)
 	}
 	if o.Cause != nil && !o.Cause.Done.IsZero() {
@@ -99,20 +99,20 @@ func keyOf(o *inspect.Object) string {
 }
 
 func objectEntry(o *inspect.Object, now time.Time) entry {
-	word := model.WordOf(o)
+	word := explain.WordOf(o)
 	e := entry{
 		Noun: "object", State: word.Text, tone: word.Tone, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
-		What: o.Short + " " + model.QualifiedName(o.Ref) + "  " + model.Verdict(o, now, ""),
+		What: o.Short + " " + explain.QualifiedName(o.Ref) + "  " + explain.Verdict(o, now, ""),
 	}
 	switch o.State {
 	case inspect.StateFailed, inspect.StateStuck, inspect.StateRetrying:
-		e.urgent = word.Tone != model.Intended
+		e.urgent = word.Tone != explain.Intended
 	case inspect.StateSettled:
 		if ran := succeeded(o); ran != "" {
-			e.What = o.Short + " " + model.QualifiedName(o.Ref) + "  " + ran
+			e.What = o.Short + " " + explain.QualifiedName(o.Ref) + "  " + ran
 		}
 	}
-	if h := model.Active(o); h != nil {
+	if h := explain.Active(o); h != nil {
 		e.Handler, e.Attempt, e.Next = h.ID, h.Attempt, h.Next
 		if h.Error != nil {
 			e.Error = h.Error.Message
@@ -130,11 +130,11 @@ func succeeded(o *inspect.Object) string {
 	var done []string
 	for i := range o.Handlers {
 		if h := &o.Handlers[i]; h.State == inspect.PhaseDone {
-			done = append(done, strings.TrimSuffix(h.ID+" in "+model.Took(h.Took), " in "))
+			done = append(done, strings.TrimSuffix(h.ID+" in "+explain.Took(h.Took), " in "))
 		}
 	}
 	if len(done) == 0 {
 		return ""
 	}
-	return model.ReasonWord(o.Cause.Reason) + ": " + strings.Join(done, ", ")
+	return explain.ReasonWord(o.Cause.Reason) + ": " + strings.Join(done, ", ")
 }

@@ -3,9 +3,9 @@ package stream
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // reviews remembers which reviews of which process were written.
@@ -16,7 +16,7 @@ type reviews struct {
 
 // title names a review with the full name of its kind, as the fields for programs do.
 func title(r *inspect.Review) string {
-	return model.ReviewOperation(r) + " " + strings.ToLower(r.Kind) + " " + model.ReviewObject(r)
+	return explain.ReviewOperation(r) + " " + strings.ToLower(r.Kind) + " " + explain.ReviewObject(r)
 }
 
 // entries returns the new reviews. The operator keeps the last ones only.
@@ -38,12 +38,12 @@ func (x *reviews) entries(s *runner.State) []entry {
 		if seen[r.ID] = true; x.seen[r.ID] {
 			continue
 		}
-		word := model.ReviewWord(r)
+		word := explain.ReviewWord(r)
 		e := entry{
 			Time: r.At, Noun: "review", State: word.Text, tone: word.Tone, urgent: !r.Allowed,
 			Kind: r.Kind, Namespace: r.Object.Namespace, Name: r.Object.Name, Error: r.Message,
 		}
-		e.What = title(r) + " by " + r.User.Name + " in " + model.Took(r.Took)
+		e.What = title(r) + " by " + r.User.Name + " in " + explain.Took(r.Took)
 		if message := r.Message; message != "" {
 			e.What += ": " + message
 		} else if len(r.Warnings) > 0 {

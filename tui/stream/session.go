@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // progressSteps is the number of lines about the compilation of the control plane, which
@@ -15,7 +15,7 @@ const progressSteps = 10
 
 func (p *printer) clusterEntries(s *runner.State) []entry {
 	c := s.Cluster
-	word := model.ClusterWord(c.Phase)
+	word := explain.ClusterWord(c.Phase)
 	e := entry{Noun: "cluster", State: word.Text, tone: word.Tone}
 	key := string(c.Phase)
 	switch c.Phase {
@@ -52,7 +52,7 @@ func (p *printer) clusterEntries(s *runner.State) []entry {
 
 func (p *printer) buildEntries(s *runner.State) []entry {
 	b := s.Build
-	word := model.BuildWord(b.Phase)
+	word := explain.BuildWord(b.Phase)
 	e := entry{Noun: "build", State: word.Text, tone: word.Tone}
 	key := fmt.Sprint(b.Phase, b.Started.UnixNano())
 	if b.Phase == runner.BuildIdle || !p.build.changed(key) {
@@ -63,9 +63,9 @@ func (p *printer) buildEntries(s *runner.State) []entry {
 	case runner.BuildBuilding:
 		e.What = files
 	case runner.BuildBuilt:
-		e.What = strings.TrimSpace("in " + model.Took(b.Took) + " " + files)
+		e.What = strings.TrimSpace("in " + explain.Took(b.Took) + " " + files)
 	case runner.BuildFailed:
-		e.State, e.What, e.urgent = "failed", model.Count(len(b.Errors), "error"), true
+		e.State, e.What, e.urgent = "failed", explain.Count(len(b.Errors), "error"), true
 		if s.Process.Phase == runner.ProcessRunning {
 			e.What += ", the old code keeps running"
 		}
@@ -74,7 +74,7 @@ func (p *printer) buildEntries(s *runner.State) []entry {
 	if b.Phase == runner.BuildFailed {
 		for _, x := range b.Errors {
 			entries = append(entries, entry{
-				Noun: "build", State: "error", tone: model.Err, urgent: true, multiline: true,
+				Noun: "build", State: "error", tone: explain.Err, urgent: true, multiline: true,
 				What: x.String(), File: x.File, Line: x.Line, Error: x.Message,
 			})
 		}
@@ -84,7 +84,7 @@ func (p *printer) buildEntries(s *runner.State) []entry {
 
 func (p *printer) operatorEntries(s *runner.State) []entry {
 	x := s.Process
-	word := model.OperatorWord(s)
+	word := explain.OperatorWord(s)
 	e := entry{Noun: "operator", State: word.Text, tone: word.Tone}
 	switch {
 	case x.Phase == runner.ProcessNone && x.Exit == "":
@@ -129,7 +129,7 @@ func serving(s *inspect.Snapshot) string {
 	for _, r := range s.Served {
 		keys = append(keys, r.Key)
 	}
-	what := model.Count(len(s.Handlers), "handler")
+	what := explain.Count(len(s.Handlers), "handler")
 	if len(keys) > 0 {
 		what += ", watching " + strings.Join(keys, ", ")
 	}
@@ -160,7 +160,7 @@ func (p *printer) unservedEntries(s *runner.State) []entry {
 		if len(u.Matches) > 0 {
 			what += "; it could be " + strings.Join(u.Matches, ", ")
 		}
-		entries = append(entries, entry{Noun: "resource", State: string(u.Reason), tone: model.Warn, urgent: true, What: what})
+		entries = append(entries, entry{Noun: "resource", State: string(u.Reason), tone: explain.Warn, urgent: true, What: what})
 	}
 	p.unserved = now
 	return entries
@@ -177,10 +177,10 @@ func (p *printer) driftEntries(s *runner.State) []entry {
 	for i := range s.Snapshot.Served {
 		res := &s.Snapshot.Served[i]
 		for j := range res.Drift {
-			what := model.DriftSentence(res.Key, &res.Drift[j])
+			what := explain.DriftSentence(res.Key, &res.Drift[j])
 			now[what] = true
 			if !p.drifted[what] {
-				entries = append(entries, entry{Noun: "resource", State: "drift", tone: model.Warn, urgent: true, What: what})
+				entries = append(entries, entry{Noun: "resource", State: "drift", tone: explain.Warn, urgent: true, What: what})
 			}
 		}
 	}

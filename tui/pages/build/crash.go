@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -16,19 +16,19 @@ func (p *Page) drawCrash(b *render.Block) {
 		return
 	}
 	b.Blank()
-	l := b.Line().Skip(1).Put(model.Err, "✗ operator crashed").Skip(2).Put(model.Dim, process.Exit)
+	l := b.Line().Skip(1).Put(explain.Err, "✗ operator crashed").Skip(2).Put(explain.Dim, process.Exit)
 	if process.Restarts > 0 {
-		l.Put(model.Dim, ", "+model.Count(process.Restarts, "restart")+" in a row")
+		l.Put(explain.Dim, ", "+explain.Count(process.Restarts, "restart")+" in a row")
 	}
 	b.End(l)
 	if x := process.Panic; x != nil {
-		b.End(b.Line().Skip(3).Put(model.Text, "panic: "+x.Message))
+		b.End(b.Line().Skip(3).Put(explain.Text, "panic: "+x.Message))
 		if x.File != "" {
-			b.End(b.Line().Skip(3).Put(model.Title, fmt.Sprintf("%s:%d", x.File, x.Line)).Put(model.Dim, "  in "+x.Function))
+			b.End(b.Line().Skip(3).Put(explain.Title, fmt.Sprintf("%s:%d", x.File, x.Line)).Put(explain.Dim, "  in "+x.Function))
 		}
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(process.Error), "\n") {
-		b.End(b.Line().Skip(3).Put(model.Text, expandTabs(line)))
+		b.End(b.Line().Skip(3).Put(explain.Text, expandTabs(line)))
 	}
 }

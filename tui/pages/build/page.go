@@ -10,8 +10,8 @@ import (
 	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -83,21 +83,21 @@ func (p *Page) Click(_, y int) (again bool) {
 // Summary draws the result of the build.
 func (p *Page) Summary(l *render.Line, short bool) {
 	b := p.build()
-	word := model.BuildWord(b.Phase)
+	word := explain.BuildWord(b.Phase)
 	l.Put(word.Tone, word.String())
-	fact := func(s string) { l.Also(model.Dim, s) }
+	fact := func(s string) { l.Also(explain.Dim, s) }
 	switch b.Phase {
 	case runner.BuildFailed:
-		fact(model.Count(len(b.Errors), "error"))
+		fact(explain.Count(len(b.Errors), "error"))
 		if p.screen.State.Process.Phase == runner.ProcessRunning && !short {
 			fact("the operator keeps running the old code")
 		}
 	case runner.BuildBuilding:
-		fact("for " + model.Ago(p.screen.Since(b.Started)))
+		fact("for " + explain.Ago(p.screen.Since(b.Started)))
 	case runner.BuildBuilt:
-		fact("in " + model.Took(b.Took))
+		fact("in " + explain.Took(b.Took))
 		if len(b.History) > 0 && !short {
-			fact(model.Since(p.screen.Since(b.History[0].At)))
+			fact(explain.Since(p.screen.Since(b.History[0].At)))
 		}
 	}
 	if len(b.Files) > 0 && !short {

@@ -1,8 +1,8 @@
 package build
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // maxLines limits the page. No build reaches it.
@@ -24,7 +24,7 @@ func (p *Page) View() string {
 	}
 	for _, warning := range p.build().Warnings {
 		b.Blank()
-		b.Prose(model.Warn, " ! "+warning, 3)
+		b.Prose(explain.Warn, " ! "+warning, 3)
 	}
 	p.drawCrash(b)
 	p.drawReloads(b)
@@ -37,7 +37,7 @@ func (p *Page) View() string {
 		case p.build().Phase != runner.BuildIdle:
 			idle = "no reloads yet: nothing was saved since the start"
 		}
-		b.Text(model.Dim, "  "+idle)
+		b.Text(explain.Dim, "  "+idle)
 	}
 	p.viewport.SetWidth(p.w)
 	p.viewport.SetHeight(p.h)

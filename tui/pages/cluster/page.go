@@ -10,8 +10,8 @@ import (
 	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -52,11 +52,11 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	c := p.screen.State.Cluster
 	word := p.screen.State.ClusterWord()
 	l.Put(word.Tone, word.String())
-	l.Also(model.Dim, strings.TrimSpace(c.Provider+" "+c.Name))
+	l.Also(explain.Dim, strings.TrimSpace(c.Provider+" "+c.Name))
 	if short {
 		return
 	}
-	l.Also(model.Dim, c.Version).Also(model.Dim, model.ClusterProgress(c))
+	l.Also(explain.Dim, c.Version).Also(explain.Dim, explain.ClusterProgress(c))
 }
 
 // maxLines is more than there is to say about any cluster.
@@ -72,18 +72,18 @@ func (p *Page) View() string {
 	b := p.screen.Block(p.w, maxLines)
 	b.Blank()
 	word := s.ClusterWord()
-	drawFact(b, word.Tone, "state", strings.TrimSpace(word.String()+" "+model.ClusterProgress(c)))
+	drawFact(b, word.Tone, "state", strings.TrimSpace(word.String()+" "+explain.ClusterProgress(c)))
 	if c.Error != "" {
-		drawFact(b, model.Err, "error", c.Error)
+		drawFact(b, explain.Err, "error", c.Error)
 	} else {
-		drawFact(b, model.Err, "error", s.Lost())
+		drawFact(b, explain.Err, "error", s.Lost())
 	}
-	drawFact(b, model.Text, "provider", strings.TrimSpace(c.Provider+" "+c.Name))
-	drawFact(b, model.Dim, "chosen", c.Reason)
-	drawFact(b, model.Text, "server", strings.TrimSpace(c.Server+"  "+c.Version))
-	drawFact(b, model.Text, "kubeconfig", c.Kubeconfig)
-	drawFact(b, model.Text, "context", c.Context)
-	drawFact(b, model.Text, "manifests", strings.Join(s.Manifests, ", "))
+	drawFact(b, explain.Text, "provider", strings.TrimSpace(c.Provider+" "+c.Name))
+	drawFact(b, explain.Dim, "chosen", c.Reason)
+	drawFact(b, explain.Text, "server", strings.TrimSpace(c.Server+"  "+c.Version))
+	drawFact(b, explain.Text, "kubeconfig", c.Kubeconfig)
+	drawFact(b, explain.Text, "context", c.Context)
+	drawFact(b, explain.Text, "manifests", strings.Join(s.Manifests, ", "))
 	drawApplication(b, s)
 	if s.Snapshot != nil {
 		drawServed(b, s.Snapshot)
@@ -95,25 +95,25 @@ func (p *Page) View() string {
 }
 
 // drawFact draws a fact in at most 6 lines, or nothing if it is empty.
-func drawFact(b *render.Block, tone model.Tone, name, value string) {
+func drawFact(b *render.Block, tone explain.Tone, name, value string) {
 	for _, line := range render.Wrap(value, max(8, b.W-15), 6) {
-		b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(tone, line))
+		b.End(b.Line().Skip(1).Cell(explain.Dim, name, 12).Put(tone, line))
 		name = ""
 	}
 }
 
 // drawApplication draws the result of the last application of manifests, with what was
 // refused in full.
-func drawApplication(b *render.Block, s *model.State) {
+func drawApplication(b *render.Block, s *explain.State) {
 	if s.Application.At.IsZero() {
 		return
 	}
-	drawFact(b, model.Text, "result", s.Application.String())
+	drawFact(b, explain.Text, "result", s.Application.String())
 	for _, refused := range s.Application.Refused {
 		name := "refused"
 		for line := range strings.Lines(refused) {
 			for _, part := range render.Wrap(strings.TrimSpace(line), max(8, b.W-15), maxLines) {
-				b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Err, part))
+				b.End(b.Line().Skip(1).Cell(explain.Dim, name, 12).Put(explain.Err, part))
 				name = ""
 			}
 		}
@@ -129,17 +129,17 @@ func drawServed(b *render.Block, s *inspect.Snapshot) {
 	}
 	b.Rule(fmt.Sprintf("watched  %d  %s", len(s.Served), where), "")
 	for _, r := range s.Served {
-		glyph, tone, note := "✓", model.OK, ""
+		glyph, tone, note := "✓", explain.OK, ""
 		if !r.Listed {
-			glyph, tone, note = "◌", model.Warn, "being listed"
+			glyph, tone, note = "◌", explain.Warn, "being listed"
 		}
-		b.End(b.Line().Skip(1).Put(tone, glyph).Skip(1).Cell(model.Text, r.Key, min(48, b.W/2)).Skip(1).Put(model.Dim, r.Kind+"  "+note))
+		b.End(b.Line().Skip(1).Put(tone, glyph).Skip(1).Cell(explain.Text, r.Key, min(48, b.W/2)).Skip(1).Put(explain.Dim, r.Kind+"  "+note))
 	}
 	for _, u := range s.Unserved {
-		l := b.Line().Skip(1).Put(model.Warn, "!").Skip(1).Cell(model.Text, u.Selector, min(48, b.W/2)).Skip(1)
-		l.Put(model.Warn, model.UnservedReason(u.Reason))
+		l := b.Line().Skip(1).Put(explain.Warn, "!").Skip(1).Cell(explain.Text, u.Selector, min(48, b.W/2)).Skip(1)
+		l.Put(explain.Warn, explain.UnservedReason(u.Reason))
 		if len(u.Matches) > 0 {
-			l.Put(model.Dim, ": "+strings.Join(u.Matches, ", "))
+			l.Put(explain.Dim, ": "+strings.Join(u.Matches, ", "))
 		}
 		b.End(l)
 	}

@@ -4,8 +4,8 @@ package daemons
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -16,7 +16,7 @@ type Page struct {
 	w, h   int
 	filter parts.Filter
 
-	rows  []model.BackgroundTask
+	rows  []explain.BackgroundTask
 	all   int // the number of rows without the filter
 	list  render.List
 	split parts.Split
@@ -25,8 +25,8 @@ type Page struct {
 	object  inspect.Ref
 	handler string
 
-	state   *model.State // that the rows are from
-	matched string       // the filter that the rows match
+	state   *explain.State // that the rows are from
+	matched string         // the filter that the rows match
 }
 
 // New returns the page.
@@ -58,7 +58,7 @@ func (p *Page) collect() {
 		if e := t.LastError(); e != nil {
 			message = strings.ToLower(e.Message)
 		}
-		if query.Matches(model.HandlerWordOf(t.HandlerState).Text, strings.ToLower(t.ID), t.Object.Namespace, t.Object.Name, message, string(t.Kind)) {
+		if query.Matches(explain.HandlerWordOf(t.HandlerState).Text, strings.ToLower(t.ID), t.Object.Namespace, t.Object.Name, message, string(t.Kind)) {
 			p.rows = append(p.rows, t)
 		}
 	}
@@ -67,7 +67,7 @@ func (p *Page) collect() {
 
 func (p *Page) restoreCursor() {
 	for i, t := range p.rows {
-		if t.ID == p.handler && model.SameObject(t.Object.Ref, p.object) {
+		if t.ID == p.handler && explain.SameObject(t.Object.Ref, p.object) {
 			p.list.Cursor = i
 			break
 		}
@@ -83,7 +83,7 @@ func (p *Page) choose() {
 }
 
 // current returns the row at the cursor. It reports whether there is one.
-func (p *Page) current() (t model.BackgroundTask, ok bool) {
+func (p *Page) current() (t explain.BackgroundTask, ok bool) {
 	p.collect()
 	if p.list.Cursor < len(p.rows) {
 		return p.rows[p.list.Cursor], true
@@ -121,26 +121,26 @@ func (p *Page) Click(x, y int) (again bool) {
 func (p *Page) Summary(l *render.Line, short bool) {
 	p.collect()
 	if p.screen.State.Snapshot == nil {
-		l.Put(model.Dim, "no operator has run yet")
+		l.Put(explain.Dim, "no operator has run yet")
 		return
 	}
-	counts := map[model.Word]int{}
+	counts := map[explain.Word]int{}
 	for _, t := range p.rows {
-		counts[model.HandlerWordOf(t.HandlerState)]++
+		counts[explain.HandlerWordOf(t.HandlerState)]++
 	}
-	var words []model.Word
+	var words []explain.Word
 	for _, phase := range []inspect.HandlerPhase{inspect.PhaseStopping, inspect.PhaseFailed, inspect.PhaseRetrying, inspect.PhaseAlive, inspect.PhaseTicking} {
-		words = append(words, model.HandlerWord(phase))
+		words = append(words, explain.HandlerWord(phase))
 	}
-	if waiting := model.WaitingWord(); counts[waiting] > 0 {
+	if waiting := explain.WaitingWord(); counts[waiting] > 0 {
 		words = append(words, waiting)
 	}
 	for _, word := range words {
-		tone := model.Faint
+		tone := explain.Faint
 		if counts[word] > 0 {
 			tone = word.Tone
 		}
-		text := word.Glyph + " " + model.Thousands(counts[word])
+		text := word.Glyph + " " + explain.Thousands(counts[word])
 		if !short && !p.filter.Visible() {
 			text += " " + word.Text
 		}
@@ -150,10 +150,10 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		return
 	}
 	if p.filter.Visible() {
-		p.filter.DrawWith(p.screen, l.Skip(1), model.Thousands(len(p.rows))+" of "+model.Thousands(p.all))
+		p.filter.DrawWith(p.screen, l.Skip(1), explain.Thousands(len(p.rows))+" of "+explain.Thousands(p.all))
 		return
 	}
-	l.Right(model.Dim, model.Thousands(p.all)+" in the background")
+	l.Right(explain.Dim, explain.Thousands(p.all)+" in the background")
 }
 
 // View draws the page.
@@ -180,36 +180,36 @@ func (p *Page) viewEmpty() string {
 	b.Blank()
 	switch {
 	case p.filter.Text() != "":
-		b.Text(model.Dim, "  nothing matches; esc shows all")
+		b.Text(explain.Dim, "  nothing matches; esc shows all")
 	case p.screen.State.Snapshot == nil:
-		b.Text(model.Dim, "  daemons and timers are known when the operator has started")
+		b.Text(explain.Dim, "  daemons and timers are known when the operator has started")
 	case !p.screen.State.HasDaemons():
-		b.Prose(model.Dim, "  This operator has no daemons and no timers: kopf.Daemon and kopf.Timer register some.", 3)
+		b.Prose(explain.Dim, "  This operator has no daemons and no timers: kopf.Daemon and kopf.Timer register some.", 3)
 	default:
-		b.Prose(model.Dim, "  None runs: there is no object that they match. 2 shows their filters.", 3)
+		b.Prose(explain.Dim, "  None runs: there is no object that they match. 2 shows their filters.", 3)
 	}
 	return b.String()
 }
 
 // drawDetail draws what is known about a daemon or timer of an object.
-func (p *Page) drawDetail(b *render.Block, t model.BackgroundTask) {
+func (p *Page) drawDetail(b *render.Block, t explain.BackgroundTask) {
 	fact := func(name, value string) {
 		if value != "" {
-			b.End(b.Line().Skip(1).Cell(model.Dim, name, 11).Put(model.Text, value))
+			b.End(b.Line().Skip(1).Cell(explain.Dim, name, 11).Put(explain.Text, value))
 		}
 	}
 	if p.split.SideBySide {
-		word := model.HandlerWordOf(t.HandlerState)
-		b.End(b.Line().Skip(1).Put(model.Title, t.ID).Put(model.Dim, "  "+string(t.Kind)).Right(word.Tone, word.String()))
+		word := explain.HandlerWordOf(t.HandlerState)
+		b.End(b.Line().Skip(1).Put(explain.Title, t.ID).Put(explain.Dim, "  "+string(t.Kind)).Right(word.Tone, word.String()))
 		b.Blank()
 	}
-	fact("object", t.Object.Kind+" "+model.QualifiedName(t.Object.Ref))
+	fact("object", t.Object.Kind+" "+explain.QualifiedName(t.Object.Ref))
 	if !t.Started.IsZero() {
-		fact("since", model.Since(p.screen.Since(t.Started)))
+		fact("since", explain.Since(p.screen.Since(t.Started)))
 	}
 	fact("now", parts.Note(p.screen, t.Object, t.HandlerState))
 	if e := t.LastError(); e != nil && t.Error == nil {
-		fact("last error", model.ErrorText(e))
+		fact("last error", explain.ErrorText(e))
 	}
 	if b.Rest() > 2 {
 		parts.DrawAttempts(p.screen, b, t.Object, t.HandlerState)

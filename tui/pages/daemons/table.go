@@ -1,7 +1,7 @@
 package daemons
 
 import (
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -39,31 +39,31 @@ func (p *Page) table() *render.Table {
 	}
 }
 
-func (p *Page) cell(t model.BackgroundTask, column int) render.Cell {
+func (p *Page) cell(t explain.BackgroundTask, column int) render.Cell {
 	switch column {
 	case stateColumn:
 		return parts.StateCell(t.HandlerState)
 	case handlerColumn:
 		return render.Cell{Text: p.screen.State.ShortName(t.ID)}
 	case namespaceColumn:
-		return render.Cell{Tone: model.Dim, Text: t.Object.Namespace}
+		return render.Cell{Tone: explain.Dim, Text: t.Object.Namespace}
 	case nameColumn:
 		return render.Cell{Text: t.Object.Name}
 	case nextColumn:
 		return parts.NextCell(p.screen, t.Object, t.HandlerState)
 	case runsColumn:
 		if t.Runs == 0 {
-			return render.Cell{Tone: model.Faint, Text: "–"}
+			return render.Cell{Tone: explain.Faint, Text: "–"}
 		}
-		return render.Cell{Tone: model.Dim, Text: model.Thousands(t.Runs)}
+		return render.Cell{Tone: explain.Dim, Text: explain.Thousands(t.Runs)}
 	}
 	e := t.LastError()
 	if e == nil {
 		return render.Cell{}
 	}
-	tone := model.Dim // it is over
+	tone := explain.Dim // it is over
 	if t.Error != nil {
-		tone = model.HandlerWordOf(t.HandlerState).Tone
+		tone = explain.HandlerWordOf(t.HandlerState).Tone
 	}
-	return render.Cell{Tone: tone, Text: model.ErrorText(e)}
+	return render.Cell{Tone: tone, Text: explain.ErrorText(e)}
 }

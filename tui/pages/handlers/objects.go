@@ -3,8 +3,8 @@ package handlers
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -15,13 +15,13 @@ type objectList struct {
 	handler string
 	filter  parts.Filter
 
-	decided  model.Derived[decision] // without an object where the row does not match
+	decided  explain.Derived[decision] // without an object where the row does not match
 	rows     []decision
 	list     render.List
 	selected inspect.Ref
 
-	state   *model.State // that the rows are from
-	matched string       // the filter that the rows match
+	state   *explain.State // that the rows are from
+	matched string         // the filter that the rows match
 }
 
 // decision is what was decided about the handler on an object.
@@ -46,11 +46,11 @@ func (x *objectList) refresh() {
 	}
 	x.state, x.matched = x.screen.State, x.filter.Text()
 	x.collect()
-	if i := x.list.Cursor; i < len(x.rows) && model.SameObject(x.rows[i].object.Ref, x.selected) {
+	if i := x.list.Cursor; i < len(x.rows) && explain.SameObject(x.rows[i].object.Ref, x.selected) {
 		return
 	}
 	for i, d := range x.rows {
-		if model.SameObject(d.object.Ref, x.selected) {
+		if explain.SameObject(d.object.Ref, x.selected) {
 			x.list.Cursor = i
 			return
 		}
@@ -63,10 +63,10 @@ func (x *objectList) collect() {
 	query := x.filter.Query("state", "namespace", "name", "because")
 	x.decided.Update(x.state, func(o *inspect.Object) decision {
 		h := o.Handler(x.handler)
-		if h == nil || len(query) > 0 && !query.Matches(model.HandlerWordOf(h).Text, o.Namespace, o.Name, strings.ToLower(model.Mismatch(h.Why)), model.QualifiedName(o.Ref)) {
+		if h == nil || len(query) > 0 && !query.Matches(explain.HandlerWordOf(h).Text, o.Namespace, o.Name, strings.ToLower(explain.Mismatch(h.Why)), explain.QualifiedName(o.Ref)) {
 			return decision{}
 		}
-		return decision{o, h, model.IsNotCalled(h)}
+		return decision{o, h, explain.IsNotCalled(h)}
 	})
 	x.rows = x.rows[:0]
 	for _, notCalled := range []bool{false, true} {
@@ -105,18 +105,18 @@ func (x *objectList) click(y int) (again bool) {
 }
 
 func (x *objectList) summary(l *render.Line) {
-	l.Put(model.Title, x.handler).Put(model.Dim, " on "+model.Count(len(x.rows), "object"))
-	counts := map[model.Word]int{}
+	l.Put(explain.Title, x.handler).Put(explain.Dim, " on "+explain.Count(len(x.rows), "object"))
+	counts := map[explain.Word]int{}
 	for _, d := range x.rows {
-		counts[model.HandlerWordOf(d.state)]++
+		counts[explain.HandlerWordOf(d.state)]++
 	}
-	words := []model.Word{model.HandlerWord(inspect.PhaseFailed), model.HandlerWord(inspect.PhaseRetrying), model.WaitingWord()}
+	words := []explain.Word{explain.HandlerWord(inspect.PhaseFailed), explain.HandlerWord(inspect.PhaseRetrying), explain.WaitingWord()}
 	for _, phase := range []inspect.HandlerPhase{inspect.PhaseRunning, inspect.PhaseDone, inspect.PhaseFiltered} {
-		words = append(words, model.HandlerWord(phase))
+		words = append(words, explain.HandlerWord(phase))
 	}
 	for _, w := range words {
 		if counts[w] > 0 {
-			l.Skip(3).Put(w.Tone, w.Glyph+" "+model.Thousands(counts[w])+" "+w.Text)
+			l.Skip(3).Put(w.Tone, w.Glyph+" "+explain.Thousands(counts[w])+" "+w.Text)
 		}
 	}
 	if x.filter.Visible() {
@@ -139,9 +139,9 @@ func (x *objectList) view(w, h int) string {
 	if len(x.rows) == 0 {
 		b.Blank()
 		if x.filter.Text() != "" {
-			b.Text(model.Dim, "  nothing matches; esc shows all")
+			b.Text(explain.Dim, "  nothing matches; esc shows all")
 		} else {
-			b.Text(model.Dim, "  there is no object that it could run on")
+			b.Text(explain.Dim, "  there is no object that it could run on")
 		}
 		return b.String()
 	}
@@ -167,7 +167,7 @@ func (x *objectList) cell(d decision, column int) render.Cell {
 	case objectStateColumn:
 		return parts.StateCell(d.state)
 	case objectNamespaceColumn:
-		return render.Cell{Tone: model.Dim, Text: d.object.Namespace}
+		return render.Cell{Tone: explain.Dim, Text: d.object.Namespace}
 	case objectNameColumn:
 		return render.Cell{Text: d.object.Name}
 	case objectTryColumn:
@@ -180,12 +180,12 @@ func (x *objectList) cell(d decision, column int) render.Cell {
 
 // drawDecision draws one object in little space.
 func drawDecision(s *parts.Screen, b *render.Block, d decision) {
-	word := model.HandlerWordOf(d.state)
+	word := explain.HandlerWordOf(d.state)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)
 	name := max(20, min(s.State.Longest.Name, l.Rest()/2))
-	l.Cell(model.Text, render.CutMiddle(render.Clean(d.object.Name), name), name).Skip(1)
-	if !model.IsNotCalled(d.state) {
+	l.Cell(explain.Text, render.CutMiddle(render.Clean(d.object.Name), name), name).Skip(1)
+	if !explain.IsNotCalled(d.state) {
 		l.Cell(word.Tone, word.Text, 9)
 	}
-	b.End(l.Put(model.Dim, parts.Note(s, d.object, d.state)))
+	b.End(l.Put(explain.Dim, parts.Note(s, d.object, d.state)))
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -130,7 +130,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	}
 	s := p.screen.State.Snapshot
 	if s == nil {
-		l.Put(model.Dim, "no operator has run yet")
+		l.Put(explain.Dim, "no operator has run yet")
 		return
 	}
 	failed, retried, never := 0, 0, 0
@@ -141,27 +141,27 @@ func (p *Page) Summary(l *render.Line, short bool) {
 			never++
 		}
 	}
-	total := func(tone model.Tone, n int, text string) {
+	total := func(tone explain.Tone, n int, text string) {
 		if n == 0 {
-			tone = model.Faint
+			tone = explain.Faint
 		}
 		l.Also(tone, text)
 	}
-	l.Put(model.Text, model.Count(len(s.Handlers), "handler"))
-	total(model.Err, failed, "✗ "+model.Count(failed, "failure"))
+	l.Put(explain.Text, explain.Count(len(s.Handlers), "handler"))
+	total(explain.Err, failed, "✗ "+explain.Count(failed, "failure"))
 	if short {
 		return
 	}
-	retries := model.Thousands(retried) + " retries"
+	retries := explain.Thousands(retried) + " retries"
 	if retried == 1 {
 		retries = "1 retry"
 	}
-	total(model.Warn, retried, "↻ "+retries)
-	total(model.Dim, never, fmt.Sprintf("%d never ran", never))
+	total(explain.Warn, retried, "↻ "+retries)
+	total(explain.Dim, never, fmt.Sprintf("%d never ran", never))
 	if p.filter.Visible() {
 		p.filter.Draw(p.screen, l.Skip(3))
 	} else {
-		l.Also(model.Dim, "since the start "+model.Since(p.screen.Since(s.Operator.Started)))
+		l.Also(explain.Dim, "since the start "+explain.Since(p.screen.Since(s.Operator.Started)))
 	}
 }
 
@@ -191,11 +191,11 @@ func (p *Page) viewEmpty() string {
 	b.Blank()
 	switch {
 	case p.filter.Text() != "":
-		b.Text(model.Dim, "  nothing matches; esc shows all")
+		b.Text(explain.Dim, "  nothing matches; esc shows all")
 	case p.screen.State.Snapshot == nil:
-		b.Text(model.Dim, "  the handlers are known when the operator has started")
+		b.Text(explain.Dim, "  the handlers are known when the operator has started")
 	default:
-		b.Text(model.Dim, "  Register registered no handlers: call kopf.OnCreate, kopf.OnUpdate or others in it.")
+		b.Text(explain.Dim, "  Register registered no handlers: call kopf.OnCreate, kopf.OnUpdate or others in it.")
 	}
 	return b.String()
 }

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -51,7 +51,7 @@ func (p *Page) table() *render.Table {
 				return render.Cell{Text: p.screen.State.ShortName(p.rows[row].ID)}
 			}
 			if column == runsColumn {
-				return number(p.screen.State.Runs(p.rows[row]), model.Text)
+				return number(p.screen.State.Runs(p.rows[row]), explain.Text)
 			}
 			if column == recentColumn {
 				return p.recentCell(p.rows[row])
@@ -69,7 +69,7 @@ func (p *Page) table() *render.Table {
 }
 
 // digits returns the width of a number: one that is cut would look like another.
-func digits(n int) int { return render.Width(model.Thousands(n)) }
+func digits(n int) int { return render.Width(explain.Thousands(n)) }
 
 // purposeOf says what a handler is called for.
 func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(string(h.Kind) + " " + h.Field) }
@@ -77,48 +77,48 @@ func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(string(h.Ki
 func statCell(h *inspect.Handler, column int) render.Cell {
 	switch column {
 	case forColumn:
-		return render.Cell{Tone: model.Dim, Text: purposeOf(h)}
+		return render.Cell{Tone: explain.Dim, Text: purposeOf(h)}
 	case okColumn:
-		return number(h.Stats.Succeeded, model.Text)
+		return number(h.Stats.Succeeded, explain.Text)
 	case retryColumn:
-		return number(h.Stats.Retried, model.Warn)
+		return number(h.Stats.Retried, explain.Warn)
 	case waitColumn:
-		return number(h.Stats.Waited, model.Intended)
+		return number(h.Stats.Waited, explain.Intended)
 	case denyColumn:
-		return number(h.Stats.Denied, model.Intended)
+		return number(h.Stats.Denied, explain.Intended)
 	case failColumn:
-		return number(h.Stats.Failed, model.Err)
+		return number(h.Stats.Failed, explain.Err)
 	case p50Column:
 		return duration(h.Stats.P50)
 	}
 	return duration(h.Stats.P99)
 }
 
-var none = render.Cell{Tone: model.Faint, Text: "–"}
+var none = render.Cell{Tone: explain.Faint, Text: "–"}
 
-func number(n int, tone model.Tone) render.Cell {
+func number(n int, tone explain.Tone) render.Cell {
 	if n == 0 {
 		return none
 	}
-	return render.Cell{Tone: tone, Text: model.Thousands(n)}
+	return render.Cell{Tone: tone, Text: explain.Thousands(n)}
 }
 
 func duration(d inspect.Duration) render.Cell {
 	if d <= 0 {
 		return none
 	}
-	return render.Cell{Tone: model.Dim, Text: model.Took(d)}
+	return render.Cell{Tone: explain.Dim, Text: explain.Took(d)}
 }
 
 // drawDetail draws what is known about a handler.
 func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, h.ID).Put(model.Dim, "  "+purposeOf(h)))
+		b.End(b.Line().Skip(1).Put(explain.Title, h.ID).Put(explain.Dim, "  "+purposeOf(h)))
 		b.Blank()
 	}
 	fact := func(name, value string) {
 		if value != "" {
-			b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Text, value))
+			b.End(b.Line().Skip(1).Cell(explain.Dim, name, 12).Put(explain.Text, value))
 		}
 	}
 	filters := h.Filters
@@ -129,16 +129,16 @@ func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 	fact("registered", h.Source)
 	fact("filters", strings.Join(filters, " · "))
 	if h.Stats.LastError != "" {
-		l := b.Line().Skip(1).Cell(model.Dim, "last error", 12)
-		l.Put(model.Warn, render.CutEnd(render.Clean(h.Stats.LastError), l.Rest()-9))
-		b.End(l.Right(model.Dim, model.Since(p.screen.Since(h.Stats.LastAt))))
+		l := b.Line().Skip(1).Cell(explain.Dim, "last error", 12)
+		l.Put(explain.Warn, render.CutEnd(render.Clean(h.Stats.LastError), l.Rest()-9))
+		b.End(l.Right(explain.Dim, explain.Since(p.screen.Since(h.Stats.LastAt))))
 	}
 	p.drawRecent(b, h)
-	for _, sentence := range model.DriftOf(p.screen.State.Snapshot.Served, h.ID) {
-		b.Prose(model.Warn, "! "+sentence+".", 2)
+	for _, sentence := range explain.DriftOf(p.screen.State.Snapshot.Served, h.ID) {
+		b.Prose(explain.Warn, "! "+sentence+".", 2)
 	}
 	if p.screen.State.Runs(h) == 0 {
-		b.Prose(model.Dim, "Never ran: nothing that it waits for has happened since the start. enter lists its objects, each with what kept it out.", 3)
+		b.Prose(explain.Dim, "Never ran: nothing that it waits for has happened since the start. enter lists its objects, each with what kept it out.", 3)
 	}
 	p.drawPreview(b)
 }
@@ -151,7 +151,7 @@ func (p *Page) drawPreview(b *render.Block) {
 	if p.split.SideBySide {
 		b.Blank()
 	}
-	b.Rule("on objects  "+model.Thousands(len(p.preview.rows)), "enter all")
+	b.Rule("on objects  "+explain.Thousands(len(p.preview.rows)), "enter all")
 	for _, d := range p.preview.rows[:min(b.Rest(), len(p.preview.rows))] {
 		drawDecision(p.screen, b, d)
 	}
@@ -162,27 +162,27 @@ const recentWidth = 10
 
 // recentCell draws the attempts of the last minutes.
 func (p *Page) recentCell(h *inspect.Handler) render.Cell {
-	recent, some := model.RecentRuns(h, p.screen.Now)
+	recent, some := explain.RecentRuns(h, p.screen.Now)
 	if !some {
 		return none
 	}
-	return render.Cell{Tone: model.Busy, Text: render.Sparkline(recent.Runs, recentWidth)}
+	return render.Cell{Tone: explain.Busy, Text: render.Sparkline(recent.Runs, recentWidth)}
 }
 
 // drawRecent draws the rate and the durations of the last minutes, each with its scale.
 func (p *Page) drawRecent(b *render.Block, h *inspect.Handler) {
-	recent, some := model.RecentRuns(h, p.screen.Now)
+	recent, some := explain.RecentRuns(h, p.screen.Now)
 	if !some {
 		return
 	}
 	w := min(30, b.W-36)
 	draw := func(name string, values []float64, scale string) {
 		if w < recentWidth {
-			b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Text, scale))
+			b.End(b.Line().Skip(1).Cell(explain.Dim, name, 12).Put(explain.Text, scale))
 			return
 		}
-		b.End(b.Line().Skip(1).Cell(model.Dim, name, 12).Put(model.Busy, render.Sparkline(values, w)).Put(model.Dim, "  "+scale))
+		b.End(b.Line().Skip(1).Cell(explain.Dim, name, 12).Put(explain.Busy, render.Sparkline(values, w)).Put(explain.Dim, "  "+scale))
 	}
-	draw("rate, "+model.Ago(recent.Span), recent.Runs, "up to "+model.Thousands(recent.PerMinute)+" a minute")
-	draw("duration", recent.Took, "up to "+model.Took(recent.Slowest))
+	draw("rate, "+explain.Ago(recent.Span), recent.Runs, "up to "+explain.Thousands(recent.PerMinute)+" a minute")
+	draw("duration", recent.Took, "up to "+explain.Took(recent.Slowest))
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -137,14 +137,14 @@ func (c *contents) click(y int) {
 }
 
 func (c *contents) summary(l *render.Line, short bool) {
-	l.Put(model.Title, c.id)
+	l.Put(explain.Title, c.id)
 	if x := c.index(); x != nil && !short {
-		l.Put(model.Dim, "  "+model.Count(x.Keys, "key")+" · "+model.Count(x.Values, "value")+" of "+model.Count(x.Objects, "object"))
+		l.Put(explain.Dim, "  "+explain.Count(x.Keys, "key")+" · "+explain.Count(x.Values, "value")+" of "+explain.Count(x.Objects, "object"))
 	}
 	if c.filter.Visible() {
 		found := ""
 		if c.page != nil && c.search == c.filter.Text() {
-			found = model.Thousands(c.total()) + " found"
+			found = explain.Thousands(c.total()) + " found"
 		}
 		c.filter.DrawWith(c.screen, l.Skip(3), found)
 	}
@@ -156,16 +156,16 @@ func (c *contents) view(w, h int) string {
 	switch {
 	case c.err != nil:
 		b.Blank()
-		b.Prose(model.Warn, "! "+c.err.Error(), 3)
+		b.Prose(explain.Warn, "! "+c.err.Error(), 3)
 	case c.page == nil:
 		b.Blank()
-		b.Text(model.Dim, "  asking the operator…")
+		b.Text(explain.Dim, "  asking the operator…")
 	case c.total() == 0 && c.filter.Text() != "":
 		b.Blank()
-		b.Text(model.Dim, "  nothing matches; esc shows all")
+		b.Text(explain.Dim, "  nothing matches; esc shows all")
 	case c.total() == 0:
 		b.Blank()
-		b.Text(model.Dim, "  the index is empty")
+		b.Text(explain.Dim, "  the index is empty")
 	default:
 		c.table().Draw(b, &c.list)
 	}
@@ -175,7 +175,7 @@ func (c *contents) view(w, h int) string {
 func (c *contents) table() *render.Table {
 	longest := 8
 	for _, e := range c.page.Entries {
-		longest = max(longest, render.Width(render.Clean(model.Value(e.Key))))
+		longest = max(longest, render.Width(render.Clean(explain.Value(e.Key))))
 	}
 	return &render.Table{
 		Columns: []render.Column{
@@ -187,11 +187,11 @@ func (c *contents) table() *render.Table {
 			e, here := c.entry(row)
 			switch {
 			case !here:
-				return render.Cell{Tone: model.Faint, Text: render.Ellipsis}
+				return render.Cell{Tone: explain.Faint, Text: render.Ellipsis}
 			case column == 0:
-				return render.Cell{Text: model.Value(e.Key)}
+				return render.Cell{Text: explain.Value(e.Key)}
 			}
-			return render.Cell{Tone: model.Dim, Text: e.Value}
+			return render.Cell{Tone: explain.Dim, Text: e.Value}
 		},
 	}
 }
@@ -201,22 +201,22 @@ func (c *contents) preview(b *render.Block) {
 	c.rows = max(1, b.Rest())
 	switch {
 	case c.err != nil:
-		b.Prose(model.Warn, "! "+c.err.Error(), 3)
+		b.Prose(explain.Warn, "! "+c.err.Error(), 3)
 		return
 	case c.page == nil:
-		b.Text(model.Dim, " asking the operator…")
+		b.Text(explain.Dim, " asking the operator…")
 		return
 	case c.total() == 0:
-		b.Text(model.Dim, " the index is empty")
+		b.Text(explain.Dim, " the index is empty")
 		return
 	}
 	width := 0
 	first := c.page.Entries[:min(len(c.page.Entries), b.Rest())]
 	for _, e := range first {
-		width = max(width, render.Width(render.Clean(model.Value(e.Key))))
+		width = max(width, render.Width(render.Clean(explain.Value(e.Key))))
 	}
 	width = min(width, b.W/2)
 	for _, e := range first {
-		b.End(b.Line().Skip(1).Cell(model.Text, render.CutMiddle(render.Clean(model.Value(e.Key)), width), width).Skip(2).Put(model.Dim, e.Value))
+		b.End(b.Line().Skip(1).Cell(explain.Text, render.CutMiddle(render.Clean(explain.Value(e.Key)), width), width).Skip(2).Put(explain.Dim, e.Value))
 	}
 }

@@ -4,8 +4,8 @@ package indices
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -134,7 +134,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	s := p.screen.State.Snapshot
 	switch {
 	case s == nil:
-		l.Put(model.Dim, "no operator has run yet")
+		l.Put(explain.Dim, "no operator has run yet")
 		return
 	case p.opened:
 		p.contents.summary(l, short)
@@ -143,14 +143,14 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	keys, filling := 0, 0
 	for i := range s.Indices {
 		keys += s.Indices[i].Keys
-		if !model.IsIndexComplete(s, &s.Indices[i]) {
+		if !explain.IsIndexComplete(s, &s.Indices[i]) {
 			filling++
 		}
 	}
-	l.Put(model.Text, indexCount(len(s.Indices)))
-	l.Also(model.Dim, model.Count(keys, "key"))
+	l.Put(explain.Text, indexCount(len(s.Indices)))
+	l.Also(explain.Dim, explain.Count(keys, "key"))
 	if filling > 0 {
-		l.Also(model.Warn, "◌ "+model.Thousands(filling)+" not complete: handlers wait")
+		l.Also(explain.Warn, "◌ "+explain.Thousands(filling)+" not complete: handlers wait")
 	}
 	if p.filter.Visible() && !short {
 		p.filter.Draw(p.screen, l.Skip(3))
@@ -182,11 +182,11 @@ func (p *Page) viewEmpty() string {
 	b.Blank()
 	switch {
 	case p.filter.Text() != "":
-		b.Text(model.Dim, "  nothing matches; esc shows all")
+		b.Text(explain.Dim, "  nothing matches; esc shows all")
 	case p.screen.State.Snapshot == nil:
-		b.Text(model.Dim, "  the indices are known when the operator has started")
+		b.Text(explain.Dim, "  the indices are known when the operator has started")
 	default:
-		b.Prose(model.Dim, "  This operator has no indices: kopf.NewIndex makes one, which is filled from all objects of a resource, for handlers to look things up.", 4)
+		b.Prose(explain.Dim, "  This operator has no indices: kopf.NewIndex makes one, which is filled from all objects of a resource, for handlers to look things up.", 4)
 	}
 	return b.String()
 }
@@ -194,14 +194,14 @@ func (p *Page) viewEmpty() string {
 // drawDetail draws where an index comes from, and its first entries.
 func (p *Page) drawDetail(b *render.Block, x *inspect.Index) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, x.ID))
+		b.End(b.Line().Skip(1).Put(explain.Title, x.ID))
 		b.Blank()
 	}
 	from := strings.Join(x.Resources, ", ")
 	if from == "" {
 		from = "nothing: the cluster has no such resource"
 	}
-	fact := func(name, value string) { b.End(b.Line().Skip(1).Cell(model.Dim, name, 9).Put(model.Text, value)) }
+	fact := func(name, value string) { b.End(b.Line().Skip(1).Cell(explain.Dim, name, 9).Put(explain.Text, value)) }
 	fact("from", from)
 	fact("types", "map["+x.Key+"]"+x.Value)
 	b.Rule("contents", "enter all")
@@ -212,5 +212,5 @@ func indexCount(n int) string {
 	if n == 1 {
 		return "1 index"
 	}
-	return model.Thousands(n) + " indices"
+	return explain.Thousands(n) + " indices"
 }

@@ -1,8 +1,8 @@
 package indices
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -38,10 +38,10 @@ func (p *Page) table() *render.Table {
 }
 
 func cell(s *inspect.Snapshot, x *inspect.Index, column int) render.Cell {
-	number := func(n int) render.Cell { return render.Cell{Text: model.Thousands(n)} }
+	number := func(n int) render.Cell { return render.Cell{Text: explain.Thousands(n)} }
 	switch column {
 	case stateColumn:
-		word := model.IndexWord(s, x)
+		word := explain.IndexWord(s, x)
 		return render.Cell{Tone: word.Tone, Text: word.String()}
 	case indexColumn:
 		return render.Cell{Text: x.ID}
@@ -52,7 +52,7 @@ func cell(s *inspect.Snapshot, x *inspect.Index, column int) render.Cell {
 	case objectsColumn:
 		return number(x.Objects)
 	case keyColumn:
-		return render.Cell{Tone: model.Dim, Text: x.Key}
+		return render.Cell{Tone: explain.Dim, Text: x.Key}
 	}
-	return render.Cell{Tone: model.Dim, Text: x.Value}
+	return render.Cell{Tone: explain.Dim, Text: x.Value}
 }

@@ -7,9 +7,9 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -45,25 +45,25 @@ func (p *Page) Click(int, int) (again bool) { return false }
 // Summary draws the level, and whether the page follows the log.
 func (p *Page) Summary(l *render.Line, short bool) {
 	level := p.log.Level()
-	l.Put(model.Text, string(model.LogLevels[level]))
-	if level+1 < len(model.LogLevels) {
-		l.Put(model.Text, " and above")
+	l.Put(explain.Text, string(explain.LogLevels[level]))
+	if level+1 < len(explain.LogLevels) {
+		l.Put(explain.Text, " and above")
 	}
-	l.Put(model.Faint, " · ")
+	l.Put(explain.Faint, " · ")
 	switch newer, held := p.log.Held(); {
 	case !held:
-		l.Put(model.Busy, "▸ following")
+		l.Put(explain.Busy, "▸ following")
 	case newer > 0:
-		l.Put(model.Warn, fmt.Sprintf("‖ held, %s newer", model.Thousands(newer)))
+		l.Put(explain.Warn, fmt.Sprintf("‖ held, %s newer", explain.Thousands(newer)))
 	default:
-		l.Put(model.Warn, "‖ held")
+		l.Put(explain.Warn, "‖ held")
 	}
 	if short {
 		return
 	}
-	l.Also(model.Dim, model.Count(p.log.Len(), "line"))
+	l.Also(explain.Dim, explain.Count(p.log.Len(), "line"))
 	if n := p.screen.State.LogDropped; n > 0 {
-		l.Also(model.Dim, model.Thousands(n)+" dropped")
+		l.Also(explain.Dim, explain.Thousands(n)+" dropped")
 	}
 	if p.log.Filter.Visible() {
 		p.log.Filter.Draw(p.screen, l.Skip(3))
@@ -116,14 +116,14 @@ func (p *Page) changeLevel() tea.Msg {
 		return nil
 	}
 	return parts.Request{
-		What:   "log from " + string(model.LogLevels[level]),
+		What:   "log from " + string(explain.LogLevels[level]),
 		Intent: runner.Intent{Kind: runner.IntentLogLevel, Value: string(sentLevel(level))},
 	}
 }
 
 // sentLevel returns the level from which the operator must send lines.
 func sentLevel(shown int) inspect.LogLevel {
-	return model.LogLevels[min(shown, model.LevelRank(inspect.LevelInfo))]
+	return explain.LogLevels[min(shown, explain.LevelRank(inspect.LevelInfo))]
 }
 
 func (p *Page) typeFilter() tea.Msg {

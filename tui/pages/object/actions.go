@@ -6,7 +6,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
@@ -99,12 +99,12 @@ func (p *Page) do(f func()) func() tea.Msg {
 
 func (p *Page) copyYAML() tea.Msg {
 	text := p.yaml.text()
-	return parts.Copy{Text: text, What: model.Count(strings.Count(text, "\n"), "line") + " of YAML"}
+	return parts.Copy{Text: text, What: explain.Count(strings.Count(text, "\n"), "line") + " of YAML"}
 }
 
 // retryHandler returns the action on the selected handler.
 func (p *Page) retryHandler() parts.Action {
-	handlers := model.CalledFirst(p.last)
+	handlers := explain.CalledFirst(p.last)
 	switch {
 	case p.tab != parts.HandlersTab:
 		return unavailable(parts.RetryHandler(p.screen, nil, "", p.gone), "only among the handlers (h)")

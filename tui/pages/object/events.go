@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -43,7 +43,7 @@ func (p *eventPane) refresh() {
 	words := p.filter.Words()
 	p.events = p.events[:0:0]
 	for _, e := range looked.Events {
-		if parts.Matches(words, strings.ToLower(e.Reason), strings.ToLower(e.Message), strings.ToLower(e.From), model.EventWord(e.Warning).Text) {
+		if parts.Matches(words, strings.ToLower(e.Reason), strings.ToLower(e.Message), strings.ToLower(e.From), explain.EventWord(e.Warning).Text) {
 			p.events = append(p.events, e)
 		}
 	}
@@ -82,12 +82,12 @@ func (p *eventPane) draw(b *render.Block) {
 		drawNothing(b, why)
 		return
 	case why != "":
-		b.Prose(model.Warn, "! "+why+"; these are the events that were seen last", 3)
+		b.Prose(explain.Warn, "! "+why+"; these are the events that were seen last", 3)
 	case p.seen == nil || !p.seen.Loaded && p.seen.Error == "":
 		drawNothing(b, "reading the events from the cluster")
 		return
 	case p.seen.Error != "":
-		b.Prose(model.Err, "✗ "+p.seen.Error, 3)
+		b.Prose(explain.Err, "✗ "+p.seen.Error, 3)
 	}
 	if len(p.events) == 0 {
 		switch {
@@ -113,10 +113,10 @@ func (p *eventPane) draw(b *render.Block) {
 	e := p.events[p.list.Cursor]
 	note := e.From
 	if e.Count > 1 {
-		note = fmt.Sprintf("%s · %s times", note, model.Thousands(e.Count))
+		note = fmt.Sprintf("%s · %s times", note, explain.Thousands(e.Count))
 	}
 	b.Rule(e.Reason, note)
-	b.Prose(model.Text, e.Message, detail-1)
+	b.Prose(explain.Text, e.Message, detail-1)
 }
 
 func (p *eventPane) table() *render.Table {
@@ -139,10 +139,10 @@ func (p *eventPane) table() *render.Table {
 }
 
 func (p *eventPane) cell(e *runner.Event, column int) render.Cell {
-	word := model.EventWord(e.Warning)
+	word := explain.EventWord(e.Warning)
 	switch column {
 	case eventAgeColumn:
-		return render.Cell{Tone: model.Dim, Text: model.Ago(p.screen.Since(e.At))}
+		return render.Cell{Tone: explain.Dim, Text: explain.Ago(p.screen.Since(e.At))}
 	case eventTypeColumn:
 		return render.Cell{Tone: word.Tone, Text: word.String()}
 	case eventReasonColumn:
@@ -151,11 +151,11 @@ func (p *eventPane) cell(e *runner.Event, column int) render.Cell {
 		if e.Count == 1 {
 			return render.Cell{}
 		}
-		return render.Cell{Tone: model.Dim, Text: model.Thousands(e.Count)}
+		return render.Cell{Tone: explain.Dim, Text: explain.Thousands(e.Count)}
 	case eventFromColumn:
-		return render.Cell{Tone: model.Dim, Text: e.From}
+		return render.Cell{Tone: explain.Dim, Text: e.From}
 	}
-	tone := model.Dim
+	tone := explain.Dim
 	if e.Warning {
 		tone = word.Tone
 	}

@@ -1,8 +1,8 @@
 package object
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -10,11 +10,11 @@ import (
 // drawHandlers draws a table of the handlers, and beneath it the attempts of the selected
 // one.
 func (p *Page) drawHandlers(b *render.Block) {
-	handlers := model.CalledFirst(p.last)
+	handlers := explain.CalledFirst(p.last)
 	p.rows = len(handlers)
 	if p.rows == 0 {
 		b.Blank()
-		b.Text(model.Dim, "  no handler is registered for this kind")
+		b.Text(explain.Dim, "  no handler is registered for this kind")
 		return
 	}
 	attempts := attemptsHeight(b.Rest(), p.rows)
@@ -54,7 +54,7 @@ const (
 func table(s *parts.Screen, o *inspect.Object, handlers []*inspect.HandlerState) *render.Table {
 	purpose := 8
 	for _, h := range handlers {
-		purpose = max(purpose, render.Width(model.Purpose(h)))
+		purpose = max(purpose, render.Width(explain.Purpose(h)))
 	}
 	return &render.Table{
 		Columns: []render.Column{
@@ -78,19 +78,19 @@ func cell(s *parts.Screen, o *inspect.Object, h *inspect.HandlerState, column in
 	case handlerColumn:
 		switch {
 		case h.Parent != "":
-			return render.Cell{Text: model.SubName(h)}
-		case model.IsNotCalled(h):
-			return render.Cell{Tone: model.Dim, Text: s.State.NameOf(h)}
+			return render.Cell{Text: explain.SubName(h)}
+		case explain.IsNotCalled(h):
+			return render.Cell{Tone: explain.Dim, Text: s.State.NameOf(h)}
 		}
 		return render.Cell{Text: s.State.NameOf(h)}
 	case forColumn:
-		return render.Cell{Tone: model.Dim, Text: model.Purpose(h)}
+		return render.Cell{Tone: explain.Dim, Text: explain.Purpose(h)}
 	case tryColumn:
 		return parts.TryCell(h)
 	case nextColumn:
 		return parts.NextCell(s, o, h)
 	case tookColumn:
-		return render.Cell{Tone: model.Dim, Text: model.Took(h.Took)}
+		return render.Cell{Tone: explain.Dim, Text: explain.Took(h.Took)}
 	}
 	return parts.BecauseCell(s, o, h)
 }

@@ -5,9 +5,9 @@ package object
 import (
 	"charm.land/bubbles/v2/viewport"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -131,10 +131,10 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		return
 	}
 	s, o := p.screen, p.last
-	word := model.WordOf(o)
+	word := explain.WordOf(o)
 	state := word.String()
 	if p.gone {
-		word = model.GoneWord(s.State.State, p.ref)
+		word = explain.GoneWord(s.State.State, p.ref)
 		state = word.String()
 	}
 	tabsWidth := 1
@@ -149,8 +149,8 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	if l.Rest()-tabsWidth-render.Width(state)-typed < 12 {
 		state = "" // the name tells more
 	}
-	name := render.CutMiddle(render.Clean(model.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-typed-3)
-	if l.Put(model.Title, name).Skip(2); state != "" {
+	name := render.CutMiddle(render.Clean(explain.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-typed-3)
+	if l.Put(explain.Title, name).Skip(2); state != "" {
 		l.Put(word.Tone, state).Skip(2)
 	}
 	if typed == 0 {
@@ -162,9 +162,9 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	}
 	l.To(l.Used() + l.Rest() - tabsWidth)
 	for t := range parts.ObjectTabs {
-		tone := model.Dim
+		tone := explain.Dim
 		if t == p.tab {
-			tone = model.Accent
+			tone = explain.Accent
 		}
 		from := l.Used()
 		l.Put(tone, t.String())
@@ -176,12 +176,12 @@ func (p *Page) Summary(l *render.Line, short bool) {
 // summarizeNext draws which handler is retried next, and when.
 func (p *Page) summarizeNext(l *render.Line) {
 	s := p.screen
-	h := model.Active(p.last)
+	h := explain.Active(p.last)
 	if h == nil || s.Width < 100 || p.gone {
 		return
 	}
-	if next := model.Next(h, s.Now, s.State.HeldOf(p.last)); next.Kind == model.NextRetry {
-		l.Put(model.Text, s.State.NameOf(h)).Put(model.Dim, " "+model.Try(h)+" ").Put(model.Warn, next.Time())
+	if next := explain.Next(h, s.Now, s.State.HeldOf(p.last)); next.Kind == explain.NextRetry {
+		l.Put(explain.Text, s.State.NameOf(h)).Put(explain.Dim, " "+explain.Try(h)+" ").Put(explain.Warn, next.Time())
 	}
 }
 
@@ -190,10 +190,10 @@ func (p *Page) View() string {
 	b := p.screen.Block(p.w, p.h)
 	if p.gone {
 		sentence := "This object is gone; this is its last known state. esc goes back."
-		if model.GoneWord(p.screen.State.State, p.ref).Tone == model.OK {
+		if explain.GoneWord(p.screen.State.State, p.ref).Tone == explain.OK {
 			sentence = "This object was deleted; this is its last known state. esc goes back."
 		}
-		b.End(b.Line().Skip(1).Put(model.Text, sentence))
+		b.End(b.Line().Skip(1).Put(explain.Text, sentence))
 	}
 	switch p.tab {
 	case parts.HandlersTab:

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -27,7 +27,7 @@ func (p *Page) drawWhy(b *render.Block) {
 	parts.DrawVerdict(s, all, p.last, 4)
 	gap()
 	if owner := s.State.OwnerOf(p.last); owner != nil {
-		all.End(all.Line().Skip(1).Cell(model.Dim, "child of", 10).Put(model.Text, owner.Kind+" "+owner.Name))
+		all.End(all.Line().Skip(1).Cell(explain.Dim, "child of", 10).Put(explain.Text, owner.Kind+" "+owner.Name))
 	}
 	drawCause(s, all, p.last)
 	drawUnreadable(all, p.last)
@@ -43,33 +43,33 @@ func (p *Page) drawWhy(b *render.Block) {
 	p.why.SetContentLines(all.Lines())
 	visible := strings.Split(p.why.View(), "\n")
 	if more := all.Len() - p.why.YOffset() - h; more > 0 {
-		visible[h-1] = s.Line(b.W).Skip(1).Put(model.Dim, fmt.Sprintf("↓ %d more", more+1)).String()
+		visible[h-1] = s.Line(b.W).Skip(1).Put(explain.Dim, fmt.Sprintf("↓ %d more", more+1)).String()
 	}
 	b.Add(visible...)
 }
 
 // drawCause draws what happened to the object and what changed.
 func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
-	label := func(name string) *render.Line { return b.Line().Skip(1).Cell(model.Dim, name, 10) }
+	label := func(name string) *render.Line { return b.Line().Skip(1).Cell(explain.Dim, name, 10) }
 	cause := o.Cause
 	if cause == nil {
-		b.End(label("cause").Put(model.Dim, "none: nothing has happened that a change handler runs on"))
+		b.End(label("cause").Put(explain.Dim, "none: nothing has happened that a change handler runs on"))
 		return
 	}
-	l := label("cause").Put(model.Title, model.ReasonWord(cause.Reason)).Skip(2)
-	l.Put(model.Dim, "seen "+model.Since(s.Since(cause.Seen))+" at v"+cause.Version)
+	l := label("cause").Put(explain.Title, explain.ReasonWord(cause.Reason)).Skip(2)
+	l.Put(explain.Dim, "seen "+explain.Since(s.Since(cause.Seen))+" at v"+cause.Version)
 	switch {
 	case cause.First:
-		l.Put(model.Dim, " · never handled before")
+		l.Put(explain.Dim, " · never handled before")
 	case !cause.LastHandled.IsZero():
-		l.Put(model.Dim, " · last handled "+model.Since(s.Since(cause.LastHandled)))
+		l.Put(explain.Dim, " · last handled "+explain.Since(s.Since(cause.LastHandled)))
 	}
 	if !cause.Done.IsZero() {
-		l.Put(model.Dim, " · done "+model.Since(s.Since(cause.Done)))
+		l.Put(explain.Dim, " · done "+explain.Since(s.Since(cause.Done)))
 	}
 	b.End(l)
 	if len(cause.Diff) == 0 && !cause.First {
-		b.End(label("changed").Put(model.Dim, "nothing essential since it was last handled"))
+		b.End(label("changed").Put(explain.Dim, "nothing essential since it was last handled"))
 	}
 	for i, d := range cause.Diff {
 		name := ""
@@ -79,12 +79,12 @@ func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
 		b.End(parts.PutDifference(label(name), d))
 	}
 	if f := o.Failing; f != nil && f.DeniedBy != "" {
-		b.End(label("denied").Put(model.Warn, "by "+f.DeniedBy+": "+f.Message))
+		b.End(label("denied").Put(explain.Warn, "by "+f.DeniedBy+": "+f.Message))
 	} else if f != nil {
-		b.End(label("fails").Put(model.Warn, f.Message))
+		b.End(label("fails").Put(explain.Warn, f.Message))
 	}
 	if o.Waiting != nil {
-		b.End(label("waiting").Put(model.Dim, fmt.Sprintf("for our patch: wrote v%s, seen v%s", o.Waiting.Wrote, o.Waiting.Seen)))
+		b.End(label("waiting").Put(explain.Dim, fmt.Sprintf("for our patch: wrote v%s, seen v%s", o.Waiting.Wrote, o.Waiting.Seen)))
 	}
 }
 
@@ -95,7 +95,7 @@ func drawUnreadable(b *render.Block, o *inspect.Object) {
 		if i == 0 {
 			name = "set aside"
 		}
-		b.End(b.Line().Skip(1).Cell(model.Warn, name, 10).Put(model.Text, u.What).Put(model.Dim, " cannot be read: "+u.Error))
-		b.End(b.Line().Skip(1).Cell(model.Dim, "", 10).Put(model.Dim, fmt.Sprintf("it was at %s, and is kept at %s", u.Where, u.Aside)))
+		b.End(b.Line().Skip(1).Cell(explain.Warn, name, 10).Put(explain.Text, u.What).Put(explain.Dim, " cannot be read: "+u.Error))
+		b.End(b.Line().Skip(1).Cell(explain.Dim, "", 10).Put(explain.Dim, fmt.Sprintf("it was at %s, and is kept at %s", u.Where, u.Aside)))
 	}
 }

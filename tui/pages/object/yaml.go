@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -23,7 +23,7 @@ type yamlPane struct {
 	search parts.Filter
 
 	seen    *runner.Looked // nil before the first answer
-	doc     *model.Document
+	doc     *explain.Document
 	folded  map[string]bool // by path
 	managed bool            // the managed fields are shown
 	wrap    bool            // long lines, instead of cutting them
@@ -39,7 +39,7 @@ type yamlPane struct {
 type drawnRow struct{ y, row int }
 
 func newYAMLPane(s *parts.Screen, ref inspect.Ref) *yamlPane {
-	return &yamlPane{screen: s, ref: ref, search: parts.NewFilter(), doc: model.NewDocument(nil), folded: map[string]bool{}}
+	return &yamlPane{screen: s, ref: ref, search: parts.NewFilter(), doc: explain.NewDocument(nil), folded: map[string]bool{}}
 }
 
 // refresh takes over a new version, or what is searched for.
@@ -63,7 +63,7 @@ func (p *yamlPane) replace(lines []string) {
 	if line := p.line(); line < len(p.doc.Lines) {
 		path = p.doc.Lines[line].Path
 	}
-	p.doc = model.NewDocument(lines)
+	p.doc = explain.NewDocument(lines)
 	p.layOut()
 	for i := range p.doc.Lines {
 		if path != "" && p.doc.Lines[i].Path == path {
@@ -245,23 +245,23 @@ func (p *yamlPane) click(y int) (again bool) {
 func (p *yamlPane) move(d int) { p.list.Move(d, len(p.rows)) }
 
 // notice returns what is to be said above the text: an error, or how many matches there are.
-func (p *yamlPane) notice() (tone model.Tone, text string) {
+func (p *yamlPane) notice() (tone explain.Tone, text string) {
 	switch {
 	case p.seen == nil || !p.seen.Loaded && p.seen.Error == "":
-		return model.Dim, "reading the object from the cluster"
+		return explain.Dim, "reading the object from the cluster"
 	case p.screen.State.NotLooking() != "":
-		return model.Warn, "! " + p.screen.State.NotLooking() + "; this is how the object was last"
+		return explain.Warn, "! " + p.screen.State.NotLooking() + "; this is how the object was last"
 	case p.seen.Error != "":
-		return model.Err, "✗ " + p.seen.Error
+		return explain.Err, "✗ " + p.seen.Error
 	case p.search.Visible() && p.needle != "":
 		for k, line := range p.matches {
 			if line == p.line() {
-				return model.Dim, fmt.Sprintf("match %d of %d · n next · N previous", k+1, len(p.matches))
+				return explain.Dim, fmt.Sprintf("match %d of %d · n next · N previous", k+1, len(p.matches))
 			}
 		}
-		return model.Dim, model.Count(len(p.matches), "line") + " found"
+		return explain.Dim, explain.Count(len(p.matches), "line") + " found"
 	}
-	return model.Dim, ""
+	return explain.Dim, ""
 }
 
 // draw draws the visible lines.
@@ -292,7 +292,7 @@ func (p *yamlPane) draw(b *render.Block) {
 func drawNothing(b *render.Block, why string) {
 	b.Blank()
 	for _, line := range render.Wrap(why, b.W-4, 5) {
-		b.Text(model.Dim, "  "+line)
+		b.Text(explain.Dim, "  "+line)
 	}
 }
 
@@ -328,14 +328,14 @@ func (p *yamlPane) drawLine(b *render.Block, row int) {
 		out := b.Line()
 		if row == p.list.Cursor {
 			out.Selected = true
-			out.Put(model.Accent, "▌").Skip(1)
+			out.Put(explain.Accent, "▌").Skip(1)
 		} else {
 			out.Skip(2)
 		}
 		out.Skip(l.Indent)
 		if l.Key != "" && k == 0 {
-			p.putMarked(out, model.Key, l.Key)
-			out.Put(model.Dim, ":")
+			p.putMarked(out, explain.Key, l.Key)
+			out.Put(explain.Dim, ":")
 			if value != "" {
 				out.Skip(1)
 			}
@@ -344,18 +344,18 @@ func (p *yamlPane) drawLine(b *render.Block, row int) {
 		}
 		p.putMarked(out, valueTone(l), value)
 		if p.isFolded(i) {
-			note := "… " + model.Count(l.End-i-1, "line")
+			note := "… " + explain.Count(l.End-i-1, "line")
 			if l.Path == managedFields {
 				note += ", m shows them"
 			}
-			out.Skip(1).Put(model.Dim, note)
+			out.Skip(1).Put(explain.Dim, note)
 		}
 		b.End(out)
 	}
 }
 
 // putMarked puts a text in which the matches are marked.
-func (p *yamlPane) putMarked(l *render.Line, tone model.Tone, text string) {
+func (p *yamlPane) putMarked(l *render.Line, tone explain.Tone, text string) {
 	text = render.Clean(text)
 	lower := strings.ToLower(text)
 	if p.needle == "" || len(lower) != len(text) {
@@ -369,22 +369,22 @@ func (p *yamlPane) putMarked(l *render.Line, tone model.Tone, text string) {
 			return
 		}
 		end := at + len(p.needle)
-		l.Put(tone, text[:at]).Put(model.Inverted, text[at:end])
+		l.Put(tone, text[:at]).Put(explain.Inverted, text[at:end])
 		text, lower = text[end:], lower[end:]
 	}
 }
 
 // valueTone returns the tone of the value of a line.
-func valueTone(l *model.DocumentLine) model.Tone {
+func valueTone(l *explain.DocumentLine) explain.Tone {
 	value := strings.TrimPrefix(l.Value, "- ")
 	switch value {
 	case "true", "false", "null", "{}", "[]":
-		return model.Literal
+		return explain.Literal
 	case "[redacted]", "'[redacted]'":
-		return model.Dim
+		return explain.Dim
 	}
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
-		return model.Literal
+		return explain.Literal
 	}
-	return model.Text
+	return explain.Text
 }

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -107,13 +107,13 @@ func (p *Page) Summary(l *render.Line, _ bool) {
 	reason, paused := p.screen.State.Paused()
 	switch {
 	case p.screen.State.Snapshot == nil:
-		l.Put(model.Dim, "no operator has run yet")
+		l.Put(explain.Dim, "no operator has run yet")
 	case paused:
-		l.Put(model.Warn, "‖ paused "+reason)
+		l.Put(explain.Warn, "‖ paused "+reason)
 	case len(p.rows) == 0:
-		l.Put(model.Dim, "no peering")
+		l.Put(explain.Dim, "no peering")
 	default:
-		l.Put(model.OK, "▸ this operator acts")
+		l.Put(explain.OK, "▸ this operator acts")
 	}
 }
 
@@ -122,7 +122,7 @@ func (p *Page) View() string {
 	b := p.screen.Block(p.w, p.h)
 	if len(p.rows) == 0 {
 		b.Blank()
-		b.Prose(model.Dim, "  This operator takes part in no peering: other operators of the same objects act beside it. "+
+		b.Prose(explain.Dim, "  This operator takes part in no peering: other operators of the same objects act beside it. "+
 			"Create a ClusterKopfPeering, or a KopfPeering in the namespace, named default.", 4)
 		return b.String()
 	}
@@ -182,13 +182,13 @@ func (p *Page) cell(peer *inspect.Peer, column int) render.Cell {
 		if !peer.Self {
 			return render.Cell{}
 		}
-		return render.Cell{Tone: model.Accent, Text: self}
+		return render.Cell{Tone: explain.Accent, Text: self}
 	case identityColumn:
-		return render.Cell{Tone: model.Text, Text: peer.Identity}
+		return render.Cell{Tone: explain.Text, Text: peer.Identity}
 	case priorityColumn:
-		return render.Cell{Tone: model.Text, Text: strconv.Itoa(peer.Priority)}
+		return render.Cell{Tone: explain.Text, Text: strconv.Itoa(peer.Priority)}
 	case stateColumn:
-		word := model.PeerWord(peer.State)
+		word := explain.PeerWord(peer.State)
 		return render.Cell{Tone: word.Tone, Text: word.String()}
 	case sinceColumn:
 		since := peer.Since
@@ -196,15 +196,15 @@ func (p *Page) cell(peer *inspect.Peer, column int) render.Cell {
 			since = peer.PausedSince
 		}
 		if since.IsZero() {
-			return render.Cell{Tone: model.Faint, Text: "–"}
+			return render.Cell{Tone: explain.Faint, Text: "–"}
 		}
-		return render.Cell{Tone: model.Dim, Text: model.Ago(p.screen.Since(since))}
+		return render.Cell{Tone: explain.Dim, Text: explain.Ago(p.screen.Since(since))}
 	case seenColumn:
-		return render.Cell{Tone: model.Dim, Text: model.Ago(p.screen.Since(peer.LastSeen))}
+		return render.Cell{Tone: explain.Dim, Text: explain.Ago(p.screen.Since(peer.LastSeen))}
 	}
 	by := ""
 	if len(peer.PausedBy) > 0 {
 		by = "paused by " + strings.Join(peer.PausedBy, ", ")
 	}
-	return render.Cell{Tone: model.Dim, Text: cmp.Or(peer.Message, by)}
+	return render.Cell{Tone: explain.Dim, Text: cmp.Or(peer.Message, by)}
 }

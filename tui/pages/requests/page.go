@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -175,7 +175,7 @@ func (p *Page) Click(x, y int) (again bool) {
 // Summary draws the totals.
 func (p *Page) Summary(l *render.Line, short bool) {
 	if p.all == nil {
-		l.Put(model.Dim, "the requests of the operator itself")
+		l.Put(explain.Dim, "the requests of the operator itself")
 		return
 	}
 	count, rate, failed, repeated := 0, 0, 0, 0
@@ -186,22 +186,22 @@ func (p *Page) Summary(l *render.Line, short bool) {
 			failed += r.Count
 		}
 	}
-	total := func(tone model.Tone, n int, text string) {
+	total := func(tone explain.Tone, n int, text string) {
 		if n == 0 {
-			tone = model.Faint
+			tone = explain.Faint
 		}
 		l.Also(tone, text)
 	}
-	l.Put(model.Text, model.Thousands(rate)+" a minute")
-	l.Also(model.Dim, model.Count(count, "request"))
-	total(model.Err, failed, "✗ "+model.Thousands(failed)+" failed")
-	total(model.Warn, repeated, "↻ "+model.Thousands(repeated)+" repeated")
+	l.Put(explain.Text, explain.Thousands(rate)+" a minute")
+	l.Also(explain.Dim, explain.Count(count, "request"))
+	total(explain.Err, failed, "✗ "+explain.Thousands(failed)+" failed")
+	total(explain.Warn, repeated, "↻ "+explain.Thousands(repeated)+" repeated")
 	switch {
 	case short:
 	case p.filter.Visible():
 		p.filter.Draw(p.screen, l.Skip(3))
 	default:
-		l.Also(model.Dim, "since the start "+model.Since(p.screen.Since(p.all.Since)))
+		l.Also(explain.Dim, "since the start "+explain.Since(p.screen.Since(p.all.Since)))
 	}
 }
 
@@ -231,17 +231,17 @@ func (p *Page) viewEmpty() string {
 	b.Blank()
 	switch {
 	case p.screen.State.Snapshot == nil:
-		b.Text(model.Dim, "  the requests are known when the operator has started")
+		b.Text(explain.Dim, "  the requests are known when the operator has started")
 	case p.all == nil && p.err != nil:
-		b.Prose(model.Warn, "! "+p.err.Error(), 3)
+		b.Prose(explain.Warn, "! "+p.err.Error(), 3)
 	case p.all == nil && !p.screen.State.Live:
-		b.Text(model.Dim, "  the operator is not running")
+		b.Text(explain.Dim, "  the operator is not running")
 	case p.all == nil:
-		b.Text(model.Dim, "  asking the operator…")
+		b.Text(explain.Dim, "  asking the operator…")
 	case p.filter.Text() != "":
-		b.Text(model.Dim, "  nothing matches; esc shows all")
+		b.Text(explain.Dim, "  nothing matches; esc shows all")
 	default:
-		b.Text(model.Dim, "  the operator has not sent any request yet")
+		b.Text(explain.Dim, "  the operator has not sent any request yet")
 	}
 	return b.String()
 }
@@ -249,29 +249,29 @@ func (p *Page) viewEmpty() string {
 // drawDetail draws what is known about requests of one kind.
 func (p *Page) drawDetail(b *render.Block, r *inspect.RequestStats) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, r.Verb+" "+nameOf(r)))
+		b.End(b.Line().Skip(1).Put(explain.Title, r.Verb+" "+nameOf(r)))
 		b.Blank()
 	}
-	fact := func(tone model.Tone, name, value string) {
+	fact := func(tone explain.Tone, name, value string) {
 		if value != "" {
-			b.End(b.Line().Skip(1).Cell(model.Dim, name, 10).Put(tone, value))
+			b.End(b.Line().Skip(1).Cell(explain.Dim, name, 10).Put(tone, value))
 		}
 	}
-	tone := model.Text
+	tone := explain.Text
 	if isFailure(r) {
-		tone = model.Err
+		tone = explain.Err
 	}
-	fact(model.Text, "what", meaningOf(r))
+	fact(explain.Text, "what", meaningOf(r))
 	fact(tone, "code", codeOf(r))
-	fact(model.Text, "last", model.Since(p.screen.Since(r.LastAt)))
+	fact(explain.Text, "last", explain.Since(p.screen.Since(r.LastAt)))
 	if r.Repeated > 0 {
-		fact(model.Warn, "repeated", model.Thousands(r.Repeated)+" of "+model.Thousands(r.Count)+", after an attempt that failed")
+		fact(explain.Warn, "repeated", explain.Thousands(r.Repeated)+" of "+explain.Thousands(r.Count)+", after an attempt that failed")
 	}
 	if p.err != nil {
-		b.Prose(model.Warn, "! "+p.err.Error(), 2)
+		b.Prose(explain.Warn, "! "+p.err.Error(), 2)
 	}
 	if r.LastError != "" {
-		b.Prose(model.Err, r.LastError, 4)
+		b.Prose(explain.Err, r.LastError, 4)
 	}
 }
 

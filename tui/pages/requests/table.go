@@ -1,8 +1,8 @@
 package requests
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -39,13 +39,13 @@ func (p *Page) table() *render.Table {
 	}
 }
 
-var none = render.Cell{Tone: model.Faint, Text: "–"}
+var none = render.Cell{Tone: explain.Faint, Text: "–"}
 
-func number(n int, tone model.Tone) render.Cell {
+func number(n int, tone explain.Tone) render.Cell {
 	if n == 0 {
 		return none
 	}
-	return render.Cell{Tone: tone, Text: model.Thousands(n)}
+	return render.Cell{Tone: tone, Text: explain.Thousands(n)}
 }
 
 func cell(r *inspect.RequestStats, column int) render.Cell {
@@ -53,23 +53,23 @@ func cell(r *inspect.RequestStats, column int) render.Cell {
 	case verbColumn:
 		return render.Cell{Text: r.Verb}
 	case resourceColumn:
-		return render.Cell{Tone: model.Dim, Text: shortName(r)}
+		return render.Cell{Tone: explain.Dim, Text: shortName(r)}
 	case codeColumn:
 		switch {
 		case r.Code == 0:
-			return render.Cell{Tone: model.Err, Text: "none"}
+			return render.Cell{Tone: explain.Err, Text: "none"}
 		case isFailure(r):
-			return number(r.Code, model.Err)
+			return number(r.Code, explain.Err)
 		}
-		return number(r.Code, model.Dim)
+		return number(r.Code, explain.Dim)
 	case countColumn:
-		return number(r.Count, model.Text)
+		return number(r.Count, explain.Text)
 	case rateColumn:
-		return number(r.PerMinute, model.Text)
+		return number(r.PerMinute, explain.Text)
 	case p50Column:
-		return render.Cell{Tone: model.Dim, Text: model.Took(r.P50)}
+		return render.Cell{Tone: explain.Dim, Text: explain.Took(r.P50)}
 	case p99Column:
-		return render.Cell{Tone: model.Dim, Text: model.Took(r.P99)}
+		return render.Cell{Tone: explain.Dim, Text: explain.Took(r.P99)}
 	}
-	return number(r.Repeated, model.Warn)
+	return number(r.Repeated, explain.Warn)
 }

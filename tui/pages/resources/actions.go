@@ -6,7 +6,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
@@ -58,7 +58,7 @@ func (p *Page) Actions() []parts.Action {
 }
 
 func (p *Page) noProblem() string {
-	if p.screen.State.Counts[model.NeedsYou] == 0 {
+	if p.screen.State.Counts[explain.NeedsYou] == 0 {
 		return "nothing needs you"
 	}
 	return ""
@@ -90,7 +90,7 @@ func (p *Page) open(tab parts.ObjectTab) func() tea.Msg {
 func (p *Page) nextProblem() tea.Msg {
 	for i := range p.rows {
 		next := (p.list.Cursor + 1 + i) % len(p.rows)
-		if o := p.rows[next].object; o != nil && model.IsProblem(o) {
+		if o := p.rows[next].object; o != nil && explain.IsProblem(o) {
 			p.list.Cursor, p.selected = next, o.Ref
 			break
 		}

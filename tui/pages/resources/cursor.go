@@ -1,8 +1,8 @@
 package resources
 
 import (
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // Selected returns the object that the cursor is on, or nil.
@@ -21,12 +21,12 @@ func (p *Page) restoreCursor() {
 		p.selectObject(+1)
 		return
 	}
-	if i := p.list.Cursor; i < len(p.rows) && p.rows[i].object != nil && model.SameObject(p.rows[i].object.Ref, p.selected) {
+	if i := p.list.Cursor; i < len(p.rows) && p.rows[i].object != nil && explain.SameObject(p.rows[i].object.Ref, p.selected) {
 		p.selected = p.rows[i].object.Ref
 		return
 	}
 	for i, r := range p.rows {
-		if r.object != nil && model.SameObject(r.object.Ref, p.selected) {
+		if r.object != nil && explain.SameObject(r.object.Ref, p.selected) {
 			p.list.Cursor = i
 			return
 		}
@@ -37,7 +37,7 @@ func (p *Page) restoreCursor() {
 	}
 	wanted := p.selected
 	p.selectObject(+1)
-	if !model.AllListed(p.screen.State.Snapshot) {
+	if !explain.AllListed(p.screen.State.Snapshot) {
 		p.selected = wanted // it may not be listed yet
 	}
 }

@@ -3,8 +3,8 @@ package resources
 import (
 	"fmt"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // Group is how the objects are grouped.
@@ -37,7 +37,7 @@ func rowsByKind(rows []row, objects []*inspect.Object) []row {
 		kinds[o.Resource] = append(kinds[o.Resource], o)
 	}
 	for _, name := range names {
-		rows = append(rows, row{head: fmt.Sprintf("%s  %s", name, model.Thousands(len(kinds[name])))})
+		rows = append(rows, row{head: fmt.Sprintf("%s  %s", name, explain.Thousands(len(kinds[name])))})
 		for _, o := range kinds[name] {
 			rows = append(rows, row{object: o})
 		}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 )
 
 // Order is the column by which the objects are ordered.
@@ -93,11 +93,11 @@ func keyOf(o *inspect.Object, order Order) keyed {
 	k := keyed{object: o}
 	switch order {
 	case ByState:
-		k.number = int64(model.UrgencyOf(o))
+		k.number = int64(explain.UrgencyOf(o))
 	case ByAge:
 		k.number = -o.Created.Unix()
 	case ByHandler, ByNext:
-		h := model.Active(o)
+		h := explain.Active(o)
 		switch {
 		case h == nil, order == ByNext && h.Next.IsZero():
 			k.none = true

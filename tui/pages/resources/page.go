@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -21,8 +21,8 @@ type Page struct {
 	problemsOnly bool
 	layout       Layout
 
-	matches  model.Derived[bool] // the filter, by object
-	searched string              // the filter that they are of
+	matches  explain.Derived[bool] // the filter, by object
+	searched string                // the filter that they are of
 	rows     []row
 	matched  int    // the number of objects among the rows
 	depth    int    // of the deepest row in the tree of owners
@@ -105,7 +105,7 @@ func (p *Page) matching() []*inspect.Object {
 		p.searched = wanted
 	}
 	p.matches.Update(p.screen.State, func(o *inspect.Object) bool {
-		return !(p.problemsOnly && !model.IsProblem(o)) && (len(query) == 0 || matches(o, query))
+		return !(p.problemsOnly && !explain.IsProblem(o)) && (len(query) == 0 || matches(o, query))
 	})
 	var found []*inspect.Object
 	for i, o := range all {
@@ -119,13 +119,13 @@ func (p *Page) matching() []*inspect.Object {
 // matches reports whether a column of an object, its full name or its resource match the filter.
 func matches(o *inspect.Object, query parts.Query) bool {
 	handler, owner := "", ""
-	if h := model.Active(o); h != nil {
+	if h := explain.Active(o); h != nil {
 		handler = strings.ToLower(h.ID)
 	}
 	for i := range o.Owners {
 		owner += strings.ToLower(o.Owners[i].Kind) + "/" + o.Owners[i].Name + " "
 	}
-	return query.Matches(model.WordOf(o).Text, strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, handler, owner, model.QualifiedName(o.Ref), o.Resource)
+	return query.Matches(explain.WordOf(o).Text, strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, handler, owner, explain.QualifiedName(o.Ref), o.Resource)
 }
 
 // Summary draws the counters, and the next retry or what is filtered.
@@ -150,7 +150,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		p.answerNarrowed(l, all)
 		return
 	}
-	count := model.Count(all, "object")
+	count := explain.Count(all, "object")
 	next := ""
 	if retry := s.State.NextRetry(s.Now); retry.Time() != "" {
 		if next = "next retry " + retry.Time(); retry.Waits {
@@ -158,23 +158,23 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		}
 	}
 	if render.Width(next)+render.Width(count)+4 <= l.Rest() {
-		l.Put(model.Dim, next)
+		l.Put(explain.Dim, next)
 	}
-	l.Right(model.Dim, count)
+	l.Right(explain.Dim, count)
 }
 
 // answerNarrowed draws what is looked for, and how many objects match.
 func (p *Page) answerNarrowed(l *render.Line, all int) {
-	of := fmt.Sprintf("%s of %s", model.Thousands(p.matched), model.Thousands(all))
+	of := fmt.Sprintf("%s of %s", explain.Thousands(p.matched), explain.Thousands(all))
 	what := p.screen.Line(l.Rest() - len(of) - 4)
 	if p.problemsOnly {
-		what.Put(model.Accent, "! needs you").Skip(1)
+		what.Put(explain.Accent, "! needs you").Skip(1)
 	}
 	if p.filter.Visible() {
 		p.filter.Draw(p.screen, what)
 	}
 	l.To(l.Used() + l.Rest() - what.Used() - len(of) - 3)
-	l.Append(what).Skip(2).Put(model.Dim, of)
+	l.Append(what).Skip(2).Put(explain.Dim, of)
 }
 
 // View draws the page.
@@ -188,7 +188,7 @@ func (p *Page) View() string {
 	list := s.Block(p.split.List.W, p.split.List.H)
 	if len(p.rows) == 0 {
 		list.Blank()
-		list.Text(model.Dim, "  nothing matches; esc shows all")
+		list.Text(explain.Dim, "  nothing matches; esc shows all")
 	} else {
 		table.Draw(list, &p.list)
 	}

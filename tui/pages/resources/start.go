@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -20,10 +20,10 @@ func viewStart(s *parts.Screen, w, h int) string {
 	switch {
 	case s.State.Snapshot == nil || !s.State.Live:
 		drawSteps(s, b)
-	case !model.AllListed(s.State.Snapshot):
-		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and lists the objects."))
+	case !explain.AllListed(s.State.Snapshot):
+		b.End(b.Line().Skip(3).Put(explain.Title, "Your operator runs and lists the objects."))
 	default:
-		b.End(b.Line().Skip(3).Put(model.Title, "Your operator runs and waits for objects."))
+		b.End(b.Line().Skip(3).Put(explain.Title, "Your operator runs and waits for objects."))
 		b.Blank()
 		drawWatched(s, b)
 		b.Blank()
@@ -34,20 +34,20 @@ func viewStart(s *parts.Screen, w, h int) string {
 
 // summarizeStart is the answer line while there are no objects.
 func summarizeStart(s *parts.Screen, l *render.Line) {
-	word := model.OperatorWord(s.State.State)
+	word := explain.OperatorWord(s.State.State)
 	switch {
 	case s.State.Snapshot != nil && s.State.Live:
-		l.Put(model.Dim, "no objects yet")
+		l.Put(explain.Dim, "no objects yet")
 		return
 	case s.State.Attached != "":
 	case s.State.Build.Phase == runner.BuildFailed:
-		word = model.BuildWord(s.State.Build.Phase)
+		word = explain.BuildWord(s.State.Build.Phase)
 	case s.State.Cluster.Phase != runner.ClusterReady:
-		word = model.ClusterWord(s.State.Cluster.Phase)
-		l.Put(word.Tone, word.String()).Put(model.Dim, "  "+model.ClusterProgress(s.State.Cluster))
+		word = explain.ClusterWord(s.State.Cluster.Phase)
+		l.Put(word.Tone, word.String()).Put(explain.Dim, "  "+explain.ClusterProgress(s.State.Cluster))
 		return
 	case s.State.Build.Phase != runner.BuildBuilt:
-		word = model.BuildWord(s.State.Build.Phase)
+		word = explain.BuildWord(s.State.Build.Phase)
 	}
 	l.Put(word.Tone, word.String())
 }
@@ -64,30 +64,30 @@ func drawWatched(s *parts.Screen, b *render.Block) {
 		if i == 0 {
 			what = "It watches   "
 		}
-		b.End(b.Line().Skip(3).Put(model.Dim, what).Put(model.Accent, r.Key))
+		b.End(b.Line().Skip(3).Put(explain.Dim, what).Put(explain.Accent, r.Key))
 	}
 	switch {
 	case len(snapshot.Served) > 0:
-		b.End(b.Line().Skip(16).Put(model.Dim, where))
+		b.End(b.Line().Skip(16).Put(explain.Dim, where))
 	case len(snapshot.Reviewed) == 0:
-		b.End(b.Line().Skip(3).Put(model.Dim, "It watches nothing yet."))
+		b.End(b.Line().Skip(3).Put(explain.Dim, "It watches nothing yet."))
 	}
 	for i, key := range snapshot.Reviewed {
 		what := "         and "
 		if i == 0 {
 			what = "It reviews   "
 		}
-		b.End(b.Line().Skip(3).Put(model.Dim, what).Put(model.Accent, key))
+		b.End(b.Line().Skip(3).Put(explain.Dim, what).Put(explain.Accent, key))
 	}
 	for _, u := range snapshot.Unserved {
-		b.End(b.Line().Skip(3).Put(model.Warn, "! ").Put(model.Text, u.Selector).Put(model.Warn, " "+model.UnservedReason(u.Reason)))
+		b.End(b.Line().Skip(3).Put(explain.Warn, "! ").Put(explain.Text, u.Selector).Put(explain.Warn, " "+explain.UnservedReason(u.Reason)))
 	}
 }
 
 // drawHints draws the keys that help further.
 func drawHints(s *parts.Screen, b *render.Block) {
 	hint := func(key, what, more string) {
-		b.End(b.Line().Skip(3).Cell(model.Title, key, 4).Put(model.Text, what).Put(model.Dim, more))
+		b.End(b.Line().Skip(3).Cell(explain.Title, key, 4).Put(explain.Text, what).Put(explain.Dim, more))
 	}
 	if len(s.State.Manifests) > 0 {
 		hint("a", "apply ", parts.ManifestNames(s.State))
@@ -96,7 +96,7 @@ func drawHints(s *parts.Screen, b *render.Block) {
 		hint("C", "create an object, ", "from a manifest or from the schema")
 	}
 	hint("9", "the kubeconfig, ", "to use kubectl as usual")
-	hint("2", "see "+model.Count(len(s.State.Snapshot.Handlers), "handler"), " that were registered")
+	hint("2", "see "+explain.Count(len(s.State.Snapshot.Handlers), "handler"), " that were registered")
 }
 
 // drawSteps draws the steps of the start: the cluster, the build, the operator.
@@ -104,12 +104,12 @@ func drawSteps(s *parts.Screen, b *render.Block) {
 	c := s.State.Cluster
 	cluster := c.Error
 	if cluster == "" {
-		cluster = model.ClusterProgress(c)
+		cluster = explain.ClusterProgress(c)
 	}
 	if c.Phase == runner.ClusterReady {
 		cluster = fmt.Sprintf("%s %s  %s", c.Provider, c.Version, c.Server)
 	}
-	drawStep(b, "cluster", model.ClusterWord(c.Phase), cluster)
+	drawStep(b, "cluster", explain.ClusterWord(c.Phase), cluster)
 	if c.Phase == runner.ClusterBuilding && c.Total > 0 {
 		drawProgress(b, c.Done, c.Total)
 	}
@@ -117,19 +117,19 @@ func drawSteps(s *parts.Screen, b *render.Block) {
 	build := ""
 	switch s.State.Build.Phase {
 	case runner.BuildBuilding:
-		build = model.Ago(s.Since(s.State.Build.Started))
+		build = explain.Ago(s.Since(s.State.Build.Started))
 	case runner.BuildBuilt:
-		build = "in " + model.Took(s.State.Build.Took)
+		build = "in " + explain.Took(s.State.Build.Took)
 	case runner.BuildFailed:
-		build = model.Count(len(s.State.Build.Errors), "error") + "; press 8 to see them"
+		build = explain.Count(len(s.State.Build.Errors), "error") + "; press 8 to see them"
 	}
-	drawStep(b, "build", model.BuildWord(s.State.Build.Phase), build)
-	drawStep(b, "operator", model.OperatorWord(s.State.State), s.State.Process.Error)
+	drawStep(b, "build", explain.BuildWord(s.State.Build.Phase), build)
+	drawStep(b, "operator", explain.OperatorWord(s.State.State), s.State.Process.Error)
 
 	if s.State.Build.Phase == runner.BuildFailed {
 		b.Blank()
 		for _, e := range s.State.Build.Errors {
-			b.End(b.Line().Skip(3).Put(model.Err, "✗ ").Put(model.Title, e.Position()).Skip(1).Put(model.Text, model.FirstLine(e.Message)))
+			b.End(b.Line().Skip(3).Put(explain.Err, "✗ ").Put(explain.Title, e.Position()).Skip(1).Put(explain.Text, explain.FirstLine(e.Message)))
 		}
 	}
 }
@@ -137,18 +137,18 @@ func drawSteps(s *parts.Screen, b *render.Block) {
 // stepLines is how many lines of an error are shown beside the step that failed.
 const stepLines = 8
 
-func drawStep(b *render.Block, name string, word model.Word, what string) {
-	tone := model.Text
+func drawStep(b *render.Block, name string, word explain.Word, what string) {
+	tone := explain.Text
 	if !word.Quiet() {
 		tone = word.Tone
 	}
-	l := b.Line().Skip(3).Cell(model.Dim, name, 10).Put(word.Tone, word.Glyph).Skip(1).Cell(tone, word.Text, 13)
+	l := b.Line().Skip(3).Cell(explain.Dim, name, 10).Put(word.Tone, word.Glyph).Skip(1).Cell(tone, word.Text, 13)
 	indent := l.Used()
 	for i, line := range wrapLines(what, l.Rest(), stepLines) {
 		if i > 0 {
 			l = b.Line().Skip(indent)
 		}
-		b.End(l.Put(model.Dim, line))
+		b.End(l.Put(explain.Dim, line))
 	}
 }
 
@@ -176,5 +176,5 @@ func wrapLines(s string, w, n int) []string {
 func drawProgress(b *render.Block, done, total int) {
 	const width = 40
 	full := min(width, width*done/total)
-	b.End(b.Line().Skip(15).Put(model.Busy, strings.Repeat("━", full)).Put(model.Faint, strings.Repeat("─", width-full)))
+	b.End(b.Line().Skip(15).Put(explain.Busy, strings.Repeat("━", full)).Put(explain.Faint, strings.Repeat("─", width-full)))
 }

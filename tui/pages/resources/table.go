@@ -3,7 +3,7 @@ package resources
 import (
 	"strings"
 
-	"github.com/kopf-dev/kopf/tui/model"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -59,12 +59,12 @@ func cell(s *parts.Screen, row row, column int) render.Cell {
 	o := row.object
 	switch column {
 	case stateColumn:
-		w := model.WordOf(o)
+		w := explain.WordOf(o)
 		return render.Cell{Tone: w.Tone, Text: w.String()}
 	case kindColumn:
-		return render.Cell{Tone: model.Dim, Text: o.Short}
+		return render.Cell{Tone: explain.Dim, Text: o.Short}
 	case namespaceColumn:
-		return render.Cell{Tone: model.Dim, Text: o.Namespace}
+		return render.Cell{Tone: explain.Dim, Text: o.Namespace}
 	case nameColumn:
 		if row.depth > 0 {
 			return render.Cell{Text: strings.Repeat("  ", row.depth-1) + "└ " + o.Name}
@@ -74,9 +74,9 @@ func cell(s *parts.Screen, row row, column int) render.Cell {
 		}
 		return render.Cell{Text: o.Name}
 	case ageColumn:
-		return render.Cell{Tone: model.Dim, Text: model.Ago(s.Since(o.Created))}
+		return render.Cell{Tone: explain.Dim, Text: explain.Ago(s.Since(o.Created))}
 	}
-	h := model.Active(o)
+	h := explain.Active(o)
 	switch {
 	case h == nil:
 		return render.Cell{}

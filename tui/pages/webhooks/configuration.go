@@ -3,9 +3,9 @@ package webhooks
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -25,7 +25,7 @@ func (p *Page) drawWebhooks(b *render.Block) {
 		p.drawWebhook(b, &shown[i], min(width, max(8, b.W/4)))
 	}
 	if n := len(list) - len(shown); n > 0 {
-		b.End(b.Line().Skip(1).Put(model.Dim, "… "+model.Thousands(n)+" more"))
+		b.End(b.Line().Skip(1).Put(explain.Dim, "… "+explain.Thousands(n)+" more"))
 	}
 }
 
@@ -33,26 +33,26 @@ func (p *Page) drawWebhooks(b *render.Block) {
 func (p *Page) drawWayIn(b *render.Block) {
 	s := p.screen.State
 	way := s.Webhooks
-	l := b.Line().Skip(1).Cell(model.Dim, "way in", 8)
+	l := b.Line().Skip(1).Cell(explain.Dim, "way in", 8)
 	switch {
 	case s.WayInLost() != "":
-		b.End(l.Put(model.Err, "✗ lost").Put(model.Dim, ", being opened again; nothing is reviewed until then"))
-		b.Prose(model.Err, firstLine(s.WayInLost()), 3)
+		b.End(l.Put(explain.Err, "✗ lost").Put(explain.Dim, ", being opened again; nothing is reviewed until then"))
+		b.Prose(explain.Err, firstLine(s.WayInLost()), 3)
 		return
 	case way.Phase == runner.WebhooksFailed:
-		b.End(l.Put(model.Err, "✗ there is none"))
-		b.Prose(model.Err, firstLine(way.Error), 5)
-		b.Prose(model.Dim, "R tries again, after you have changed what is in the way. Other ways are flags of this command: see --webhook.", 2)
+		b.End(l.Put(explain.Err, "✗ there is none"))
+		b.Prose(explain.Err, firstLine(way.Error), 5)
+		b.Prose(explain.Dim, "R tries again, after you have changed what is in the way. Other ways are flags of this command: see --webhook.", 2)
 		return
 	case way.Phase == runner.WebhooksOpening:
-		b.End(l.Put(model.Busy, "▸ being opened and checked"))
+		b.End(l.Put(explain.Busy, "▸ being opened and checked"))
 		return
 	case way.Phase == runner.WebhooksOpen:
-		l.Put(model.OK, "✓ ").Put(model.Text, way.Way).Put(model.Dim, " at ").Put(model.Text, way.Address).Also(model.Dim, way.Why)
+		l.Put(explain.OK, "✓ ").Put(explain.Text, way.Way).Put(explain.Dim, " at ").Put(explain.Text, way.Address).Also(explain.Dim, way.Why)
 	case s.Snapshot != nil && s.Snapshot.Admission != nil && s.Snapshot.Admission.Way != "":
-		l.Put(model.OK, "✓ ").Put(model.Text, s.Snapshot.Admission.Way).Also(model.Dim, "the operator's own")
+		l.Put(explain.OK, "✓ ").Put(explain.Text, s.Snapshot.Admission.Way).Also(explain.Dim, "the operator's own")
 	default:
-		l.Put(model.Warn, "◌ not announced yet")
+		l.Put(explain.Warn, "◌ not announced yet")
 	}
 	b.End(l)
 }
@@ -63,20 +63,20 @@ func firstLine(s string) string {
 }
 
 func (p *Page) drawWebhook(b *render.Block, w *inspect.Webhook, width int) {
-	word := model.WebhookWord(w.State)
-	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(model.Dim, word.Text, 9).Skip(1)
-	l.Cell(model.Text, p.screen.State.ShortName(w.Handler), width).Skip(2).Cell(model.Dim, string(w.Kind), 8).Skip(2)
+	word := explain.WebhookWord(w.State)
+	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Cell(explain.Dim, word.Text, 9).Skip(1)
+	l.Cell(explain.Text, p.screen.State.ShortName(w.Handler), width).Skip(2).Cell(explain.Dim, string(w.Kind), 8).Skip(2)
 	if w.Error != "" {
-		b.End(l.Put(model.Err, firstLine(w.Error)))
+		b.End(l.Put(explain.Err, firstLine(w.Error)))
 		return
 	}
-	l.Put(model.Dim, describeRules(w))
-	l.Also(model.Dim, strings.Join(w.Labels, ", "))
+	l.Put(explain.Dim, describeRules(w))
+	l.Also(explain.Dim, strings.Join(w.Labels, ", "))
 	if w.FailurePolicy == "Ignore" {
-		l.Also(model.Dim, "failures are ignored")
+		l.Also(explain.Dim, "failures are ignored")
 	}
 	if w.Persistent {
-		l.Also(model.Dim, "persistent")
+		l.Also(explain.Dim, "persistent")
 	}
 	b.End(l)
 }

@@ -5,9 +5,9 @@ package webhooks
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -66,7 +66,7 @@ func (p *Page) Refresh() {
 func searchable(r *inspect.Review) []string {
 	texts := []string{
 		strings.ToLower(r.Object.Name), r.Object.Namespace, strings.ToLower(r.Kind), strings.ToLower(r.Operation), r.Subresource,
-		strings.ToLower(r.User.Name), strings.ToLower(r.Message), model.ReviewWord(r).Text,
+		strings.ToLower(r.User.Name), strings.ToLower(r.Message), explain.ReviewWord(r).Text,
 	}
 	for i := range r.Handlers {
 		texts = append(texts, strings.ToLower(r.Handlers[i].ID))
@@ -127,7 +127,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	}
 	switch phase {
 	case runner.WebhooksFailed, runner.WebhooksOpening, runner.WebhooksLost:
-		word := model.WayInWord(phase)
+		word := explain.WayInWord(phase)
 		l.Put(word.Tone, word.String())
 	default:
 		p.summarize(l)
@@ -139,10 +139,10 @@ func (p *Page) Summary(l *render.Line, short bool) {
 				denied++
 			}
 		}
-		l.Also(model.Dim, model.Count(len(s.Snapshot.Reviews), "review"))
+		l.Also(explain.Dim, explain.Count(len(s.Snapshot.Reviews), "review"))
 	}
 	if denied > 0 {
-		l.Also(model.Err, "✗ "+model.Thousands(denied)+" denied")
+		l.Also(explain.Err, "✗ "+explain.Thousands(denied)+" denied")
 	}
 	if !short && p.filter.Visible() {
 		p.filter.Draw(p.screen, l.Skip(3))
@@ -153,7 +153,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 func (p *Page) summarize(l *render.Line) {
 	list := p.screen.State.WebhooksByUrgency()
 	if len(list) == 0 {
-		l.Put(model.Dim, "no admission handlers")
+		l.Put(explain.Dim, "no admission handlers")
 		return
 	}
 	worst := list[0].State
@@ -163,10 +163,10 @@ func (p *Page) summarize(l *render.Line) {
 			n++
 		}
 	}
-	word := model.WebhookWord(worst)
-	text := model.Count(len(list), "webhook") + " " + word.Text
+	word := explain.WebhookWord(worst)
+	text := explain.Count(len(list), "webhook") + " " + word.Text
 	if n < len(list) {
-		text = model.Thousands(n) + " of " + model.Count(len(list), "webhook") + " " + word.Text
+		text = explain.Thousands(n) + " of " + explain.Count(len(list), "webhook") + " " + word.Text
 	}
 	l.Put(word.Tone, word.Glyph+" "+text)
 }
@@ -177,7 +177,7 @@ func (p *Page) View() string {
 	if !p.screen.State.HasWebhooks() {
 		p.split, p.top = parts.Split{}, 0
 		b.Blank()
-		b.Prose(model.Dim, " There are no admission handlers. Call kopf.OnValidate or kopf.OnMutate in Register: the cluster then asks them before it stores an object, and each question is shown here.", 4)
+		b.Prose(explain.Dim, " There are no admission handlers. Call kopf.OnValidate or kopf.OnMutate in Register: the cluster then asks them before it stores an object, and each question is shown here.", 4)
 		return b.String()
 	}
 	p.drawWebhooks(b)

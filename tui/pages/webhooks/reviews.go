@@ -3,8 +3,8 @@ package webhooks
 import (
 	"strings"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/tui/model"
 	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
@@ -27,10 +27,10 @@ func (p *Page) drawReviews(b *render.Block) {
 		b.Rule("reviews", "")
 		b.Blank()
 		if p.filter.Text() != "" {
-			b.Text(model.Dim, "  nothing matches; esc shows all")
+			b.Text(explain.Dim, "  nothing matches; esc shows all")
 			return
 		}
-		b.Prose(model.Dim, " None yet. Apply an object that a handler is for, or try one: kubectl apply --dry-run=server.", 3)
+		b.Prose(explain.Dim, " None yet. Apply an object that a handler is for, or try one: kubectl apply --dry-run=server.", 3)
 		return
 	}
 	table := p.table()
@@ -51,8 +51,8 @@ func (p *Page) drawReviews(b *render.Block) {
 func (p *Page) table() *render.Table {
 	operation, object, user := 0, 0, 0
 	for _, r := range p.rows {
-		operation = max(operation, render.Width(model.ReviewOperation(r)))
-		object, user = max(object, render.Width(model.ReviewObject(r))), max(user, render.Width(r.User.Name))
+		operation = max(operation, render.Width(explain.ReviewOperation(r)))
+		object, user = max(object, render.Width(explain.ReviewObject(r))), max(user, render.Width(r.User.Name))
 	}
 	return &render.Table{
 		Columns: []render.Column{
@@ -72,43 +72,43 @@ func (p *Page) table() *render.Table {
 func (p *Page) cell(r *inspect.Review, column int) render.Cell {
 	switch column {
 	case decisionColumn:
-		word := model.ReviewWord(r)
+		word := explain.ReviewWord(r)
 		return render.Cell{Tone: word.Tone, Text: word.String()}
 	case operationColumn:
-		return render.Cell{Tone: model.Text, Text: model.ReviewOperation(r)}
+		return render.Cell{Tone: explain.Text, Text: explain.ReviewOperation(r)}
 	case kindColumn:
-		return render.Cell{Tone: model.Dim, Text: p.screen.State.ReviewKind(r)}
+		return render.Cell{Tone: explain.Dim, Text: p.screen.State.ReviewKind(r)}
 	case objectColumn:
-		return render.Cell{Tone: model.Text, Text: model.ReviewObject(r)}
+		return render.Cell{Tone: explain.Text, Text: explain.ReviewObject(r)}
 	case userColumn:
-		return render.Cell{Tone: model.Dim, Text: r.User.Name}
+		return render.Cell{Tone: explain.Dim, Text: r.User.Name}
 	case tookColumn:
-		return render.Cell{Tone: model.Dim, Text: model.Took(r.Took)}
+		return render.Cell{Tone: explain.Dim, Text: explain.Took(r.Took)}
 	}
-	return render.Cell{Tone: model.Dim, Text: model.Ago(p.screen.Since(r.At))}
+	return render.Cell{Tone: explain.Dim, Text: explain.Ago(p.screen.Since(r.At))}
 }
 
 // drawReview draws a review in full: the message or the patch first.
 func (p *Page) drawReview(b *render.Block, r *inspect.Review) {
 	if p.split.SideBySide {
-		b.End(b.Line().Skip(1).Put(model.Title, p.screen.State.ReviewTitle(r)))
+		b.End(b.Line().Skip(1).Put(explain.Title, p.screen.State.ReviewTitle(r)))
 		b.Blank()
 	}
-	word := model.ReviewWord(r)
+	word := explain.ReviewWord(r)
 	l := b.Line().Skip(1).Put(word.Tone, word.String())
 	if r.Code != 0 {
-		l.Also(model.Dim, "code "+model.Thousands(r.Code))
+		l.Also(explain.Dim, "code "+explain.Thousands(r.Code))
 	}
-	l.Also(model.Dim, "in "+model.Took(r.Took))
+	l.Also(explain.Dim, "in "+explain.Took(r.Took))
 	if r.Replay != "" {
-		l.Also(model.Dim, "a replay")
+		l.Also(explain.Dim, "a replay")
 	}
-	b.End(l.Also(model.Dim, "by "+r.User.Name))
+	b.End(l.Also(explain.Dim, "by "+r.User.Name))
 	if r.Message != "" {
-		b.Prose(model.ReviewWord(r).Tone, r.Message, 4)
+		b.Prose(explain.ReviewWord(r).Tone, r.Message, 4)
 	}
 	for _, warning := range r.Warnings {
-		b.Prose(model.Warn, warning, 2)
+		b.Prose(explain.Warn, warning, 2)
 	}
 	for _, d := range r.Patch {
 		b.End(parts.PutDifference(b.Line().Skip(1), d))
@@ -117,15 +117,15 @@ func (p *Page) drawReview(b *render.Block, r *inspect.Review) {
 		p.drawHandler(b, &r.Handlers[i])
 	}
 	if len(r.User.Groups) > 0 {
-		b.End(b.Line().Skip(1).Put(model.Dim, "groups  "+strings.Join(r.User.Groups, ", ")))
+		b.End(b.Line().Skip(1).Put(explain.Dim, "groups  "+strings.Join(r.User.Groups, ", ")))
 	}
 }
 
 func (p *Page) drawHandler(b *render.Block, h *inspect.ReviewedHandler) {
-	word := model.ReviewedWord(h)
-	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Put(model.Text, p.screen.State.ShortName(h.ID)).Also(model.Dim, string(h.Kind)).Also(model.Dim, model.Took(h.Took))
+	word := explain.ReviewedWord(h)
+	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1).Put(explain.Text, p.screen.State.ShortName(h.ID)).Also(explain.Dim, string(h.Kind)).Also(explain.Dim, explain.Took(h.Took))
 	if h.Error != nil {
-		l.Also(model.Dim, reviewError(h.Error))
+		l.Also(explain.Dim, reviewError(h.Error))
 	}
 	b.End(l)
 }

@@ -1,0 +1,74 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// precedence of the phases of the handler that represents its object.
+var precedence = []inspect.HandlerPhase{
+	inspect.PhaseFailed, inspect.PhaseUnknown, inspect.PhaseRunning, inspect.PhaseRetrying, inspect.PhaseStopping, inspect.PhaseNext,
+}
+
+// decisive are the phases that explain a state, whatever else goes on: an object that is
+// being retried may also have a handler that failed permanently.
+var decisive = map[inspect.ObjectState]inspect.HandlerPhase{
+	inspect.StateRunning:  inspect.PhaseRunning,
+	inspect.StateRetrying: inspect.PhaseRetrying,
+	inspect.StateWaiting:  inspect.PhaseNext,
+}
+
+// Active returns the handler that makes the object's state what it is: the one that failed,
+// runs, or is tried next. It returns nil if the object is at rest.
+func Active(o *inspect.Object) *inspect.HandlerState {
+	var best *inspect.HandlerState
+	rank := len(precedence)
+	first, explained := decisive[o.State]
+	for i := range o.Handlers {
+		h := &o.Handlers[i]
+		r := rankOf(h.State)
+		if explained && h.State == first {
+			r = -1
+		}
+		switch {
+		case r > rank || r == len(precedence):
+		case r < rank:
+			best, rank = h, r
+		case h.State == inspect.PhaseRetrying && sooner(h, best):
+			best = h
+		}
+	}
+	return best
+}
+
+// sooner reports whether the retry of a represents the object rather than that of b: the
+// earlier one. A parent and its sub-handler have the same time, and the sub-handler has the
+// error.
+func sooner(a, b *inspect.HandlerState) bool {
+	if a.Parent == b.ID && b.Error == nil {
+		return true
+	}
+	return a.Next.Before(b.Next) && a.Parent != b.ID
+}
+
+func rankOf(p inspect.HandlerPhase) int {
+	for i, x := range precedence {
+		if x == p {
+			return i
+		}
+	}
+	return len(precedence)
+}
+
+// Try formats a handler's attempt and the limit, as "2/5" or "2"; empty before the first.
+func Try(h *inspect.HandlerState) string {
+	switch {
+	case h.Attempt == 0:
+		return ""
+	case h.Limit == 0:
+		return strconv.Itoa(h.Attempt)
+	}
+	return fmt.Sprintf("%d/%d", h.Attempt, h.Limit)
+}

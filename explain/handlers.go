@@ -1,0 +1,45 @@
+package explain
+
+import "github.com/kopf-dev/kopf/sdk/inspect"
+
+// IsNotCalled reports whether a handler is not called for the present cause.
+func IsNotCalled(h *inspect.HandlerState) bool {
+	switch h.State {
+	case inspect.PhaseFiltered, inspect.PhaseOtherCause, inspect.PhaseSuperseded:
+		return true
+	}
+	return false
+}
+
+// IsBackground reports whether a handler runs independently of causes.
+func IsBackground(h *inspect.HandlerState) bool {
+	return h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer
+}
+
+// isRunning reports whether a call of a handler has begun and not ended. Those of timers are
+// short, and are not told apart from the time between them.
+func isRunning(h *inspect.HandlerState) bool {
+	switch h.State {
+	case inspect.PhaseRunning, inspect.PhaseAlive, inspect.PhaseStopping:
+		return true
+	}
+	return false
+}
+
+// Runs returns how often a handler was called, including the calls that have not ended: those
+// of daemons may last as long as their objects.
+func (s *State) Runs(h *inspect.Handler) int { return h.Stats.Runs + s.running[h.ID] }
+
+// CalledFirst returns the handlers of an object: those called, then the others, each in
+// the order of registration.
+func CalledFirst(o *inspect.Object) []*inspect.HandlerState {
+	handlers := make([]*inspect.HandlerState, 0, len(o.Handlers))
+	for _, out := range []bool{false, true} {
+		for i := range o.Handlers {
+			if h := &o.Handlers[i]; IsNotCalled(h) == out {
+				handlers = append(handlers, h)
+			}
+		}
+	}
+	return handlers
+}

@@ -1,0 +1,119 @@
+package explain
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// NextStep is what happens next with a handler on an object, and when. Its methods format
+// it for the places where it is shown.
+type NextStep struct {
+	Kind NextKind
+	In   time.Duration // until it happens; it is due if zero or less
+	Held string        // why it does not happen, as in [State.Held]; only of NextHeld
+
+	Waits bool // the handler waits for something; only of NextRetry
+}
+
+// NextKind says what the next step is.
+type NextKind int
+
+// The kinds. NextNothing is the zero value.
+const (
+	NextNothing NextKind = iota // nothing is scheduled
+	NextNever                   // the handler failed permanently
+	NextHeld                    // it is scheduled, but the operator does not act
+	NextRetry                   // another attempt
+	NextChange                  // another attempt with the next version of the object
+	NextCall                    // the regular next call, as of a timer
+)
+
+// Next decides what is next for a handler on an object at a moment. Held is [State.Held].
+// Nothing else decides it: the table, the notes, the page's title and the sentences only
+// format what Next returns.
+func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
+	retrying := h.State == inspect.PhaseRetrying
+	switch {
+	case h.State == inspect.PhaseFailed:
+		return NextStep{Kind: NextNever}
+	case !retrying && h.Next.IsZero():
+		return NextStep{}
+	case held != "":
+		return NextStep{Kind: NextHeld, Held: held}
+	case retrying && h.Kind == inspect.KindIndex && !h.Next.After(now):
+		return NextStep{Kind: NextChange}
+	case retrying:
+		return NextStep{Kind: NextRetry, In: h.Next.Sub(now), Waits: Waits(h)}
+	}
+	return NextStep{Kind: NextCall, In: h.Next.Sub(now)}
+}
+
+// nextVersion is when NextChange happens.
+const nextVersion = "with the next version"
+
+// Time formats when it happens: "in 12s", "now". It is empty if that is not known.
+func (n NextStep) Time() string {
+	if n.Kind == NextRetry || n.Kind == NextCall {
+		return In(n.In)
+	}
+	return ""
+}
+
+// Cell formats the step for a column of a table: "in 12s", "held", "–".
+func (n NextStep) Cell() string {
+	switch n.Kind {
+	case NextNever:
+		return "–"
+	case NextHeld:
+		return "held"
+	}
+	return n.Time()
+}
+
+// Tone returns the tone of the cell and the note.
+func (n NextStep) Tone() Tone {
+	if n.Waits {
+		return Intended
+	}
+	if n.Kind == NextRetry || n.Kind == NextChange {
+		return Warn
+	}
+	return Dim
+}
+
+// Note formats the step for a line about the handler: "in 12s", "held: paused", "next in
+// 5s".
+func (n NextStep) Note() string {
+	switch n.Kind {
+	case NextHeld:
+		return "held: " + n.Held
+	case NextChange:
+		return nextVersion
+	case NextCall:
+		return "next " + n.Time()
+	}
+	return n.Time()
+}
+
+// Clause formats the step as the end of a sentence: "retrying in 12s", "looking again in 12s", "the retry is held
+// (paused)".
+func (n NextStep) Clause() string {
+	switch n.Kind {
+	case NextHeld:
+		return "the retry is held (" + n.Held + ")"
+	case NextChange:
+		return "retrying " + nextVersion
+	}
+	if n.Waits {
+		return strings.TrimSpace("looking again " + n.Time())
+	}
+	return strings.TrimSpace("retrying " + n.Time())
+}
+
+// Sentence formats the step as a sentence: "Retrying in 12s."
+func (n NextStep) Sentence() string {
+	clause := n.Clause()
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
+}

@@ -1,0 +1,127 @@
+package explain
+
+import (
+	"maps"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// tally is what is counted of objects. It can be changed by the difference of one object, so that a change of a few
+// objects costs the same whatever the number of the others.
+type tally struct {
+	Counts [Urgencies]int // of the objects
+	Owned  int            // the number of objects that name an owner
+	Former int            // the number of objects that an earlier operator has failed to handle
+
+	started time.Time // when the operator started
+
+	failures map[string]int     // the number of failed objects by handler id; the empty id counts all of them
+	running  map[string]int     // the number of objects that a handler is running for, by handler id
+	kept     map[string]keptOut // what filters keep out, by the ids of handlers
+	kinds    map[string]int     // the number of objects by the key of their resource
+
+	names, namespaces lengths
+
+	counted int // how many objects were counted to prepare the state, for tests
+}
+
+func newTally(started time.Time) tally {
+	return tally{started: started, failures: map[string]int{}, running: map[string]int{}, kept: map[string]keptOut{}, kinds: map[string]int{}}
+}
+
+func (t *tally) clone() tally {
+	c := *t
+	c.failures, c.running, c.kept, c.kinds = maps.Clone(t.failures), maps.Clone(t.running), maps.Clone(t.kept), maps.Clone(t.kinds)
+	c.counted = 0
+	return c
+}
+
+// add counts an object; by is 1, or -1 to take it out.
+func (t *tally) add(o *inspect.Object, by int) {
+	t.counted++
+	t.names.add(utf8.RuneCountInString(o.Name), by)
+	t.namespaces.add(utf8.RuneCountInString(o.Namespace), by)
+	t.Counts[UrgencyOf(o)] += by
+	if len(o.Owners) > 0 {
+		t.Owned += by
+	}
+	addTo(t.kinds, o.Resource, by)
+	failed := false
+	for i := range o.Handlers {
+		h := &o.Handlers[i]
+		if isRunning(h) {
+			addTo(t.running, h.ID, by)
+		}
+		if h.State == inspect.PhaseFailed {
+			addTo(t.failures, h.ID, by)
+			failed = true
+		}
+		t.addFilter(o, h, by)
+	}
+	if failed {
+		addTo(t.failures, "", by)
+		if o.State == inspect.StateFailed && runner.FailedBefore(o, t.started) {
+			t.Former += by
+		}
+	}
+}
+
+// addTo adds to a number, and forgets it if it is zero.
+func addTo(counts map[string]int, key string, by int) {
+	if n := counts[key] + by; n != 0 {
+		counts[key] = n
+	} else {
+		delete(counts, key)
+	}
+}
+
+// Failures returns the number of objects that a handler has failed for permanently, or any handler
+// if the id is empty.
+func (t *tally) Failures(handler string) int { return t.failures[handler] }
+
+// longestLength is the longest length that is told from longer ones. Names have at most 253 characters.
+const longestLength = 253
+
+// lengths counts texts by their length.
+type lengths [longestLength + 1]int32
+
+func (l *lengths) add(length, by int) { l[min(length, longestLength)] += int32(by) } //nolint:gosec // by is 1 or -1
+
+// longest returns the length of the longest text.
+func (l *lengths) longest() int {
+	for n := longestLength; n > 0; n-- {
+		if l[n] > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// retries are the handlers of all objects that are retried next, and for the longest time; without a handler if there are
+// none.
+type retries struct{ next, oldest BackgroundTask }
+
+// add takes an object into account.
+func (r *retries) add(o *inspect.Object) {
+	if IsPaused(o) {
+		return
+	}
+	for i := range o.Handlers {
+		h := &o.Handlers[i]
+		if h.State == inspect.PhaseRetrying && h.Parent == "" && !h.Started.IsZero() && (r.oldest.HandlerState == nil || h.Started.Before(r.oldest.Started)) {
+			r.oldest = BackgroundTask{o, h}
+		}
+	}
+	if o.State != inspect.StateRetrying {
+		return
+	}
+	if h := Active(o); h != nil && !h.Next.IsZero() && (r.next.HandlerState == nil || h.Next.Before(r.next.Next)) {
+		r.next = BackgroundTask{o, h}
+	}
+}
+
+// has reports whether one of the handlers is of an object.
+func (r *retries) has(o *inspect.Object) bool { return r.next.Object == o || r.oldest.Object == o }

@@ -1,0 +1,25 @@
+package explain
+
+// Tone is the meaning of a piece of text. A theme turns it into colours and attributes;
+// callers name what a text means, never how it looks.
+type Tone int
+
+// The tones. Text is the zero value: what needs no emphasis.
+const (
+	Text     Tone = iota
+	Dim           // secondary facts
+	Faint         // rules and separators
+	Title         // names of what is shown
+	Accent        // the current place
+	OK            // done, at rest
+	Warn          // will be tried again, waits
+	Err           // needs the user
+	Intended      // intended by a handler: it waits, or denies a request
+	Busy          // happens now
+	Added         // a value that was added
+	Removed       // a value that was removed
+	Key           // names of fields in YAML
+	Literal       // numbers and the like in YAML
+	Inverted      // buttons and the text cursor
+	Tones         // the number of tones
+)
