@@ -24,6 +24,7 @@ import (
 	"github.com/kopf-dev/kopf/listing"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
@@ -112,7 +113,7 @@ func TestE2E_SecretsAreInNothingThatIsWritten(t *testing.T) {
 		o.Settings.Admission.Managed = p.cluster.Namespace + ".example.com"
 		all := []slog.Handler{o.Logger.Handler()}
 		for format, out := range logs {
-			all = append(all, kopf.NewLogHandler(out, &kopf.LogOptions{Format: format, Level: slog.LevelDebug}))
+			all = append(all, logging.NewHandler(out, &logging.Options{Format: format, Level: slog.LevelDebug}))
 		}
 		o.Logger = slog.New(slog.NewMultiHandler(all...))
 	})

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -49,7 +50,7 @@ func (o *output) String() string {
 func embedded(t *testing.T, cluster *kopftest.Cluster) *kopf.Operator {
 	return &kopf.Operator{
 		Config: cluster.Config, Namespaces: []string{cluster.Namespace},
-		Logger: slog.New(kopf.NewLogHandler(t.Output(), nil)),
+		Logger: slog.New(logging.NewHandler(t.Output(), nil)),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -231,7 +232,7 @@ func ExampleOperator() {
 	operator := kopf.Operator{
 		Registry:   &r,
 		Namespaces: []string{"team-a", "preview-*"},
-		Logger:     slog.New(kopf.NewLogHandler(os.Stderr, nil)),
+		Logger:     slog.New(logging.NewHandler(os.Stderr, nil)),
 	}
 	operator.Settings.Queueing.WorkerLimit = 20
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -157,5 +158,5 @@ func (f *mainFlags) logHandler(w io.Writer) slog.Handler {
 		level = slog.LevelWarn
 	}
 	prefix := f.logPrefix && (f.prefixSet || f.logFormat != "json")
-	return NewLogHandler(w, &LogOptions{Level: level, Format: f.logFormat, NoPrefix: !prefix, RefKey: f.logRefKey})
+	return logging.NewHandler(w, &logging.Options{Level: level, Format: f.logFormat, NoPrefix: !prefix, RefKey: f.logRefKey})
 }

@@ -45,7 +45,8 @@ type Operator struct {
 	// before Run.
 	Memo Memo
 
-	// Logger is the destination of all logs. Defaults to [slog.Default]. See [NewLogHandler].
+	// Logger is the destination of all logs. Defaults to [slog.Default]. Package
+	// [github.com/kopf-dev/kopf/sdk/kopf/logging] has the formats of "kopf run".
 	Logger *slog.Logger
 
 	// OnReady is called once in each run when all objects are being watched and all indices are

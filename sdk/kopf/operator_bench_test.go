@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
 
 // BenchmarkHandling creates objects, and lets an operator handle each: from the event of
@@ -33,7 +34,7 @@ func BenchmarkHandling(b *testing.B) {
 	operator := &kopf.Operator{
 		Registry: registry, Config: &rest.Config{Host: "http://cluster.test", Transport: server},
 		Namespaces: []string{"default"},
-		Logger:     slog.New(kopf.NewLogHandler(io.Discard, nil)),
+		Logger:     slog.New(logging.NewHandler(io.Discard, nil)),
 		OnReady:    func() { close(ready) },
 	}
 	go func() { done <- operator.Run(ctx) }()

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
 
 // A LogEntry is one message of an operator's log.
@@ -122,7 +122,7 @@ type logSink interface {
 
 // loggerTo returns an operator's logger.
 func loggerTo(sink logSink) *slog.Logger {
-	return slog.New(stacksApart{kopf.NewLogHandler(sink, &kopf.LogOptions{Level: slog.LevelDebug}), sink, nil})
+	return slog.New(stacksApart{logging.NewHandler(sink, &logging.Options{Level: slog.LevelDebug}), sink, nil})
 }
 
 // stacksApart writes the stacks of panics as they are usually written: in lines.

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
 
 // Change makes a request to call a handler with, for an object that is new; or that is
@@ -154,7 +155,7 @@ func requestOf(t testing.TB, body *kopf.Object) kopf.Request {
 
 // loggerOf shows what handlers log with the test.
 func loggerOf(t testing.TB) *slog.Logger {
-	return slog.New(kopf.NewLogHandler(t.Output(), &kopf.LogOptions{Level: slog.LevelDebug, Format: "plain"}))
+	return slog.New(logging.NewHandler(t.Output(), &logging.Options{Level: slog.LevelDebug, Format: "plain"}))
 }
 
 func firstAttempt() kopf.Attempt { return kopf.Attempt{Started: time.Now()} }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -138,7 +139,7 @@ func newEmbedded(t *testing.T, cluster *kopftest.Cluster) *embedded {
 	l := &embedded{t: t, cluster: cluster.With(t), calls: &calls{}, log: &logBuffer{}, held: make(chan struct{}), release: make(chan struct{})}
 	l.Operator = &kopf.Operator{
 		Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config,
-		Logger:  slog.New(kopf.NewLogHandler(l.log, &kopf.LogOptions{Level: slog.LevelDebug})),
+		Logger:  slog.New(logging.NewHandler(l.log, &logging.Options{Level: slog.LevelDebug})),
 		OnReady: func() { l.calls.add("ready") },
 	}
 	l.Settings.Queueing.ExitTimeout = 50 * time.Millisecond

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -69,7 +70,7 @@ func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int, configure ...fun
 		t.Cleanup(func() { file.Close() })
 		log = file
 	}
-	logger := slog.New(kopf.NewLogHandler(log, &kopf.LogOptions{Level: slog.LevelDebug}))
+	logger := slog.New(logging.NewHandler(log, &logging.Options{Level: slog.LevelDebug}))
 	x.chaos = plan.Run(x.cluster, x.ledger.register, func(o *kopf.Operator) {
 		o.Logger = logger
 		o.Settings.Process.Inspector = ""

@@ -2,8 +2,6 @@ package kopf
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -13,37 +11,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
-
-// LogOptions configure the format of logs. The zero value of each field means its default. See
-// [Logging].
-//
-// [Logging]: https://github.com/kopf-dev/kopf/blob/main/docs/logging.md
-type LogOptions struct {
-	Level    slog.Leveler // lowest level that is logged; defaults to [slog.LevelInfo]
-	Format   string       // "full", "plain" or "json"; defaults to "full"
-	NoPrefix bool         // omit the "[namespace/name]" of messages about objects; defaults to false
-	RefKey   string       // key of the object's identity in JSON; defaults to "object"
-}
-
-// NewLogHandler returns a log handler with the format of "kopf run". It is optional: operators
-// work with any [slog.Handler]. Nil options mean the defaults. It is safe for concurrent use and
-// writes one message at a time. It panics if the format is unknown.
-func NewLogHandler(w io.Writer, opts *LogOptions) slog.Handler {
-	if opts == nil {
-		opts = &LogOptions{}
-	}
-	switch observe.LogFormat(opts.Format) {
-	case "", observe.LogFull, observe.LogPlain, observe.LogJSON:
-	default:
-		panic(fmt.Sprintf("kopf.NewLogHandler: unknown format %q; want \"full\", \"plain\" or \"json\"", opts.Format))
-	}
-	return observe.NewLogHandler(w, observe.LogOptions{
-		Level:  opts.Level,
-		Format: observe.LogFormat(opts.Format),
-		Prefix: !opts.NoPrefix,
-		RefKey: opts.RefKey,
-	})
-}
 
 // redirectLibraryLogs redirects the logs of the Kubernetes libraries to the operator's logger. The
 // redirection applies to the whole process, so only [Main] does it.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
+	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
 
 // lockedBuffer is a buffer that several goroutines may write to.
@@ -35,7 +35,7 @@ func (s *lockedBuffer) String() string {
 }
 
 func (s *lockedBuffer) logger() *slog.Logger {
-	return slog.New(NewLogHandler(s, &LogOptions{Level: slog.LevelDebug}))
+	return slog.New(logging.NewHandler(s, &logging.Options{Level: slog.LevelDebug}))
 }
 
 func TestRedirectLibraryLogs_ToOperatorsLogger(t *testing.T) {
@@ -102,13 +102,4 @@ func TestOperator_DebugLogsRequests(t *testing.T) {
 			t.Errorf("wanted: %v, got\n%s", wanted, s.String())
 		}
 	}
-}
-
-func TestNewLogHandler_PanicsAtUnknownFormat(t *testing.T) {
-	defer func() {
-		if message := fmt.Sprint(recover()); !strings.Contains(message, `unknown format "jsn"; want "full", "plain" or "json"`) {
-			t.Errorf("got %s", message)
-		}
-	}()
-	NewLogHandler(io.Discard, &LogOptions{Format: "jsn"})
 }
